@@ -1,0 +1,1 @@
+//! Fills a database.

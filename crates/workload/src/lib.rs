@@ -1,0 +1,91 @@
+//! What is driven: schemas, rows from a seed, transactions, consistency conditions. No sockets, no
+//! clock: everything random is a function of (seed, terminal, sequence number), and the time of an
+//! order comes in as an argument.
+
+use std::future::Future;
+
+use wire::{Error, Exchange, Statement, Timestamp};
+
+/// How a transaction that was performed to its end came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Committed.
+    Committed,
+    /// Rolled back on purpose, as the workload's text demands.
+    RolledBack,
+}
+
+/// What a terminal asks for next, as far as the driver must know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// Index into [`Workload::kinds`].
+    pub kind: usize,
+    /// Time the terminal spends keying before the request is due, in ns.
+    pub keying_ns: u64,
+    /// Time the terminal thinks after the answer, in ns.
+    pub think_ns: u64,
+    /// The terminal does not wait for this request: it is queued and performed in the background.
+    pub deferred: bool,
+}
+
+/// One line of the input audit: a measured share against its permitted band.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct AuditLine {
+    /// What was measured, e.g. `remote order lines`.
+    pub name: String,
+    /// The clause or rule that sets the band.
+    pub source: String,
+    /// The measured value.
+    pub measured: f64,
+    /// Observations behind it.
+    pub n: u64,
+    /// Lowest permitted value.
+    pub low: f64,
+    /// Highest permitted value.
+    pub high: f64,
+    /// Unit of the three values: `1` for shares, or a word such as `lines`.
+    pub unit: String,
+}
+
+/// Counts what was really asked for, so that the report can prove it.
+pub trait Audit: Default + Send + 'static {
+    /// The request type of the workload.
+    type Request;
+    /// Adds a finished request.
+    fn add(&mut self, request: &Self::Request, outcome: Outcome);
+    /// Adds another thread's counts.
+    fn merge(&mut self, other: &Self);
+}
+
+/// A load for a database that was filled by the same workload.
+pub trait Workload: Send + Sync + 'static {
+    /// Everything that a transaction needs to know; a function of (seed, terminal, number).
+    type Request: Send + 'static;
+    /// The audit of the requests.
+    type Audit: Audit<Request = Self::Request>;
+
+    /// Names of the transaction kinds, in the order of their index.
+    fn kinds(&self) -> &'static [&'static str];
+
+    /// Statements that a session prepares when it connects.
+    fn statements(&self) -> &[Statement];
+
+    /// The `number`-th request of a terminal (both from 0), and when it is due.
+    fn request(&self, terminal: u32, number: u64) -> (Self::Request, Timing);
+
+    /// Performs a request once, from BEGIN to COMMIT or ROLLBACK. `now` is the time to be stored
+    /// as entry date. The caller keeps time and decides about retries.
+    ///
+    /// # Errors
+    ///
+    /// The session's error; the transaction may still be open then.
+    fn perform<X: Exchange>(
+        &self,
+        session: &mut X,
+        request: &Self::Request,
+        now: Timestamp,
+    ) -> impl Future<Output = Result<Outcome, Error>>;
+
+    /// The audit as lines of the report, with their permitted bands.
+    fn audit_lines(&self, audit: &Self::Audit) -> Vec<AuditLine>;
+}

@@ -1,0 +1,50 @@
+"""Types of the Rust module. Calls are coarse (seconds), nothing calls back into Python.
+
+Specs and results are JSON texts whose shape stands in `crates/drive/src/spec.rs` and
+`crates/drive/src/result.rs`; `pgdyno.drive` and `pgdyno.load` read and write them.
+"""
+
+from typing import final
+
+class CoreError(Exception):
+    """A failure of the core. `args` are (kind, fact, hint), kind as in `model.errors`."""
+
+@final
+class Drive:
+    """One driven window against a server."""
+
+    def __new__(cls, spec_json: str, /) -> Drive: ...
+    def start(self) -> None:
+        """Connect, prepare, and begin the warm-up in threads of its own."""
+    def poll(self) -> str:
+        """Progress as JSON; cheap, asked about twice a second."""
+    def stop(self) -> None:
+        """Begin the drain now; `result` then holds what was measured so far."""
+    def result(self) -> str:
+        """Wait for the end and return the result as JSON."""
+
+@final
+class Load:
+    """Fills a database: tables, COPY from several connections, indexes, vacuum."""
+
+    def __new__(cls, spec_json: str, /) -> Load: ...
+    def start(self) -> None: ...
+    def poll(self) -> str: ...
+    def stop(self) -> None:
+        """Give up: the server rolls back what is under way."""
+    def result(self) -> str: ...
+
+def describe(workload_json: str, /) -> str:
+    """What a workload is: tables, statements, kinds, mix, consistency conditions, deviations."""
+
+def merge_histograms(histograms: list[str], /) -> str:
+    """Add histograms (base64 of V2 deflate) of the same kind from several trials."""
+
+def quantiles(histogram: str, shares: list[float], /) -> list[int]:
+    """Values in ns at the given shares (0 to 1); 1.0 is the maximum."""
+
+def histogram_count(histogram: str, /) -> int:
+    """Number of recorded values."""
+
+def is_release() -> bool:
+    """Whether the module was built with optimisation; a debug build refuses to measure."""
