@@ -1,0 +1,114 @@
+"""A resolved plan: everything that shapes a result, before anything is touched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pgdyno.model.settings import Rung, Setting
+
+TargetKind = Literal["embedded", "installed", "running"]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The server that is measured."""
+
+    kind: TargetKind
+    bindir: str | None = None  # installed: folder of initdb and postgres
+    conninfo: str | None = None  # running: without its password
+    initdb: tuple[str, ...] = ()  # further arguments, e.g. ("--no-data-checksums",)
+    transport: Literal["socket", "tcp"] = "socket"
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What is driven. Names and meaning as in `crates/workload`."""
+
+    kind: Literal["tpcc"]
+    warehouses: int
+    seed: int
+    schema: Literal["spec"]
+    foreign_keys: bool
+    mix: dict[str, float]  # kind of transaction -> weight
+    face: Literal["statement"]
+    isolation: str
+    delivery: Literal["deferred", "inline"]
+    home: Literal["fixed", "random"]
+    keying_multiplier: float
+    think_multiplier: float
+    connections: int
+    terminals: int
+    threads: int | None  # of the driver; None: as many as cores or connections, the smaller
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """How a stage is measured."""
+
+    rounds: int
+    warmup_s: float
+    window_s: float
+    drain_s: float
+    prewarm: bool
+    margin: float  # stages whose ratio lies within +-margin are equivalent
+    confidence: float
+    lowest_rung: Rung  # stages below it are refused
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A named bundle of settings, resolved: all that it sets, also from the stages before."""
+
+    name: str
+    why: str
+    afresh: bool  # does not build on the stage before
+    settings: tuple[Setting, ...]  # complete, sorted by name
+    rung: Rung
+    rung_reason: str  # e.g. "synchronous_commit = off"
+    twin_of: str | None = None  # --aa: measures the same settings as this stage again
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One stage in one round. `ident` is the hash of everything that shapes its result."""
+
+    number: int  # from 1, in the order of execution
+    round: int  # from 1
+    stage: str
+    ident: str
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What the plan will take, before it starts."""
+
+    measuring_s: float  # warm-up and windows
+    other_s: float  # loading, restoring, starting, checking
+    disk_bytes: int  # needed at most at one time
+    memory_bytes: int  # needed by the hungriest stage
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A plan that can be carried out on this host and this server."""
+
+    name: str
+    question: str
+    source: str  # path of the TOML file, as given
+    text: str  # the TOML itself
+    target: Target
+    workload: Workload
+    protocol: Protocol
+    stages: tuple[Stage, ...]
+    trials: tuple[Trial, ...]
+    estimate: Estimate
+    quick: bool = False
+    overrides: tuple[str, ...] = ()  # --set a.b=c, in order
+    aa: bool = False
+    notes: tuple[str, ...] = ()  # what a reader of the report must know of the plan
+    reference: dict[str, Any] = field(default_factory=dict)  # figures of others, to be shown beside
+
+    def stage(self, name: str) -> Stage:
+        """The stage of this name; a missing one is a bug."""
+        return next(stage for stage in self.stages if stage.name == name)

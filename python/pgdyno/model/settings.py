@@ -1,0 +1,89 @@
+"""Settings: what a stage sets, where each value comes from, and what it risks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Rung(StrEnum):
+    """A level of the durability ladder; a stage has the lowest rung of its settings."""
+
+    D0 = "D0"  # nothing is lost: fsync, full page writes and synchronous commit are on
+    D1 = "D1"  # full pages compressed or protected by hardware: nothing is lost
+    D2 = "D2"  # a crash may lose the last commits, never consistency
+    D3 = "D3"  # no replica, no point in time recovery
+    D4 = "D4"  # a crash of the machine may tear pages
+    D5 = "D5"  # the file system may reorder writes
+    D6 = "D6"  # a crash of the machine loses the cluster
+
+
+class OriginKind(StrEnum):
+    """Who chose a value."""
+
+    INITDB = "initdb"  # PostgreSQL's default, or what initdb wrote
+    TARGET = "target"  # pgdyno needs it to run the cluster: port, socket, logging
+    PROFILE = "profile"  # a profile of the catalogue, sized to this machine
+    PLAN = "plan"  # the stage itself
+    OVERRIDE = "override"  # --set
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a value comes from: who chose it, and in which words."""
+
+    kind: OriginKind
+    detail: str  # e.g. "plans/demo.toml: stage tuned", "25 % of 23.5 GiB of memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting of a stage, as it will be written to postgresql.conf."""
+
+    name: str
+    value: str
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class ServerKnob:
+    """What a server of this version says of one of its settings (pg_settings).
+
+    Numbers are in the server's own unit; `enum_values` is empty where the server does not tell.
+    """
+
+    name: str
+    vartype: str  # bool | integer | real | string | enum
+    unit: str | None  # kB, 8kB, ms, s, min, B, MB
+    context: str  # internal | postmaster | sighup | backend | superuser | user | ...
+    minimum: float | None
+    maximum: float | None
+    enum_values: tuple[str, ...]
+    default: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """A PostgreSQL version and its settings."""
+
+    version_num: int  # e.g. 180006, 150018
+    version: str  # e.g. "PostgreSQL 18.6"
+    knobs: dict[str, ServerKnob]  # by name
+
+    @property
+    def major(self) -> int:
+        """The major version, e.g. 18."""
+        return self.version_num // 10000
+
+
+@dataclass(frozen=True, slots=True)
+class HostFacts:
+    """What of the host shapes a plan. In a container the limits are those of the cgroup."""
+
+    cpus: int  # that this process may use
+    memory_bytes: int  # physical, or the cgroup's limit where that is lower
+    huge_pages_free: int  # of the default size
+    huge_page_bytes: int
+    free_disk_bytes: int  # where clusters are put
+    data_path: str  # folder of clusters and fixtures
+    file_system: str  # its type, e.g. "ext4"

@@ -1,0 +1,52 @@
+"""Printing of base units; the only place where numbers are scaled."""
+
+from __future__ import annotations
+
+_BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+_NS_UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
+
+
+def bytes_text(count: float) -> str:
+    """Bytes with a binary unit and three digits, e.g. `1.46 GiB`."""
+    value = float(count)
+    for unit in _BYTE_UNITS[:-1]:
+        if abs(value) < 1024:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{_three(value)} {unit}"
+        value /= 1024
+    return f"{_three(value)} {_BYTE_UNITS[-1]}"
+
+
+def ns_text(ns: float) -> str:
+    """Nanoseconds in the largest unit that keeps a digit before the point, e.g. `7.90 ms`."""
+    for size, unit in _NS_UNITS:
+        if abs(ns) >= size:
+            return f"{_three(ns / size)} {unit}"
+    return "0 ns" if ns == 0 else f"{ns:.2g} ns"
+
+
+def seconds_text(seconds: float) -> str:
+    """A duration for people: `45 s`, `11 min 30 s`, `2 h 05 min`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02} min"
+
+
+def count_text(value: float) -> str:
+    """A large number with thousands separators, e.g. `48,210`."""
+    return f"{value:,.0f}"
+
+
+def ratio_text(ratio: float) -> str:
+    """A ratio, e.g. `x1.163`."""
+    return f"x{ratio:.3f}"
+
+
+def _three(value: float) -> str:
+    """Three significant digits without an exponent."""
+    size = abs(value)
+    if size >= 100:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if size >= 10 else f"{value:.2f}"

@@ -1,0 +1,20 @@
+"""Histograms of a run file: merged and asked for quantiles by the Rust core."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pgdyno import _core
+
+
+def merged_quantiles(histograms: Sequence[str], shares: Sequence[float]) -> list[int]:
+    """Quantiles in ns of several windows taken together; 1.0 is the maximum.
+
+    Args:
+        histograms: Base64 of V2 deflate, as `KindResult.response` holds it.
+        shares: Values from 0 to 1.
+
+    Returns:
+        One value in ns for each share; zeros where nothing was recorded.
+    """
+    return _core.quantiles(_core.merge_histograms(list(histograms)), list(shares))

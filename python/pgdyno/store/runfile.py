@@ -1,0 +1,189 @@
+"""Reading and writing a run file.
+
+A run file is a SQLite database: `run` (head, as JSON), `trial` (record as JSON), `series` (packed
+columns), `log` (texts). Trials are written when they end, in one transaction each, so that a crash
+keeps all the finished ones.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self
+
+from pgdyno.model.errors import StoreError
+from pgdyno.model.run import Fixture, RunInfo, Series, TrialRecord, TrialState
+from pgdyno.store.codec import from_json, pack, to_json, unpack_float, unpack_int
+
+FORMAT = 1
+APPLICATION_ID = 0x70676479  # "pgdy"
+
+_SCHEMA = """
+CREATE TABLE head (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+CREATE TABLE trial (
+  number INTEGER PRIMARY KEY, round INTEGER NOT NULL, stage TEXT NOT NULL, state TEXT NOT NULL,
+  record TEXT NOT NULL
+) STRICT;
+CREATE TABLE series (
+  trial INTEGER NOT NULL REFERENCES trial, name TEXT NOT NULL, unit TEXT NOT NULL,
+  kind TEXT NOT NULL, unix_ns BLOB NOT NULL, samples BLOB NOT NULL, PRIMARY KEY (trial, name)
+) STRICT;
+CREATE TABLE log (
+  trial INTEGER, name TEXT NOT NULL, content TEXT NOT NULL
+) STRICT;
+"""
+
+
+class RunFile:
+    """One execution of a plan. Open it with `create`, `append` or `read`."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._db = connection
+
+    @classmethod
+    def create(cls, path: Path, info: RunInfo, trials: Iterable[TrialRecord]) -> Self:
+        """A new file that knows its plan and all its trials, before the first action.
+
+        Raises:
+            StoreError: The file exists, or cannot be written.
+        """
+        if path.exists():
+            raise StoreError(f"run file {path} exists", hint="Name another one with --out.")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            run = cls(path, sqlite3.connect(path))
+            run._db.executescript(
+                f"PRAGMA application_id = {APPLICATION_ID};"
+                f"PRAGMA user_version = {FORMAT};"
+                f"BEGIN; {_SCHEMA} COMMIT;"
+            )
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(f"run file {path} cannot be written: {error}") from error
+        with run._transaction() as db:
+            db.execute("INSERT INTO head VALUES ('info', ?)", (to_json(info),))
+            db.executemany(
+                "INSERT INTO trial VALUES (?, ?, ?, ?, ?)", [_trial_row(trial) for trial in trials]
+            )
+        return run
+
+    @classmethod
+    def append(cls, path: Path) -> Self:
+        """An existing file, to go on with."""
+        return cls(path, _open(path, "rw"))
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """An existing file, to be read only."""
+        return cls(path, _open(path, "ro"))
+
+    def close(self) -> None:
+        """Release the file."""
+        self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- writing ------------------------------------------------------------------------------
+
+    def put_fixture(self, fixture: Fixture) -> None:
+        """Keep what the trials share; a later one of the same run replaces it."""
+        with self._transaction() as db:
+            db.execute("INSERT OR REPLACE INTO head VALUES ('fixture', ?)", (to_json(fixture),))
+
+    def put_trial(self, trial: TrialRecord, series: Iterable[Series] = ()) -> None:
+        """Replace a trial's record, and add its series."""
+        with self._transaction() as db:
+            db.execute("INSERT OR REPLACE INTO trial VALUES (?, ?, ?, ?, ?)", _trial_row(trial))
+            db.execute("DELETE FROM series WHERE trial = ?", (trial.number,))
+            db.executemany(
+                "INSERT INTO series VALUES (?, ?, ?, ?, ?, ?)",
+                [
+                    (trial.number, s.name, s.unit, s.kind, pack(s.unix_ns), pack(s.values))
+                    for s in series
+                ],
+            )
+
+    def put_log(self, name: str, content: str, trial: int | None = None) -> None:
+        """Keep a text, e.g. the server's log of a trial. Secrets must not be in it."""
+        with self._transaction() as db:
+            db.execute("INSERT INTO log VALUES (?, ?, ?)", (trial, name, content))
+
+    # -- reading ------------------------------------------------------------------------------
+
+    def info(self) -> RunInfo:
+        """The head of the file."""
+        return from_json(RunInfo, self._head("info") or "{}")
+
+    def fixture(self) -> Fixture | None:
+        """The fixture, if the run came so far."""
+        text = self._head("fixture")
+        return from_json(Fixture, text) if text else None
+
+    def trials(self) -> list[TrialRecord]:
+        """All trials, in the order of the plan."""
+        rows = self._db.execute("SELECT record FROM trial ORDER BY number")
+        return [from_json(TrialRecord, record) for (record,) in rows]
+
+    def finished(self) -> list[TrialRecord]:
+        """The trials whose numbers may be used."""
+        return [trial for trial in self.trials() if trial.state is TrialState.FINISHED]
+
+    def series(self, trial: int) -> dict[str, Series]:
+        """The series of a trial, by name."""
+        rows = self._db.execute(
+            "SELECT name, unit, kind, unix_ns, samples FROM series WHERE trial = ? ORDER BY name",
+            (trial,),
+        )
+        return {
+            name: Series(name, unit, kind, unpack_int(unix_ns), unpack_float(samples))
+            for name, unit, kind, unix_ns, samples in rows
+        }
+
+    def logs(self, trial: int | None = None) -> dict[str, str]:
+        """The texts kept for a trial, or for the run as a whole."""
+        rows = self._db.execute("SELECT name, content FROM log WHERE trial IS ?", (trial,))
+        return dict(rows.fetchall())
+
+    def _head(self, key: str) -> str | None:
+        row = self._db.execute("SELECT value FROM head WHERE key = ?", (key,)).fetchone()
+        return row[0] if row else None
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with self._db:
+                yield self._db
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"run file {self.path} cannot be written: {error}",
+                hint="Is the disk full? Finished trials are kept; `pgdyno resume` goes on.",
+            ) from error
+
+
+def _trial_row(trial: TrialRecord) -> tuple[int, int, str, str, str]:
+    return trial.number, trial.round, trial.stage, trial.state.value, to_json(trial)
+
+
+def _open(path: Path, mode: str) -> sqlite3.Connection:
+    if not path.is_file():
+        raise StoreError(f"run file {path} does not exist", hint="List them with `ls runs`.")
+    try:
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True)
+        found = connection.execute("PRAGMA application_id").fetchone()[0]
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+    except sqlite3.Error as error:
+        raise StoreError(f"run file {path} cannot be read: {error}") from error
+    if found != APPLICATION_ID or version != FORMAT:
+        connection.close()
+        raise StoreError(
+            f"{path} has application id {found:#x} and format {version},"
+            f" expected {APPLICATION_ID:#x} and {FORMAT}",
+            hint="Run files are written by `pgdyno run`.",
+        )
+    return connection
