@@ -1,0 +1,1 @@
+"""The command line: read, resolve, call one function, print. No logic lives here."""

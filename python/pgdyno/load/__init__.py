@@ -1,0 +1,1 @@
+"""Fills a database with rows by COPY, and checks that it is consistent."""

@@ -1,0 +1,1 @@
+"""Sets up what is measured: host facts, binaries, clusters, fixtures, and a stage's settings."""

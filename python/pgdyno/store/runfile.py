@@ -15,7 +15,8 @@ from typing import Self
 
 from pgdyno.model.errors import StoreError
 from pgdyno.model.run import Fixture, RunInfo, Series, TrialRecord, TrialState
-from pgdyno.store.codec import from_json, pack, to_json, unpack_float, unpack_int
+from pgdyno.model.serial import from_json, to_json
+from pgdyno.store.codec import pack, unpack_float, unpack_int
 
 FORMAT = 1
 APPLICATION_ID = 0x70676479  # "pgdy"

@@ -1,0 +1,153 @@
+"""The live view of a run: trial, phase, tpm now, and the time left for the whole plan.
+
+On a terminal it is redrawn in place; elsewhere each trial is a line, so that logs stay readable.
+"""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from pgdyno.model.plan import Plan, Trial
+from pgdyno.model.run import TrialRecord, TrialState
+from pgdyno.model.units import bytes_text, count_text, seconds_text
+
+_PHASES = {
+    "prepare": "making a cluster",
+    "load": "loading the fixture",
+    "check": "checking consistency",
+    "keep": "keeping the fixture",
+    "restore": "restoring the fixture",
+    "start": "starting the server",
+    "prewarm": "reading data into memory",
+    "checkpoint": "checkpoint",
+    "drive": "driving",
+}
+
+
+class LiveView:
+    """An audience of `conduct` that draws; use it as a context."""
+
+    def __init__(self, plan: Plan, todo: int, console: Console) -> None:
+        self._plan = plan
+        self._console = console
+        self._todo = todo
+        self._done: list[TrialRecord] = []
+        self._trial: Trial | None = None
+        self._phase = "starting"
+        self._state: dict[str, Any] = {}
+        self._overhead_s: list[float] = []
+        self._trial_began = time.monotonic()
+        self._live = Live(
+            console=console, get_renderable=self._draw, refresh_per_second=4, transient=True
+        )
+        self._quiet = not console.is_terminal
+
+    def __enter__(self) -> Self:
+        if not self._quiet:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        if not self._quiet:
+            self._live.stop()
+
+    # -- what conduct tells -------------------------------------------------------------------
+
+    def phase(self, trial: Trial | None, name: str) -> None:
+        """See `Audience.phase`."""
+        if trial is not self._trial:
+            self._trial_began = time.monotonic()
+        self._trial, self._phase, self._state = trial, name, {}
+        if self._quiet and trial is None:
+            self._console.print(f"fixture: {_PHASES.get(name, name)}")
+
+    def loading(self, state: dict[str, Any]) -> None:
+        """See `Audience.loading`."""
+        self._state = state
+
+    def driving(self, state: dict[str, Any]) -> None:
+        """See `Audience.driving`."""
+        self._state = state
+
+    def trial_done(self, record: TrialRecord) -> None:
+        """See `Audience.trial_done`."""
+        self._done.append(record)
+        measuring = self._plan.protocol.warmup_s + self._plan.protocol.window_s
+        self._overhead_s.append(max(0.0, time.monotonic() - self._trial_began - measuring))
+        self._console.print(_trial_line(record, len(self._plan.trials)))
+
+    # -- what is drawn ------------------------------------------------------------------------
+
+    def left_s(self) -> float:
+        """Seconds left for the whole plan, by what the trials so far took besides measuring."""
+        protocol = self._plan.protocol
+        planned = self._plan.estimate.other_s / max(1, len(self._plan.trials))
+        spent = self._overhead_s
+        overhead = sum(spent) / len(spent) if spent else planned
+        each = protocol.warmup_s + protocol.window_s + overhead
+        left = (self._todo - len(self._done)) * each
+        begun = time.monotonic() - self._trial_began if self._trial else 0.0
+        return max(0.0, left - min(begun, each))
+
+    def _draw(self) -> RenderableType:
+        done, todo = len(self._done), self._todo
+        head = Table.grid(padding=(0, 2))
+        where = f"trial {done + 1} of {todo}" if self._trial else "fixture"
+        stage = (
+            f"round {self._trial.round}, stage [bold]{self._trial.stage}[/]" if self._trial else ""
+        )
+        head.add_row(
+            f"[bold]{where}[/]", stage, _PHASES.get(self._phase, self._phase),
+            f"{seconds_text(self.left_s())} left for the plan",
+        )  # fmt: skip
+        return Group(head, self._detail(), ProgressBar(total=max(1, todo), completed=done))
+
+    def _detail(self) -> RenderableType:
+        state = self._state
+        if not state:
+            return Text("")
+        return Text(_loading_text(state) if "rows_total" in state else _driving_text(state))
+
+
+def _loading_text(state: dict[str, Any]) -> str:
+    return (
+        f"{state['phase']}: {count_text(state['rows'])} of {count_text(state['rows_total'])} rows,"
+        f" {bytes_text(state['bytes_per_s'])}/s, {seconds_text(state['seconds_left'] or 0)} left"
+    )
+
+
+def _driving_text(state: dict[str, Any]) -> str:
+    second = state.get("last_second") or {}
+    tpm = 60 * sum(second.values())
+    orders = 60 * second.get("new_order", 0)
+    text = (
+        f"{state['phase']}: {count_text(tpm)} tpmTotal and {count_text(orders)} NOPM now,"
+        f" {state['phase_left_s']:.0f} s of it left"
+    )
+    trouble = [f"{state[name]} {name}" for name in ("failed", "retries", "reconnects")
+               if state.get(name)]  # fmt: skip
+    return ", ".join([text, *trouble])
+
+
+def _trial_line(record: TrialRecord, count: int) -> Text:
+    head = f"trial {record.number:>2} of {count}  round {record.round}  {record.stage:<16}"
+    if record.result is None:
+        return Text.assemble(head, (f" {record.state}: {record.reason}", "bold red"))
+    numbers = (
+        f" {count_text(record.result.nopm):>9} NOPM"
+        f" {count_text(record.result.tpm_total):>9} tpmTotal"
+    )
+    if record.state is TrialState.FINISHED:
+        return Text(head + numbers)
+    return Text.assemble(head, numbers, (f"  {record.state}: {record.reason}", "bold red"))

@@ -1,0 +1,48 @@
+"""`pgdyno report`: a run file as a page for people, or as Markdown or JSON."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pgdyno.cli.console import stdout
+from pgdyno.model.errors import StoreError
+from pgdyno.report import html, json, markdown
+from pgdyno.store.runfile import RunFile
+
+
+class Format(StrEnum):
+    """What a report is written as."""
+
+    html = "html"
+    md = "md"
+    json = "json"
+
+
+_RENDER = {Format.html: html.render, Format.md: markdown.render, Format.json: json.render}
+
+
+def report(
+    run_file: Annotated[Path, typer.Argument(help="The run file.")],
+    format_: Annotated[Format, typer.Option("--format", "-f")] = Format.html,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Where to; `-` for standard output. Default: beside the run file."),
+    ] = None,
+) -> None:
+    """Write the report of a run; needs nothing but the run file."""
+    with RunFile.read(run_file) as run:
+        text = _RENDER[format_](run)
+    if str(out) == "-":
+        sys.stdout.write(text)
+        return
+    path = out or run_file.with_suffix(f".{format_.value}")
+    try:
+        path.write_text(text)
+    except OSError as error:
+        raise StoreError(f"report {path} cannot be written: {error}") from error
+    stdout.print(str(path), markup=False, soft_wrap=True)

@@ -1,0 +1,162 @@
+"""`pgdyno run` and `pgdyno resume`."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pgdyno.cli.console import stderr, stdout
+from pgdyno.cli.live import LiveView
+from pgdyno.conduct import conduct
+from pgdyno.drive.driver import workload_spec
+from pgdyno.load.loader import describe, require_release
+from pgdyno.model.errors import Interrupted, PlanError
+from pgdyno.model.plan import Plan
+from pgdyno.model.run import RunInfo, TrialRecord, TrialState
+from pgdyno.model.serial import from_json
+from pgdyno.plan import read_plan, render_dry_run, resolve
+from pgdyno.report import html, summary
+from pgdyno.stage.host import manifest, own_version
+from pgdyno.stage.rig import data_folder, local_facts, open_target, server_facts
+from pgdyno.stage.target import Target
+from pgdyno.store.runfile import RunFile
+
+PlanPath = Annotated[
+    Path, typer.Argument(help="The plan (TOML), e.g. plans/demo.toml.", exists=True, dir_okay=False)
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="A.B=C", help="Change a value of the plan; may be repeated."),
+]
+QuickOption = Annotated[bool, typer.Option(help="The plan's own short version.")]
+AaOption = Annotated[
+    bool, typer.Option("--aa", help="Measure the first stage twice, for the noise floor.")
+]
+BindirOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder of an installed PostgreSQL's programs, instead of the plan's target."
+    ),
+]
+OutOption = Annotated[
+    Path | None, typer.Option(help="The run file; without it runs/<time>-<plan>.sqlite.")
+]
+
+
+def run(
+    plan: PlanPath,
+    dry_run: Annotated[
+        bool, typer.Option(help="List trials, settings and times; touch nothing.")
+    ] = False,
+    overrides: SetOption = None,
+    quick: QuickOption = False,
+    aa: AaOption = False,
+    bindir: BindirOption = None,
+    out: OutOption = None,
+) -> None:
+    """Measure every stage of a plan, and write a run file and a report."""
+    overrides = [*(overrides or []), *_target_overrides(bindir)]
+    resolved = _resolved(plan, overrides, quick, aa)
+    if dry_run:
+        stdout.print(render_dry_run(resolved))
+        return
+    require_release()
+    now = time.time_ns()
+    ident = f"{time.strftime('%Y%m%d-%H%M%S', time.localtime(now / 1e9))}-{resolved.name}"
+    path = out or Path("runs") / f"{ident}.sqlite"
+    target = open_target(resolved.target, local_facts())
+    try:
+        info = RunInfo(
+            ident, now, own_version(), _command(plan, overrides, quick, aa), asdict(resolved),
+            manifest(data_folder()), dict(target.build),
+            describe(workload_spec(resolved.workload, None)),
+        )  # fmt: skip
+        planned = [
+            TrialRecord(t.number, t.round, t.stage, t.ident, TrialState.PLANNED)
+            for t in resolved.trials
+        ]
+        with RunFile.create(path, info, planned) as run_file:
+            _carry_out(resolved, target, run_file)
+    finally:
+        target.close()
+
+
+def resume(
+    run_file: Annotated[Path, typer.Argument(help="The run file of a stopped run.")],
+) -> None:
+    """Go on with a run that was stopped; finished trials are kept."""
+    require_release()
+    with RunFile.append(run_file) as kept:
+        info = kept.info()
+        plan = from_plan_json(info)
+        target = open_target(plan.target, local_facts())
+        try:
+            _same_build(info, target)
+            _carry_out(plan, target, kept)
+        finally:
+            target.close()
+
+
+def from_plan_json(info: RunInfo) -> Plan:
+    """The resolved plan that a run file holds."""
+    import json  # noqa: PLC0415 - only here
+
+    return from_json(Plan, json.dumps(info.plan))
+
+
+def _same_build(info: RunInfo, target: Target) -> None:
+    if target.build != info.build:
+        raise PlanError(
+            f"the run was begun on {info.build['version']} ({info.build['origin']}),"
+            f" this is {target.build['version']} ({target.build['origin']})",
+            hint="Trials on different builds cannot be compared; start a new run.",
+        )
+
+
+def _carry_out(plan: Plan, target: Target, run_file: RunFile) -> None:
+    over = {TrialState.FINISHED, TrialState.INVALID}
+    ended = {trial.number for trial in run_file.trials() if trial.state in over}
+    todo = [trial for trial in plan.trials if trial.number not in ended]
+    stderr.print(f"run file {run_file.path}", markup=False)
+    try:
+        with LiveView(plan, len(todo), stderr) as view:
+            conduct(plan, target, run_file, view, data_folder(), todo)
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"stopped after {len(run_file.finished())} of {len(plan.trials)} trials",
+            f"Go on with `pgdyno resume {run_file.path}`.",
+        ) from None
+    report = run_file.path.with_suffix(".html")
+    report.write_text(html.render(run_file))
+    stdout.print(summary.render(run_file))
+    stdout.print(f"report   {report}", markup=False, soft_wrap=True)
+    failed = [t for t in run_file.trials() if t.state is not TrialState.FINISHED]
+    if failed:
+        raise typer.Exit(1)
+
+
+def _resolved(path: Path, overrides: list[str], quick: bool, aa: bool) -> Plan:
+    draft = read_plan(path, overrides, quick=quick, aa=aa)
+    facts = server_facts(draft.target)
+    described = describe(workload_spec(draft.workload, None))
+    host = local_facts()
+    return resolve(draft, facts, host, fixture_bytes=described["disk_bytes_estimate"])
+
+
+def _target_overrides(bindir: Path | None) -> list[str]:
+    if bindir is None:
+        return []
+    return ['target.kind="installed"', f'target.bindir="{bindir.absolute()}"']
+
+
+def _command(path: Path, overrides: list[str], quick: bool, aa: bool) -> str:
+    words = ["pgdyno", "run", str(path)]
+    for override in overrides:
+        words += ["--set", override]
+    words += ["--quick"] * quick + ["--aa"] * aa
+    return shlex.join(words)

@@ -1,0 +1,292 @@
+"""Carries out a plan: the only place that knows the order of the steps, and reads like the picture.
+
+    fixture -> for each trial: restore -> apply -> prewarm -> drive || sample -> check -> store
+
+Each step takes the record of the step before and returns its own; steps do not import each other.
+A trial that fails is recorded and the plan goes on; Ctrl-C keeps what is finished.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import psycopg
+
+from pgdyno.drive.driver import Driven, drive, workload_spec
+from pgdyno.load.consistency import check, require
+from pgdyno.load.loader import describe, load
+from pgdyno.model.errors import CheckError, PgdynoError
+from pgdyno.model.plan import Plan, Trial
+from pgdyno.model.run import (
+    Condition,
+    Event,
+    Fixture,
+    Series,
+    TrialRecord,
+    TrialResult,
+    TrialState,
+)
+from pgdyno.plan.fixture import fixture_ident, fixture_shape
+from pgdyno.sample.diskstats import disk_sampler
+from pgdyno.sample.pgstat import server_stats_sampler
+from pgdyno.sample.procstat import host_sampler, self_sampler, server_sampler
+from pgdyno.sample.recorder import Recorder, delta
+from pgdyno.sample.serverlog import bad_lines, events
+from pgdyno.stage.prewarm import prewarm
+from pgdyno.stage.target import Ready, Target
+from pgdyno.store.runfile import RunFile
+
+_NOISE = ("the database system is shutting down", "terminating connection due to administrator")
+
+
+class Audience(Protocol):
+    """Who is told how the plan goes: the live view, or a log."""
+
+    def phase(self, trial: Trial | None, name: str) -> None:
+        """A phase begins; `trial` is None while the fixture is made."""
+
+    def loading(self, state: dict[str, Any]) -> None:
+        """The loader's progress."""
+
+    def driving(self, state: dict[str, Any]) -> None:
+        """The driver's progress, twice a second."""
+
+    def trial_done(self, record: TrialRecord) -> None:
+        """A trial has ended, well or badly."""
+
+
+@dataclass(slots=True)
+class _Clocked:
+    """Seconds that each phase of a trial took."""
+
+    audience: Audience
+    trial: Trial | None
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        self.audience.phase(self.trial, name)
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - began
+
+
+def conduct(
+    plan: Plan,
+    target: Target,
+    run: RunFile,
+    audience: Audience,
+    data_folder: Path,
+    todo: Sequence[Trial] | None = None,
+) -> None:
+    """Carry out the trials of a plan, or those of `todo`, and store what was measured.
+
+    Args:
+        plan: The resolved plan.
+        target: The server under test.
+        run: The run file; it knows the plan and its trials already.
+        audience: Told how it goes.
+        data_folder: Where the server's data lie, for the device's counters.
+        todo: Trials to be carried out; None for all.
+
+    Raises:
+        PgdynoError: The fixture cannot be made. A trial's failure is stored, not raised.
+        KeyboardInterrupt: Ctrl-C; finished trials are in the run file.
+    """
+    described = describe(workload_spec(plan.workload, None))
+    fixture = make_fixture(plan, target, described, audience)
+    run.put_fixture(fixture)
+    for trial in plan.trials if todo is None else todo:
+        record = TrialRecord(
+            trial.number, trial.round, trial.stage, trial.ident,
+            TrialState.RUNNING, started_ns=time.time_ns(),
+        )  # fmt: skip
+        run.put_trial(record)
+        series: list[Series] = []
+        try:
+            result, series, log = measure(plan, trial, target, fixture, audience, data_folder)
+            state, reason = judge(result, log)
+            record = replace(record, state=state, reason=reason, result=result)
+            if log is not None:
+                run.put_log("server", log, trial.number)
+        except PgdynoError as error:
+            reason = f"{error.fact} ({error.hint})" if error.hint else error.fact
+            record = replace(record, state=TrialState.FAILED, reason=reason)
+        finally:
+            target.stop()
+        run.put_trial(replace(record, ended_ns=time.time_ns()), series)
+        audience.trial_done(record)
+
+
+def make_fixture(
+    plan: Plan, target: Target, described: dict[str, Any], audience: Audience
+) -> Fixture:
+    """Find the loaded database that the trials share, or load it, check it and keep it.
+
+    Raises:
+        PgdynoError: Loading failed, or what was loaded is not consistent.
+    """
+    shape = fixture_shape(plan, target.facts)
+    ident = fixture_ident(shape)
+    if found := target.find_fixture(ident):
+        return found
+    clocked = _Clocked(audience, None)
+    try:
+        with clocked.phase("prepare"):
+            connection = target.begin_fixture(ident)
+        with clocked.phase("load"):
+            loaded = load(connection, workload_spec(plan.workload, None), progress=audience.loading)
+        with clocked.phase("check"):
+            conditions = check(connection, described["conditions"])
+            require(conditions)
+        with clocked.phase("keep"):
+            fixture = Fixture(ident, shape, 0, loaded, conditions, "", reused=False)
+            return target.keep_fixture(fixture)
+    except BaseException:
+        target.drop_half_fixture()
+        raise
+
+
+def measure(
+    plan: Plan,
+    trial: Trial,
+    target: Target,
+    fixture: Fixture,
+    audience: Audience,
+    data_folder: Path,
+) -> tuple[TrialResult, list[Series], str | None]:
+    """One trial from the fixture's copy to the checked database; the server still runs after it.
+
+    Raises:
+        PgdynoError: A step failed; there are no numbers.
+    """
+    clocked = _Clocked(audience, trial)
+    described = describe(workload_spec(plan.workload, None))
+    with clocked.phase("restore"):
+        target.restore(fixture.ident)
+    with clocked.phase("start"):
+        ready = target.apply(plan.stage(trial.stage).settings)
+    with clocked.phase("prewarm"):
+        if plan.protocol.prewarm:
+            prewarm(ready.connection, [table["name"] for table in described["tables"]])
+    with clocked.phase("checkpoint"):
+        _checkpoint(ready)
+    with clocked.phase("drive"):
+        driven, series, failures = _drive_and_sample(plan, target, ready, fixture, audience,
+                                                     data_folder)  # fmt: skip
+    with clocked.phase("check"):
+        conditions = check(ready.connection, described["conditions"])
+    log = target.log_text()
+    result = _result(driven, series, ready, conditions, events(log) if log else [])
+    notes = tuple(f"sampler {name} stopped: {why}" for name, why in failures.items())
+    seconds = {**clocked.seconds, "window": driven.window_s}
+    return replace(result, phases_s=seconds, notes=notes), series, log
+
+
+def _checkpoint(ready: Ready) -> None:
+    with psycopg.connect(**ready.connection.arguments(), autocommit=True) as session:
+        session.execute("CHECKPOINT")
+
+
+def _drive_and_sample(
+    plan: Plan,
+    target: Target,
+    ready: Ready,
+    fixture: Fixture,
+    audience: Audience,
+    data_folder: Path,
+) -> tuple[Driven, list[Series], dict[str, str]]:
+    with ExitStack() as stack:
+        session = stack.enter_context(
+            psycopg.connect(**ready.connection.arguments(), autocommit=True)
+        )
+        samplers = [
+            host_sampler(), self_sampler(), server_stats_sampler(session, target.facts.major)
+        ]  # fmt: skip
+        if ready.postmaster_pid is not None:
+            samplers.append(server_sampler(ready.postmaster_pid))
+            if disk := disk_sampler(data_folder):
+                samplers.append(disk)
+        recorder = stack.enter_context(Recorder(samplers))
+        driven = drive(
+            ready.connection, plan.workload, plan.protocol, fixture.loaded["c_load"],
+            audience.driving,
+        )  # fmt: skip
+    return driven, [*driven.series, *recorder.series()], recorder.failures
+
+
+def _result(
+    driven: Driven,
+    series: Sequence[Series],
+    ready: Ready,
+    conditions: tuple[Condition, ...],
+    happened: Sequence[Event],
+) -> TrialResult:
+    deltas = {
+        s.name: value
+        for s in series
+        if s.kind == "counter" and (value := delta(s, driven.window_ns)) is not None
+    }
+    return TrialResult(
+        window_ns=driven.window_ns,
+        window_s=driven.window_s,
+        nopm=driven.nopm,
+        tpm_total=driven.tpm_total,
+        kinds=driven.kinds,
+        client=driven.client,
+        deltas=deltas,
+        settings=ready.settings,
+        audit=driven.audit,
+        conditions=conditions,
+        events=tuple(happened),
+        errors=driven.errors if driven.error is None else (*driven.errors, _gave_up(driven)),
+        reconnects=driven.reconnects,
+        statements_per_transaction=driven.statements_per_transaction,
+        round_trips_per_transaction=driven.round_trips_per_transaction,
+        phases_s={},
+    )
+
+
+def _gave_up(driven: Driven) -> dict[str, Any]:
+    return {"sqlstate": driven.outcome, "count": 1, "example": driven.error}
+
+
+def judge(result: TrialResult, log: str | None) -> tuple[TrialState, str | None]:
+    """Whether the numbers of a trial may be used.
+
+    Inconsistent data, failed transactions, lost connections and errors in the server's log make
+    them invalid: the load was not the one that the plan asked for.
+    """
+    reasons = []
+    try:
+        require(result.conditions)
+    except CheckError as error:
+        reasons.append(error.fact)
+    failed = sum(kind.run.failed for kind in result.kinds)
+    if failed:
+        reasons.append(f"{failed} transactions failed, e.g. {result.errors[:1]}")
+    if result.reconnects:
+        reasons.append(f"{result.reconnects} connections were lost")
+    if not any(kind.window.succeeded for kind in result.kinds):
+        reasons.append("no transaction succeeded in the window")
+    if any(error["sqlstate"] in ("stopped", "gave_up") for error in result.errors):
+        reasons.append("the driver did not reach the end of the window")
+    bad = [line for line in bad_lines(log or "") if not any(n in line for n in _NOISE)]
+    unexplained = [line for line in bad if not _is_retry(line)]
+    if unexplained:
+        reasons.append(f"the server reported {len(unexplained)} errors, first {unexplained[0]}")
+    if reasons:
+        return TrialState.INVALID, "; ".join(reasons)
+    return TrialState.FINISHED, None
+
+
+def _is_retry(line: str) -> bool:
+    # 40P01 and 40001: counted by the driver, retried, and part of the result.
+    return "deadlock detected" in line or "could not serialize access" in line

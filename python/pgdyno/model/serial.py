@@ -1,0 +1,24 @@
+"""Records to JSON and back; strict both ways."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import TypeAdapter
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T")
+
+
+def to_json(record: DataclassInstance) -> str:
+    """JSON of a dataclass record."""
+    return json.dumps(asdict(record), ensure_ascii=False, separators=(",", ":"))
+
+
+def from_json(kind: type[T], text: str) -> T:
+    """The record of this kind that `to_json` wrote; validates types on the way."""
+    return TypeAdapter(kind).validate_json(text)

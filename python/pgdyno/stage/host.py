@@ -1,0 +1,155 @@
+"""What the host is: the facts that shape a plan, and the manifest that a reader needs.
+
+In a container the limits are those of the cgroup, never the host's.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from pathlib import Path
+
+import psutil
+
+from pgdyno import __version__
+from pgdyno.model.settings import HostFacts
+from pgdyno.shell import run
+
+
+def host_facts(data: Path) -> HostFacts:
+    """Facts of this host, with `data` as the folder where clusters are put."""
+    existing = data
+    while not existing.exists():
+        existing = existing.parent
+    meminfo = read_meminfo(Path("/proc/meminfo").read_text())
+    return HostFacts(
+        cpus=len(os.sched_getaffinity(0)),
+        memory_bytes=min(meminfo["MemTotal"], cgroup_memory_limit() or meminfo["MemTotal"]),
+        huge_pages_free=meminfo.get("HugePages_Free", 0) - meminfo.get("HugePages_Rsvd", 0),
+        huge_page_bytes=meminfo.get("Hugepagesize", 2 << 20),
+        free_disk_bytes=shutil.disk_usage(existing).free,
+        data_path=str(data),
+        file_system=file_system(existing)["type"],
+    )
+
+
+def read_meminfo(text: str) -> dict[str, int]:
+    """/proc/meminfo as bytes (and plain counts for HugePages_*)."""
+    result = {}
+    for line in text.splitlines():
+        name, _, rest = line.partition(":")
+        words = rest.split()
+        if words:
+            result[name] = int(words[0]) * (1024 if words[-1] == "kB" else 1)
+    return result
+
+
+def cgroup_memory_limit(root: Path = Path("/sys/fs/cgroup")) -> int | None:
+    """The lowest memory limit above this process, cgroup v2 or v1; None where there is none."""
+    limits = []
+    try:
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers not in ("", "memory") and "memory" not in controllers.split(","):
+            continue
+        base, name = (
+            (root, "memory.max")
+            if controllers == ""
+            else (
+                root / "memory",
+                "memory.limit_in_bytes",
+            )
+        )
+        folder = base / path.strip("/")
+        for step in (folder, *folder.parents):
+            file = step / name
+            if file.is_file():
+                value = file.read_text().strip()
+                if value.isdigit() and int(value) < 1 << 60:
+                    limits.append(int(value))
+            if step == base:
+                break
+    return min(limits, default=None)
+
+
+def file_system(path: Path) -> dict[str, str]:
+    """Type, device and options of the file system that holds `path`, by the longest mount."""
+    best = {"type": "unknown", "device": "unknown", "options": "", "mount": ""}
+    real = str(path.resolve())
+    for line in Path("/proc/mounts").read_text().splitlines():
+        device, mount, kind, options, *_ = line.split()
+        mount = mount.replace("\\040", " ")
+        inside = real == mount or real.startswith(mount.rstrip("/") + "/")
+        if inside and len(mount) >= len(best["mount"]):
+            best = {"type": kind, "device": device, "options": options, "mount": mount}
+    return best
+
+
+def manifest(data: Path) -> dict[str, object]:
+    """The host as the report shows it: everything that may explain a different number."""
+    facts = host_facts(data)
+    frequency = psutil.cpu_freq()
+    return {
+        "cpu_model": _cpu_model(),
+        "cpus": facts.cpus,
+        "cpu_mhz": round(frequency.current) if frequency else None,
+        "numa_nodes": len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or 1,
+        "memory_bytes": facts.memory_bytes,
+        "huge_pages_free": facts.huge_pages_free,
+        "huge_page_bytes": facts.huge_page_bytes,
+        "transparent_huge_pages": _choice("/sys/kernel/mm/transparent_hugepage/enabled"),
+        "kernel": platform.release(),
+        "clock_source": _text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "virtualisation": "hypervisor" if " hypervisor" in _text("/proc/cpuinfo") else "none seen",
+        "operating_system": platform.freedesktop_os_release().get("PRETTY_NAME", "unknown"),
+        "file_system": file_system(_existing(data)),
+        "sysctl": {name: _text(f"/proc/sys/{name}") for name in _SYSCTLS},
+        "swap_bytes": psutil.swap_memory().total,
+    }
+
+
+_SYSCTLS = (
+    "vm/swappiness",
+    "vm/overcommit_memory",
+    "vm/dirty_background_bytes",
+    "vm/dirty_background_ratio",
+    "vm/dirty_bytes",
+    "vm/dirty_ratio",
+    "vm/dirty_expire_centisecs",
+    "vm/nr_hugepages",
+)
+
+
+def _existing(path: Path) -> Path:
+    return path if path.exists() else _existing(path.parent)
+
+
+def _cpu_model() -> str:
+    for line in _text("/proc/cpuinfo").splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def _choice(path: str) -> str:
+    """The bracketed word of a sysfs choice, e.g. `madvise` of `always [madvise] never`."""
+    text = _text(path)
+    return text.partition("[")[2].partition("]")[0] or text
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return "unknown"
+
+
+def own_version() -> str:
+    """Version of pgdyno, with the commit where it runs from a checkout."""
+    source = Path(__file__).resolve().parent
+    done = run(["git", "-C", source, "describe", "--always", "--dirty"], check=False)
+    return f"{__version__} ({done.stdout.strip()})" if done.code == 0 else __version__

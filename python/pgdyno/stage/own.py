@@ -1,0 +1,187 @@
+"""A target whose servers are ours: clusters of the embedded or an installed PostgreSQL.
+
+Fixtures are stopped data directories, kept by hash; a trial runs on a copy that is thrown away.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg
+
+from pgdyno.model.connection import Connection
+from pgdyno.model.errors import TargetError
+from pgdyno.model.plan import Target as TargetPlan
+from pgdyno.model.run import Fixture
+from pgdyno.model.serial import from_json, to_json
+from pgdyno.model.settings import Origin, OriginKind, ServerFacts, Setting
+from pgdyno.shell import OsUser, run
+from pgdyno.stage.binaries import Binaries
+from pgdyno.stage.cluster import DATABASE, Cluster, initdb, stop_leftover
+from pgdyno.stage.home import owned_folder, remove_folder
+from pgdyno.stage.readback import read_back
+from pgdyno.stage.target import Ready, Restored
+
+_LOAD_MEMORY_SHARE = 1 / 8
+
+
+class OwnTarget:
+    """Clusters of ours in a folder of ours."""
+
+    def __init__(
+        self, plan: TargetPlan, binaries: Binaries, user: OsUser, home: Path, memory_bytes: int
+    ) -> None:
+        self._plan = plan
+        self._binaries = binaries
+        self._user = user
+        self._home = home
+        self._memory_bytes = memory_bytes
+        owned_folder(home, user, 0o755)
+        self._fixtures = owned_folder(home / "fixtures", user)
+        self._work = owned_folder(home / "work", user)
+        self._lock = _lock(home / "lock")
+        self._cluster: Cluster | None = None
+        self._loading: Path | None = None
+        self.facts: ServerFacts = binaries.facts()
+        self.build: dict[str, str] = binaries.manifest()
+
+    # -- fixture ------------------------------------------------------------------------------
+
+    def find_fixture(self, ident: str) -> Fixture | None:
+        """See `Target.find_fixture`."""
+        record = self._fixtures / ident / "fixture.json"
+        if not record.is_file():
+            return None
+        return replace(from_json(Fixture, record.read_text()), reused=True)
+
+    def begin_fixture(self, ident: str) -> Connection:
+        """See `Target.begin_fixture`."""
+        self._loading = self._fixtures / f"{ident}.loading"
+        data = self._loading / "data"
+        if data.exists():
+            stop_leftover(self._binaries, data, self._user)
+        remove_folder(self._loading)
+        owned_folder(self._loading, self._user)
+        initdb(self._binaries, data, self._user, self._plan.initdb)
+        self._cluster = Cluster(self._binaries, data, self._user, "socket")
+        self._cluster.start(self._load_settings())
+        with psycopg.connect(**self._cluster.connection().arguments(), autocommit=True) as session:
+            session.execute(f"CREATE DATABASE {DATABASE}")
+        connection = self._cluster.connection().to(DATABASE)
+        with psycopg.connect(**connection.arguments(), autocommit=True) as session:
+            session.execute("CREATE EXTENSION IF NOT EXISTS pg_prewarm")
+        return connection
+
+    def _load_settings(self) -> tuple[Setting, ...]:
+        # Safe ones that only make loading quicker; trials never see them.
+        memory = min(int(self._memory_bytes * _LOAD_MEMORY_SHARE), 8 << 30)
+        origin = Origin(OriginKind.TARGET, "loading a fixture")
+        values = {
+            "shared_buffers": f"{memory >> 20}MB",
+            "maintenance_work_mem": f"{max(memory >> 22, 64)}MB",
+            "max_wal_size": "16GB",
+            "checkpoint_timeout": "1h",
+            "wal_buffers": "64MB",
+            "autovacuum": "off",
+        }
+        return tuple(Setting(name, value, origin) for name, value in values.items())
+
+    def keep_fixture(self, fixture: Fixture) -> Fixture:
+        """See `Target.keep_fixture`."""
+        assert self._cluster is not None
+        assert self._loading is not None
+        self._cluster.stop(clean=True)
+        self._cluster.close()
+        self._cluster = None
+        (self._loading / "data" / "pgdyno.conf").unlink()
+        method = "reflink" if _reflinks(self._loading) else "copy"
+        kept = replace(fixture, data_bytes=_folder_bytes(self._loading / "data"), restore=method)
+        (self._loading / "fixture.json").write_text(to_json(kept))
+        run(["sync", "-f", self._loading])
+        self._loading.rename(self._fixtures / fixture.ident)
+        self._loading = None
+        return kept
+
+    def drop_half_fixture(self) -> None:
+        """See `Target.drop_half_fixture`."""
+        if self._cluster is not None:
+            self._cluster.close()
+            self._cluster = None
+        if self._loading is not None:
+            remove_folder(self._loading)
+            self._loading = None
+
+    # -- trial --------------------------------------------------------------------------------
+
+    def restore(self, ident: str) -> Restored:
+        """See `Target.restore`."""
+        source, copy = self._fixtures / ident / "data", self._work / "data"
+        stop_leftover(self._binaries, copy, self._user)
+        began = time.monotonic()
+        remove_folder(copy)
+        run(["cp", "-a", "--reflink=auto", source, copy], timeout_s=36_000)
+        # Else the kernel would still be writing the copy back during the window.
+        run(["sync", "-f", copy], timeout_s=36_000)
+        method = "reflink" if _reflinks(self._work) else "copy"
+        return Restored(method, time.monotonic() - began)
+
+    def apply(self, settings: Sequence[Setting]) -> Ready:
+        """See `Target.apply`."""
+        data = self._work / "data"
+        self._cluster = Cluster(self._binaries, data, self._user, self._plan.transport)
+        seconds = self._cluster.start(settings)
+        wanted = (*self._cluster.own_settings(), *settings)
+        effective = read_back(self._cluster.connection(), wanted)
+        connection = self._cluster.measured_connection()
+        return Ready(connection, effective, self._cluster.pid, seconds)
+
+    def log_text(self) -> str | None:
+        """See `Target.log_text`."""
+        return self._cluster.log.read_text(errors="replace") if self._cluster else None
+
+    def stop(self) -> None:
+        """See `Target.stop`."""
+        if self._cluster is not None:
+            self._cluster.stop(clean=False)
+            self._cluster.close()
+            self._cluster = None
+        remove_folder(self._work / "data")
+
+    def close(self) -> None:
+        """See `Target.close`."""
+        self.drop_half_fixture()
+        remove_folder(self._work / "data")
+        os.close(self._lock)
+
+
+def _lock(path: Path) -> int:
+    handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(handle)
+        raise TargetError(
+            f"another pgdyno works in {path.parent}",
+            hint="Wait for it, or set PGDYNO_HOME to another folder; two would disturb each other.",
+        ) from error
+    return handle
+
+
+def _reflinks(folder: Path) -> bool:
+    """Whether the file system shares blocks between copies, by trying."""
+    source, copy = folder / "reflink.source", folder / "reflink.copy"
+    try:
+        source.write_bytes(b"x" * 8192)
+        return run(["cp", "--reflink=always", source, copy], check=False).code == 0
+    finally:
+        for path in (source, copy):
+            path.unlink(missing_ok=True)
+
+
+def _folder_bytes(folder: Path) -> int:
+    return sum(path.lstat().st_blocks * 512 for path in folder.rglob("*") if not path.is_symlink())

@@ -1,0 +1,189 @@
+"""A target whose server runs already and is not ours: only what can be set there is set.
+
+Everything happens in databases that pgdyno made and marked with a comment: the fixture
+(`pgdyno_fixture_…`) is the template of the trial's database (`pgdyno_trial`). Settings are set on
+the trial's database, so nothing of the server itself changes, and nothing is left when it is gone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, LiteralString
+
+import psycopg
+from psycopg import sql
+
+from pgdyno.model.connection import Connection
+from pgdyno.model.errors import TargetError
+from pgdyno.model.run import Fixture
+from pgdyno.model.serial import from_json, to_json
+from pgdyno.model.settings import ServerFacts, Setting
+from pgdyno.plan.server import facts_of_rows
+from pgdyno.stage.readback import read_back
+from pgdyno.stage.target import Ready, Restored
+
+TRIAL = "pgdyno_trial"
+_MARK = "pgdyno "  # every database of ours has a comment that begins so
+_SETTINGS = (
+    "SELECT name, vartype, unit, context, min_val, max_val, enumvals, boot_val FROM pg_settings"
+)
+
+
+class RunningTarget:
+    """Databases of ours on somebody else's server."""
+
+    def __init__(self, conninfo: str) -> None:
+        try:
+            self._session = psycopg.connect(
+                conninfo, autocommit=True, application_name="pgdyno", connect_timeout=10
+            )
+        except psycopg.Error as error:
+            raise TargetError(
+                f"no connection to the running server: {str(error).strip()}",
+                hint="The target's conninfo is read as libpq reads it; PG* variables count too.",
+            ) from error
+        info = self._session.info
+        self._connection = Connection(
+            info.host, info.port, info.user, info.dbname, info.password or None
+        )
+        rows = self._session.execute(_SETTINGS).fetchall()
+        version = f"PostgreSQL {info.parameter_status('server_version')}"
+        self.facts: ServerFacts = facts_of_rows(rows, info.server_version, version)
+        self.build: dict[str, str] = {
+            "version": version,
+            "version_num": str(info.server_version),
+            "configure": "unknown",
+            "compiler": str(self._value("SELECT version()")),
+            "origin": f"running server, {self._connection.shown()}",
+        }
+        self._loading: str | None = None
+
+    # -- fixture ------------------------------------------------------------------------------
+
+    def find_fixture(self, ident: str) -> Fixture | None:
+        """See `Target.find_fixture`."""
+        comment = self._comment(_fixture_name(ident))
+        if comment is None or not comment.startswith(f"{_MARK}fixture "):
+            return None
+        found = from_json(Fixture, comment.removeprefix(f"{_MARK}fixture "))
+        return replace(found, reused=True)
+
+    def begin_fixture(self, ident: str) -> Connection:
+        """See `Target.begin_fixture`."""
+        self._loading = _fixture_name(ident)
+        self._drop(self._loading)
+        self._run("CREATE DATABASE {}", self._loading)
+        self._mark(self._loading, "loading")
+        connection = self._connection.to(self._loading)
+        with psycopg.connect(**connection.arguments(), autocommit=True) as session:
+            try:
+                session.execute("CREATE EXTENSION IF NOT EXISTS pg_prewarm")
+            except psycopg.Error as error:
+                raise TargetError(
+                    f"the server has no pg_prewarm: {str(error).strip()}",
+                    hint="Install postgresql-contrib there.",
+                ) from error
+        return connection
+
+    def keep_fixture(self, fixture: Fixture) -> Fixture:
+        """See `Target.keep_fixture`."""
+        assert self._loading is not None
+        size = self._value("SELECT pg_database_size(%s)", self._loading)
+        kept = replace(fixture, data_bytes=int(size), restore="template database")
+        # Nobody may connect to a template while it is copied.
+        self._run("ALTER DATABASE {} WITH ALLOW_CONNECTIONS false", self._loading)
+        self._mark(self._loading, f"fixture {to_json(kept)}")
+        self._loading = None
+        return kept
+
+    def drop_half_fixture(self) -> None:
+        """See `Target.drop_half_fixture`."""
+        if self._loading is not None:
+            self._drop(self._loading)
+            self._loading = None
+
+    # -- trial --------------------------------------------------------------------------------
+
+    def restore(self, ident: str) -> Restored:
+        """See `Target.restore`."""
+        began = time.monotonic()
+        self._drop(TRIAL)
+        # Since 15 the default strategy writes every block to WAL; copying files is as before.
+        how: LiteralString = " STRATEGY file_copy" if self.facts.major >= 15 else ""
+        self._run("CREATE DATABASE {} TEMPLATE {}" + how, TRIAL, _fixture_name(ident))
+        self._mark(TRIAL, "trial")
+        return Restored("template database", time.monotonic() - began)
+
+    def apply(self, settings: Sequence[Setting]) -> Ready:
+        """See `Target.apply`."""
+        for setting in settings:
+            self._session.execute(
+                sql.SQL("ALTER DATABASE {} SET {} = {}").format(
+                    sql.Identifier(TRIAL), sql.SQL(setting.name), sql.Literal(setting.value)  # type: ignore[arg-type]
+                )
+            )  # fmt: skip
+        connection = self._connection.to(TRIAL)
+        return Ready(connection, read_back(connection, settings), None, 0.0)
+
+    def log_text(self) -> str | None:
+        """Not ours to read."""
+        return None
+
+    def stop(self) -> None:
+        """See `Target.stop`."""
+        self._drop(TRIAL)
+
+    def close(self) -> None:
+        """See `Target.close`."""
+        try:
+            self.drop_half_fixture()
+            self._drop(TRIAL)
+        finally:
+            self._session.close()
+
+    # -- databases of ours --------------------------------------------------------------------
+
+    def _comment(self, name: str) -> str | None:
+        """The comment on a database; empty if it has none, None if it does not exist."""
+        row = self._session.execute(
+            "SELECT coalesce(shobj_description(oid, 'pg_database'), '')"
+            " FROM pg_database WHERE datname = %s",
+            (name,),
+        ).fetchone()
+        return row[0] if row else None
+
+    def _mark(self, name: str, what: str) -> None:
+        self._session.execute(
+            sql.SQL("COMMENT ON DATABASE {} IS {}").format(
+                sql.Identifier(name), sql.Literal(_MARK + what)
+            )
+        )
+
+    def _drop(self, name: str) -> None:
+        comment = self._comment(name)
+        if comment is None:
+            return
+        if not comment.startswith(_MARK):
+            raise TargetError(
+                f"database {name} exists and is not marked as ours",
+                hint="Rename it or drop it yourself; pgdyno drops only what it made.",
+            )
+        self._run("ALTER DATABASE {} WITH ALLOW_CONNECTIONS false", name)
+        self._session.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,)
+        )
+        self._run("DROP DATABASE {}", name)
+
+    def _run(self, text: LiteralString, *names: str) -> None:
+        self._session.execute(sql.SQL(text).format(*map(sql.Identifier, names)))
+
+    def _value(self, text: LiteralString, *arguments: Any) -> Any:  # noqa: ANN401 - a column
+        row = self._session.execute(text, arguments or None).fetchone()
+        assert row is not None
+        return row[0]
+
+
+def _fixture_name(ident: str) -> str:
+    return f"pgdyno_fixture_{ident[:16]}"

@@ -1,0 +1,79 @@
+"""What a plan's target must be able to do, whoever runs the server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from pgdyno.model.connection import Connection
+from pgdyno.model.run import Effective, Fixture
+from pgdyno.model.settings import ServerFacts, Setting
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A fresh copy of the fixture, not yet started."""
+
+    method: str  # "reflink", "copy" or "template database"
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A server with a stage's settings, read back, and a fresh copy of the fixture."""
+
+    connection: Connection
+    settings: tuple[Effective, ...]
+    postmaster_pid: int | None  # None where the server is not ours
+    start_s: float
+
+
+class Target(Protocol):
+    """The server under test, from loading to stopping; each step needs the one before it."""
+
+    @property
+    def facts(self) -> ServerFacts:
+        """Version and settings of the server."""
+        ...
+
+    @property
+    def build(self) -> dict[str, str]:
+        """What a reader of the run file must know of the installation."""
+        ...
+
+    def find_fixture(self, ident: str) -> Fixture | None:
+        """The fixture of this hash, if it was loaded before and is whole."""
+        ...
+
+    def begin_fixture(self, ident: str) -> Connection:
+        """An empty database to load into, on a server with safe settings."""
+        ...
+
+    def keep_fixture(self, fixture: Fixture) -> Fixture:
+        """Make what was loaded the fixture of its hash; returns it with its size on disk."""
+        ...
+
+    def drop_half_fixture(self) -> None:
+        """Remove what a failed load left behind."""
+        ...
+
+    def restore(self, ident: str) -> Restored:
+        """A fresh copy of a fixture; the copy of the trial before is thrown away."""
+        ...
+
+    def apply(self, settings: Sequence[Setting]) -> Ready:
+        """Start (or reconfigure) the server with a stage's settings, and read them back."""
+        ...
+
+    def log_text(self) -> str | None:
+        """The server's log since `apply`, or None where it cannot be read."""
+        ...
+
+    def stop(self) -> None:
+        """End the trial: stop the server if it is ours; its data are thrown away."""
+        ...
+
+    def close(self) -> None:
+        """Leave nothing running and nothing behind but fixtures."""
+        ...
