@@ -1,0 +1,92 @@
+"""Real servers for tests: folders that PostgreSQL's user can reach, and targets on them."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pgdyno.load.consistency import check
+from pgdyno.load.loader import describe, load
+from pgdyno.model.connection import Connection
+from pgdyno.model.plan import Target as TargetPlan
+from pgdyno.model.run import Fixture
+from pgdyno.shell import postgres_user
+from pgdyno.stage.binaries import find_binaries
+from pgdyno.stage.home import owned_folder
+from pgdyno.stage.host import host_facts
+from pgdyno.stage.own import OwnTarget
+
+DEBIAN_BINDIR = "/usr/lib/postgresql/15/bin"
+TARGETS = {
+    "embedded-18": TargetPlan("embedded"),
+    "debian-15": TargetPlan("installed", bindir=DEBIAN_BINDIR),
+}
+WORKLOAD = {"kind": "tpcc", "warehouses": 2, "seed": 7}
+
+
+def reachable_folder(prefix: str) -> Iterator[Path]:
+    """A folder that any user can enter; pytest's own are closed to others."""
+    folder = Path(tempfile.mkdtemp(prefix=f"pgdyno-{prefix}-", dir="/tmp"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def session_home() -> Iterator[Path]:
+    """A PGDYNO_HOME for the whole session, so that fixtures are loaded once."""
+    yield from reachable_folder("home")
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder of one test that any user can enter."""
+    yield from reachable_folder("test")
+
+
+@pytest.fixture
+def home_env(session_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The session's home, set in the environment."""
+    monkeypatch.setenv("PGDYNO_HOME", str(session_home))
+    return session_home
+
+
+Opener = Callable[..., OwnTarget]
+
+
+@pytest.fixture
+def open_own(session_home: Path) -> Iterator[Opener]:
+    """Opens a target of ours, and closes it in any case."""
+    opened: list[OwnTarget] = []
+
+    def opener(name: str, transport: str = "socket", home: Path = session_home) -> OwnTarget:
+        plan = TARGETS[name]
+        plan = TargetPlan(plan.kind, bindir=plan.bindir, transport=transport)  # type: ignore[arg-type]
+        user = postgres_user()
+        owned_folder(home, user, 0o755)
+        binaries = find_binaries(plan, user, home)
+        target = OwnTarget(plan, binaries, user, home, host_facts(home).memory_bytes)
+        opened.append(target)
+        return target
+
+    yield opener
+    for target in opened:
+        target.stop()
+        target.close()
+
+
+def loaded(target: OwnTarget) -> Fixture:
+    """The small fixture of the tests on this target, loaded where it is not there yet."""
+    ident = f"tests-{target.facts.major}"
+    if found := target.find_fixture(ident):
+        return found
+    connection: Connection = target.begin_fixture(ident)
+    report = load(connection, WORKLOAD, connections=2)
+    conditions = check(connection, describe(WORKLOAD)["conditions"])
+    return target.keep_fixture(
+        Fixture(ident, {"major": target.facts.major}, 0, report, conditions, "", reused=False)
+    )
