@@ -1,0 +1,1 @@
+"""Tests, by cost: unit, property, snapshot, cluster, method, browser."""

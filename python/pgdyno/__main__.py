@@ -1,0 +1,5 @@
+"""`python -m pgdyno` is the command line."""
+
+from pgdyno.cli.app import main
+
+main()

@@ -1,0 +1,265 @@
+"""The main job on real servers, through the command line: run, stop, resume, report, refuse."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pgdyno.model.run import TrialState
+from pgdyno.store.runfile import RunFile
+from tests.cluster.conftest import DEBIAN_BINDIR
+
+pytestmark = pytest.mark.cluster
+ROOT = Path(__file__).parents[2]
+DEADLINE_S = 240
+
+PLAN = """
+name = "small"
+question = "Does a test plan run from end to end?"
+
+[target]
+kind = "embedded"
+
+[workload]
+kind = "tpcc"
+warehouses = 2
+connections = 4
+
+[protocol]
+rounds = 2
+warmup_s = 1.0
+window_s = 3.0
+lowest_rung = "D2"
+
+[[stage]]
+name = "initdb"
+why = "What everybody gets."
+
+[[stage]]
+name = "tuned"
+why = "Sized to this machine."
+profile = "tuned"
+
+[[stage]]
+name = "async"
+why = "The price of waiting for the disk."
+settings = { synchronous_commit = "off" }
+"""
+
+
+def pgdyno(*args: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+    """Run the command line to its end and expect an exit code."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pgdyno", *map(str, args)],
+        capture_output=True, text=True, timeout=DEADLINE_S, check=False,
+    )  # fmt: skip
+    assert done.returncode == code, f"{args}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+@pytest.fixture
+def plan(folder: Path, home_env: Path) -> Path:
+    path = folder / "small.toml"
+    path.write_text(PLAN)
+    return path
+
+
+def servers(home: Path) -> list[str]:
+    """Command lines of PostgreSQL servers that run below a home."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            words = (entry / "cmdline").read_bytes().decode().split("\0")
+        except OSError:
+            continue
+        if words[0].endswith("/postgres") and any(str(home) in word for word in words[1:]):
+            found.append(" ".join(words))
+    return found
+
+
+def assert_nothing_left(home: Path) -> None:
+    assert servers(home) == []
+    assert not (home / "work" / "data").exists()
+
+
+def test_a_plan_runs_to_a_report(plan: Path, folder: Path, home_env: Path) -> None:
+    out = folder / "run.sqlite"
+
+    done = pgdyno("run", plan, "--out", out)
+
+    for word in ("initdb", "tuned", "async", "NOPM", "tpmTotal", "p99", "D2", str(folder)):
+        assert word in done.stdout
+    with RunFile.read(out) as run:
+        trials = run.trials()
+        assert [trial.state for trial in trials] == [TrialState.FINISHED] * 6
+        assert sorted((t.round, t.stage) for t in trials) == sorted(
+            (r, s) for r in (1, 2) for s in ("initdb", "tuned", "async")
+        )
+        for trial in trials:
+            result = trial.result
+            assert result is not None
+            assert result.nopm > 0
+            assert result.tpm_total > result.nopm
+            assert all(condition.ok for condition in result.conditions)
+            assert len(result.conditions) == 12
+            assert result.deltas["wal.bytes"] > 0
+            assert result.deltas["server.cpu_s"] > 0
+            assert 0 < result.client.share_of_host < 1
+            effective = {setting.name: setting.value for setting in result.settings}
+            assert effective["synchronous_commit"] == ("off" if trial.stage == "async" else "on")
+            for kind in result.kinds:
+                for counts in (kind.window, kind.run):
+                    assert counts.due == (
+                        counts.succeeded + counts.rolled_back + counts.failed
+                        + counts.skipped + counts.unfinished
+                    )  # fmt: skip
+        assert run.series(1)["driver.committed.new_order"].values.sum() > 0
+    assert out.with_suffix(".html").stat().st_size > 1 << 20
+    for kind, word in (("md", "async"), ("json", '"schema"')):
+        assert word in pgdyno("report", out, "--format", kind, "--out", "-").stdout
+    assert_nothing_left(home_env)
+
+
+def test_ctrl_c_keeps_finished_trials_and_resume_goes_on(
+    plan: Path, folder: Path, home_env: Path
+) -> None:
+    out = folder / "run.sqlite"
+    process = start_and_wait_for_first_trial(plan, out)
+
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+
+    assert process.returncode == 130
+    assert f"pgdyno resume {out}" in " ".join(stderr.split())
+    assert_nothing_left(home_env)
+    with RunFile.read(out) as run:
+        before = {trial.number: trial for trial in run.finished()}
+    assert 1 <= len(before) < 6
+
+    pgdyno("resume", out)
+
+    with RunFile.read(out) as run:
+        after = {trial.number: trial for trial in run.finished()}
+    assert len(after) == 6
+    assert all(after[number] == trial for number, trial in before.items())
+    assert_nothing_left(home_env)
+
+
+def test_a_killed_run_leaves_no_server_and_is_resumed(
+    plan: Path, folder: Path, home_env: Path
+) -> None:
+    out = folder / "run.sqlite"
+    process = start_and_wait_for_first_trial(plan, out)
+
+    process.kill()
+    process.communicate(timeout=60)
+
+    deadline = time.monotonic() + 30
+    while servers(home_env) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert servers(home_env) == []
+    pgdyno("resume", out)
+    with RunFile.read(out) as run:
+        assert len(run.finished()) == 6
+    assert_nothing_left(home_env)
+
+
+def start_and_wait_for_first_trial(plan: Path, out: Path) -> subprocess.Popen[str]:
+    """Start a run, and return when its first trial is in the run file."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pgdyno", "run", str(plan), "--out", str(out)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + DEADLINE_S
+    while time.monotonic() < deadline:
+        assert process.poll() is None, process.communicate()
+        if out.exists():
+            with RunFile.read(out) as run:
+                if run.finished():
+                    return process
+        time.sleep(0.2)
+    raise AssertionError("no trial was finished in time")
+
+
+def test_a_server_that_dies_fails_its_trial_only(plan: Path, folder: Path, home_env: Path) -> None:
+    out = folder / "run.sqlite"
+    process = start_and_wait_for_first_trial(plan, out)
+    deadline = time.monotonic() + 60
+    while not (home_env / "work" / "data" / "postmaster.pid").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    pid = int((home_env / "work" / "data" / "postmaster.pid").read_text().split()[0])
+
+    os.kill(pid, signal.SIGKILL)
+    process.communicate(timeout=DEADLINE_S)
+
+    assert process.returncode == 1
+    with RunFile.read(out) as run:
+        bad = [t for t in run.trials() if t.state is not TrialState.FINISHED]
+        assert len(bad) == 1
+        assert bad[0].state in (TrialState.FAILED, TrialState.INVALID)
+        assert bad[0].reason
+        assert len(run.finished()) == 5
+    assert out.with_suffix(".html").exists()
+    assert_nothing_left(home_env)
+
+
+def test_debian_postgresql_by_bindir(plan: Path, folder: Path, home_env: Path) -> None:
+    out = folder / "run.sqlite"
+
+    pgdyno("run", plan, "--bindir", DEBIAN_BINDIR, "--out", out,
+           "--set", "protocol.rounds=1", "--set", "protocol.window_s=2.0")  # fmt: skip
+
+    with RunFile.read(out) as run:
+        assert len(run.finished()) == 3
+        assert run.info().build["version"].startswith("PostgreSQL 15.")
+
+
+def test_dry_run_touches_nothing(plan: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGDYNO_HOME", str(folder / "home"))
+    monkeypatch.chdir(folder)
+
+    done = pgdyno("run", plan, "--dry-run")
+
+    for word in ("initdb", "tuned", "async", "shared_buffers", "synchronous_commit"):
+        assert word in done.stdout
+    assert not (folder / "runs").exists()
+    assert not (folder / "home" / "fixtures").exists()
+    assert not (folder / "home" / "work").exists()
+
+
+def test_bad_plans_are_refused_before_anything_is_touched(
+    plan: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGDYNO_HOME", str(folder / "home"))
+    monkeypatch.chdir(folder)
+    plan.write_text(PLAN.replace("synchronous_commit", "synchronous_comit"))
+
+    done = pgdyno("run", plan, code=2)
+
+    text = " ".join(done.stderr.split())
+    assert "synchronous_comit" in text
+    assert "small.toml" in text
+    assert "hint:" in text
+    assert not (folder / "runs").exists()
+    assert not (folder / "home" / "fixtures").exists()
+
+
+def test_aa_measures_the_noise(plan: Path, folder: Path, home_env: Path) -> None:
+    out = folder / "run.sqlite"
+
+    pgdyno("run", plan, "--aa", "--out", out, "--set", "protocol.window_s=2.0")
+
+    with RunFile.read(out) as run:
+        assert len(run.finished()) == 8
+    facts = json.loads(pgdyno("report", out, "--format", "json", "--out", "-").stdout)
+    assert facts["noise"] is not None

@@ -1,0 +1,156 @@
+"""A server that is not ours: only what can be set there is set, and only ours is dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from pgdyno.load.loader import load
+from pgdyno.model.connection import Connection
+from pgdyno.model.errors import TargetError
+from pgdyno.model.run import Fixture
+from pgdyno.model.settings import Origin, OriginKind, Setting
+from pgdyno.shell import postgres_user
+from pgdyno.stage.binaries import find_binaries
+from pgdyno.stage.cluster import Cluster, initdb
+from pgdyno.stage.home import owned_folder
+from pgdyno.stage.running import TRIAL, RunningTarget
+from pgdyno.store.runfile import RunFile
+from tests.cluster.conftest import TARGETS, reachable_folder
+from tests.cluster.test_run import PLAN, pgdyno
+
+pytestmark = pytest.mark.cluster
+ORIGIN = Origin(OriginKind.PLAN, "a test")
+SMALL = {"kind": "tpcc", "warehouses": 1, "seed": 7}
+
+
+@pytest.fixture(scope="module", params=sorted(TARGETS))
+def foreign(request: pytest.FixtureRequest) -> Iterator[Connection]:
+    """Somebody else's server with somebody else's database, reached over TCP by password."""
+    for folder in reachable_folder("foreign"):
+        user = postgres_user()
+        owned_folder(folder / "home", user, 0o755)
+        binaries = find_binaries(TARGETS[request.param], user, folder / "home")
+        data = owned_folder(folder / "cluster", user) / "data"
+        initdb(binaries, data, user, ())
+        cluster = Cluster(binaries, data, user, "tcp")
+        try:
+            cluster.start([])
+            with psycopg.connect(**cluster.connection().arguments(), autocommit=True) as session:
+                session.execute("CREATE DATABASE tpcc")
+                session.execute("CREATE DATABASE shop")
+            yield cluster.measured_connection().to("shop")
+        finally:
+            cluster.close()
+
+
+def conninfo(connection: Connection) -> str:
+    return psycopg.conninfo.make_conninfo(**connection.arguments())
+
+
+def databases(connection: Connection) -> set[str]:
+    with psycopg.connect(**connection.arguments()) as session:
+        rows = session.execute("SELECT datname FROM pg_database").fetchall()
+    return {name for (name,) in rows}
+
+
+def test_fixture_and_trial_live_in_databases_of_ours(foreign: Connection) -> None:
+    before = databases(foreign)
+    target = RunningTarget(conninfo(foreign))
+    connection = target.begin_fixture("abc123")
+    report = load(connection, SMALL, connections=2)
+    target.keep_fixture(Fixture("abc123", {}, 0, report, (), "", reused=False))
+
+    restored = target.restore("abc123")
+    ready = target.apply([Setting("synchronous_commit", "off", ORIGIN)])
+
+    assert restored.method == "template database"
+    assert ready.connection.database == TRIAL
+    values = {setting.name: setting.value for setting in ready.settings}
+    assert values["synchronous_commit"] == "off"
+    with psycopg.connect(**foreign.arguments()) as session:
+        assert session.execute("SHOW synchronous_commit").fetchone() == ("on",)
+    target.close()
+    assert databases(foreign) - before == {"pgdyno_fixture_abc123"}
+    again = RunningTarget(conninfo(foreign))
+    found = again.find_fixture("abc123")
+    assert found is not None
+    assert found.data_bytes > 50 << 20
+    again.close()
+
+
+def test_a_database_that_is_not_ours_is_not_dropped(foreign: Connection) -> None:
+    with psycopg.connect(**foreign.arguments(), autocommit=True) as session:
+        session.execute(f"CREATE DATABASE {TRIAL}")
+    target = RunningTarget(conninfo(foreign))
+    try:
+        with pytest.raises(TargetError, match=f"{TRIAL} exists and is not marked as ours"):
+            target.restore("abc123")
+        with pytest.raises(TargetError, match="not marked"):
+            target.close()
+        assert TRIAL in databases(foreign)
+    finally:
+        with psycopg.connect(**foreign.arguments(), autocommit=True) as session:
+            session.execute(f"DROP DATABASE {TRIAL}")
+
+
+def running_plan(folder: Path, foreign: Connection, stages: str) -> Path:
+    head = PLAN.partition("[[stage]]")[0].replace("warehouses = 2", "warehouses = 1")
+    shown = psycopg.conninfo.make_conninfo(**foreign.arguments() | {"password": ""})
+    head = head.replace('kind = "embedded"', f'kind = "running"\nconninfo = "{shown}"')
+    path = folder / "running.toml"
+    path.write_text(head + stages)
+    return path
+
+
+def test_a_plan_on_a_running_server(
+    folder: Path, foreign: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGPASSWORD", foreign.password or "")
+    stages = """
+[[stage]]
+name = "as it is"
+why = "What is there."
+
+[[stage]]
+name = "async"
+why = "The price of waiting for the disk."
+settings = { synchronous_commit = "off" }
+"""
+    before = databases(foreign)
+    out = folder / "run.sqlite"
+
+    pgdyno("run", running_plan(folder, foreign, stages), "--out", out)
+
+    with RunFile.read(out) as run:
+        assert len(run.finished()) == 4
+        fixture = run.fixture()
+        assert fixture is not None
+        assert fixture.restore == "template database"
+    assert foreign.password is not None
+    assert foreign.password.encode() not in out.read_bytes()
+    assert foreign.password not in out.with_suffix(".html").read_text()
+    left = databases(foreign) - before
+    assert all(name.startswith("pgdyno_fixture_") for name in left)
+
+
+def test_what_needs_a_restart_is_refused_by_name(
+    folder: Path, foreign: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGPASSWORD", foreign.password or "")
+    stages = """
+[[stage]]
+name = "more memory"
+why = "Not ours to restart."
+settings = { shared_buffers = "1GB", max_wal_size = "4GB" }
+"""
+    before = databases(foreign)
+
+    done = pgdyno("run", running_plan(folder, foreign, stages), code=2)
+
+    assert "shared_buffers" in done.stderr
+    assert "max_wal_size" in done.stderr
+    assert databases(foreign) == before

@@ -1,0 +1,38 @@
+"""Printing of base units."""
+
+from __future__ import annotations
+
+import pytest
+
+from pgdyno.model.units import bytes_text, count_text, ns_text, ratio_text, seconds_text
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 B"), (1023, "1023 B"), (1024, "1.00 KiB"), (1536 << 20, "1.50 GiB"),
+     (123 << 30, "123 GiB"), (5 << 60, "5120 PiB")],
+)  # fmt: skip
+def test_bytes(count: int, text: str) -> None:
+    assert bytes_text(count) == text
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"),
+    [(0, "0 ns"), (999, "999 ns"), (7_900_000, "7.90 ms"), (12_345, "12.3 µs"),
+     (61_000_000_000, "61.0 s"), (0.5, "0.5 ns")],
+)  # fmt: skip
+def test_nanoseconds(ns: float, text: str) -> None:
+    assert ns_text(ns) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.4, "0 s"), (45, "45 s"), (59.6, "1 min 00 s"), (690, "11 min 30 s"), (7500, "2 h 05 min")],
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert seconds_text(seconds) == text
+
+
+def test_counts_and_ratios() -> None:
+    assert count_text(48210.4) == "48,210"
+    assert ratio_text(1.16349) == "x1.163"

@@ -1,0 +1,68 @@
+"""Checkpoints, autovacuums and errors out of server logs of 12, 15 and 18."""
+
+from __future__ import annotations
+
+from pgdyno.sample.serverlog import bad_lines, events
+
+LOG_18 = """\
+2026-11-21 22:10:00.100 UTC [11] LOG:  database system is ready to accept connections
+2026-11-21 22:10:05.000 UTC [12] LOG:  checkpoint starting: immediate force wait
+2026-11-21 22:10:05.250 UTC [12] LOG:  checkpoint complete: wrote 942 buffers (5.8%), \
+wrote 3 SLRU buffers; 1 WAL file(s) added, 0 removed, 2 recycled; write=0.015 s, sync=0.004 s, \
+total=0.250 s; sync files=0, longest=0.000 s, average=0.000 s; distance=15960 kB, \
+estimate=15960 kB; lsn=0/2A4FE88, redo lsn=0/2A4FE30
+2026-11-21 22:10:30.000 UTC [12] LOG:  checkpoint starting: wal
+2026-11-21 22:10:31.000 UTC [40] LOG:  automatic vacuum of table "tpcc.public.new_order": index \
+scans: 1
+\tpages: 0 removed, 51 remain
+\tsystem usage: CPU: user: 0.00 s, system: 0.00 s, elapsed: 0.50 s
+2026-11-21 22:10:32.000 UTC [41] ERROR:  deadlock detected
+2026-11-21 22:10:32.000 UTC [41] DETAIL:  Process 41 waits for ShareLock
+2026-11-21 22:10:33.000 UTC [11] PANIC:  could not write to file: No space left on device
+"""
+
+
+def test_checkpoints_have_begin_end_cause_and_cost() -> None:
+    first, second = [event for event in events(LOG_18) if event.kind == "checkpoint"]
+
+    assert first.end_ns is not None
+    assert first.end_ns - first.start_ns == 250_000_000
+    assert first.detail == {
+        "cause": "immediate force wait",
+        "buffers": 942,
+        "write_s": 0.015,
+        "sync_s": 0.004,
+        "total_s": 0.25,
+        "wal_added": 1,
+        "wal_removed": 0,
+        "wal_recycled": 2,
+    }
+    assert second.end_ns is None, "it was still going on when the log ended"
+    assert second.detail == {"cause": "wal"}
+
+
+def test_autovacuums_begin_before_they_are_logged() -> None:
+    (vacuum,) = [event for event in events(LOG_18) if event.kind == "autovacuum"]
+
+    assert vacuum.detail == {"table": "tpcc.public.new_order"}
+    assert vacuum.end_ns is not None
+    assert vacuum.end_ns - vacuum.start_ns == 500_000_000
+
+
+def test_events_are_in_order_of_their_start() -> None:
+    starts = [event.start_ns for event in events(LOG_18)]
+
+    assert starts == sorted(starts)
+    assert len(starts) == 3
+
+
+def test_errors_are_told_with_their_level() -> None:
+    assert bad_lines(LOG_18) == [
+        "ERROR: deadlock detected",
+        "PANIC: could not write to file: No space left on device",
+    ]
+
+
+def test_an_empty_log_has_nothing() -> None:
+    assert events("") == []
+    assert bad_lines("") == []

@@ -1,0 +1,82 @@
+"""The run file: what is written is read, finished trials survive, and foreign files are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pgdyno.model.errors import StoreError
+from pgdyno.model.run import Fixture, RunInfo, Series, TrialRecord, TrialState
+from pgdyno.store.runfile import RunFile
+
+INFO = RunInfo("r1", 1, "0.1.0", "pgdyno run x", {"name": "x"}, {}, {}, {})
+TRIALS = [TrialRecord(n, 1, f"s{n}", "h", TrialState.PLANNED) for n in (1, 2)]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "runs" / "r.sqlite"
+
+
+def test_what_is_written_is_read(path: Path) -> None:
+    series = Series(
+        "wal.bytes", "B", "counter",
+        np.array([1, 2, 2**62], dtype=np.int64), np.array([0.5, float(2**53), 1e300]),
+    )  # fmt: skip
+    fixture = Fixture("f", {"warehouses": 2}, 10, {}, (), "copy", reused=False)
+    done = TrialRecord(1, 1, "s1", "h", TrialState.FAILED, reason="no disk", ended_ns=5)
+    with RunFile.create(path, INFO, TRIALS) as run:
+        run.put_fixture(fixture)
+        run.put_trial(done, [series])
+        run.put_log("server", "LOG: ready", 1)
+
+    with RunFile.read(path) as run:
+        assert run.info() == INFO
+        assert run.fixture() == fixture
+        assert run.trials() == [done, TRIALS[1]]
+        assert run.finished() == []
+        kept = run.series(1)["wal.bytes"]
+        assert kept.unix_ns.tolist() == series.unix_ns.tolist()
+        assert kept.values.tolist() == series.values.tolist()
+        assert run.logs(1) == {"server": "LOG: ready"}
+        assert run.logs() == {}
+
+
+def test_a_trial_written_again_replaces_its_series(path: Path) -> None:
+    one = Series("a", "1", "gauge", np.array([1]), np.array([1.0]))
+    with RunFile.create(path, INFO, TRIALS) as run:
+        run.put_trial(TRIALS[0], [one])
+        run.put_trial(TRIALS[0], [])
+
+        assert run.series(1) == {}
+
+
+def test_an_existing_file_is_never_overwritten(path: Path) -> None:
+    RunFile.create(path, INFO, TRIALS).close()
+
+    with pytest.raises(StoreError, match="exists"):
+        RunFile.create(path, INFO, TRIALS)
+
+
+def test_a_reader_cannot_write(path: Path) -> None:
+    RunFile.create(path, INFO, TRIALS).close()
+
+    with RunFile.read(path) as run, pytest.raises(StoreError, match="cannot be written"):
+        run.put_trial(TRIALS[0])
+
+
+def test_a_missing_file_is_an_error(path: Path) -> None:
+    with pytest.raises(StoreError, match="does not exist"):
+        RunFile.read(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"SQLite? no.", b"\0" * 4096])
+def test_a_foreign_file_is_refused(tmp_path: Path, content: bytes) -> None:
+    foreign = tmp_path / "x.sqlite"
+    foreign.write_bytes(content)
+
+    with pytest.raises(StoreError):
+        RunFile.read(foreign)
+    assert foreign.read_bytes() == content
