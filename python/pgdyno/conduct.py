@@ -9,7 +9,7 @@ A trial that fails is recorded and the plan goes on; Ctrl-C keeps what is finish
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,8 +20,10 @@ import psycopg
 from pgdyno.drive.driver import Driven, drive, workload_spec
 from pgdyno.load.consistency import check, require
 from pgdyno.load.loader import describe, load
+from pgdyno.model.connection import Connection
 from pgdyno.model.errors import CheckError, PgdynoError
-from pgdyno.model.plan import Plan, Trial
+from pgdyno.model.plan import Plan, Trial, Workload
+from pgdyno.model.plan import Protocol as ProtocolPlan
 from pgdyno.model.run import (
     Condition,
     Event,
@@ -220,6 +222,25 @@ def _drive_and_sample(
             audience.driving,
         )  # fmt: skip
     return driven, [*driven.series, *recorder.series()], recorder.failures
+
+
+def drive_alone(
+    connection: Connection,
+    workload: Workload,
+    protocol: ProtocolPlan,
+    c_load: dict[str, int],
+    progress: Callable[[dict[str, Any]], None],
+) -> tuple[Driven, float | None]:
+    """Drive a loaded database without a plan.
+
+    Returns:
+        What was measured, and the share of this host's CPU time that was idle in the window.
+    """
+    with Recorder([host_sampler()]) as recorder:
+        driven = drive(connection, workload, protocol, c_load, progress)
+    grown = {s.name: delta(s, driven.window_ns) for s in recorder.series()}
+    idle, total = grown.get("cpu.idle_s"), sum(value or 0.0 for value in grown.values())
+    return driven, idle / total if idle is not None and total else None
 
 
 def _result(

@@ -8,7 +8,7 @@ import simulation as sim
 
 from pgdyno.stats.compare import Comparison, Verdict, compare_plan
 from pgdyno.stats.interval import FloatArray
-from pgdyno.stats.power import rounds_for
+from pgdyno.stats.power import rounds_for, smallest_effect
 
 pytestmark = pytest.mark.method
 
@@ -40,7 +40,7 @@ def last_comparisons(log: FloatArray, margin: float = 0.03) -> list[Comparison]:
 def test_equal_stages_get_a_false_verdict_in_at_most_5_percent_of_plans(
     noise: sim.Noise, rounds: int, stages: int
 ) -> None:
-    count = PLANS if stages == 3 else PLANS // 2
+    count = PLANS if noise is sim.normal and stages == 3 else PLANS // 2
     false_first = false_before = 0
     for log in plans(noise, 201, rounds, (0.0,) * stages, count):
         compared = compare_plan(sim.table(log))
@@ -61,9 +61,10 @@ def test_without_holm_six_equal_stages_would_exceed_5_percent() -> None:
 
 @pytest.mark.parametrize("effect", [0.01, 0.05, 0.20])
 def test_a_planted_effect_is_covered_from_table_to_result(effect: float) -> None:
-    found = last_comparisons(plans(sim.normal, 203, 3, (0.0, effect), 2000))
-    hits = sum(one.low <= 1 + effect <= one.high for one in found)
-    sim.assert_rate_at_least(hits, 2000, 0.93)  # 2000 plans: 95 % less the allowance
+    seed = 210 + int(100 * effect)
+    found = last_comparisons(plans(sim.normal, seed, 3, (0.0, effect), 2000))
+    missed = sum(not one.low <= 1 + effect <= one.high for one in found)
+    sim.assert_rate_at_most(missed, 2000, 0.05)
     wrong = sum(one.verdict is Verdict.WORSE for one in found)
     sim.assert_rate_at_most(wrong, 2000, 0.025)
 
@@ -78,11 +79,12 @@ def test_a_large_effect_is_found_in_three_rounds() -> None:
 @pytest.mark.parametrize("effect", [0.03, 1 / 1.03 - 1])
 def test_equivalent_is_wrong_at_most_5_percent_at_the_margin(rounds: int, effect: float) -> None:
     # Little noise: otherwise the interval is never narrow enough, and the test cannot fail.
-    log = plans(sim.normal, 205, rounds, (0.0, effect))
+    count = PLANS // 2
+    log = plans(sim.normal, 205, rounds, (0.0, effect), count)
     calm = log[:, :1] + (log - log[:, :1] - np.log1p(effect) * np.array([[[0], [1]]])) / 10
     calm[:, 1] += np.log1p(effect)
     wrong = sum(one.verdict is Verdict.EQUIVALENT for one in last_comparisons(calm))
-    sim.assert_rate_at_most(wrong, PLANS, 0.05)
+    sim.assert_rate_at_most(wrong, count, 0.05)
 
 
 def test_equivalence_is_found_where_it_is_true_and_the_noise_low() -> None:
@@ -95,15 +97,14 @@ def test_equivalence_is_found_where_it_is_true_and_the_noise_low() -> None:
 
 @pytest.mark.parametrize("rounds", [3, 5, 10, 20])
 def test_rounds_promised_for_an_effect_show_it_four_times_in_five(rounds: int) -> None:
-    sd = np.sqrt(2) * sim.SD
-    # The effect for which exactly `rounds` are promised: the next smaller one needs one more.
-    effect = next(e for e in np.arange(1.5, 0, -0.002) if rounds_for(e, sd, 0.05) == rounds + 1)
-    effect += 0.002
+    sd = float(np.sqrt(2) * sim.SD)
+    effect = smallest_effect(sd, rounds, 0.05) * (1 + 1e-9)
     assert rounds_for(effect, sd, 0.05) == rounds
     fit = sim.fit_last(sim.logs(sim.normal, 207, rounds, (0.0, float(np.expm1(effect)))))
     shown = int((fit.low > 0).sum())
+    # The formula is that of the mean; the Hodges-Lehmann estimate loses up to 5 % of the rounds.
     sim.assert_rate_at_least(shown, sim.PLANS, 0.77)
-    sim.assert_rate_at_most(shown, sim.PLANS, 0.86)
+    sim.assert_rate_at_most(shown, sim.PLANS, 0.81)
 
 
 def test_the_rounds_an_undecided_plan_asks_for_are_about_right() -> None:

@@ -1,3 +1,21 @@
-//! The load driver.
+//! The load driver. `run` starts one thread per core; each thread is a `lane` that deals the
+//! requests of many terminals (`queue`) to its connections (`client`), repeats what may be repeated
+//! (`retry`) and counts (`meter`). Only `clock` reads time. The loader (`load`) is apart.
 
+pub mod client;
+pub mod clock;
+pub mod connection;
+pub mod course;
+pub mod cpu;
+pub mod dial;
+pub mod error;
+pub mod histogram;
+pub mod lane;
 pub mod load;
+pub mod meter;
+pub mod progress;
+pub mod queue;
+pub mod result;
+pub mod retry;
+pub mod run;
+pub mod spec;

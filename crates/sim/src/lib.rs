@@ -1,1 +1,28 @@
-//! To be written.
+//! Test kit: a scripted PostgreSQL server. It speaks enough of the protocol to serve sessions of
+//! `wire`, answers what a script says, and can fail as real servers and networks do. It knows no
+//! SQL beyond the first word of a statement, and stores nothing.
+//!
+//! # Fault model
+//!
+//! | fault | how a script makes it |
+//! |---|---|
+//! | an error of the server, in or outside a transaction | [`Step::Error`], severity `ERROR` |
+//! | the server ends the session (shutdown, terminated backend) | [`Step::Error`], severity `FATAL` |
+//! | the connection breaks before, in or after an answer | [`Step::Close`], after [`Step::Raw`] for half a message |
+//! | the server stalls | [`Step::Wait`], on tokio's clock, which tests may pause |
+//! | the server refuses new sessions | [`Script::greet`] returns steps |
+//! | answers arrive in small pieces | serve over a `tokio::io::duplex` of few bytes |
+//! | wrong, unknown or overlong messages | [`Step::Raw`] |
+//!
+//! Not modelled: a network that reorders or corrupts (TCP does not), a server that executes after it
+//! lost its client (real servers in `tests/cluster` do).
+
+mod listener;
+mod messages;
+mod script;
+mod server;
+
+pub use listener::Listener;
+pub use messages::{data_row, error_message};
+pub use script::{Auth, Call, Log, Script, Scripted, Step};
+pub use server::serve;

@@ -1,7 +1,7 @@
 //! Errors of a session: opaque, with questions. The text states a fact; the server's own hint is
 //! apart.
 
-use std::{error, fmt, io};
+use std::{borrow::Cow, error, fmt, io};
 
 /// What went wrong on a session.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ enum Inner {
         hint: Option<String>,
     },
     Io {
-        doing: &'static str,
+        doing: Cow<'static, str>,
         source: io::Error,
     },
     Protocol(String),
@@ -39,8 +39,8 @@ impl Error {
 
     /// The operating system refused; `doing` is in the present tense, e.g. "connect to …".
     #[must_use]
-    pub fn io(doing: &'static str, source: io::Error) -> Self {
-        Self(Box::new(Inner::Io { doing, source }))
+    pub fn io(doing: impl Into<Cow<'static, str>>, source: io::Error) -> Self {
+        Self(Box::new(Inner::Io { doing: doing.into(), source }))
     }
 
     /// The other side broke the protocol, or asked for what this session cannot do.
@@ -53,6 +53,18 @@ impl Error {
     #[must_use]
     pub fn column(column: usize) -> Self {
         Self(Box::new(Inner::Column(column)))
+    }
+
+    /// The same error, its message preceded by what was being done, e.g. "prepare `stock_get`".
+    #[must_use]
+    pub fn while_doing(mut self, what: &str) -> Self {
+        match &mut *self.0 {
+            Inner::Server { message, .. } => *message = format!("{what}: {message}"),
+            Inner::Io { doing, .. } => *doing = Cow::Owned(format!("{what}: {doing}")),
+            Inner::Protocol(fact) => *fact = format!("{what}: {fact}"),
+            Inner::Column(_) => {}
+        }
+        self
     }
 
     /// The server's SQLSTATE, if the server reported the error.

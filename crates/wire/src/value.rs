@@ -44,10 +44,19 @@ pub enum Param<'a> {
     Texts(&'a [&'a str]),
 }
 
-impl Decimal {
-    /// Reads the binary format of `numeric`; `None` where an `i64` cannot hold it.
+/// Microseconds from the Unix epoch to PostgreSQL's.
+const UNIX_TO_POSTGRES_MICROS: i64 = 946_684_800_000_000;
+
+impl Timestamp {
+    /// From microseconds since 1970-01-01 00:00.
     #[must_use]
-    pub fn decode(_bytes: &[u8]) -> Option<Self> {
-        None
+    pub const fn from_unix_micros(micros: i64) -> Self {
+        Self(micros - UNIX_TO_POSTGRES_MICROS)
+    }
+
+    /// Microseconds since 1970-01-01 00:00.
+    #[must_use]
+    pub const fn unix_micros(self) -> i64 {
+        self.0 + UNIX_TO_POSTGRES_MICROS
     }
 }

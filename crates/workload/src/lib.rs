@@ -2,6 +2,12 @@
 //! clock: everything random is a function of (seed, terminal, sequence number), and the time of an
 //! order comes in as an argument.
 
+pub mod chi_square;
+pub mod copy;
+pub mod draw;
+pub mod nurand;
+pub mod tpcc;
+
 use std::future::Future;
 
 use wire::{Error, Exchange, Statement, Timestamp};
@@ -11,8 +17,22 @@ use wire::{Error, Exchange, Statement, Timestamp};
 pub enum Outcome {
     /// Committed.
     Committed,
+    /// Committed, though some of its parts found nothing to do, as the workload's text permits: a
+    /// TPC-C Delivery whose district had no undelivered order.
+    CommittedInPart {
+        /// Parts that found nothing to do.
+        skipped: u32,
+    },
     /// Rolled back on purpose, as the workload's text demands.
     RolledBack,
+}
+
+impl Outcome {
+    /// Whether the transaction was committed, wholly or in part.
+    #[must_use]
+    pub fn is_committed(self) -> bool {
+        !matches!(self, Self::RolledBack)
+    }
 }
 
 /// What a terminal asks for next, as far as the driver must know it.
@@ -78,7 +98,8 @@ pub trait Workload: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// The session's error; the transaction may still be open then.
+    /// The session's error, or a state that the workload's data cannot have. The transaction may
+    /// still be open then: the caller rolls back.
     fn perform<X: Exchange>(
         &self,
         session: &mut X,

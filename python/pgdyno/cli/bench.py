@@ -14,14 +14,16 @@ from rich.text import Text
 
 from pgdyno.cli.console import stderr, stdout
 from pgdyno.cli.endpoint import ConninfoOption, endpoint
-from pgdyno.drive.driver import Driven, drive
+from pgdyno.conduct import drive_alone
+from pgdyno.drive.driver import Driven
 from pgdyno.load.consistency import loaded_workload
 from pgdyno.load.loader import require_release
+from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError, PlanError
 from pgdyno.model.plan import Protocol, Workload
 from pgdyno.model.settings import Rung
 from pgdyno.model.units import count_text, ns_text
-from pgdyno.stats.client_limit import client_limit
+from pgdyno.stats.client_limit import ClientLoad, client_limit
 
 
 class Drivable(StrEnum):
@@ -65,7 +67,7 @@ def bench(
     )  # fmt: skip
     protocol = Protocol(1, warmup, seconds, 10.0, False, 0.03, 0.95, Rung.D0)
     with Live(Text("connecting"), console=stderr, transient=True, refresh_per_second=4) as live:
-        driven = drive(
+        driven, idle_share = drive_alone(
             connection, driven_workload, protocol, loaded.c_load,
             lambda state: live.update(Text(_progress(state))),
         )  # fmt: skip
@@ -75,6 +77,7 @@ def bench(
         stdout.print_json(json.dumps({**figures, **shown}))
     else:
         _print(driven)
+        stdout.print(_client_text(driven, idle_share, connection))
     if driven.error:
         raise DriveError(driven.error)
 
@@ -112,4 +115,20 @@ def _print(driven: Driven) -> None:
         f"client {ns_text(per_transaction * 1e9)} of CPU a transaction,"
         f" {client.share_of_host:.1%} of the host"
     )
-    stdout.print(client_limit(client).text)
+
+
+def _client_text(driven: Driven, idle_share: float | None, connection: Connection) -> str:
+    client = driven.client
+    local = connection.host.startswith(("/", "127.")) or connection.host in ("localhost", "::1")
+    answer = client_limit(
+        ClientLoad(
+            window_s=client.window_s,
+            host_cpus=client.cpus,
+            threads=client.threads,
+            cpu_s=client.user_s + client.system_s,
+            run_queue_wait_s=client.run_queue_wait_s,
+            host_idle_share=idle_share,
+            server_on_host=local,
+        )
+    )
+    return answer.fact

@@ -11,7 +11,8 @@ import typer
 
 from pgdyno.cli.console import stdout
 from pgdyno.model.errors import StoreError
-from pgdyno.report import html, json, markdown
+from pgdyno.report import html, markdown
+from pgdyno.report import json as json_report
 from pgdyno.store.runfile import RunFile
 
 
@@ -23,7 +24,7 @@ class Format(StrEnum):
     json = "json"
 
 
-_RENDER = {Format.html: html.render, Format.md: markdown.render, Format.json: json.render}
+_RENDER = {Format.html: html.render, Format.md: markdown.render, Format.json: json_report.render}
 
 
 def report(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -19,7 +19,8 @@ from pgdyno.model.errors import Interrupted, PlanError
 from pgdyno.model.plan import Plan
 from pgdyno.model.run import RunInfo, TrialRecord, TrialState
 from pgdyno.model.serial import from_json
-from pgdyno.plan import read_plan, render_dry_run, resolve
+from pgdyno.model.settings import HostFacts, ServerFacts
+from pgdyno.plan import read_plan, render_dry_run, resolve, resolve_target
 from pgdyno.report import html, summary
 from pgdyno.stage.host import manifest, own_version
 from pgdyno.stage.rig import data_folder, local_facts, open_target, server_facts
@@ -61,15 +62,16 @@ def run(
 ) -> None:
     """Measure every stage of a plan, and write a run file and a report."""
     overrides = [*(overrides or []), *_target_overrides(bindir)]
-    resolved = _resolved(plan, overrides, quick, aa)
+    found = _resolved(plan, overrides, quick, aa)
+    resolved = found.plan
     if dry_run:
-        stdout.print(render_dry_run(resolved))
+        stdout.print(render_dry_run(resolved, found.server, found.host))
         return
     require_release()
     now = time.time_ns()
     ident = f"{time.strftime('%Y%m%d-%H%M%S', time.localtime(now / 1e9))}-{resolved.name}"
     path = out or Path("runs") / f"{ident}.sqlite"
-    target = open_target(resolved.target, local_facts())
+    target = open_target(resolved.target, found.host)
     try:
         info = RunInfo(
             ident, now, own_version(), _command(plan, overrides, quick, aa), asdict(resolved),
@@ -140,12 +142,20 @@ def _carry_out(plan: Plan, target: Target, run_file: RunFile) -> None:
         raise typer.Exit(1)
 
 
-def _resolved(path: Path, overrides: list[str], quick: bool, aa: bool) -> Plan:
+@dataclass(frozen=True, slots=True)
+class _Resolved:
+    """A plan with the server and the host that it was resolved for."""
+
+    plan: Plan
+    server: ServerFacts
+    host: HostFacts
+
+
+def _resolved(path: Path, overrides: list[str], quick: bool, aa: bool) -> _Resolved:
     draft = read_plan(path, overrides, quick=quick, aa=aa)
-    facts = server_facts(draft.target)
-    described = describe(workload_spec(draft.workload, None))
+    server = server_facts(resolve_target(draft))
     host = local_facts()
-    return resolve(draft, facts, host, fixture_bytes=described["disk_bytes_estimate"])
+    return _Resolved(resolve(draft, server, host), server, host)
 
 
 def _target_overrides(bindir: Path | None) -> list[str]:

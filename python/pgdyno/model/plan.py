@@ -108,6 +108,8 @@ class Plan:
     aa: bool = False
     notes: tuple[str, ...] = ()  # what a reader of the report must know of the plan
     reference: dict[str, Any] = field(default_factory=dict)  # figures of others, to be shown beside
+    # dotted key of target, workload, protocol -> "default", the plan's path, "quick", "--set ..."
+    origins: dict[str, str] = field(default_factory=dict)
 
     def stage(self, name: str) -> Stage:
         """The stage of this name; a missing one is a bug."""

@@ -23,7 +23,7 @@ _VOLATILE = frozenset({
 })  # fmt: skip
 
 _QUERY = """
-SELECT name, vartype, unit, context, min_val, max_val, enumvals, boot_val, setting,
+SELECT name, vartype, unit, context, min_val, max_val, enumvals, reset_val, setting,
        current_setting(name) AS shown, source
 FROM pg_settings ORDER BY name
 """

@@ -20,15 +20,12 @@ from pgdyno.model.errors import TargetError
 from pgdyno.model.run import Fixture
 from pgdyno.model.serial import from_json, to_json
 from pgdyno.model.settings import ServerFacts, Setting
-from pgdyno.plan.server import facts_of_rows
+from pgdyno.plan.server import SETTINGS_QUERY, facts_of_rows
 from pgdyno.stage.readback import read_back
 from pgdyno.stage.target import Ready, Restored
 
 TRIAL = "pgdyno_trial"
 _MARK = "pgdyno "  # every database of ours has a comment that begins so
-_SETTINGS = (
-    "SELECT name, vartype, unit, context, min_val, max_val, enumvals, boot_val FROM pg_settings"
-)
 
 
 class RunningTarget:
@@ -48,7 +45,7 @@ class RunningTarget:
         self._connection = Connection(
             info.host, info.port, info.user, info.dbname, info.password or None
         )
-        rows = self._session.execute(_SETTINGS).fetchall()
+        rows = self._session.execute(SETTINGS_QUERY).fetchall()
         version = f"PostgreSQL {info.parameter_status('server_version')}"
         self.facts: ServerFacts = facts_of_rows(rows, info.server_version, version)
         self.build: dict[str, str] = {
@@ -121,7 +118,7 @@ class RunningTarget:
         for setting in settings:
             self._session.execute(
                 sql.SQL("ALTER DATABASE {} SET {} = {}").format(
-                    sql.Identifier(TRIAL), sql.SQL(setting.name), sql.Literal(setting.value)  # type: ignore[arg-type]
+                    sql.Identifier(TRIAL), sql.Identifier(setting.name), sql.Literal(setting.value)
                 )
             )  # fmt: skip
         connection = self._connection.to(TRIAL)

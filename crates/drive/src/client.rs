@@ -1,0 +1,143 @@
+//! The loop of one connection: take the request that has been due the longest, perform it, record
+//! it; connect again when the connection was lost.
+
+use std::{rc::Rc, time::Duration};
+
+use tokio::time::sleep;
+use wire::{Session, Timestamp};
+use workload::Workload;
+
+use crate::{
+    clock::Clock,
+    dial::Dial,
+    lane::Lane,
+    meter::Record,
+    queue::Job,
+    retry::{Ending, Failure, perform},
+};
+
+const BACK_OFF_FIRST_MS: u64 = 50;
+const BACK_OFF_MAX_MS: u64 = 2_000;
+
+/// Performs requests until the run ends.
+pub async fn run_client<W: Workload, K: Clock, D: Dial>(
+    lane: Rc<Lane<W, K, D>>,
+    slot: usize,
+    mut session: Session<D::Stream>,
+) {
+    loop {
+        let Some(failure) = serve(&lane, slot, &mut session).await else { break };
+        lane.shared.disconnected(lane.clock.now_ns());
+        drop(session);
+        match connect_again(&lane, slot, failure).await {
+            Some(again) => session = again,
+            None => return,
+        }
+    }
+    lane.hang_up(slot);
+    // The measurement is over; what the server makes of the goodbye changes nothing.
+    let _best_effort = session.close().await;
+}
+
+/// Performs requests until the run ends (`None`) or the connection is lost.
+async fn serve<W: Workload, K: Clock, D: Dial>(
+    lane: &Lane<W, K, D>,
+    slot: usize,
+    session: &mut Session<D::Stream>,
+) -> Option<Box<Failure>> {
+    while let Some((job, taken_ns)) = lane.next(slot).await {
+        let Job { head, request } = &job;
+        let now = micros(lane.course.unix_ns(taken_ns));
+        let repeated = |retries| {
+            let now_ns = lane.clock.now_ns();
+            lane.meter.borrow_mut().retry(head.kind, retries, now_ns, lane.window());
+        };
+        let retries_max = lane.retries_max;
+        let (ending, work) =
+            perform(&*lane.workload, session, request, now, retries_max, repeated).await;
+        let ended_ns = lane.clock.now_ns();
+        assert!(head.due_ns <= taken_ns, "a request was taken up before it was due");
+        let record = Record { head, taken_ns, ended_ns, ending: &ending, work };
+        lane.answered(slot, &record, request);
+        if let Ending::Failed(failure) = ending
+            && failure.lost
+        {
+            return Some(failure);
+        }
+    }
+    None
+}
+
+fn micros(unix_ns: u64) -> Timestamp {
+    Timestamp::from_unix_micros(i64::try_from(unix_ns / 1_000).unwrap_or(i64::MAX))
+}
+
+/// Tries until it succeeds or the run ends, with growing pauses. When no connection of the whole
+/// run stands for too long, gives the run up.
+async fn connect_again<W: Workload, K: Clock, D: Dial>(
+    lane: &Lane<W, K, D>,
+    slot: usize,
+    failure: Box<Failure>,
+) -> Option<Session<D::Stream>> {
+    let mut reason = failure.text;
+    for attempt in 0.. {
+        let now_ns = lane.clock.now_ns();
+        if now_ns >= lane.window().until_ns {
+            return None;
+        }
+        let alone_ns = lane.shared.alone_ns(now_ns);
+        if alone_ns >= lane.give_up_ns {
+            let seconds = alone_ns / 1_000_000_000;
+            let why = format!("no connection to {} for {seconds} s: {reason}", lane.dial);
+            lane.shared.give_up(now_ns, why);
+            return None;
+        }
+        let pause = back_off(lane.seed, slot, attempt);
+        lane.or_end(sleep(pause)).await?;
+        match lane.or_end(lane.dial.dial()).await? {
+            Ok(session) => {
+                lane.shared.connected(true);
+                lane.keep_key(slot, session.cancel_key());
+                return Some(session);
+            }
+            Err(error) => reason = error.to_string(),
+        }
+    }
+    None
+}
+
+/// 50 ms, doubled with each attempt up to 2 s, of which a random half is left out so that
+/// connections lost together do not come back together.
+fn back_off(seed: u64, slot: usize, attempt: u32) -> Duration {
+    let full = (BACK_OFF_FIRST_MS << attempt.min(10)).min(BACK_OFF_MAX_MS) * 1_000;
+    let slot = u64::try_from(slot).unwrap_or(0);
+    let random = mix(seed ^ mix(slot << 32 | u64::from(attempt)));
+    Duration::from_micros(full / 2 + random % (full / 2))
+}
+
+/// The finaliser of `SplitMix64`: a fixed, well-spread function of its argument.
+fn mix(value: u64) -> u64 {
+    let mut x = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BACK_OFF_MAX_MS, back_off};
+    use std::time::Duration;
+
+    #[test]
+    fn back_off_grows_to_its_limit_and_depends_on_the_seed() {
+        assert!((25..50).contains(&back_off(1, 0, 0).as_millis()));
+        assert!((50..100).contains(&back_off(1, 0, 1).as_millis()));
+        for attempt in 6..200 {
+            let pause = back_off(7, 3, attempt);
+            assert!(pause >= Duration::from_millis(BACK_OFF_MAX_MS / 2));
+            assert!(pause < Duration::from_millis(BACK_OFF_MAX_MS));
+        }
+        assert_eq!(back_off(1, 2, 3), back_off(1, 2, 3));
+        assert_ne!(back_off(1, 2, 3), back_off(2, 2, 3));
+    }
+}

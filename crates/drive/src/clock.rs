@@ -1,0 +1,147 @@
+//! The only file that reads time. Everything else is told, so that tests can run on virtual time.
+
+use std::{
+    future::{Future, pending},
+    io,
+    os::fd::{AsFd, AsRawFd, RawFd},
+    time::Duration,
+};
+
+use nix::{
+    sys::{
+        time::TimeSpec,
+        timerfd::{ClockId as TimerClock, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags},
+    },
+    time::{ClockId, clock_gettime},
+};
+use tokio::{
+    io::unix::AsyncFd,
+    time::{Instant, sleep_until},
+};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Two clocks: a steady one that spans are measured with, and the calendar's.
+pub trait Clock: 'static {
+    /// Nanoseconds of the steady clock since a point that all threads of the process share.
+    fn now_ns(&self) -> u64;
+
+    /// Nanoseconds since 1970-01-01 00:00 UTC.
+    fn unix_ns(&self) -> u64;
+
+    /// Returns when the steady clock shows `at_ns` or later. One sleeper at a time.
+    fn sleep_until(&self, at_ns: u64) -> impl Future<Output = ()>;
+}
+
+/// The machine's clocks. Sleeps by a timer of the kernel of its own: tokio's timers wake up to a
+/// millisecond late, which would count as response time of every request that was waited for.
+#[derive(Debug)]
+pub struct SystemClock {
+    timer: AsyncFd<Timer>,
+}
+
+#[derive(Debug)]
+struct Timer(TimerFd);
+
+impl AsRawFd for Timer {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_fd().as_raw_fd()
+    }
+}
+
+impl SystemClock {
+    /// A clock for tasks of the current tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// The kernel has no timer left.
+    pub fn new() -> io::Result<Self> {
+        let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
+        let timer = TimerFd::new(TimerClock::CLOCK_MONOTONIC, flags)?;
+        #[allow(unsafe_code, reason = "tokio has no safe way to wait for a descriptor")]
+        // SAFETY: `Timer` owns its descriptor, which stays open until `AsyncFd` drops it, and
+        // `as_raw_fd` returns that descriptor every time.
+        let timer = unsafe { AsyncFd::register(Timer(timer)) };
+        Ok(Self { timer: timer.map_err(|refused| refused.into_parts().1)? })
+    }
+
+    async fn expired(&self) -> io::Result<()> {
+        loop {
+            let mut ready = self.timer.readable().await?;
+            let read = ready.try_io(|timer| timer.get_ref().0.wait().map_err(io::Error::from));
+            if let Ok(result) = read {
+                return result;
+            }
+        }
+    }
+}
+
+impl Clock for SystemClock {
+    fn now_ns(&self) -> u64 {
+        steady_ns()
+    }
+
+    fn unix_ns(&self) -> u64 {
+        read(ClockId::CLOCK_REALTIME)
+    }
+
+    async fn sleep_until(&self, at_ns: u64) {
+        while self.now_ns() < at_ns {
+            let at = TimeSpec::from_duration(Duration::from_nanos(at_ns));
+            let flags = TimerSetTimeFlags::TFD_TIMER_ABSTIME;
+            let armed = self.timer.get_ref().0.set(Expiration::OneShot(at), flags);
+            if armed.is_err() || self.expired().await.is_err() {
+                // A timer that was once created does not fail; if it did, its owner must not spin.
+                pending::<()>().await;
+            }
+        }
+    }
+}
+
+/// The machine's steady clock, as [`SystemClock::now_ns`] shows it.
+#[must_use]
+pub fn steady_ns() -> u64 {
+    read(ClockId::CLOCK_MONOTONIC)
+}
+
+/// Both clocks exist on every Linux and neither shows a time before its zero.
+fn read(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock).map(Duration::from).unwrap_or_default();
+    time.as_secs() * SECOND_NS + u64::from(time.subsec_nanos())
+}
+
+/// Tokio's clock: virtual while a test has paused it. Its calendar begins in 2001.
+#[derive(Clone, Debug)]
+pub struct TokioClock {
+    start: Instant,
+}
+
+impl TokioClock {
+    const START_UNIX_NS: u64 = 1_000_000_000 * SECOND_NS;
+
+    /// A clock that shows 0 now.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { start: Instant::now() }
+    }
+}
+
+impl Default for TokioClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clock for TokioClock {
+    fn now_ns(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn unix_ns(&self) -> u64 {
+        Self::START_UNIX_NS + self.now_ns()
+    }
+
+    async fn sleep_until(&self, at_ns: u64) {
+        sleep_until(self.start + Duration::from_nanos(at_ns)).await;
+    }
+}

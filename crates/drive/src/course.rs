@@ -1,0 +1,208 @@
+//! The course of a run in time, and what its threads share: phases, stop, connections, progress.
+//! Nothing here is written on the measured path more often than once a second and thread.
+
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
+};
+
+use tokio::sync::watch;
+
+/// The measured part of a run: from `from_ns` to just before `until_ns`, of the steady clock. Empty
+/// when the run was stopped before it began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Its first nanosecond.
+    pub from_ns: u64,
+    /// The first nanosecond after it; no request becomes due from then on.
+    pub until_ns: u64,
+}
+
+impl Window {
+    /// Whether it lasts at all.
+    #[must_use]
+    pub fn exists(self) -> bool {
+        self.from_ns < self.until_ns
+    }
+
+    /// Whether an instant lies in it.
+    #[must_use]
+    pub fn holds(self, at_ns: u64) -> bool {
+        (self.from_ns..self.until_ns).contains(&at_ns)
+    }
+}
+
+/// When the phases of a run begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Course {
+    /// Begin of the warm-up.
+    pub start_ns: u64,
+    /// The same instant by the calendar.
+    pub start_unix_ns: u64,
+    /// The measured part.
+    pub window: Window,
+    /// How long requests in flight may take after the window.
+    pub drain_ns: u64,
+}
+
+impl Course {
+    /// An instant of the steady clock by the calendar.
+    #[must_use]
+    pub fn unix_ns(&self, at_ns: u64) -> u64 {
+        self.start_unix_ns + at_ns.saturating_sub(self.start_ns)
+    }
+}
+
+/// What one thread tells the others, once a second.
+#[derive(Debug, Default)]
+pub struct Published {
+    /// Committed so far, by kind.
+    pub committed: Vec<AtomicU64>,
+    /// Committed in the last whole second, by kind.
+    pub last_second: Vec<AtomicU64>,
+    /// Rolled back on purpose.
+    pub rolled_back: AtomicU64,
+    /// Failed.
+    pub failed: AtomicU64,
+    /// Repeated after 40001 or 40P01.
+    pub retries: AtomicU64,
+}
+
+/// What the threads of a run share.
+#[derive(Debug)]
+pub struct Shared {
+    course: watch::Sender<Option<Course>>,
+    until_ns: AtomicU64,
+    stopped: AtomicBool,
+    finished: AtomicBool,
+    gave_up: Mutex<Option<String>>,
+    connected: AtomicUsize,
+    alone_since_ns: AtomicU64,
+    reconnects: AtomicU64,
+    published: Vec<Published>,
+}
+
+impl Shared {
+    /// For so many threads and kinds of transactions.
+    #[must_use]
+    pub fn new(threads: usize, kinds: usize) -> Self {
+        let counters = || (0..kinds).map(|_| AtomicU64::new(0)).collect();
+        let published =
+            || Published { committed: counters(), last_second: counters(), ..Published::default() };
+        Self {
+            course: watch::Sender::new(None),
+            until_ns: AtomicU64::new(u64::MAX),
+            stopped: AtomicBool::new(false),
+            finished: AtomicBool::new(false),
+            gave_up: Mutex::new(None),
+            connected: AtomicUsize::new(0),
+            alone_since_ns: AtomicU64::new(0),
+            reconnects: AtomicU64::new(0),
+            published: (0..threads).map(|_| published()).collect(),
+        }
+    }
+
+    /// Sets the course; the warm-up begins.
+    pub fn begin(&self, mut course: Course) {
+        let until_ns = course.window.until_ns;
+        let before = self.until_ns.fetch_min(until_ns, Relaxed);
+        course.window.until_ns = until_ns.min(before);
+        self.course.send_replace(Some(course));
+    }
+
+    /// Ends the run now: nothing becomes due any more, the drain begins.
+    pub fn stop(&self, now_ns: u64) {
+        self.stopped.store(true, Relaxed);
+        self.end(now_ns);
+    }
+
+    /// Ends the run now, because no server can be reached.
+    pub fn give_up(&self, now_ns: u64, why: String) {
+        self.gave_up.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+        self.end(now_ns);
+    }
+
+    fn end(&self, now_ns: u64) {
+        self.until_ns.fetch_min(now_ns, Relaxed);
+        self.course.send_modify(|course| {
+            if let Some(course) = course {
+                course.window.until_ns = course.window.until_ns.min(now_ns);
+            }
+        });
+    }
+
+    /// The course, and a wake-up whenever it changes.
+    #[must_use]
+    pub fn follow(&self) -> watch::Receiver<Option<Course>> {
+        self.course.subscribe()
+    }
+
+    /// End of the window as it stands now; `u64::MAX` before the course is set.
+    #[must_use]
+    pub fn until_ns(&self) -> u64 {
+        self.until_ns.load(Relaxed)
+    }
+
+    /// Whether somebody asked for an early end.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Relaxed)
+    }
+
+    /// Why no server could be reached any more.
+    #[must_use]
+    pub fn gave_up(&self) -> Option<String> {
+        self.gave_up.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The result is ready.
+    pub fn finish(&self) {
+        self.finished.store(true, Relaxed);
+    }
+
+    /// Whether the result is ready.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.finished.load(Relaxed)
+    }
+
+    /// A connection was made; `again` if it replaces a lost one.
+    pub fn connected(&self, again: bool) {
+        self.connected.fetch_add(1, Relaxed);
+        self.reconnects.fetch_add(u64::from(again), Relaxed);
+    }
+
+    /// A connection was lost.
+    pub fn disconnected(&self, now_ns: u64) {
+        if self.connected.fetch_sub(1, Relaxed) == 1 {
+            self.alone_since_ns.store(now_ns, Relaxed);
+        }
+    }
+
+    /// How long there has been no connection at all; 0 while there is one.
+    #[must_use]
+    pub fn alone_ns(&self, now_ns: u64) -> u64 {
+        if self.connections() > 0 {
+            return 0;
+        }
+        now_ns.saturating_sub(self.alone_since_ns.load(Relaxed))
+    }
+
+    /// Connections that stand.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.connected.load(Relaxed)
+    }
+
+    /// Lost connections that were replaced.
+    #[must_use]
+    pub fn reconnects(&self) -> u64 {
+        self.reconnects.load(Relaxed)
+    }
+
+    /// Counters of the threads.
+    #[must_use]
+    pub fn published(&self) -> &[Published] {
+        &self.published
+    }
+}

@@ -1,0 +1,346 @@
+//! One thread of the driver: its terminals, its connections, its meter. Everything here is used by
+//! one thread only; what threads share is in [`Shared`].
+
+use std::{
+    cell::{Cell, RefCell},
+    future::Future,
+    rc::Rc,
+    sync::Arc,
+    time::Duration,
+};
+
+use tokio::{
+    sync::{Notify, watch},
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+use wire::{CancelKey, Error, Session};
+use workload::{Audit, Workload};
+
+use crate::{
+    client::run_client,
+    clock::Clock,
+    course::{Course, Published, Shared, Window},
+    dial::Dial,
+    meter::{Meter, Record},
+    queue::{Head, Job, Queue},
+};
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// A server that is starting or recovering; the only refusal that waiting cures.
+const CANNOT_CONNECT_NOW: &str = "57P03";
+const STARTUP_PAUSE: Duration = Duration::from_millis(200);
+
+/// What one thread is given.
+#[derive(Clone, Debug)]
+pub struct Share {
+    /// Its number, from 0.
+    pub thread: usize,
+    /// How many it opens.
+    pub connections: usize,
+    /// Numbers of its terminals.
+    pub terminals: Vec<u32>,
+    /// Deferred requests that may wait before terminals do.
+    pub deferred_max: usize,
+    /// Repetitions of one request.
+    pub retries_max: u32,
+    /// How long the run goes on without any connection.
+    pub give_up_ns: u64,
+    /// Of the pauses between attempts to connect.
+    pub seed: u64,
+}
+
+/// One thread's state, shared by its connections' tasks.
+pub struct Lane<W: Workload, K, D> {
+    pub(crate) workload: Arc<W>,
+    pub(crate) clock: K,
+    pub(crate) dial: D,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) course: Course,
+    pub(crate) meter: RefCell<Meter<W::Audit>>,
+    pub(crate) retries_max: u32,
+    pub(crate) give_up_ns: u64,
+    pub(crate) seed: u64,
+    queue: RefCell<Queue<W>>,
+    /// By connection: what is being performed, and what would cancel it.
+    in_flight: RefCell<Vec<Option<Head>>>,
+    keys: RefCell<Vec<Option<CancelKey>>>,
+    /// Connections without a request wait here.
+    idle: Notify,
+    /// The earliest due time changed.
+    earlier: Notify,
+    ended: Cell<bool>,
+    end: Notify,
+}
+
+/// Opens a thread's connections, one after the other: servers have short queues.
+///
+/// # Errors
+///
+/// The server refuses; `None` where the run was stopped meanwhile.
+pub async fn connect<K: Clock, D: Dial>(
+    share: &Share,
+    clock: &K,
+    dial: &D,
+    shared: &Shared,
+) -> Result<Option<Vec<Session<D::Stream>>>, Error> {
+    let begun_ns = clock.now_ns();
+    let mut sessions = Vec::with_capacity(share.connections);
+    while sessions.len() < share.connections {
+        if shared.is_stopped() {
+            return Ok(None);
+        }
+        match dial.dial().await {
+            Ok(session) => {
+                shared.connected(false);
+                sessions.push(session);
+            }
+            Err(error) => {
+                let waiting_ns = clock.now_ns() - begun_ns;
+                if error.sqlstate() != Some(CANNOT_CONNECT_NOW) || waiting_ns >= share.give_up_ns {
+                    return Err(error);
+                }
+                sleep(STARTUP_PAUSE).await;
+            }
+        }
+    }
+    Ok(Some(sessions))
+}
+
+/// Runs one thread's share from the begin of the warm-up to the end of the drain, within a
+/// `LocalSet`. Returns what it counted, conserved.
+pub async fn run_lane<W: Workload, K: Clock, D: Dial>(
+    share: Share,
+    workload: Arc<W>,
+    clock: K,
+    dial: D,
+    shared: Arc<Shared>,
+    course: Course,
+    sessions: Vec<Session<D::Stream>>,
+) -> Meter<W::Audit> {
+    let lane = Rc::new(Lane::new(share.clone(), workload, clock, dial, shared, course));
+    lane.queue.borrow_mut().begin(course.start_ns, lane.window());
+    let mut clients = JoinSet::new();
+    for (slot, session) in sessions.into_iter().enumerate() {
+        lane.keep_key(slot, session.cancel_key());
+        clients.spawn_local(run_client(Rc::clone(&lane), slot, session));
+    }
+    let mut publisher = JoinSet::new();
+    publisher.spawn_local(publish(Rc::clone(&lane), share.thread));
+    wake(&lane).await;
+    let drained = async { while clients.join_next().await.is_some_and(expect_no_panic) {} };
+    if timeout(Duration::from_nanos(course.drain_ns), drained).await.is_err() {
+        clients.shutdown().await;
+        lane.cancel_abandoned().await;
+    }
+    publisher.shutdown().await;
+    lane.settle(share.thread)
+}
+
+/// A bug in a task must not look like a short run.
+fn expect_no_panic(joined: Result<(), tokio::task::JoinError>) -> bool {
+    match joined.map_err(tokio::task::JoinError::try_into_panic) {
+        Err(Ok(panic)) => std::panic::resume_unwind(panic),
+        _ => true,
+    }
+}
+
+/// Wakes connections when requests become due, until the window ends.
+async fn wake<W: Workload, K: Clock, D: Dial>(lane: &Lane<W, K, D>) {
+    let mut course = lane.shared.follow();
+    loop {
+        let until_ns = lane.window().until_ns;
+        let due_ns = lane.queue.borrow().next_due_ns().unwrap_or(u64::MAX);
+        tokio::select! {
+            () = lane.clock.sleep_until(due_ns.min(until_ns)) => {}
+            () = lane.earlier.notified() => {}
+            _changed = changed(&mut course) => {}
+        }
+        let now_ns = lane.clock.now_ns();
+        if now_ns >= lane.window().until_ns {
+            lane.ended.set(true);
+            lane.end.notify_waiters();
+            lane.idle.notify_waiters();
+            return;
+        }
+        let mut queue = lane.queue.borrow_mut();
+        queue.promote(now_ns, lane.window());
+        if queue.is_ready() {
+            lane.idle.notify_one();
+        }
+    }
+}
+
+/// The sender lives as long as the lane's `Shared`.
+async fn changed(course: &mut watch::Receiver<Option<Course>>) -> bool {
+    course.changed().await.is_ok()
+}
+
+/// Tells the other threads how far this one is, at every whole second of the run.
+async fn publish<W: Workload, K: Clock, D: Dial>(lane: Rc<Lane<W, K, D>>, thread: usize) {
+    loop {
+        let running_ns = lane.clock.now_ns() - lane.course.start_ns;
+        sleep(Duration::from_nanos(SECOND_NS - running_ns % SECOND_NS)).await;
+        lane.meter.borrow().publish(lane.published(thread), lane.clock.now_ns());
+    }
+}
+
+impl<W: Workload, K: Clock, D: Dial> Lane<W, K, D> {
+    fn new(
+        share: Share,
+        workload: Arc<W>,
+        clock: K,
+        dial: D,
+        shared: Arc<Shared>,
+        course: Course,
+    ) -> Self {
+        let kinds = workload.kinds().len();
+        let queue =
+            Queue::new(Arc::clone(&workload), share.terminals.into_iter(), share.deferred_max);
+        Self {
+            workload,
+            clock,
+            dial,
+            shared,
+            course,
+            meter: RefCell::new(Meter::new(kinds, &course)),
+            retries_max: share.retries_max,
+            give_up_ns: share.give_up_ns,
+            seed: share.seed.wrapping_add(u64::try_from(share.thread).unwrap_or(0)),
+            queue: RefCell::new(queue),
+            in_flight: RefCell::new(vec![None; share.connections]),
+            keys: RefCell::new(vec![None; share.connections]),
+            idle: Notify::new(),
+            earlier: Notify::new(),
+            ended: Cell::new(false),
+            end: Notify::new(),
+        }
+    }
+
+    /// The window, as long as it is by now: a stop makes it shorter.
+    pub(crate) fn window(&self) -> Window {
+        Window { from_ns: self.course.window.from_ns, until_ns: self.shared.until_ns() }
+    }
+
+    /// The next request for a connection, and when it was taken up; waits until there is one.
+    /// `None`: the run is over.
+    pub(crate) async fn next(&self, slot: usize) -> Option<(Job<W::Request>, u64)> {
+        loop {
+            let now_ns = self.clock.now_ns();
+            let window = self.window();
+            if now_ns >= window.until_ns {
+                return None;
+            }
+            if let Some(job) = self.take(now_ns, window) {
+                self.in_flight.borrow_mut()[slot] = Some(job.head);
+                return Some((job, now_ns));
+            }
+            self.idle.notified().await;
+        }
+    }
+
+    fn take(&self, now_ns: u64, window: Window) -> Option<Job<W::Request>> {
+        let mut queue = self.queue.borrow_mut();
+        let before = queue.next_due_ns().unwrap_or(u64::MAX);
+        let job = queue.take(now_ns, window);
+        if queue.is_ready() {
+            self.idle.notify_one();
+        }
+        if queue.next_due_ns().is_some_and(|due_ns| due_ns < before) {
+            self.earlier.notify_one();
+        }
+        job
+    }
+
+    /// Records a request that ended, and lets its terminal go on.
+    pub(crate) fn answered(&self, slot: usize, record: &Record<'_>, request: &W::Request) {
+        let window = self.window();
+        self.meter.borrow_mut().record(record, request, window);
+        self.in_flight.borrow_mut()[slot] = None;
+        let mut queue = self.queue.borrow_mut();
+        let before = queue.next_due_ns().unwrap_or(u64::MAX);
+        queue.answered(record.head, record.ended_ns, window);
+        if queue.next_due_ns().is_some_and(|due_ns| due_ns < before) {
+            self.earlier.notify_one();
+        }
+    }
+
+    /// Waits for something, but not longer than the run lasts.
+    pub(crate) async fn or_end<T>(&self, what: impl Future<Output = T>) -> Option<T> {
+        if self.ended.get() {
+            return None;
+        }
+        tokio::select! {
+            () = self.end.notified() => None,
+            result = what => Some(result),
+        }
+    }
+
+    /// Remembers how to cancel what a connection does.
+    pub(crate) fn keep_key(&self, slot: usize, key: Option<CancelKey>) {
+        self.keys.borrow_mut()[slot] = key;
+    }
+
+    /// A connection is closed in good order.
+    pub(crate) fn hang_up(&self, slot: usize) {
+        self.keep_key(slot, None);
+        self.shared.disconnected(self.clock.now_ns());
+    }
+
+    fn published(&self, thread: usize) -> &Published {
+        &self.shared.published()[thread]
+    }
+
+    /// Cancels on the server what was still in flight when the drain ended.
+    async fn cancel_abandoned(&self) {
+        let abandoned: Vec<CancelKey> = {
+            let in_flight = self.in_flight.borrow();
+            let keys = self.keys.borrow();
+            let slots = in_flight.iter().zip(keys.iter());
+            slots.filter_map(|(head, key)| head.and(*key)).collect()
+        };
+        for key in abandoned {
+            self.dial.cancel(key).await;
+        }
+    }
+
+    /// Closes the books: what is left was due and did not end.
+    fn settle(&self, thread: usize) -> Meter<W::Audit> {
+        let window = self.window();
+        let kinds = self.workload.kinds();
+        let mut meter = self.meter.replace(Meter::new(kinds.len(), &self.course));
+        let mut queue = self.queue.borrow_mut();
+        for head in queue.left(window) {
+            meter.unfinished(&head, window);
+        }
+        for head in self.in_flight.borrow().iter().flatten() {
+            meter.unfinished(head, window);
+        }
+        meter.add_due(queue.due());
+        meter.assert_conserved(kinds);
+        meter.publish(self.published(thread), self.clock.now_ns());
+        meter
+    }
+}
+
+impl<W: Workload, K, D> std::fmt::Debug for Lane<W, K, D> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lane").field("course", &self.course).finish_non_exhaustive()
+    }
+}
+
+/// Adds the threads' counts.
+///
+/// # Panics
+///
+/// When a request was lost or counted twice.
+#[must_use]
+pub fn merge<A: Audit>(meters: Vec<Meter<A>>, kinds: &[&str]) -> Option<Meter<A>> {
+    let mut meters = meters.into_iter();
+    let mut sum = meters.next()?;
+    for meter in meters {
+        sum.merge(&meter);
+    }
+    sum.assert_conserved(kinds);
+    Some(sum)
+}

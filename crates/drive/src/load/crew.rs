@@ -1,0 +1,132 @@
+//! Several sessions that work through a list of jobs, each in a thread of its own: making rows takes
+//! CPU, and a session that waits must not hold up the others.
+
+use std::{
+    collections::VecDeque,
+    pin::pin,
+    sync::{Mutex, PoisonError},
+    thread,
+    time::Duration,
+};
+
+use tokio::{runtime, time::timeout};
+use wire::{CancelKey, Session, Target};
+use workload::tpcc::rows::RowSource;
+
+use super::{
+    job::{Job, Unfinished},
+    progress::{Course, Shared},
+};
+use crate::error::RunError;
+
+/// A cancelled statement ends within this time, or its session is given up.
+const CANCEL_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Does all jobs, in order of their start, by `count` sessions.
+///
+/// The first failure cancels what the others do.
+pub(super) fn work(
+    target: &Target,
+    rows: &RowSource,
+    shared: &Shared,
+    jobs: Vec<Job>,
+    count: usize,
+) -> Result<(), RunError> {
+    let count = count.min(jobs.len());
+    let queue = Mutex::new(VecDeque::from(jobs));
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    let results: Vec<Result<(), RunError>> = thread::scope(|scope| {
+        let start = |slot| {
+            let member = Member { target, rows, shared, slot };
+            let body = move || {
+                let result = member.work(next);
+                if result.is_err() {
+                    shared.fail();
+                }
+                shared.step(slot, None);
+                result
+            };
+            thread::Builder::new().name("pgdyno-load".into()).spawn_scoped(scope, body)
+        };
+        let threads: Vec<_> = (0..count).map(start).collect();
+        let join = |thread: Result<thread::ScopedJoinHandle<'_, _>, _>| match thread {
+            Ok(thread) => {
+                thread.join().unwrap_or_else(|_| Err(RunError::internal("loader panicked".into())))
+            }
+            Err(e) => {
+                shared.fail();
+                Err(RunError::internal(format!("start a thread: {e}")))
+            }
+        };
+        threads.into_iter().map(join).collect()
+    });
+    results.into_iter().collect()
+}
+
+/// One session and its thread.
+struct Member<'a> {
+    target: &'a Target,
+    rows: &'a RowSource,
+    shared: &'a Shared,
+    slot: usize,
+}
+
+impl Member<'_> {
+    fn work(&self, next: impl Fn() -> Option<Job>) -> Result<(), RunError> {
+        let runtime = runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|e| RunError::internal(format!("start a runtime: {e}")))?;
+        runtime.block_on(async {
+            let failed = |what: &str, e: &wire::Error| RunError::target(&what, e);
+            let mut session = Session::connect(self.target, &[])
+                .await
+                .map_err(|e| failed(&format!("connect to {}", self.target), &e))?;
+            let mut buffer = Vec::new();
+            while self.shared.course() == Course::On
+                && let Some(job) = next()
+            {
+                let step = job.step();
+                self.shared.step(self.slot, Some(step.clone()));
+                match self.run(&job, &mut session, &mut buffer).await {
+                    Ok(()) => {}
+                    // Whoever stopped the load knows why.
+                    Err(Unfinished::Stopped) => return Ok(()),
+                    Err(Unfinished::Failed(e)) => return Err(failed(&step, &e)),
+                }
+            }
+            // Everything is done and committed: a goodbye that is not heard changes nothing.
+            let _unheard = session.close().await;
+            Ok(())
+        })
+    }
+
+    /// Does a job unless the load stops meanwhile; then the server is asked to stop as well.
+    async fn run(
+        &self,
+        job: &Job,
+        session: &mut Session,
+        buffer: &mut Vec<u8>,
+    ) -> Result<(), Unfinished> {
+        let key = session.cancel_key();
+        let mut course = self.shared.follow();
+        let mut work = pin!(job.run(session, self.rows, self.shared, buffer));
+        tokio::select! {
+            biased;
+            done = &mut work => done,
+            _changed = course.wait_for(|course| *course != Course::On) => {
+                cancel(key, self.target).await;
+                // A COPY sees the stop by itself; a statement ends with the server's error.
+                let _ended = timeout(CANCEL_PATIENCE, work).await;
+                Err(Unfinished::Stopped)
+            }
+        }
+    }
+}
+
+/// Best effort: the session is given up in any case, and the server may be gone.
+async fn cancel(key: Option<CancelKey>, target: &Target) {
+    if let Some(key) = key {
+        let _best_effort = timeout(CANCEL_PATIENCE, key.cancel(target)).await;
+    }
+}

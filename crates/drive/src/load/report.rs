@@ -1,0 +1,68 @@
+//! What a load did, as JSON.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::progress::Phase;
+
+/// What a load did.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LoadReport {
+    /// Of this format: 1.
+    pub version: u32,
+    /// The workload's specification, resolved.
+    pub workload: Value,
+    /// As the server calls itself.
+    pub server_version: String,
+    /// The time that loaded rows carry, seconds since 1970.
+    pub loaded_at_unix_s: i64,
+    /// From connecting to the record of the load.
+    pub seconds: f64,
+    /// Its parts, in order.
+    pub phases: Vec<PhaseReport>,
+    /// Rows and bytes sent, by table.
+    pub tables: Vec<TableReport>,
+    /// Rows sent.
+    pub rows: u64,
+    /// Bytes of COPY data sent.
+    pub bytes: u64,
+    /// Tables with their indexes, as the server says.
+    pub disk_bytes: u64,
+    /// The constants that a later run must respect.
+    pub c_load: Value,
+    /// CPU of this process, user and system.
+    pub client_cpu_seconds: f64,
+    /// What was left open by the specification and decided here.
+    pub choices: Vec<Choice>,
+}
+
+/// A part of the load.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PhaseReport {
+    /// Which.
+    pub name: Phase,
+    /// How long.
+    pub seconds: f64,
+}
+
+/// A table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TableReport {
+    /// Name.
+    pub name: &'static str,
+    /// Rows, as the server counted them.
+    pub rows: u64,
+    /// Bytes of COPY data sent.
+    pub bytes: u64,
+}
+
+/// A decision and its reason.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Choice {
+    /// What was open.
+    pub name: &'static str,
+    /// What was taken.
+    pub value: String,
+    /// Why.
+    pub why: &'static str,
+}

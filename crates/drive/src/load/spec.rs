@@ -1,0 +1,131 @@
+//! The specification of a load, as JSON: unknown keys and impossible values are refused.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{connection::ConnectionSpec, error::RunError};
+
+const VERSION: u32 = 1;
+const CONNECTIONS_MAX: usize = 256;
+/// PostgreSQL's own limits of `maintenance_work_mem`, in kB.
+const MEMORY_KB: std::ops::RangeInclusive<u64> = 1024..=2_147_483_647;
+/// 2000-01-01 to 2100-01-01: a time outside is not in seconds.
+const LOADED_AT_S: std::ops::RangeInclusive<i64> = 946_684_800..=4_102_444_800;
+
+/// What to load, into what, how.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoadSpec {
+    /// Of this format: 1.
+    pub version: u32,
+    /// The workload's own specification; `kind` names it.
+    pub workload: Value,
+    /// An existing database.
+    pub connection: ConnectionSpec,
+    /// Sessions that stream rows; absent: one for each core of this machine, at most 16.
+    #[serde(default)]
+    pub connections: Option<usize>,
+    /// Sessions that build indexes and vacuum; absent: as many as stream rows.
+    #[serde(default)]
+    pub index_connections: Option<usize>,
+    /// `maintenance_work_mem` of these sessions; absent: the server's own setting.
+    #[serde(default)]
+    pub maintenance_work_mem_bytes: Option<u64>,
+    /// The time that loaded rows carry, seconds since 1970.
+    pub loaded_at_unix_s: i64,
+    /// Drops the tables of an earlier load first, if `pgdyno_load` says that they are ours.
+    #[serde(default)]
+    pub drop_ours: bool,
+}
+
+impl LoadSpec {
+    /// Reads and checks a specification.
+    ///
+    /// # Errors
+    ///
+    /// Unknown or missing keys, values out of range.
+    pub fn parse(json: &str) -> Result<Self, RunError> {
+        let spec: Self = serde_json::from_str(json)
+            .map_err(|e| RunError::spec(format!("specification of the load: {e}"), None))?;
+        spec.check()?;
+        Ok(spec)
+    }
+
+    fn check(&self) -> Result<(), RunError> {
+        if self.version != VERSION {
+            let fact = format!("version is {}, this loader knows {VERSION}", self.version);
+            return Err(RunError::spec(fact, None));
+        }
+        for (name, count) in
+            [("connections", self.connections), ("index_connections", self.index_connections)]
+        {
+            if let Some(count) = count
+                && !(1..=CONNECTIONS_MAX).contains(&count)
+            {
+                let fact = format!("{name} is {count}, allowed are 1 to {CONNECTIONS_MAX}");
+                return Err(RunError::spec(fact, None));
+            }
+        }
+        if let Some(bytes) = self.maintenance_work_mem_bytes
+            && !MEMORY_KB.contains(&(bytes / 1024))
+        {
+            let fact = format!(
+                "maintenance_work_mem_bytes is {bytes}, allowed are {} to {}",
+                MEMORY_KB.start() * 1024,
+                MEMORY_KB.end() * 1024
+            );
+            return Err(RunError::spec(fact, None));
+        }
+        if !LOADED_AT_S.contains(&self.loaded_at_unix_s) {
+            let fact = format!(
+                "loaded_at_unix_s is {}, allowed are {} to {}",
+                self.loaded_at_unix_s,
+                LOADED_AT_S.start(),
+                LOADED_AT_S.end()
+            );
+            return Err(RunError::spec(fact, Some("It counts seconds since 1970.")));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(change: &str) -> String {
+        let mut spec = serde_json::json!({
+            "version": 1, "workload": {"kind": "tpcc"}, "loaded_at_unix_s": 1_700_000_000,
+            "connection": {"host": "/tmp", "port": 1, "user": "u", "database": "d",
+                           "password": null, "options": {}},
+        });
+        let change: Value = serde_json::from_str(change).expect("JSON");
+        for (key, value) in change.as_object().expect("an object") {
+            spec[key] = value.clone();
+        }
+        spec.to_string()
+    }
+
+    #[test]
+    fn only_what_has_no_default_is_needed() {
+        let spec = LoadSpec::parse(&json("{}")).expect("a specification");
+        assert!(spec.connections.is_none() && !spec.drop_ours);
+        let nulls = r#"{"connections": null, "maintenance_work_mem_bytes": null}"#;
+        assert!(LoadSpec::parse(&json(nulls)).is_ok());
+    }
+
+    #[test]
+    fn what_is_not_allowed_is_refused_with_its_value() {
+        for (change, part) in [
+            (r#"{"version": 2}"#, "version is 2, this loader knows 1"),
+            (r#"{"connections": 0}"#, "connections is 0, allowed are 1 to 256"),
+            (r#"{"index_connections": 257}"#, "index_connections is 257, allowed"),
+            (r#"{"maintenance_work_mem_bytes": 64}"#, "maintenance_work_mem_bytes is 64, allowed"),
+            (r#"{"loaded_at_unix_s": 1700000000000}"#, "loaded_at_unix_s is 1700000000000"),
+            (r#"{"drop_others": true}"#, "unknown field `drop_others`"),
+        ] {
+            let error = LoadSpec::parse(&json(change)).expect_err("must be refused");
+            assert!(error.fact.contains(part), "{}", error.fact);
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! What one thread counts and times. Nothing is shared; threads are merged when they have ended.
+
+use std::{collections::BTreeMap, sync::atomic::Ordering::Relaxed};
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+use wire::Work;
+use workload::{Audit, Outcome};
+
+use crate::{
+    course::{Course, Published, Window},
+    histogram,
+    queue::{Due, Head},
+    retry::{Ending, Retries},
+};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Outcomes of a kind of transaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Requests: those carried in, and those that became due.
+    pub due: u64,
+    /// Committed.
+    pub succeeded: u64,
+    /// Rolled back on purpose.
+    pub rolled_back: u64,
+    /// Ended by an error.
+    pub failed: u64,
+    /// The part of `failed` whose commit may have happened.
+    pub unknown: u64,
+    /// Left out by the schedule; a closed loop leaves out nothing.
+    pub skipped: u64,
+    /// Carried out: still waiting or in flight at the end.
+    pub unfinished: u64,
+    /// Repeated after a serialisation failure.
+    pub retries_40001: u64,
+    /// Repeated after a deadlock.
+    pub retries_40p01: u64,
+}
+
+impl Counts {
+    /// # Panics
+    ///
+    /// When a request was lost or counted twice: a bug of the driver, and no number of it is worth
+    /// anything then.
+    pub fn assert_conserved(&self, what: &str) {
+        let ended = self.succeeded + self.rolled_back + self.failed + self.skipped;
+        assert_eq!(self.due, ended + self.unfinished, "requests of {what} are conserved: {self:?}");
+        assert!(self.unknown <= self.failed, "unknown is a part of failed: {self:?}");
+    }
+
+    fn end(&mut self, ending: &Ending) {
+        match ending {
+            Ending::Done(Outcome::RolledBack) => self.rolled_back += 1,
+            Ending::Done(_) => self.succeeded += 1,
+            Ending::Failed(failure) => {
+                self.failed += 1;
+                self.unknown += u64::from(failure.unknown);
+            }
+        }
+    }
+
+    fn retry(&mut self, retries: Retries) {
+        self.retries_40001 += retries.serialization;
+        self.retries_40p01 += retries.deadlock;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.due += other.due;
+        self.succeeded += other.succeeded;
+        self.rolled_back += other.rolled_back;
+        self.failed += other.failed;
+        self.unknown += other.unknown;
+        self.skipped += other.skipped;
+        self.unfinished += other.unfinished;
+        self.retries_40001 += other.retries_40001;
+        self.retries_40p01 += other.retries_40p01;
+    }
+}
+
+/// One kind of transaction.
+#[derive(Clone, Debug)]
+pub struct KindMeter {
+    /// Of the window.
+    pub window: Counts,
+    /// Of the whole run, warm-up and drain included.
+    pub run: Counts,
+    /// End minus due time, of transactions that came to their end within the window.
+    pub response: Histogram<u64>,
+    /// End minus the time when a connection took it up, of the same.
+    pub service: Histogram<u64>,
+}
+
+/// Events per second since the begin of the warm-up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seconds(pub Vec<u64>);
+
+impl Seconds {
+    fn add(&mut self, second: usize, count: u64) {
+        if self.0.len() <= second {
+            self.0.resize(second + 1, 0);
+        }
+        self.0[second] += count;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        for (second, &count) in other.0.iter().enumerate() {
+            self.add(second, count);
+        }
+    }
+
+    fn at(&self, second: usize) -> u64 {
+        self.0.get(second).copied().unwrap_or(0)
+    }
+}
+
+/// Failures of one class.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Failures {
+    /// How many.
+    pub count: u64,
+    /// The first one's text.
+    pub example: String,
+}
+
+/// What one request came to.
+#[derive(Debug)]
+pub struct Record<'a> {
+    /// The request's head.
+    pub head: &'a Head,
+    /// When a connection took it up.
+    pub taken_ns: u64,
+    /// When it ended.
+    pub ended_ns: u64,
+    /// How.
+    pub ending: &'a Ending,
+    /// Statements and round trips of its last attempt.
+    pub work: Work,
+}
+
+/// Counters and histograms of one thread, or of several merged.
+#[derive(Debug)]
+pub struct Meter<A> {
+    start_ns: u64,
+    /// By kind.
+    pub kinds: Vec<KindMeter>,
+    /// Committed, by kind.
+    pub committed: Vec<Seconds>,
+    /// Rolled back on purpose.
+    pub rolled_back: Seconds,
+    /// Failed.
+    pub failed: Seconds,
+    /// Repeated.
+    pub retries: Seconds,
+    /// By SQLSTATE or class.
+    pub errors: BTreeMap<String, Failures>,
+    /// Of the requests that came to their end within the window.
+    pub audit: A,
+    /// Of the same requests.
+    pub work: Work,
+}
+
+impl<A: Audit> Meter<A> {
+    /// Nothing counted yet; `seconds` of room in the series.
+    #[must_use]
+    pub fn new(kinds: usize, course: &Course) -> Self {
+        let due_ns = course.window.until_ns.saturating_sub(course.start_ns);
+        let lasting_ns = due_ns.saturating_add(course.drain_ns);
+        let seconds = usize::try_from(lasting_ns / SECOND_NS + 2).unwrap_or(0);
+        let series = || Seconds(Vec::with_capacity(seconds));
+        let kind = || KindMeter {
+            window: Counts::default(),
+            run: Counts::default(),
+            response: histogram::empty(),
+            service: histogram::empty(),
+        };
+        Self {
+            start_ns: course.start_ns,
+            kinds: (0..kinds).map(|_| kind()).collect(),
+            committed: (0..kinds).map(|_| series()).collect(),
+            rolled_back: series(),
+            failed: series(),
+            retries: series(),
+            errors: BTreeMap::new(),
+            audit: A::default(),
+            work: Work::default(),
+        }
+    }
+
+    /// Counts a request that ended. It belongs to the window if it ended there; if it ended later,
+    /// it was carried out of it.
+    pub fn record(&mut self, record: &Record<'_>, request: &A::Request, window: Window) {
+        let &Record { head, taken_ns, ended_ns, ending, work } = record;
+        let second = self.second(ended_ns);
+        match ending {
+            Ending::Done(Outcome::RolledBack) => self.rolled_back.add(second, 1),
+            Ending::Done(_) => self.committed[head.kind].add(second, 1),
+            Ending::Failed(failure) => {
+                self.failed.add(second, 1);
+                let known = self.errors.entry(failure.class.clone()).or_default();
+                if known.count == 0 {
+                    known.example.clone_from(&failure.text);
+                }
+                known.count += 1;
+            }
+        }
+        let meter = &mut self.kinds[head.kind];
+        meter.run.end(ending);
+        let carried_in =
+            window.exists() && head.due_ns < window.from_ns && ended_ns >= window.from_ns;
+        if !head.in_window && !carried_in {
+            return;
+        }
+        meter.window.due += u64::from(!head.in_window);
+        if ended_ns >= window.until_ns {
+            meter.window.unfinished += 1;
+            return;
+        }
+        meter.window.end(ending);
+        if let Ending::Done(outcome) = ending {
+            meter.response.saturating_record(ended_ns - head.due_ns);
+            meter.service.saturating_record(ended_ns - taken_ns);
+            self.work.executions += work.executions;
+            self.work.exchanges += work.exchanges;
+            self.audit.add(request, *outcome);
+        }
+    }
+
+    /// Counts repetitions when they happen.
+    pub fn retry(&mut self, kind: usize, retries: Retries, now_ns: u64, window: Window) {
+        let second = self.second(now_ns);
+        self.retries.add(second, retries.serialization + retries.deadlock);
+        self.kinds[kind].run.retry(retries);
+        if window.holds(now_ns) {
+            self.kinds[kind].window.retry(retries);
+        }
+    }
+
+    /// At the end: counts a request that was due and did not end.
+    pub fn unfinished(&mut self, head: &Head, window: Window) {
+        let meter = &mut self.kinds[head.kind];
+        meter.run.unfinished += 1;
+        let carried_in = window.exists() && head.due_ns < window.from_ns;
+        if head.in_window || carried_in {
+            meter.window.due += u64::from(!head.in_window);
+            meter.window.unfinished += 1;
+        }
+    }
+
+    /// At the end: adds the queue's own count of what became due. It was kept apart from the counts
+    /// of endings, so that [`Meter::assert_conserved`] compares two independent sums.
+    pub fn add_due(&mut self, due: &[Due]) {
+        for (meter, due) in self.kinds.iter_mut().zip(due) {
+            meter.run.due += due.run;
+            meter.window.due += due.window;
+        }
+    }
+
+    /// # Panics
+    ///
+    /// When a request was lost or counted twice.
+    pub fn assert_conserved(&self, names: &[&str]) {
+        for (meter, name) in self.kinds.iter().zip(names) {
+            meter.run.assert_conserved(name);
+            meter.window.assert_conserved(name);
+            let timed = meter.window.succeeded + meter.window.rolled_back;
+            assert_eq!(meter.response.len(), timed, "{name}: every end in the window is timed");
+        }
+    }
+
+    /// Adds another thread's counts.
+    ///
+    /// # Panics
+    ///
+    /// Never: all histograms have the same constant bounds.
+    pub fn merge(&mut self, other: &Self) {
+        for (mine, other) in self.kinds.iter_mut().zip(&other.kinds) {
+            mine.window.merge(&other.window);
+            mine.run.merge(&other.run);
+            let added = mine.response.add(&other.response).and(mine.service.add(&other.service));
+            assert!(added.is_ok(), "histograms of equal bounds add");
+        }
+        for (mine, other) in self.committed.iter_mut().zip(&other.committed) {
+            mine.merge(other);
+        }
+        self.rolled_back.merge(&other.rolled_back);
+        self.failed.merge(&other.failed);
+        self.retries.merge(&other.retries);
+        for (class, failures) in &other.errors {
+            let mine = self
+                .errors
+                .entry(class.clone())
+                .or_insert_with(|| Failures { count: 0, example: failures.example.clone() });
+            mine.count += failures.count;
+        }
+        self.audit.merge(&other.audit);
+        self.work.executions += other.work.executions;
+        self.work.exchanges += other.work.exchanges;
+    }
+
+    /// Tells the other threads, once a second.
+    pub fn publish(&self, published: &Published, now_ns: u64) {
+        let last = self.second(now_ns).checked_sub(1);
+        for (kind, meter) in self.kinds.iter().enumerate() {
+            published.committed[kind].store(meter.run.succeeded, Relaxed);
+            let count = last.map_or(0, |second| self.committed[kind].at(second));
+            published.last_second[kind].store(count, Relaxed);
+        }
+        let sum = |of: fn(&Counts) -> u64| self.kinds.iter().map(|kind| of(&kind.run)).sum();
+        published.rolled_back.store(sum(|counts| counts.rolled_back), Relaxed);
+        published.failed.store(sum(|counts| counts.failed), Relaxed);
+        published.retries.store(sum(|counts| counts.retries_40001 + counts.retries_40p01), Relaxed);
+    }
+
+    fn second(&self, at_ns: u64) -> usize {
+        usize::try_from(at_ns.saturating_sub(self.start_ns) / SECOND_NS).unwrap_or(usize::MAX)
+    }
+}

@@ -1,0 +1,211 @@
+//! The specification of a run, as JSON: unknown keys and impossible values are refused.
+
+use std::thread::available_parallelism;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{connection::ConnectionSpec, error::RunError};
+
+const VERSION: u32 = 1;
+const CONNECTIONS_MAX: usize = 100_000;
+const TERMINALS_MAX: u32 = 10_000_000;
+/// A week; longer is a mistake in the unit.
+const SECONDS_MAX: f64 = 604_800.0;
+
+/// What to drive, against what, how long.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// Of this format: 1.
+    pub version: u32,
+    /// The workload's own specification; `kind` names it.
+    pub workload: Value,
+    /// The loaded database.
+    pub connection: ConnectionSpec,
+    /// Sessions with the server.
+    pub connections: usize,
+    /// Simulated users.
+    pub terminals: u32,
+    /// Threads; absent: as many as cores, but no more than connections or terminals.
+    #[serde(default)]
+    pub threads: Option<usize>,
+    /// Seconds before the window.
+    #[serde(default = "ten_s")]
+    pub warmup_s: f64,
+    /// Seconds that are measured.
+    #[serde(default = "minute_s")]
+    pub window_s: f64,
+    /// Seconds that requests in flight may take after the window.
+    #[serde(default = "ten_s")]
+    pub drain_s: f64,
+    /// Repetitions of a request after 40001 or 40P01.
+    #[serde(default = "ten")]
+    pub retries_max: u32,
+    /// Deferred requests that may wait in a thread's queue before its terminals do; absent: as many
+    /// as the thread has connections.
+    #[serde(default)]
+    pub deferred_max: Option<usize>,
+    /// Seconds without any connection after which the run is given up.
+    #[serde(default = "half_minute_s")]
+    pub reconnect_give_up_s: f64,
+    /// For tests: measure with a debug build.
+    #[serde(default)]
+    pub allow_debug: bool,
+}
+
+fn ten() -> u32 {
+    10
+}
+
+fn ten_s() -> f64 {
+    10.0
+}
+
+fn half_minute_s() -> f64 {
+    30.0
+}
+
+fn minute_s() -> f64 {
+    60.0
+}
+
+impl Spec {
+    /// Reads and checks a specification.
+    ///
+    /// # Errors
+    ///
+    /// Unknown or missing keys, values out of range, a debug build.
+    pub fn parse(json: &str) -> Result<Self, RunError> {
+        let spec: Self = serde_json::from_str(json)
+            .map_err(|e| RunError::spec(format!("specification of the run: {e}"), None))?;
+        spec.check()?;
+        Ok(spec)
+    }
+
+    fn check(&self) -> Result<(), RunError> {
+        if self.version != VERSION {
+            let fact = format!("version is {}, this driver knows {VERSION}", self.version);
+            return Err(RunError::spec(fact, None));
+        }
+        if cfg!(debug_assertions) && !self.allow_debug {
+            return Err(RunError::spec(
+                "driver is a debug build, its numbers would be worthless".into(),
+                Some("Build it in release mode: `maturin develop --release`."),
+            ));
+        }
+        within("connections", self.connections, 1, CONNECTIONS_MAX)?;
+        within("terminals", self.terminals, 1, TERMINALS_MAX)?;
+        within("warmup_s", self.warmup_s, 0.0, SECONDS_MAX)?;
+        within("window_s", self.window_s, 0.001, SECONDS_MAX)?;
+        within("drain_s", self.drain_s, 0.0, SECONDS_MAX)?;
+        within("reconnect_give_up_s", self.reconnect_give_up_s, 0.1, SECONDS_MAX)?;
+        if let Some(threads) = self.threads {
+            within("threads", threads, 1, self.threads_max())?;
+        }
+        Ok(())
+    }
+
+    /// A thread without a connection or a terminal would do nothing.
+    fn threads_max(&self) -> usize {
+        self.connections.min(usize::try_from(self.terminals).unwrap_or(usize::MAX))
+    }
+
+    /// Threads to use.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        let cores = available_parallelism().map_or(1, usize::from);
+        self.threads.unwrap_or_else(|| cores.min(self.threads_max()))
+    }
+
+    /// The workload's seed, which also decides the pauses between attempts to connect.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.workload.get("seed").and_then(Value::as_u64).unwrap_or(0)
+    }
+}
+
+fn within<T: Copy + PartialOrd + std::fmt::Display>(
+    name: &str,
+    value: T,
+    low: T,
+    high: T,
+) -> Result<(), RunError> {
+    if value >= low && value <= high {
+        return Ok(());
+    }
+    Err(RunError::spec(format!("{name} is {value}, allowed are {low} to {high}"), None))
+}
+
+/// Seconds as nanoseconds; checked to be positive and at most a week.
+#[must_use]
+pub fn nanoseconds(seconds: f64) -> u64 {
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked to lie between 0 and a week"
+    )]
+    let ns = (seconds * 1e9).round() as u64;
+    ns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(change: &str) -> String {
+        let mut spec = serde_json::json!({
+            "version": 1, "workload": {"kind": "tpcc", "seed": 7}, "allow_debug": true,
+            "connection": {"host": "/tmp", "port": 1, "user": "u", "database": "d",
+                           "password": "secret", "options": {"work_mem": "4MB"}},
+            "connections": 8, "terminals": 4,
+        });
+        if !change.is_empty() {
+            let change: Value = serde_json::from_str(change).unwrap();
+            for (key, value) in change.as_object().unwrap() {
+                spec[key] = value.clone();
+            }
+        }
+        spec.to_string()
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_documents() {
+        let spec = Spec::parse(&json("")).unwrap();
+        assert!((spec.window_s - 60.0).abs() < 1e-9 && spec.retries_max == 10);
+        assert!(spec.threads() >= 1 && spec.threads() <= 4);
+        assert_eq!(spec.seed(), 7);
+        assert!(!format!("{spec:?}").contains("secret"));
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused_with_both_limits() {
+        let cases = [
+            (r#"{"terminals": 0}"#, "terminals is 0, allowed are 1 to 10000000"),
+            (r#"{"connections": 0}"#, "connections is 0"),
+            (r#"{"threads": 5}"#, "threads is 5, allowed are 1 to 4"),
+            (r#"{"window_s": 0}"#, "window_s is 0, allowed are 0.001 to 604800"),
+            (r#"{"warmup_s": -1}"#, "warmup_s is -1"),
+            (r#"{"version": 2}"#, "version is 2"),
+            (r#"{"windows": 3}"#, "unknown field `windows`"),
+            (r#"{"connection": {"host": "h"}}"#, "missing field"),
+        ];
+        for (change, fact) in cases {
+            let error = Spec::parse(&json(change)).unwrap_err();
+            assert!(error.fact.contains(fact), "{}", error.fact);
+        }
+    }
+
+    #[test]
+    fn tls_is_refused_and_passwords_are_not_quoted() {
+        let tls = r#"{"connection": {"host": "h", "port": 1, "user": "u", "database": "d",
+                      "sslmode": "verify-full"}}"#;
+        let spec = Spec::parse(&json(tls)).unwrap();
+        let error = spec.connection.target("pgdyno").unwrap_err();
+        assert!(error.fact.contains("asks for TLS") && error.hint.is_some());
+        let odd = r#"{"connection": {"host": "h", "port": 1, "user": "u", "database": "d",
+                      "password": 8765309}}"#;
+        let error = Spec::parse(&json(odd)).unwrap_err();
+        assert!(!error.fact.contains("8765309"), "{}", error.fact);
+    }
+}

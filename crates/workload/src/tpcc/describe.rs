@@ -1,0 +1,70 @@
+//! The workload as JSON, for plans, reports and checks.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use wire::Timestamp;
+
+use super::{
+    KINDS, Tpcc, VERSION, consistency, constants, deviations,
+    rows::Target,
+    schema::{self, LOAD_TABLE, LOAD_TABLE_DDL, TABLES},
+};
+
+#[derive(Serialize)]
+struct Named<'a> {
+    name: &'a str,
+    sql: &'a str,
+}
+
+#[derive(Serialize)]
+struct TableRows {
+    name: &'static str,
+    rows: u64,
+    ddl: String,
+}
+
+impl Tpcc {
+    /// Name, version, kinds and mix, statements, tables, indexes, conditions, deviations, size.
+    #[must_use]
+    pub fn describe(&self) -> Value {
+        let rows = self.rows(Timestamp(0));
+        let statements: Vec<Named<'_>> =
+            self.statements.iter().map(|s| Named { name: &s.name, sql: &s.sql }).collect();
+        let tables: Vec<TableRows> = TABLES
+            .iter()
+            .map(|table| {
+                let target = Target::ALL.iter().find(|target| target.table() == table.name);
+                let rows = target.map_or(0, |target| rows.rows(*target));
+                TableRows { name: table.name, rows, ddl: table.ddl() }
+            })
+            .collect();
+        let mix: serde_json::Map<String, Value> = KINDS
+            .iter()
+            .zip(self.spec.mix.shares())
+            .map(|(kind, share)| ((*kind).to_owned(), json!(share)))
+            .collect();
+        let indexes: Vec<String> = schema::indexes().into_iter().map(|index| index.ddl).collect();
+        json!({
+            "name": "tpcc",
+            "version": VERSION,
+            "schema": self.spec.schema,
+            "spec": self.spec,
+            "kinds": KINDS,
+            "mix": mix,
+            "statements": statements,
+            "tables": tables,
+            "load_table": {"name": LOAD_TABLE, "ddl": LOAD_TABLE_DDL},
+            "indexes": indexes,
+            "conditions": consistency::CONDITIONS,
+            "load_checks": consistency::load_checks(self, &rows),
+            "deviations": deviations::deviations(&self.spec),
+            "c_load": constants::of_load(&self.spec),
+            "c_run": {
+                "c_last": self.constants.last_name.c,
+                "c_id": self.constants.customer.c,
+                "ol_i_id": self.constants.item.c,
+            },
+            "disk_bytes_estimate": schema::disk_bytes(self.spec.warehouses),
+        })
+    }
+}

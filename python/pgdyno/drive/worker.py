@@ -1,0 +1,74 @@
+"""The driver process: reads a spec, drives, tells how far it is, prints the result.
+
+Run as `python -m pgdyno.drive.worker`. Standard input: one line, the spec as JSON (so that no
+password stands on a command line). Standard output: lines of JSON, twice a second the progress, at
+the end `{"result": ...}` or `{"error": {"kind", "fact", "hint"}}`; the exit code is 1 after an
+error. SIGTERM and SIGINT end the window early; the result is still printed.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from typing import Any
+
+from pgdyno import _core
+
+PROGRESS_S = 0.5
+_DRAIN_POLL_S = 0.02  # a drain mostly takes some ms; the result should not wait for the next tick
+_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def main() -> int:
+    """Drive once.
+
+    Returns:
+        The exit code: 0 with a result, 1 with an error.
+    """
+    spec_json = sys.stdin.readline()
+    # Taken by `sigtimedwait` where we sleep, so that no handler interrupts anything.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
+    try:
+        result = _drive(spec_json)
+        print(f'{{"result": {result}}}', flush=True)
+    except _core.CoreError as error:
+        kind, fact, hint = error.args
+        _say({"error": {"kind": kind, "fact": fact, "hint": hint}})
+        return 1
+    except BrokenPipeError:  # nobody listens any more: nothing to say, to nobody
+        return 1
+    return 0
+
+
+def _drive(spec_json: str) -> str:
+    run = _core.Drive(spec_json)
+    run.start()
+    told_s = 0.0
+    while True:
+        text = run.poll()
+        progress = json.loads(text)
+        if progress["phase"] == "done":
+            return run.result()
+        if time.monotonic() - told_s >= PROGRESS_S:
+            print(text, flush=True)
+            told_s = time.monotonic()
+        if signal.sigtimedwait(_STOP_SIGNALS, _pause_s(progress)) is not None:
+            run.stop()
+
+
+def _pause_s(progress: dict[str, Any]) -> float:
+    if progress["phase"] == "drain":
+        return _DRAIN_POLL_S
+    if progress["phase"] == "window":  # wake up when the drain begins
+        return min(PROGRESS_S, max(float(progress["phase_left_s"]), _DRAIN_POLL_S))
+    return PROGRESS_S
+
+
+def _say(message: dict[str, Any]) -> None:
+    print(json.dumps(message), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,227 @@
+"""The plan file as a data type: its keys, types, ranges and defaults, and nothing of a server.
+
+The descriptions of the fields are the reference: `docs/reference/plan.md` is made from them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from pgdyno.model.settings import Rung
+
+KINDS = ("new_order", "payment", "order_status", "delivery", "stock_level")
+
+
+class Table(BaseModel):
+    """A table of the plan file: strict, frozen, no unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+def _name(text: str) -> str:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,47}", text):
+        raise ValueError(
+            "is not a name; allowed: up to 48 lower case letters, digits, '-', '_' and '.',"
+            " beginning with a letter or digit"
+        )
+    return text
+
+
+def _one_line(text: str) -> str:
+    if not text.strip() or "\n" in text:
+        raise ValueError("must be one line of text, and not empty")
+    return text
+
+
+def _setting_text(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, int | float) and math.isfinite(value):
+        return str(value)
+    if isinstance(value, str):
+        return value
+    raise ValueError("must be text, a number, true or false")
+
+
+def _flat(value: object) -> object:
+    # `pg_stat_statements.track = "all"` is a nested table to TOML, one name to PostgreSQL.
+    if not isinstance(value, dict):
+        return value
+    result: dict[str, Any] = {}
+    for name, content in value.items():
+        if isinstance(content, dict):
+            result |= {f"{name}.{key}": deeper for key, deeper in content.items()}
+        else:
+            result[name] = content
+    return result
+
+
+Name = Annotated[str, AfterValidator(_name)]
+Line = Annotated[str, AfterValidator(_one_line)]
+Lines = Annotated[tuple[Line, ...], Field(strict=False)]
+SettingText = Annotated[str, BeforeValidator(_setting_text)]
+Settings = Annotated[dict[str, SettingText], BeforeValidator(_flat)]
+Weight = Annotated[float, Field(ge=0, le=1e6)]
+RungName = Annotated[Rung, Field(strict=False)]
+
+
+class TargetTable(Table):
+    """The server that is measured."""
+
+    kind: Literal["embedded", "installed", "running"] = Field(
+        "embedded",
+        description="`embedded`: the PostgreSQL that comes with pgdyno, in a private cluster. "
+        "`installed`: one of this machine, in a private cluster. `running`: a server that is "
+        "there already; only what a session may set can be set there.",
+    )
+    bindir: Line | None = Field(
+        None, description="`installed`: folder of `postgres` and `initdb`, versions 12 to 18."
+    )
+    conninfo: Line | None = Field(
+        None,
+        description="`running`: connection string or URI without password; the password comes "
+        "from `PGPASSWORD` or `~/.pgpass`.",
+    )
+    transport: Literal["socket", "tcp"] = Field(
+        "socket", description="How clients reach a private cluster: Unix socket, or loopback TCP."
+    )
+    initdb: Lines = Field(
+        (), description='Further arguments of `initdb`, e.g. `["--wal-segsize=64"]`.'
+    )
+
+
+class MixTable(Table):
+    """Weights of the five transactions; only their proportions count."""
+
+    new_order: Weight = Field(45.0, description="New-Order.")
+    payment: Weight = Field(43.0, description="Payment.")
+    order_status: Weight = Field(4.0, description="Order-Status.")
+    delivery: Weight = Field(4.0, description="Delivery.")
+    stock_level: Weight = Field(4.0, description="Stock-Level.")
+
+
+class WorkloadTable(Table):
+    """What is driven."""
+
+    kind: Literal["tpcc"] = Field("tpcc", description="TPC-C-like; see the list of deviations.")
+    warehouses: int = Field(
+        10, ge=1, le=100_000, description="Scale; one warehouse is about 100 MB."
+    )
+    seed: int = Field(
+        42,
+        ge=0,
+        le=2**63 - 1,
+        description="Rows and requests are a function of it, equal for all stages.",
+    )
+    schema_: Literal["spec"] = Field(
+        "spec", alias="schema", description="Tables, names and indexes as TPC-C suggests."
+    )
+    foreign_keys: bool = Field(False, description="Add the foreign keys of clause 1.4.")
+    connections: int = Field(8, ge=1, le=100_000, description="Sessions of the server.")
+    terminals: int | None = Field(
+        None,
+        ge=1,
+        le=1_000_000,
+        description="Simulated users, at least as many as connections; absent: as many.",
+    )
+    threads: int | None = Field(
+        None,
+        ge=1,
+        le=4096,
+        description="Threads of the driver; absent: as many as cores or connections, the smaller.",
+    )
+    face: Literal["statement"] = Field(
+        "statement", description="How statements travel: each in one round trip, prepared."
+    )
+    isolation: Literal["read committed", "repeatable read", "serializable"] = Field(
+        "read committed", description="Isolation level of the transactions."
+    )
+    delivery: Literal["deferred", "inline"] = Field(
+        "deferred",
+        description="Deliveries are queued and performed in the background (clause 2.7.2), or "
+        "while the terminal waits.",
+    )
+    home: Literal["fixed", "random"] = Field(
+        "fixed",
+        description="A terminal keeps to its warehouse (clause 2.4.1.1), or takes any each time.",
+    )
+    keying_multiplier: float = Field(
+        0.0, ge=0, le=1000, description="Times the keying times of clause 5.2.5.2; 0: none."
+    )
+    think_multiplier: float = Field(
+        0.0, ge=0, le=1000, description="Times the think times of clause 5.2.5.4; 0: none."
+    )
+    mix: MixTable = Field(MixTable(), description="Weights of the transactions.")
+
+
+class ProtocolTable(Table):
+    """How a stage is measured. Every trial restores the data and starts the server afresh."""
+
+    rounds: int = Field(
+        3, ge=1, le=1000, description="Every round visits every stage once, in balanced order."
+    )
+    warmup_s: float = Field(15.0, ge=0, le=86_400, description="Load before the window, seconds.")
+    window_s: float = Field(60.0, ge=1, le=604_800, description="The measured part, seconds.")
+    drain_s: float = Field(
+        10.0, ge=0, le=3600, description="Time for what is under way at the end, seconds."
+    )
+    prewarm: bool = Field(True, description="Read tables and indexes into memory before the load.")
+    margin: float = Field(
+        0.02, ge=0, le=0.5, description="Stages whose ratio is within 1 +- margin are equivalent."
+    )
+    confidence: float = Field(0.95, ge=0.5, le=0.999, description="Confidence of the intervals.")
+    lowest_rung: RungName = Field(
+        Rung.D0,
+        description="The lowest rung of durability, D0 to D6, that stages may stand on; lower "
+        "ones are refused. D0 loses nothing, D2 the last commits, D6 the cluster.",
+    )
+
+
+class StageTable(Table):
+    """A bundle of settings. It adds to the stage before it, unless it begins afresh."""
+
+    name: Name = Field(description="Unique; `--set stage.NAME.settings.x=y` finds it by it.")
+    why: Line = Field(description="What the stage is to show, for the report.")
+    afresh: bool = Field(
+        False, description="Begin with the server's defaults, not with the stage before."
+    )
+    profile: Line | None = Field(
+        None, description="A profile of the catalogue, sized to this machine, e.g. `tuned`."
+    )
+    settings: Settings = Field(
+        {},
+        description="PostgreSQL's settings, over those of the profile: text with a unit "
+        '(`"16GB"`), numbers in the setting\'s own unit, `true` or `false`.',
+    )
+
+
+class PlanDocument(Table):
+    """A plan file."""
+
+    name: Name = Field(description="Names the run file.")
+    question: Line = Field(description="The question that the plan answers.")
+    notes: Lines = Field((), description="What a reader of the report must know of the plan.")
+    target: TargetTable = Field(TargetTable(), description="The server that is measured.")
+    workload: WorkloadTable = Field(WorkloadTable(), description="What is driven.")
+    protocol: ProtocolTable = Field(ProtocolTable(), description="How a stage is measured.")
+    quick: dict[str, Any] = Field(
+        {},
+        description="What `--quick` changes: sizes of `protocol` and `workload` only.",
+    )
+    stage: Annotated[tuple[StageTable, ...], Field(strict=False, min_length=1)] = Field(
+        description="The stages, in the order in which they build on each other."
+    )
+    reference: dict[str, Any] = Field(
+        {}, description="Figures of others that the report shows beside; any keys."
+    )
+
+
+QUICK_KEYS = {
+    "protocol": ("rounds", "warmup_s", "window_s", "drain_s", "prewarm"),
+    "workload": ("warehouses", "connections", "terminals", "threads"),
+}
+"""What `[quick]` may change: sizes, never what is compared or how it is judged."""

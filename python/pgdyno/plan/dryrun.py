@@ -1,0 +1,210 @@
+"""What `pgdyno run --dry-run` prints: everything a plan would do, before anything is touched.
+
+Readable at 100 columns and without colours; colours only repeat what the words say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from pgdyno.model.plan import Plan, Stage
+from pgdyno.model.settings import HostFacts, OriginKind, Rung, ServerFacts, Setting
+from pgdyno.model.units import bytes_text, seconds_text
+from pgdyno.plan.configured import Configured
+from pgdyno.plan.document import KINDS
+from pgdyno.plan.needs import Need, plan_needs
+from pgdyno.plan.values import BadValue, canonical, show
+
+_RUNG_STYLES = {
+    Rung.D0: "green",
+    Rung.D1: "green",
+    Rung.D2: "yellow",
+    Rung.D3: "yellow",
+    Rung.D4: "red",
+    Rung.D5: "red",
+    Rung.D6: "red",
+}
+
+
+def render_dry_run(
+    plan: Plan, server: ServerFacts, host: HostFacts, fixture_bytes: int | None = None
+) -> RenderableType:
+    """A resolved plan for people: target, stages with settings and origins, trials, time, needs.
+
+    Args:
+        plan: The resolved plan.
+        server: Version and settings of its target.
+        host: The machine.
+        fixture_bytes: Size of the loaded database if it is there already.
+    """
+    return Group(
+        Text(plan.question, style="bold"),
+        Text(),
+        _facts(plan, server, host),
+        *_stages(plan, server),
+        *_trials(plan),
+        *_needs(plan, server, host, fixture_bytes),
+        *_notes(plan),
+        Text(),
+        Text("Nothing was touched."),
+    )
+
+
+def _heading(text: str) -> Text:
+    return Text(f"\n{text}", style="bold underline")
+
+
+def _facts(plan: Plan, server: ServerFacts, host: HostFacts) -> Table:
+    workload, protocol = plan.workload, plan.protocol
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column()
+    table.add_column(style="dim")
+    mix = "/".join(f"{workload.mix[kind]:g}" for kind in KINDS)
+    where = plan.target.bindir or plan.target.conninfo or ""
+    rows = [
+        ("plan", f"{plan.name} ({plan.source})", ""),
+        ("target", f"{plan.target.kind}, {server.version} {where}".strip(), _who(plan, "target")),
+        (
+            "host",
+            f"{host.cpus} CPUs, {bytes_text(host.memory_bytes)} of memory;"
+            f" {host.data_path} on {host.file_system}",
+            "",
+        ),
+        (
+            "workload",
+            f"{workload.kind}: {workload.warehouses} warehouses, {workload.terminals} terminals"
+            f" over {workload.connections} connections,\nmix {mix}, {workload.isolation},"
+            f" face {workload.face}, delivery {workload.delivery}, home {workload.home}",
+            _who(plan, "workload"),
+        ),
+        (
+            "protocol",
+            f"{protocol.rounds} rounds; warm-up {seconds_text(protocol.warmup_s)},"
+            f" window {seconds_text(protocol.window_s)};\nequivalent within"
+            f" {protocol.margin * 100:g} %, intervals of {protocol.confidence * 100:g} %,"
+            f" lowest rung {protocol.lowest_rung}",
+            _who(plan, "protocol"),
+        ),
+    ]
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _who(plan: Plan, table: str) -> str:
+    """Keys of a table that neither the plan nor a default chose, with who did."""
+    chosen = {
+        key.removeprefix(f"{table}."): "--quick" if who == "quick" else "--set"
+        for key, who in plan.origins.items()
+        if key.startswith(f"{table}.") and (who == "quick" or who.startswith("--set"))
+    }
+    return "\n".join(f"{key} by {who}" for key, who in chosen.items())
+
+
+def _stages(plan: Plan, server: ServerFacts) -> Iterator[RenderableType]:
+    yield _heading("Stages")
+    before: Stage | None = None
+    for stage in plan.stages:
+        title = Text(f"\n{stage.name}", style="bold")
+        title.append(f"  {stage.rung}", style=_RUNG_STYLES[stage.rung])
+        title.append(f"  {stage.rung_reason}", style="not bold dim")
+        yield title
+        yield Padding(Text(stage.why), (0, 0, 0, 2))
+        yield Padding(_settings(stage, before, server), (0, 0, 0, 2))
+        before = stage
+
+
+def _settings(stage: Stage, before: Stage | None, server: ServerFacts) -> RenderableType:
+    if stage.twin_of is not None:
+        return Text(f"the settings of {stage.twin_of}")
+    inherited = set() if before is None or stage.afresh else set(before.settings)
+    new = [setting for setting in stage.settings if setting not in inherited]
+    head = ""
+    if before is not None and inherited:
+        count = len(stage.settings) - len(new)
+        head = f"{count} settings as in {before.name}" + (", and:" if new else "")
+    if not new:
+        return Text(head or "nothing set: the server's defaults")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0), title=head or None,
+                  title_justify="left", title_style="")  # fmt: skip
+    table.add_column("setting", no_wrap=True)
+    table.add_column("value", no_wrap=True)
+    table.add_column("server default", style="dim", no_wrap=True)
+    table.add_column("origin", style="dim")
+    for setting in new:
+        table.add_row(setting.name, setting.value, _default(setting, server), _origin(setting))
+    return table
+
+
+def _default(setting: Setting, server: ServerFacts) -> str:
+    knob = server.knobs.get(setting.name)
+    if knob is None or knob.default is None:
+        return "?"
+    try:
+        return show(knob, canonical(knob, knob.default)) or "''"
+    except BadValue:
+        return knob.default
+
+
+def _origin(setting: Setting) -> str:
+    kind, detail = setting.origin.kind, setting.origin.detail
+    if kind is OriginKind.OVERRIDE:
+        return "--set"
+    return "plan" if kind is OriginKind.PLAN else detail
+
+
+def _trials(plan: Plan) -> Iterator[RenderableType]:
+    yield _heading("Trials")
+    yield Text()
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    for _ in plan.stages:
+        table.add_column(no_wrap=True)
+    rounds = plan.protocol.rounds
+    for number in range(1, rounds + 1):
+        row = [trial for trial in plan.trials if trial.round == number]
+        table.add_row(f"round {number}", *(f"{trial.number} {trial.stage}" for trial in row))
+    yield table
+    each = seconds_text(plan.protocol.warmup_s + plan.protocol.window_s)
+    measuring, other = plan.estimate.measuring_s, plan.estimate.other_s
+    yield Text()
+    yield Text(f"{len(plan.trials)} trials of {each}: {seconds_text(measuring)} of measuring")
+    yield Text(f"about {seconds_text(other)} for loading, restoring, starting, checking")
+    yield Text(f"about {seconds_text(measuring + other)} in all", style="bold")
+
+
+def _needs(
+    plan: Plan, server: ServerFacts, host: HostFacts, fixture_bytes: int | None
+) -> Iterator[RenderableType]:
+    if plan.target.kind == "running":
+        return
+    memory, disk = plan_needs(plan, Configured(server, {}), host, fixture_bytes)
+    yield _heading("Needs of the hungriest stage, by assumptions that are a little high")
+    yield Text()
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(style="dim")
+    table.add_row("memory", _of(memory, host.memory_bytes), memory.told())
+    table.add_row("disk", _of(disk, host.free_disk_bytes), disk.told())
+    yield table
+
+
+def _of(need: Need, there: int) -> str:
+    return f"{bytes_text(need.total_bytes)} of {bytes_text(there)}"
+
+
+def _notes(plan: Plan) -> Iterator[RenderableType]:
+    if not plan.notes:
+        return
+    yield _heading("Notes")
+    yield Text()
+    for note in plan.notes:
+        yield Text(f"- {note}")

@@ -1,0 +1,172 @@
+"""What a plan needs of memory, disk and time, by stated assumptions.
+
+The shared memory follows `postgres -C shared_memory_size` of 15.20 and 18.6 from above (at most a
+tenth too high, 128 MB to 64 GB of shared buffers); the rest are assumptions, meant to be a little
+high, and told as such in the dry run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pgdyno.model.plan import Estimate, Plan, Protocol, Stage, Workload
+from pgdyno.model.settings import HostFacts
+from pgdyno.model.units import bytes_text
+from pgdyno.plan.configured import Configured
+
+_MIB = 1 << 20
+_GIB = 1 << 30
+_PAGE_BYTES = 4096
+_PAGE_ENTRY_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Assumptions on which sizes and times are estimated; measured ones may take their place."""
+
+    warehouse_bytes: int = 110 * _MIB  # rows, indexes; 10 warehouses are about 1.1 GB
+    growth_bytes_per_cpu_s: int = 8 * _MIB  # what the load adds to the data at most
+    session_bytes: int = 10 * _MIB  # private memory of a session beyond work_mem
+    driver_bytes: int = 64 * _MIB
+    driver_session_bytes: int = _MIB
+    system_bytes: int = 256 * _MIB  # kernel, pgdyno itself
+    load_s_per_gib: float = 14.0
+    copy_s_per_gib: float = 2.0
+    prewarm_s_per_gib: float = 1.0
+    check_s_per_gib: float = 3.0
+    trial_s: float = 4.0  # start, checkpoint, stop
+
+
+DEFAULT_COSTS = Costs()
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A sum of bytes, with its parts."""
+
+    parts: tuple[tuple[str, int], ...]
+
+    @property
+    def total_bytes(self) -> int:
+        """All parts together."""
+        return sum(size for _, size in self.parts)
+
+    def told(self) -> str:
+        """The parts as a sum for people."""
+        return " + ".join(f"{name} {bytes_text(size)}" for name, size in self.parts)
+
+
+def shared_memory_bytes(config: Configured) -> int:
+    """Shared memory of the server, from above."""
+    buffers = config.size("shared_buffers") or 128 * _MIB
+    wal = config.size("wal_buffers")
+    if wal is None or wal <= 0:  # the server chooses
+        wal = min(buffers // 32, 16 * _MIB)
+    sessions = int(config.number("max_connections") or 100)
+    return int(buffers * 1.03) + wal + 20 * _MIB + sessions * 100 * 1024
+
+
+def huge_pages_needed(config: Configured, host: HostFacts) -> int:
+    """Huge pages that hold the shared memory."""
+    return -(-shared_memory_bytes(config) // max(host.huge_page_bytes, 1))
+
+
+def memory_need(
+    config: Configured, workload: Workload, host: HostFacts, costs: Costs = DEFAULT_COSTS
+) -> Need:
+    """Memory of server and driver under a stage's settings."""
+    buffers = config.size("shared_buffers") or 128 * _MIB
+    huge = config.word("huge_pages") in ("on", "try")
+    huge = huge and huge_pages_needed(config, host) <= host.huge_pages_free
+    tables = 0 if huge else buffers // _PAGE_BYTES * _PAGE_ENTRY_BYTES
+    work = config.size("work_mem") or 4 * _MIB
+    session = costs.session_bytes + work + tables
+    vacuum = config.size("autovacuum_work_mem")
+    if vacuum is None or vacuum <= 0:
+        vacuum = config.size("maintenance_work_mem") or 64 * _MIB
+    workers = int(config.number("autovacuum_max_workers") or 3)
+    if config.word("autovacuum") == "off":
+        workers = 0
+    count = workload.connections
+    return Need((
+        ("shared_buffers", buffers),
+        ("other shared memory", shared_memory_bytes(config) - buffers),
+        (f"{count} sessions of {bytes_text(session)}", count * session),
+        (f"{workers} vacuum workers", workers * vacuum),
+        ("driver", costs.driver_bytes + count * costs.driver_session_bytes),
+        ("system", costs.system_bytes),
+    ))  # fmt: skip
+
+
+def fixture_size(workload: Workload, costs: Costs = DEFAULT_COSTS) -> int:
+    """Bytes of a loaded database."""
+    return workload.warehouses * costs.warehouse_bytes
+
+
+def disk_need(
+    config: Configured,
+    workload: Workload,
+    protocol: Protocol,
+    host: HostFacts,
+    fixture_bytes: int | None,
+    costs: Costs = DEFAULT_COSTS,
+) -> Need:
+    """Disk of fixture, copy and WAL under a stage's settings.
+
+    `fixture_bytes` is the size of the fixture if it is there already, and so needs no more.
+    """
+    size = fixture_bytes if fixture_bytes is not None else fixture_size(workload, costs)
+    seconds = protocol.warmup_s + protocol.window_s + protocol.drain_s
+    growth = int(seconds * host.cpus * costs.growth_bytes_per_cpu_s)
+    parts = [] if fixture_bytes is not None else [("fixture", size)]
+    parts += [
+        ("copy for the trial", size),
+        ("growth", growth),
+        ("max_wal_size", config.size("max_wal_size") or _GIB),
+    ]
+    return Need(tuple(parts))
+
+
+def estimate(
+    workload: Workload,
+    protocol: Protocol,
+    trials: int,
+    needs: tuple[Need, Need],
+    fixture_bytes: int | None,
+    costs: Costs = DEFAULT_COSTS,
+) -> Estimate:
+    """Time and sizes of the whole plan; `needs` are memory and disk of the hungriest stages."""
+    size = fixture_bytes if fixture_bytes is not None else fixture_size(workload, costs)
+    gib = size / _GIB
+    trial = gib * (costs.copy_s_per_gib + costs.check_s_per_gib) + costs.trial_s
+    trial += gib * costs.prewarm_s_per_gib if protocol.prewarm else 0
+    load = gib * (costs.load_s_per_gib + costs.check_s_per_gib) if fixture_bytes is None else 0
+    memory, disk = needs
+    return Estimate(
+        measuring_s=trials * (protocol.warmup_s + protocol.window_s),
+        other_s=load + trials * trial,
+        disk_bytes=disk.total_bytes,
+        memory_bytes=memory.total_bytes,
+    )
+
+
+def stage_config(server_config: Configured, stage: Stage) -> Configured:
+    """The configuration of a resolved stage."""
+    return Configured(server_config.server, {one.name: one.value for one in stage.settings})
+
+
+def plan_needs(
+    plan: Plan, server: Configured, host: HostFacts, fixture_bytes: int | None = None
+) -> tuple[Need, Need]:
+    """Memory and disk of the hungriest stages of a resolved plan."""
+    configs = [stage_config(server, stage) for stage in plan.stages]
+    memory = max((memory_need(one, plan.workload, host) for one in configs), key=_total)
+    disk = max(
+        (disk_need(one, plan.workload, plan.protocol, host, fixture_bytes) for one in configs),
+        key=_total,
+    )
+    return memory, disk
+
+
+def _total(need: Need) -> int:
+    return need.total_bytes

@@ -1,0 +1,166 @@
+"""From a draft, a server and a host to a plan that can be carried out, or to what is wrong."""
+
+from __future__ import annotations
+
+from pgdyno.model.plan import Plan, Protocol, Stage, Target, Trial, Workload
+from pgdyno.model.settings import HostFacts, ServerFacts
+from pgdyno.model.units import bytes_text
+from pgdyno.plan.complaint import Complaint, refuse
+from pgdyno.plan.configured import Configured
+from pgdyno.plan.document import KINDS
+from pgdyno.plan.fixture import trial_ident
+from pgdyno.plan.initdb import initdb_complaints
+from pgdyno.plan.needs import DEFAULT_COSTS, Costs, Need, disk_need, estimate, memory_need
+from pgdyno.plan.order import balanced_order
+from pgdyno.plan.read import PlanDraft
+from pgdyno.plan.stages import resolve_stages
+
+MAJORS = range(12, 19)
+"""Major versions of PostgreSQL that can be targets."""
+
+
+def resolve(
+    draft: PlanDraft,
+    server: ServerFacts,
+    host: HostFacts,
+    fixture_bytes: int | None = None,
+    costs: Costs = DEFAULT_COSTS,
+) -> Plan:
+    """Resolve a draft: settings with their origins, rungs, trials in order, needs.
+
+    Args:
+        draft: From `read_plan`.
+        server: Version and settings of the target.
+        host: The machine of the target; of a running server nothing is known but what it says of
+            itself, so that its memory and disk are not checked.
+        fixture_bytes: Size of the loaded database if it is there already.
+        costs: Assumptions of the estimates.
+
+    Raises:
+        PlanError: The plan cannot be carried out there; everything that is wrong is told.
+    """
+    document = draft.document
+    workload, protocol, target = resolve_workload(draft), _protocol(draft), resolve_target(draft)
+    complaints = []
+    if server.major not in MAJORS:
+        text = f"is {server.version}; allowed: PostgreSQL {MAJORS[0]} to {MAJORS[-1]}"
+        complaints.append(Complaint("target", text))
+    complaints += initdb_complaints(target.initdb, server.major)
+    resolved = resolve_stages(draft, server, host)
+    complaints += resolved.complaints
+    notes = [*document.notes, *resolved.notes]
+    configs = {
+        stage.name: Configured(server, {one.name: one.value for one in stage.settings})
+        for stage in resolved.stages
+    }
+    memory = {name: memory_need(one, workload, host, costs) for name, one in configs.items()}
+    disk = {
+        name: disk_need(one, workload, protocol, host, fixture_bytes, costs)
+        for name, one in configs.items()
+    }
+    if target.kind == "running":
+        notes.append("memory and disk of a running server are not known to pgdyno, nor checked")
+    else:
+        complaints += _too_much(memory, host.memory_bytes, "memory", "the host has")
+        complaints += _too_much(disk, host.free_disk_bytes, "disk", f"{host.data_path} has free")
+    if len(resolved.stages) == 1:
+        notes.append("one stage alone is compared with nothing; --aa would measure the noise")
+    refuse(draft.source, complaints)
+    hungriest = _hungriest(memory)[1], _hungriest(disk)[1]
+    trials = _trials(resolved.stages, target, server, workload, protocol)
+    return Plan(
+        name=document.name,
+        question=document.question,
+        source=draft.source,
+        text=draft.text,
+        target=target,
+        workload=workload,
+        protocol=protocol,
+        stages=tuple(resolved.stages),
+        trials=trials,
+        estimate=estimate(workload, protocol, len(trials), hungriest, fixture_bytes, costs),
+        quick=draft.quick,
+        overrides=draft.overrides,
+        aa=draft.aa,
+        notes=tuple(notes),
+        reference=document.reference,
+        origins=dict(draft.origins),
+    )
+
+
+def resolve_target(draft: PlanDraft) -> Target:
+    """The target alone, which must be known before the server can be asked."""
+    table = draft.document.target
+    return Target(
+        kind=table.kind,
+        bindir=table.bindir,
+        conninfo=table.conninfo,
+        initdb=table.initdb,
+        transport=table.transport,
+    )
+
+
+def resolve_workload(draft: PlanDraft) -> Workload:
+    """The workload, with nothing left open but the number of threads."""
+    table = draft.document.workload
+    return Workload(
+        kind=table.kind,
+        warehouses=table.warehouses,
+        seed=table.seed,
+        schema=table.schema_,
+        foreign_keys=table.foreign_keys,
+        mix={kind: float(getattr(table.mix, kind)) for kind in KINDS},
+        face=table.face,
+        isolation=table.isolation,
+        delivery=table.delivery,
+        home=table.home,
+        keying_multiplier=float(table.keying_multiplier),
+        think_multiplier=float(table.think_multiplier),
+        connections=table.connections,
+        terminals=table.terminals or table.connections,
+        threads=table.threads,
+    )
+
+
+def _protocol(draft: PlanDraft) -> Protocol:
+    table = draft.document.protocol
+    return Protocol(
+        rounds=table.rounds,
+        warmup_s=float(table.warmup_s),
+        window_s=float(table.window_s),
+        drain_s=float(table.drain_s),
+        prewarm=table.prewarm,
+        margin=float(table.margin),
+        confidence=float(table.confidence),
+        lowest_rung=table.lowest_rung,
+    )
+
+
+def _too_much(needs: dict[str, Need], there: int, what: str, has: str) -> list[Complaint]:
+    name, need = _hungriest(needs)
+    if need.total_bytes <= there:
+        return []
+    text = (
+        f"needs {bytes_text(need.total_bytes)} of {what}, {has} {bytes_text(there)}: {need.told()}"
+    )
+    return [Complaint(f"stage {name}", text)]
+
+
+def _hungriest(needs: dict[str, Need]) -> tuple[str, Need]:
+    return max(needs.items(), key=lambda item: item[1].total_bytes)
+
+
+def _trials(
+    stages: list[Stage],
+    target: Target,
+    server: ServerFacts,
+    workload: Workload,
+    protocol: Protocol,
+) -> tuple[Trial, ...]:
+    result: list[Trial] = []
+    for round_number, row in enumerate(balanced_order(len(stages), protocol.rounds), start=1):
+        for index in row:
+            stage = stages[index]
+            ident = trial_ident(target, server, workload, protocol, stage, round_number)
+            result.append(Trial(len(result) + 1, round_number, stage.name, ident))
+    return tuple(result)

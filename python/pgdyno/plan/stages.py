@@ -1,0 +1,186 @@
+"""Stages of a plan, resolved for a server and a host: every setting with where it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from pgdyno.catalog import knobs, profile
+from pgdyno.model.plan import Stage
+from pgdyno.model.settings import HostFacts, Origin, OriginKind, Rung, ServerFacts, Setting
+from pgdyno.plan.check_setting import (
+    SESSION_CONTEXTS,
+    libraries_problem,
+    of_running,
+    setting_problem,
+)
+from pgdyno.plan.complaint import Complaint, shown
+from pgdyno.plan.configured import Configured
+from pgdyno.plan.contradictions import contradictions
+from pgdyno.plan.document import StageTable
+from pgdyno.plan.profile import size_profile
+from pgdyno.plan.read import TWIN_SUFFIX, PlanDraft
+
+Problem = tuple[str, str, str | None]  # setting, value and what is wrong, hint
+Told = tuple[Setting | None, str, str]
+
+_NOTHING_LOST = "no setting gives up durability"
+
+
+@dataclass(slots=True)
+class Resolved:
+    """Stages as far as they could be resolved, and what is wrong with them."""
+
+    stages: list[Stage] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    complaints: list[Complaint] = field(default_factory=list)
+
+
+def resolve_stages(draft: PlanDraft, server: ServerFacts, host: HostFacts) -> Resolved:
+    """Resolve all stages of a draft; nothing is raised, everything wrong is collected."""
+    result = Resolved()
+    before: dict[str, Setting] = {}
+    told: set[Told] = set()
+    for table in draft.document.stage:
+        settings = {} if table.afresh else dict(before)
+        settings |= _own_settings(table, draft, server, host, result)
+        before = settings
+        values = {name: one.value for name, one in settings.items()}
+        config = Configured(server, values)
+        rung, reason = stage_rung(config)
+        problems = [
+            *_rung_problems(config, rung, reason, draft.document.protocol.lowest_rung),
+            *_problems_together(config, draft, host),
+        ]
+        # What an earlier stage brought in was told there.
+        keyed = {(settings.get(name), name, text): hint for name, text, hint in problems}
+        result.complaints += [
+            _of(table.name, name, text, hint=hint)
+            for (setting, name, text), hint in keyed.items()
+            if (setting, name, text) not in told
+        ]
+        told |= set(keyed)
+        for name, text in _setting_notes(config):
+            if (settings[name], name, text) not in told:
+                told.add((settings[name], name, text))
+                result.notes.append(f"stage {table.name}: {name} = {text}")
+        ordered = tuple(settings[name] for name in sorted(settings))
+        result.stages.append(Stage(table.name, table.why, table.afresh, ordered, rung, reason))
+    if draft.aa:
+        result.stages.append(_twin(result.stages[0]))
+    return result
+
+
+def _own_settings(
+    table: StageTable,
+    draft: PlanDraft,
+    server: ServerFacts,
+    host: HostFacts,
+    result: Resolved,
+) -> dict[str, Setting]:
+    """What the stage itself adds: its profile, and its settings over it."""
+    kind = draft.document.target.kind
+    own: dict[str, Setting] = {}
+    for name, value in table.settings.items():
+        if problem := setting_problem(name, value, server, kind):
+            result.complaints.append(_of(table.name, name, problem))
+            continue
+        overridden = (table.name, name) in draft.set_settings
+        origin = (
+            Origin(OriginKind.OVERRIDE, f"--set stage.{table.name}.settings.{name}")
+            if overridden
+            else Origin(OriginKind.PLAN, f"{draft.source}: stage {table.name}")
+        )
+        own[name] = Setting(name, value.strip(), origin)
+    if table.profile is None:
+        return own
+    own_values = {name: one.value for name, one in own.items()}
+    sized, notes = size_profile(profile(table.profile), own_values, server, host)
+    result.notes += notes
+    if kind == "running":
+        may, may_not = of_running([one.name for one in sized], server)
+        if may_not:
+            names = ", ".join(knob.name for knob in may_not)
+            allowed = ", ".join(knob.name for knob in may)
+            text = (
+                f"{table.profile} sets what cannot be set on a running server: {names};"
+                f" allowed: settings of context {' or '.join(SESSION_CONTEXTS)}, here {allowed}"
+            )
+            result.complaints.append(_of(table.name, "profile", text, ": "))
+    return {one.name: one for one in sized} | own
+
+
+def stage_rung(config: Configured) -> tuple[Rung, str]:
+    """The rung of a stage, and the settings that put it there."""
+    falls = [
+        (fall.rung, f"{name} = {word}")
+        for name, knob in knobs().items()
+        if (word := config.word(name)) is not None
+        for fall in knob.fall
+        if fall.holds(word)
+    ]
+    rung = max((rung for rung, _ in falls), default=Rung.D0)
+    reasons = [reason for at, reason in falls if at == rung]
+    return rung, ", ".join(reasons) or _NOTHING_LOST
+
+
+def _rung_problems(config: Configured, rung: Rung, reason: str, lowest: Rung) -> Iterator[Problem]:
+    if rung > lowest:
+        name, _, value = reason.partition(", ")[0].partition(" = ")
+        text = f"{value} puts it on rung {rung}, below protocol.lowest_rung = {lowest}"
+        yield name, text, f'Say lowest_rung = "{rung}" if that loss of durability is meant.'
+    for name in config.values:
+        knob, word = knobs().get(name), config.word(name)
+        for fall in knob.fall if knob else ():
+            if word is not None and fall.needs_guard and fall.holds(word):
+                text = (
+                    f"{word} needs the guard {fall.needs_guard}, which pgdyno does not have yet:"
+                    f" {fall.loses}; allowed: on"
+                )
+                yield name, text, None
+
+
+def _problems_together(config: Configured, draft: PlanDraft, host: HostFacts) -> Iterator[Problem]:
+    """Contradictions, and settings of libraries that are not loaded."""
+    document = draft.document
+    there = None if document.target.kind == "running" else host
+    connections, initdb = document.workload.connections, document.target.initdb
+    for name, text in contradictions(config, connections, there, initdb):
+        yield name, text, None
+    libraries = ",".join(
+        config.values.get(name, "")
+        for name in ("shared_preload_libraries", "session_preload_libraries")
+    )
+    for name, value in config.values.items():
+        if "." in name and name not in config.server.knobs:
+            problem = libraries_problem(name, libraries)
+            if problem is not None:
+                yield name, f"{shown(value)} {problem}", None
+
+
+def _setting_notes(config: Configured) -> Iterator[tuple[str, str]]:
+    """What a reader must know of a value, as (setting, value and text)."""
+    for name in config.values:
+        knob, word = knobs().get(name), config.word(name)
+        for note in knob.note if knob else ():
+            if word is not None and note.holds(word):
+                yield name, f"{word} {note.text}"
+
+
+def _twin(first: Stage) -> Stage:
+    return Stage(
+        name=first.name + TWIN_SUFFIX,
+        why=f"Measures the same as {first.name}: what differs is noise.",
+        afresh=True,
+        settings=first.settings,
+        rung=first.rung,
+        rung_reason=first.rung_reason,
+        twin_of=first.name,
+    )
+
+
+def _of(
+    stage: str, name: str, text: str, between: str = " = ", hint: str | None = None
+) -> Complaint:
+    """A complaint on a setting of a stage: `stage tuned: max_wal_size = "1XB" ...`."""
+    return Complaint(f"stage {stage}", f"{name}{between}{text}", hint)

@@ -1,0 +1,112 @@
+"""From a run file to the facts of a report; everything is computed from what the file holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from pgdyno.model.plan import Plan
+from pgdyno.model.run import Fixture, RunInfo, TrialRecord, TrialState
+from pgdyno.model.serial import from_json
+from pgdyno.model.units import bytes_text
+from pgdyno.report import words
+from pgdyno.report.answer import answer
+from pgdyno.report.comparable import differences, shared
+from pgdyno.report.facts import LABEL, SCHEMA, Deviation, Facts, Phases
+from pgdyno.report.stages import noise_facts, nopm_table, stage_facts
+from pgdyno.report.trials import trial_facts
+from pgdyno.report.trust import merged_audit, merged_conditions
+from pgdyno.stats.compare import compare_plan
+from pgdyno.store import RunFile
+from pgdyno.store.histogram import merged_quantiles
+
+MEASURING = "drive"  # the phase that measures; `window` is a part of it, told apart
+PART_OF = {"window": MEASURING}
+
+
+def analyse(run: RunFile) -> Facts:
+    """Read a run file, finished or not, and compute what a report says.
+
+    Raises:
+        StoreError: The file cannot be read.
+        PgdynoError: The plan in it asks for an impossible comparison.
+    """
+    info, fixture, trials = run.info(), run.fixture(), run.trials()
+    plan = from_json(Plan, json.dumps(info.plan))
+    finished = [trial for trial in trials if trial.state is TrialState.FINISHED]
+    table = nopm_table(plan, trials)
+    compared = compare_plan(table, margin=plan.protocol.margin, confidence=plan.protocol.confidence)
+    on_host = plan.target.kind != "running"
+    told = tuple(
+        trial_facts(trial, run.series(trial.number), server_on_host=on_host) for trial in trials
+    )
+    stages = stage_facts(plan, trials, told, compared, merged_quantiles)
+    audit = merged_audit(finished)
+    differing = differences(plan, finished)
+    return Facts(
+        schema=SCHEMA,
+        label=LABEL,
+        ident=info.ident,
+        pgdyno=info.pgdyno,
+        command=info.command,
+        plan=plan.name,
+        question=plan.question,
+        answer=answer(stages, told, audit, differing, quick=plan.quick),
+        started_ns=info.started_ns,
+        trials_planned=len(trials),
+        trials_finished=len(finished),
+        quick=plan.quick,
+        notes=plan.notes,
+        stages=stages,
+        trials=told,
+        margin=plan.protocol.margin,
+        confidence=plan.protocol.confidence,
+        warnings=compared.warnings,
+        noise_floor=noise_facts(plan, table, plan.protocol.confidence),
+        audit=audit,
+        conditions=merged_conditions(fixture, trials),
+        same=shared(plan, finished),
+        differences=differing,
+        phases=_phases(info, trials),
+        deviations=_deviations(info),
+        reference=words.flat(plan.reference),
+        host=words.flat(info.host),
+        build=words.flat(info.build),
+        fixture=_fixture(fixture),
+    )
+
+
+def _phases(info: RunInfo, trials: Sequence[TrialRecord]) -> Phases:
+    measuring_s = 0.0
+    other_s: dict[str, float] = {}
+    for trial in trials:
+        for phase, seconds in (trial.result.phases_s if trial.result else {}).items():
+            if phase == MEASURING:
+                measuring_s += seconds
+            elif phase not in PART_OF:
+                other_s[phase] = other_s.get(phase, 0.0) + seconds
+    ends = [trial.ended_ns for trial in trials if trial.ended_ns is not None]
+    total_s = (max(ends) - info.started_ns) / 1e9 if ends else 0.0
+    between_s = max(0.0, total_s - measuring_s - sum(other_s.values()))
+    return Phases(measuring_s, other_s, between_s, total_s)
+
+
+def _deviations(info: RunInfo) -> tuple[Deviation, ...]:
+    return tuple(
+        Deviation(one["what"], one["why"], one["clause"])
+        for one in info.workload.get("deviations", ())
+    )
+
+
+def _fixture(fixture: Fixture | None) -> dict[str, str]:
+    if fixture is None:
+        return {}
+    loaded = {k: v for k, v in fixture.loaded.items() if isinstance(v, int | float | str)}
+    return {
+        "ident": fixture.ident,
+        **words.flat(fixture.shape),
+        "size": bytes_text(fixture.data_bytes),
+        "restored by": fixture.restore,
+        "loaded": "by an earlier run" if fixture.reused else "in this run",
+        **words.flat(loaded, "load."),
+    }

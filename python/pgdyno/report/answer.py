@@ -1,0 +1,155 @@
+"""The answer in two sentences, made from the facts: what was found, and what limits the claim."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pgdyno.model.units import count_text
+from pgdyno.report import words
+from pgdyno.report.facts import (
+    Answer,
+    AuditFacts,
+    Difference,
+    Judgement,
+    StageFacts,
+    TrialFacts,
+)
+
+SAFE = ("D0", "D1")  # rungs on which nothing is lost
+FEW_PAIRS = 5  # fewer are named as a limit; the interval is honest, but wide and easily disturbed
+
+
+def answer(
+    stages: Sequence[StageFacts],
+    trials: Sequence[TrialFacts],
+    audit: Sequence[AuditFacts],
+    differences: Sequence[Difference],
+    *,
+    quick: bool,
+) -> Answer:
+    """Put the result into words.
+
+    Args:
+        stages: In plan order; the first is the base of the comparisons.
+        trials: All of them, finished or not.
+        audit: The merged input audit.
+        differences: What differs between trials besides the stage.
+        quick: Whether the plan was shortened by `--quick`.
+    """
+    found = _limits(stages, trials, audit, differences, quick=quick)
+    rest = f", and is limited by: {'; '.join(found)}" if found else "; no check limits it further"
+    return Answer(_finding(stages), f"This holds for this host, fixture and load{rest}.")
+
+
+def _finding(stages: Sequence[StageFacts]) -> str:
+    others = [stage for stage in stages[1:] if stage.twin_of is None]
+    if not any(stage.nopm for stage in stages):
+        return "No trial finished, so there is no answer."
+    if not others:
+        first = stages[0]
+        return (
+            f"`{first.name}` reaches {words.count(first.nopm)} NOPM and"
+            f" {words.count(first.tpm_total)} tpmTotal (medians of"
+            f" {words.plural(len(first.rounds), 'round')}); with one stage there is nothing to"
+            " compare."
+        )
+    better = [stage for stage in others if stage.to_first and stage.to_first.verdict == "better"]
+    if not better:
+        told = "; ".join(_undone(stage) for stage in others)
+        return f"No stage is shown to be better than `{stages[0].name}`: {told}."
+    best = max(better, key=_ratio)
+    safe = [stage for stage in better if stage.rung in SAFE]
+    if not safe:
+        return f"Only on a lower rung is a stage better: {_praise(best, stages[0])}."
+    safest = max(safe, key=_ratio)
+    if safest is best:
+        return f"{_praise(best, stages[0])}."
+    return f"{_praise(safest, stages[0])}; {_more(best)}."
+
+
+def _praise(stage: StageFacts, first: StageFacts) -> str:
+    assert stage.to_first is not None
+    return (
+        f"`{stage.name}` gives {words.ratio(stage.to_first)} the NOPM of `{first.name}`"
+        f" ({_interval(stage)}, {words.plural(stage.to_first.rounds, 'paired round')}):"
+        f" {words.count(stage.nopm)} instead of {words.count(first.nopm)},"
+        f" on rung {stage.rung}, where {words.RUNGS[stage.rung]}"
+    )
+
+
+def _more(stage: StageFacts) -> str:
+    return (
+        f"`{stage.name}` gives {words.ratio(stage.to_first)} ({_interval(stage)}), but on rung"
+        f" {stage.rung}, where {words.RUNGS[stage.rung]}"
+    )
+
+
+def _undone(stage: StageFacts) -> str:
+    if stage.to_first is None or stage.to_first.ratio is None:
+        return f"`{stage.name}` has no round to compare"
+    return (
+        f"`{stage.name}` is {words.verdict(stage.to_first)} at"
+        f" {words.ratio(stage.to_first)} ({_interval(stage)})"
+    )
+
+
+def _interval(stage: StageFacts) -> str:
+    assert stage.to_first is not None
+    if stage.to_first.low is None:
+        return "no interval"
+    share = words.confidence(stage.to_first.confidence)
+    return f"{share} interval {words.interval(stage.to_first)}"
+
+
+def _ratio(stage: StageFacts) -> float:
+    return stage.to_first.ratio or 0.0 if stage.to_first else 0.0
+
+
+def _limits(
+    stages: Sequence[StageFacts],
+    trials: Sequence[TrialFacts],
+    audit: Sequence[AuditFacts],
+    differences: Sequence[Difference],
+    *,
+    quick: bool,
+) -> list[str]:
+    found = ["the plan was shortened by --quick"] if quick else []
+    pairs = [stage.to_first.rounds for stage in stages if stage.to_first]
+    if pairs and min(pairs) < FEW_PAIRS:
+        found.append(f"only {words.plural(min(pairs), 'paired round')}")
+    found += _missing(trials)
+    found += _judged(stages, "client_limit", "finding", "the client was the limit")
+    found += _judged(stages, "checkpoint_cycle", "finding", "no whole checkpoint cycles")
+    found += _judged(
+        stages, "checkpoint_cycle", "unknown", "it is not known whether checkpoint cycles are whole"
+    )
+    found += _judged(stages, "steadiness", "drifting", "throughput drifted")
+    found += _judged(stages, "steadiness", "unknown", "steadiness could not be told")
+    out = [line.name for line in audit if not line.ok]
+    if out:
+        found.append(f"inputs out of their band ({words.listed(out)})")
+    unexplained = sum(difference.explanation is None for difference in differences)
+    if unexplained:
+        found.append(f"{words.plural(unexplained, 'unexplained difference')} between trials")
+    return found
+
+
+def _missing(trials: Sequence[TrialFacts]) -> list[str]:
+    found = []
+    for state, told in (("invalid", "invalid"), ("failed", "failed"), ("planned", "not run")):
+        number = sum(trial.state == state for trial in trials)
+        if number:
+            found.append(f"{number} of {count_text(len(trials))} trials {told} and left out")
+    return found
+
+
+def _judged(stages: Sequence[StageFacts], check: str, verdict: str, told: str) -> list[str]:
+    """Name the stages of which a check says this, in one clause."""
+    names = []
+    for stage in stages:
+        judgement: Judgement | None = getattr(stage, check)
+        if judgement is not None and judgement.verdict == verdict:
+            names.append(f"`{stage.name}`")
+    if not names:
+        return []
+    return [f"{told} ({'all stages' if len(names) == len(stages) > 1 else words.listed(names)})"]

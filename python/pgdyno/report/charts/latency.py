@@ -1,0 +1,104 @@
+"""Latency percentiles of each kind of transaction, stages side by side."""
+
+from __future__ import annotations
+
+from math import ceil, floor, log10
+
+import plotly.graph_objects as go
+
+from pgdyno.model.units import ns_text
+from pgdyno.report import words
+from pgdyno.report.charts import look
+from pgdyno.report.charts.chart import Chart, Key, Panel
+from pgdyno.report.facts import Facts, Percentiles
+
+HEADS = ("p50", "p90", "p95", "p99", "p99.9", "max")
+MS_NS = 1e6
+
+
+def _values(line: Percentiles) -> tuple[int, ...]:
+    return (line.p50_ns, line.p90_ns, line.p95_ns, line.p99_ns, line.p999_ns, line.max_ns)
+
+
+def _panels(facts: Facts) -> tuple[Panel, ...]:
+    kinds = list(dict.fromkeys(line.kind for stage in facts.stages for line in stage.latency))
+    seen = [
+        value
+        for stage in facts.stages
+        for line in stage.latency
+        for value in _values(line)
+        if value > 0
+    ]
+    if not seen:
+        return ()
+    low, high = min(seen) / MS_NS, max(seen) / MS_NS
+    return tuple(_panel(facts, kind, low, high) for kind in kinds)
+
+
+def _panel(facts: Facts, kind: str, low_ms: float, high_ms: float) -> Panel:
+    traces, told = [], []
+    for index, stage in enumerate(facts.stages):
+        line = stage.percentiles(kind)
+        if line is None:
+            continue
+        traces.append(
+            go.Scatter(
+                x=HEADS,
+                y=[value / MS_NS for value in _values(line)],
+                mode="lines+markers",
+                line={
+                    "color": look.stage_colour(index),
+                    "width": 1.5,
+                    "dash": look.stage_dash(index),
+                },
+                marker={"symbol": look.stage_symbol(index), "size": 7},
+                text=[ns_text(value) for value in _values(line)],
+                hovertemplate=f"{stage.name}, %{{x}}: %{{text}}<extra></extra>",
+            )
+        )
+        told.append(f"{stage.name} p50 {ns_text(line.p50_ns)}, p99 {ns_text(line.p99_ns)}")
+    name = words.kind(kind)
+    ticks = _ticks(low_ms, high_ms)
+    drawing = look.figure(
+        traces,
+        xaxis=look.axis(showgrid=False),
+        yaxis=look.axis(
+            "ms",
+            type="log",
+            range=[log10(low_ms / 1.3), log10(high_ms * 1.3)],
+            tickvals=ticks,
+            ticktext=[f"{tick:g}" for tick in ticks],
+        ),
+    )
+    alt = f"Latency percentiles of {name} on a logarithmic axis. {'; '.join(told)}."
+    return Panel(name, alt, drawing)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Ticks at 1, 2 and 5 of each decade, or at the decades alone where that is crowded."""
+    decades = range(floor(log10(low / 1.3)), ceil(log10(high * 1.3)) + 1)
+    steps = (1, 2, 5) if len(decades) <= 4 else (1,)
+    ticks = [step * 10.0**decade for decade in decades for step in steps]
+    return [tick for tick in ticks if low / 1.3 <= tick <= high * 1.3]
+
+
+def _keys(facts: Facts) -> tuple[Key, ...]:
+    return tuple(
+        Key(stage.name, look.stage_colour(index), "line")
+        for index, stage in enumerate(facts.stages)
+        if stage.latency
+    )
+
+
+CHART = Chart(
+    name="latency",
+    title="Latency percentiles",
+    caption=(
+        "From the due time of a transaction to its answer, rounds of a stage merged. Logarithmic"
+        " axis, the same in every panel; the maximum is a single transaction."
+    ),
+    height_px=250,
+    panels=_panels,
+    keys=_keys,
+    across=lambda _: 3,
+)

@@ -1,0 +1,77 @@
+"""How charts look: colours by name, symbols, fonts, axes.
+
+Colours are variables of the page's style sheet; the page puts their values in when it draws and
+again when the theme changes. Nothing is told by colour alone: stages have symbols and dashes too,
+rungs are written beside their bars.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import plotly.graph_objects as go
+
+INK = "var(--ink)"
+SURFACE = "var(--surface)"
+MUTED = "var(--muted)"
+GRID = "var(--line)"
+CARRIED = "var(--carried)"
+CHECKPOINT = "var(--checkpoint)"
+WARMUP = "var(--warmup)"
+
+STAGE_COLOURS = 6  # --stage-1 to --stage-6 of the style sheet
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star", "pentagon", "hexagon")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+SMALL_PX = 11
+FONT_PX = 12
+
+
+def stage_colour(index: int) -> str:
+    """Colour of the stage at this place of the plan."""
+    return f"var(--stage-{index % STAGE_COLOURS + 1})"
+
+
+def stage_symbol(index: int) -> str:
+    """Marker of the stage at this place of the plan."""
+    return SYMBOLS[index % len(SYMBOLS)]
+
+
+def stage_dash(index: int) -> str:
+    """Dash of its lines."""
+    return DASHES[index % len(DASHES)]
+
+
+def rung_colour(rung: str) -> str:
+    """Colour of a rung, from safe to unsafe."""
+    return f"var(--rung-{rung.lower()})"
+
+
+def axis(title: str | None = None, **more: Any) -> dict[str, Any]:  # noqa: ANN401
+    """A quiet axis with its title and unit."""
+    return {
+        "title": {"text": title, "standoff": 8, "font": {"size": FONT_PX, "color": MUTED}},
+        "gridcolor": GRID,
+        "linecolor": GRID,
+        "zeroline": False,
+        "tickfont": {"size": SMALL_PX, "color": MUTED},
+        "automargin": True,
+        "fixedrange": True,  # a finger that scrolls the page must not zoom a chart
+        **more,
+    }
+
+
+def figure(traces: list[Any], **layout: Any) -> go.Figure:  # noqa: ANN401
+    """A figure without background, title and legend: the page has them."""
+    return go.Figure(
+        traces,
+        {
+            "template": None,
+            "showlegend": False,
+            "paper_bgcolor": "rgba(0,0,0,0)",
+            "plot_bgcolor": "rgba(0,0,0,0)",
+            "font": {"color": INK, "size": FONT_PX},
+            "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+            "hoverlabel": {"bgcolor": SURFACE, "font": {"color": INK, "size": FONT_PX}},
+            **layout,
+        },
+    )

@@ -1,0 +1,125 @@
+"""Every round of every stage, so that the noise can be seen beside the effect."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+from pgdyno.model.units import count_text
+from pgdyno.report.charts import look
+from pgdyno.report.charts.chart import Chart, Key, Panel
+from pgdyno.report.facts import Facts
+
+
+def _panels(facts: Facts) -> tuple[Panel, ...]:
+    stages = [stage for stage in facts.stages if stage.nopm]
+    if not stages:
+        return ()
+    traces = [*_lines(facts), _medians(facts), _dots(facts), _unused(facts)]
+    drawing = look.figure(
+        traces,
+        xaxis=look.axis(
+            showgrid=False,
+            tickfont={"size": 13},
+            categoryorder="array",
+            categoryarray=[stage.name for stage in facts.stages],
+            range=[-0.5, len(facts.stages) - 0.5],
+        ),
+        yaxis=look.axis("NOPM", tickformat=",.0f", nticks=6),
+    )
+    told = "; ".join(
+        f"{stage.name}: " + ", ".join(count_text(value) for value in stage.nopm.rounds)
+        for stage in stages
+        if stage.nopm
+    )
+    return (Panel("", f"Dot plot of NOPM in each round. {told}.", drawing),)
+
+
+def _lines(facts: Facts) -> list[go.Scatter]:
+    """A thin line through the trials of each round."""
+    lines = []
+    for round_ in sorted({trial.round for trial in facts.trials}):
+        of_round = {
+            trial.stage: trial.nopm
+            for trial in facts.trials
+            if trial.round == round_ and trial.state == "finished"
+        }
+        lines.append(
+            go.Scatter(
+                x=[stage.name for stage in facts.stages],
+                y=[of_round.get(stage.name) for stage in facts.stages],
+                mode="lines",
+                connectgaps=False,
+                line={"color": look.MUTED, "width": 1},
+                opacity=0.55,
+                hoverinfo="skip",
+            )
+        )
+    return lines
+
+
+def _medians(facts: Facts) -> go.Scatter:
+    stages = [stage for stage in facts.stages if stage.nopm]
+    return go.Scatter(
+        x=[stage.name for stage in stages],
+        y=[stage.nopm.median for stage in stages if stage.nopm],
+        mode="markers",
+        marker={
+            "symbol": "line-ew",
+            "size": 44,
+            "line": {"width": 2.5, "color": [look.rung_colour(stage.rung) for stage in stages]},
+        },
+        hoverinfo="skip",
+    )
+
+
+def _dots(facts: Facts) -> go.Scatter:
+    rung = {stage.name: stage.rung for stage in facts.stages}
+    used = [t for t in facts.trials if t.state == "finished" and t.nopm is not None]
+    return go.Scatter(
+        x=[trial.stage for trial in used],
+        y=[trial.nopm for trial in used],
+        mode="markers",
+        marker={
+            "size": 9,
+            "color": [look.rung_colour(rung[trial.stage]) for trial in used],
+            "line": {"width": 1.5, "color": look.SURFACE},
+        },
+        text=[f"{t.stage}, round {t.round}, trial {t.number}" for t in used],
+        hovertemplate="%{text}<br>%{y:,.0f} NOPM<extra></extra>",
+    )
+
+
+def _unused(facts: Facts) -> go.Scatter:
+    unused = [t for t in facts.trials if t.state == "invalid" and t.nopm is not None]
+    return go.Scatter(
+        x=[trial.stage for trial in unused],
+        y=[trial.nopm for trial in unused],
+        mode="markers",
+        marker={"size": 9, "symbol": "x-thin", "line": {"width": 2, "color": look.MUTED}},
+        text=[f"trial {t.number}, round {t.round}: invalid, not used" for t in unused],
+        hovertemplate="%{text}<br>%{y:,.0f} NOPM<extra></extra>",
+    )
+
+
+def _keys(facts: Facts) -> tuple[Key, ...]:
+    keys = [
+        Key("a trial", look.rung_colour(facts.first.rung), "dot"),
+        Key("median of the stage", look.rung_colour(facts.first.rung), "dash"),
+        Key("trials of one round", look.MUTED, "line"),
+    ]
+    if any(trial.state == "invalid" and trial.nopm is not None for trial in facts.trials):
+        keys.append(Key("invalid trial, not used", look.MUTED, "cross"))
+    return tuple(keys)
+
+
+CHART = Chart(
+    name="rounds",
+    title="NOPM of every trial",
+    caption=(
+        "A line joins the trials of one round. Lines that run in parallel"
+        " are noise that the pairing removes. The axis does not begin at zero."
+    ),
+    height_px=330,
+    panels=_panels,
+    keys=_keys,
+)

@@ -1,0 +1,139 @@
+"""What each stage adds: bars from zero, the step of each stage in the colour of its rung."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+from pgdyno.model.units import count_text
+from pgdyno.report import words
+from pgdyno.report.charts import look
+from pgdyno.report.charts.chart import Chart, Key, Panel
+from pgdyno.report.facts import Facts, StageFacts
+
+BAR_WIDTH = 0.62
+NOTES_PX = 112  # a column for the ratios, right of the bars
+
+
+def _panels(facts: Facts) -> tuple[Panel, ...]:
+    stages = [stage for stage in facts.stages if stage.nopm]
+    if not stages:
+        return ()
+    names = [stage.name for stage in stages]
+    medians = [stage.nopm.median if stage.nopm else 0.0 for stage in stages]
+    before = [0.0, *medians[:-1]]
+    ends = [_interval(stage, facts) for stage in stages]
+    carried = go.Bar(
+        y=names,
+        x=[0.0, *(min(pair) for pair in zip(before[1:], medians[1:], strict=True))],
+        orientation="h",
+        width=BAR_WIDTH,
+        marker={"color": look.CARRIED},
+        hoverinfo="skip",
+    )
+    steps = [
+        _step(stage, now, then) for stage, now, then in zip(stages, medians, before, strict=True)
+    ]
+    interval = go.Scatter(
+        y=names,
+        x=medians,
+        mode="markers",
+        marker={"color": look.INK, "size": 7, "symbol": "line-ns", "line": {"width": 2}},
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": [max(0.0, high - now) for (_, high), now in zip(ends, medians, strict=True)],
+            "arrayminus": [
+                max(0.0, now - low) for (low, _), now in zip(ends, medians, strict=True)
+            ],
+            "color": look.INK,
+            "thickness": 1.6,
+            "width": 6,
+        },
+        text=[_spoken(stage) for stage in stages],
+        hovertemplate="%{text}<extra></extra>",
+    )
+    longest = max(max(high, now) for (_, high), now in zip(ends, medians, strict=True))
+    drawing = look.figure(
+        [carried, *steps, interval],
+        barmode="overlay",
+        annotations=[_note(stage) for stage in stages],
+        margin={"l": 8, "r": NOTES_PX, "t": 8, "b": 8},
+        xaxis=look.axis("NOPM, median of rounds", range=[0, longest * 1.02], nticks=5),
+        yaxis=look.axis(autorange="reversed", showgrid=False, tickfont={"size": 13}),
+    )
+    alt = "Bar chart of NOPM by stage. " + ". ".join(_spoken(stage) for stage in stages) + "."
+    return (Panel("", alt, drawing),)
+
+
+def _step(stage: StageFacts, now: float, then: float) -> go.Bar:
+    """The part of a bar between the stage before and this one."""
+    marker: dict[str, object] = {"color": look.rung_colour(stage.rung)}
+    if now < then:
+        marker["pattern"] = {"shape": "/", "fgcolor": look.SURFACE, "size": 6}
+    return go.Bar(
+        y=[stage.name],
+        x=[abs(now - then)],
+        base=[min(now, then)],
+        orientation="h",
+        width=BAR_WIDTH,
+        marker=marker,
+        hoverinfo="skip",
+    )
+
+
+def _interval(stage: StageFacts, facts: Facts) -> tuple[float, float]:
+    """Ends of the interval on the axis: the ratio's, times the first stage's median."""
+    assert stage.nopm is not None
+    against, first = stage.to_first, facts.first.nopm
+    if against is None or against.low is None or against.high is None or first is None:
+        return stage.nopm.median, stage.nopm.median
+    return against.low * first.median, against.high * first.median
+
+
+def _note(stage: StageFacts) -> dict[str, object]:
+    if stage.to_first is None or stage.to_first.ratio is None:
+        text = stage.rung
+    else:
+        text = f"<b>{words.ratio(stage.to_first)}</b> · {stage.rung}"
+        text += f"<br>{words.interval(stage.to_first)}"
+    return {
+        "x": 1,
+        "xref": "paper",
+        "y": stage.name,
+        "text": text,
+        "showarrow": False,
+        "xanchor": "left",
+        "xshift": 8,
+        "align": "left",
+        "font": {"size": look.FONT_PX, "color": look.INK},
+    }
+
+
+def _spoken(stage: StageFacts) -> str:
+    assert stage.nopm is not None
+    text = f"{stage.name} ({stage.rung}): {count_text(stage.nopm.median)} NOPM"
+    if stage.to_first is not None and stage.to_first.ratio is not None:
+        text += f", {words.ratio(stage.to_first)} of {stage.to_first.base}"
+        text += f" ({words.interval(stage.to_first)})"
+    return text
+
+
+def _keys(facts: Facts) -> tuple[Key, ...]:
+    used = sorted({stage.rung for stage in facts.stages if stage.nopm})
+    rungs = tuple(Key(words.rung(rung), look.rung_colour(rung), "bar") for rung in used)
+    return (*rungs, Key("carried over", look.CARRIED, "bar"))
+
+
+CHART = Chart(
+    name="waterfall",
+    title="What each stage adds",
+    caption=(
+        "Length: median NOPM of the rounds. The coloured part is the step from the stage before"
+        " (hatched where it is a loss), its colour the durability rung. Whisker: interval of the"
+        " ratio to the first stage, from paired rounds."
+    ),
+    height_px=70,
+    per_stage_px=58,
+    panels=_panels,
+    keys=_keys,
+)

@@ -1,0 +1,168 @@
+"""What all trials share, and what differs between them besides the settings of their stages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+
+from pgdyno.model.plan import Plan
+from pgdyno.model.run import TrialRecord, TrialResult
+from pgdyno.model.units import seconds_text
+from pgdyno.report import words
+from pgdyno.report.facts import Difference
+
+WINDOW_TOLERANCE = 0.01  # of the planned window; less is how a driver stops
+PAUSE_S = 600.0  # between two trials; a resumed run, or a machine that slept
+
+# Settings that the server computes from others when nobody sets them (PostgreSQL documentation,
+# chapter "Server Configuration").
+DERIVED = {
+    "wal_buffers": "the server derives it from shared_buffers",
+    "transaction_buffers": "the server derives it from shared_buffers",
+    "subtransaction_buffers": "the server derives it from shared_buffers",
+    "commit_timestamp_buffers": "the server derives it from shared_buffers",
+    "shared_memory_size": "the server derives it from shared_buffers and other settings",
+    "shared_memory_size_in_huge_pages": "the server derives it from shared_memory_size",
+    "huge_pages_status": "the server tells whether it got huge pages",
+}
+
+
+def differences(plan: Plan, trials: Sequence[TrialRecord]) -> tuple[Difference, ...]:
+    """Find what differs between finished trials and is not a setting of their stages.
+
+    Args:
+        plan: The resolved plan.
+        trials: Finished trials, in the order of execution.
+    """
+    return (
+        *_settings(plan, trials),
+        *_measured(plan, trials),
+        *_places(plan, trials),
+        *_pauses(trials),
+    )
+
+
+def shared(plan: Plan, trials: Sequence[TrialRecord]) -> dict[str, str]:
+    """What all trials have in common, as far as the plan fixes it and the trials confirm it."""
+    load, protocol = plan.workload, plan.protocol
+    total = sum(load.mix.values())
+    mix = ", ".join(f"{words.kind(k)} {w / total * 100:.4g}%" for k, w in load.mix.items())
+    lines = {
+        "transport": "Unix socket" if plan.target.transport == "socket" else "TCP",
+        "connections": str(load.connections),
+        "terminals": str(load.terminals),
+        "warehouses": str(load.warehouses),
+        "seed": str(load.seed),
+        "transaction mix": mix,
+        "isolation": load.isolation,
+        "face": load.face,
+        "schema": load.schema + (", with foreign keys" if load.foreign_keys else ""),
+        "keying and think time": _pace(load.keying_multiplier, load.think_multiplier),
+        "delivery": load.delivery,
+        "warm-up, window": f"{protocol.warmup_s:g} s, {protocol.window_s:g} s",
+        "prewarm": "yes" if protocol.prewarm else "no",
+    }
+    threads = {trial.result.client.threads for trial in trials if trial.result}
+    if len(threads) == 1:
+        lines["driver threads"] = str(threads.pop())
+    return lines
+
+
+def _pace(keying: float, think: float) -> str:
+    if keying == think == 0:
+        return "none: terminals ask as fast as they are answered"
+    return f"×{keying:g} and ×{think:g} of the text's"
+
+
+def _settings(plan: Plan, trials: Sequence[TrialRecord]) -> list[Difference]:
+    read = {
+        trial.number: {line.name: line for line in trial.result.settings}
+        for trial in trials
+        if trial.result
+    }
+    stage_of = {trial.number: trial.stage for trial in trials}
+    chosen = {setting.name for stage in plan.stages for setting in stage.settings}
+    found = []
+    for name in sorted({name for lines in read.values() for name in lines}):
+        values = {
+            number: lines[name].value if name in lines else "not read"
+            for number, lines in read.items()
+        }
+        if len(set(values.values())) < 2:
+            continue
+        per_stage: dict[str, set[str]] = {}
+        for number, value in values.items():
+            per_stage.setdefault(stage_of[number], set()).add(value)
+        if name in chosen and all(len(seen) == 1 for seen in per_stage.values()):
+            continue
+        explanation = DERIVED.get(name)
+        origins = {lines[name].origin for lines in read.values() if name in lines}
+        if origins == {"target"}:
+            explanation = "pgdyno needs it to run the cluster"
+        found.append(Difference(f"setting {name}", _grouped(values), explanation))
+    return found
+
+
+def _measured(plan: Plan, trials: Sequence[TrialRecord]) -> list[Difference]:
+    """Things that the driver tells of each trial and that should be the same."""
+    facts: tuple[tuple[str, Callable[[TrialResult], str]], ...] = (
+        ("driver threads", lambda result: str(result.client.threads)),
+        ("CPUs of the driver's host", lambda result: str(result.client.cpus)),
+        ("kinds of transactions", lambda result: ", ".join(kind.kind for kind in result.kinds)),
+    )
+    found = []
+    for what, fact in facts:
+        values = {trial.number: fact(trial.result) for trial in trials if trial.result}
+        if len(set(values.values())) > 1:
+            found.append(Difference(what, _grouped(values), None))
+    window = plan.protocol.window_s
+    off = {
+        trial.number: f"{trial.result.window_s:.1f} s"
+        for trial in trials
+        if trial.result and abs(trial.result.window_s - window) > WINDOW_TOLERANCE * window
+    }
+    if off:
+        found.append(Difference(f"length of the window, planned {window:g} s", _grouped(off), None))
+    return found
+
+
+def _places(plan: Plan, trials: Sequence[TrialRecord]) -> list[Difference]:
+    """Whether each stage stood at each place of a round about equally often."""
+    places: dict[int, int] = {}
+    seen: dict[int, int] = {}
+    for trial in plan.trials:
+        seen[trial.round] = seen.get(trial.round, 0) + 1
+        places[trial.number] = seen[trial.round]
+    counts: dict[str, list[int]] = {stage.name: [0] * len(plan.stages) for stage in plan.stages}
+    for record in trials:
+        counts[record.stage][places[record.number] - 1] += 1
+    if all(max(count) - min(count) <= 1 for count in counts.values()):
+        return []
+    values = tuple(
+        f"{name}: " + ", ".join(f"{n} times place {place}" for place, n in enumerate(count, 1) if n)
+        for name, count in counts.items()
+    )
+    return [Difference("place in the round", values, None)]
+
+
+def _pauses(trials: Sequence[TrialRecord]) -> list[Difference]:
+    found = []
+    for before, after in pairwise(trials):
+        if before.ended_ns is None or after.started_ns is None:
+            continue
+        pause_s = (after.started_ns - before.ended_ns) / 1e9
+        if pause_s > PAUSE_S:
+            told = f"{seconds_text(pause_s)} between trials {before.number} and {after.number}"
+            found.append(Difference("pause", (told,), None))
+    return found
+
+
+def _grouped(values: Mapping[int, str]) -> tuple[str, ...]:
+    """`4MB in trials 1, 6 and 8`, one text for each value."""
+    groups: dict[str, list[str]] = {}
+    for number, value in values.items():
+        groups.setdefault(value, []).append(str(number))
+    return tuple(
+        f"{value} in {'trial' if len(numbers) == 1 else 'trials'} {words.listed(numbers)}"
+        for value, numbers in groups.items()
+    )

@@ -1,0 +1,280 @@
+"""What a report says, as frozen records: the shape of `pgdyno report --format json`.
+
+Base units throughout: ns, bytes, seconds, shares of one; scaled when printed. A value that was not
+measured is null, never zero. A field that is renamed or changes its meaning raises `SCHEMA`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+from typing import Self
+
+SCHEMA = "pgdyno.report/1"
+LABEL = "TPC-C-like, not a TPC result"
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """One number of a stage: what each finished round gave, and their median."""
+
+    median: float
+    rounds: tuple[float, ...]  # in the order of `StageFacts.rounds`
+
+    @classmethod
+    def of(cls, rounds: tuple[float, ...]) -> Self | None:
+        """The spread of these values; nothing where there is none."""
+        return cls(float(median(rounds)), rounds) if rounds else None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A stage against another, in NOPM, from paired rounds."""
+
+    base: str
+    ratio: float | None
+    low: float | None
+    high: float | None
+    confidence: float
+    rounds: int  # pairs behind it
+    verdict: str  # better | worse | equivalent | undecided
+    reason: str  # of the verdict, one clause
+    p_adjusted: float
+    rounds_needed: int | None  # undecided: estimated rounds in all until it is decided
+    method: str
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a check says of one window, or of all windows of a stage.
+
+    A stage has the judgement of its most doubtful round, and how many rounds share that verdict.
+    """
+
+    verdict: str  # clear | finding | unknown; steadiness: steady | drifting | unknown
+    fact: str
+    advice: str | None
+    rounds: int = 1
+    of_rounds: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Percentiles:
+    """Latency of one kind of transaction, rounds merged, from the due time to the answer."""
+
+    kind: str
+    n: int
+    p50_ns: int
+    p90_ns: int
+    p95_ns: int
+    p99_ns: int
+    p999_ns: int
+    max_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class SettingChange:
+    """A setting that a stage changes against the stage before, or against the defaults."""
+
+    name: str
+    before: str | None  # None: not set there
+    after: str | None  # None: no longer set
+    effective: str | None  # as read back from the running server
+    origin: str | None
+    origin_detail: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StageFacts:
+    """Everything said of one stage."""
+
+    name: str
+    why: str
+    twin_of: str | None
+    afresh: bool
+    rung: str
+    rung_reason: str
+    rounds: tuple[int, ...]  # finished ones
+    rounds_planned: int
+    nopm: Spread | None  # committed New-Orders a minute
+    tpm_total: Spread | None  # all kinds a minute, rollbacks included
+    to_first: Comparison | None
+    to_previous: Comparison | None
+    latency: tuple[Percentiles, ...]
+    per_transaction: dict[str, Spread]  # names and units: `report.efficiency`
+    checkpoints: tuple[int | None, ...]  # completed in the window of each round
+    checkpoint_cycle: Judgement | None  # does the window hold whole checkpoint cycles?
+    client_share: Spread | None  # of the CPU time that the host had in the window
+    client_limit: Judgement | None  # was the load generator the limit?
+    steadiness: Judgement | None
+    changes: tuple[SettingChange, ...]
+
+    def percentiles(self, kind: str) -> Percentiles | None:
+        """Latency of a kind, if it occurred."""
+        return next((line for line in self.latency if line.kind == kind), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A checkpoint on the time axis of its trial; an open end is the end of what is known."""
+
+    start_s: float
+    end_s: float
+    cause: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Throughput of a trial, seconds since the window began (warm-up is negative)."""
+
+    window_s: float
+    step_s: float  # width of one point
+    second: tuple[float, ...]  # middle of each point
+    tpm: tuple[float, ...]  # tpmTotal, as far as the driver's series tell rollbacks
+    checkpoints: tuple[Checkpoint, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TrialFacts:
+    """One trial, finished or not."""
+
+    number: int
+    round: int
+    stage: str
+    state: str
+    reason: str | None
+    nopm: float | None
+    tpm_total: float | None
+    checkpoints: int | None  # completed in the window; None: not recorded
+    checkpoint_cycle: Judgement | None
+    client_limit: Judgement | None
+    steadiness: Judgement | None
+    started_ns: int | None
+    ended_ns: int | None
+    retries: int | None
+    failed: int | None
+    reconnects: int | None
+    notes: tuple[str, ...]
+    timeline: Timeline | None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFacts:
+    """A property of the inputs over all finished trials, in the widest band that a trial had.
+
+    Shares, means and statistics are averaged by their observations; counts are added.
+    """
+
+    name: str
+    source: str
+    measured: float
+    n: int
+    low: float
+    high: float
+    unit: str
+    ok: bool  # the merged value lies in the band
+    trials: int
+    trials_outside: int  # of their own band
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionFacts:
+    """A consistency condition over all checks of the run, the one after loading included."""
+
+    number: int
+    title: str
+    checks: int
+    violations: tuple[str, ...]  # "trial 5: 2 rows, e.g. (1, 4, 3001)"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Something that differs between trials besides their stage's own settings."""
+
+    what: str
+    values: tuple[str, ...]  # "4MB in trials 1, 6, 8"
+    explanation: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseFloor:
+    """What identical stages (`--aa`) show: the spread that an effect must stand out from."""
+
+    sd: float | None  # of one paired log ratio
+    sd_low: float | None
+    sd_high: float | None
+    sentence: str
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Phases:
+    """Where the time went."""
+
+    measuring_s: float  # warm-up, window and drain
+    other_s: dict[str, float]  # by phase, all trials
+    between_s: float  # inside the run, outside of every phase: loading, bookkeeping, pauses
+    total_s: float  # from the begin of the run to the end of the last trial
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """Where the workload differs from the TPC-C text."""
+
+    what: str
+    why: str
+    clause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer in two sentences: what was found, and what limits the claim."""
+
+    finding: str
+    limits: str
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The whole report."""
+
+    schema: str
+    label: str
+    ident: str
+    pgdyno: str
+    command: str
+    plan: str
+    question: str
+    answer: Answer
+    started_ns: int
+    trials_planned: int
+    trials_finished: int
+    quick: bool
+    notes: tuple[str, ...]
+    stages: tuple[StageFacts, ...]
+    trials: tuple[TrialFacts, ...]
+    margin: float  # ratios from 1 / (1 + margin) to 1 + margin are too close to matter
+    confidence: float
+    warnings: tuple[str, ...]  # of the comparison as a whole: interference, gaps
+    noise_floor: NoiseFloor | None
+    audit: tuple[AuditFacts, ...]
+    conditions: tuple[ConditionFacts, ...]
+    same: dict[str, str]  # what all trials share
+    differences: tuple[Difference, ...]
+    phases: Phases
+    deviations: tuple[Deviation, ...]
+    reference: dict[str, str]  # figures of others, as the plan gives them
+    host: dict[str, str]
+    build: dict[str, str]
+    fixture: dict[str, str]
+
+    @property
+    def first(self) -> StageFacts:
+        """The stage that all others are compared with."""
+        return self.stages[0]
+
+    @property
+    def not_finished(self) -> tuple[TrialFacts, ...]:
+        """Trials whose numbers are not used."""
+        return tuple(trial for trial in self.trials if trial.state != "finished")

@@ -1,0 +1,118 @@
+"""The report as one self-contained HTML page; it asks for nothing, from nowhere.
+
+Text is in `page/` beside this module: templates, style sheet, script. plotly.js is that of the
+plotly package. Without JavaScript the page lacks its charts and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+from plotly.offline import get_plotlyjs
+
+from pgdyno.report.analysis import analyse
+from pgdyno.report.charts import Chart, Key, charts
+from pgdyno.report.compose import compose
+from pgdyno.report.facts import Facts
+from pgdyno.store import RunFile
+
+_CODE = re.compile(r"`([^`]+)`")
+
+
+@dataclass(frozen=True, slots=True)
+class _Panel:
+    """A drawing as the template sees it; the figure itself goes to the script."""
+
+    ident: str
+    title: str
+    alt: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Chart:
+    """A chart as the template sees it."""
+
+    title: str
+    caption: str
+    height: int
+    across: int
+    keys: tuple[Key, ...]
+    panels: tuple[_Panel, ...]
+
+
+def render(run: RunFile) -> str:
+    """The report of a run file, finished or not, as the text of an HTML file.
+
+    Raises:
+        StoreError: The file cannot be read.
+    """
+    return render_facts(analyse(run))
+
+
+def render_facts(facts: Facts) -> str:
+    """The report of facts that are computed already."""
+    figures: dict[str, Any] = {}
+    drawn = {name: _draw(chart, facts, figures) for name, chart in charts().items()}
+    page = files("pgdyno.report") / "page"
+    template = _environment().get_template("report.html.j2")
+    return template.render(
+        document=compose(facts),
+        facts=facts,
+        charts=drawn,
+        figures=_json(figures),
+        style=(page / "report.css").read_text("utf-8"),
+        script=(page / "report.js").read_text("utf-8"),
+        plotly=get_plotlyjs(),
+    )
+
+
+def _draw(chart: Chart, facts: Facts, figures: dict[str, Any]) -> _Chart:
+    """Draw a chart, and add its figures to those of the page."""
+    panels = []
+    for number, panel in enumerate(chart.panels(facts), 1):
+        ident = f"chart-{chart.name}-{number}"
+        figures[ident] = json.loads(panel.figure.to_json())
+        panels.append(_Panel(ident, panel.title, panel.alt))
+    return _Chart(
+        chart.title,
+        chart.caption,
+        chart.height(facts),
+        chart.across(facts),
+        chart.keys(facts),
+        tuple(panels),
+    )
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("pgdyno.report", "page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+    )
+    environment.filters["inline"] = _inline
+    environment.filters["kind"] = lambda block: type(block).__name__
+    return environment
+
+
+def _inline(text: str) -> Markup:
+    """Escaped text; what stands between backticks becomes code."""
+    parts = _CODE.split(text)
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if index % 2 else escape(part)
+        for index, part in enumerate(parts)
+    )
+
+
+def _json(figures: dict[str, Any]) -> str:
+    """JSON that cannot end the script element it stands in."""
+    text = json.dumps(figures, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text

@@ -1,0 +1,107 @@
+"""The checks of `stats`, asked about one trial, and summed up over the rounds of a stage.
+
+Contradictory values are an answer too: unknown, with the contradiction as its fact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from pgdyno.model.errors import PgdynoError
+from pgdyno.model.run import TrialResult
+from pgdyno.report.facts import Judgement
+from pgdyno.stats.answer import Answer, Clear, Finding
+from pgdyno.stats.client_limit import ClientLoad
+from pgdyno.stats.client_limit import client_limit as judge_client
+from pgdyno.stats.steady import check_window
+from pgdyno.stats.window import Checkpoint, checkpoint_facts
+
+NS = 1e9
+_DOUBT = ("clear", "steady", "unknown", "drifting", "finding")  # most doubtful last
+
+
+def client_limit(result: TrialResult, *, server_on_host: bool) -> Judgement:
+    """Whether the load generator was the limit, instead of the server."""
+    client = result.client
+    try:
+        load = ClientLoad(
+            window_s=client.window_s,
+            host_cpus=client.cpus,
+            threads=client.threads,
+            cpu_s=client.user_s + client.system_s,
+            run_queue_wait_s=client.run_queue_wait_s,
+            host_idle_share=_idle_share(result.deltas),
+            server_on_host=server_on_host,
+        )
+        return _judgement(judge_client(load))
+    except PgdynoError as error:
+        return Judgement("unknown", error.fact, error.hint)
+
+
+def steadiness(throughput: npt.NDArray[np.float64]) -> Judgement:
+    """Whether the window was steady.
+
+    Args:
+        throughput: Transactions in each second of the window, shape `(seconds,)`.
+    """
+    try:
+        found = check_window(throughput)
+    except PgdynoError as error:
+        return Judgement("unknown", error.fact, error.hint)
+    fact = found.fact
+    if found.stall_s > 0:
+        fact += f"; {found.stall_s:g} s below half of the median, counted"
+    return Judgement(found.state.value, fact, None)
+
+
+def checkpoint_cycle(result: TrialResult) -> tuple[int | None, Judgement]:
+    """Checkpoints completed in the window, and whether it holds whole cycles of them."""
+    known = _known_checkpoints(result)
+    begin, end = (moment / NS for moment in result.window_ns)
+    try:
+        found = checkpoint_facts(known, begin, end)
+    except PgdynoError as error:
+        return None, Judgement("unknown", error.fact, error.hint)
+    return None if known is None else found.completed, _judgement(found.answer)
+
+
+def most_doubtful(judgements: Sequence[Judgement | None]) -> Judgement | None:
+    """The judgement of the most doubtful round, with the number of rounds that share it."""
+    known = [one for one in judgements if one is not None]
+    if not known:
+        return None
+    worst = max(known, key=lambda one: _DOUBT.index(one.verdict))
+    alike = sum(one.verdict == worst.verdict for one in known)
+    return replace(worst, rounds=alike, of_rounds=len(known))
+
+
+def _judgement(answer: Answer) -> Judgement:
+    if isinstance(answer, Finding):
+        return Judgement("finding", answer.fact, answer.advice)
+    return Judgement("clear" if isinstance(answer, Clear) else "unknown", answer.fact, None)
+
+
+def _idle_share(deltas: dict[str, float]) -> float | None:
+    """Idle part of the host's CPU time, waiting for disks included."""
+    states = {name: value for name, value in deltas.items() if name.startswith("cpu.")}
+    total = sum(states.values())
+    if total <= 0 or "cpu.idle_s" not in states:
+        return None
+    return (states["cpu.idle_s"] + states.get("cpu.iowait_s", 0.0)) / total
+
+
+def _known_checkpoints(result: TrialResult) -> list[Checkpoint] | None:
+    found = [
+        Checkpoint(event.start_ns / NS, None if event.end_ns is None else event.end_ns / NS)
+        for event in result.events
+        if event.kind == "checkpoint"
+    ]
+    if found:
+        return found
+    # No event may also mean that the server's log could not be read; its counters tell.
+    counted = [result.deltas.get(f"checkpoints.{cause}") for cause in ("timed", "requested")]
+    return [] if all(count == 0 for count in counted) else None

@@ -1,0 +1,79 @@
+"""The report as Markdown: the document of the HTML page, without its charts."""
+
+from __future__ import annotations
+
+import re
+
+from pgdyno.report.analysis import analyse
+from pgdyno.report.compose import compose
+from pgdyno.report.document import Block, Cell, Column, Command, Figure, Points, Table, Text
+from pgdyno.report.facts import Facts
+from pgdyno.store import RunFile
+
+_CODE = re.compile(r"(`[^`]+`)")
+_SPECIAL = re.compile(r"([\\*<\[|]|(?<!\w)_|_(?!\w))")  # not the underscores of a name
+
+
+def render(run: RunFile) -> str:
+    """The report of a run file, finished or not, as Markdown with pipe tables.
+
+    Raises:
+        StoreError: The file cannot be read.
+    """
+    return render_facts(analyse(run))
+
+
+def render_facts(facts: Facts) -> str:
+    """The report of facts that are computed already."""
+    document = compose(facts)
+    parts = [
+        f"# {_text(document.title)}",
+        f"{_text(document.kicker)}  \n**{document.label}.** {_text(' · '.join(document.about))}",
+        *(f"> {_text(sentence)}" for sentence in document.answer),
+    ]
+    for section in document.sections:
+        blocks = [_block(block) for block in section.blocks]
+        parts += [f"## {_text(section.title)}", *(block for block in blocks if block)]
+    parts.append(f"{document.label}. Made by pgdyno {facts.pgdyno} from run {_text(facts.ident)}.")
+    return "\n\n".join(parts) + "\n"
+
+
+def _block(block: Block) -> str:
+    match block:
+        case Text():
+            return _text(block.text)
+        case Points():
+            return "\n".join(f"- {_text(item)}" for item in block.items)
+        case Command():
+            return f"```sh\n{block.text}\n```"
+        case Figure():
+            return ""
+        case Table():
+            return _table(block)
+
+
+def _table(table: Table) -> str:
+    head = [_text(_head(column)) for column in table.columns]
+    rule = ["---:" if column.align == "right" else ":---" for column in table.columns]
+    lines = [head, rule, *([_cell(cell) for cell in row] for row in table.rows)]
+    body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return f"**{_text(table.caption)}**\n\n{body}"
+
+
+def _head(column: Column) -> str:
+    return f"{column.head} ({column.unit})" if column.unit else column.head
+
+
+def _cell(cell: Cell) -> str:
+    text = f"`{cell.text.replace('|', chr(92) + '|')}`" if cell.code else _text(cell.text)
+    if cell.rung is not None:
+        text = f"{cell.rung} {text}"
+    return f"{text} ({_text(cell.note)})" if cell.note else text
+
+
+def _text(text: str) -> str:
+    """Text whose special characters mean themselves; code between backticks stays code."""
+    parts = _CODE.split(" ".join(text.split()))
+    return "".join(
+        part if index % 2 else _SPECIAL.sub(r"\\\1", part) for index, part in enumerate(parts)
+    )

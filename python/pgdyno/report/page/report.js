@@ -1,0 +1,98 @@
+// Draws the charts with the colours of the style sheet, again when the theme changes, and in
+// light colours and paper's width for printing. Everything it needs is in the page.
+"use strict";
+(() => {
+  const PAPER_PX = 680; // A4 or Letter less their margins
+  const GAP_PX = 20;
+  const root = document.documentElement;
+  const figures = JSON.parse(document.getElementById("figures").textContent);
+  const config = { displayModeBar: false, responsive: true };
+  const probe = document.createElement("i");
+  probe.hidden = true;
+  document.body.append(probe);
+
+  // The value of a variable of the style sheet in the present theme.
+  function colour(name) {
+    probe.style.color = `var(${name})`;
+    return getComputedStyle(probe).color;
+  }
+
+  function coloured(value) {
+    if (Array.isArray(value)) return value.map(coloured);
+    if (value !== null && typeof value === "object") {
+      return Object.fromEntries(Object.entries(value).map(([key, it]) => [key, coloured(it)]));
+    }
+    const name = typeof value === "string" && value.match(/^var\((--[\w-]+)\)$/);
+    return name ? colour(name[1]) : value;
+  }
+
+  function draw(paper) {
+    const family = getComputedStyle(document.body).fontFamily;
+    for (const [ident, figure] of Object.entries(figures)) {
+      const plot = document.getElementById(ident);
+      const { data, layout } = coloured(figure);
+      layout.font = { ...layout.font, family };
+      layout.height = plot.clientHeight;
+      layout.autosize = !paper;
+      if (paper) {
+        const across = Number(getComputedStyle(plot).getPropertyValue("--across"));
+        layout.width = (PAPER_PX - GAP_PX * (across - 1)) / across;
+      }
+      Plotly.react(plot, data, layout, config);
+    }
+  }
+
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const button = document.getElementById("theme");
+
+  function isDark() {
+    return root.dataset.theme ? root.dataset.theme === "dark" : dark.matches;
+  }
+
+  function refresh() {
+    button.textContent = isDark() ? "Light theme" : "Dark theme";
+    draw(false);
+  }
+
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    root.dataset.theme = isDark() ? "light" : "dark";
+    refresh();
+  });
+  dark.addEventListener("change", refresh);
+
+  let theme;
+  const folded = [...document.querySelectorAll("details")];
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    theme = root.dataset.theme;
+    root.dataset.theme = "light";
+    opened = folded.filter((it) => !it.open);
+    for (const it of opened) it.open = true;
+    draw(true);
+  });
+  addEventListener("afterprint", () => {
+    if (theme) root.dataset.theme = theme;
+    else delete root.dataset.theme;
+    for (const it of opened) it.open = false;
+    draw(false);
+  });
+
+  // Marks the section being read in the contents.
+  const links = new Map(
+    [...document.querySelectorAll(".contents a")].map((link) => [link.hash.slice(1), link]),
+  );
+  const watch = new IntersectionObserver(
+    (entries) => {
+      for (const entry of entries) {
+        if (!entry.isIntersecting) continue;
+        for (const link of links.values()) link.removeAttribute("aria-current");
+        links.get(entry.target.id).setAttribute("aria-current", "true");
+      }
+    },
+    { rootMargin: "-10% 0px -80% 0px" },
+  );
+  for (const ident of links.keys()) watch.observe(document.getElementById(ident));
+
+  refresh();
+})();

@@ -1,0 +1,38 @@
+"""What a transaction costs on each stage."""
+
+from __future__ import annotations
+
+from pgdyno.report import words
+from pgdyno.report.document import Cell, Column, Section, Table, Text
+from pgdyno.report.efficiency import METRICS
+from pgdyno.report.facts import Facts
+
+
+def section(facts: Facts) -> Section:
+    """One line for each stage; costs that were not measured are dashes."""
+    table = Table(
+        "Cost of a transaction in the window, median of rounds.",
+        (
+            Column("stage", align="left"),
+            *(Column(metric.head, metric.unit) for metric in METRICS),
+        ),
+        tuple(
+            (
+                Cell(stage.name),
+                *(
+                    Cell(metric.text(spread.median) if spread else words.NOTHING)
+                    for metric in METRICS
+                    for spread in [stage.per_transaction.get(metric.name)]
+                ),
+            )
+            for stage in facts.stages
+        ),
+    )
+    note = Text(
+        "Counters of the window divided by the transactions that ended in it, rollbacks included."
+        " Server CPU is that of the postmaster and its children, client CPU that of the driver."
+        " Reads and writes are those of the block device, whoever asked for them; what the page"
+        " cache answers is not among them.",
+        "quiet",
+    )
+    return Section("efficiency", "Efficiency", (table, note))

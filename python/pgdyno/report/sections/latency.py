@@ -1,0 +1,54 @@
+"""Latency percentiles: New-Order in full view, every other kind on request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pgdyno.model.units import count_text, ns_text
+from pgdyno.report import words
+from pgdyno.report.document import Cell, Figure, Section, Table, Text, columns
+from pgdyno.report.facts import Facts, Percentiles
+
+MAIN = "new_order"
+HEADS = ("p50", "p90", "p95", "p99", "p99.9", "max", "transactions")
+
+
+def section(facts: Facts) -> Section:
+    """The chart, the table of New-Order, and one of all kinds."""
+    main = [(stage.name, stage.percentiles(MAIN)) for stage in facts.stages]
+    rest = [
+        (f"{words.kind(line.kind)}, {stage.name}", line)
+        for kind in dict.fromkeys(line.kind for stage in facts.stages for line in stage.latency)
+        for stage in facts.stages
+        if kind != MAIN and (line := stage.percentiles(kind)) is not None
+    ]
+    return Section(
+        "latency",
+        "Latency",
+        (
+            Figure("latency"),
+            _table(f"Response time of {words.kind(MAIN)}, rounds merged.", main, folded=False),
+            _table("Response time of the other kinds, rounds merged.", rest, folded=True),
+            Text(
+                "Percentiles come from the merged histograms of all finished rounds, never from"
+                " averages of percentiles. A stage's maximum is one transaction.",
+                "quiet",
+            ),
+        ),
+    )
+
+
+def _table(caption: str, lines: Sequence[tuple[str, Percentiles | None]], *, folded: bool) -> Table:
+    return Table(
+        caption,
+        columns("stage" if not folded else "kind, stage", *HEADS),
+        tuple((Cell(name), *_values(line)) for name, line in lines),
+        folded,
+    )
+
+
+def _values(line: Percentiles | None) -> tuple[Cell, ...]:
+    if line is None:
+        return tuple(Cell(words.NOTHING) for _ in HEADS)
+    times = (line.p50_ns, line.p90_ns, line.p95_ns, line.p99_ns, line.p999_ns, line.max_ns)
+    return (*(Cell(ns_text(time)) for time in times), Cell(count_text(line.n)))

@@ -1,0 +1,69 @@
+"""How a number was made, where the time went, and how the workload differs from its text."""
+
+from __future__ import annotations
+
+from pgdyno.model.units import seconds_text
+from pgdyno.report import words
+from pgdyno.report.document import Block, Cell, Column, Points, Section, Table, Text
+from pgdyno.report.facts import Facts, Phases
+
+
+def section(facts: Facts) -> Section:
+    """Method, time and deviations."""
+    blocks: list[Block] = [Text(_comparison(facts))]
+    if facts.notes:
+        blocks += [Text("Notes of the plan:"), Points(facts.notes)]
+    blocks.append(_time(facts.phases))
+    blocks += _deviations(facts)
+    return Section("method", "Method", tuple(blocks))
+
+
+def _comparison(facts: Facts) -> str:
+    methods = {
+        comparison.method
+        for stage in facts.stages
+        for comparison in (stage.to_first, stage.to_previous)
+        if comparison is not None and comparison.method != "none"
+    }
+    how = f" ({words.listed(sorted(methods))})" if methods else ""
+    return (
+        "Stages are compared by the logarithms of their NOPM ratios within a round, so that what a"
+        f" round does to all its stages cancels. Intervals of {words.confidence(facts.confidence)}"
+        f"{how}; verdicts are adjusted for the number of comparisons (Holm). Ratios within"
+        f" {facts.margin:.0%} of 1 are too close to matter. No outlier is removed."
+    )
+
+
+def _deviations(facts: Facts) -> list[Block]:
+    if not facts.deviations:
+        return [Text(f"{facts.label}. The run file lists no deviation from the TPC-C text.")]
+    table = Table(
+        f"{facts.label}: where the workload differs from the TPC-C text.",
+        (
+            Column("deviation", align="left"),
+            Column("why", align="left"),
+            Column("clause", align="left"),
+        ),
+        tuple((Cell(one.what), Cell(one.why), Cell(one.clause)) for one in facts.deviations),
+    )
+    return [table]
+
+
+def _time(phases: Phases) -> Table:
+    total = phases.total_s
+    lines = [("measuring (warm-up, window, drain)", phases.measuring_s)]
+    lines += sorted(phases.other_s.items(), key=lambda line: -line[1])
+    lines.append(("between and around the trials", phases.between_s))
+    lines.append(("whole run", total))
+    return Table(
+        "Where the time of the run went.",
+        (Column("phase", align="left"), Column("time"), Column("share")),
+        tuple(
+            (
+                Cell(name),
+                Cell(seconds_text(seconds)),
+                Cell(f"{seconds / total:.0%}" if total else words.NOTHING),
+            )
+            for name, seconds in lines
+        ),
+    )

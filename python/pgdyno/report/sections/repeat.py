@@ -1,0 +1,37 @@
+"""How to repeat the run, and on what it was made."""
+
+from __future__ import annotations
+
+from pgdyno.report import words
+from pgdyno.report.document import Block, Cell, Column, Command, Section, Table, Text
+from pgdyno.report.facts import Facts
+
+
+def section(facts: Facts) -> Section:
+    """One command, and the manifests."""
+    blocks: list[Block] = [
+        Command(facts.command),
+        Text(
+            f"Run {facts.ident}, begun {words.moment(facts.started_ns)}, pgdyno {facts.pgdyno},"
+            f" {facts.trials_finished} of {words.plural(facts.trials_planned, 'trial')} finished."
+            " The run file holds everything that this report says."
+        ),
+    ]
+    for caption, lines in (
+        ("Figures of others, as the plan gives them; not measured here.", facts.reference),
+        ("The server's build.", facts.build),
+        ("The host.", facts.host),
+        ("The fixture: the loaded database that every trial starts from.", facts.fixture),
+    ):
+        if lines:
+            blocks.append(_manifest(caption, lines))
+    return Section("repeat", "Repeat it", tuple(blocks))
+
+
+def _manifest(caption: str, lines: dict[str, str]) -> Table:
+    return Table(
+        caption,
+        (Column("what", align="left"), Column("value", align="left")),
+        tuple((Cell(name.replace("_", " ")), Cell(value)) for name, value in lines.items()),
+        folded=True,
+    )

@@ -1,0 +1,81 @@
+"""Every trial, so that noise, interference and trials that were left out can be seen."""
+
+from __future__ import annotations
+
+from pgdyno.model.units import count_text
+from pgdyno.report import words
+from pgdyno.report.document import Block, Cell, Column, Figure, Section, Table, Text
+from pgdyno.report.facts import Facts, TrialFacts
+
+
+def section(facts: Facts) -> Section:
+    """The dot plot, the trials left out, and all trials."""
+    blocks: list[Block] = [Figure("rounds")]
+    if facts.noise_floor is not None:
+        blocks.append(Text(f"Noise floor: {facts.noise_floor.sentence}."))
+        blocks += [Text(f"Noise floor: {warning}.") for warning in facts.noise_floor.warnings]
+    blocks.append(_left_out(facts))
+    blocks.append(
+        Table(
+            "All trials in the order of execution; what is not finished is not used.",
+            (
+                Column("trial", align="left"),
+                Column("round"),
+                Column("state", align="left"),
+                Column("NOPM"),
+                Column("tpmTotal"),
+                Column("retries"),
+                Column("failed"),
+                Column("steadiness", align="left"),
+            ),
+            tuple(_row(trial) for trial in facts.trials),
+            folded=True,
+        )
+    )
+    notes = [f"Trial {t.number}: {note}." for t in facts.trials for note in t.notes]
+    blocks += [Text(note) for note in notes]
+    return Section("rounds", "Every round", tuple(blocks))
+
+
+def _left_out(facts: Facts) -> Block:
+    if not facts.not_finished:
+        return Text(f"All {len(facts.trials)} trials finished and are used.")
+    return Table(
+        "Trials that are not used in any number, and why.",
+        (
+            Column("trial", align="left"),
+            Column("round"),
+            Column("state", align="left"),
+            Column("reason", align="left"),
+        ),
+        tuple(
+            (
+                Cell(f"{trial.number} {trial.stage}"),
+                Cell(str(trial.round)),
+                _state(trial),
+                Cell(trial.reason or "not reached"),
+            )
+            for trial in facts.not_finished
+        ),
+    )
+
+
+def _row(trial: TrialFacts) -> tuple[Cell, ...]:
+    return (
+        Cell(f"{trial.number} {trial.stage}"),
+        Cell(str(trial.round)),
+        _state(trial),
+        _number(trial.nopm),
+        _number(trial.tpm_total),
+        _number(trial.retries),
+        _number(trial.failed),
+        Cell(trial.steadiness.verdict if trial.steadiness else words.NOTHING),
+    )
+
+
+def _state(trial: TrialFacts) -> Cell:
+    return Cell(trial.state, "" if trial.state == "finished" else "bad")
+
+
+def _number(value: float | None) -> Cell:
+    return Cell(words.NOTHING if value is None else count_text(value))

@@ -1,0 +1,56 @@
+"""What each stage sets, as a difference to the stage before, with the origin of each value."""
+
+from __future__ import annotations
+
+from pgdyno.report import words
+from pgdyno.report.document import Block, Cell, Column, Section, Table, Text
+from pgdyno.report.facts import Facts, SettingChange, StageFacts
+
+HEADS = (
+    Column("setting", align="left"),
+    Column("before", align="left"),
+    Column("set to", align="left"),
+    Column("read back", align="left"),
+    Column("origin", align="left"),
+)
+
+
+def section(facts: Facts) -> Section:
+    """A table for each stage."""
+    blocks: list[Block] = [
+        Text("Every setting was read back from the running server in each trial.", "quiet")
+    ]
+    before: StageFacts | None = None
+    for stage in facts.stages:
+        blocks += _stage(stage, before)
+        before = stage
+    return Section("settings", "Settings", tuple(blocks))
+
+
+def _stage(stage: StageFacts, before: StageFacts | None) -> list[Block]:
+    against = f"`{before.name}`" if before else "the defaults of the server"
+    afresh = " It does not build on it." if before and stage.afresh else ""
+    rung = f"Rung {words.rung(stage.rung)} ({stage.rung_reason})."
+    told = f"`{stage.name}`: {stage.why.rstrip('.')}. {rung}"
+    if not stage.changes:
+        return [Text(f"{told} It sets nothing that differs from {against}.")]
+    count = words.plural(len(stage.changes), "setting differs", "settings differ")
+    table = Table(
+        f"{stage.name}: {count} from {against.replace('`', '')}.",
+        HEADS,
+        tuple(_row(change) for change in stage.changes),
+    )
+    return [Text(told + afresh), table]
+
+
+def _row(change: SettingChange) -> tuple[Cell, ...]:
+    origin = Cell("no longer set", "quiet")
+    if change.origin is not None:
+        origin = Cell(change.origin, note=change.origin_detail or None)
+    return (
+        Cell(change.name, code=True),
+        Cell(change.before or words.NOTHING, code=change.before is not None),
+        Cell(change.after or "default", code=change.after is not None),
+        Cell(change.effective or words.NOTHING, code=change.effective is not None),
+        origin,
+    )

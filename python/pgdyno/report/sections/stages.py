@@ -1,0 +1,98 @@
+"""What each stage reaches, against the first stage and against the one before."""
+
+from __future__ import annotations
+
+from pgdyno.model.units import bytes_text
+from pgdyno.report import words
+from pgdyno.report.document import Block, Cell, Column, Figure, Points, Section, Table, Text
+from pgdyno.report.facts import Facts, Spread, StageFacts
+
+
+def section(facts: Facts) -> Section:
+    """The table that the question is answered with."""
+    share = words.confidence(facts.confidence)
+    table = Table(
+        f"Medians of the finished rounds; ratios of NOPM with {share} interval.",
+        (
+            Column("stage", align="left"),
+            Column("NOPM"),
+            Column("tpmTotal"),
+            Column(f"to {facts.first.name}"),
+            Column("verdict", align="left"),
+            Column("to the stage before"),
+            Column("WAL per transaction"),
+            Column("checkpoints", "per window"),
+            Column("rounds"),
+        ),
+        tuple(_row(stage) for stage in facts.stages),
+    )
+    blocks: list[Block] = [Figure("waterfall"), table]
+    if warnings := _warnings(facts):
+        blocks += [Text("About the comparisons:"), Points(warnings)]
+    blocks.append(
+        Text(
+            "NOPM counts committed New-Orders a minute; tpmTotal counts all transactions that came"
+            " to their end a minute, rollbacks included. The two are never mixed, and neither is a"
+            " TPC result.",
+            "quiet",
+        )
+    )
+    return Section("stages", "Stages", tuple(blocks))
+
+
+def _row(stage: StageFacts) -> tuple[Cell, ...]:
+    name = stage.name if stage.twin_of is None else f"{stage.name} (same as {stage.twin_of})"
+    wal = stage.per_transaction.get("wal_bytes")
+    return (
+        Cell(name, rung=stage.rung, note=stage.rung_reason),
+        Cell(words.count(stage.nopm), note=spread_note(stage.nopm)),
+        Cell(words.count(stage.tpm_total), note=spread_note(stage.tpm_total)),
+        Cell(words.ratio(stage.to_first), note=_interval(stage, first=True)),
+        Cell(words.verdict(stage.to_first), words.tone(stage.to_first)),
+        Cell(words.ratio(stage.to_previous), note=_interval(stage, first=False)),
+        Cell(bytes_text(wal.median) if wal else words.NOTHING),
+        Cell(checkpoint_counts(stage)),
+        Cell(f"{len(stage.rounds)} of {stage.rounds_planned}"),
+    )
+
+
+def _interval(stage: StageFacts, *, first: bool) -> str | None:
+    comparison = stage.to_first if first else stage.to_previous
+    if comparison is None or comparison.ratio is None:
+        return None
+    return words.interval(comparison)
+
+
+def spread_note(spread: Spread | None) -> str | None:
+    """Lowest and highest round, where there is more than one."""
+    if spread is None or len(spread.rounds) < 2:
+        return None
+    return f"{min(spread.rounds):,.0f} to {max(spread.rounds):,.0f}"
+
+
+def checkpoint_counts(stage: StageFacts) -> str:
+    """Checkpoints of each round, e.g. `2, 2, 1`."""
+    if not stage.checkpoints:
+        return words.NOTHING
+    return ", ".join(words.NOTHING if n is None else str(n) for n in stage.checkpoints)
+
+
+def _warnings(facts: Facts) -> tuple[str, ...]:
+    """Reasons and warnings of the comparisons; the same one against two bases is told once."""
+    bases: dict[tuple[str, str], list[str]] = {}
+    for stage in facts.stages:
+        for comparison in (stage.to_first, stage.to_previous):
+            if comparison is None:
+                continue
+            said = list(comparison.warnings)
+            if comparison.verdict == "undecided" and comparison.reason not in said:
+                said.insert(0, comparison.reason)
+            for warning in said:
+                against = bases.setdefault((stage.name, warning), [])
+                if comparison.base not in against:
+                    against.append(comparison.base)
+    told = [
+        f"`{stage}` against {words.listed([f'`{base}`' for base in against])}: {warning}"
+        for (stage, warning), against in bases.items()
+    ]
+    return (*told, *facts.warnings)

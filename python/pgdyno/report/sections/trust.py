@@ -1,0 +1,137 @@
+"""Whether the numbers may be trusted: client, inputs, consistency, comparability."""
+
+from __future__ import annotations
+
+from pgdyno.model.units import count_text
+from pgdyno.report import words
+from pgdyno.report.document import Block, Cell, Column, Section, Table, Text
+from pgdyno.report.facts import AuditFacts, Facts
+from pgdyno.report.sections.time import judged
+
+
+def section(facts: Facts) -> Section:
+    """Four checks, each with what it looked at."""
+    blocks = [_client(facts), _audit(facts), *_conditions(facts), _differences(facts), _same(facts)]
+    return Section("trust", "Can the numbers be trusted?", tuple(blocks))
+
+
+def _client(facts: Facts) -> Table:
+    return Table(
+        "Was the load generator the limit? Each stage by its most doubtful round.",
+        (
+            Column("stage", align="left"),
+            Column("client's share of the host"),
+            Column("verdict", align="left"),
+        ),
+        tuple(
+            (
+                Cell(stage.name),
+                Cell(f"{stage.client_share.median:.1%}" if stage.client_share else words.NOTHING),
+                judged(stage.client_limit),
+            )
+            for stage in facts.stages
+        ),
+    )
+
+
+def _audit(facts: Facts) -> Block:
+    if not facts.audit:
+        return Text("The inputs were not audited: no trial finished.", "warn")
+    return Table(
+        "What was asked for, over all finished trials, against the permitted bands.",
+        (
+            Column("input", align="left"),
+            Column("measured"),
+            Column("permitted"),
+            Column("observations"),
+            Column("verdict", align="left"),
+        ),
+        tuple(
+            (
+                Cell(line.name, note=line.source),
+                Cell(_value(line, line.measured)),
+                Cell(f"{_value(line, line.low)} to {_value(line, line.high)}"),
+                Cell(count_text(line.n)),
+                _in_band(line),
+            )
+            for line in facts.audit
+        ),
+    )
+
+
+def _in_band(line: AuditFacts) -> Cell:
+    note = None
+    if line.trials_outside:
+        note = f"{line.trials_outside} of {line.trials} trials outside of their own band"
+    return Cell("in the band", "good", note=note) if line.ok else Cell("outside", "bad", note=note)
+
+
+def _value(line: AuditFacts, value: float) -> str:
+    """Shares as percentages, anything else with four digits and its unit."""
+    return f"{value * 100:.3g}%" if line.unit == "1" else f"{value:.4g} {line.unit}"
+
+
+def _conditions(facts: Facts) -> list[Block]:
+    if not facts.conditions:
+        return [Text("The consistency conditions were not checked.", "warn")]
+    checks = max(line.checks for line in facts.conditions)
+    violated = [line for line in facts.conditions if line.violations]
+    table = Table(
+        "Consistency conditions (clause 3.3.2), after loading and after each trial.",
+        (
+            Column("condition", align="left"),
+            Column("checks"),
+            Column("verdict", align="left"),
+        ),
+        tuple(
+            (
+                Cell(f"{line.number}. {line.title}"),
+                Cell(str(line.checks)),
+                Cell("violated", "bad", note="; ".join(line.violations))
+                if line.violations
+                else Cell("holds", "good"),
+            )
+            for line in facts.conditions
+        ),
+        folded=True,
+    )
+    number = words.plural(len(facts.conditions), "consistency condition")
+    if not violated:
+        return [Text(f"All {number} hold in all {checks} checks.", "good"), table]
+    names = words.listed([f"condition {line.number}" for line in violated])
+    where = "; ".join(text for line in violated for text in line.violations)
+    return [Text(f"Of {number}, violated: {names} ({where}).", "bad"), table]
+
+
+def _differences(facts: Facts) -> Block:
+    if not facts.differences:
+        return Text(
+            "Nothing but the settings of the stages differs between finished trials.", "good"
+        )
+    return Table(
+        "What differs between finished trials besides the settings of their stages.",
+        (
+            Column("what", align="left"),
+            Column("values", align="left"),
+            Column("explanation", align="left"),
+        ),
+        tuple(
+            (
+                Cell(difference.what),
+                Cell("; ".join(difference.values)),
+                Cell(difference.explanation)
+                if difference.explanation
+                else Cell("unexplained", "bad"),
+            )
+            for difference in facts.differences
+        ),
+    )
+
+
+def _same(facts: Facts) -> Table:
+    return Table(
+        "What all trials share.",
+        (Column("what", align="left"), Column("value", align="left")),
+        tuple((Cell(name), Cell(value)) for name, value in facts.same.items()),
+        folded=True,
+    )

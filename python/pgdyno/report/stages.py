@@ -1,0 +1,184 @@
+"""Stages as the report tells them: the finished trials of each, summed up and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import isfinite
+
+from pgdyno.model.errors import PgdynoError
+from pgdyno.model.plan import Plan, Stage
+from pgdyno.model.run import TrialRecord, TrialResult, TrialState
+from pgdyno.report.changes import changes, effective_of
+from pgdyno.report.efficiency import METRICS, per_transaction
+from pgdyno.report.facts import (
+    Comparison,
+    NoiseFloor,
+    Percentiles,
+    Spread,
+    StageFacts,
+    TrialFacts,
+)
+from pgdyno.report.judge import most_doubtful
+from pgdyno.stats import compare
+from pgdyno.stats.noise import noise_floor
+from pgdyno.stats.table import Table, table_of
+
+SHARES = (0.5, 0.9, 0.95, 0.99, 0.999, 1.0)
+
+Quantiles = Callable[[Sequence[str], Sequence[float]], list[int]]
+
+
+def nopm_table(plan: Plan, trials: Sequence[TrialRecord]) -> Table:
+    """NOPM of each stage in each round; a trial that did not finish has none."""
+    nopm = {
+        (trial.stage, trial.round): trial.result.nopm
+        if trial.result and trial.state is TrialState.FINISHED
+        else None
+        for trial in trials
+    }
+    return table_of(nopm, [stage.name for stage in plan.stages])
+
+
+def stage_facts(
+    plan: Plan,
+    trials: Sequence[TrialRecord],
+    told: Sequence[TrialFacts],
+    compared: compare.PlanComparison,
+    quantiles: Quantiles,
+) -> tuple[StageFacts, ...]:
+    """What is said of each stage, in plan order.
+
+    Args:
+        plan: The resolved plan.
+        trials: All trials.
+        told: What is said of each trial.
+        compared: The comparisons of the plan.
+        quantiles: As `store.histogram.merged_quantiles`.
+    """
+    finished = [trial for trial in trials if trial.state is TrialState.FINISHED]
+    to_first = {one.stage: _comparison(one) for one in compared.against_first}
+    to_previous = {one.stage: _comparison(one) for one in compared.against_before}
+    facts = []
+    before: Stage | None = None
+    for stage in plan.stages:
+        mine = sorted(
+            (trial for trial in finished if trial.stage == stage.name), key=lambda t: t.round
+        )
+        facts.append(
+            _facts(
+                plan,
+                stage,
+                mine,
+                [one for trial in mine for one in told if one.number == trial.number],
+                (to_first.get(stage.name), to_previous.get(stage.name)),
+                before,
+                finished,
+                quantiles,
+            )
+        )
+        before = stage
+    return tuple(facts)
+
+
+def _facts(
+    plan: Plan,
+    stage: Stage,
+    trials: Sequence[TrialRecord],
+    told: Sequence[TrialFacts],
+    compared: tuple[Comparison | None, Comparison | None],
+    before: Stage | None,
+    finished: Sequence[TrialRecord],
+    quantiles: Quantiles,
+) -> StageFacts:
+    results = [trial.result for trial in trials if trial.result]
+    return StageFacts(
+        name=stage.name,
+        why=stage.why,
+        twin_of=stage.twin_of,
+        afresh=stage.afresh,
+        rung=stage.rung.value,
+        rung_reason=stage.rung_reason,
+        rounds=tuple(trial.round for trial in trials),
+        rounds_planned=sum(trial.stage == stage.name for trial in plan.trials),
+        nopm=Spread.of(tuple(result.nopm for result in results)),
+        tpm_total=Spread.of(tuple(result.tpm_total for result in results)),
+        to_first=compared[0],
+        to_previous=compared[1],
+        latency=_latency(results, quantiles),
+        per_transaction=_efficiency(results),
+        checkpoints=tuple(one.checkpoints for one in told),
+        checkpoint_cycle=most_doubtful([one.checkpoint_cycle for one in told]),
+        client_share=Spread.of(tuple(result.client.share_of_host for result in results)),
+        client_limit=most_doubtful([one.client_limit for one in told]),
+        steadiness=most_doubtful([one.steadiness for one in told]),
+        changes=changes(
+            before,
+            stage,
+            effective_of(before.name, finished) if before else {},
+            effective_of(stage.name, finished),
+        ),
+    )
+
+
+def noise_facts(plan: Plan, table: Table, confidence: float) -> NoiseFloor | None:
+    """What the identical stages of an A/A plan show; None where there are none."""
+    groups: dict[str, list[str]] = {}
+    for stage in plan.stages:
+        if stage.twin_of is not None:
+            groups.setdefault(stage.twin_of, [stage.twin_of]).append(stage.name)
+    if not groups:
+        return None
+    try:
+        floor = noise_floor(table, list(groups.values()), confidence)
+    except PgdynoError as error:
+        return NoiseFloor(None, None, None, error.fact, (error.hint,) if error.hint else ())
+    shown = "; ".join(f"{one.rounds} rounds {one.effect:.1%}" for one in floor.shown)
+    sentence = (
+        f"identical stages differ by a spread of {floor.sd:.2%} in a round"
+        f" (interval {floor.sd_low:.2%} to {floor.sd_high:.2%}), at most by {floor.widest:.2%};"
+        f" the smallest effect seen with 80 % chance: {shown}"
+    )
+    return NoiseFloor(floor.sd, floor.sd_low, floor.sd_high, sentence, floor.warnings)
+
+
+def _comparison(one: compare.Comparison) -> Comparison:
+    known = isfinite(one.high)  # an interval of (0, inf) is none
+    return Comparison(
+        base=one.base,
+        ratio=one.ratio if isfinite(one.ratio) else None,
+        low=one.low if known else None,
+        high=one.high if known else None,
+        confidence=one.confidence,
+        rounds=one.n,
+        verdict=one.verdict.value,
+        reason=one.reason,
+        p_adjusted=one.p_adjusted,
+        rounds_needed=one.rounds_needed,
+        method=one.method,
+        warnings=one.warnings,
+    )
+
+
+def _latency(results: Sequence[TrialResult], quantiles: Quantiles) -> tuple[Percentiles, ...]:
+    kinds = list(dict.fromkeys(kind.kind for result in results for kind in result.kinds))
+    lines = []
+    for name in kinds:
+        parts = [kind for result in results for kind in result.kinds if kind.kind == name]
+        n = sum(part.window.succeeded + part.window.rolled_back for part in parts)
+        if n == 0:
+            continue
+        values = quantiles([part.response for part in parts], SHARES)
+        lines.append(Percentiles(name, n, *values))
+    return tuple(lines)
+
+
+def _efficiency(results: Sequence[TrialResult]) -> dict[str, Spread]:
+    rounds = [per_transaction(result) for result in results]
+    spreads = {}
+    for metric in METRICS:
+        values = tuple(costs[metric.name] for costs in rounds if metric.name in costs)
+        spread = Spread.of(values)
+        # A cost that some round did not measure cannot stand beside those that all did.
+        if spread is not None and len(values) == len(rounds):
+            spreads[metric.name] = spread
+    return spreads

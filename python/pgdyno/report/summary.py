@@ -1,0 +1,102 @@
+"""What the terminal says at the end of a run: the answer and one line for each stage, twice.
+
+Fits 100 columns, reads the same without colours.
+"""
+
+from __future__ import annotations
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from pgdyno.model.units import bytes_text, ns_text
+from pgdyno.report import words
+from pgdyno.report.analysis import analyse
+from pgdyno.report.answer import SAFE
+from pgdyno.report.document import Tone
+from pgdyno.report.facts import Facts, StageFacts
+from pgdyno.report.sections.stages import checkpoint_counts
+from pgdyno.store import RunFile
+
+_STYLES: dict[Tone, str] = {"good": "green", "bad": "red", "warn": "yellow", "quiet": "dim", "": ""}
+_MAIN = "new_order"
+
+
+def render(run: RunFile) -> RenderableType:
+    """The summary of a run file, finished or not.
+
+    Raises:
+        StoreError: The file cannot be read.
+    """
+    return render_facts(analyse(run))
+
+
+def render_facts(facts: Facts) -> RenderableType:
+    """The summary of facts that are computed already."""
+    parts: list[RenderableType] = [
+        "",
+        Text(facts.answer.finding.replace("`", ""), style="bold"),
+        "",
+        Text(facts.answer.limits.replace("`", "")),
+        _throughput(facts),
+        _latency(facts),
+    ]
+    parts += [
+        Text(f"trial {t.number} ({t.stage}, round {t.round}) {t.state}: {t.reason}", style="red")
+        for t in facts.not_finished
+        if t.reason is not None
+    ]
+    risky = sorted({stage.rung for stage in facts.stages} - set(SAFE))
+    parts += [Text(words.rung(rung), style="dim") for rung in risky]
+    parts.append(Text(f"{facts.label}.", style="dim"))
+    return Group(*parts)
+
+
+def _throughput(facts: Facts) -> Table:
+    share = words.confidence(facts.confidence)
+    table = _table("stage", "rung")
+    for head in ("NOPM", "tpmTotal", f"to {facts.first.name}", f"{share} interval"):
+        table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("verdict")
+    for stage in facts.stages:
+        table.add_row(
+            stage.name,
+            stage.rung,
+            words.count(stage.nopm),
+            words.count(stage.tpm_total),
+            words.ratio(stage.to_first),
+            words.interval(stage.to_first),
+            Text(words.verdict(stage.to_first), style=_STYLES[words.tone(stage.to_first)]),
+        )
+    return table
+
+
+def _latency(facts: Facts) -> Table:
+    table = _table(words.kind(_MAIN))
+    for head in ("p50", "p95", "p99", "max", "WAL/tx"):
+        table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("checkpoints", justify="right", overflow="fold")
+    for stage in facts.stages:
+        wal = stage.per_transaction.get("wal_bytes")
+        table.add_row(
+            stage.name,
+            *_times(stage),
+            bytes_text(wal.median) if wal else words.NOTHING,
+            checkpoint_counts(stage),
+        )
+    return table
+
+
+def _times(stage: StageFacts) -> tuple[str, ...]:
+    line = stage.percentiles(_MAIN)
+    if line is None:
+        return (words.NOTHING,) * 4
+    return tuple(ns_text(ns) for ns in (line.p50_ns, line.p95_ns, line.p99_ns, line.max_ns))
+
+
+def _table(*names: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), header_style="")
+    for name in names:
+        table.add_column(name, no_wrap=True)
+    return table

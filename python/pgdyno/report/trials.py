@@ -1,0 +1,115 @@
+"""Trials as the report tells them: their state, their numbers and their line over time."""
+
+from __future__ import annotations
+
+from math import ceil
+
+import numpy as np
+import numpy.typing as npt
+
+from pgdyno.model.run import Series, TrialRecord, TrialResult
+from pgdyno.report.facts import Checkpoint, Timeline, TrialFacts
+from pgdyno.report.judge import checkpoint_cycle, client_limit, steadiness
+
+POINTS_MAX = 240  # of a line; longer trials are averaged
+NS = 1e9
+_COUNTED = ("driver.committed.", "driver.rolled_back")  # together: tpmTotal
+
+
+def trial_facts(
+    record: TrialRecord, series: dict[str, Series], *, server_on_host: bool
+) -> TrialFacts:
+    """What is said of one trial.
+
+    Args:
+        record: The trial, in whatever state.
+        series: Its series by name; may be empty.
+        server_on_host: Whether driver and server shared a host.
+    """
+    result = record.result
+    completed, cycle = checkpoint_cycle(result) if result else (None, None)
+    return TrialFacts(
+        number=record.number,
+        round=record.round,
+        stage=record.stage,
+        state=record.state.value,
+        reason=record.reason,
+        nopm=result.nopm if result else None,
+        tpm_total=result.tpm_total if result else None,
+        checkpoints=completed,
+        checkpoint_cycle=cycle,
+        client_limit=client_limit(result, server_on_host=server_on_host) if result else None,
+        steadiness=steadiness(_in_window(result, series)) if result else None,
+        started_ns=record.started_ns,
+        ended_ns=record.ended_ns,
+        retries=_retries(result) if result else None,
+        failed=sum(kind.window.failed for kind in result.kinds) if result else None,
+        reconnects=result.reconnects if result else None,
+        notes=result.notes if result else (),
+        timeline=_timeline(result, series) if result else None,
+    )
+
+
+def per_second(
+    series: dict[str, Series],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Transactions that ended in each second, with the begin of the second, shape `(seconds,)`."""
+    chosen = [one for name, one in series.items() if name.startswith(_COUNTED)]
+    if not chosen:
+        return np.empty(0, dtype=np.int64), np.empty(0)
+    size = min(one.values.size for one in chosen)
+    total = np.sum([one.values[:size] for one in chosen], axis=0)
+    return chosen[0].unix_ns[:size], np.asarray(total, dtype=np.float64)
+
+
+def _in_window(result: TrialResult, series: dict[str, Series]) -> npt.NDArray[np.float64]:
+    """Transactions of the whole seconds of the window, shape `(seconds,)`."""
+    unix_ns, counts = per_second(series)
+    begin, end = result.window_ns
+    return counts[(unix_ns >= begin) & (unix_ns + NS <= end)]
+
+
+def _retries(result: TrialResult) -> int:
+    return sum(k.window.retries_40001 + k.window.retries_40p01 for k in result.kinds)
+
+
+def _timeline(result: TrialResult, series: dict[str, Series]) -> Timeline | None:
+    unix_ns, counts = per_second(series)
+    if counts.size == 0:
+        return None
+    begin, end = result.window_ns
+    inside = unix_ns + NS <= end + NS / 2  # the drain after the window is no throughput
+    unix_ns, counts = unix_ns[inside], counts[inside]
+    step = max(1, ceil(counts.size / POINTS_MAX))
+    whole = counts.size // step * step
+    tpm = counts[:whole].reshape(-1, step).mean(axis=1) * 60
+    second = (unix_ns[:whole:step] - begin) / NS + step / 2
+    return Timeline(
+        window_s=result.window_s,
+        step_s=float(step),
+        second=tuple(round(float(value), 3) for value in second),
+        tpm=tuple(round(float(value), 1) for value in tpm),
+        checkpoints=_checkpoints(result, float(second[0]) - step / 2 if whole else 0.0),
+    )
+
+
+def _checkpoints(result: TrialResult, first_s: float) -> tuple[Checkpoint, ...]:
+    """Checkpoints on the axis of the line, cut at its ends."""
+    begin, _ = result.window_ns
+    found = []
+    for event in result.events:
+        if event.kind != "checkpoint":
+            continue
+        start = (event.start_ns - begin) / NS
+        end = result.window_s if event.end_ns is None else (event.end_ns - begin) / NS
+        if end <= first_s or start >= result.window_s:
+            continue
+        cause = event.detail.get("cause")
+        found.append(
+            Checkpoint(
+                round(max(start, first_s), 3),
+                round(min(end, result.window_s), 3),
+                str(cause) if cause else None,
+            )
+        )
+    return tuple(found)

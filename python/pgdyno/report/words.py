@@ -1,0 +1,109 @@
+"""The words of the report: rungs, kinds, ratios, intervals, verdicts; one spelling for all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from pgdyno.model.units import bytes_text, count_text, ratio_text
+from pgdyno.report.document import Tone
+from pgdyno.report.facts import Comparison, Spread
+
+NOTHING = "–"
+
+RUNGS = {
+    "D0": "nothing is lost",
+    "D1": "nothing is lost, pages are protected otherwise",
+    "D2": "a crash may lose the last commits",
+    "D3": "no replica, no recovery to a point in time",
+    "D4": "a crash of the machine may tear pages",
+    "D5": "the file system may reorder writes",
+    "D6": "a crash of the machine loses the cluster",
+}
+
+_TONES: dict[str, Tone] = {"better": "good", "worse": "bad", "equivalent": "", "undecided": "warn"}
+
+
+def rung(name: str) -> str:
+    """A rung with what it risks, e.g. `D2: a crash may lose the last commits`."""
+    return f"{name}: {RUNGS[name]}"
+
+
+def kind(name: str) -> str:
+    """A kind of transaction as the TPC-C text writes it, e.g. `New-Order`."""
+    return "-".join(part.capitalize() for part in name.split("_"))
+
+
+def ratio(comparison: Comparison | None) -> str:
+    """The ratio, e.g. `×1.240`."""
+    if comparison is None or comparison.ratio is None:
+        return NOTHING
+    return ratio_text(comparison.ratio).replace("x", "×")
+
+
+def interval(comparison: Comparison | None) -> str:
+    """Both ends of the interval, e.g. `1.180 to 1.300`."""
+    if comparison is None:
+        return NOTHING
+    if comparison.low is None or comparison.high is None:
+        return "no interval"
+    return f"{comparison.low:.3f} to {comparison.high:.3f}"
+
+
+def verdict(comparison: Comparison | None) -> str:
+    """The verdict; an undecided one with the rounds that would decide it."""
+    if comparison is None:
+        return NOTHING
+    if comparison.verdict == "undecided" and comparison.rounds_needed is not None:
+        return f"undecided, needs about {comparison.rounds_needed} rounds"
+    return comparison.verdict
+
+
+def tone(comparison: Comparison | None) -> Tone:
+    """How a verdict is set off."""
+    return _TONES.get(comparison.verdict, "") if comparison else ""
+
+
+def count(spread: Spread | None) -> str:
+    """A median with thousands separators."""
+    return count_text(spread.median) if spread else NOTHING
+
+
+def confidence(share: float) -> str:
+    """A confidence as a percentage, e.g. `95%`."""
+    return f"{share * 100:.3g}%"
+
+
+def plural(number: int, one: str, many: str | None = None) -> str:
+    """A number with its noun, e.g. `1 trial`, `3 trials`."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def listed(names: list[str] | tuple[str, ...]) -> str:
+    """Names as a sentence lists them, e.g. `a, b and c`."""
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def moment(unix_ns: int) -> str:
+    """A point in time, e.g. `2026-11-21 22:45 UTC`."""
+    return f"{datetime.fromtimestamp(unix_ns / 1e9, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def flat(record: Mapping[str, object], prefix: str = "") -> dict[str, str]:
+    """A manifest as lines of name and text: nested names joined by dots, bytes scaled."""
+    lines: dict[str, str] = {}
+    for key, value in record.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            lines |= flat(value, f"{name}.")
+        elif value is None or value == "":
+            continue
+        elif name.endswith("_bytes") and isinstance(value, int | float):
+            lines[name.removesuffix("_bytes")] = bytes_text(value)
+        elif isinstance(value, list | tuple):
+            lines[name] = ", ".join(str(item) for item in value)
+        else:
+            lines[name] = str(value)
+    return lines

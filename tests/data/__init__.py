@@ -1,0 +1,1 @@
+"""What tests read: saved files, and writers of made-up ones."""

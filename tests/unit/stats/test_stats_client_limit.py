@@ -1,0 +1,111 @@
+"""Was the client the limit? Every answer once, at both sides of its threshold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pgdyno.model.errors import PgdynoError
+from pgdyno.stats.answer import Clear, Finding, Unknown
+from pgdyno.stats.client_limit import ClientLoad, client_limit
+
+CALM = ClientLoad(
+    window_s=60.0,
+    host_cpus=4,
+    threads=2,
+    cpu_s=24.0,
+    run_queue_wait_s=6.0,
+    thread_cpu_s=(12.0, 12.0),
+    thread_wait_s=(3.0, 3.0),
+    host_idle_share=0.30,
+)
+
+
+def test_a_calm_client_is_clear_and_shows_its_evidence() -> None:
+    answer = client_limit(CALM)
+    assert isinstance(answer, Clear)
+    told = {one.name: one.value for one in answer.evidence}
+    assert told["client_share_of_host"] == pytest.approx(0.10)
+    assert told["busiest_thread_wanted_at_least"] == pytest.approx(0.25)
+    assert told["run_queue_wait_per_cpu_s"] == pytest.approx(0.25)
+    assert told["host_idle_share"] == 0.30
+
+
+@pytest.mark.parametrize(("cpu_s", "kind"), [(44.9, Clear), (45.1, Finding)])
+def test_one_thread_wanted_four_fifths_of_the_time_is_the_limit(
+    cpu_s: float, kind: type[object]
+) -> None:
+    load = replace(CALM, cpu_s=12 + cpu_s, thread_cpu_s=(12.0, cpu_s), host_cpus=8)
+    assert isinstance(client_limit(load), kind)  # 3 s of waiting make it 48 of 60 s
+
+
+def test_waiting_for_a_cpu_counts_like_using_it() -> None:
+    load = replace(CALM, thread_wait_s=(3.0, 40.0), run_queue_wait_s=43.0)
+    answer = client_limit(load)
+    assert isinstance(answer, Finding)
+    assert "waiting for a CPU 87%" in answer.fact
+
+
+@pytest.mark.parametrize(("cpu_s", "kind"), [(47.0, Clear), (49.0, Finding)])
+def test_a_large_share_of_a_full_host_is_a_finding(cpu_s: float, kind: type[object]) -> None:
+    load = replace(CALM, host_idle_share=0.01, cpu_s=cpu_s, thread_cpu_s=(cpu_s / 2, cpu_s / 2))
+    answer = client_limit(replace(load, threads=2, thread_wait_s=(0.0, 0.0)))
+    assert isinstance(answer, kind)
+    assert "more throughput with the client elsewhere" in answer.fact
+
+
+def test_a_full_host_of_its_own_is_a_finding() -> None:
+    answer = client_limit(replace(CALM, host_idle_share=0.01, server_on_host=False))
+    assert isinstance(answer, Finding)
+    assert "host was full" in answer.fact
+
+
+def test_sums_clear_the_client_when_no_thread_can_have_been_busy() -> None:
+    load = replace(CALM, thread_cpu_s=None, thread_wait_s=None)
+    assert isinstance(client_limit(load), Clear)  # 30 of 60 s even were it one thread
+
+
+def test_sums_that_could_hide_a_busy_thread_are_unknown() -> None:
+    load = replace(CALM, thread_cpu_s=None, thread_wait_s=None, cpu_s=44.0, host_cpus=8)
+    answer = client_limit(load)
+    assert isinstance(answer, Unknown)
+    assert "between 42% and 83%" in answer.fact
+
+
+def test_sums_above_the_limit_are_a_finding_whoever_was_busy() -> None:
+    load = replace(CALM, thread_cpu_s=None, thread_wait_s=None, cpu_s=95.0, host_cpus=8)
+    assert isinstance(client_limit(load), Finding)
+
+
+def test_without_waiting_times_a_thread_may_have_waited_all_along() -> None:
+    load = replace(CALM, run_queue_wait_s=None, thread_wait_s=None)
+    assert isinstance(client_limit(load), Unknown)
+
+
+def test_an_unmeasured_idle_share_matters_only_for_a_large_client() -> None:
+    assert isinstance(client_limit(replace(CALM, host_idle_share=None)), Clear)
+    small_host = replace(CALM, host_idle_share=None, host_cpus=1)
+    assert isinstance(client_limit(small_host), Unknown)
+
+
+def test_a_short_window_is_unknown() -> None:
+    assert isinstance(client_limit(replace(CALM, window_s=4.0)), Unknown)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"cpu_s": -1.0},
+        {"cpu_s": float("nan")},
+        {"threads": 0},
+        {"window_s": 0.0},
+        {"host_cpus": 0},
+        {"thread_cpu_s": (1.0,)},
+        {"cpu_s": 140.0},
+        {"host_idle_share": 30.0},
+    ],
+)
+def test_contradictions_are_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(PgdynoError):
+        client_limit(replace(CALM, **wrong))  # type: ignore[arg-type]

@@ -1,0 +1,171 @@
+"""Verdicts of plans whose answer is plain, and of those that must not get one."""
+
+from __future__ import annotations
+
+from math import inf, isnan
+
+import numpy as np
+import pytest
+
+from pgdyno.model.errors import PgdynoError
+from pgdyno.stats.compare import PlanComparison, Verdict, compare_plan, holm
+from pgdyno.stats.table import Table, table_of
+
+NAN = float("nan")
+
+
+def plan(**stages: list[float]) -> Table:
+    """Rows of tpm by stage, one value a round."""
+    cells = {(name, r): tpm for name, row in stages.items() for r, tpm in enumerate(row, start=1)}
+    return table_of(cells, list(stages))
+
+
+def only(compared: PlanComparison) -> Verdict:
+    (one,) = compared.against_first
+    return one.verdict
+
+
+BASE = [1000.0, 1010.0, 1004.0]
+
+
+def test_half_as_much_again_is_better() -> None:
+    (one,) = compare_plan(plan(a=BASE, b=[1500.0, 1530.0, 1490.0])).against_first
+    assert one.verdict is Verdict.BETTER
+    assert 1.4 < one.low < one.ratio < one.high < 1.6
+    assert (one.stage, one.base, one.relation, one.n) == ("b", "a", "first", 3)
+    assert one.rounds_needed is None
+    assert one.warnings == ()
+
+
+def test_half_is_worse() -> None:
+    assert only(compare_plan(plan(a=BASE, b=[500.0, 507.0, 504.0]))) is Verdict.WORSE
+
+
+def test_the_same_within_the_margin_is_equivalent() -> None:
+    assert only(compare_plan(plan(a=BASE, b=[1001.0, 1008.0, 1005.0]))) is Verdict.EQUIVALENT
+
+
+def test_a_real_but_small_difference_says_that_it_is_small() -> None:
+    (one,) = compare_plan(plan(a=BASE, b=[1010.0, 1020.3, 1014.2])).against_first
+    assert one.verdict is Verdict.BETTER
+    assert "smaller than the margin of 3%" in one.warnings[-1]
+
+
+def test_noise_is_undecided_and_says_how_many_rounds_would_decide() -> None:
+    (one,) = compare_plan(plan(a=BASE, b=[1100.0, 950.0, 1150.0])).against_first
+    assert one.verdict is Verdict.UNDECIDED
+    assert one.low < 1 < one.high
+    assert one.rounds_needed is not None
+    assert one.rounds_needed > 3
+    assert f"about {one.rounds_needed} rounds in all" in one.reason
+
+
+def test_each_stage_is_held_against_the_first_and_the_one_before() -> None:
+    compared = compare_plan(plan(a=BASE, b=[1500.0, 1530.0, 1490.0], c=[1510.0, 1520.0, 1500.0]))
+    assert [(one.stage, one.base) for one in compared.against_first] == [("b", "a"), ("c", "a")]
+    assert [(one.stage, one.base) for one in compared.against_before] == [("b", "a"), ("c", "b")]
+
+
+def test_an_interval_above_1_among_many_is_not_yet_a_verdict() -> None:
+    table = plan(
+        a=BASE,
+        b=[1050.0, 1090.0, 1065.0],
+        c=[1100.0, 950.0, 1150.0],
+        d=[1080.0, 960.0, 1110.0],
+        e=[900.0, 1010.0, 1100.0],
+    )
+    one = compare_plan(table).against_first[0]
+    assert one.low > 1
+    assert one.p <= 0.05 < one.p_adjusted
+    assert one.verdict is Verdict.UNDECIDED
+    assert "among 4 comparisons" in one.reason
+    # Alone, it is one.
+    assert only(compare_plan(table.only(["a", "b"]))) is Verdict.BETTER
+
+
+@pytest.mark.parametrize("gone", [None, NAN])
+def test_a_missing_trial_drops_its_pair_and_is_told(gone: float | None) -> None:
+    cells: dict[tuple[str, int], float | None] = {("a", r): tpm for r, tpm in enumerate(BASE, 1)}
+    cells |= {("b", 1): 1500.0, ("b", 2): gone, ("b", 3): 1490.0}
+    (one,) = compare_plan(table_of(cells, ["a", "b"])).against_first
+    assert one.n == 2
+    assert "round 2 left out: no valid trial of b" in one.warnings
+    assert any("very wide" in warning for warning in one.warnings)
+
+
+@pytest.mark.parametrize("rounds", [0, 1])
+def test_fewer_than_two_pairs_are_never_a_claim(rounds: int) -> None:
+    cells: dict[tuple[str, int], float | None] = {("a", 1): 1000.0, ("a", 2): 1010.0}
+    cells |= {("b", r): 9000.0 if r <= rounds else None for r in (1, 2)}
+    (one,) = compare_plan(table_of(cells, ["a", "b"])).against_first
+    assert (one.low, one.high) == (0.0, inf)
+    assert one.verdict is Verdict.UNDECIDED
+    assert isnan(one.ratio) if rounds == 0 else one.ratio == pytest.approx(9.0)
+    assert one.p == 1.0
+    assert any(f"{rounds} rounds with both stages" in warning for warning in one.warnings)
+
+
+def test_a_stage_that_completed_nothing_gets_no_verdict() -> None:
+    row = [1500.0, 0.0, 1490.0, 1512.0]
+    (one,) = compare_plan(plan(a=[*BASE, 1002.0], b=row)).against_first
+    assert one.verdict is Verdict.UNDECIDED
+    assert one.reason == "b completed nothing in round 2"
+    assert one.n == 3
+
+
+def test_ratios_that_agree_exactly_were_not_measured() -> None:
+    (one,) = compare_plan(plan(a=BASE, b=[2 * tpm for tpm in BASE])).against_first
+    assert one.verdict is Verdict.UNDECIDED
+    assert "which measured data never show" in one.reason
+    assert (one.low, one.high) == (0.0, inf)
+
+
+def test_one_stage_compares_with_nothing() -> None:
+    compared = compare_plan(plan(a=BASE))
+    assert compared.against_first == compared.against_before == ()
+
+
+def test_ten_rounds_use_ranks_and_say_so() -> None:
+    rng = np.random.default_rng(3)
+    a = list(1000 * np.exp(0.02 * rng.standard_normal(10)))
+    b = list(1300 * np.exp(0.02 * rng.standard_normal(10)))
+    (one,) = compare_plan(plan(a=a, b=b)).against_first
+    assert "signed-rank" in one.method
+    assert one.confidence >= 0.95
+    assert one.verdict is Verdict.BETTER
+
+
+def test_pooling_narrows_and_says_so() -> None:
+    table = plan(a=BASE, b=[1500.0, 1530.0, 1490.0], c=[1510.0, 1517.0, 1512.0])
+    own = compare_plan(table).against_first[0]
+    pooled = compare_plan(table, spread="pooled").against_first[0]
+    assert "pooled over 3 stages" in pooled.method
+    assert pooled.high - pooled.low < own.high - own.low
+
+
+def test_a_table_with_gaps_is_not_pooled_and_says_so() -> None:
+    table = plan(a=BASE, b=[1500.0, 1530.0, 1490.0], c=[NAN, 1520.0, 1500.0])
+    compared = compare_plan(table, spread="pooled")
+    assert "pooled" not in compared.against_first[0].method
+    assert "the table has gaps" in compared.warnings[0]
+
+
+def test_holm_adjusts_step_by_step() -> None:
+    # 4 * 0.01, 3 * 0.02 = 0.06, 2 * 0.03 = 0.06, then 0.04 must not fall below 0.06.
+    adjusted = holm(np.array([0.03, 0.01, 0.04, 0.02]))
+    assert adjusted == pytest.approx([0.06, 0.04, 0.06, 0.06])
+    assert holm(np.array([0.7, 0.6])).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fact"),
+    [
+        ({"margin": 0.0}, r"margin is 0\.0"),
+        ({"margin": 3.0}, r"margin is 3\.0"),
+        ({"confidence": 95.0}, r"confidence is 95\.0"),
+        ({"confidence": 0.3}, r"confidence is 0\.3"),
+    ],
+)
+def test_nonsense_is_refused(arguments: dict[str, float], fact: str) -> None:
+    with pytest.raises(PgdynoError, match=fact):
+        compare_plan(plan(a=BASE, b=BASE), **arguments)  # type: ignore[arg-type]
