@@ -1,0 +1,62 @@
+"""The guides are executed: every `sh` block, in order, on real servers."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from pgdyno.model.connection import Connection
+from pgdyno.shell import postgres_user
+from pgdyno.stage.binaries import find_binaries
+from pgdyno.stage.cluster import Cluster, initdb
+from pgdyno.stage.home import owned_folder
+from tests.cluster.conftest import TARGETS, reachable_folder
+
+pytestmark = pytest.mark.cluster
+ROOT = Path(__file__).parents[2]
+GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
+BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Connection]:
+    for folder in reachable_folder("guides"):
+        user = postgres_user()
+        owned_folder(folder / "home", user, 0o755)
+        binaries = find_binaries(TARGETS["embedded-18"], user, folder / "home")
+        data = owned_folder(folder / "cluster", user) / "data"
+        initdb(binaries, data, user, ())
+        cluster = Cluster(binaries, data, user, "socket")
+        try:
+            cluster.start([])
+            yield cluster.connection()
+        finally:
+            cluster.close()
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
+def test_guide(guide: Path, folder: Path, home_env: Path, server: Connection) -> None:
+    database = "guide_" + re.sub(r"\W", "_", guide.stem)
+    with psycopg.connect(**server.arguments(), autocommit=True) as session:
+        session.execute(f"CREATE DATABASE {database}".encode())
+    blocks = BLOCK.findall(guide.read_text())
+    assert blocks, "a guide without commands"
+    environment = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PGDYNO_HOME": str(home_env),
+        "CONNINFO": f"host={server.host} port={server.port} user={server.user} dbname={database}",
+        "PLANS": str(ROOT / "plans"),
+    }
+    for block in blocks:
+        done = subprocess.run(
+            ["bash", "-euc", block],
+            cwd=folder, env=environment, capture_output=True, text=True, timeout=240, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{block}\n{done.stdout}\n{done.stderr}"
