@@ -63,7 +63,7 @@ packages:
 	@[ -x /usr/bin/chromium ] || $(call apt,chromium)
 
 lock: ## Resolve requirements.lock anew (needs uv)
-	uv pip compile pyproject.toml --group dev --python-version 3.11 --generate-hashes \
+	uv pip compile pyproject.toml --extra dev --python-version 3.11 --generate-hashes \
 	  --no-header --no-emit-index-url --no-emit-find-links --quiet -o requirements.lock
 
 reference: build ## Write the generated pages of docs/reference

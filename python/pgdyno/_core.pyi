@@ -6,6 +6,17 @@ Specs and results are JSON texts whose shape stands in `crates/drive/src/spec.rs
 
 from typing import final
 
+__all__ = [
+    "CoreError",
+    "Drive",
+    "Load",
+    "describe",
+    "histogram_count",
+    "is_release",
+    "merge_histograms",
+    "quantiles",
+]
+
 class CoreError(Exception):
     """A failure of the core. `args` are (kind, fact, hint), kind as in `model.errors`."""
 

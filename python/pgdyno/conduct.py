@@ -43,7 +43,7 @@ from pgdyno.stage.prewarm import prewarm
 from pgdyno.stage.target import Ready, Target
 from pgdyno.store.runfile import RunFile
 
-_NOISE = ("the database system is shutting down", "terminating connection due to administrator")
+_NOISE = ("the database system is starting up",)  # our own question whether it is ready
 
 
 class Audience(Protocol):
@@ -135,7 +135,7 @@ def make_fixture(
     Raises:
         PgdynoError: Loading failed, or what was loaded is not consistent.
     """
-    shape = fixture_shape(plan, target.facts)
+    shape = fixture_shape(plan.target, plan.workload, target.facts)
     ident = fixture_ident(shape)
     if found := target.find_fixture(ident):
         return found

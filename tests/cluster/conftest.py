@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,8 +16,10 @@ from pgdyno.load.loader import describe, load
 from pgdyno.model.connection import Connection
 from pgdyno.model.plan import Target as TargetPlan
 from pgdyno.model.run import Fixture
+from pgdyno.model.settings import ServerFacts
 from pgdyno.shell import postgres_user
-from pgdyno.stage.binaries import find_binaries
+from pgdyno.stage.binaries import Binaries, find_binaries
+from pgdyno.stage.cluster import server_settings
 from pgdyno.stage.home import owned_folder
 from pgdyno.stage.host import host_facts
 from pgdyno.stage.own import OwnTarget
@@ -55,6 +59,12 @@ def home_env(session_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return session_home
 
 
+@cache
+def settings_of(_name: str, binaries: Binaries) -> ServerFacts:
+    """Settings of a build, asked once a session."""
+    return server_settings(binaries, postgres_user())
+
+
 Opener = Callable[..., OwnTarget]
 
 
@@ -65,11 +75,12 @@ def open_own(session_home: Path) -> Iterator[Opener]:
 
     def opener(name: str, transport: str = "socket", home: Path = session_home) -> OwnTarget:
         plan = TARGETS[name]
-        plan = TargetPlan(plan.kind, bindir=plan.bindir, transport=transport)  # type: ignore[arg-type]
+        plan = replace(plan, transport=transport)
         user = postgres_user()
         owned_folder(home, user, 0o755)
         binaries = find_binaries(plan, user, home)
-        target = OwnTarget(plan, binaries, user, home, host_facts(home).memory_bytes)
+        facts = settings_of(name, binaries)
+        target = OwnTarget(plan, binaries, facts, user, home, host_facts(home).memory_bytes)
         opened.append(target)
         return target
 

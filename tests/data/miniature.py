@@ -106,16 +106,14 @@ def write_miniature(
         aa: Whether the plan says that it measures stages twice.
     """
     rng = np.random.default_rng(SEED)
-    order = _order(len(characters), rounds)
-    trials = [
-        Trial(number, round_, characters[which].stage.name, f"{number:016x}")
-        for number, (round_, which) in enumerate(order, start=1)
+    plan = a_plan(characters, rounds, aa=aa)
+    by_name = {character.stage.name: character for character in characters}
+    records = [
+        TrialRecord(t.number, t.round, t.stage, t.ident, TrialState.PLANNED) for t in plan.trials
     ]
-    plan = _plan(characters, rounds, tuple(trials), aa)
-    records = [TrialRecord(t.number, t.round, t.stage, t.ident, TrialState.PLANNED) for t in trials]
     with RunFile.create(path, _info(plan), records) as run:
         run.put_fixture(_fixture())
-        for trial, (_, which) in zip(trials, order, strict=True):
+        for trial in plan.trials:
             if trial.number in planned:
                 continue
             started = START_NS + trial.number * 75 * SECOND_NS
@@ -123,7 +121,8 @@ def write_miniature(
                 reason = "server went away: 57P02 after 12 s"
                 run.put_trial(_record(trial, TrialState.FAILED, reason, started, None))
                 continue
-            result, series = _measure(rng, characters[which], started, trial.number in invalid)
+            broken = trial.number in invalid
+            result, series = _measure(rng, by_name[trial.stage], started, broken)
             state, reason = TrialState.FINISHED, None
             if trial.number in invalid:
                 state = TrialState.INVALID
@@ -132,13 +131,9 @@ def write_miniature(
     return path
 
 
-def _order(stages: int, rounds: int) -> list[tuple[int, int]]:
-    """(round, stage) of each trial: every round begins with another stage."""
-    return [
-        (round_ + 1, (round_ + place) % stages)
-        for round_ in range(rounds)
-        for place in range(stages)
-    ]
+def a_result(character: Character = CHARACTERS[0]) -> TrialResult:
+    """The result of one trial of a stage."""
+    return _measure(np.random.default_rng(SEED), character, START_NS, False)[0]
 
 
 def _record(
@@ -150,9 +145,20 @@ def _record(
     )
 
 
-def _plan(
-    characters: tuple[Character, ...], rounds: int, trials: tuple[Trial, ...], aa: bool
+def a_plan(
+    characters: tuple[Character, ...], rounds: int, *, balanced: bool = True, aa: bool = False
 ) -> Plan:
+    """A resolved plan; balanced: every round begins with another stage."""
+    names = [character.stage.name for character in characters]
+    order = [
+        (round_ + 1, names[(round_ * balanced + place) % len(names)])
+        for round_ in range(rounds)
+        for place in range(len(names))
+    ]
+    trials = tuple(
+        Trial(number, round_, name, f"{number:016x}")
+        for number, (round_, name) in enumerate(order, start=1)
+    )
     workload = Workload(
         "tpcc", 10, 42, "spec", False, MIX, "statement", "read committed", "deferred", "fixed",
         0.0, 0.0, 8, 8, None,

@@ -77,14 +77,16 @@ def test_a_large_effect_is_found_in_three_rounds() -> None:
 
 @pytest.mark.parametrize("rounds", sim.ROUNDS)
 @pytest.mark.parametrize("effect", [0.03, 1 / 1.03 - 1])
-def test_equivalent_is_wrong_at_most_5_percent_at_the_margin(rounds: int, effect: float) -> None:
+def test_equivalent_is_wrong_in_at_most_half_of_5_percent_at_the_margin(
+    rounds: int, effect: float
+) -> None:
     # Little noise: otherwise the interval is never narrow enough, and the test cannot fail.
     count = PLANS // 2
     log = plans(sim.normal, 205, rounds, (0.0, effect), count)
     calm = log[:, :1] + (log - log[:, :1] - np.log1p(effect) * np.array([[[0], [1]]])) / 10
     calm[:, 1] += np.log1p(effect)
     wrong = sum(one.verdict is Verdict.EQUIVALENT for one in last_comparisons(calm))
-    sim.assert_rate_at_most(wrong, count, 0.05)
+    sim.assert_rate_at_most(wrong, count, 0.025)
 
 
 def test_equivalence_is_found_where_it_is_true_and_the_noise_low() -> None:

@@ -1,9 +1,11 @@
 //! The only crate that knows Python: `pgdyno._core`. Calls are coarse, nothing calls back, waiting
 //! happens detached from the interpreter. Types for Python stand in `python/pgdyno/_core.pyi`.
 
+mod describe;
 mod drive;
 mod error;
 mod histogram;
+mod load;
 
 use pyo3::prelude::*;
 
@@ -12,8 +14,10 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use crate::{
+        describe::describe,
         drive::{Drive, is_release},
         error::CoreError,
         histogram::{histogram_count, merge_histograms, quantiles},
+        load::Load,
     };
 }

@@ -97,7 +97,7 @@ impl Account {
     }
 }
 
-/// Second field of the thread's schedstat: ns on a run queue. A thread that has ended waits no more.
+/// Second field of the thread's schedstat: ns on a run queue. An ended thread waits no more.
 fn run_queue_wait_ns_of(thread: i32) -> io::Result<u64> {
     match fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")) {
         Ok(text) => {

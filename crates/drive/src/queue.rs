@@ -80,8 +80,8 @@ pub struct Queue<W: Workload> {
 }
 
 impl<W: Workload> Queue<W> {
-    /// For the terminals with these numbers. More than `deferred_max` deferred requests in the queue
-    /// make terminals wait.
+    /// For the terminals with these numbers. More than `deferred_max` deferred requests in the
+    /// queue make terminals wait.
     #[must_use]
     pub fn new(
         workload: Arc<W>,
@@ -129,7 +129,7 @@ impl<W: Workload> Queue<W> {
         }
     }
 
-    /// Moves requests that became due into the queue. Due times from the window's end on never come.
+    /// Moves requests that became due into the queue. Due times after the window never come.
     pub fn promote(&mut self, now_ns: u64, window: Window) {
         while let Some(&Reverse((due_ns, terminal))) = self.later.peek() {
             if due_ns > now_ns || due_ns >= window.until_ns {

@@ -7,15 +7,15 @@
 //! | fault | how a script makes it |
 //! |---|---|
 //! | an error of the server, in or outside a transaction | [`Step::Error`], severity `ERROR` |
-//! | the server ends the session (shutdown, terminated backend) | [`Step::Error`], severity `FATAL` |
-//! | the connection breaks before, in or after an answer | [`Step::Close`], after [`Step::Raw`] for half a message |
+//! | the server ends the session (shutdown, kill) | [`Step::Error`], severity `FATAL` |
+//! | the connection breaks, also within a message | [`Step::Close`], after [`Step::Raw`] |
 //! | the server stalls | [`Step::Wait`], on tokio's clock, which tests may pause |
 //! | the server refuses new sessions | [`Script::greet`] returns steps |
 //! | answers arrive in small pieces | serve over a `tokio::io::duplex` of few bytes |
 //! | wrong, unknown or overlong messages | [`Step::Raw`] |
 //!
-//! Not modelled: a network that reorders or corrupts (TCP does not), a server that executes after it
-//! lost its client (real servers in `tests/cluster` do).
+//! Not modelled: a network that reorders or corrupts (TCP does not), a server that executes after
+//! it lost its client (real servers in `tests/cluster` do).
 
 mod listener;
 mod messages;

@@ -1,4 +1,4 @@
-//! Answers to a batch of executions, kept as the bytes that arrived and decoded where they are read.
+//! Answers to a batch of executions, kept as the bytes that arrived, decoded where they are read.
 
 use crate::{Decimal, Error, Timestamp};
 

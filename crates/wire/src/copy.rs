@@ -99,8 +99,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> CopyIn<'_, S> {
         Ok(rows)
     }
 
-    /// Writes a message and receives what the server says meanwhile. A message once begun is written
-    /// to its end, so that the session stays in step.
+    /// Writes a message and receives what the server says meanwhile. A message once begun is
+    /// written to its end, so that the session stays in step.
     async fn write(&mut self, header: &[u8], data: &[u8]) -> Result<(), Error> {
         let mut written = 0;
         let mut heard = false;

@@ -55,6 +55,6 @@ pub trait Exchange {
     /// # Errors
     ///
     /// The server's error of the first execution that failed (the later ones were skipped), or a
-    /// broken connection. After a server error the session is usable; an open transaction is failed.
+    /// broken connection. After a server error the session is usable, an open transaction failed.
     fn exchange(&mut self) -> impl Future<Output = Result<&Answers, Error>>;
 }

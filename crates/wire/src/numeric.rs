@@ -65,7 +65,7 @@ impl Decimal {
         }
     }
 
-    /// Digits of base 10000, lowest first, how many there are, and the power of 10000 of the lowest.
+    /// Digits of base 10000, lowest first, how many there are, and the lowest one's power of 10000.
     fn groups(self) -> ([u16; GROUPS_MAX], usize, i16) {
         let mut groups = [0; GROUPS_MAX];
         let mut count = 0;

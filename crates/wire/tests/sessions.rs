@@ -106,6 +106,25 @@ async fn error_in_a_pipeline_is_the_first_and_leaves_the_session_usable() {
 }
 
 #[tokio::test]
+async fn first_of_two_errors_is_the_one() {
+    let mut both = sim::error_message("ERROR", "40001", "first");
+    both.extend(sim::error_message("ERROR", "25P02", "second"));
+    let scripted = Scripted::new(move |_: &Call| vec![Step::Raw(both.clone())]);
+    let mut session = session(&scripted).await;
+    session.queue(GET, &[Param::I32(1)]);
+    let error = session.exchange().await.unwrap_err();
+    assert_eq!(error.sqlstate(), Some("40001"));
+    assert!(error.is_retryable());
+}
+
+#[tokio::test]
+#[should_panic(expected = "get takes [I32]")]
+async fn parameters_of_another_type_are_a_bug() {
+    let mut session = session(&Scripted::new(echo)).await;
+    session.queue(GET, &[Param::I64(1)]);
+}
+
+#[tokio::test]
 async fn rollback_forgets_what_was_queued() {
     let scripted = Scripted::new(echo);
     let mut session = session(&scripted).await;

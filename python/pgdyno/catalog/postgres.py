@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
+from pydantic import Field
+
 from pgdyno.catalog.tables import Table, read_tables
 
 
@@ -17,6 +19,7 @@ class KnownSetting(Table):
     instead: str | None = None
     unit: str | None = None
     enum: tuple[str, ...] = ()
+    alias: Mapping[str, str] = Field(default_factory=dict)
     default: str | None = None
     default_since: int | None = None
     automatic: str | None = None

@@ -20,10 +20,23 @@ from pgdyno.model.plan import Plan
 from pgdyno.model.run import RunInfo, TrialRecord, TrialState
 from pgdyno.model.serial import from_json
 from pgdyno.model.settings import HostFacts, ServerFacts
-from pgdyno.plan import read_plan, render_dry_run, resolve, resolve_target
+from pgdyno.plan import (
+    fixture_shape,
+    read_plan,
+    render_dry_run,
+    resolve,
+    resolve_target,
+    resolve_workload,
+)
 from pgdyno.report import html, summary
 from pgdyno.stage.host import manifest, own_version
-from pgdyno.stage.rig import data_folder, local_facts, open_target, server_facts
+from pgdyno.stage.rig import (
+    data_folder,
+    fixture_bytes,
+    local_facts,
+    open_target,
+    server_facts,
+)
 from pgdyno.stage.target import Target
 from pgdyno.store.runfile import RunFile
 
@@ -65,13 +78,13 @@ def run(
     found = _resolved(plan, overrides, quick, aa)
     resolved = found.plan
     if dry_run:
-        stdout.print(render_dry_run(resolved, found.server, found.host))
+        stdout.print(render_dry_run(resolved, found.server, found.host, found.fixture_bytes))
         return
     require_release()
     now = time.time_ns()
     ident = f"{time.strftime('%Y%m%d-%H%M%S', time.localtime(now / 1e9))}-{resolved.name}"
     path = out or Path("runs") / f"{ident}.sqlite"
-    target = open_target(resolved.target, found.host)
+    target = open_target(resolved.target, found.server, found.host)
     try:
         info = RunInfo(
             ident, now, own_version(), _command(plan, overrides, quick, aa), asdict(resolved),
@@ -96,7 +109,7 @@ def resume(
     with RunFile.append(run_file) as kept:
         info = kept.info()
         plan = from_plan_json(info)
-        target = open_target(plan.target, local_facts())
+        target = open_target(plan.target, server_facts(plan.target), local_facts())
         try:
             _same_build(info, target)
             _carry_out(plan, target, kept)
@@ -144,18 +157,20 @@ def _carry_out(plan: Plan, target: Target, run_file: RunFile) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Resolved:
-    """A plan with the server and the host that it was resolved for."""
+    """A plan with what it was resolved for: server, host, and the fixture's size if it is there."""
 
     plan: Plan
     server: ServerFacts
     host: HostFacts
+    fixture_bytes: int | None
 
 
 def _resolved(path: Path, overrides: list[str], quick: bool, aa: bool) -> _Resolved:
     draft = read_plan(path, overrides, quick=quick, aa=aa)
-    server = server_facts(resolve_target(draft))
-    host = local_facts()
-    return _Resolved(resolve(draft, server, host), server, host)
+    target, workload = resolve_target(draft), resolve_workload(draft)
+    server, host = server_facts(target), local_facts()
+    there = fixture_bytes(target, fixture_shape(target, workload, server))
+    return _Resolved(resolve(draft, server, host, there), server, host, there)
 
 
 def _target_overrides(bindir: Path | None) -> list[str]:

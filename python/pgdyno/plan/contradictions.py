@@ -5,18 +5,16 @@ The server would not start with them, or would run with something else than was 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from pgdyno.catalog import knobs
 from pgdyno.model.settings import HostFacts
 from pgdyno.plan.configured import Configured
+from pgdyno.plan.initdb import segment_mb
 from pgdyno.plan.needs import huge_pages_needed
 
 OWN_CONNECTIONS = 3
 """Sessions of pgdyno itself beside the workload: sampler, control, one to spare."""
-
-_SEGMENT_MB = 16
 
 
 def contradictions(
@@ -81,8 +79,7 @@ def _connections(config: Configured, connections: int) -> Iterator[tuple[str, st
 
 
 def _segments(config: Configured, initdb: Sequence[str]) -> Iterator[tuple[str, str]]:
-    found = re.search(r"--wal-segsize[= ](\d+)", " ".join(initdb))
-    segment = int(found.group(1)) if found else _SEGMENT_MB
+    segment = segment_mb(initdb)
     for name in ("min_wal_size", "max_wal_size"):
         size = config.size(name)
         if size is not None and size < 2 * segment << 20:

@@ -18,6 +18,7 @@ from pgdyno.model.settings import HostFacts, OriginKind, Rung, ServerFacts, Sett
 from pgdyno.model.units import bytes_text, seconds_text
 from pgdyno.plan.configured import Configured
 from pgdyno.plan.document import KINDS
+from pgdyno.plan.initdb import after_initdb
 from pgdyno.plan.needs import Need, plan_needs
 from pgdyno.plan.values import BadValue, canonical, show
 
@@ -43,6 +44,7 @@ def render_dry_run(
         host: The machine.
         fixture_bytes: Size of the loaded database if it is there already.
     """
+    server = after_initdb(server, plan.target.initdb)
     return Group(
         Text(plan.question, style="bold"),
         Text(),
@@ -67,12 +69,13 @@ def _facts(plan: Plan, server: ServerFacts, host: HostFacts) -> Table:
     table.add_column()
     table.add_column(style="dim")
     mix = "/".join(f"{workload.mix[kind]:g}" for kind in KINDS)
-    where = plan.target.bindir or plan.target.conninfo or ""
+    place = plan.target.bindir or plan.target.conninfo
+    where = f": {place}" if place else ""
     rows = [
         ("plan", f"{plan.name} ({plan.source})", ""),
-        ("target", f"{plan.target.kind}, {server.version} {where}".strip(), _who(plan, "target")),
+        ("target", f"{plan.target.kind}, {server.version}{where}", _who(plan, "target")),
         (
-            "host",
+            "client host" if plan.target.kind == "running" else "host",
             f"{host.cpus} CPUs, {bytes_text(host.memory_bytes)} of memory;"
             f" {host.data_path} on {host.file_system}",
             "",
@@ -139,8 +142,18 @@ def _settings(stage: Stage, before: Stage | None, server: ServerFacts) -> Render
     table.add_column("server default", style="dim", no_wrap=True)
     table.add_column("origin", style="dim")
     for setting in new:
-        table.add_row(setting.name, setting.value, _default(setting, server), _origin(setting))
+        value, default = _value(setting, server), _default(setting, server)
+        table.add_row(setting.name, value, default, _origin(setting))
     return table
+
+
+def _value(setting: Setting, server: ServerFacts) -> str:
+    """As in the plan; a plain number of a setting that has a unit also with it."""
+    knob = server.knobs.get(setting.name)
+    if knob is None or knob.unit is None or not setting.value.isdecimal():
+        return setting.value
+    with_unit = show(knob, setting.value)
+    return setting.value if with_unit == setting.value else f"{setting.value} ({with_unit})"
 
 
 def _default(setting: Setting, server: ServerFacts) -> str:

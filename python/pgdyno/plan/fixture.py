@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from pgdyno.model.plan import Plan, Protocol, Stage, Target, Workload
+from pgdyno.model.plan import Protocol, Stage, Target, Workload
 from pgdyno.model.settings import ServerFacts
 from pgdyno.plan.values import BadValue, canonical
 
@@ -19,19 +19,19 @@ _IDENT_LETTERS = 16
 _CHECKSUMS_BY_DEFAULT = 18  # major version of PostgreSQL
 
 
-def fixture_shape(plan: Plan, server: ServerFacts) -> dict[str, Any]:
+def fixture_shape(target: Target, workload: Workload, server: ServerFacts) -> dict[str, Any]:
     """What shapes the data of a plan's database, and nothing else."""
     block = server.knobs.get("block_size")
     return {
-        "workload": plan.workload.kind,
-        "schema": plan.workload.schema,
-        "warehouses": plan.workload.warehouses,
-        "seed": plan.workload.seed,
-        "foreign_keys": plan.workload.foreign_keys,
+        "workload": workload.kind,
+        "schema": workload.schema,
+        "warehouses": workload.warehouses,
+        "seed": workload.seed,
+        "foreign_keys": workload.foreign_keys,
         "postgres_major": server.major,
         "block_size": int(block.default) if block and block.default else 8192,
-        "checksums": _checksums(plan.target, server),
-        "initdb": list(plan.target.initdb),
+        "checksums": _checksums(target, server),
+        "initdb": list(target.initdb),
     }
 
 

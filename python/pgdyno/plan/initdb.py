@@ -1,12 +1,16 @@
-"""Which arguments of initdb a plan may give, and in which versions."""
+"""Which arguments of initdb a plan may give, in which versions, and what follows from them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
+from pgdyno.model.settings import ServerFacts
 from pgdyno.plan.complaint import Complaint, shown
 
+_DEFAULT_SEGMENT_MB = 16
+_SEGMENTS = {"min_wal_size": 5, "max_wal_size": 64}  # initdb writes as many into the configuration
 _SEGMENT_SIZES = tuple(str(1 << power) for power in range(11))  # MB
 
 # option -> (first version that has it, whether it takes a value after '=')
@@ -48,3 +52,22 @@ def initdb_complaints(arguments: Sequence[str], major: int) -> list[Complaint]:
             continue
         complaints.append(Complaint("target.initdb", text))
     return complaints
+
+
+def segment_mb(arguments: Sequence[str]) -> int:
+    """Size of a WAL segment."""
+    found = re.search(r"--wal-segsize=(\d+)", " ".join(arguments))
+    return int(found.group(1)) if found else _DEFAULT_SEGMENT_MB
+
+
+def after_initdb(server: ServerFacts, arguments: Sequence[str]) -> ServerFacts:
+    """The server with the defaults that initdb leaves behind: WAL sizes follow the segments."""
+    size = segment_mb(arguments)
+    if size == _DEFAULT_SEGMENT_MB:
+        return server
+    changed = {
+        name: replace(server.knobs[name], default=str(count * size))
+        for name, count in _SEGMENTS.items()
+        if name in server.knobs
+    }
+    return replace(server, knobs={**server.knobs, **changed})

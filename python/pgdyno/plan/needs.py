@@ -91,7 +91,7 @@ def memory_need(
     return Need((
         ("shared_buffers", buffers),
         ("other shared memory", shared_memory_bytes(config) - buffers),
-        (f"{count} sessions of {bytes_text(session)}", count * session),
+        (f"{count} sessions ({bytes_text(session)} each)", count * session),
         (f"{workers} vacuum workers", workers * vacuum),
         ("driver", costs.driver_bytes + count * costs.driver_session_bytes),
         ("system", costs.system_bytes),

@@ -15,19 +15,26 @@ _POWER_OF_TWO = "power of two"
 
 
 def size_profile(
-    profile: Profile, own: Mapping[str, str], server: ServerFacts, host: HostFacts
+    profile: Profile,
+    own: Mapping[str, str],
+    before: Mapping[str, str],
+    server: ServerFacts,
+    host: HostFacts,
 ) -> tuple[list[Setting], list[str]]:
     """Settings of a profile for this machine and server, and notes on what was left out.
 
     Args:
         profile: From the catalogue.
         own: What the stage itself sets, already checked: not computed, but reckoned with.
+        before: What the stage has from the stages before it: reckoned with where the profile
+            does not replace it.
         server: Version and settings of the server.
         host: Memory, huge pages and disk of the machine.
     """
     result: dict[str, Setting] = {}
     notes = []
-    for name, setting in profile.setting.items():
+    # How many huge pages are needed depends on all the others.
+    for name, setting in sorted(profile.setting.items(), key=lambda item: bool(item[1].huge_pages)):
         knob = server.knobs.get(name)
         if name in own:
             continue
@@ -38,7 +45,7 @@ def size_profile(
             continue
         if not setting.meant_for(server.major):
             continue
-        values = {one.name: one.value for one in result.values()} | dict(own)
+        values = {**before, **{one.name: one.value for one in result.values()}, **own}
         value, why = _value(knob, setting, Configured(server, values), host)
         origin = Origin(OriginKind.PROFILE, why or f"profile {profile.name}")
         result[name] = Setting(name, value, origin)

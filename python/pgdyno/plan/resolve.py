@@ -9,7 +9,7 @@ from pgdyno.plan.complaint import Complaint, refuse
 from pgdyno.plan.configured import Configured
 from pgdyno.plan.document import KINDS
 from pgdyno.plan.fixture import trial_ident
-from pgdyno.plan.initdb import initdb_complaints
+from pgdyno.plan.initdb import after_initdb, initdb_complaints
 from pgdyno.plan.needs import DEFAULT_COSTS, Costs, Need, disk_need, estimate, memory_need
 from pgdyno.plan.order import balanced_order
 from pgdyno.plan.read import PlanDraft
@@ -46,6 +46,7 @@ def resolve(
         text = f"is {server.version}; allowed: PostgreSQL {MAJORS[0]} to {MAJORS[-1]}"
         complaints.append(Complaint("target", text))
     complaints += initdb_complaints(target.initdb, server.major)
+    server = after_initdb(server, target.initdb)
     resolved = resolve_stages(draft, server, host)
     complaints += resolved.complaints
     notes = [*document.notes, *resolved.notes]

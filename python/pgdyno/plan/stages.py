@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pgdyno.catalog import knobs, profile
@@ -43,7 +43,7 @@ def resolve_stages(draft: PlanDraft, server: ServerFacts, host: HostFacts) -> Re
     told: set[Told] = set()
     for table in draft.document.stage:
         settings = {} if table.afresh else dict(before)
-        settings |= _own_settings(table, draft, server, host, result)
+        settings |= _own_settings(table, settings, draft, server, host, result)
         before = settings
         values = {name: one.value for name, one in settings.items()}
         config = Configured(server, values)
@@ -73,6 +73,7 @@ def resolve_stages(draft: PlanDraft, server: ServerFacts, host: HostFacts) -> Re
 
 def _own_settings(
     table: StageTable,
+    before: Mapping[str, Setting],
     draft: PlanDraft,
     server: ServerFacts,
     host: HostFacts,
@@ -95,7 +96,8 @@ def _own_settings(
     if table.profile is None:
         return own
     own_values = {name: one.value for name, one in own.items()}
-    sized, notes = size_profile(profile(table.profile), own_values, server, host)
+    old_values = {name: one.value for name, one in before.items()}
+    sized, notes = size_profile(profile(table.profile), own_values, old_values, server, host)
     result.notes += notes
     if kind == "running":
         may, may_not = of_running([one.name for one in sized], server)

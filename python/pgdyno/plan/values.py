@@ -149,7 +149,7 @@ def _bound(knob: ServerKnob, bound: float | None) -> str:
         return str(number)
     # The highest ones are odd numbers of kB or ms; whole larger units are easier to read.
     shown = show(knob, str(number))
-    if len(shown) <= 8:
+    if len(shown) <= 7:
         return shown
     name, size = [item for item in unit.family.items() if item[1] <= number * unit.size][-1]
     return f"about {number * unit.size / size:.0f}{name}"
@@ -175,12 +175,13 @@ def _in_range(knob: ServerKnob, number: Fraction) -> bool:
 def _word(knob: ServerKnob, text: str) -> str:
     lower = text.lower()
     values = ("on", "off") if knob.vartype == "bool" else knob.enum_values
-    for value in values:
-        if value.lower() == lower:
-            return value
-    for value, spellings in (("on", _ON), ("off", _OFF)):
-        if value in values and lower in spellings:
-            return value
+    spelt = next((value for value in values if value.lower() == lower), None)
+    if spelt is None:
+        booleans = (("on", _ON), ("off", _OFF))
+        spelt = next((one for one, same in booleans if one in values and lower in same), None)
+    if spelt is not None:
+        known = known_settings().get(knob.name) if knob.vartype == "enum" else None
+        return known.alias.get(spelt, spelt) if known is not None else spelt
     if not values and re.fullmatch(r"[\w .-]+", text):
         return lower  # the server has not told; it will refuse what it does not know
     raise BadValue("not among its values", allowed(knob))

@@ -116,9 +116,13 @@ def _limits(
     found = ["the plan was shortened by --quick"] if quick else []
     pairs = [stage.to_first.rounds for stage in stages if stage.to_first]
     if pairs and min(pairs) < FEW_PAIRS:
-        found.append(f"only {words.plural(min(pairs), 'paired round')}")
+        few = f"only {words.plural(min(pairs), 'paired round')}"
+        found.append(few if min(pairs) else "a stage without any paired round")
     found += _missing(trials)
     found += _judged(stages, "client_limit", "finding", "the client was the limit")
+    found += _judged(
+        stages, "client_limit", "unknown", "it is not known whether the client was the limit"
+    )
     found += _judged(stages, "checkpoint_cycle", "finding", "no whole checkpoint cycles")
     found += _judged(
         stages, "checkpoint_cycle", "unknown", "it is not known whether checkpoint cycles are whole"

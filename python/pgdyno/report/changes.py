@@ -10,7 +10,7 @@ from pgdyno.report.facts import SettingChange
 
 
 def effective_of(stage: str, trials: Iterable[TrialRecord]) -> dict[str, str]:
-    """Settings as read back in the first finished trial of a stage, by name."""
+    """Settings as read back in the first measured trial of a stage, valid or not, by name."""
     for trial in trials:
         if trial.stage == stage and trial.result is not None:
             return {line.name: line.value for line in trial.result.settings}

@@ -99,7 +99,10 @@ def _settings(plan: Plan, trials: Sequence[TrialRecord]) -> list[Difference]:
         origins = {lines[name].origin for lines in read.values() if name in lines}
         if origins == {"target"}:
             explanation = "pgdyno needs it to run the cluster"
-        found.append(Difference(f"setting {name}", _grouped(values), explanation))
+        told = _grouped(values)
+        if len(told) == len(values) > 2:
+            told = (f"another value in each of {len(values)} trials, e.g. {told[0]}",)
+        found.append(Difference(f"setting {name}", told, explanation))
     return found
 
 

@@ -38,12 +38,13 @@ def _about(facts: Facts) -> tuple[str, ...]:
 
 def _card(stage: StageFacts) -> Card:
     compared = stage.to_first
-    against = None
+    against = interval = None
     if compared is not None:
-        share = words.confidence(compared.confidence)
         against = f"{words.ratio(compared)} of {compared.base}"
-        if compared.low is not None:
-            against += f", {share} {words.interval(compared)}"
+        share = words.confidence(compared.confidence)
+        interval = f"{share} interval {words.interval(compared)}"
+        if compared.low is None:
+            interval = words.interval(compared)
     return Card(
         name=stage.name,
         rung=stage.rung,
@@ -52,6 +53,7 @@ def _card(stage: StageFacts) -> Card:
         unit="NOPM",
         second=f"{words.count(stage.tpm_total)} tpmTotal",
         against=against,
+        interval=interval,
         verdict=words.verdict(compared) if compared else None,
         tone=words.tone(compared),
     )

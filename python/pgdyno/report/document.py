@@ -100,6 +100,7 @@ class Card:
     unit: str
     second: str
     against: str | None
+    interval: str | None
     verdict: str | None
     tone: Tone
 

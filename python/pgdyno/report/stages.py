@@ -14,6 +14,7 @@ from pgdyno.report.facts import (
     Comparison,
     NoiseFloor,
     Percentiles,
+    SettingChange,
     Spread,
     StageFacts,
     TrialFacts,
@@ -71,8 +72,12 @@ def stage_facts(
                 mine,
                 [one for trial in mine for one in told if one.number == trial.number],
                 (to_first.get(stage.name), to_previous.get(stage.name)),
-                before,
-                finished,
+                changes(
+                    before,
+                    stage,
+                    effective_of(before.name, trials) if before else {},
+                    effective_of(stage.name, trials),
+                ),
                 quantiles,
             )
         )
@@ -86,8 +91,7 @@ def _facts(
     trials: Sequence[TrialRecord],
     told: Sequence[TrialFacts],
     compared: tuple[Comparison | None, Comparison | None],
-    before: Stage | None,
-    finished: Sequence[TrialRecord],
+    changed: tuple[SettingChange, ...],
     quantiles: Quantiles,
 ) -> StageFacts:
     results = [trial.result for trial in trials if trial.result]
@@ -111,12 +115,7 @@ def _facts(
         client_share=Spread.of(tuple(result.client.share_of_host for result in results)),
         client_limit=most_doubtful([one.client_limit for one in told]),
         steadiness=most_doubtful([one.steadiness for one in told]),
-        changes=changes(
-            before,
-            stage,
-            effective_of(before.name, finished) if before else {},
-            effective_of(stage.name, finished),
-        ),
+        changes=changed,
     )
 
 

@@ -46,14 +46,19 @@ def interval(comparison: Comparison | None) -> str:
     if comparison is None:
         return NOTHING
     if comparison.low is None or comparison.high is None:
-        return "no interval"
+        return "no interval" if comparison.rounds else NOTHING
     return f"{comparison.low:.3f} to {comparison.high:.3f}"
 
 
 def verdict(comparison: Comparison | None) -> str:
-    """The verdict; an undecided one with the rounds that would decide it."""
+    """The verdict; an undecided one with the rounds that would decide it.
+
+    Without a paired round there is none.
+    """
     if comparison is None:
         return NOTHING
+    if comparison.rounds == 0:
+        return "not measured"
     if comparison.verdict == "undecided" and comparison.rounds_needed is not None:
         return f"undecided, needs about {comparison.rounds_needed} rounds"
     return comparison.verdict
@@ -98,10 +103,14 @@ def flat(record: Mapping[str, object], prefix: str = "") -> dict[str, str]:
         name = f"{prefix}{key}"
         if isinstance(value, Mapping):
             lines |= flat(value, f"{name}.")
-        elif value is None or value == "":
+        elif value is None or (isinstance(value, str | list | tuple) and not value):
             continue
         elif name.endswith("_bytes") and isinstance(value, int | float):
             lines[name.removesuffix("_bytes")] = bytes_text(value)
+        elif isinstance(value, bool):
+            lines[name] = "yes" if value else "no"
+        elif isinstance(value, float):
+            lines[name] = f"{value:.4g}"
         elif isinstance(value, list | tuple):
             lines[name] = ", ".join(str(item) for item in value)
         else:

@@ -11,12 +11,9 @@ from pathlib import Path
 
 from pgdyno.model.errors import TargetError
 from pgdyno.model.plan import Target
-from pgdyno.model.settings import ServerFacts
-from pgdyno.plan.server import parse_describe_config
+from pgdyno.plan.resolve import MAJORS
 from pgdyno.shell import OsUser, run
 from pgdyno.stage.home import closed_folder
-
-SUPPORTED_MAJORS = range(12, 19)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +30,6 @@ class Binaries:
     def program(self, name: str) -> Path:
         """Path of one of its programs."""
         return self.bindir / name
-
-    def facts(self) -> ServerFacts:
-        """The settings this version has, by `postgres --describe-config`; needs no server."""
-        text = run([self.program("postgres"), "--describe-config"]).stdout
-        return parse_describe_config(text, self.version_num, self.version)
 
     def manifest(self) -> dict[str, str]:
         """What a reader of the run file must know of it."""
@@ -69,10 +61,10 @@ def find_binaries(target: Target, user: OsUser, home: Path) -> Binaries:
         )
     version = run([bindir / "postgres", "--version"]).stdout.strip()
     num = version_number(version)
-    if num // 10000 not in SUPPORTED_MAJORS:
+    if num // 10000 not in MAJORS:
         raise TargetError(
             f"{bindir} is PostgreSQL {num // 10000}, supported are"
-            f" {SUPPORTED_MAJORS.start} to {SUPPORTED_MAJORS.stop - 1}"
+            f" {MAJORS.start} to {MAJORS.stop - 1}"
         )
     match = re.search(r"(\d+\.\d+)", version)
     short = f"PostgreSQL {match.group(1) if match else version}"

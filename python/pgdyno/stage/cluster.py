@@ -15,7 +15,8 @@ import psycopg
 
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
-from pgdyno.model.settings import Origin, OriginKind, Setting
+from pgdyno.model.settings import Origin, OriginKind, ServerFacts, Setting
+from pgdyno.plan.server import SETTINGS_QUERY, facts_of_rows
 from pgdyno.shell import OsUser, Process, run, start
 from pgdyno.stage.binaries import Binaries
 from pgdyno.stage.home import owned_folder
@@ -178,6 +179,31 @@ class Cluster:
                 continue
             return
         raise TargetError(f"the server does not answer after {_START_S:.0f} s: {reason}")
+
+
+def server_settings(binaries: Binaries, user: OsUser) -> ServerFacts:
+    """The settings that this very build has, from a cluster that lives for a second.
+
+    `postgres --describe-config` needs none, but tells neither units, nor enum values, nor what the
+    build left out (lz4, io_uring, …).
+
+    Raises:
+        TargetError: The installation cannot make or start a cluster.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="pgdyno-", dir="/tmp"))
+    try:
+        data = owned_folder(folder, user) / "data"
+        initdb(binaries, data, user, ("--no-sync",))
+        cluster = Cluster(binaries, data, user, "socket")
+        try:
+            cluster.start([])
+            with psycopg.connect(**cluster.connection().arguments()) as session:
+                rows = session.execute(SETTINGS_QUERY).fetchall()
+        finally:
+            cluster.close()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return facts_of_rows(rows, binaries.version_num, binaries.version)
 
 
 def stop_leftover(binaries: Binaries, data: Path, user: OsUser) -> None:

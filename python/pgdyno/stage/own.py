@@ -34,7 +34,13 @@ class OwnTarget:
     """Clusters of ours in a folder of ours."""
 
     def __init__(
-        self, plan: TargetPlan, binaries: Binaries, user: OsUser, home: Path, memory_bytes: int
+        self,
+        plan: TargetPlan,
+        binaries: Binaries,
+        facts: ServerFacts,
+        user: OsUser,
+        home: Path,
+        memory_bytes: int,
     ) -> None:
         self._plan = plan
         self._binaries = binaries
@@ -47,17 +53,14 @@ class OwnTarget:
         self._lock = _lock(home / "lock")
         self._cluster: Cluster | None = None
         self._loading: Path | None = None
-        self.facts: ServerFacts = binaries.facts()
+        self.facts = facts
         self.build: dict[str, str] = binaries.manifest()
 
     # -- fixture ------------------------------------------------------------------------------
 
     def find_fixture(self, ident: str) -> Fixture | None:
         """See `Target.find_fixture`."""
-        record = self._fixtures / ident / "fixture.json"
-        if not record.is_file():
-            return None
-        return replace(from_json(Fixture, record.read_text()), reused=True)
+        return kept_fixture(self._home, ident)
 
     def begin_fixture(self, ident: str) -> Connection:
         """See `Target.begin_fixture`."""
@@ -85,6 +88,9 @@ class OwnTarget:
             "shared_buffers": f"{memory >> 20}MB",
             "maintenance_work_mem": f"{max(memory >> 22, 64)}MB",
             "max_wal_size": "16GB",
+            # Kept for reuse when the fixture is stopped, so that trials begin with WAL segments at
+            # hand, as a server does that has run for a while.
+            "min_wal_size": "1GB",
             "checkpoint_timeout": "1h",
             "wal_buffers": "64MB",
             "autovacuum": "off",
@@ -157,6 +163,14 @@ class OwnTarget:
         self.drop_half_fixture()
         remove_folder(self._work / "data")
         os.close(self._lock)
+
+
+def kept_fixture(home: Path, ident: str) -> Fixture | None:
+    """The fixture of this hash below a home, if it was loaded before and is whole."""
+    record = home / "fixtures" / ident / "fixture.json"
+    if not record.is_file():
+        return None
+    return replace(from_json(Fixture, record.read_text()), reused=True)
 
 
 def _lock(path: Path) -> int:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from pgdyno.model.errors import PlanError
 from pgdyno.model.plan import Target as TargetPlan
 from pgdyno.model.settings import HostFacts, ServerFacts
+from pgdyno.plan.fixture import fixture_ident
 from pgdyno.shell import postgres_user
 from pgdyno.stage.binaries import find_binaries
+from pgdyno.stage.cluster import server_settings
 from pgdyno.stage.home import home
 from pgdyno.stage.host import host_facts
-from pgdyno.stage.own import OwnTarget
+from pgdyno.stage.own import OwnTarget, kept_fixture
 from pgdyno.stage.running import RunningTarget
 from pgdyno.stage.target import Target
 
@@ -27,7 +30,7 @@ def local_facts() -> HostFacts:
 
 
 def server_facts(plan: TargetPlan) -> ServerFacts:
-    """Version and settings of a plan's server; nothing is started and nothing written by it.
+    """Version and settings of a plan's server. Nothing stays of what it takes to learn them.
 
     Raises:
         TargetError: It is not there.
@@ -38,10 +41,17 @@ def server_facts(plan: TargetPlan) -> ServerFacts:
             return target.facts
         finally:
             target.close()
-    return find_binaries(plan, postgres_user(), home()).facts()
+    user = postgres_user()
+    return server_settings(find_binaries(plan, user, home()), user)
 
 
-def open_target(plan: TargetPlan, host: HostFacts) -> Target:
+def fixture_bytes(plan: TargetPlan, shape: dict[str, Any]) -> int | None:
+    """Size of a plan's fixture if it is there already; None if it must be loaded."""
+    found = None if plan.kind == "running" else kept_fixture(home(), fixture_ident(shape))
+    return found.data_bytes if found else None
+
+
+def open_target(plan: TargetPlan, facts: ServerFacts, host: HostFacts) -> Target:
     """The server under test, ready for its fixture. Close it in any case.
 
     Raises:
@@ -51,12 +61,10 @@ def open_target(plan: TargetPlan, host: HostFacts) -> Target:
         return RunningTarget(_conninfo(plan))
     user = postgres_user()
     binaries = find_binaries(plan, user, home())
-    return OwnTarget(plan, binaries, user, home(), host.memory_bytes)
+    return OwnTarget(plan, binaries, facts, user, home(), host.memory_bytes)
 
 
 def _conninfo(plan: TargetPlan) -> str:
     if plan.conninfo is None:
-        raise PlanError(
-            "a running target has no conninfo", "Give target.conninfo, or --set it, or PG*."
-        )
+        raise PlanError("a running target has no conninfo", "Give target.conninfo in the plan.")
     return plan.conninfo

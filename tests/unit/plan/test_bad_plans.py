@@ -1,8 +1,8 @@
 """Plans that must be refused, each with the words of the refusal in its head.
 
-    # expect: text that the error must hold        # absent: text that it must not hold
-    # server: 15 (default 18)                      # facts: running (default installed)
-    # set: a --set option                          # options: quick aa
+# expect: text that the error must hold        # absent: text that it must not hold
+# server: 15 (default 18)                      # facts: running (default installed)
+# set: a --set option                          # options: quick aa
 """
 
 from __future__ import annotations

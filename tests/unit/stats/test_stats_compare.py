@@ -169,3 +169,13 @@ def test_holm_adjusts_step_by_step() -> None:
 def test_nonsense_is_refused(arguments: dict[str, float], fact: str) -> None:
     with pytest.raises(PgdynoError, match=fact):
         compare_plan(plan(a=BASE, b=BASE), **arguments)  # type: ignore[arg-type]
+
+
+def test_the_margin_is_symmetric_in_the_logarithm() -> None:
+    # Interval about 0.60 to 1.40: within 1/1.7 to 1.7, not within 1/1.5 to 1.5 (but 0.5 to 1.5).
+    table = plan(a=[1000.0, 1000.0, 1000.0], b=[800.0, 920.0, 1085.0])
+    (one,) = compare_plan(table).against_first
+    assert 1 / 1.7 < one.low < 1 / 1.5
+    assert one.high < 1.5
+    assert only(compare_plan(table, margin=0.7)) is Verdict.EQUIVALENT
+    assert only(compare_plan(table, margin=0.5)) is Verdict.UNDECIDED

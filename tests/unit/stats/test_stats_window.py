@@ -79,3 +79,10 @@ def test_times_that_run_backwards_are_refused() -> None:
         checkpoint_facts([], 70, 10)
     with pytest.raises(PgdynoError, match="checkpoint from 5 to 3"):
         checkpoint_facts([Checkpoint(5, 3)], 10, 70)
+
+
+def test_a_sliver_of_a_cycle_is_no_whole_one() -> None:
+    facts = checkpoint_facts(EVERY_MINUTE, 62, 65)
+    assert facts.cycles == pytest.approx(0.05)
+    assert facts.whole is False
+    assert isinstance(facts.answer, Finding)

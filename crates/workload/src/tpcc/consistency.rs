@@ -1,6 +1,8 @@
 //! The twelve consistency conditions of clause 3.3.2 as SQL. Each query returns the rows that
 //! violate it: none on a consistent database, after the load and after any run. One pass over each
-//! table, hash joins, no correlated subqueries. And checks that hold right after the load only.
+//! table, hash joins, no correlated subqueries; order lines are summed up by order before they are
+//! joined, because the planner underestimates the groups of a join on three columns and then walks
+//! an index. And checks that hold right after the load only.
 
 use serde::Serialize;
 
@@ -102,10 +104,12 @@ pub const CONDITIONS: [Condition; 12] = [
         number: 10,
         title: "C_BALANCE is the sum of OL_AMOUNT delivered less the sum of H_AMOUNT",
         sql: "SELECT c_w_id, c_d_id, c_id, c_balance, ol_amount, h_amount FROM customer \
-              LEFT JOIN (SELECT o_w_id, o_d_id, o_c_id, sum(ol_amount) AS ol_amount \
-              FROM orders JOIN order_line \
+              LEFT JOIN (SELECT o_w_id, o_d_id, o_c_id, sum(amount) AS ol_amount \
+              FROM orders JOIN (SELECT ol_w_id, ol_d_id, ol_o_id, sum(ol_amount) AS amount \
+              FROM order_line WHERE ol_delivery_d IS NOT NULL \
+              GROUP BY ol_w_id, ol_d_id, ol_o_id) AS delivered \
               ON (ol_w_id, ol_d_id, ol_o_id) = (o_w_id, o_d_id, o_id) \
-              WHERE ol_delivery_d IS NOT NULL GROUP BY o_w_id, o_d_id, o_c_id) AS l \
+              GROUP BY o_w_id, o_d_id, o_c_id) AS l \
               ON (o_w_id, o_d_id, o_c_id) = (c_w_id, c_d_id, c_id) \
               LEFT JOIN (SELECT h_c_w_id, h_c_d_id, h_c_id, sum(h_amount) AS h_amount \
               FROM history GROUP BY h_c_w_id, h_c_d_id, h_c_id) AS h \
@@ -128,10 +132,12 @@ pub const CONDITIONS: [Condition; 12] = [
         number: 12,
         title: "C_BALANCE and C_YTD_PAYMENT are the sum of OL_AMOUNT delivered",
         sql: "SELECT c_w_id, c_d_id, c_id, c_balance, c_ytd_payment, ol_amount FROM customer \
-              LEFT JOIN (SELECT o_w_id, o_d_id, o_c_id, sum(ol_amount) AS ol_amount \
-              FROM orders JOIN order_line \
+              LEFT JOIN (SELECT o_w_id, o_d_id, o_c_id, sum(amount) AS ol_amount \
+              FROM orders JOIN (SELECT ol_w_id, ol_d_id, ol_o_id, sum(ol_amount) AS amount \
+              FROM order_line WHERE ol_delivery_d IS NOT NULL \
+              GROUP BY ol_w_id, ol_d_id, ol_o_id) AS delivered \
               ON (ol_w_id, ol_d_id, ol_o_id) = (o_w_id, o_d_id, o_id) \
-              WHERE ol_delivery_d IS NOT NULL GROUP BY o_w_id, o_d_id, o_c_id) AS l \
+              GROUP BY o_w_id, o_d_id, o_c_id) AS l \
               ON (o_w_id, o_d_id, o_c_id) = (c_w_id, c_d_id, c_id) \
               WHERE c_balance + c_ytd_payment <> coalesce(ol_amount, 0)",
     },

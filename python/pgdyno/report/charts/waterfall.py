@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import plotly.graph_objects as go
 
 from pgdyno.model.units import count_text
@@ -27,34 +29,20 @@ def _panels(facts: Facts) -> tuple[Panel, ...]:
         x=[0.0, *(min(pair) for pair in zip(before[1:], medians[1:], strict=True))],
         orientation="h",
         width=BAR_WIDTH,
-        marker={"color": look.CARRIED},
+        marker={"color": look.CARRIED, "line": {"width": 0}},
         hoverinfo="skip",
     )
     steps = [
         _step(stage, now, then) for stage, now, then in zip(stages, medians, before, strict=True)
     ]
-    interval = go.Scatter(
-        y=names,
-        x=medians,
-        mode="markers",
-        marker={"color": look.INK, "size": 7, "symbol": "line-ns", "line": {"width": 2}},
-        error_x={
-            "type": "data",
-            "symmetric": False,
-            "array": [max(0.0, high - now) for (_, high), now in zip(ends, medians, strict=True)],
-            "arrayminus": [
-                max(0.0, now - low) for (low, _), now in zip(ends, medians, strict=True)
-            ],
-            "color": look.INK,
-            "thickness": 1.6,
-            "width": 6,
-        },
-        text=[_spoken(stage) for stage in stages],
-        hovertemplate="%{text}<extra></extra>",
-    )
+    whiskers = [
+        # The wide one in the page's colour keeps the narrow one legible on any bar.
+        _whisker(stages, ends, colour=look.SURFACE, width=5),
+        _whisker(stages, ends, colour=look.INK, width=1.6),
+    ]
     longest = max(max(high, now) for (_, high), now in zip(ends, medians, strict=True))
     drawing = look.figure(
-        [carried, *steps, interval],
+        [carried, *steps, *whiskers],
         barmode="overlay",
         annotations=[_note(stage) for stage in stages],
         margin={"l": 8, "r": NOTES_PX, "t": 8, "b": 8},
@@ -67,7 +55,7 @@ def _panels(facts: Facts) -> tuple[Panel, ...]:
 
 def _step(stage: StageFacts, now: float, then: float) -> go.Bar:
     """The part of a bar between the stage before and this one."""
-    marker: dict[str, object] = {"color": look.rung_colour(stage.rung)}
+    marker: dict[str, object] = {"color": look.rung_colour(stage.rung), "line": {"width": 0}}
     if now < then:
         marker["pattern"] = {"shape": "/", "fgcolor": look.SURFACE, "size": 6}
     return go.Bar(
@@ -77,6 +65,35 @@ def _step(stage: StageFacts, now: float, then: float) -> go.Bar:
         orientation="h",
         width=BAR_WIDTH,
         marker=marker,
+        text=[_spoken(stage)],
+        textposition="none",
+        hovertemplate="%{text}<extra></extra>",
+    )
+
+
+def _whisker(
+    stages: Sequence[StageFacts], ends: Sequence[tuple[float, float]], *, colour: str, width: float
+) -> go.Scatter:
+    """The intervals around the medians, of the stages that have one."""
+    drawn = [
+        (stage.name, stage.nopm.median, low, high)
+        for stage, (low, high) in zip(stages, ends, strict=True)
+        if stage.nopm and low < high
+    ]
+    return go.Scatter(
+        y=[name for name, *_ in drawn],
+        x=[now for _, now, _, _ in drawn],
+        mode="markers",
+        marker={"color": colour, "size": 7, "symbol": "line-ns", "line": {"width": width}},
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": [max(0.0, high - now) for _, now, _, high in drawn],
+            "arrayminus": [max(0.0, now - low) for _, now, low, _ in drawn],
+            "color": colour,
+            "thickness": width,
+            "width": 6,
+        },
         hoverinfo="skip",
     )
 

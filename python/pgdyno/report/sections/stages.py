@@ -71,15 +71,18 @@ def spread_note(spread: Spread | None) -> str | None:
 
 
 def checkpoint_counts(stage: StageFacts) -> str:
-    """Checkpoints of each round, e.g. `2, 2, 1`."""
+    """Checkpoints of each round, e.g. `2, 2, 1`, or `2 each`."""
     if not stage.checkpoints:
         return words.NOTHING
-    return ", ".join(words.NOTHING if n is None else str(n) for n in stage.checkpoints)
+    counts = [words.NOTHING if n is None else str(n) for n in stage.checkpoints]
+    if len(counts) > 1 and len(set(counts)) == 1 and None not in stage.checkpoints:
+        return f"{counts[0]} each"
+    return ", ".join(counts)
 
 
 def _warnings(facts: Facts) -> tuple[str, ...]:
-    """Reasons and warnings of the comparisons; the same one against two bases is told once."""
-    bases: dict[tuple[str, str], list[str]] = {}
+    """Reasons and warnings of the comparisons, each told once with all that it is about."""
+    about: dict[str, dict[str, list[str]]] = {}  # warning -> base -> stages
     for stage in facts.stages:
         for comparison in (stage.to_first, stage.to_previous):
             if comparison is None:
@@ -88,11 +91,15 @@ def _warnings(facts: Facts) -> tuple[str, ...]:
             if comparison.verdict == "undecided" and comparison.reason not in said:
                 said.insert(0, comparison.reason)
             for warning in said:
-                against = bases.setdefault((stage.name, warning), [])
-                if comparison.base not in against:
-                    against.append(comparison.base)
-    told = [
-        f"`{stage}` against {words.listed([f'`{base}`' for base in against])}: {warning}"
-        for (stage, warning), against in bases.items()
-    ]
-    return (*told, *facts.warnings)
+                stages = about.setdefault(warning, {}).setdefault(comparison.base, [])
+                if stage.name not in stages:
+                    stages.append(stage.name)
+    return (*(_about(warning, bases) for warning, bases in about.items()), *facts.warnings)
+
+
+def _about(warning: str, bases: dict[str, list[str]]) -> str:
+    """A warning with the comparison it is about, or with their number."""
+    pairs = [(stage, base) for base, stages in bases.items() for stage in stages]
+    if len(pairs) > 1:
+        return f"{warning} ({len(pairs)} comparisons)"
+    return f"`{pairs[0][0]}` against `{pairs[0][1]}`: {warning}"

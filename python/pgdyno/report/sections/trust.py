@@ -50,7 +50,7 @@ def _audit(facts: Facts) -> Block:
             (
                 Cell(line.name, note=line.source),
                 Cell(_value(line, line.measured)),
-                Cell(f"{_value(line, line.low)} to {_value(line, line.high)}"),
+                Cell(_band(line)),
                 Cell(count_text(line.n)),
                 _in_band(line),
             )
@@ -64,6 +64,12 @@ def _in_band(line: AuditFacts) -> Cell:
     if line.trials_outside:
         note = f"{line.trials_outside} of {line.trials} trials outside of their own band"
     return Cell("in the band", "good", note=note) if line.ok else Cell("outside", "bad", note=note)
+
+
+def _band(line: AuditFacts) -> str:
+    if line.unit == "1":
+        return f"{_value(line, line.low)} to {_value(line, line.high)}"
+    return f"{line.low:.4g} to {_value(line, line.high)}"
 
 
 def _value(line: AuditFacts, value: float) -> str:

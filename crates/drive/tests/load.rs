@@ -1,0 +1,256 @@
+//! The loader against a scripted server: what it sends in which order, and what it says when the
+//! server, the database or the user does not want it.
+
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use drive::{
+    error::{ErrorKind, RunError},
+    load::{Load, LoadReport, LoadSpec, Phase},
+};
+use serde_json::json;
+use sim::{Call, Listener, Scripted, Step};
+
+/// Longer than any load here takes, even on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn load(scripted: &Scripted, drop_ours: bool) -> (Listener, Load) {
+    let listener = Listener::start(scripted.clone()).unwrap();
+    let spec = json!({
+        "version": 1,
+        "workload": {"kind": "tpcc", "warehouses": 1, "seed": 3, "foreign_keys": true},
+        "connection": {"host": listener.host(), "port": listener.port(), "user": "u",
+                       "database": "shop"},
+        "connections": 2,
+        "loaded_at_unix_s": 1_700_000_000,
+        "drop_ours": drop_ours,
+    });
+    let load = Load::start(LoadSpec::parse(&spec.to_string()).unwrap()).unwrap();
+    (listener, load)
+}
+
+fn result(load: &Load) -> Result<LoadReport, RunError> {
+    load.wait(PATIENCE).expect("an end")
+}
+
+fn words(sql: &str) -> String {
+    sql.split_whitespace().take(3).collect::<Vec<_>>().join(" ")
+}
+
+fn row(values: &[&str]) -> Step {
+    Step::Row(values.iter().map(|value| Some(value.as_bytes().to_vec())).collect())
+}
+
+/// Rows of binary COPY data; panics if it is none.
+fn rows(data: &[u8]) -> u64 {
+    let mut rest = data.strip_prefix(b"PGCOPY\n\xff\r\n\0").unwrap();
+    rest = &rest[8..];
+    let mut count = 0;
+    loop {
+        let (fields, tail) = rest.split_first_chunk::<2>().unwrap();
+        rest = tail;
+        if *fields == [0xff, 0xff] {
+            assert!(rest.is_empty(), "data after the end of COPY");
+            return count;
+        }
+        for _ in 0..u16::from_be_bytes(*fields) {
+            let (length, tail) = rest.split_first_chunk::<4>().unwrap();
+            let length = usize::try_from(i32::from_be_bytes(*length)).unwrap_or(0);
+            rest = &tail[length..];
+        }
+        count += 1;
+    }
+}
+
+/// A server that accepts everything and counts rows as a server does.
+fn obliging(call: &Call) -> Vec<Step> {
+    if let [Some(data)] = call.params.as_slice() {
+        return vec![Step::Complete(format!("COPY {}", rows(data)))];
+    }
+    if call.sql.starts_with("SHOW server_version_num") {
+        return vec![row(&["180006"])];
+    }
+    if call.sql.starts_with("SELECT sum(pg_total") {
+        return vec![row(&["123456"])];
+    }
+    Vec::new()
+}
+
+#[test]
+fn a_load_sends_every_row_once_and_records_itself_last() {
+    let counts = Arc::new(Mutex::new(BTreeMap::<String, u64>::new()));
+    let seen = Arc::clone(&counts);
+    let scripted = Scripted::new(move |call: &Call| {
+        if let [Some(data)] = call.params.as_slice() {
+            let table = call.sql.split_whitespace().nth(1).unwrap().to_owned();
+            *seen.lock().unwrap().entry(table).or_default() += rows(data);
+        }
+        obliging(call)
+    });
+    let (_listener, load) = load(&scripted, false);
+    let report = result(&load).unwrap();
+    assert_eq!(load.progress().phase, Phase::Done);
+
+    let counts = counts.lock().unwrap();
+    for table in &report.tables {
+        assert_eq!(counts[table.name], table.rows, "{}", table.name);
+        assert!(table.bytes > 0);
+    }
+    assert_eq!((counts["stock"], counts["item"], counts["new_order"]), (100_000, 100_000, 9_000));
+    assert_eq!(report.rows, counts.values().sum::<u64>());
+    assert_eq!((report.disk_bytes, report.loaded_at_unix_s), (123_456, 1_700_000_000));
+    let names: Vec<Phase> = report.phases.iter().map(|phase| phase.name).collect();
+    let order = [
+        Phase::Prepare,
+        Phase::Copy,
+        Phase::Index,
+        Phase::ForeignKeys,
+        Phase::Vacuum,
+        Phase::Record,
+    ];
+    assert_eq!(names, order);
+
+    let calls: Vec<String> = scripted.log().calls().iter().map(|call| call.sql.clone()).collect();
+    let at = |part: &str| calls.iter().position(|sql| sql.contains(part)).expect(part);
+    let last = |part: &str| calls.iter().rposition(|sql| sql.contains(part)).expect(part);
+    assert!(at("CREATE TABLE stock") < at("COPY "));
+    assert!(calls[at("CREATE TABLE stock")].contains("autovacuum_enabled = off"));
+    assert!(last("COPY ") < at("CREATE UNIQUE INDEX"));
+    assert!(last("INDEX stock_pkey ON") < at("ADD CONSTRAINT stock_pkey PRIMARY KEY USING INDEX"));
+    assert!(at("PRIMARY KEY USING") < at("ADD FOREIGN KEY"));
+    assert!(at("ADD FOREIGN KEY") < at("VACUUM (FREEZE, ANALYZE, BUFFER_USAGE_LIMIT 0) stock"));
+    let record = &calls[at("RESET (autovacuum_enabled)")];
+    for part in ["('warehouses', '1')", "('seed', '3')", "('c_last', '", "SET value = 'loaded'"] {
+        assert!(record.contains(part), "{part} is not in {record}");
+    }
+    assert!(last("VACUUM") < at("RESET (autovacuum_enabled)"));
+}
+
+/// A database that has tables already.
+fn occupied(tables: &'static [(&'static str, &'static str)], ours: bool) -> Scripted {
+    Scripted::new(move |call: &Call| {
+        if call.sql.starts_with("SELECT relname") {
+            return tables.iter().map(|(table, schema)| row(&[table, schema, "shop"])).collect();
+        }
+        if call.sql.starts_with("SELECT value") {
+            return if ours { vec![row(&["tpcc"])] } else { Vec::new() };
+        }
+        if call.sql.starts_with("DROP") {
+            return vec![Step::error("2BP01", "other objects depend on it")];
+        }
+        panic!("nothing else may be done: {}", call.sql);
+    })
+}
+
+#[test]
+fn a_database_with_such_tables_is_refused_by_their_names() {
+    let scripted = occupied(&[("orders", "public"), ("stock", "public")], true);
+    let (_listener, load) = load(&scripted, false);
+    let error = result(&load).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Spec);
+    assert_eq!(
+        error.fact,
+        "database shop has tables orders, stock in schema public, a load creates them"
+    );
+    assert!(!error.hint.unwrap().contains("remain"), "nothing of ours is there");
+}
+
+#[test]
+fn tables_that_are_not_ours_are_never_dropped() {
+    for (tables, ours) in [
+        (&[("orders", "public")][..], true),
+        (&[("orders", "public"), ("pgdyno_load", "public")][..], false),
+        (&[("orders", "shop"), ("pgdyno_load", "public")][..], true),
+    ] {
+        let scripted = occupied(tables, ours);
+        let (_listener, load) = load(&scripted, true);
+        let error = result(&load).unwrap_err();
+        assert!(error.fact.contains("does not say that they are ours"), "{}", error.fact);
+        let dropped = scripted.log().calls().iter().any(|call| call.sql.contains("DROP"));
+        assert!(!dropped);
+    }
+}
+
+#[test]
+fn tables_that_are_ours_are_dropped_all_at_once_and_without_cascade() {
+    let scripted = occupied(&[("orders", "public"), ("pgdyno_load", "public")], true);
+    let (_listener, load) = load(&scripted, true);
+    let error = result(&load).unwrap_err();
+    assert!(error.fact.contains("drop the earlier load: ERROR 2BP01"), "{}", error.fact);
+    let last = scripted.log().calls().pop().unwrap();
+    assert_eq!(last.sql, "DROP TABLE orders, pgdyno_load");
+}
+
+#[test]
+fn a_failed_copy_names_the_table_and_what_is_left() {
+    let scripted = Scripted::new(|call: &Call| {
+        if call.sql.starts_with("COPY stock") {
+            return vec![Step::error("53100", "could not extend file: No space left on device")];
+        }
+        obliging(call)
+    });
+    let (_listener, load) = load(&scripted, false);
+    let error = result(&load).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Target);
+    assert!(error.fact.contains("copy stock, warehouse 1: ERROR 53100"), "{}", error.fact);
+    assert!(error.fact.contains("No space left on device"));
+    let hint = error.hint.unwrap();
+    assert!(hint.contains("remain in database shop, incomplete"), "{hint}");
+    let log = scripted.log().calls();
+    assert!(!log.iter().any(|call| words(&call.sql).contains("INDEX")), "it went on");
+}
+
+#[test]
+fn a_server_that_counts_otherwise_is_not_believed() {
+    let scripted = Scripted::new(|call: &Call| {
+        if call.sql.starts_with("COPY stock") {
+            return vec![Step::Complete("COPY 7".into())];
+        }
+        obliging(call)
+    });
+    let (_listener, load) = load(&scripted, false);
+    let error = result(&load).unwrap_err();
+    assert!(
+        error.fact.contains("copy stock, warehouse 1: server took 7 of 25000 rows"),
+        "{}",
+        error.fact
+    );
+}
+
+#[test]
+fn a_server_that_dies_is_an_error_and_not_a_hang() {
+    let scripted = Scripted::new(|call: &Call| {
+        if call.sql.starts_with("COPY stock") {
+            return vec![Step::fatal("57P01", "terminating connection")];
+        }
+        obliging(call)
+    });
+    let (_listener, load) = load(&scripted, false);
+    let error = result(&load).unwrap_err();
+    assert!(error.fact.contains("copy stock, warehouse 1: FATAL 57P01"), "{}", error.fact);
+}
+
+#[test]
+fn a_stopped_load_ends_and_says_what_it_leaves() {
+    let (told, begun) = std::sync::mpsc::channel();
+    let scripted = Scripted::new(move |call: &Call| {
+        if call.sql.starts_with("COPY stock") {
+            let _nobody_waits = told.send(());
+            return vec![Step::Wait(Duration::from_millis(100)), Step::Complete("COPY 0".into())];
+        }
+        obliging(call)
+    });
+    let (_listener, load) = load(&scripted, false);
+    begun.recv_timeout(PATIENCE).unwrap();
+    load.stop();
+    let error = result(&load).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Drive);
+    assert!(error.fact.starts_with("the load was stopped in phase copy, after "), "{}", error.fact);
+    assert!(error.hint.unwrap().contains("remain in database shop, incomplete"));
+    assert_eq!(load.progress().phase, Phase::Done);
+}

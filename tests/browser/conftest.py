@@ -1,0 +1,42 @@
+"""A headless browser: Debian's chromium, driven through Playwright, with a profile of its own."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from pgdyno.report import html
+from pgdyno.store import RunFile
+from tests.data.miniature import write_miniature
+
+FLAGS = (
+    "--no-sandbox",  # tests may run as root, where chromium has no sandbox
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    assert found is not None, "no chromium: apt-get install chromium"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a made-up run, as a file."""
+    folder = tmp_path_factory.mktemp("report")
+    with RunFile.read(write_miniature(folder / "run.sqlite")) as run:
+        page = folder / "run.html"
+        page.write_text(html.render(run), encoding="utf-8")
+    return page

@@ -1,0 +1,194 @@
+"""The report in a real browser: it draws, fits, asks for nothing, and says nothing to the console.
+
+Screenshots are kept in pytest's folder of the test, to be looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from pgdyno.report import html
+from pgdyno.store import RunFile
+from tests.data.miniature import write_miniature
+
+pytestmark = pytest.mark.browser
+
+Theme = Literal["light", "dark"]
+WIDE, PHONE = (1280, 900), (375, 800)
+DRAWN = "() => [...document.querySelectorAll('.plot')].every(it => it.querySelector('.main-svg'))"
+MARKS = """() => [...document.querySelectorAll('.plot')].map(it =>
+  it.querySelectorAll('.cartesianlayer :is(.point, .js-line, .errorbar)').length)"""
+BACKGROUND = "() => getComputedStyle(document.body).backgroundColor"
+STROKES = "() => [...document.querySelectorAll('.js-line')].map(it => it.style.stroke)"
+
+
+@contextmanager
+def opened(
+    browser: Browser, report: Path, size: tuple[int, int] = WIDE, theme: Theme = "light"
+) -> Iterator[tuple[Page, list[str]]]:
+    """The page, drawn, and everything it said or asked for besides itself."""
+    width, height = size
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, color_scheme=theme, offline=True
+    )
+    page = context.new_page()
+    noise: list[str] = []
+    page.on("console", lambda message: noise.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: noise.append(f"error: {error}"))
+    page.on("request", lambda request: noise.append(f"request: {request.url}"))
+    page.goto(report.as_uri())
+    page.wait_for_function(DRAWN)
+    noise.remove(f"request: {report.as_uri()}")
+    try:
+        yield page, noise
+    finally:
+        context.close()
+
+
+@pytest.mark.parametrize("size", [WIDE, PHONE])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_draws_every_chart_in_silence(
+    browser: Browser, report: Path, tmp_path: Path, size: tuple[int, int], theme: Theme
+) -> None:
+    with opened(browser, report, size, theme) as (page, noise):
+        page.screenshot(path=tmp_path / f"{size[0]}-{theme}.png", full_page=True)
+        marks = page.evaluate(MARKS)
+        # Waterfall, rounds, one line for each of nine trials, five kinds of transactions.
+        assert len(marks) == 1 + 1 + 9 + 5
+        assert all(count > 0 for count in marks)
+        assert noise == []
+
+
+@pytest.mark.parametrize("width", [320, 375, 768, 1280])
+def test_never_scrolls_sideways(browser: Browser, report: Path, width: int) -> None:
+    with opened(browser, report, (width, 800)) as (page, _):
+        page.evaluate(
+            "() => document.querySelectorAll('details').forEach(it => { it.open = true })"
+        )
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+
+
+def test_charts_fit_their_panels(browser: Browser, report: Path) -> None:
+    with opened(browser, report, PHONE) as (page, _):
+        over = page.evaluate(
+            """() => [...document.querySelectorAll('.plot')].map(it =>
+                 it.querySelector('.main-svg').clientWidth - it.clientWidth)"""
+        )
+        assert max(over) <= 0
+
+
+def test_light_and_dark_differ_in_page_and_charts(browser: Browser, report: Path) -> None:
+    seen = {}
+    for theme in ("light", "dark"):
+        with opened(browser, report, theme=theme) as (page, _):
+            seen[theme] = (page.evaluate(BACKGROUND), page.evaluate(STROKES))
+    light, dark = seen["light"], seen["dark"]
+    assert light[0] != dark[0]
+    assert len(light[1]) == len(dark[1]) > 0
+    assert all(a != b for a, b in zip(light[1], dark[1], strict=True))
+
+
+def test_the_button_changes_the_theme_and_back(browser: Browser, report: Path) -> None:
+    with opened(browser, report) as (page, noise):
+        before = (page.evaluate(BACKGROUND), page.evaluate(STROKES))
+        page.get_by_role("button", name="Dark theme").click()
+        during = (page.evaluate(BACKGROUND), page.evaluate(STROKES))
+        page.get_by_role("button", name="Light theme").click()
+        assert during[0] != before[0]
+        assert during[1] != before[1]
+        assert (page.evaluate(BACKGROUND), page.evaluate(STROKES)) == before
+        assert noise == []
+
+
+def test_a_change_of_the_system_theme_is_followed(browser: Browser, report: Path) -> None:
+    with opened(browser, report) as (page, _):
+        before = page.evaluate(STROKES)
+        page.emulate_media(color_scheme="dark")
+        page.wait_for_function(f"before => ({STROKES})()[0] !== before", arg=before[0])
+
+
+def test_prints_in_light_colours_with_all_charts_and_details(
+    browser: Browser, report: Path, tmp_path: Path
+) -> None:
+    with opened(browser, report, theme="dark") as (page, noise):
+        page.evaluate(
+            f"""() => {{
+              addEventListener('beforeprint', () => {{ window.printed = {{
+                strokes: ({STROKES})(), marks: ({MARKS})(),
+                closed: document.querySelectorAll('details:not([open])').length,
+                widest: Math.max(...[...document.querySelectorAll('.main-svg')]
+                  .map(it => it.clientWidth)),
+              }} }});
+            }}"""
+        )
+        screen = page.evaluate(STROKES)
+        pdf = page.pdf(path=tmp_path / "report.pdf", format="A4")
+        printed = page.evaluate("() => window.printed")
+        assert pdf.startswith(b"%PDF-")
+        assert len(pdf) > 50_000
+        assert all(a != b for a, b in zip(printed["strokes"], screen, strict=True))
+        assert all(count > 0 for count in printed["marks"])
+        assert printed["closed"] == 0
+        assert printed["widest"] <= 700, "wider than a sheet of paper"
+        assert page.evaluate(STROKES) == screen, "the screen's theme comes back"
+        assert noise == []
+
+
+def test_a_run_without_numbers_has_a_page(browser: Browser, tmp_path: Path) -> None:
+    path = write_miniature(tmp_path / "run.sqlite", planned=tuple(range(1, 10)), invalid=())
+    report = tmp_path / "run.html"
+    with RunFile.read(path) as run:
+        report.write_text(html.render(run), encoding="utf-8")
+    with opened(browser, report, PHONE) as (page, noise):
+        assert page.locator(".plot").count() == 0
+        assert page.get_by_text("no trial has data for this chart").count() == 4
+        assert noise == []
+
+
+def test_reads_in_order_without_eyes(browser: Browser, report: Path) -> None:
+    with opened(browser, report) as (page, _):
+        assert page.locator("h1").count() == 1
+        levels = page.evaluate(
+            "() => [...document.querySelectorAll('h1, h2, h3')].map(it => Number(it.tagName[1]))"
+        )
+        # A card's heading stands in the head of the page, before the first section.
+        assert levels[0] == 1
+        assert page.locator(".plot[role=img][aria-label]").count() == 16
+        assert page.get_by_role("navigation", name="Contents").count() == 1
+        assert page.get_by_role("table").first.get_by_role("columnheader").count() > 5
+        targets = page.evaluate(
+            """() => [...document.querySelectorAll('nav a')].every(it =>
+                 document.getElementById(it.hash.slice(1)))"""
+        )
+        assert targets
+
+
+def test_text_keeps_its_contrast(browser: Browser, report: Path) -> None:
+    for theme in ("light", "dark"):
+        with opened(browser, report, theme=theme) as (page, _):
+            ratios = page.evaluate(CONTRAST)
+            assert ratios
+            assert min(ratios.values()) >= 4.5, ratios
+
+
+CONTRAST = """() => {
+  const probe = document.body.appendChild(document.createElement('i'));
+  const light = (name) => {
+    probe.style.color = `var(--${name})`;
+    const parts = getComputedStyle(probe).color.match(/[\\d.]+/g).slice(0, 3).map(it => it / 255);
+    const [r, g, b] = parts.map(c => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ratio = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  const found = {};
+  for (const text of ['ink', 'muted', 'accent', 'good', 'bad', 'warn'])
+    for (const ground of ['page', 'raised'])
+      found[`${text} on ${ground}`] = ratio(light(text), light(ground));
+  return found;
+}"""

@@ -1,0 +1,64 @@
+"""What `--dry-run` prints, at 100 columns and without colours."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from syrupy.assertion import SnapshotAssertion
+
+from pgdyno.plan import read_plan, render_dry_run, resolve
+from tests.data.servers import HOST, installed, running
+
+ROOT = Path(__file__).parents[2]
+GOOD = ROOT / "tests" / "data" / "plans" / "good"
+WIDTH = 100
+
+
+def printed(
+    path: Path, *overrides: str, quick: bool = False, aa: bool = False, major: int = 18
+) -> str:
+    draft = read_plan(path, overrides, quick, aa)
+    server = running(major) if draft.document.target.kind == "running" else installed(major)
+    console = Console(file=io.StringIO(), width=WIDTH, color_system=None)
+    console.print(render_dry_run(resolve(draft, server, HOST), server, HOST))
+    assert isinstance(console.file, io.StringIO)
+    text = console.file.getvalue().replace(f"{ROOT}/", "")
+    return "\n".join(line.rstrip() for line in text.splitlines())
+
+
+def test_the_demo(snapshot: SnapshotAssertion) -> None:
+    assert printed(ROOT / "plans" / "demo.toml") == snapshot
+
+
+def test_quick_with_twin_and_overrides(snapshot: SnapshotAssertion) -> None:
+    text = printed(
+        ROOT / "plans" / "demo.toml",
+        "protocol.rounds=4", "stage.async-commit.settings.wal_writer_delay=10ms",
+        quick=True, aa=True,
+    )  # fmt: skip
+    assert text == snapshot
+
+
+def test_every_key_on_an_older_server(snapshot: SnapshotAssertion) -> None:
+    path = GOOD / "everything.toml"
+    assert printed(path, 'target.initdb=["--wal-segsize=64"]', major=15) == snapshot
+
+
+def test_a_running_server(snapshot: SnapshotAssertion) -> None:
+    assert printed(GOOD / "running.toml") == snapshot
+
+
+@pytest.mark.parametrize("path", sorted(GOOD.glob("*.toml")), ids=lambda path: path.stem)
+def test_every_setting_of_every_stage_is_shown(path: Path) -> None:
+    text = printed(path)
+    draft = read_plan(path)
+    server = running(18) if draft.document.target.kind == "running" else installed(18)
+    for stage in resolve(draft, server, HOST).stages:
+        assert f"\n{stage.name}  {stage.rung}" in text
+        for setting in stage.settings:
+            assert setting.name in text
+            assert setting.value in text
+    assert max(map(len, text.splitlines())) <= WIDTH

@@ -1,0 +1,72 @@
+"""Charts draw what the facts hold; what they say to a screen reader has the numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import pgdyno.report.charts as package
+from pgdyno.model.units import count_text
+from pgdyno.report.charts import charts
+from pgdyno.report.facts import Facts
+from tests.unit.report.conftest import analysed
+
+
+def test_every_file_is_a_chart() -> None:
+    files = {path.stem for path in Path(package.__path__[0]).glob("*.py")}
+    assert set(charts()) == files - {"__init__", "chart", "look"}
+
+
+def test_the_timeline_has_a_panel_for_each_measured_trial(facts: Facts) -> None:
+    chart = charts()["timeline"]
+    panels = chart.panels(facts)
+    assert len(panels) == 9
+    assert [panel.title for panel in panels if "invalid" in panel.title] == [
+        "async-commit · round 2 · invalid"
+    ]
+    assert chart.across(facts) == 3
+
+
+def test_bars_begin_at_zero_and_end_at_the_median(facts: Facts) -> None:
+    (panel,) = charts()["waterfall"].panels(facts)
+    assert panel.figure.layout.xaxis.range[0] == 0
+    ends = [
+        bar.base[0] + bar.x[0] for bar in panel.figure.select_traces({"type": "bar"}) if bar.base
+    ]
+    assert ends == pytest.approx([stage.nopm.median for stage in facts.stages if stage.nopm])
+
+
+def test_whiskers_are_the_interval_of_the_ratio(facts: Facts) -> None:
+    (panel,) = charts()["waterfall"].panels(facts)
+    whisker = panel.figure.data[-1]
+    assert list(whisker.y) == ["tuned", "async-commit"], "the first stage has no interval"
+    tuned, first = facts.stages[1].to_first, facts.first.nopm
+    assert tuned is not None
+    assert tuned.low is not None
+    assert tuned.high is not None
+    assert first is not None
+    assert whisker.x[0] + whisker.error_x.array[0] == pytest.approx(tuned.high * first.median)
+    assert whisker.x[0] - whisker.error_x.arrayminus[0] == pytest.approx(tuned.low * first.median)
+
+
+def test_descriptions_have_the_numbers(facts: Facts) -> None:
+    for chart in charts().values():
+        assert all(panel.alt for panel in chart.panels(facts))
+    (rounds,) = charts()["rounds"].panels(facts)
+    for stage in facts.stages:
+        assert stage.nopm is not None
+        for value in stage.nopm.rounds:
+            assert count_text(value) in rounds.alt
+
+
+def test_colours_are_names_of_the_style_sheet(facts: Facts) -> None:
+    style = (Path(package.__path__[0]).parent / "page" / "report.css").read_text()
+    for chart in charts().values():
+        colours = {key.colour for key in chart.keys(facts)}
+        assert all(f"  {colour[4:-1]}: " in style for colour in colours)
+
+
+def test_without_trials_there_are_no_panels(tmp_path: Path) -> None:
+    nothing = analysed(tmp_path / "run.sqlite", planned=tuple(range(1, 10)), invalid=())
+    assert all(chart.panels(nothing) == () for chart in charts().values())

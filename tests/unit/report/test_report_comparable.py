@@ -1,0 +1,81 @@
+"""What differs between trials besides their stage is found, and explained only where known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from pgdyno.model.run import Effective, TrialRecord, TrialResult, TrialState
+from pgdyno.report.comparable import differences
+from tests.data.miniature import CHARACTERS, a_plan, a_result
+
+PLAN = a_plan(CHARACTERS[:2], rounds=2)
+
+
+def trials(change: Callable[[TrialRecord, TrialResult], TrialResult]) -> list[TrialRecord]:
+    stages = {character.stage.name: character for character in CHARACTERS}
+    records = []
+    for trial in PLAN.trials:
+        record = TrialRecord(
+            trial.number, trial.round, trial.stage, trial.ident, TrialState.FINISHED
+        )
+        result = a_result(stages[trial.stage])
+        records.append(replace(record, result=change(record, result)))
+    return records
+
+
+def whats(records: list[TrialRecord]) -> dict[str, str | None]:
+    return {one.what: one.explanation for one in differences(PLAN, records)}
+
+
+def with_setting(result: TrialResult, value: str, name: str = "work_mem") -> TrialResult:
+    return replace(result, settings=(*result.settings, Effective(name, value, "initdb", "")))
+
+
+def test_only_what_the_server_derives_differs_in_a_clean_run() -> None:
+    found = whats(trials(lambda _, result: result))
+    assert found == {"setting wal_buffers": "the server derives it from shared_buffers"}
+
+
+def test_a_setting_that_no_stage_sets_is_unexplained() -> None:
+    found = whats(trials(lambda t, result: with_setting(result, "4MB" if t.number == 3 else "8MB")))
+    assert found["setting work_mem"] is None
+
+
+def test_a_setting_of_a_stage_must_be_the_same_in_its_rounds() -> None:
+    def change(trial: TrialRecord, result: TrialResult) -> TrialResult:
+        if trial.stage != "tuned" or trial.round == 1:
+            return result
+        others = tuple(line for line in result.settings if line.name != "shared_buffers")
+        return replace(result, settings=(*others, Effective("shared_buffers", "1GB", "plan", "")))
+
+    assert whats(trials(change))["setting shared_buffers"] is None
+
+
+def test_windows_threads_and_pauses() -> None:
+    def change(trial: TrialRecord, result: TrialResult) -> TrialResult:
+        if trial.number != 2:
+            return result
+        return replace(result, window_s=12.0, client=replace(result.client, threads=1))
+
+    records = trials(change)
+    hour_ns = 3_600_000_000_000
+    records[0] = replace(records[0], started_ns=0, ended_ns=1)
+    records[1] = replace(records[1], started_ns=hour_ns, ended_ns=hour_ns + 1)
+    found = whats(records)
+    assert found["driver threads"] is None
+    assert found["length of the window, planned 30 s"] is None
+    assert "pause" in found
+
+
+def test_places_must_be_balanced() -> None:
+    first_only = [
+        replace(record, state=TrialState.FINISHED) for record in trials(lambda _, result: result)
+    ]
+    assert "place in the round" not in whats(first_only)
+    plan = a_plan(CHARACTERS[:2], rounds=4, balanced=False)
+    records = [
+        TrialRecord(t.number, t.round, t.stage, t.ident, TrialState.FINISHED) for t in plan.trials
+    ]
+    (found,) = [one for one in differences(plan, records) if one.what == "place in the round"]
+    assert found.values == ("initdb: 4 times place 1", "tuned: 4 times place 2")

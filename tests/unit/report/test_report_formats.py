@@ -1,0 +1,108 @@
+"""Every format tells the same facts, and none breaks on what a plan may hold."""
+
+from __future__ import annotations
+
+import html as html_text
+import json as json_text
+import re
+from dataclasses import asdict, replace
+
+import pytest
+from pydantic import TypeAdapter
+
+from pgdyno.report import html, json, markdown
+from pgdyno.report.compose import compose
+from pgdyno.report.document import Table
+from pgdyno.report.facts import SCHEMA, Facts
+
+HOSTILE = "a < b & `c` | </script><script>alert(1)</script> [x](y) *z*"
+
+
+@pytest.fixture(scope="session")
+def page(facts: Facts) -> str:
+    return html.render_facts(facts)
+
+
+@pytest.fixture(scope="session")
+def own_page(page: str) -> str:
+    """The page without plotly.js and the figures."""
+    return re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+
+
+def test_json_reads_back_as_the_facts(facts: Facts) -> None:
+    text = json.render_facts(facts)
+    raw = json_text.loads(text, parse_constant=pytest.fail)
+    assert raw["schema"] == SCHEMA
+    assert TypeAdapter(Facts).validate_json(text) == facts
+
+
+def test_json_schema_names_every_field_of_the_report(facts: Facts) -> None:
+    shape = json.schema()
+    assert set(shape["properties"]) == set(asdict(facts))
+    assert set(shape["required"]) == set(asdict(facts))
+
+
+def test_markdown_and_page_hold_every_cell(facts: Facts, own_page: str) -> None:
+    text = markdown.render_facts(facts).replace("\\", "")
+    shown = html_text.unescape(own_page)
+    for section in compose(facts).sections:
+        assert f"## {section.title}" in text
+        assert f'id="{section.ident}"' in own_page
+        for table in (block for block in section.blocks if isinstance(block, Table)):
+            for cell in (cell for row in table.rows for cell in row):
+                assert cell.text in text
+                assert cell.text in shown
+
+
+def test_tables_of_markdown_are_rectangles(facts: Facts) -> None:
+    widths: set[int] = set()
+    for line in markdown.render_facts(facts).splitlines():
+        if not line.startswith("|"):
+            assert len(widths) <= 1, "a table has rows of different widths"
+            widths = set()
+            continue
+        widths.add(len(re.findall(r"(?<!\\)\|", line)))
+
+
+def test_our_results_are_never_called_tpmc(facts: Facts, own_page: str) -> None:
+    for text in (own_page, markdown.render_facts(facts), json.render_facts(facts)):
+        assert "tpmc" not in text.lower().replace("tpmtotal", "")
+        assert "TPC-C-like, not a TPC result" in text
+
+
+def test_the_page_refers_to_nothing_outside(own_page: str) -> None:
+    assert "default-src 'none'" in own_page
+    references = re.findall(r"""(?:href|src|action)=["']([^"']*)["']""", own_page)
+    assert references
+    assert all(reference.startswith(("#", "data:,")) for reference in references)
+    assert not re.search(r"@import|url\(", own_page)
+
+
+def test_every_table_has_a_caption_and_every_chart_a_description(own_page: str) -> None:
+    assert own_page.count("<table") == own_page.count("<caption>")
+    assert own_page.count('class="plot"') == own_page.count('role="img" aria-label="')
+    assert 'aria-label=""' not in own_page
+
+
+def test_ends_of_scripts_and_markup_in_a_plan_stay_text(facts: Facts) -> None:
+    stage = replace(facts.stages[0], why=HOSTILE)
+    trials = tuple(replace(trial, reason=HOSTILE) for trial in facts.trials)
+    hostile = replace(
+        facts, question=HOSTILE, stages=(stage, *facts.stages[1:]), trials=trials, plan=HOSTILE
+    )
+    page = html.render_facts(hostile)
+    assert "<script>alert(1)" not in page
+    assert page.count("<script") == html.render_facts(facts).count("<script")
+    assert markdown.render_facts(hostile).splitlines()[0] == (
+        "# a \\< b & `c` \\| \\</script>\\<script>alert(1)\\</script> \\[x](y) \\*z\\*"
+    )
+
+
+def test_a_stage_name_cannot_end_the_figures(facts: Facts) -> None:
+    name = "</script><b>"
+    stages = tuple(replace(stage, name=f"{stage.name}{name}") for stage in facts.stages)
+    trials = tuple(replace(trial, stage=f"{trial.stage}{name}") for trial in facts.trials)
+    page = html.render_facts(replace(facts, stages=stages, trials=trials))
+    figures = re.search(r'<script type="application/json" id="figures">(.*?)</script>', page)
+    assert figures is not None
+    assert name in str(json_text.loads(figures[1]))

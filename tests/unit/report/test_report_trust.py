@@ -1,0 +1,48 @@
+"""What is merged over trials stays true of each of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pgdyno.model.run import AuditLine, TrialRecord, TrialResult, TrialState
+from pgdyno.report.trust import merged_audit
+from tests.data.miniature import a_result
+
+SHARE = AuditLine("remote payments", "clause 9.2.2.5.4", 0.15, 1_000, 0.14, 0.16, "1")
+
+
+def trials(*lines: AuditLine) -> list[TrialRecord]:
+    base: TrialResult = a_result()
+    return [
+        TrialRecord(number, 1, "s", "", TrialState.FINISHED, result=replace(base, audit=(line,)))
+        for number, line in enumerate(lines, 1)
+    ]
+
+
+def test_shares_are_weighted_by_their_observations() -> None:
+    (merged,) = merged_audit(trials(SHARE, replace(SHARE, measured=0.18, n=3_000)))
+    assert merged.measured == pytest.approx(0.1725)
+    assert merged.n == 4_000
+    assert not merged.ok
+    assert (merged.trials, merged.trials_outside) == (2, 1)
+
+
+def test_counts_are_added_to_added_limits() -> None:
+    count = AuditLine("skipped districts", "clause 2.7.4.2", 2.0, 100, 0.0, 10.0, "districts")
+    (merged,) = merged_audit(trials(count, count, count))
+    assert (merged.measured, merged.low, merged.high) == (6.0, 0.0, 30.0)
+    assert merged.ok
+
+
+def test_one_surprise_in_one_trial_is_not_averaged_away() -> None:
+    none = AuditLine("surprises", "clause 2.4.1.4", 0.0, 9_000, 0.0, 0.0, "transactions")
+    (merged,) = merged_audit(trials(none, none, replace(none, measured=1.0)))
+    assert not merged.ok
+
+
+def test_the_widest_band_holds_for_the_whole() -> None:
+    wide = replace(SHARE, low=0.12, high=0.18, source="widened", n=100)
+    (merged,) = merged_audit(trials(SHARE, wide))
+    assert (merged.low, merged.high, merged.source) == (0.12, 0.18, "widened")

@@ -1,0 +1,136 @@
+"""The house rules that no linter knows: sizes, names, and who may call the Rust core."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "python" / "pgdyno"
+FOLDERS = ("python", "tests", "benches", "crates", "docs", "plans", ".ci")
+TEXT = {".py", ".pyi", ".rs", ".toml", ".md", ".css", ".js", ".j2", ".html", ".sh"}
+LINES_MAX = 500
+COLUMNS_MAX = 100
+FUNCTION_LINES_MAX = 70
+README_LINES_MAX = 120
+BANNED_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
+CORE_CALLERS = {"load", "drive", "store"}
+
+
+def files(*suffixes: str) -> Iterator[Path]:
+    """Files of the project that people wrote; what tools write is left out."""
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*")):
+            generated = "__snapshots__" in path.parts or "__pycache__" in path.parts
+            if path.is_file() and path.suffix in suffixes and not generated:
+                yield path
+
+
+def test_files_are_short() -> None:
+    long = {
+        str(path.relative_to(ROOT)): lines
+        for path in files(".py", ".rs", ".pyi")
+        if (lines := len(path.read_text().splitlines())) > LINES_MAX
+    }
+
+    assert long == {}
+
+
+def test_lines_are_short() -> None:
+    wide = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in files(".py", ".rs", ".pyi")
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if len(line) > COLUMNS_MAX
+    ]
+
+    assert wide == []
+
+
+def test_functions_are_short() -> None:
+    long = []
+    for path in files(".py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                if lines > FUNCTION_LINES_MAX:
+                    long.append(f"{path.relative_to(ROOT)}:{node.name} {lines}")
+
+    assert long == []
+
+
+def test_names_say_what_is_inside() -> None:
+    vague = [path for path in files(".py", ".rs") if path.stem in BANNED_NAMES]
+
+    assert vague == []
+
+
+def test_only_three_layers_call_the_core() -> None:
+    strangers = set()
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = (
+                [alias.name for alias in node.names]
+                if isinstance(node, ast.Import)
+                else [f"{node.module}.{alias.name}" for alias in node.names]
+                if isinstance(node, ast.ImportFrom)
+                else []
+            )
+            if any(name.startswith("pgdyno._core") for name in names):
+                strangers.add(path.relative_to(PACKAGE).parts[0])
+
+    assert strangers <= CORE_CALLERS
+
+
+def test_only_the_clock_reads_time_in_rust() -> None:
+    readers = {
+        str(path.relative_to(ROOT / "crates"))
+        for path in files(".rs")
+        if re.search(r"(Instant|SystemTime)::now\(", path.read_text())
+    }
+
+    assert readers <= {"drive/src/clock.rs"}
+
+
+def test_only_core_knows_python() -> None:
+    manifests = {
+        path.parent.name
+        for path in (ROOT / "crates").glob("*/Cargo.toml")
+        if "pyo3" in path.read_text()
+    }
+
+    assert manifests == {"core"}
+
+
+@pytest.mark.parametrize("word", [r"\bTODO\b", r"\bFIXME\b", r"/home/\w", r"/work/\w"])
+def test_no_loose_ends(word: str) -> None:
+    found = [
+        str(path.relative_to(ROOT))
+        for path in files(*TEXT)
+        if path != Path(__file__) and re.search(word, path.read_text())
+    ]
+
+    assert found == []
+
+
+def test_the_readme_fits_on_a_screen_or_two() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) < README_LINES_MAX
+
+
+def test_every_module_opens_with_what_it_is() -> None:
+    silent = [
+        str(path.relative_to(ROOT))
+        for path in files(".py")
+        if not ast.get_docstring(ast.parse(path.read_text()))
+    ]
+    silent += [
+        str(path.relative_to(ROOT))
+        for path in files(".rs")
+        if not path.read_text().startswith("//!")
+    ]
+
+    assert silent == []
