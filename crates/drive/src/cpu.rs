@@ -11,15 +11,22 @@ use serde::Serialize;
 use crate::{clock::steady_ns, error::RunError};
 
 /// The process's account at one instant.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Account {
     at_ns: u64,
     user_s: f64,
     system_s: f64,
     voluntary_switches: i64,
     involuntary_switches: i64,
-    run_queue_wait_ns: u64,
+    threads: Vec<ThreadTime>,
     rss_max_bytes: i64,
+}
+
+/// What a thread got from the scheduler so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct ThreadTime {
+    cpu_ns: u64,
+    wait_ns: u64,
 }
 
 /// What the driver cost between two instants.
@@ -41,6 +48,10 @@ pub struct ClientCost {
     pub involuntary_switches: i64,
     /// Time that driver threads were runnable but had no CPU, summed.
     pub run_queue_wait_s: f64,
+    /// CPU of each driver thread.
+    pub thread_cpu_s: Vec<f64>,
+    /// Time that each driver thread was runnable but had no CPU, same order.
+    pub thread_wait_s: Vec<f64>,
     /// Driver threads.
     pub threads: usize,
     /// Largest resident set of the process so far.
@@ -58,18 +69,14 @@ impl Account {
             RunError::internal(format!("read {what} of the driver: {e}"))
         };
         let usage = getrusage(UsageWho::RUSAGE_SELF).map_err(|e| failed("CPU time", &e))?;
-        let mut run_queue_wait_ns = 0;
-        for thread in threads {
-            run_queue_wait_ns +=
-                run_queue_wait_ns_of(*thread).map_err(|e| failed("run-queue wait", &e))?;
-        }
+        let times: io::Result<Vec<_>> = threads.iter().map(|thread| thread_time(*thread)).collect();
         Ok(Self {
             at_ns: steady_ns(),
             user_s: seconds(usage.user_time()),
             system_s: seconds(usage.system_time()),
             voluntary_switches: usage.voluntary_context_switches(),
             involuntary_switches: usage.involuntary_context_switches(),
-            run_queue_wait_ns,
+            threads: times.map_err(|e| failed("run-queue wait", &e))?,
             rss_max_bytes: usage.max_rss() * 1024, // Linux counts KiB
         })
     }
@@ -82,6 +89,11 @@ impl Account {
         let (user_s, system_s) = (end.user_s - self.user_s, end.system_s - self.system_s);
         #[allow(clippy::cast_precision_loss, reason = "machines have fewer than 2^52 CPUs")]
         let capacity_s = window_s * cpus as f64;
+        let grown = |part: fn(&ThreadTime) -> u64| -> Vec<f64> {
+            let pairs = self.threads.iter().zip(&end.threads);
+            pairs.map(|(a, b)| nanos(part(b).saturating_sub(part(a)))).collect()
+        };
+        let thread_wait_s = grown(|time| time.wait_ns);
         ClientCost {
             user_s,
             system_s,
@@ -90,23 +102,30 @@ impl Account {
             share_of_host: if capacity_s > 0.0 { (user_s + system_s) / capacity_s } else { 0.0 },
             voluntary_switches: end.voluntary_switches - self.voluntary_switches,
             involuntary_switches: end.involuntary_switches - self.involuntary_switches,
-            run_queue_wait_s: nanos(end.run_queue_wait_ns.saturating_sub(self.run_queue_wait_ns)),
+            run_queue_wait_s: thread_wait_s.iter().sum(),
+            thread_cpu_s: grown(|time| time.cpu_ns),
+            thread_wait_s,
             threads,
             rss_max_bytes: end.rss_max_bytes,
         }
     }
 }
 
-/// Second field of the thread's schedstat: ns on a run queue. An ended thread waits no more.
-fn run_queue_wait_ns_of(thread: i32) -> io::Result<u64> {
+/// The thread's schedstat: ns on a CPU, ns on a run queue. An ended thread has neither any more.
+fn thread_time(thread: i32) -> io::Result<ThreadTime> {
     match fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")) {
         Ok(text) => {
-            text.split_whitespace().nth(1).and_then(|field| field.parse().ok()).ok_or_else(|| {
-                io::Error::new(io::ErrorKind::InvalidData, format!("schedstat is {text:?}"))
-            })
+            let mut fields = text.split_whitespace().map(str::parse);
+            match (fields.next(), fields.next()) {
+                (Some(Ok(cpu_ns)), Some(Ok(wait_ns))) => Ok(ThreadTime { cpu_ns, wait_ns }),
+                _ => Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    format!("schedstat is {text:?}"),
+                )),
+            }
         }
         // Kernels without CONFIG_SCHED_INFO have no such file.
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(0),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(ThreadTime::default()),
         Err(e) => Err(e),
     }
 }

@@ -125,31 +125,41 @@ fn a_load_sends_every_row_once_and_records_itself_last() {
     assert!(at("PRIMARY KEY USING") < at("ADD FOREIGN KEY"));
     assert!(at("ADD FOREIGN KEY") < at("VACUUM (FREEZE, ANALYZE, BUFFER_USAGE_LIMIT 0) stock"));
     let record = &calls[at("RESET (autovacuum_enabled)")];
-    for part in ["('warehouses', '1')", "('seed', '3')", "('c_last', '", "SET value = 'loaded'"] {
+    for part in ["('workload', 'tpcc')", "('warehouses', '1')", "('seed', '3')", "('c_last', '"] {
         assert!(record.contains(part), "{part} is not in {record}");
     }
     assert!(last("VACUUM") < at("RESET (autovacuum_enabled)"));
 }
 
-/// A database that has tables already.
-fn occupied(tables: &'static [(&'static str, &'static str)], ours: bool) -> Scripted {
+type Pairs = &'static [(&'static str, &'static str)];
+
+/// A database that has tables (with their schemas) already; `owner` is what `pgdyno_load` says, in
+/// its row or in its comment.
+fn occupied(tables: Pairs, owner: Pairs) -> Scripted {
     Scripted::new(move |call: &Call| {
         if call.sql.starts_with("SELECT relname") {
             return tables.iter().map(|(table, schema)| row(&[table, schema, "shop"])).collect();
         }
         if call.sql.starts_with("SELECT value") {
-            return if ours { vec![row(&["tpcc"])] } else { Vec::new() };
+            return owner.iter().filter(|(key, _)| *key == "row").map(|(_, v)| row(&[v])).collect();
+        }
+        if call.sql.starts_with("SELECT obj_description") {
+            let comments = owner.iter().filter(|(key, _)| *key == "comment");
+            return comments.map(|(_, value)| row(&[value])).collect();
         }
         if call.sql.starts_with("DROP") {
             return vec![Step::error("2BP01", "other objects depend on it")];
         }
-        panic!("nothing else may be done: {}", call.sql);
+        assert!(call.sql.starts_with("SHOW"), "nothing else may be done: {}", call.sql);
+        obliging(call)
     })
 }
 
+const ROW: Pairs = &[("row", "tpcc")];
+
 #[test]
 fn a_database_with_such_tables_is_refused_by_their_names() {
-    let scripted = occupied(&[("orders", "public"), ("stock", "public")], true);
+    let scripted = occupied(&[("orders", "public"), ("stock", "public")], ROW);
     let (_listener, load) = load(&scripted, false);
     let error = result(&load).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Spec);
@@ -162,12 +172,15 @@ fn a_database_with_such_tables_is_refused_by_their_names() {
 
 #[test]
 fn tables_that_are_not_ours_are_never_dropped() {
-    for (tables, ours) in [
-        (&[("orders", "public")][..], true),
-        (&[("orders", "public"), ("pgdyno_load", "public")][..], false),
-        (&[("orders", "shop"), ("pgdyno_load", "public")][..], true),
+    let both: Pairs = &[("orders", "public"), ("pgdyno_load", "public")];
+    for (tables, owner) in [
+        (&[("orders", "public")][..], ROW),
+        (both, &[][..]),
+        (both, &[("row", "another")][..]),
+        (both, &[("comment", "my own table")][..]),
+        (&[("orders", "shop"), ("pgdyno_load", "public")][..], ROW),
     ] {
-        let scripted = occupied(tables, ours);
+        let scripted = occupied(tables, owner);
         let (_listener, load) = load(&scripted, true);
         let error = result(&load).unwrap_err();
         assert!(error.fact.contains("does not say that they are ours"), "{}", error.fact);
@@ -178,12 +191,14 @@ fn tables_that_are_not_ours_are_never_dropped() {
 
 #[test]
 fn tables_that_are_ours_are_dropped_all_at_once_and_without_cascade() {
-    let scripted = occupied(&[("orders", "public"), ("pgdyno_load", "public")], true);
-    let (_listener, load) = load(&scripted, true);
-    let error = result(&load).unwrap_err();
-    assert!(error.fact.contains("drop the earlier load: ERROR 2BP01"), "{}", error.fact);
-    let last = scripted.log().calls().pop().unwrap();
-    assert_eq!(last.sql, "DROP TABLE orders, pgdyno_load");
+    for owner in [ROW, &[("comment", "tables of a pgdyno load of tpcc")]] {
+        let scripted = occupied(&[("orders", "public"), ("pgdyno_load", "public")], owner);
+        let (_listener, load) = load(&scripted, true);
+        let error = result(&load).unwrap_err();
+        assert!(error.fact.contains("drop the earlier load: ERROR 2BP01"), "{}", error.fact);
+        let last = scripted.log().calls().pop().unwrap();
+        assert_eq!(last.sql, "DROP TABLE orders, pgdyno_load");
+    }
 }
 
 #[test]

@@ -73,8 +73,8 @@ fn limit(classes: u64) -> f64 {
 }
 
 /// The band that holds the share of successes of `n` trials with probability `p` in 99.9 % of
-/// cases: the normal band, with one success more for the lattice, and on the longer side the skewness
-/// term of Cornish and Fisher (1938), without which the band of a rare event is too narrow.
+/// cases: the normal band, with one success more for the lattice, and on the longer side the
+/// skewness term of Cornish and Fisher (1938), without which it is too narrow for rare events.
 #[must_use]
 pub fn binomial_band(p: f64, n: u64) -> (f64, f64) {
     if n == 0 {

@@ -127,6 +127,8 @@ def _client_text(driven: Driven, idle_share: float | None, connection: Connectio
             threads=client.threads,
             cpu_s=client.user_s + client.system_s,
             run_queue_wait_s=client.run_queue_wait_s,
+            thread_cpu_s=client.thread_cpu_s or None,
+            thread_wait_s=client.thread_wait_s or None,
             host_idle_share=idle_share,
             server_on_host=local,
         )

@@ -125,6 +125,8 @@ class Client:
     run_queue_wait_s: float
     threads: int
     rss_max_bytes: int
+    thread_cpu_s: tuple[float, ...] = ()  # of each driver thread
+    thread_wait_s: tuple[float, ...] = ()  # runnable but not running, same order
 
 
 @dataclass(frozen=True, slots=True)

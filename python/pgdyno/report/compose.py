@@ -39,7 +39,7 @@ def _about(facts: Facts) -> tuple[str, ...]:
 def _card(stage: StageFacts) -> Card:
     compared = stage.to_first
     against = interval = None
-    if compared is not None:
+    if compared is not None and compared.ratio is not None:
         against = f"{words.ratio(compared)} of {compared.base}"
         share = words.confidence(compared.confidence)
         interval = f"{share} interval {words.interval(compared)}"

@@ -34,6 +34,8 @@ def client_limit(result: TrialResult, *, server_on_host: bool) -> Judgement:
             threads=client.threads,
             cpu_s=client.user_s + client.system_s,
             run_queue_wait_s=client.run_queue_wait_s,
+            thread_cpu_s=client.thread_cpu_s or None,
+            thread_wait_s=client.thread_wait_s or None,
             host_idle_share=_idle_share(result.deltas),
             server_on_host=server_on_host,
         )

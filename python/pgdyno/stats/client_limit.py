@@ -2,12 +2,14 @@
 
 Three ways in which it can be: its threads were busy (or waiting for a CPU) nearly all the time; its
 own host had nothing left; or it ran beside the server on a full host and took a large share of it.
+On such a full host everybody waits for a CPU, so that waiting says nothing of the client there: its
+share of the host does.
 Latency inflated by a waiting driver is told as evidence, not judged.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 
 from pgdyno.model.errors import PgdynoError
@@ -109,6 +111,8 @@ def _busiest(load: ClientLoad) -> tuple[float, float]:
     times, a thread may have waited whenever it did not run.
     """
     window = load.window_s
+    if _full_shared_host(load):
+        load = _without_waiting(load)
     if load.thread_cpu_s is not None and load.thread_wait_s is not None:
         pairs = zip(load.thread_cpu_s, load.thread_wait_s, strict=True)
         exact = min(1.0, max(cpu + wait for cpu, wait in pairs) / window)
@@ -121,6 +125,16 @@ def _busiest(load: ClientLoad) -> tuple[float, float]:
     if load.thread_cpu_s is not None:
         low = max(low, *load.thread_cpu_s)
     return min(1.0, low / window), min(1.0, total / window)
+
+
+def _full_shared_host(load: ClientLoad) -> bool:
+    idle = load.host_idle_share
+    return load.server_on_host and idle is not None and idle < HOST_IDLE_MIN
+
+
+def _without_waiting(load: ClientLoad) -> ClientLoad:
+    no_wait = None if load.thread_wait_s is None else (0.0,) * load.threads
+    return replace(load, run_queue_wait_s=0.0, thread_wait_s=no_wait)
 
 
 def _host_share(load: ClientLoad) -> float:

@@ -47,6 +47,20 @@ def test_waiting_for_a_cpu_counts_like_using_it() -> None:
     assert "waiting for a CPU 87%" in answer.fact
 
 
+@pytest.mark.parametrize(
+    ("idle", "local", "kind"),
+    [(0.01, True, Clear), (0.30, True, Finding), (0.01, False, Finding)],
+)
+def test_on_a_full_shared_host_waiting_is_everybodys(
+    idle: float, local: bool, kind: type[object]
+) -> None:
+    load = replace(
+        CALM, thread_wait_s=(44.0, 44.0), run_queue_wait_s=88.0, host_idle_share=idle,
+        server_on_host=local,
+    )  # fmt: skip
+    assert isinstance(client_limit(load), kind)
+
+
 @pytest.mark.parametrize(("cpu_s", "kind"), [(47.0, Clear), (49.0, Finding)])
 def test_a_large_share_of_a_full_host_is_a_finding(cpu_s: float, kind: type[object]) -> None:
     load = replace(CALM, host_idle_share=0.01, cpu_s=cpu_s, thread_cpu_s=(cpu_s / 2, cpu_s / 2))

@@ -1,5 +1,5 @@
-//! Several sessions that work through a list of jobs, each in a thread of its own: making rows takes
-//! CPU, and a session that waits must not hold up the others.
+//! Several sessions that work through a list of jobs, each in a thread of its own: making rows
+//! takes CPU, and a session that waits must not hold up the others.
 
 use std::{
     collections::VecDeque,

@@ -28,8 +28,8 @@ const STREAMS_MAX: usize = 16;
 const COPIES_PER_WAREHOUSE: u32 = 4;
 /// Cost of indexing and of vacuuming a row, in thousandths of the cost of copying one. For the
 /// estimate of the time left only; measured on ten warehouses.
-const INDEX_PER_MILLE: u64 = 200;
-const VACUUM_PER_MILLE: u64 = 100;
+const INDEX_PER_MILLE: u64 = 430;
+const VACUUM_PER_MILLE: u64 = 185;
 /// The first version whose VACUUM can be told not to use a small ring of buffers.
 const BUFFER_USAGE_LIMIT_SINCE: u32 = 160_000;
 
@@ -124,6 +124,7 @@ impl Plan {
     fn record(&self) -> Vec<(&'static str, String)> {
         let spec = self.tpcc.spec();
         vec![
+            ("workload", "tpcc".to_owned()),
             ("version", VERSION.to_string()),
             ("schema", json!(spec.schema).as_str().unwrap_or_default().to_owned()),
             ("warehouses", spec.warehouses.to_string()),
@@ -184,19 +185,18 @@ pub(super) fn run(plan: &Plan, shared: &Shared) -> Result<LoadReport, RunError> 
         .map_err(|e| RunError::internal(format!("start a runtime: {e}")))?;
     let mut laps = Laps { phases: Vec::new(), shared };
     let begun_ns = steady_ns();
-    let mut session = runtime.block_on(prepare(plan))?;
+    let version = runtime.block_on(prepare(plan))?;
     let seconds = nanos(steady_ns() - begun_ns);
     laps.phases.push(PhaseReport { name: Phase::Prepare, seconds });
-    let server_version = session.parameter("server_version").unwrap_or_default().to_owned();
     // From here on there are tables that an error leaves behind.
-    let disk_bytes = fill(plan, shared, &mut laps, &runtime, &mut session)
+    let disk_bytes = fill(plan, shared, &mut laps, &runtime, version.number)
         .map_err(|error| with_remains(plan, error))?;
     let after = Account::read(&[])?;
     let cost = before.until(&after, plan.streams);
     Ok(LoadReport {
         version: 1,
         workload: json!(plan.tpcc.spec()),
-        server_version,
+        server_version: version.name,
         loaded_at_unix_s: plan.spec.loaded_at_unix_s,
         seconds: shared.seconds(),
         phases: laps.phases,
@@ -217,14 +217,42 @@ pub(super) fn run(plan: &Plan, shared: &Shared) -> Result<LoadReport, RunError> 
     })
 }
 
-/// Connects and makes room for the tables.
-async fn prepare(plan: &Plan) -> Result<Session<Stream>, RunError> {
-    let mut session = Session::connect(&plan.server, &[])
+/// The server's version, for people and for comparison.
+struct Version {
+    name: String,
+    number: u32,
+}
+
+async fn connect(plan: &Plan) -> Result<Session<Stream>, RunError> {
+    let session = Session::connect(&plan.server, &[]).await;
+    session.map_err(|e| RunError::target(&format!("connect to {}", plan.server), &e))
+}
+
+/// Creates the tables. The session is not kept: while rows are copied for hours, a firewall or
+/// `idle_session_timeout` would end it.
+async fn prepare(plan: &Plan) -> Result<Version, RunError> {
+    let mut session = connect(plan).await?;
+    let name = session.parameter("server_version").unwrap_or_default().to_owned();
+    let rows = session
+        .simple("SHOW server_version_num")
         .await
-        .map_err(|e| RunError::target(&format!("connect to {}", plan.server), &e))?;
+        .map_err(|e| RunError::target(&"ask for the version", &e))?;
+    let number = rows.first().and_then(|row| row.first()?.as_ref()?.parse().ok());
+    let number = number.ok_or_else(|| RunError::internal("server has no version number".into()))?;
     tables::make_room(&mut session, plan.spec.drop_ours).await?;
     tables::create(&mut session).await?;
-    Ok(session)
+    // Everything is committed: a goodbye that is not heard changes nothing.
+    let _unheard = session.close().await;
+    Ok(Version { name, number })
+}
+
+/// Records the load; returns the bytes on disk.
+async fn record(plan: &Plan) -> Result<u64, RunError> {
+    let mut session = connect(plan).await?;
+    tables::record(&mut session, &plan.record()).await?;
+    let bytes = tables::disk_bytes(&mut session).await?;
+    let _unheard = session.close().await;
+    Ok(bytes)
 }
 
 /// Everything after the tables were created.
@@ -233,7 +261,7 @@ fn fill(
     shared: &Shared,
     laps: &mut Laps<'_>,
     runtime: &runtime::Runtime,
-    session: &mut Session<Stream>,
+    server_version: u32,
 ) -> Result<u64, RunError> {
     let crew = |jobs, count| crew::work(&plan.server, &plan.rows, shared, jobs, count);
     laps.time(Phase::Copy, || crew(plan.copies(), plan.streams))?;
@@ -244,14 +272,8 @@ fn fill(
     if plan.tpcc.spec().foreign_keys {
         laps.time(Phase::ForeignKeys, || crew(vec![foreign_keys()], 1))?;
     }
-    let version = runtime.block_on(version_number(session))?;
-    laps.time(Phase::Vacuum, || crew(plan.vacuums(version), plan.builders))?;
-    laps.time(Phase::Record, || {
-        runtime.block_on(async {
-            tables::record(session, &plan.record()).await?;
-            tables::disk_bytes(session).await
-        })
-    })
+    laps.time(Phase::Vacuum, || crew(plan.vacuums(server_version), plan.builders))?;
+    laps.time(Phase::Record, || runtime.block_on(record(plan)))
 }
 
 /// Makes primary keys of the unique indexes: an instant, since their columns are NOT NULL.
@@ -268,15 +290,6 @@ fn foreign_keys() -> Job {
     let add = |(table, key): &(&str, &str)| format!("ALTER TABLE {table} ADD {key}");
     let sql = tables::transaction(FOREIGN_KEYS.iter().map(add));
     Job::Sql { step: "add foreign keys".into(), sql, units: 0 }
-}
-
-async fn version_number(session: &mut Session<Stream>) -> Result<u32, RunError> {
-    let rows = session
-        .simple("SHOW server_version_num")
-        .await
-        .map_err(|e| RunError::target(&"ask for the version", &e))?;
-    let number = rows.first().and_then(|row| row.first()?.as_ref()?.parse().ok());
-    number.ok_or_else(|| RunError::internal("server has no version number".into()))
 }
 
 /// Says what a load that failed leaves behind.
@@ -325,5 +338,85 @@ impl Laps<'_> {
         }
         self.phases.push(PhaseReport { name, seconds: nanos(steady_ns() - begun_ns) });
         Ok(result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(workload: &str, index_connections: usize) -> Plan {
+        let json = format!(
+            r#"{{"version": 1, "workload": {workload}, "loaded_at_unix_s": 1700000000,
+                "connections": 3, "index_connections": {index_connections},
+                "maintenance_work_mem_bytes": 268435456, "connection": {{"host": "h", "port": 1,
+                "user": "u", "database": "d", "options": {{"statement_timeout": "5s"}}}}}}"#
+        );
+        Plan::new(LoadSpec::parse(&json).expect("a specification")).expect("a plan")
+    }
+
+    #[test]
+    fn every_batch_is_copied_by_one_job() {
+        let plan = plan(r#"{"kind": "tpcc", "warehouses": 3}"#, 2);
+        for target in Target::ALL {
+            let mut next = 0;
+            for job in plan.copies() {
+                if let Job::Copy { target: of, batches } = job
+                    && of == target
+                {
+                    assert_eq!(batches.start, next, "{target:?}");
+                    next = batches.end;
+                }
+            }
+            assert_eq!(next, plan.rows.batches(target), "{target:?}");
+        }
+    }
+
+    #[test]
+    fn nobodys_configuration_disturbs_a_load() {
+        let plan = plan(r#"{"kind": "tpcc", "warehouses": 1}"#, 2);
+        let value = |name: &str| {
+            let mut found = plan.server.options.iter().filter(|(known, _)| known == name);
+            let value = found.next().map(|(_, value)| value.as_str());
+            assert!(found.next().is_none(), "{name} is set twice");
+            value
+        };
+        assert_eq!(value("statement_timeout"), Some("0"), "not the five seconds asked for");
+        assert_eq!(value("synchronous_commit"), Some("off"));
+        assert_eq!(value("maintenance_work_mem"), Some("262144kB"));
+    }
+
+    #[test]
+    fn old_servers_are_not_given_options_they_do_not_know() {
+        let plan = plan(r#"{"kind": "tpcc", "warehouses": 1}"#, 2);
+        let first = |version| match plan.vacuums(version).swap_remove(0) {
+            Job::Sql { sql, .. } => sql,
+            Job::Copy { .. } => panic!("a vacuum is SQL"),
+        };
+        assert_eq!(first(150_018), "VACUUM (FREEZE, ANALYZE) stock");
+        assert_eq!(first(180_000), "VACUUM (FREEZE, ANALYZE, BUFFER_USAGE_LIMIT 0) stock");
+    }
+
+    #[test]
+    fn other_workloads_and_bad_parameters_are_refused() {
+        let refused = |workload: &str| {
+            let json = format!(
+                r#"{{"version": 1, "workload": {workload}, "loaded_at_unix_s": 1700000000,
+                    "connection": {{"host": "h", "port": 1, "user": "u", "database": "d"}}}}"#
+            );
+            Plan::new(LoadSpec::parse(&json).expect("a specification")).expect_err("refused").fact
+        };
+        assert_eq!(refused(r#"{"kind": "tpcb"}"#), "workload.kind is tpcb, known is tpcc");
+        assert_eq!(refused("{}"), "workload.kind is missing, known is tpcc");
+        let fact = refused(r#"{"kind": "tpcc", "warehouses": -1}"#);
+        assert!(fact.starts_with("warehouses is -1, allowed is 1 to"), "{fact}");
+    }
+
+    #[test]
+    fn a_hint_of_the_servers_is_kept_before_ours() {
+        let plan = plan(r#"{"kind": "tpcc", "warehouses": 1}"#, 2);
+        let error = RunError::spec("disk full".into(), Some("Check free disk space"));
+        let hint = with_remains(&plan, error).hint.expect("a hint");
+        assert!(hint.starts_with("Check free disk space. The tables of the load remain"), "{hint}");
     }
 }

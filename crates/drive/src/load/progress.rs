@@ -42,8 +42,8 @@ pub struct LoadProgress {
     pub rows_total: u64,
     /// Bytes of COPY data sent.
     pub bytes: u64,
-    /// 10^6 bytes per second of the copy phase so far; 0 before it.
-    pub mb_per_s: f64,
+    /// In the copy phase so far; 0 before it.
+    pub bytes_per_s: f64,
     /// Since the start.
     pub seconds: f64,
     /// Estimated from the work done so far; absent until some is.
@@ -203,7 +203,7 @@ impl Shared {
             rows: self.rows(),
             rows_total: self.work.rows,
             bytes,
-            mb_per_s: if copy_s > 0.0 { real(bytes) / 1e6 / copy_s } else { 0.0 },
+            bytes_per_s: if copy_s > 0.0 { real(bytes) / copy_s } else { 0.0 },
             seconds,
             seconds_left: known.then(|| seconds * (1.0 - done).max(0.0) / done),
             steps: steps.iter().flatten().cloned().collect(),

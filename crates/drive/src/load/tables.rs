@@ -5,10 +5,8 @@ use workload::tpcc::schema::{LOAD_TABLE, LOAD_TABLE_DDL, TABLES, Table};
 
 use crate::error::RunError;
 
-/// Value of the key `state` while tables may be half filled.
-const LOADING: &str = "loading";
-/// And when they are complete.
-const LOADED: &str = "loaded";
+/// Comment on [`LOAD_TABLE`], which has no rows until the load is complete.
+const MARK: &str = "tables of a pgdyno load of tpcc";
 
 /// Makes room: refuses a database that has any of the tables, or drops those that are ours.
 pub(super) async fn make_room(
@@ -50,14 +48,23 @@ pub(super) async fn make_room(
     Ok(())
 }
 
+/// Whether [`LOAD_TABLE`] speaks of a load of ours, be it complete (a row) or not (its comment).
 async fn is_ours(session: &mut Session<Stream>) -> Result<bool, RunError> {
+    let failed = |e: Error| RunError::target(&format!("read {LOAD_TABLE}"), &e);
+    let first = |rows: Vec<Vec<Option<String>>>| rows.into_iter().next()?.into_iter().next()?;
     let sql = format!("SELECT value FROM {LOAD_TABLE} WHERE key = 'workload'");
-    match session.simple(&sql).await {
-        Ok(rows) => Ok(rows.first().and_then(|row| row.first()?.as_deref()) == Some("tpcc")),
+    let value = match session.simple(&sql).await {
+        Ok(rows) => first(rows),
         // A table of that name without these columns is somebody else's.
-        Err(e) if matches!(e.sqlstate(), Some("42703" | "42883")) => Ok(false),
-        Err(e) => Err(RunError::target(&format!("read {LOAD_TABLE}"), &e)),
+        Err(e) if matches!(e.sqlstate(), Some("42703" | "42883")) => return Ok(false),
+        Err(e) => return Err(failed(e)),
+    };
+    if value.is_some() {
+        return Ok(value.as_deref() == Some("tpcc"));
     }
+    let sql = format!("SELECT obj_description('{LOAD_TABLE}'::regclass, 'pg_class')");
+    let comment = first(session.simple(&sql).await.map_err(failed)?);
+    Ok(comment.as_deref() == Some(MARK))
 }
 
 /// Statements that happen together or not at all.
@@ -66,13 +73,12 @@ pub(super) fn transaction(statements: impl Iterator<Item = String>) -> String {
     format!("BEGIN; {}; COMMIT", all.join("; "))
 }
 
-/// Creates all tables, and says in the database that they are not complete.
+/// Creates all tables. [`LOAD_TABLE`] stays empty until they are complete.
 pub(super) async fn create(session: &mut Session<Stream>) -> Result<(), RunError> {
     // Autovacuum would compete with the COPY, and be cancelled by the index builds.
     let table = |table: &Table| format!("{} WITH (autovacuum_enabled = off)", table.ddl());
-    let first =
-        format!("INSERT INTO {LOAD_TABLE} VALUES ('workload', 'tpcc'), ('state', '{LOADING}')");
-    let sql = transaction(TABLES.iter().map(table).chain([LOAD_TABLE_DDL.to_owned(), first]));
+    let mark = format!("COMMENT ON TABLE {LOAD_TABLE} IS '{MARK}'");
+    let sql = transaction(TABLES.iter().map(table).chain([LOAD_TABLE_DDL.to_owned(), mark]));
     session.simple(&sql).await.map_err(|e| RunError::target(&"create tables", &e))?;
     Ok(())
 }
@@ -89,13 +95,8 @@ pub(super) async fn record(
         format!("INSERT INTO {LOAD_TABLE} VALUES ('{key}', '{}')", value.replace('\'', "''"))
     };
     let durable = "SET LOCAL synchronous_commit = on".to_owned();
-    let last = format!("UPDATE {LOAD_TABLE} SET value = '{LOADED}' WHERE key = 'state'");
     let sql = transaction(
-        [durable]
-            .into_iter()
-            .chain(TABLES.iter().map(give_back))
-            .chain(values.iter().map(insert))
-            .chain([last]),
+        [durable].into_iter().chain(TABLES.iter().map(give_back)).chain(values.iter().map(insert)),
     );
     session.simple(&sql).await.map_err(|e| RunError::target(&"record the load", &e))?;
     Ok(())

@@ -53,8 +53,8 @@ const ALWAYS: [(&str, &str, &str); 10] = [
         "5.2.4",
     ),
     (
-        "exactly a tenth of each batch of rows has bad credit or ORIGINAL, instead of about a tenth \
-         of all",
+        "exactly a tenth of each batch of rows has bad credit or ORIGINAL, instead of about a \
+         tenth of all",
         "the load can be checked exactly",
         "4.3.3.1",
     ),

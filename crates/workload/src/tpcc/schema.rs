@@ -33,8 +33,8 @@ pub struct Table {
     /// Columns of the primary key; none for `history`.
     pub primary_key: &'static [&'static str],
     /// Bytes of the table, its primary key and its secondary indexes per warehouse, as
-    /// `pg_total_relation_size` says on PostgreSQL 18 after the load of ten warehouses (8 kB pages);
-    /// the whole of `item`, which does not grow.
+    /// `pg_total_relation_size` says on PostgreSQL 18 after the load of ten warehouses (8 kB
+    /// pages); the whole of `item`, which does not grow.
     pub disk_bytes_per_warehouse: u64,
 }
 
@@ -277,7 +277,7 @@ pub fn indexes() -> Vec<Index> {
     .collect()
 }
 
-/// `ALTER TABLE … ADD FOREIGN KEY` for the references of clause 1.4; the referenced keys come first.
+/// `ALTER TABLE … ADD` for the references of clause 1.4; the referenced keys come first.
 pub const FOREIGN_KEYS: [(&str, &str); 10] = [
     ("district", "FOREIGN KEY (d_w_id) REFERENCES warehouse (w_id)"),
     ("customer", "FOREIGN KEY (c_w_id, c_d_id) REFERENCES district (d_w_id, d_id)"),

@@ -185,7 +185,7 @@ impl Mix {
     }
 }
 
-/// Constants of `NURand` that the rows were made with (clause 2.1.6.1 compares them with the run's).
+/// Constants of `NURand` that the rows were made with; clause 2.1.6.1 compares them with the run's.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct LoadConstants {

@@ -1,7 +1,10 @@
 //! What the TPC-C workload promises, and a test for each of the 28 ways in which drivers are known
-//! to depart from the text: `trap_NN_…`. Some lie elsewhere too: what only a server can show
-//! (8, 9, 10, 13, 22, 23, 25, 27) in `tests/cluster`, what the driver does (20, 21) in
-//! `crates/drive`.
+//! to depart from the text: `trap_NN_…`.
+//!
+//! Some need more than this crate. What only a server can show (also of 5, 6, 7, 8, 9, 10, 11, 13,
+//! 16, 24, 25, and the conditions of 27) is asked in `tests/data/observations.toml` and
+//! `tests/data/violations.toml`. Response times from the due time (20) and errors that count as
+//! nothing (also 21) are the driver's: `crates/drive/tests`.
 
 mod books;
 mod copied;

@@ -146,8 +146,8 @@ CHART = Chart(
     title="What each stage adds",
     caption=(
         "Length: median NOPM of the rounds. The coloured part is the step from the stage before"
-        " (hatched where it is a loss), its colour the durability rung. Whisker: interval of the"
-        " ratio to the first stage, from paired rounds."
+        " that was measured (hatched where it is a loss), its colour the durability rung. Whisker:"
+        " interval of the ratio to the first stage, from paired rounds."
     ),
     height_px=70,
     per_stage_px=58,
