@@ -142,6 +142,12 @@ class Process:
         except subprocess.TimeoutExpired:
             return None
 
+    def close_pipes(self) -> None:
+        """Release its pipes; call it after its end."""
+        for pipe in (self._popen.stdin, self._popen.stdout):
+            if pipe is not None and not pipe.closed:
+                pipe.close()
+
     def kill(self) -> None:
         """End it now."""
         if self._popen.poll() is None:

@@ -99,7 +99,8 @@ def test_a_database_that_is_not_ours_is_not_dropped(foreign: Connection) -> None
 
 def running_plan(folder: Path, foreign: Connection, stages: str) -> Path:
     head = PLAN.partition("[[stage]]")[0].replace("warehouses = 2", "warehouses = 1")
-    shown = psycopg.conninfo.make_conninfo(**foreign.arguments() | {"password": ""})
+    public = {key: value for key, value in foreign.arguments().items() if key != "password"}
+    shown = psycopg.conninfo.make_conninfo(**public)
     head = head.replace('kind = "embedded"', f'kind = "running"\nconninfo = "{shown}"')
     path = folder / "running.toml"
     path.write_text(head + stages)
@@ -112,7 +113,7 @@ def test_a_plan_on_a_running_server(
     monkeypatch.setenv("PGPASSWORD", foreign.password or "")
     stages = """
 [[stage]]
-name = "as it is"
+name = "as-it-is"
 why = "What is there."
 
 [[stage]]
@@ -143,7 +144,7 @@ def test_what_needs_a_restart_is_refused_by_name(
     monkeypatch.setenv("PGPASSWORD", foreign.password or "")
     stages = """
 [[stage]]
-name = "more memory"
+name = "more-memory"
 why = "Not ours to restart."
 settings = { shared_buffers = "1GB", max_wal_size = "4GB" }
 """

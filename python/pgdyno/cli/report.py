@@ -43,7 +43,7 @@ def report(
         return
     path = out or run_file.with_suffix(f".{format_.value}")
     try:
-        path.write_text(text)
+        path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise StoreError(f"report {path} cannot be written: {error}") from error
     stdout.print(str(path), markup=False, soft_wrap=True)

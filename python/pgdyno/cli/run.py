@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import time
 from dataclasses import asdict, dataclass
@@ -57,6 +58,10 @@ BindirOption = Annotated[
         help="Folder of an installed PostgreSQL's programs, instead of the plan's target."
     ),
 ]
+ConninfoOption = Annotated[
+    str | None,
+    typer.Option(help="A running server, as libpq names it, instead of the plan's target."),
+]
 OutOption = Annotated[
     Path | None, typer.Option(help="The run file; without it runs/<time>-<plan>.sqlite.")
 ]
@@ -71,10 +76,11 @@ def run(
     quick: QuickOption = False,
     aa: AaOption = False,
     bindir: BindirOption = None,
+    conninfo: ConninfoOption = None,
     out: OutOption = None,
 ) -> None:
     """Measure every stage of a plan, and write a run file and a report."""
-    overrides = [*(overrides or []), *_target_overrides(bindir)]
+    overrides = [*(overrides or []), *_target_overrides(bindir, conninfo)]
     found = _resolved(plan, overrides, quick, aa)
     resolved = found.plan
     if dry_run:
@@ -119,8 +125,6 @@ def resume(
 
 def from_plan_json(info: RunInfo) -> Plan:
     """The resolved plan that a run file holds."""
-    import json  # noqa: PLC0415 - only here
-
     return from_json(Plan, json.dumps(info.plan))
 
 
@@ -147,7 +151,7 @@ def _carry_out(plan: Plan, target: Target, run_file: RunFile) -> None:
             f"Go on with `pgdyno resume {run_file.path}`.",
         ) from None
     report = run_file.path.with_suffix(".html")
-    report.write_text(html.render(run_file))
+    report.write_text(html.render(run_file), encoding="utf-8")
     stdout.print(summary.render(run_file))
     stdout.print(f"report   {report}", markup=False, soft_wrap=True)
     failed = [t for t in run_file.trials() if t.state is not TrialState.FINISHED]
@@ -173,10 +177,17 @@ def _resolved(path: Path, overrides: list[str], quick: bool, aa: bool) -> _Resol
     return _Resolved(resolve(draft, server, host, there), server, host, there)
 
 
-def _target_overrides(bindir: Path | None) -> list[str]:
-    if bindir is None:
-        return []
-    return ['target.kind="installed"', f'target.bindir="{bindir.absolute()}"']
+def _target_overrides(bindir: Path | None, conninfo: str | None) -> list[str]:
+    if bindir is not None and conninfo is not None:
+        raise PlanError(
+            "--bindir and --conninfo are both given", "A plan has one target: leave one away."
+        )
+    if bindir is not None:
+        named = json.dumps(str(bindir.absolute()))
+        return ['target.kind="installed"', f"target.bindir={named}"]
+    if conninfo is not None:
+        return ['target.kind="running"', f"target.conninfo={json.dumps(conninfo)}"]
+    return []
 
 
 def _command(path: Path, overrides: list[str], quick: bool, aa: bool) -> str:

@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,6 +127,7 @@ def drive(
             process.signal(signal.SIGTERM)
             if process.wait(protocol.drain_s + 5) is None:
                 process.kill()
+        process.close_pipes()
     return parse_result(last)
 
 
@@ -133,11 +135,20 @@ def _watch(process: Process, progress: Callable[[dict[str, Any]], None]) -> dict
     lines: queue.Queue[str | None] = queue.Queue()
 
     def pump() -> None:
-        for line in process.stdout:
-            lines.put(line)
+        with suppress(ValueError):  # we have given up and closed it
+            for line in process.stdout:
+                lines.put(line)
         lines.put(None)
 
     threading.Thread(target=pump, name="pgdyno driver output", daemon=True).start()
+    return _last(process, lines, progress)
+
+
+def _last(
+    process: Process,
+    lines: queue.Queue[str | None],
+    progress: Callable[[dict[str, Any]], None],
+) -> dict[str, Any]:
     while True:
         try:
             line = lines.get(timeout=_SILENCE_S)

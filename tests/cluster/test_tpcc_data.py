@@ -1,0 +1,182 @@
+"""What a driven TPC-C database must show, and that our checks notice when it does not.
+
+The database is loaded, driven for some seconds over several connections, and then looked at.
+Plants and queries are data: `tests/data/violations.toml` and `tests/data/observations.toml`.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from pgdyno.drive.driver import Driven, drive
+from pgdyno.load.consistency import check, loaded_workload
+from pgdyno.load.loader import describe
+from pgdyno.model.connection import Connection
+from pgdyno.model.plan import Protocol, Workload
+from pgdyno.model.settings import Rung
+from pgdyno.shell import postgres_user
+from pgdyno.stage.binaries import find_binaries
+from pgdyno.stage.host import host_facts
+from pgdyno.stage.own import OwnTarget
+from tests.cluster.conftest import TARGETS, WORKLOAD, loaded, settings_of
+
+pytestmark = pytest.mark.cluster
+DATA = Path(__file__).parents[1] / "data"
+VIOLATIONS = tomllib.loads((DATA / "violations.toml").read_text())["violation"]
+OBSERVATIONS = tomllib.loads((DATA / "observations.toml").read_text())["observation"]
+PROTOCOL = Protocol(1, 1.0, 4.0, 10.0, False, 0.02, 0.95, Rung.D0)
+MIX = {"new_order": 40.0, "payment": 36.0, "order_status": 8.0, "delivery": 8.0, "stock_level": 8.0}
+
+
+def workload(**changes: Any) -> Workload:
+    values: dict[str, Any] = {
+        "kind": "tpcc", "warehouses": WORKLOAD["warehouses"], "seed": 3, "schema": "spec",
+        "foreign_keys": False, "mix": MIX, "face": "statement", "isolation": "read committed",
+        "delivery": "deferred", "home": "random", "keying_multiplier": 0.0,
+        "think_multiplier": 0.0, "connections": 8, "terminals": 20, "threads": None,
+    }  # fmt: skip
+    return Workload(**values | changes)
+
+
+@pytest.fixture(scope="module", params=sorted(TARGETS))
+def target(request: pytest.FixtureRequest, session_home: Path) -> Iterator[OwnTarget]:
+    user = postgres_user()
+    binaries = find_binaries(TARGETS[request.param], user, session_home)
+    memory = host_facts(session_home).memory_bytes
+    facts = settings_of(request.param, binaries)
+    target = OwnTarget(TARGETS[request.param], binaries, facts, user, session_home, memory)
+    try:
+        yield target
+    finally:
+        target.stop()
+        target.close()
+
+
+@pytest.fixture(scope="module")
+def ran(target: OwnTarget) -> tuple[Connection, Driven]:
+    """A database that was driven, and what the driver says of it."""
+    fixture = loaded(target)
+    target.restore(fixture.ident)
+    connection = target.apply(()).connection
+    return connection, drive(connection, workload(), PROTOCOL, fixture.loaded["c_load"])
+
+
+def broken(connection: Connection, plant: str) -> set[int]:
+    """Conditions that a plant violates, in a transaction that is rolled back."""
+    found = set()
+    with psycopg.connect(**connection.arguments()) as session:
+        session.execute(plant.encode())
+        for condition in describe(WORKLOAD)["conditions"]:
+            if session.execute(condition["sql"].encode()).fetchone() is not None:
+                found.add(condition["number"])
+        session.rollback()
+    return found
+
+
+def test_a_loaded_database_has_the_texts_cardinalities(target: OwnTarget) -> None:
+    fixture = loaded(target)
+    target.restore(fixture.ident)
+    connection = target.apply(()).connection
+    with psycopg.connect(**connection.arguments()) as session:
+        for one in describe(WORKLOAD)["load_checks"]:
+            rows = session.execute(one["sql"].encode()).fetchall()
+            assert str(rows[0][0]) == str(one["expected"]), one["name"]
+    target.stop()
+
+
+def test_all_twelve_conditions_hold_after_a_run(ran: tuple[Connection, Driven]) -> None:
+    connection, driven = ran
+    assert driven.nopm > 0
+    results = check(connection, describe(WORKLOAD)["conditions"])
+
+    assert [condition.number for condition in results] == list(range(1, 13))
+    assert [condition for condition in results if not condition.ok] == []
+
+
+@pytest.mark.parametrize("violation", VIOLATIONS, ids=lambda one: one["name"])
+def test_a_planted_violation_is_found(
+    ran: tuple[Connection, Driven], violation: dict[str, Any]
+) -> None:
+    found = broken(ran[0], violation["plant"])
+
+    assert set(violation["violates"]) <= found
+    assert found.isdisjoint(violation.get("keeps", []))
+
+
+@pytest.mark.parametrize("seen", OBSERVATIONS, ids=lambda one: f"trap {one['trap']}: {one['name']}")
+def test_no_trap_was_fallen_into(ran: tuple[Connection, Driven], seen: dict[str, Any]) -> None:
+    with psycopg.connect(**ran[0].arguments()) as session:
+        assert session.execute(seen["sql"].encode()).fetchmany(3) == []
+        session.execute(seen["plant"].encode())
+        assert session.execute(seen["sql"].encode()).fetchone() is not None, "it cannot fail"
+        session.rollback()
+
+
+def test_the_audit_of_the_inputs_is_in_its_bands(ran: tuple[Connection, Driven]) -> None:
+    audit = {line.name: line for line in ran[1].audit}
+
+    assert len(audit) >= 10
+    assert [line for line in audit.values() if not line.ok] == []
+
+
+def test_counts_are_the_databases_own(ran: tuple[Connection, Driven]) -> None:
+    connection, driven = ran
+    with psycopg.connect(**connection.arguments()) as session:
+        row = session.execute("SELECT sum(d_next_o_id - 3001) FROM district").fetchone()
+    orders = next(kind for kind in driven.kinds if kind.kind == "new_order")
+
+    assert row == (orders.run.succeeded,)
+    assert orders.run.rolled_back > 0
+    assert driven.errors == ()
+
+
+def test_trap_25_and_26_nothing_deadlocks_and_nothing_is_left_open(
+    ran: tuple[Connection, Driven],
+) -> None:
+    with psycopg.connect(**ran[0].arguments()) as session:
+        deadlocks = session.execute(
+            "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+        ).fetchone()
+        open_ones = session.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'"
+        ).fetchone()
+
+    assert deadlocks == (0,)
+    assert open_ones == (0,)
+
+
+@pytest.mark.parametrize("isolation", ["repeatable read", "serializable"])
+def test_trap_22_stricter_isolation_retries_and_stays_consistent(
+    ran: tuple[Connection, Driven], isolation: str
+) -> None:
+    connection, _ = ran
+    c_load = loaded_workload(connection).c_load
+    driven = drive(connection, workload(isolation=isolation, seed=5), PROTOCOL, c_load)
+
+    retries = sum(kind.run.retries_40001 for kind in driven.kinds)
+    assert retries > 0, "eight connections on two warehouses must conflict"
+    # Those that conflicted in every try are failed, and nothing else is.
+    assert {error["sqlstate"] for error in driven.errors} <= {"40001"}
+    assert all(c.ok for c in check(connection, describe(WORKLOAD)["conditions"]))
+
+
+def test_trap_23_sums_do_not_overflow(ran: tuple[Connection, Driven]) -> None:
+    connection, _ = ran
+    with psycopg.connect(**connection.arguments()) as session:
+        for statement in (
+            "UPDATE warehouse SET w_ytd = 9999999999.99",
+            "UPDATE district SET d_ytd = 9999999999.99",
+            "UPDATE customer SET c_ytd_payment = 9999999999.99 WHERE c_id = 1",
+            "UPDATE stock SET s_ytd = 99999999 WHERE s_i_id = 1",
+            "UPDATE warehouse SET w_ytd = w_ytd + 5000",
+            "UPDATE district SET d_ytd = d_ytd + 5000",
+            "UPDATE stock SET s_ytd = s_ytd + 10 WHERE s_i_id = 1",
+        ):
+            session.execute(statement.encode())
+        session.rollback()
