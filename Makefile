@@ -67,7 +67,8 @@ lock: ## Resolve requirements.lock anew (needs uv)
 	  --no-header --no-emit-index-url --no-emit-find-links --quiet -o requirements.lock
 
 reference: build ## Write the generated pages of docs/reference
-	$(BIN)/python -m pgdyno.plan.reference docs/reference/plan.md
+	$(BIN)/python -m pgdyno.plan.reference > docs/reference/plan.md
+	$(BIN)/python -m pgdyno.load.reference > docs/reference/tpcc.md
 
 clean: ## Remove what was built; clusters and fixtures stay (see PGDYNO_HOME)
 	rm -rf $(VENV) target python/pgdyno/_core*.so

@@ -1,0 +1,96 @@
+"""The worker's result as records; outcomes that must add up, and processes that misbehave."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pgdyno.drive import driver
+from pgdyno.model.errors import DriveError
+from pgdyno.shell import Process, start
+
+COUNTS = {"due": 10, "succeeded": 7, "rolled_back": 1, "failed": 1, "unknown": 1, "skipped": 0,
+          "unfinished": 1, "retries_40001": 2, "retries_40p01": 0}  # fmt: skip
+QUANTILES = {name: 1000 for name in ("p50", "p90", "p95", "p99", "p999", "max", "mean")}
+KIND = {"window": COUNTS, "run": COUNTS, "response": "aGk=", "service": "aGk=",
+        "response_ns": QUANTILES, "service_ns": QUANTILES}  # fmt: skip
+RESULT: dict[str, Any] = {
+    "version": 1, "outcome": "complete", "error": None, "started_unix_ns": 0,
+    "window_unix_ns": [10, 30_000_000_010], "window_s": 30.0,
+    "kinds": [{"name": "new_order", **KIND}, {"name": "payment", **KIND}],
+    "seconds": {"start_unix_ns": 5, "committed": {"new_order": [1, 2]}, "rolled_back": [0, 1],
+                "failed": [0, 0], "retries": [0, 0]},
+    "errors": [{"sqlstate": "40001", "count": 1, "example": "x"}], "reconnects": 0,
+    "client": {"user_s": 1.0, "system_s": 2.0, "window_s": 30.0, "cpus": 2,
+               "share_of_host": 0.05, "voluntary_switches": 1, "involuntary_switches": 2,
+               "run_queue_wait_s": 0.5, "threads": 2, "rss_max_bytes": 1000,
+               "thread_cpu_s": [1.0, 2.0], "thread_wait_s": [0.25, 0.25]},
+    "audit": [{"name": "rollbacks", "source": "2.4.1.4", "measured": 0.01, "n": 100,
+               "low": 0.009, "high": 0.011, "unit": "1"}],
+    "statements_per_transaction": 20.5, "round_trips_per_transaction": 20.5,
+}  # fmt: skip
+
+
+def test_rates_are_per_minute_and_never_mixed() -> None:
+    driven = driver.parse_result(RESULT)
+
+    assert driven.nopm == 7 * 2  # 7 in 30 s
+    assert driven.tpm_total == 2 * (7 + 1) * 2  # both kinds, rollbacks included
+    assert driven.client.thread_cpu_s == (1.0, 2.0)
+    assert driven.audit[0].ok
+
+
+def test_seconds_become_series_that_begin_at_their_time() -> None:
+    series = {one.name: one for one in driver.parse_result(RESULT).series}
+
+    assert series["driver.committed.new_order"].values.tolist() == [1.0, 2.0]
+    assert series["driver.committed.new_order"].unix_ns.tolist() == [5, 1_000_000_005]
+    assert series["driver.rolled_back"].kind == "rate"
+
+
+def test_a_result_of_another_shape_is_refused() -> None:
+    with pytest.raises(ValueError, match="nopm"):
+        driver.parse_result(RESULT | {"client": RESULT["client"] | {"cpus": "nopm"}})
+
+
+@pytest.fixture
+def said() -> Iterator[Any]:
+    """Starts a process that prints some lines, as the worker does."""
+    processes: list[Process] = []
+
+    def speak(*lines: object, code: int = 0) -> Process:
+        text = "\n".join(json.dumps(line) for line in lines)
+        program = f"import sys; print({text!r}); sys.exit({code})"
+        processes.append(start([sys.executable, "-c", program], pipes=True))
+        return processes[-1]
+
+    yield speak
+    for process in processes:
+        process.wait(10)
+        process.close_pipes()
+
+
+def test_progress_is_told_and_the_result_returned(said: Any) -> None:
+    told: list[dict[str, Any]] = []
+
+    last = driver._watch(said({"phase": "warmup"}, {"result": {"a": 1}}), told.append)
+
+    assert told == [{"phase": "warmup"}]
+    assert last == {"a": 1}
+
+
+def test_the_workers_error_is_ours(said: Any) -> None:
+    error = {"error": {"kind": "target", "fact": "no server at port 1", "hint": "Start it."}}
+
+    with pytest.raises(DriveError, match="no server at port 1") as caught:
+        driver._watch(said(error, code=1), lambda _: None)
+    assert caught.value.hint == "Start it."
+
+
+def test_a_worker_that_dies_is_an_error(said: Any) -> None:
+    with pytest.raises(DriveError, match="ended with code 9 and without a result"):
+        driver._watch(said({"phase": "window"}, code=9), lambda _: None)

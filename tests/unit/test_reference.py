@@ -1,0 +1,20 @@
+"""Generated pages are current."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pgdyno.load.reference import page
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+
+
+def test_the_page_of_tpcc_is_current() -> None:
+    assert (REFERENCE / "tpcc.md").read_text() == page() + "\n", "run `make reference`"
+
+
+def test_the_page_of_tpcc_lists_every_condition() -> None:
+    text = page()
+
+    assert all(f"### {number}. " in text for number in range(1, 13))
+    assert "## Deviations" in text
