@@ -16,7 +16,7 @@ import pytest
 
 from pgdyno.drive.driver import Driven, drive
 from pgdyno.load.consistency import check, loaded_workload
-from pgdyno.load.loader import describe
+from pgdyno.load.loader import describe, load
 from pgdyno.model.connection import Connection
 from pgdyno.model.plan import Protocol, Workload
 from pgdyno.model.settings import Rung
@@ -24,7 +24,7 @@ from pgdyno.shell import postgres_user
 from pgdyno.stage.binaries import find_binaries
 from pgdyno.stage.host import host_facts
 from pgdyno.stage.own import OwnTarget
-from tests.cluster.conftest import TARGETS, WORKLOAD, loaded, settings_of
+from tests.cluster.conftest import TARGETS, WORKLOAD, Opener, loaded, settings_of
 
 pytestmark = pytest.mark.cluster
 DATA = Path(__file__).parents[1] / "data"
@@ -180,3 +180,21 @@ def test_trap_23_sums_do_not_overflow(ran: tuple[Connection, Driven]) -> None:
         ):
             session.execute(statement.encode())
         session.rollback()
+
+
+def test_foreign_keys_are_optional_and_hold(open_own: Opener, folder: Path) -> None:
+    target = open_own("embedded-18", home=folder)
+    spec = {**WORKLOAD, "warehouses": 1, "foreign_keys": True}
+    connection = target.begin_fixture("keys")
+    report = load(connection, spec, connections=2)
+    keyed = workload(warehouses=1, foreign_keys=True, terminals=8)
+    driven = drive(connection, keyed, PROTOCOL, report["c_load"])
+
+    with psycopg.connect(**connection.arguments()) as session:
+        row = session.execute("SELECT count(*) FROM pg_constraint WHERE contype = 'f'").fetchone()
+    assert row is not None
+    assert row[0] >= 9
+    assert driven.nopm > 0
+    assert driven.errors == ()
+    assert all(c.ok for c in check(connection, describe(spec)["conditions"]))
+    target.drop_half_fixture()

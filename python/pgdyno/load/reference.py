@@ -1,6 +1,6 @@
 """The reference page of the TPC-C workload, from what the core says of itself.
 
-`python -m pgdyno.load.reference > docs/reference/tpcc.md` writes it; a test checks that it is current.
+`make reference` writes it to docs/reference/tpcc.md; a test checks that it is current.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ def page() -> str:
     told = describe({"kind": "tpcc", "warehouses": 10, "seed": 42})
     parts = [
         _HEAD,
-        "## Deviations from TPC-C 5.11\n\nPrinted in every report, for the plan's own parameters.\n",
+        "## Deviations from TPC-C 5.11\n\n"
+        "Printed in every report, for the plan's own parameters.\n",
         _table(("what", "why", "clause"), told["deviations"]),
         f"\n## Tables of schema `{told['schema']}`\n\nRows for ten warehouses.\n",
         _table(("name", "rows"), told["tables"]),
         "\n## Consistency conditions\n\n"
-        "Clause 3.3.2; each query returns the rows that violate it. `pgdyno check` runs them, and so"
-        " does every plan after the load and after every trial.\n",
+        "Clause 3.3.2; each query returns the rows that violate it. `pgdyno check` runs them, and"
+        " so does every plan after the load and after every trial.\n",
         *(_sql(f"{one['number']}. {one['title']}", one["sql"]) for one in told["conditions"]),
         "\n## Statements\n\nFace `statement`: one round trip each. Lines are locked in the order of"
         " supplying warehouse and item.\n",
