@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+from typing import TextIO
+
 from rich.console import Console
 
-stdout = Console(highlight=False)
-stderr = Console(stderr=True, highlight=False)
+# Where there is no terminal to ask, e.g. in a pipe, a line has as many columns as our files.
+_PIPE_COLUMNS = 100
+
+
+def _console(stream: TextIO) -> Console:
+    return Console(file=stream, highlight=False, width=None if stream.isatty() else _PIPE_COLUMNS)
+
+
+stdout = _console(sys.stdout)
+stderr = _console(sys.stderr)
 
 
 def say_error(fact: str, hint: str | None) -> None:

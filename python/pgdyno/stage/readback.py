@@ -50,6 +50,8 @@ def read_back(connection: Connection, wanted: Sequence[Setting]) -> tuple[Effect
         )
     result = []
     for name, (knob, _raw, shown, source) in server.items():
+        if knob.name in _VOLATILE:
+            continue
         if setting := asked.get(name):
             origin, detail = setting.origin.kind.value, setting.origin.detail
             result.append(Effective(knob.name, shown, origin, detail))
@@ -71,6 +73,4 @@ def _difference(
 
 
 def _worth_keeping(knob: ServerKnob, source: str) -> bool:
-    if knob.name in _VOLATILE:
-        return False
     return source not in ("default", "client", "session") or knob.name == "huge_pages_status"
