@@ -45,8 +45,9 @@ $(VENV)/installed: requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "error: $(PYTHON) is older than 3.11; set PYTHON=python3.11"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || $(call apt,python3-venv)
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
+	@echo "installing the locked dependencies (once)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --require-hashes -r requirements.lock
 	@touch $@
 
 build: $(VENV)/built ## The Rust core in release mode
@@ -54,7 +55,8 @@ build: $(VENV)/built ## The Rust core in release mode
 $(VENV)/built: $(VENV)/installed pyproject.toml $(RUST)
 	@command -v cargo >/dev/null \
 	  || { echo "error: no cargo; install a Rust toolchain (rustup.rs), 1.88 or newer"; exit 1; }
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet
+	@echo "building the Rust core in release mode (once, some minutes)"
+	@VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet >/dev/null
 	@touch $@
 
 # Debian packages of the tests: an installed PostgreSQL and a browser.
