@@ -21,7 +21,7 @@ from pgdyno.drive.driver import Driven, drive, workload_spec
 from pgdyno.load.consistency import check, require
 from pgdyno.load.loader import describe, load
 from pgdyno.model.connection import Connection
-from pgdyno.model.errors import CheckError, PgdynoError
+from pgdyno.model.errors import CheckError, Interrupted, PgdynoError
 from pgdyno.model.plan import Plan, Trial, Workload
 from pgdyno.model.plan import Protocol as ProtocolPlan
 from pgdyno.model.run import (
@@ -113,18 +113,26 @@ def conduct(
         run.put_trial(record)
         series: list[Series] = []
         try:
-            result, series, log = measure(plan, trial, target, fixture, audience, data_folder)
-            state, reason = judge(result, log)
-            record = replace(record, state=state, reason=reason, result=result)
-            if log is not None:
-                run.put_log("server", log, trial.number)
-        except PgdynoError as error:
-            reason = f"{error.fact} ({error.hint})" if error.hint else error.fact
-            record = replace(record, state=TrialState.FAILED, reason=reason)
-        finally:
-            target.stop()
+            try:
+                result, series, log = measure(plan, trial, target, fixture, audience, data_folder)
+                state, reason = judge(result, log)
+                record = replace(record, state=state, reason=reason, result=result)
+                if log is not None:
+                    run.put_log("server", log, trial.number)
+            finally:
+                target.stop()
+        except Interrupted:
+            raise
+        except (PgdynoError, psycopg.Error) as error:
+            record = replace(record, state=TrialState.FAILED, reason=_reason(error), result=None)
         run.put_trial(replace(record, ended_ns=time.time_ns()), series)
         audience.trial_done(record)
+
+
+def _reason(error: PgdynoError | psycopg.Error) -> str:
+    if isinstance(error, PgdynoError):
+        return f"{error.fact} ({error.hint})" if error.hint else error.fact
+    return f"the server failed: {str(error).strip()}"
 
 
 def make_fixture(

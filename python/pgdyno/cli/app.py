@@ -62,6 +62,8 @@ def _terminate(_number: int, _frame: FrameType | None) -> None:
 def main() -> None:
     """Run the command line; errors become `error: …`, `hint: …` and an exit code here only."""
     signal.signal(signal.SIGTERM, _terminate)
+    # A script's background jobs inherit an ignored SIGINT; whoever sends one means it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         app(standalone_mode=True)
     except PgdynoError as error:

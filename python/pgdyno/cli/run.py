@@ -145,7 +145,7 @@ def _carry_out(plan: Plan, target: Target, run_file: RunFile) -> None:
     try:
         with LiveView(plan, len(todo), stderr) as view:
             conduct(plan, target, run_file, view, data_folder(), todo)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Interrupted):
         raise Interrupted(
             f"stopped after {len(run_file.finished())} of {len(plan.trials)} trials",
             f"Go on with `pgdyno resume {run_file.path}`.",

@@ -75,11 +75,20 @@ def load(
                 time.sleep(POLL_S)
         except KeyboardInterrupt:
             loader.stop()
-            raise Interrupted("the load was stopped", "Load again; tables are dropped.") from None
+            raise Interrupted(*_what_is_left(loader)) from None
         report: dict[str, Any] = json.loads(loader.result())
     except _core.CoreError as error:
         raise DriveError(*_fact_and_hint(error)) from error
     return report
+
+
+def _what_is_left(loader: _core.Load) -> tuple[str, str | None]:
+    """Fact and hint of a load that was stopped: the core names what it leaves behind."""
+    try:
+        loader.result()
+    except _core.CoreError as error:
+        return _fact_and_hint(error)
+    return "the load was stopped after its last step", None
 
 
 def _fact_and_hint(error: _core.CoreError) -> tuple[str, str | None]:

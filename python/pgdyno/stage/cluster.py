@@ -23,6 +23,8 @@ from pgdyno.stage.home import owned_folder
 
 SUPERUSER = "postgres"
 DATABASE = "tpcc"
+_SOCKET_NAME = ".s.PGSQL.65535.lock"
+_SOCKET_PATH_BYTES_MAX = 107  # sun_path of unix(7), less its terminator
 _START_S = 120.0
 _STOP_S = 300.0
 
@@ -179,6 +181,14 @@ class Cluster:
                 continue
             return
         raise TargetError(f"the server does not answer after {_START_S:.0f} s: {reason}")
+
+
+def _socket_folder(data: Path) -> Path:
+    """Beside the data, so that a killed run leaves nothing elsewhere; in /tmp if too long."""
+    beside = data.parent / "server"
+    if len(str(beside / _SOCKET_NAME)) <= _SOCKET_PATH_BYTES_MAX:
+        return beside
+    return Path(tempfile.mkdtemp(prefix="pgdyno-", dir="/tmp"))
 
 
 def server_settings(binaries: Binaries, user: OsUser) -> ServerFacts:
