@@ -23,7 +23,7 @@ from pgdyno.model.errors import DriveError, PlanError
 from pgdyno.model.plan import Protocol, Workload
 from pgdyno.model.settings import Rung
 from pgdyno.model.units import count_text, ns_text
-from pgdyno.stats.client_limit import ClientLoad, client_limit
+from pgdyno.stats.client_limit import client_limit, load_of
 
 
 class Drivable(StrEnum):
@@ -118,19 +118,6 @@ def _print(driven: Driven) -> None:
 
 
 def _client_text(driven: Driven, idle_share: float | None, connection: Connection) -> str:
-    client = driven.client
     local = connection.host.startswith(("/", "127.")) or connection.host in ("localhost", "::1")
-    answer = client_limit(
-        ClientLoad(
-            window_s=client.window_s,
-            host_cpus=client.cpus,
-            threads=client.threads,
-            cpu_s=client.user_s + client.system_s,
-            run_queue_wait_s=client.run_queue_wait_s,
-            thread_cpu_s=client.thread_cpu_s or None,
-            thread_wait_s=client.thread_wait_s or None,
-            host_idle_share=idle_share,
-            server_on_host=local,
-        )
-    )
-    return answer.fact
+    load = load_of(driven.client, host_idle_share=idle_share, server_on_host=local)
+    return client_limit(load).fact

@@ -15,8 +15,8 @@ from pgdyno.model.errors import PgdynoError
 from pgdyno.model.run import TrialResult
 from pgdyno.report.facts import Judgement
 from pgdyno.stats.answer import Answer, Clear, Finding
-from pgdyno.stats.client_limit import ClientLoad
 from pgdyno.stats.client_limit import client_limit as judge_client
+from pgdyno.stats.client_limit import load_of
 from pgdyno.stats.steady import check_window
 from pgdyno.stats.window import Checkpoint, checkpoint_facts
 
@@ -26,16 +26,9 @@ _DOUBT = ("clear", "steady", "unknown", "drifting", "finding")  # most doubtful 
 
 def client_limit(result: TrialResult, *, server_on_host: bool) -> Judgement:
     """Whether the load generator was the limit, instead of the server."""
-    client = result.client
     try:
-        load = ClientLoad(
-            window_s=client.window_s,
-            host_cpus=client.cpus,
-            threads=client.threads,
-            cpu_s=client.user_s + client.system_s,
-            run_queue_wait_s=client.run_queue_wait_s,
-            thread_cpu_s=client.thread_cpu_s or None,
-            thread_wait_s=client.thread_wait_s or None,
+        load = load_of(
+            result.client,
             host_idle_share=_idle_share(result.deltas),
             server_on_host=server_on_host,
         )

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from math import isfinite
 
 from pgdyno.model.errors import PgdynoError
+from pgdyno.model.run import Client
 from pgdyno.stats.answer import Answer, Clear, Evidence, Finding, Unknown
 
 # A thread that is wanted 80 % of the time makes a request wait twice the work it brings: queue of
@@ -41,6 +42,21 @@ class ClientLoad:
     thread_wait_s: tuple[float, ...] | None = None  # of each thread, same order
     host_idle_share: float | None = None  # of all CPU time of that host in the window
     server_on_host: bool = True
+
+
+def load_of(client: Client, *, host_idle_share: float | None, server_on_host: bool) -> ClientLoad:
+    """A driver's own account, as the judgement wants it."""
+    return ClientLoad(
+        window_s=client.window_s,
+        host_cpus=client.cpus,
+        threads=client.threads,
+        cpu_s=client.user_s + client.system_s,
+        run_queue_wait_s=client.run_queue_wait_s,
+        thread_cpu_s=client.thread_cpu_s or None,
+        thread_wait_s=client.thread_wait_s or None,
+        host_idle_share=host_idle_share,
+        server_on_host=server_on_host,
+    )
 
 
 def client_limit(load: ClientLoad) -> Answer:
