@@ -16,8 +16,8 @@ pub(crate) fn raise(error: RunError) -> PyErr {
 }
 
 /// A misuse of a class, e.g. a result asked for before the start.
-pub(crate) fn misuse(fact: &'static str) -> PyErr {
-    raise(RunError::spec(fact.to_owned(), None))
+pub(crate) fn misuse(fact: String) -> PyErr {
+    raise(RunError::spec(fact, None))
 }
 
 /// JSON that cannot be written: a bug.

@@ -5,6 +5,7 @@ mod describe;
 mod drive;
 mod error;
 mod histogram;
+mod job;
 mod load;
 
 use pyo3::prelude::*;

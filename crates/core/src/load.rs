@@ -1,90 +1,67 @@
 //! `Load`: fills a database.
 
-use std::{sync::Mutex, time::Duration};
+use std::time::Duration;
 
-use drive::load::{Load as Loading, LoadSpec};
+use drive::{
+    error::RunError,
+    load::{Load as Loading, LoadProgress, LoadReport, LoadSpec},
+};
 use pyo3::prelude::*;
 
-use crate::error::{misuse, raise, unwritten};
+use crate::job::{Job, Work};
 
-/// How often a waiting call looks for Ctrl-C.
-const SIGNALS_EVERY: Duration = Duration::from_millis(100);
+impl Work for Loading {
+    const NAME: &'static str = "load";
+    type Spec = LoadSpec;
+    type Progress = LoadProgress;
+    type Report = LoadReport;
+
+    fn parse(json: &str) -> Result<Self::Spec, RunError> {
+        LoadSpec::parse(json)
+    }
+
+    fn start(spec: Self::Spec) -> Result<Self, RunError> {
+        Self::start(spec)
+    }
+
+    fn progress(&self) -> Self::Progress {
+        self.progress()
+    }
+
+    fn stop(&self) {
+        self.stop();
+    }
+
+    fn wait(&self, at_most: Duration) -> Option<Result<Self::Report, RunError>> {
+        self.wait(at_most)
+    }
+}
 
 /// Fills a database: tables, COPY from several connections, indexes, vacuum.
 #[pyclass(module = "pgdyno._core", frozen)]
-pub(crate) struct Load(Mutex<State>);
-
-enum State {
-    New(Box<LoadSpec>),
-    Started(Loading),
-    /// The result was returned, or the start failed.
-    Over,
-}
+pub(crate) struct Load(Job<Loading>);
 
 #[pymethods]
 impl Load {
     #[new]
     #[pyo3(signature = (spec_json, /))]
     fn new(spec_json: &str) -> PyResult<Self> {
-        let spec = LoadSpec::parse(spec_json).map_err(raise)?;
-        Ok(Self(Mutex::new(State::New(Box::new(spec)))))
+        Job::new(spec_json).map(Self)
     }
 
     fn start(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| {
-            let mut state = self.lock()?;
-            match std::mem::replace(&mut *state, State::Over) {
-                State::New(spec) => {
-                    *state = State::Started(Loading::start(*spec).map_err(raise)?);
-                    Ok(())
-                }
-                other => {
-                    *state = other;
-                    Err(misuse("load was started already"))
-                }
-            }
-        })
+        self.0.start(py)
     }
 
     fn poll(&self, py: Python<'_>) -> PyResult<String> {
-        py.detach(|| {
-            let progress = self.started(|load| Ok(load.progress()))?;
-            serde_json::to_string(&progress).map_err(|e| unwritten(&e))
-        })
+        self.0.poll(py)
     }
 
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| {
-            self.started(|load| {
-                load.stop();
-                Ok(())
-            })
-        })
+        self.0.stop(py)
     }
 
     fn result(&self, py: Python<'_>) -> PyResult<String> {
-        loop {
-            let waited = py.detach(|| self.started(|load| Ok(load.wait(SIGNALS_EVERY))))?;
-            if let Some(result) = waited {
-                py.detach(|| self.lock().map(|mut state| *state = State::Over))?;
-                let result = result.map_err(raise)?;
-                return serde_json::to_string(&result).map_err(|e| unwritten(&e));
-            }
-            py.check_signals()?;
-        }
-    }
-}
-
-impl Load {
-    fn lock(&self) -> PyResult<std::sync::MutexGuard<'_, State>> {
-        self.0.lock().map_err(|_| misuse("load panicked in another call"))
-    }
-
-    fn started<T>(&self, ask: impl FnOnce(&Loading) -> PyResult<T>) -> PyResult<T> {
-        match &*self.lock()? {
-            State::Started(load) => ask(load),
-            State::New(_) => Err(misuse("load was not started")),
-            State::Over => Err(misuse("load is over")),
-        }
+        self.0.result(py)
     }
 }
