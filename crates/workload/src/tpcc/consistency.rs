@@ -24,6 +24,19 @@ pub struct Condition {
     pub sql: &'static str,
 }
 
+/// Joins to `customer` the sum of the amounts that were delivered to it; conditions 10 and 12.
+macro_rules! delivered_to_customer {
+    () => {
+        "LEFT JOIN (SELECT o_w_id, o_d_id, o_c_id, sum(amount) AS ol_amount \
+         FROM orders JOIN (SELECT ol_w_id, ol_d_id, ol_o_id, sum(ol_amount) AS amount \
+         FROM order_line WHERE ol_delivery_d IS NOT NULL \
+         GROUP BY ol_w_id, ol_d_id, ol_o_id) AS delivered \
+         ON (ol_w_id, ol_d_id, ol_o_id) = (o_w_id, o_d_id, o_id) \
+         GROUP BY o_w_id, o_d_id, o_c_id) AS l \
+         ON (o_w_id, o_d_id, o_c_id) = (c_w_id, c_d_id, c_id) "
+    };
+}
+
 /// All of them.
 pub const CONDITIONS: [Condition; 12] = [
     Condition {
@@ -103,18 +116,14 @@ pub const CONDITIONS: [Condition; 12] = [
     Condition {
         number: 10,
         title: "C_BALANCE is the sum of OL_AMOUNT delivered less the sum of H_AMOUNT",
-        sql: "SELECT c_w_id, c_d_id, c_id, c_balance, ol_amount, h_amount FROM customer \
-              LEFT JOIN (SELECT o_w_id, o_d_id, o_c_id, sum(amount) AS ol_amount \
-              FROM orders JOIN (SELECT ol_w_id, ol_d_id, ol_o_id, sum(ol_amount) AS amount \
-              FROM order_line WHERE ol_delivery_d IS NOT NULL \
-              GROUP BY ol_w_id, ol_d_id, ol_o_id) AS delivered \
-              ON (ol_w_id, ol_d_id, ol_o_id) = (o_w_id, o_d_id, o_id) \
-              GROUP BY o_w_id, o_d_id, o_c_id) AS l \
-              ON (o_w_id, o_d_id, o_c_id) = (c_w_id, c_d_id, c_id) \
-              LEFT JOIN (SELECT h_c_w_id, h_c_d_id, h_c_id, sum(h_amount) AS h_amount \
-              FROM history GROUP BY h_c_w_id, h_c_d_id, h_c_id) AS h \
-              ON (h_c_w_id, h_c_d_id, h_c_id) = (c_w_id, c_d_id, c_id) \
-              WHERE c_balance <> coalesce(ol_amount, 0) - coalesce(h_amount, 0)",
+        sql: concat!(
+            "SELECT c_w_id, c_d_id, c_id, c_balance, ol_amount, h_amount FROM customer ",
+            delivered_to_customer!(),
+            "LEFT JOIN (SELECT h_c_w_id, h_c_d_id, h_c_id, sum(h_amount) AS h_amount \
+             FROM history GROUP BY h_c_w_id, h_c_d_id, h_c_id) AS h \
+             ON (h_c_w_id, h_c_d_id, h_c_id) = (c_w_id, c_d_id, c_id) \
+             WHERE c_balance <> coalesce(ol_amount, 0) - coalesce(h_amount, 0)"
+        ),
     },
     Condition {
         number: 11,
@@ -131,15 +140,11 @@ pub const CONDITIONS: [Condition; 12] = [
     Condition {
         number: 12,
         title: "C_BALANCE and C_YTD_PAYMENT are the sum of OL_AMOUNT delivered",
-        sql: "SELECT c_w_id, c_d_id, c_id, c_balance, c_ytd_payment, ol_amount FROM customer \
-              LEFT JOIN (SELECT o_w_id, o_d_id, o_c_id, sum(amount) AS ol_amount \
-              FROM orders JOIN (SELECT ol_w_id, ol_d_id, ol_o_id, sum(ol_amount) AS amount \
-              FROM order_line WHERE ol_delivery_d IS NOT NULL \
-              GROUP BY ol_w_id, ol_d_id, ol_o_id) AS delivered \
-              ON (ol_w_id, ol_d_id, ol_o_id) = (o_w_id, o_d_id, o_id) \
-              GROUP BY o_w_id, o_d_id, o_c_id) AS l \
-              ON (o_w_id, o_d_id, o_c_id) = (c_w_id, c_d_id, c_id) \
-              WHERE c_balance + c_ytd_payment <> coalesce(ol_amount, 0)",
+        sql: concat!(
+            "SELECT c_w_id, c_d_id, c_id, c_balance, c_ytd_payment, ol_amount FROM customer ",
+            delivered_to_customer!(),
+            "WHERE c_balance + c_ytd_payment <> coalesce(ol_amount, 0)"
+        ),
     },
 ];
 
