@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -19,7 +20,7 @@ from pgdyno.model.run import Fixture
 from pgdyno.model.settings import ServerFacts
 from pgdyno.shell import postgres_user
 from pgdyno.stage.binaries import Binaries, find_binaries
-from pgdyno.stage.cluster import server_settings
+from pgdyno.stage.cluster import Cluster, initdb, server_settings
 from pgdyno.stage.home import owned_folder
 from pgdyno.stage.host import host_facts
 from pgdyno.stage.own import OwnTarget
@@ -101,3 +102,20 @@ def loaded(target: OwnTarget) -> Fixture:
     return target.keep_fixture(
         Fixture(ident, {"major": target.facts.major}, 0, report, conditions, "", reused=False)
     )
+
+
+@contextmanager
+def cluster_apart(name: str, transport: str) -> Iterator[Cluster]:
+    """A running server of its own, as somebody else would have it; not a target of pgdyno's."""
+    for folder in reachable_folder("apart"):
+        user = postgres_user()
+        owned_folder(folder / "home", user, 0o755)
+        binaries = find_binaries(TARGETS[name], user, folder / "home")
+        data = owned_folder(folder / "cluster", user) / "data"
+        initdb(binaries, data, user, ())
+        cluster = Cluster(binaries, data, user, transport)
+        try:
+            cluster.start([])
+            yield cluster
+        finally:
+            cluster.close()

@@ -13,11 +13,7 @@ import psycopg
 import pytest
 
 from pgdyno.model.connection import Connection
-from pgdyno.shell import postgres_user
-from pgdyno.stage.binaries import find_binaries
-from pgdyno.stage.cluster import Cluster, initdb
-from pgdyno.stage.home import owned_folder
-from tests.cluster.conftest import TARGETS, reachable_folder
+from tests.cluster.conftest import cluster_apart
 
 pytestmark = pytest.mark.cluster
 ROOT = Path(__file__).parents[2]
@@ -27,18 +23,8 @@ BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Connection]:
-    for folder in reachable_folder("guides"):
-        user = postgres_user()
-        owned_folder(folder / "home", user, 0o755)
-        binaries = find_binaries(TARGETS["embedded-18"], user, folder / "home")
-        data = owned_folder(folder / "cluster", user) / "data"
-        initdb(binaries, data, user, ())
-        cluster = Cluster(binaries, data, user, "socket")
-        try:
-            cluster.start([])
-            yield cluster.connection()
-        finally:
-            cluster.close()
+    with cluster_apart("embedded-18", "socket") as cluster:
+        yield cluster.connection()
 
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)

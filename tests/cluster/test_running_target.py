@@ -13,13 +13,9 @@ from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
 from pgdyno.model.run import Fixture
 from pgdyno.model.settings import Origin, OriginKind, Setting
-from pgdyno.shell import postgres_user
-from pgdyno.stage.binaries import find_binaries
-from pgdyno.stage.cluster import Cluster, initdb
-from pgdyno.stage.home import owned_folder
 from pgdyno.stage.running import TRIAL, RunningTarget
 from pgdyno.store.runfile import RunFile
-from tests.cluster.conftest import TARGETS, reachable_folder
+from tests.cluster.conftest import TARGETS, cluster_apart
 from tests.cluster.test_run import PLAN, pgdyno
 
 pytestmark = pytest.mark.cluster
@@ -30,21 +26,11 @@ SMALL = {"kind": "tpcc", "warehouses": 1, "seed": 7}
 @pytest.fixture(scope="module", params=sorted(TARGETS))
 def foreign(request: pytest.FixtureRequest) -> Iterator[Connection]:
     """Somebody else's server with somebody else's database, reached over TCP by password."""
-    for folder in reachable_folder("foreign"):
-        user = postgres_user()
-        owned_folder(folder / "home", user, 0o755)
-        binaries = find_binaries(TARGETS[request.param], user, folder / "home")
-        data = owned_folder(folder / "cluster", user) / "data"
-        initdb(binaries, data, user, ())
-        cluster = Cluster(binaries, data, user, "tcp")
-        try:
-            cluster.start([])
-            with psycopg.connect(**cluster.connection().arguments(), autocommit=True) as session:
-                session.execute("CREATE DATABASE tpcc")
-                session.execute("CREATE DATABASE shop")
-            yield cluster.measured_connection().to("shop")
-        finally:
-            cluster.close()
+    with cluster_apart(request.param, "tcp") as cluster:
+        with psycopg.connect(**cluster.connection().arguments(), autocommit=True) as session:
+            session.execute("CREATE DATABASE tpcc")
+            session.execute("CREATE DATABASE shop")
+        yield cluster.measured_connection().to("shop")
 
 
 def conninfo(connection: Connection) -> str:
