@@ -41,6 +41,7 @@ from pgdyno.sample.recorder import Recorder, delta
 from pgdyno.sample.serverlog import bad_lines, events
 from pgdyno.stage.prewarm import prewarm
 from pgdyno.stage.target import Ready, Target
+from pgdyno.stats.client_limit import host_idle_share
 from pgdyno.store.runfile import RunFile
 
 _NOISE = ("the database system is starting up",)  # our own question whether it is ready
@@ -114,7 +115,9 @@ def conduct(
         series: list[Series] = []
         try:
             try:
-                result, series, log = measure(plan, trial, target, fixture, audience, data_folder)
+                result, series, log = measure(
+                    plan, trial, target, fixture, described, audience, data_folder
+                )
                 state, reason = judge(result, log)
                 record = replace(record, state=state, reason=reason, result=result)
                 if log is not None:
@@ -169,6 +172,7 @@ def measure(
     trial: Trial,
     target: Target,
     fixture: Fixture,
+    described: dict[str, Any],
     audience: Audience,
     data_folder: Path,
 ) -> tuple[TrialResult, list[Series], str | None]:
@@ -178,7 +182,6 @@ def measure(
         PgdynoError: A step failed; there are no numbers.
     """
     clocked = _Clocked(audience, trial)
-    described = describe(workload_spec(plan.workload, None))
     with clocked.phase("restore"):
         target.restore(fixture.ident)
     with clocked.phase("start"):
@@ -246,9 +249,16 @@ def drive_alone(
     """
     with Recorder([host_sampler()]) as recorder:
         driven = drive(connection, workload, protocol, c_load, progress)
-    grown = {s.name: delta(s, driven.window_ns) for s in recorder.series()}
-    idle, total = grown.get("cpu.idle_s"), sum(value or 0.0 for value in grown.values())
-    return driven, idle / total if idle is not None and total else None
+    return driven, host_idle_share(_deltas(recorder.series(), driven))
+
+
+def _deltas(series: Sequence[Series], driven: Driven) -> dict[str, float]:
+    """Growth of the counters over the window, of those whose samples cover it."""
+    return {
+        s.name: value
+        for s in series
+        if s.kind == "counter" and (value := delta(s, driven.window_ns)) is not None
+    }
 
 
 def _result(
@@ -258,11 +268,6 @@ def _result(
     conditions: tuple[Condition, ...],
     happened: Sequence[Event],
 ) -> TrialResult:
-    deltas = {
-        s.name: value
-        for s in series
-        if s.kind == "counter" and (value := delta(s, driven.window_ns)) is not None
-    }
     return TrialResult(
         window_ns=driven.window_ns,
         window_s=driven.window_s,
@@ -270,7 +275,7 @@ def _result(
         tpm_total=driven.tpm_total,
         kinds=driven.kinds,
         client=driven.client,
-        deltas=deltas,
+        deltas=_deltas(series, driven),
         settings=ready.settings,
         audit=driven.audit,
         conditions=conditions,

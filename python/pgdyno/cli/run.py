@@ -30,6 +30,7 @@ from pgdyno.plan import (
     resolve_workload,
 )
 from pgdyno.report import html, summary
+from pgdyno.report.analysis import analyse
 from pgdyno.stage.host import manifest, own_version
 from pgdyno.stage.rig import (
     data_folder,
@@ -151,8 +152,9 @@ def _carry_out(plan: Plan, target: Target, run_file: RunFile) -> None:
             f"Go on with `pgdyno resume {run_file.path}`.",
         ) from None
     report = run_file.path.with_suffix(".html")
-    report.write_text(html.render(run_file), encoding="utf-8")
-    stdout.print(summary.render(run_file))
+    facts = analyse(run_file)
+    report.write_text(html.render_facts(facts), encoding="utf-8")
+    stdout.print(summary.render_facts(facts))
     stdout.print(f"report   {report}", markup=False, soft_wrap=True)
     failed = [t for t in run_file.trials() if t.state is not TrialState.FINISHED]
     if failed:

@@ -16,7 +16,7 @@ from pgdyno.model.run import TrialResult
 from pgdyno.report.facts import Judgement
 from pgdyno.stats.answer import Answer, Clear, Finding
 from pgdyno.stats.client_limit import client_limit as judge_client
-from pgdyno.stats.client_limit import load_of
+from pgdyno.stats.client_limit import host_idle_share, load_of
 from pgdyno.stats.steady import check_window
 from pgdyno.stats.window import Checkpoint, checkpoint_facts
 
@@ -29,7 +29,7 @@ def client_limit(result: TrialResult, *, server_on_host: bool) -> Judgement:
     try:
         load = load_of(
             result.client,
-            host_idle_share=_idle_share(result.deltas),
+            host_idle_share=host_idle_share(result.deltas),
             server_on_host=server_on_host,
         )
         return _judgement(judge_client(load))
@@ -78,15 +78,6 @@ def _judgement(answer: Answer) -> Judgement:
     if isinstance(answer, Finding):
         return Judgement("finding", answer.fact, answer.advice)
     return Judgement("clear" if isinstance(answer, Clear) else "unknown", answer.fact, None)
-
-
-def _idle_share(deltas: dict[str, float]) -> float | None:
-    """Idle part of the host's CPU time, waiting for disks included."""
-    states = {name: value for name, value in deltas.items() if name.startswith("cpu.")}
-    total = sum(states.values())
-    if total <= 0 or "cpu.idle_s" not in states:
-        return None
-    return (states["cpu.idle_s"] + states.get("cpu.iowait_s", 0.0)) / total
 
 
 def _known_checkpoints(result: TrialResult) -> list[Checkpoint] | None:

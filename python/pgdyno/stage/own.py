@@ -133,8 +133,10 @@ class OwnTarget:
         run(["cp", "-a", "--reflink=auto", source, copy], timeout_s=36_000)
         # Else the kernel would still be writing the copy back during the window.
         run(["sync", "-f", copy], timeout_s=36_000)
-        method = "reflink" if _reflinks(self._work) else "copy"
-        return Restored(method, time.monotonic() - began)
+        seconds = time.monotonic() - began
+        fixture = kept_fixture(self._home, ident)
+        assert fixture is not None, f"fixture {ident} vanished"
+        return Restored(fixture.restore, seconds)
 
     def apply(self, settings: Sequence[Setting]) -> Ready:
         """See `Target.apply`."""

@@ -9,6 +9,7 @@ Latency inflated by a waiting driver is told as evidence, not judged.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import isfinite
 
@@ -42,6 +43,19 @@ class ClientLoad:
     thread_wait_s: tuple[float, ...] | None = None  # of each thread, same order
     host_idle_share: float | None = None  # of all CPU time of that host in the window
     server_on_host: bool = True
+
+
+def host_idle_share(deltas: Mapping[str, float]) -> float | None:
+    """Idle part of a host's CPU time, waiting for disks included; None where it was not sampled.
+
+    Args:
+        deltas: Growth of the counters over a window; of them `cpu.<state>_s`, in seconds.
+    """
+    states = {name: value for name, value in deltas.items() if name.startswith("cpu.")}
+    total = sum(states.values())
+    if total <= 0 or "cpu.idle_s" not in states:
+        return None
+    return (states["cpu.idle_s"] + states.get("cpu.iowait_s", 0.0)) / total
 
 
 def load_of(client: Client, *, host_idle_share: float | None, server_on_host: bool) -> ClientLoad:

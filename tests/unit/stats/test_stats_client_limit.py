@@ -8,7 +8,7 @@ import pytest
 
 from pgdyno.model.errors import PgdynoError
 from pgdyno.stats.answer import Clear, Finding, Unknown
-from pgdyno.stats.client_limit import ClientLoad, client_limit
+from pgdyno.stats.client_limit import ClientLoad, client_limit, host_idle_share
 
 CALM = ClientLoad(
     window_s=60.0,
@@ -123,3 +123,13 @@ def test_a_short_window_is_unknown() -> None:
 def test_contradictions_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(PgdynoError):
         client_limit(replace(CALM, **wrong))  # type: ignore[arg-type]
+
+
+def test_waiting_for_disks_is_idle_and_other_counters_are_no_cpu_time() -> None:
+    deltas = {"cpu.user_s": 6.0, "cpu.idle_s": 2.0, "cpu.iowait_s": 2.0, "wal.bytes": 1e9}
+    assert host_idle_share(deltas) == 0.4
+
+
+@pytest.mark.parametrize("deltas", [{}, {"cpu.user_s": 1.0}, {"cpu.idle_s": 0.0}])
+def test_an_idle_share_that_was_not_sampled_is_none(deltas: dict[str, float]) -> None:
+    assert host_idle_share(deltas) is None
