@@ -181,13 +181,18 @@ def start_and_wait_for_first_trial(plan: Path, out: Path) -> subprocess.Popen[st
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     deadline = time.monotonic() + DEADLINE_S
-    while time.monotonic() < deadline:
-        assert process.poll() is None, process.communicate()
-        if out.exists():
-            with RunFile.read(out) as run:
-                if run.finished():
-                    return process
-        time.sleep(0.2)
+    try:
+        while time.monotonic() < deadline:
+            assert process.poll() is None, process.communicate()
+            if out.exists():
+                with RunFile.read(out) as run:
+                    if run.finished():
+                        return process
+            time.sleep(0.2)
+    except BaseException:
+        process.kill()  # or the next test finds its home taken
+        raise
+    process.kill()
     raise AssertionError("no trial was finished in time")
 
 

@@ -7,9 +7,10 @@ keeps all the finished ones.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Self
 
@@ -53,22 +54,17 @@ class RunFile:
         """
         if path.exists():
             raise StoreError(f"run file {path} exists", hint="Name another one with --out.")
+        # Whoever looks meanwhile, or a kill, must never meet half a file under its name.
+        nascent = path.with_name(f".{path.name}.{os.getpid()}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            run = cls(path, sqlite3.connect(path))
-            run._db.executescript(
-                f"PRAGMA application_id = {APPLICATION_ID};"
-                f"PRAGMA user_version = {FORMAT};"
-                f"BEGIN; {_SCHEMA} COMMIT;"
-            )
+            _write_plan(nascent, info, trials)
+            nascent.rename(path)
         except (OSError, sqlite3.Error) as error:
             raise StoreError(f"run file {path} cannot be written: {error}") from error
-        with run._transaction() as db:
-            db.execute("INSERT INTO head VALUES ('info', ?)", (to_json(info),))
-            db.executemany(
-                "INSERT INTO trial VALUES (?, ?, ?, ?, ?)", [_trial_row(trial) for trial in trials]
-            )
-        return run
+        finally:
+            nascent.unlink(missing_ok=True)
+        return cls.append(path)
 
     @classmethod
     def append(cls, path: Path) -> Self:
@@ -165,6 +161,18 @@ class RunFile:
                 f"run file {self.path} cannot be written: {error}",
                 hint="Is the disk full? Finished trials are kept; `pgdyno resume` goes on.",
             ) from error
+
+
+def _write_plan(path: Path, info: RunInfo, trials: Iterable[TrialRecord]) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(
+            f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {FORMAT}; {_SCHEMA}"
+        )
+        with db:
+            db.execute("INSERT INTO head VALUES ('info', ?)", (to_json(info),))
+            db.executemany(
+                "INSERT INTO trial VALUES (?, ?, ?, ?, ?)", [_trial_row(trial) for trial in trials]
+            )
 
 
 def _trial_row(trial: TrialRecord) -> tuple[int, int, str, str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +59,18 @@ def test_an_existing_file_is_never_overwritten(path: Path) -> None:
 
     with pytest.raises(StoreError, match="exists"):
         RunFile.create(path, INFO, TRIALS)
+
+
+def test_a_file_appears_whole_or_not_at_all(path: Path) -> None:
+    def trials() -> Iterator[TrialRecord]:
+        yield TRIALS[0]
+        assert not path.exists()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        RunFile.create(path, INFO, trials())
+
+    assert list(path.parent.iterdir()) == []
 
 
 def test_a_reader_cannot_write(path: Path) -> None:
