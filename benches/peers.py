@@ -1,4 +1,4 @@
-r"""Interleaved comparison of TPC-C drivers against one server, measured from outside of them.
+r"""Interleaved comparison of drivers against one server, measured from outside of them.
 
     python benches/peers.py --conninfo "host=127.0.0.1 port=5432 user=postgres" \
         --driver 'a=a-tool --db {database} -n {connections} -t {seconds}' --database a=tpcc_a \
@@ -9,7 +9,8 @@ Method. A round runs every driver once; the order rotates. Before each run: the 
 has been committed, so neither connecting nor preparing counts. A command is told {seconds}, which
 is {warmup} + {rest}: what it has to drive, with 5 s to spare after the window. Over the window:
 
-* NOPM: growth of sum(d_next_o_id) per minute, that is New-Orders which were committed.
+* NOPM: growth of sum(d_next_o_id) per minute, that is New-Orders which were committed. A database
+  without districts (pgbench's) has none: the warm-up begins when the server's commits grow then.
 * tpmTotal: growth of the server's xact_commit + xact_rollback of that database per minute, divided
   by --commits-per-transaction where a tool makes the server count more than its transactions
   (go-tpc: 2, as it sends an empty query before each, and the server counts that as a commit).
@@ -62,6 +63,7 @@ from measure import (
 )
 from peers_table import Driver, Run, markdown
 
+STARTING_COMMITS = 1000  # connecting, preparing and our own questions commit less often
 START_S = 120.0  # the first order must be committed by then
 SLACK_S = 5.0  # a driver is told to run so much longer than warm-up and window
 
@@ -100,12 +102,12 @@ class Counters:
         found = connection.execute(
             "select coalesce(to_regclass('district'), to_regclass('bmsql_district'))"
         ).fetchone()
-        if found is None or found[0] is None:
-            raise Failure(
-                f"database {connection.info.dbname} has neither district nor bmsql_district",
-                "Load it first, with the tool's own loader.",
-            )
-        self._orders = f"select sum(d_next_o_id)::bigint from {found[0]}"  # noqa: S608, a regclass
+        self.tpcc = found is not None and found[0] is not None
+        self._orders = (
+            f"select sum(d_next_o_id)::bigint from {found[0]}"  # noqa: S608, a regclass
+            if found is not None and self.tpcc
+            else "select 0"
+        )
         self._checkpoints = (
             "select num_timed + num_requested from pg_stat_checkpointer"
             if connection.info.server_version >= 170000
@@ -121,6 +123,17 @@ class Counters:
         """The sum of all next order numbers."""
         return self._one(self._orders)
 
+    def transactions(self) -> int:
+        """Commits and rollbacks of the database, as far as backends have reported them."""
+        return self._one(
+            "select xact_commit + xact_rollback from pg_stat_database"
+            " where datname = current_database()"
+        )
+
+    def work(self) -> int:
+        """What grows as soon as a driver works: orders, or more commits than a start takes."""
+        return self.orders() if self.tpcc else self.transactions() // STARTING_COMMITS
+
     def sessions(self) -> int:
         """How many other clients the database has."""
         query = "select count(*) from pg_stat_activity where datname = current_database()"
@@ -132,10 +145,7 @@ class Counters:
         return Reading(
             at_s=time.monotonic(),
             orders=self.orders(),
-            transactions=self._one(
-                "select xact_commit + xact_rollback from pg_stat_database"
-                " where datname = current_database()"
-            ),
+            transactions=self.transactions(),
             checkpoints=self._one(self._checkpoints),
             wal_bytes=self._one("select pg_current_wal_insert_lsn() - '0/0'::pg_lsn"),
             server_cpu_s=server_cpu_s,
@@ -156,12 +166,12 @@ def watch(command: Command, counters: Counters, protocol: Protocol) -> tuple[Rea
     Raises:
         Failure: The driver did not start to drive, or ended before the window did.
     """
-    before = counters.orders()
-    until(lambda: counters.orders() > before or command.code() is not None, START_S)
+    before = counters.work()
+    until(lambda: counters.work() > before or command.code() is not None, START_S)
     if command.code() is not None:
         raise command.failure("ended before its warm-up")
-    if counters.orders() == before:
-        raise command.failure(f"no order within {START_S:.0f} s")
+    if counters.work() == before:
+        raise command.failure(f"did no work within {START_S:.0f} s")
     if command.wait(protocol.warmup_s) is not None:
         raise command.failure("ended in the warm-up")
     first = counters.read(command)
@@ -171,7 +181,7 @@ def watch(command: Command, counters: Counters, protocol: Protocol) -> tuple[Rea
     return first, last
 
 
-def result(driver: Driver, first: Reading, last: Reading) -> dict[str, Any]:
+def result(driver: Driver, first: Reading, last: Reading, *, tpcc: bool) -> dict[str, Any]:
     """Figures of a window.
 
     Raises:
@@ -179,9 +189,11 @@ def result(driver: Driver, first: Reading, last: Reading) -> dict[str, Any]:
     """
     window_s = last.at_s - first.at_s
     transactions = (last.transactions - first.transactions) / driver.commits_per_transaction
-    if transactions <= 0 or last.orders <= first.orders:
+    orders = last.orders - first.orders
+    if transactions <= 0 or (tpcc and orders <= 0):
         raise Failure(
-            f"driver {driver.name} made {last.orders - first.orders} orders in {window_s:.1f} s",
+            f"driver {driver.name} made {orders} orders, {transactions:.0f} transactions"
+            f" in {window_s:.1f} s",
             "Look for errors in its output, or take a longer window.",
         )
     client_s = last.client_cpu_s - first.client_cpu_s
@@ -189,7 +201,7 @@ def result(driver: Driver, first: Reading, last: Reading) -> dict[str, Any]:
     busy_s = last.host_busy_s - first.host_busy_s
     return {
         "window_s": window_s,
-        "nopm": (last.orders - first.orders) * 60 / window_s,
+        "nopm": orders * 60 / window_s if tpcc else None,
         "tpm_total": transactions * 60 / window_s,
         "client_cpu_s_per_transaction": client_s / transactions,
         "server_cpu_s_per_transaction": server_s / transactions,
@@ -245,7 +257,7 @@ def run(
         command=shlex.join(command.arguments),
         own_tpm=own_tpm(driver, command.text()),
         exit_code=command.code(),
-        **result(driver, first, last),
+        **result(driver, first, last, tpcc=counters.tpcc),
     )
 
 
@@ -326,7 +338,7 @@ def compare(options: argparse.Namespace) -> None:
                 runs.append(done)
                 write_json(options.out, {**document, "runs": [asdict(one) for one in runs]})
                 print(
-                    f"round {number + 1}/{options.rounds} {name}: {done.nopm:,.0f} NOPM,"
+                    f"round {number + 1}/{options.rounds} {name}: {done.tpm_total:,.0f} tpm,"
                     f" client {done.client_cpu_s_per_transaction * 1e6:.0f} us/txn,"
                     f" others {done.other_cpu_share:.1%} of CPU",
                     file=sys.stderr,

@@ -37,7 +37,7 @@ class Run:
     position: int
     command: str
     window_s: float
-    nopm: float
+    nopm: float | None  # None: the database has no districts
     tpm_total: float
     own_tpm: float | None
     client_cpu_s_per_transaction: float
@@ -48,10 +48,15 @@ class Run:
     exit_code: int | None  # negative: the signal that stopped it
 
 
+def columns(runs: Sequence[Run]) -> list[tuple[str, str, int, float]]:
+    """The figures that all runs have."""
+    return [c for c in COLUMNS if all(getattr(run, c[0]) is not None for run in runs)]
+
+
 def spreads(runs: Sequence[Run], name: str) -> dict[str, Spread]:
     """Median and extremes of each figure of a driver."""
     own = [run for run in runs if run.driver == name]
-    return {field: Spread.of([getattr(run, field) for run in own]) for field, *_ in COLUMNS}
+    return {field: Spread.of([getattr(run, field) for run in own]) for field, *_ in columns(runs)}
 
 
 def ratios(runs: Sequence[Run], subject: str, peer: str) -> dict[str, Spread]:
@@ -62,13 +67,19 @@ def ratios(runs: Sequence[Run], subject: str, peer: str) -> dict[str, Spread]:
         field: Spread.of(
             [getattr(of[subject, n], field) / getattr(of[peer, n], field) for n in rounds]
         )
-        for field, *_ in COLUMNS
+        for field, *_ in columns(runs)
     }
 
 
 def markdown(runs: Sequence[Run], drivers: Sequence[Driver]) -> str:
     """Both tables and what to know of them."""
-    head = ["driver", *(title for _, title, _, _ in COLUMNS), "own tpm", "others, share of CPU"]
+    figures = columns(runs)
+    head = [
+        "driver",
+        *(title for _, title, _, _ in figures),
+        "own tpm",
+        "others, share of CPU",
+    ]
     rows = []
     for driver in drivers:
         found = spreads(runs, driver.name)
@@ -77,7 +88,7 @@ def markdown(runs: Sequence[Run], drivers: Sequence[Driver]) -> str:
         ]
         other = max(run.other_cpu_share for run in runs if run.driver == driver.name)
         cells = []
-        for field, _, digits, factor in COLUMNS:
+        for field, _, digits, factor in figures:
             spread = found[field]
             cells.append(spread.times(factor).text(digits))
         rows.append(
@@ -86,13 +97,13 @@ def markdown(runs: Sequence[Run], drivers: Sequence[Driver]) -> str:
     parts = [table(head, rows)]
     subject, *peers = [driver.name for driver in drivers]
     if peers:
-        head = ["ratio", *(title for _, title, _, _ in COLUMNS)]
+        head = ["ratio", *(title for _, title, _, _ in figures)]
         pairs = [(peer, ratios(runs, subject, peer)) for peer in peers]
         parts.append(
             table(
                 head,
                 [
-                    [f"{subject} / {peer}", *(found[field].text(2) for field, *_ in COLUMNS)]
+                    [f"{subject} / {peer}", *(found[field].text(2) for field, *_ in figures)]
                     for peer, found in pairs
                 ],
             )
