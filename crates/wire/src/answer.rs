@@ -1,6 +1,6 @@
 //! Answers to a batch of executions, kept as the bytes that arrived, decoded where they are read.
 
-use crate::{Decimal, Error, Timestamp};
+use crate::{Decimal, Error, Fields, Timestamp};
 
 /// The answers of one exchange. Buffers are reused from exchange to exchange.
 #[derive(Debug, Default)]
@@ -113,6 +113,12 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
+    /// The columns, to be read in order.
+    #[must_use]
+    pub fn fields(&self) -> Fields<'a> {
+        Fields::new(self.fields)
+    }
+
     /// Bytes of a column, `None` for NULL.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use crate::{
     Error, Session, Stream,
@@ -81,6 +81,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> CopyIn<'_, S> {
     pub async fn finish(self) -> Result<u64, Error> {
         let mut this = self;
         this.write(&COPY_DONE, &[]).await?;
+        // Only TLS has something to flush; when that fails, so does reading.
+        let _read_next = this.session.stream.flush().await;
         let mut rows = 0;
         let mut failed = None;
         let read = this

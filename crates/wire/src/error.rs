@@ -3,6 +3,8 @@
 
 use std::{borrow::Cow, error, fmt, io};
 
+use crate::tls::hint_of;
+
 /// What went wrong on a session.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
@@ -15,14 +17,26 @@ enum Inner {
         message: String,
         detail: Option<String>,
         hint: Option<String>,
+        repeatable: bool,
     },
     Io {
         doing: Cow<'static, str>,
         source: io::Error,
     },
     Protocol(String),
+    Refused {
+        fact: String,
+        hint: String,
+    },
+    Several(Vec<Error>),
     Column(usize),
 }
+
+const NAMES_LOST: &str = "A pooler that gives each transaction another server session loses the \
+                          names of statements: send them unnamed (prepare = unnamed), or use \
+                          PgBouncer 1.21 or newer with max_prepared_statements.";
+const SETTINGS_REFUSED: &str = "A pooler passes on no settings: set them on the database or the \
+                                role, or name them in PgBouncer's ignore_startup_parameters.";
 
 impl Error {
     /// An error that the server reported.
@@ -34,7 +48,8 @@ impl Error {
         detail: Option<String>,
         hint: Option<String>,
     ) -> Self {
-        Self(Box::new(Inner::Server { severity, sqlstate, message, detail, hint }))
+        let repeatable = matches!(sqlstate.as_str(), "40001" | "40P01");
+        Self(Box::new(Inner::Server { severity, sqlstate, message, detail, hint, repeatable }))
     }
 
     /// The operating system refused; `doing` is in the present tense, e.g. "connect to …".
@@ -49,6 +64,25 @@ impl Error {
         Self(Box::new(Inner::Protocol(fact.into())))
     }
 
+    /// What was asked for cannot be had; the hint says what to do.
+    #[must_use]
+    pub fn refused(fact: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self(Box::new(Inner::Refused { fact: fact.into(), hint: hint.into() }))
+    }
+
+    /// Nothing that was tried worked.
+    #[must_use]
+    pub fn several(mut errors: Vec<Error>) -> Self {
+        match errors.pop() {
+            Some(only) if errors.is_empty() => only,
+            Some(last) => {
+                errors.push(last);
+                Self(Box::new(Inner::Several(errors)))
+            }
+            None => Self::protocol("nothing was tried"),
+        }
+    }
+
     /// A column is missing, NULL, or of another type.
     #[must_use]
     pub fn column(column: usize) -> Self {
@@ -61,25 +95,50 @@ impl Error {
         match &mut *self.0 {
             Inner::Server { message, .. } => *message = format!("{what}: {message}"),
             Inner::Io { doing, .. } => *doing = Cow::Owned(format!("{what}: {doing}")),
-            Inner::Protocol(fact) => *fact = format!("{what}: {fact}"),
-            Inner::Column(_) => {}
+            Inner::Protocol(fact) | Inner::Refused { fact, .. } => {
+                *fact = format!("{what}: {fact}");
+            }
+            Inner::Several(_) | Inner::Column(_) => {}
         }
         self
     }
 
-    /// The server's SQLSTATE, if the server reported the error.
+    /// The server's SQLSTATE, if a server reported the error. Of several servers: that of the first
+    /// that is only not ready yet, otherwise of the last that said anything.
     #[must_use]
     pub fn sqlstate(&self) -> Option<&str> {
         match &*self.0 {
             Inner::Server { sqlstate, .. } => Some(sqlstate),
+            Inner::Several(errors) => {
+                let states = || errors.iter().filter_map(Self::sqlstate);
+                states().find(|state| *state == "57P03").or_else(|| states().next_back())
+            }
             _ => None,
+        }
+    }
+
+    /// Whether the operating system broke off, before or while the server spoke.
+    pub(crate) fn is_broken(&self) -> bool {
+        match &*self.0 {
+            Inner::Io { .. } => true,
+            Inner::Several(errors) => errors.iter().all(Self::is_broken),
+            _ => false,
         }
     }
 
     /// Whether the same transaction may succeed when tried again (40001, 40P01).
     #[must_use]
     pub fn is_retryable(&self) -> bool {
-        matches!(self.sqlstate(), Some("40001" | "40P01"))
+        matches!(&*self.0, Inner::Server { repeatable: true, .. })
+    }
+
+    /// The same error, of work that must not be tried again as a whole: a part of it is committed.
+    #[must_use]
+    pub fn not_repeatable(mut self) -> Self {
+        if let Inner::Server { repeatable, .. } = &mut *self.0 {
+            *repeatable = false;
+        }
+        self
     }
 
     /// Whether the connection is gone: the operating system said so, or the server ended it
@@ -91,15 +150,23 @@ impl Error {
             Inner::Server { severity, sqlstate, .. } => {
                 severity == "FATAL" || severity == "PANIC" || sqlstate.starts_with("57P0")
             }
+            Inner::Several(errors) => errors.iter().all(Self::is_closed),
             _ => false,
         }
     }
 
-    /// The server's hint.
+    /// The server's hint, or ours.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         match &*self.0 {
-            Inner::Server { hint, .. } => hint.as_deref(),
+            Inner::Server { hint: Some(hint), .. } | Inner::Refused { hint, .. } => Some(hint),
+            Inner::Server { sqlstate, message, .. } => match sqlstate.as_str() {
+                "26000" | "42P05" => Some(NAMES_LOST),
+                "08P01" if message.contains("startup parameter") => Some(SETTINGS_REFUSED),
+                _ => None,
+            },
+            Inner::Io { source, .. } => hint_of(source),
+            Inner::Several(errors) => errors.iter().find_map(Self::hint),
             _ => None,
         }
     }
@@ -116,7 +183,14 @@ impl fmt::Display for Error {
                 Ok(())
             }
             Inner::Io { doing, source } => write!(f, "{doing}: {source}"),
-            Inner::Protocol(fact) => f.write_str(fact),
+            Inner::Protocol(fact) | Inner::Refused { fact, .. } => f.write_str(fact),
+            Inner::Several(errors) => {
+                for (at, error) in errors.iter().enumerate() {
+                    let then = if at > 0 { "; " } else { "" };
+                    write!(f, "{then}{error}")?;
+                }
+                Ok(())
+            }
             Inner::Column(column) => {
                 write!(f, "column {column} is missing, null or of another type")
             }

@@ -1,6 +1,6 @@
 //! What a transaction may ask of a session: queue executions, exchange them for answers.
 
-use std::future::Future;
+use std::{future::Future, time::Duration};
 
 use crate::{Answers, Error, Param};
 
@@ -11,6 +11,8 @@ pub enum Kind {
     I32,
     /// `int8`.
     I64,
+    /// `float8`.
+    F64,
     /// `numeric`.
     Decimal,
     /// `text`.
@@ -23,6 +25,22 @@ pub enum Kind {
     Decimals,
     /// `text[]`.
     Texts,
+    /// `timestamp[]`.
+    Timestamps,
+    /// Whatever the statement needs at that place: the server infers the type, the value travels
+    /// as text.
+    Inferred,
+}
+
+/// How the results of a statement travel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Results {
+    /// In binary format; the workload knows the columns.
+    #[default]
+    Binary,
+    /// As text; the session asks for the columns' names when it prepares
+    /// ([`Exchange::columns`]).
+    Text,
 }
 
 /// A statement that every session of a run prepares once, right after it connects.
@@ -32,8 +50,10 @@ pub struct Statement {
     pub name: String,
     /// SQL with `$1`, `$2`, …
     pub sql: String,
-    /// Types of the parameters, in order. Results come in binary format.
+    /// Types of the parameters, in order.
     pub params: Vec<Kind>,
+    /// Format of the results.
+    pub results: Results,
 }
 
 /// Position of a statement in the list that the session prepared.
@@ -57,4 +77,20 @@ pub trait Exchange {
     /// The server's error of the first execution that failed (the later ones were skipped), or a
     /// broken connection. After a server error the session is usable, an open transaction failed.
     fn exchange(&mut self) -> impl Future<Output = Result<&Answers, Error>>;
+
+    /// Names of the columns that a statement with [`Results::Text`] returns; none for others, and
+    /// for statements without rows.
+    fn columns(&self, _statement: StatementId) -> &[String] {
+        &[]
+    }
+
+    /// Lets time pass with nothing queued, as a user between two statements of a transaction. Only
+    /// scripts ask for it.
+    ///
+    /// # Errors
+    ///
+    /// This kind of session cannot wait.
+    fn pause(&mut self, _time: Duration) -> impl Future<Output = Result<(), Error>> {
+        std::future::ready(Err(Error::protocol("this session cannot pause in a transaction")))
+    }
 }

@@ -3,23 +3,31 @@
 
 mod answer;
 mod bind;
+mod connect;
 mod copy;
 mod error;
 mod exchange;
+mod fields;
 mod inbox;
+mod login;
 mod numeric;
 mod session;
+mod socket;
 mod startup;
 mod stream;
 mod target;
+mod tls;
 mod value;
 
 pub use answer::{Answer, Answers, Row};
 pub use copy::CopyIn;
 pub use error::Error;
-pub use exchange::{Exchange, Kind, Statement, StatementId};
+pub use exchange::{Exchange, Kind, Results, Statement, StatementId};
+pub use fields::Fields;
 pub use session::{Session, TransactionStatus, Work};
+pub use socket::UnixSocket;
 pub use startup::CancelKey;
 pub use stream::Stream;
-pub use target::{Password, SslMode, Target};
+pub use target::{ChannelBinding, Host, Keepalive, Password, Prepare, SessionAttrs, Target};
+pub use tls::{Roots, SslMode, Tls, TlsOptions, TlsVersion};
 pub use value::{Decimal, Param, Timestamp};

@@ -1,19 +1,20 @@
 //! One connection: prepared statements, executions in batches, one Sync and one write per batch.
 
-use std::io;
+use std::time::Duration;
 
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt},
-    time::timeout,
+    time::sleep,
 };
 
 use crate::{
-    Answers, Error, Exchange, Param, Statement, StatementId, Stream, Target,
+    Answers, Error, Exchange, Param, Prepare, Results, Statement, StatementId, Stream, Target,
     bind::{Effect, Prepared, server_name},
+    connect::connect,
     inbox::{Inbox, Message, server_error, unexpected},
-    startup::{CancelKey, Greeting, greet, parameter},
+    startup::{CancelKey, Greeting, Place, Transport, greet, parameter},
 };
 
 const SYNC: [u8; 5] = [b'S', 0, 0, 0, 4];
@@ -44,6 +45,7 @@ pub struct Session<S = Stream> {
     pub(crate) stream: S,
     pub(crate) inbox: Inbox,
     pub(crate) out: Vec<u8>,
+    how: Prepare,
     prepared: Vec<Prepared>,
     answers: Answers,
     queued: usize,
@@ -52,27 +54,21 @@ pub struct Session<S = Stream> {
     pub(crate) in_flight: bool,
     /// Whether the batch in flight (or queued) may commit something.
     may_commit: bool,
+    /// The first execution of that batch that may commit, where `may_commit`.
+    commits_at: usize,
     work: Work,
     greeting: Greeting,
 }
 
 impl Session<Stream> {
-    /// Connects, authenticates and prepares the statements.
+    /// Connects to the first server of the target that will do, authenticates and prepares the
+    /// statements.
     ///
     /// # Errors
     ///
-    /// The target cannot be reached in time, refuses, or does not accept a statement.
+    /// No server can be reached in time, one refuses, or does not accept a statement.
     pub async fn connect(target: &Target, statements: &[Statement]) -> Result<Self, Error> {
-        target.check()?;
-        let start = async {
-            let stream = Stream::connect(target).await?;
-            Session::start(stream, target, statements).await
-        };
-        timeout(target.connect_timeout, start).await.unwrap_or_else(|_| {
-            let fact = format!("no session within {:?}", target.connect_timeout);
-            let source = io::Error::new(io::ErrorKind::TimedOut, fact);
-            Err(Error::io(format!("connect to {target}"), source))
-        })
+        connect(target, statements).await
     }
 }
 
@@ -83,50 +79,71 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     ///
     /// The server refuses, or does not accept a statement.
     pub async fn start(
-        mut stream: S,
+        stream: S,
         target: &Target,
         statements: &[Statement],
     ) -> Result<Self, Error> {
         target.check()?;
+        let mut session = Self::greeted(stream, target, Place::default(), Transport::Plain).await?;
+        session.prepare(statements).await?;
+        Ok(session)
+    }
+
+    /// Authenticates at the target's server that `place` names.
+    pub(crate) async fn greeted(
+        mut stream: S,
+        target: &Target,
+        place: Place,
+        transport: Transport,
+    ) -> Result<Self, Error> {
         let mut inbox = Inbox::new();
-        let greeting = greet(&mut stream, &mut inbox, target).await?;
-        let prepared = statements.iter().enumerate().map(|(id, s)| Prepared::new(id, s)).collect();
-        let mut session = Self {
+        let greeting = greet(&mut stream, &mut inbox, target, place, transport).await?;
+        Ok(Self {
             stream,
             inbox,
             out: Vec::new(),
-            prepared,
+            how: target.prepare,
+            prepared: Vec::new(),
             answers: Answers::default(),
             queued: 0,
             status: TransactionStatus::Idle,
             in_flight: false,
             may_commit: false,
+            commits_at: 0,
             work: Work::default(),
             greeting,
-        };
-        session.prepare(statements).await?;
-        Ok(session)
+        })
     }
 
-    /// Parses all statements with one Sync; an error names its statement.
-    async fn prepare(&mut self, statements: &[Statement]) -> Result<(), Error> {
+    /// Parses all statements with one Sync; an error names its statement. Unnamed ones are parsed
+    /// as well, so that a statement that the server does not accept is known at once.
+    pub(crate) async fn prepare(&mut self, statements: &[Statement]) -> Result<(), Error> {
         if statements.is_empty() {
             return Ok(());
         }
+        self.prepared = Prepared::all(statements, self.how)?;
         let mut out = BytesMut::new();
         for (id, statement) in statements.iter().enumerate() {
+            let name = server_name(id, self.how);
             let oids = statement.params.iter().map(|kind| kind.oid());
-            frontend::parse(&server_name(id), &statement.sql, oids, &mut out)
+            frontend::parse(&name, &statement.sql, oids, &mut out)
                 .map_err(|e| Error::io(format!("prepare {}", statement.name), e))?;
+            if statement.results == Results::Text {
+                frontend::describe(b'S', &name, &mut out)
+                    .map_err(|e| Error::io(format!("describe {}", statement.name), e))?;
+            }
         }
         frontend::sync(&mut out);
         self.out.extend_from_slice(&out);
         self.send().await?;
         let mut parsed = 0;
         let mut failed = None;
+        let mut columns = vec![Vec::new(); statements.len()];
         self.receive(|message| {
             match message.tag {
                 b'1' => parsed += 1,
+                b'T' if parsed > 0 => columns[parsed - 1] = column_names(message.body)?,
+                b't' | b'n' if parsed > 0 => {}
                 b'E' if failed.is_none() => failed = Some(server_error(message.body)),
                 b'E' => {}
                 _ => return Err(unexpected(message, "preparation")),
@@ -135,6 +152,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         })
         .await
         .or_else(|e| if failed.is_some() { Ok(()) } else { Err(e) })?;
+        for (prepared, columns) in self.prepared.iter_mut().zip(columns) {
+            prepared.columns = columns;
+        }
         match failed {
             None => Ok(()),
             Some(error) => {
@@ -257,7 +277,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             return Err(Error::protocol("the session's last exchange did not end"));
         }
         self.in_flight = true;
-        let written = self.stream.write_all(&self.out).await;
+        // Only TLS has something to flush.
+        let written = async {
+            self.stream.write_all(&self.out).await?;
+            self.stream.flush().await
+        };
+        let written = written.await;
         self.out.clear();
         let Err(source) = written else { return Ok(()) };
         Err(self.last_words().await.unwrap_or_else(|| Error::io("write to the server", source)))
@@ -316,7 +341,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         self.work.exchanges += 1;
         self.send().await?;
         let mut answers = std::mem::take(&mut self.answers);
-        let mut failed = None;
+        let unnamed = self.how == Prepare::Unnamed;
+        let commits_at = self.commits_at;
+        let (mut failed, mut prevented) = (None, false);
         let read = self
             .receive(|message| {
                 match message.tag {
@@ -326,7 +353,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                     },
                     b'C' => answers.finish(affected(message.body)),
                     b'I' => answers.finish(0),
-                    b'E' if failed.is_none() => failed = Some(server_error(message.body)),
+                    b'E' if failed.is_none() => {
+                        let said = server_error(message.body);
+                        // The server skips what comes after; a commit that fails without the
+                        // session's end did not happen either.
+                        let answered = answers.len();
+                        prevented =
+                            answered < commits_at || (answered == commits_at && !said.is_closed());
+                        failed = Some(said);
+                    }
+                    b'1' if unnamed => {}
                     b'2' | b'E' => {}
                     _ => return Err(unexpected(message, "an exchange")),
                 }
@@ -334,6 +370,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             })
             .await;
         self.answers = answers;
+        self.may_commit &= !prevented;
         finish(read, failed)?;
         if self.answers.len() != queued {
             self.in_flight = true; // not in step with the server: unusable
@@ -359,11 +396,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Exchange for Session<S> {
         let prepared = &self.prepared[statement.index()];
         prepared.bind(&mut self.out, params);
         // Outside a transaction block every statement commits by itself.
-        self.may_commit |= match prepared.effect {
+        let commits = match prepared.effect {
             Effect::Begins => false,
             Effect::Commits => true,
             Effect::Other => self.queued == 0 && self.status == TransactionStatus::Idle,
         };
+        if commits && !self.may_commit {
+            self.may_commit = true;
+            self.commits_at = self.queued;
+        }
         self.queued += 1;
         self.work.executions += 1;
     }
@@ -371,6 +412,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Exchange for Session<S> {
     async fn exchange(&mut self) -> Result<&Answers, Error> {
         self.run_queue().await?;
         Ok(&self.answers)
+    }
+
+    fn columns(&self, statement: StatementId) -> &[String] {
+        &self.prepared[statement.index()].columns
+    }
+
+    async fn pause(&mut self, time: Duration) -> Result<(), Error> {
+        sleep(time).await;
+        Ok(())
     }
 }
 
@@ -390,6 +440,19 @@ pub(crate) fn affected(body: &[u8]) -> u64 {
     tag[tag.len() - digits..].iter().fold(0, |count: u64, digit| {
         count.saturating_mul(10).saturating_add(u64::from(digit - b'0'))
     })
+}
+
+/// Names in a `RowDescription`: each ends with a zero and is followed by 18 bytes.
+fn column_names(body: &[u8]) -> Result<Vec<String>, Error> {
+    let cut = || Error::protocol("row description is cut short");
+    let (count, mut rest) = body.split_first_chunk::<2>().ok_or_else(cut)?;
+    let mut names = Vec::new();
+    for _ in 0..u16::from_be_bytes(*count) {
+        let end = rest.iter().position(|byte| *byte == 0).ok_or_else(cut)?;
+        names.push(String::from_utf8_lossy(&rest[..end]).into_owned());
+        rest = rest.get(end + 1 + 18..).ok_or_else(cut)?;
+    }
+    Ok(names)
 }
 
 fn text_row(body: &[u8]) -> Result<Vec<Option<String>>, Error> {

@@ -1,43 +1,55 @@
-//! The transport of a session: a Unix socket or TCP. TLS will be a third variant.
+//! The transport of a session: a Unix socket, TCP, or TLS over TCP.
 
 use std::{
     io::{self, IoSlice},
+    net::SocketAddr,
     pin::Pin,
     task::{Context, Poll},
 };
 
+use socket2::{SockRef, TcpKeepalive};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::{TcpStream, UnixStream},
+    net::TcpStream,
 };
+use tokio_rustls::client::TlsStream;
 
-use crate::{Error, Target};
+use crate::{socket::UnixSocket, target::Keepalive};
 
 /// A connected socket.
 #[derive(Debug)]
 pub enum Stream {
     /// A Unix socket.
-    Unix(UnixStream),
+    Unix(UnixSocket),
     /// TCP, without Nagle's delay.
     Tcp(TcpStream),
+    /// TLS over TCP; boxed, so that the others stay small.
+    Tls(Box<TlsStream<TcpStream>>),
 }
 
-impl Stream {
-    /// Connects to the target's socket; nothing is sent yet.
-    ///
-    /// # Errors
-    ///
-    /// The operating system's, with the address.
-    pub async fn connect(target: &Target) -> Result<Self, Error> {
-        let failed = |source| Error::io(format!("connect to {target}"), source);
-        if let Some(path) = target.socket_path() {
-            return UnixStream::connect(path).await.map(Self::Unix).map_err(failed);
+/// Connects to an address, without Nagle's delay.
+pub(crate) async fn tcp(address: SocketAddr, keepalive: &Keepalive) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    if keepalive.on {
+        let mut probes = TcpKeepalive::new();
+        if let Some(idle) = keepalive.idle {
+            probes = probes.with_time(idle);
         }
-        let stream =
-            TcpStream::connect((target.host.as_str(), target.port)).await.map_err(failed)?;
-        stream.set_nodelay(true).map_err(failed)?;
-        Ok(Self::Tcp(stream))
+        if let Some(interval) = keepalive.interval {
+            probes = probes.with_interval(interval);
+        }
+        if let Some(count) = keepalive.count {
+            probes = probes.with_retries(count);
+        }
+        let socket = SockRef::from(&stream);
+        socket.set_keepalive(true)?;
+        socket.set_tcp_keepalive(&probes)?;
     }
+    if keepalive.user_timeout.is_some() {
+        SockRef::from(&stream).set_tcp_user_timeout(keepalive.user_timeout)?;
+    }
+    Ok(stream)
 }
 
 impl AsyncRead for Stream {
@@ -49,6 +61,7 @@ impl AsyncRead for Stream {
         match self.get_mut() {
             Self::Unix(stream) => Pin::new(stream).poll_read(cx, buffer),
             Self::Tcp(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Self::Tls(stream) => Pin::new(stream).poll_read(cx, buffer),
         }
     }
 }
@@ -62,6 +75,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
             Self::Tcp(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Self::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
         }
     }
 
@@ -73,6 +87,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Unix(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
             Self::Tcp(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
+            Self::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
         }
     }
 
@@ -84,6 +99,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Unix(stream) => Pin::new(stream).poll_flush(cx),
             Self::Tcp(stream) => Pin::new(stream).poll_flush(cx),
+            Self::Tls(stream) => Pin::new(stream).poll_flush(cx),
         }
     }
 
@@ -91,6 +107,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
             Self::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Where a session goes and as whom.
+//! Where a session goes and as whom, in libpq's words.
 
 use std::{fmt, time::Duration};
 
-use crate::Error;
+use crate::{Error, Tls};
 
 /// A password that no log, report or error shows.
 #[derive(Clone, PartialEq, Eq)]
@@ -26,70 +26,186 @@ impl fmt::Debug for Password {
     }
 }
 
-/// What the user asks of the transport, in libpq's words.
+/// One of the servers that a session may go to.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// Folder of the Unix socket if it begins with `/`, or with `@` for an abstract one; otherwise
+    /// a host name or an address. A certificate must carry this name.
+    pub host: String,
+    /// Address to connect to instead of looking up the name.
+    pub hostaddr: Option<String>,
+    /// Port, also part of the Unix socket's name.
+    pub port: u16,
+    /// Password, if this server asks for one.
+    pub password: Option<Password>,
+}
+
+impl Host {
+    /// Path of the Unix socket, `None` for TCP. An abstract one begins with a zero byte.
+    #[must_use]
+    pub fn socket_path(&self) -> Option<String> {
+        if self.hostaddr.is_some() {
+            return None;
+        }
+        let path = |folder: &str| format!("{folder}/.s.PGSQL.{}", self.port);
+        match self.host.strip_prefix('@') {
+            Some(name) => Some(path(&format!("\0{name}"))),
+            None => self.host.starts_with('/').then(|| path(&self.host)),
+        }
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(path) = self.socket_path() {
+            return f.write_str(&path.replace('\0', "@"));
+        }
+        let bracketed = |host: &str| {
+            if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
+        };
+        write!(f, "{}:{}", bracketed(&self.host), self.port)?;
+        match &self.hostaddr {
+            Some(address) if *address != self.host => write!(f, " ({address})"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// `target_session_attrs`: which servers of a list will do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SslMode {
-    /// Plain text.
+pub enum SessionAttrs {
+    /// Any.
     #[default]
+    Any,
+    /// One whose sessions may write.
+    ReadWrite,
+    /// One whose sessions may not.
+    ReadOnly,
+    /// One that is not in recovery.
+    Primary,
+    /// One that is.
+    Standby,
+    /// A standby if there is one, otherwise any.
+    PreferStandby,
+}
+
+impl SessionAttrs {
+    /// As libpq spells it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Any => "any",
+            Self::ReadWrite => "read-write",
+            Self::ReadOnly => "read-only",
+            Self::Primary => "primary",
+            Self::Standby => "standby",
+            Self::PreferStandby => "prefer-standby",
+        }
+    }
+}
+
+/// `channel_binding`: whether SCRAM ties the password to the TLS connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ChannelBinding {
+    /// Never.
     Disable,
-    /// TLS if the server has it: plain text as long as this session has no TLS.
+    /// Where both sides can.
+    #[default]
     Prefer,
-    /// TLS or nothing: refused as long as this session has no TLS.
+    /// Or no session.
     Require,
+}
+
+/// How the server learns the statements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Prepare {
+    /// Once, under a name, when the session begins; then only executed.
+    #[default]
+    Named,
+    /// With every execution, in the same round trip: for poolers that give each transaction
+    /// another server session and do not follow names.
+    Unnamed,
+}
+
+/// TCP keepalive and its like; `None`: the system's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keepalive {
+    /// Whether it is on.
+    pub on: bool,
+    /// Silence before the first probe.
+    pub idle: Option<Duration>,
+    /// Time between probes.
+    pub interval: Option<Duration>,
+    /// Probes without an answer after which the connection is dead.
+    pub count: Option<u32>,
+    /// How long sent data may stay unacknowledged.
+    pub user_timeout: Option<Duration>,
+}
+
+impl Default for Keepalive {
+    /// On, with the system's times: libpq's default.
+    fn default() -> Self {
+        Self { on: true, idle: None, interval: None, count: None, user_timeout: None }
+    }
 }
 
 /// Where a session goes and as whom.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// Folder of the Unix socket if it begins with `/`, otherwise a host name or an address.
-    pub host: String,
-    /// Port, also part of the Unix socket's name.
-    pub port: u16,
+    /// The servers, in the order in which they are tried; at least one.
+    pub hosts: Vec<Host>,
+    /// Which of them will do.
+    pub session_attrs: SessionAttrs,
+    /// Try them, and the addresses of each, in random order.
+    pub load_balance: bool,
     /// Role.
     pub user: String,
     /// Database.
     pub database: String,
-    /// Password, if the server asks for one.
-    pub password: Option<Password>,
     /// Shown in `pg_stat_activity`.
     pub application_name: String,
     /// Server settings sent with the start of the session.
     pub options: Vec<(String, String)>,
+    /// Command-line options of the server process, e.g. `-c work_mem=4MB`; libpq's `options`.
+    pub command_line: Option<String>,
     /// TLS or not.
-    pub ssl_mode: SslMode,
-    /// Time from the first packet until every statement is prepared.
+    pub tls: Tls,
+    /// Whether SCRAM is tied to TLS.
+    pub channel_binding: ChannelBinding,
+    /// How statements are prepared.
+    pub prepare: Prepare,
+    /// Of TCP connections.
+    pub keepalive: Keepalive,
+    /// Time for one address of one server, from the first packet until every statement is prepared.
     pub connect_timeout: Duration,
 }
 
 impl Target {
-    /// A target without password and options, with a connect timeout of ten seconds.
+    /// One server without password, TLS and options, with a connect timeout of ten seconds.
     #[must_use]
     pub fn new(host: &str, port: u16, user: &str, database: &str) -> Self {
+        let host = Host { host: host.to_owned(), hostaddr: None, port, password: None };
         Self {
-            host: host.to_owned(),
-            port,
+            hosts: vec![host],
+            session_attrs: SessionAttrs::Any,
+            load_balance: false,
             user: user.to_owned(),
             database: database.to_owned(),
-            password: None,
             application_name: "pgdyno".to_owned(),
             options: Vec::new(),
-            ssl_mode: SslMode::Disable,
+            command_line: None,
+            tls: Tls::disabled(),
+            channel_binding: ChannelBinding::Prefer,
+            prepare: Prepare::Named,
+            keepalive: Keepalive::default(),
             connect_timeout: Duration::from_secs(10),
         }
     }
 
-    /// Path of the Unix socket, `None` for TCP.
-    #[must_use]
-    pub fn socket_path(&self) -> Option<String> {
-        self.host.starts_with('/').then(|| format!("{}/.s.PGSQL.{}", self.host, self.port))
-    }
-
     /// Checks what would otherwise be sent in another meaning.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        if self.ssl_mode == SslMode::Require {
-            return Err(Error::protocol(
-                "sslmode is require, sessions of this version have no TLS",
-            ));
+        if self.hosts.is_empty() {
+            return Err(Error::protocol("the list of hosts is empty"));
         }
         for (name, value) in &self.options {
             if matches!(name.as_str(), "" | "user" | "database" | "replication" | "options") {
@@ -104,10 +220,12 @@ impl Target {
 }
 
 impl fmt::Display for Target {
+    /// The servers, without anything secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.socket_path() {
-            Some(path) => f.write_str(&path),
-            None => write!(f, "{}:{}", self.host, self.port),
+        for (at, host) in self.hosts.iter().enumerate() {
+            let comma = if at > 0 { ", " } else { "" };
+            write!(f, "{comma}{host}")?;
         }
+        Ok(())
     }
 }

@@ -30,6 +30,8 @@ pub enum Param<'a> {
     I32(i32),
     /// `int8`.
     I64(i64),
+    /// `float8`.
+    F64(f64),
     /// `numeric`.
     Decimal(Decimal),
     /// `text`, and what the server coerces from it.
@@ -42,6 +44,10 @@ pub enum Param<'a> {
     Decimals(&'a [Decimal]),
     /// `text[]`.
     Texts(&'a [&'a str]),
+    /// `timestamp[]`.
+    Timestamps(&'a [Timestamp]),
+    /// A value of [`crate::Kind::Inferred`], as text.
+    Inferred(&'a str),
 }
 
 /// Microseconds from the Unix epoch to PostgreSQL's.
