@@ -141,6 +141,29 @@ impl Draw {
     }
 }
 
+/// Random values by number, in any order: the outputs of `SplitMix64` from a state of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Indexed {
+    state: u64,
+}
+
+impl Indexed {
+    /// A source for one purpose, as [`Draw::new`].
+    #[must_use]
+    pub fn new(seed: u64, stream: u64, a: u64, b: u64) -> Self {
+        let mix = |mixed, part| split_mix(mixed ^ part);
+        Self { state: [stream, a, b].into_iter().fold(split_mix(seed), mix) }
+    }
+
+    /// The `index`-th value, in `0..n`, within `n / 2^64` of uniform.
+    #[inline]
+    #[must_use]
+    pub fn below(&self, index: u64, n: u64) -> u64 {
+        let steps = index.wrapping_add(1).wrapping_mul(GOLDEN_GAMMA);
+        multiply(finish(self.state.wrapping_add(steps)), n).0
+    }
+}
+
 const GOLDEN_GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// The next output of `SplitMix64` (Steele, Lea and Flood, 2014) from this state.
@@ -233,6 +256,20 @@ mod tests {
                 counts.iter().map(|c| (f64::from(*c) - expected).powi(2) / expected).sum();
             assert!(chi < limit(62), "position {position}: chi-square {chi}");
         }
+    }
+
+    #[test]
+    fn values_by_number_are_those_of_split_mix_64_and_uniform() {
+        let source = Indexed { state: 1_477_776_061_723_855_037 };
+        let first: Vec<u64> = (0..2).map(|index| source.below(index, 1 << 63) >> 32).collect();
+        let outputs = [1_985_237_415_132_408_290_u64, 2_979_275_885_539_914_483];
+        assert_eq!(first, outputs.map(|output| output >> 33));
+        let mut counts = [0_u32; 11];
+        for index in 0..110_000 {
+            counts[usize::try_from(source.below(index, 11)).expect("below 11")] += 1;
+        }
+        let chi: f64 = counts.iter().map(|c| (f64::from(*c) - 1e4).powi(2) / 1e4).sum();
+        assert!(chi < limit(11), "chi-square {chi} of {counts:?}");
     }
 
     #[test]

@@ -2,10 +2,21 @@
 //! clock: everything random is a function of (seed, terminal, sequence number), and the time of an
 //! order comes in as an argument.
 
+pub mod catalogue;
 pub mod chi_square;
 pub mod copy;
+pub mod csv;
+pub mod dataset;
+pub mod digest;
 pub mod draw;
+pub mod mix;
 pub mod nurand;
+pub mod permute;
+pub mod pgbench;
+pub mod plausible;
+pub mod program;
+pub mod script;
+pub mod spec;
 pub mod tpcc;
 
 use std::future::Future;
@@ -85,13 +96,37 @@ pub trait Workload: Send + Sync + 'static {
     type Audit: Audit<Request = Self::Request>;
 
     /// Names of the transaction kinds, in the order of their index.
-    fn kinds(&self) -> &'static [&'static str];
+    fn kinds(&self) -> &[String];
 
     /// Statements that a session prepares when it connects.
     fn statements(&self) -> &[Statement];
 
+    /// SQL that must have run in the database before sessions prepare their statements. Whoever
+    /// drives the workload runs it once, in order, over a connection with [`Workload::settings`].
+    fn setup(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Server settings, name and value, that the workload's sessions need beside those of the
+    /// connection.
+    fn settings(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
     /// The `number`-th request of a terminal (both from 0), and when it is due.
     fn request(&self, terminal: u32, number: u64) -> (Self::Request, Timing);
+
+    /// The timing alone of the same request: it is asked for when a terminal begins to wait, the
+    /// request itself when it is performed.
+    fn timing(&self, terminal: u32, number: u64) -> Timing {
+        self.request(terminal, number).1
+    }
+
+    /// A hash of everything that the request asks for, for the digest that proves that two runs
+    /// asked for the same. Without one the digest covers terminal, number and kind.
+    fn digest(&self, _request: &Self::Request) -> u64 {
+        0
+    }
 
     /// Performs a request once, from BEGIN to COMMIT or ROLLBACK. `now` is the time to be stored
     /// as entry date. The caller keeps time and decides about retries.
@@ -106,6 +141,11 @@ pub trait Workload: Send + Sync + 'static {
         request: &Self::Request,
         now: Timestamp,
     ) -> impl Future<Output = Result<Outcome, Error>>;
+
+    /// What a null server answers to a statement of this workload; `None`: nothing is known.
+    fn plausible(&self, _statement: &Statement) -> Option<plausible::Plausible> {
+        None
+    }
 
     /// The audit as lines of the report, with their permitted bands.
     fn audit_lines(&self, audit: &Self::Audit) -> Vec<AuditLine>;

@@ -27,7 +27,7 @@ pub struct Constants {
 pub fn of_load(spec: &TpccSpec) -> LoadConstants {
     spec.c_load.unwrap_or_else(|| {
         let mut draw = Draw::new(spec.seed, LOAD, 0, 0);
-        LoadConstants { c_last: draw.int(0, 255) }
+        LoadConstants { c_last: draw.int(0, 255), c_delivery_cnt: 0 }
     })
 }
 

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use wire::Timestamp;
 
 use super::{
-    KINDS, Tpcc, VERSION, consistency, constants, deviations,
-    rows::Target,
-    schema::{self, LOAD_TABLE, LOAD_TABLE_DDL, TABLES},
+    KINDS, Tpcc, VERSION, consistency, constants, csv, deviations, faces, procedures,
+    schema::{LOAD_TABLE, LOAD_TABLE_DDL},
+    spec::Face,
 };
 
 #[derive(Serialize)]
@@ -30,12 +30,20 @@ impl Tpcc {
         let rows = self.rows(Timestamp(0));
         let statements: Vec<Named<'_>> =
             self.statements.iter().map(|s| Named { name: &s.name, sql: &s.sql }).collect();
-        let tables: Vec<TableRows> = TABLES
+        let schema = self.spec.schema;
+        let procedures: Vec<Value> = match self.spec.face {
+            Face::Statement | Face::Pipeline => Vec::new(),
+            Face::Procedure => procedures::sources(schema)
+                .map(|(name, sql)| json!({"name": name, "sql": sql}))
+                .collect(),
+        };
+        let tables: Vec<TableRows> = schema
+            .tables()
             .iter()
-            .map(|table| {
-                let target = Target::ALL.iter().find(|target| target.table() == table.name);
-                let rows = target.map_or(0, |target| rows.rows(*target));
-                TableRows { name: table.name, rows, ddl: table.ddl() }
+            .map(|table| TableRows {
+                name: table.name,
+                rows: schema.rows(table, &rows),
+                ddl: table.ddl(),
             })
             .collect();
         let mix: serde_json::Map<String, Value> = KINDS
@@ -43,19 +51,22 @@ impl Tpcc {
             .zip(self.spec.mix.shares())
             .map(|(kind, share)| ((*kind).to_owned(), json!(share)))
             .collect();
-        let indexes: Vec<String> = schema::indexes().into_iter().map(|index| index.ddl).collect();
+        let indexes: Vec<String> = schema.indexes().into_iter().map(|index| index.ddl).collect();
         json!({
             "name": "tpcc",
             "version": VERSION,
-            "schema": self.spec.schema,
+            "schema": schema,
             "spec": self.spec,
             "kinds": KINDS,
             "mix": mix,
             "statements": statements,
+            "procedures": procedures,
+            "round_trips": faces::round_trips(self.spec.rules),
             "tables": tables,
             "load_table": {"name": LOAD_TABLE, "ddl": LOAD_TABLE_DDL},
             "indexes": indexes,
-            "conditions": consistency::CONDITIONS,
+            "csv": csv::describe(&self.spec),
+            "conditions": consistency::conditions(schema, constants::of_load(&self.spec)),
             "load_checks": consistency::load_checks(self, &rows),
             "deviations": deviations::deviations(&self.spec),
             "c_load": constants::of_load(&self.spec),
@@ -64,7 +75,7 @@ impl Tpcc {
                 "c_id": self.constants.customer.c,
                 "ol_i_id": self.constants.item.c,
             },
-            "disk_bytes_estimate": schema::disk_bytes(self.spec.warehouses),
+            "disk_bytes_estimate": schema.disk_bytes(self.spec.warehouses),
         })
     }
 }

@@ -2,7 +2,10 @@
 
 use serde::Serialize;
 
-use super::spec::{DeliveryMode, Home, Isolation, TpccSpec};
+use super::{
+    bmsql,
+    spec::{DeliveryMode, Home, Isolation, Rules, Schema, TpccSpec},
+};
 
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -92,7 +95,12 @@ pub fn deviations(spec: &TpccSpec) -> Vec<Deviation> {
         let what = "terminals wait for their deliveries";
         found.push(deviation(what, "the plan says so", "2.7.2"));
     }
-    if spec.isolation == Isolation::ReadCommitted {
+    if spec.schema == Schema::Bmsql {
+        found.extend(bmsql::OF_SCHEMA.iter().map(|(what, why, at)| deviation(*what, why, at)));
+    }
+    if spec.rules == Rules::BenchmarkSql5 {
+        found.extend(bmsql::OF_RULES.iter().map(|(what, why, at)| deviation(*what, why, at)));
+    } else if spec.isolation == Isolation::ReadCommitted {
         let what = "transactions run at READ COMMITTED; updates compute from the locked row, and \
                     Order-Status reads one snapshot";
         let why = "no anomaly that the text forbids remains: each row that is read and then \

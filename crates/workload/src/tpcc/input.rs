@@ -14,7 +14,7 @@ use crate::{Timing, draw::Draw};
 pub const LINES_MAX: usize = 15;
 
 /// One request of a terminal.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Hash, PartialEq, Eq)]
 pub enum Request {
     /// Clause 2.4.
     NewOrder(NewOrder),
@@ -29,7 +29,7 @@ pub enum Request {
 }
 
 /// A line of an order to enter.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Hash, PartialEq, Eq)]
 pub struct Line {
     /// `OL_I_ID`.
     pub item: i32,
@@ -40,7 +40,7 @@ pub struct Line {
 }
 
 /// An order to enter.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Hash, PartialEq, Eq)]
 pub struct NewOrder {
     /// Home warehouse.
     pub warehouse: i32,
@@ -75,7 +75,7 @@ impl NewOrder {
 }
 
 /// How a customer is named.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
 pub enum Customer {
     /// By `C_ID`.
     Id(i32),
@@ -84,7 +84,7 @@ pub enum Customer {
 }
 
 /// A payment to book.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Hash, PartialEq, Eq)]
 pub struct Payment {
     /// Warehouse that receives the payment.
     pub warehouse: i32,
@@ -101,7 +101,7 @@ pub struct Payment {
 }
 
 /// A customer whose last order is asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Hash, PartialEq, Eq)]
 pub struct OrderStatus {
     /// Home warehouse.
     pub warehouse: i32,
@@ -112,7 +112,7 @@ pub struct OrderStatus {
 }
 
 /// A warehouse whose oldest orders go out.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Hash, PartialEq, Eq)]
 pub struct Delivery {
     /// Home warehouse.
     pub warehouse: i32,
@@ -121,7 +121,7 @@ pub struct Delivery {
 }
 
 /// A district whose stock is examined.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Hash, PartialEq, Eq)]
 pub struct StockLevel {
     /// Home warehouse.
     pub warehouse: i32,
@@ -133,6 +133,8 @@ pub struct StockLevel {
 
 /// Stream of draws of the requests; the rows use 1 to 9.
 const REQUESTS: u64 = 101;
+/// Stream of draws of the think times, so that they are known without the request.
+const THINKING: u64 = 102;
 
 /// Keying time in seconds, constant (clause 5.2.5.2); by kind.
 const KEYING_S: [f64; 5] = [18.0, 3.0, 2.0, 2.0, 2.0];
@@ -192,13 +194,23 @@ impl Input {
                 Request::StockLevel(StockLevel { warehouse, district, threshold })
             }
         };
-        let timing = Timing {
+        (request, self.timing_of(kind, terminal, number))
+    }
+
+    /// The timing alone of the same request.
+    #[must_use]
+    pub fn timing(&self, terminal: u32, number: u64) -> Timing {
+        let kind = self.kind(&mut Draw::new(self.seed, REQUESTS, terminal.into(), number));
+        self.timing_of(kind, terminal, number)
+    }
+
+    fn timing_of(&self, kind: usize, terminal: u32, number: u64) -> Timing {
+        Timing {
             kind,
             keying_ns: nanoseconds(KEYING_S[kind] * self.keying_multiplier),
-            think_ns: self.think_ns(kind, &mut draw),
+            think_ns: self.think_ns(kind, terminal, number),
             deferred: kind == 3 && self.deferred,
-        };
-        (request, timing)
+        }
     }
 
     /// Kind by weight. A kind of weight 0 has an empty interval and is never drawn.
@@ -288,7 +300,11 @@ impl Input {
         other + i32::from(other >= warehouse)
     }
 
-    fn think_ns(&self, kind: usize, draw: &mut Draw) -> u64 {
+    fn think_ns(&self, kind: usize, terminal: u32, number: u64) -> u64 {
+        if self.think_multiplier <= 0.0 {
+            return 0;
+        }
+        let mut draw = Draw::new(self.seed, THINKING, terminal.into(), number);
         let means = (-draw.share().ln()).min(THINK_CUT);
         nanoseconds(means * THINK_S[kind] * self.think_multiplier)
     }

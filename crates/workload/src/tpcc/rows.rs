@@ -14,9 +14,9 @@ use wire::Timestamp;
 
 use super::{
     names::LastNames,
-    schema::{CUSTOMERS, DISTRICTS, FIRST_NEW_ORDER, ITEMS, ORDERS},
+    schema::{CUSTOMERS, DISTRICTS, FIRST_NEW_ORDER, ITEMS, ORDERS, Schema},
 };
-use crate::{copy::Rows, draw::Draw, nurand::NuRand};
+use crate::{copy::Rows, dataset::Units, draw::Draw, nurand::NuRand};
 
 /// A table to fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -98,21 +98,22 @@ mod stream {
     pub(super) const DISTRICT: u64 = 2;
     pub(super) const CUSTOMER: u64 = 3;
     pub(super) const HISTORY: u64 = 4;
-    pub(super) const ORDERS: u64 = 5;
     pub(super) const ORDER_LINE: u64 = 6;
     pub(super) const ITEM: u64 = 7;
     pub(super) const STOCK: u64 = 8;
     pub(super) const LINE_COUNTS: u64 = 9;
+    pub(super) const CARRIERS: u64 = 10;
+    pub(super) const CUSTOMERS: u64 = 11;
 }
 
-/// Orders whose line counts are drawn together; one batch of `order_line`.
+/// Orders whose lines are one batch of `order_line`.
 const BLOCK_ORDERS: i32 = 300;
-const BLOCKS_PER_DISTRICT: i32 = ORDERS / BLOCK_ORDERS;
 
 /// Makes rows.
 #[derive(Clone, Debug)]
 pub struct RowSource {
     seed: u64,
+    schema: Schema,
     warehouses: i32,
     last_name: NuRand,
     loaded_at: Timestamp,
@@ -124,7 +125,32 @@ impl RowSource {
     #[must_use]
     pub fn new(seed: u64, warehouses: i32, c_last: i32, loaded_at: Timestamp) -> Self {
         let last_name = NuRand { a: 255, low: 0, high: 999, c: c_last };
-        Self { seed, warehouses, last_name, loaded_at, names: LastNames::default() }
+        let schema = Schema::Spec;
+        Self { seed, schema, warehouses, last_name, loaded_at, names: LastNames::default() }
+    }
+
+    /// The same rows with what another schema has in addition.
+    #[must_use]
+    pub fn of_schema(self, schema: Schema) -> Self {
+        Self { schema, ..self }
+    }
+
+    /// Whose columns the rows have: those of [`Schema::copy_columns`].
+    #[must_use]
+    pub fn schema(&self) -> Schema {
+        self.schema
+    }
+
+    /// Scale.
+    #[must_use]
+    pub fn warehouses(&self) -> i32 {
+        self.warehouses
+    }
+
+    /// The load's constant for last names.
+    #[must_use]
+    pub fn c_last(&self) -> i32 {
+        self.last_name.c
     }
 
     /// How many batches a table has.
@@ -151,16 +177,7 @@ impl RowSource {
     }
 
     fn order_lines(&self) -> u64 {
-        let mut lines = 0;
-        for warehouse in 1..=self.warehouses {
-            for district in 1..=DISTRICTS {
-                for block in 0..BLOCKS_PER_DISTRICT {
-                    let counts = self.line_counts(warehouse, district, block);
-                    lines += counts.iter().map(|count| wide(*count)).sum::<u64>();
-                }
-            }
-        }
-        lines
+        (1..=self.warehouses).map(|warehouse| self.lines_of_warehouse(warehouse)).sum()
     }
 
     /// Replaces `out` by the rows of a batch, without header and trailer; returns how many.
@@ -186,21 +203,39 @@ impl RowSource {
         }
     }
 
+    /// As [`RowSource::batch`], of the warehouses `units` (from 0) only, with their orders as they
+    /// arrived: by number, of all districts. Other tables have one warehouse after the other.
+    ///
+    /// # Panics
+    ///
+    /// If the table has no such batch of these warehouses.
+    pub fn arrived(
+        &self,
+        target: Target,
+        units: &Units,
+        number: u32,
+        out: &mut Vec<u8>,
+    ) -> Option<u32> {
+        let first = match target {
+            Target::Orders | Target::OrderLine => 1,
+            Target::NewOrder => FIRST_NEW_ORDER,
+            _ => return None,
+        };
+        let per_batch =
+            wide((ORDERS - first + 1) * DISTRICTS) / u64::from(target.batches_per_warehouse());
+        let places = u64::from(number) * per_batch..u64::from(number + 1) * per_batch;
+        out.clear();
+        let mut rows = Rows::new(out);
+        Some(match target {
+            Target::Orders => self.arrived_orders(units, places, &mut rows),
+            Target::OrderLine => self.arrived_lines(units, places, &mut rows),
+            _ => Self::arrived_new_orders(units, places, &mut rows),
+        })
+    }
+
     /// The source of a batch's values.
     fn draw(&self, stream: u64, part: Part) -> Draw {
         Draw::new(self.seed, stream, wide(part.warehouse), u64::from(part.index))
-    }
-
-    /// Lines of each order of a block (clause 4.3.3.1: `O_OL_CNT` in 5..=15).
-    fn line_counts(
-        &self,
-        warehouse: i32,
-        district: i32,
-        block: i32,
-    ) -> [i32; BLOCK_ORDERS as usize] {
-        let block = wide((district - 1) * BLOCKS_PER_DISTRICT + block);
-        let mut draw = Draw::new(self.seed, stream::LINE_COUNTS, wide(warehouse), block);
-        std::array::from_fn(|_| draw.int(5, 15))
     }
 
     /// The load's time for the `number`-th row of a table.

@@ -1,6 +1,14 @@
-//! Schema `spec`: the nine tables of clause 1.3 with the names of the text, two secondary indexes,
-//! the optional foreign keys, and the table that remembers the load. Schema `bmsql` will stand
-//! beside it.
+//! Tables, keys, indexes and references of the two schemas: `spec`, with the names of the text, and
+//! `bmsql`, BenchmarkSQL 5's; and the table that remembers the load. Which rows are in the tables
+//! is said in [`super::rows`].
+
+mod bmsql;
+mod spec;
+
+use super::rows::{RowSource, Target};
+pub use super::spec::Schema;
+pub use bmsql::CONFIG_TABLE;
+pub use spec::{FOREIGN_KEYS, TABLES};
 
 /// Largest scale: identifiers and row numbers stay far from the ends of their types.
 pub const WAREHOUSES_MAX: i32 = 100_000;
@@ -30,21 +38,47 @@ pub struct Table {
     pub name: &'static str,
     /// Columns in physical order, each with its type.
     pub columns: &'static [(&'static str, &'static str)],
-    /// Columns of the primary key; none for `history`.
+    /// Columns of the primary key that is built after the load; none for `history` of the text.
     pub primary_key: &'static [&'static str],
     /// Bytes of the table, its primary key and its secondary indexes per warehouse, as
     /// `pg_total_relation_size` says on PostgreSQL 18 after the load of ten warehouses (8 kB
     /// pages); the whole of `item`, which does not grow.
     pub disk_bytes_per_warehouse: u64,
+    /// Whether it has rows for each warehouse.
+    pub grows: bool,
 }
 
 impl Table {
     /// `CREATE TABLE`, without keys: they are built after the rows are there.
     #[must_use]
     pub fn ddl(&self) -> String {
-        let columns: Vec<String> =
-            self.columns.iter().map(|(name, kind)| format!("{name} {kind}")).collect();
-        format!("CREATE TABLE {} ({})", self.name, columns.join(", "))
+        format!("CREATE TABLE {} ({})", self.name, self.column_list())
+    }
+
+    /// Columns with their types, with commas.
+    #[must_use]
+    pub fn column_list(&self) -> String {
+        let column = |(name, kind): &(&str, &str)| format!("{name} {kind}");
+        self.columns.iter().map(column).collect::<Vec<String>>().join(", ")
+    }
+
+    /// The column that says of which warehouse a row is; `None` where the primary key does not
+    /// contain it, which forbids to partition by it.
+    #[must_use]
+    pub fn warehouse_column(&self) -> Option<&'static str> {
+        let ours = |name: &&'static str| *name == "w_id" || name.ends_with("_w_id");
+        if self.primary_key.is_empty() {
+            // Of the two in history, the warehouse that was paid to; loaded rows have it in both.
+            return self.columns.iter().map(|(name, _)| *name).rfind(ours);
+        }
+        self.primary_key.iter().copied().find(ours)
+    }
+
+    /// Bytes after the load, with keys and indexes.
+    #[must_use]
+    pub fn disk_bytes(&self, warehouses: i32) -> u64 {
+        let times = if self.grows { warehouses.unsigned_abs() } else { 1 };
+        self.disk_bytes_per_warehouse * u64::from(times)
     }
 
     /// Name of the primary key, as PostgreSQL would choose it.
@@ -63,239 +97,230 @@ pub struct Index {
     pub table: &'static str,
     /// `CREATE [UNIQUE] INDEX`.
     pub ddl: String,
+    /// What stands between its parentheses.
+    pub columns: String,
+    /// Whether no two rows may be alike in it.
+    pub unique: bool,
     /// Whether it becomes the primary key.
     pub primary: bool,
 }
 
+/// An index beside the primary keys.
+#[derive(Clone, Copy, Debug)]
+struct Secondary {
+    name: &'static str,
+    table: &'static str,
+    unique: bool,
+    columns: &'static str,
+}
+
 const NN: &str = "integer NOT NULL";
 
-// Types: identifiers, counters and quantities are 4-byte integers; the text asks for at least
-// numeric(4) to numeric(8), which is narrower. Amounts that only grow are numeric(18,2) instead of
-// numeric(12,2): without think time a warehouse takes 10^10 in some hours, and a run must not end
-// with "numeric field overflow". Clause 1.3.1 permits wider fields.
-/// Tables in the order of the text, which is also an order in which foreign keys can be added.
-pub const TABLES: [Table; 9] = [
-    Table {
-        name: "warehouse",
-        columns: &[
-            ("w_id", NN),
-            ("w_name", "varchar(10) NOT NULL"),
-            ("w_street_1", "varchar(20) NOT NULL"),
-            ("w_street_2", "varchar(20) NOT NULL"),
-            ("w_city", "varchar(20) NOT NULL"),
-            ("w_state", "char(2) NOT NULL"),
-            ("w_zip", "char(9) NOT NULL"),
-            ("w_tax", "numeric(4,4) NOT NULL"),
-            ("w_ytd", "numeric(18,2) NOT NULL"),
-        ],
-        primary_key: &["w_id"],
-        disk_bytes_per_warehouse: 8_192,
-    },
-    Table {
-        name: "district",
-        columns: &[
-            ("d_id", NN),
-            ("d_w_id", NN),
-            ("d_name", "varchar(10) NOT NULL"),
-            ("d_street_1", "varchar(20) NOT NULL"),
-            ("d_street_2", "varchar(20) NOT NULL"),
-            ("d_city", "varchar(20) NOT NULL"),
-            ("d_state", "char(2) NOT NULL"),
-            ("d_zip", "char(9) NOT NULL"),
-            ("d_tax", "numeric(4,4) NOT NULL"),
-            ("d_ytd", "numeric(18,2) NOT NULL"),
-            ("d_next_o_id", NN),
-        ],
-        primary_key: &["d_w_id", "d_id"],
-        disk_bytes_per_warehouse: 8_192,
-    },
-    Table {
-        name: "customer",
-        columns: &[
-            ("c_id", NN),
-            ("c_d_id", NN),
-            ("c_w_id", NN),
-            ("c_first", "varchar(16) NOT NULL"),
-            ("c_middle", "char(2) NOT NULL"),
-            ("c_last", "varchar(16) NOT NULL"),
-            ("c_street_1", "varchar(20) NOT NULL"),
-            ("c_street_2", "varchar(20) NOT NULL"),
-            ("c_city", "varchar(20) NOT NULL"),
-            ("c_state", "char(2) NOT NULL"),
-            ("c_zip", "char(9) NOT NULL"),
-            ("c_phone", "char(16) NOT NULL"),
-            ("c_since", "timestamp NOT NULL"),
-            ("c_credit", "char(2) NOT NULL"),
-            ("c_credit_lim", "numeric(12,2) NOT NULL"),
-            ("c_discount", "numeric(4,4) NOT NULL"),
-            ("c_balance", "numeric(18,2) NOT NULL"),
-            ("c_ytd_payment", "numeric(18,2) NOT NULL"),
-            ("c_payment_cnt", NN),
-            ("c_delivery_cnt", NN),
-            ("c_data", "varchar(500) NOT NULL"),
-        ],
-        primary_key: &["c_w_id", "c_d_id", "c_id"],
-        disk_bytes_per_warehouse: 21_290_188,
-    },
-    Table {
-        name: "history",
-        columns: &[
-            ("h_c_id", NN),
-            ("h_c_d_id", NN),
-            ("h_c_w_id", NN),
-            ("h_d_id", NN),
-            ("h_w_id", NN),
-            ("h_date", "timestamp NOT NULL"),
-            ("h_amount", "numeric(6,2) NOT NULL"),
-            ("h_data", "varchar(24) NOT NULL"),
-        ],
-        primary_key: &[],
-        disk_bytes_per_warehouse: 2_659_942,
-    },
-    Table {
-        name: "orders",
-        columns: &[
-            ("o_id", NN),
-            ("o_d_id", NN),
-            ("o_w_id", NN),
-            ("o_c_id", NN),
-            ("o_entry_d", "timestamp NOT NULL"),
-            ("o_carrier_id", "integer"),
-            ("o_ol_cnt", NN),
-            ("o_all_local", NN),
-        ],
-        primary_key: &["o_w_id", "o_d_id", "o_id"],
-        disk_bytes_per_warehouse: 3_902_668,
-    },
-    Table {
-        name: "new_order",
-        columns: &[("no_o_id", NN), ("no_d_id", NN), ("no_w_id", NN)],
-        primary_key: &["no_w_id", "no_d_id", "no_o_id"],
-        disk_bytes_per_warehouse: 688_128,
-    },
-    Table {
-        name: "item",
-        columns: &[
-            ("i_id", NN),
-            ("i_im_id", NN),
-            ("i_name", "varchar(24) NOT NULL"),
-            ("i_price", "numeric(5,2) NOT NULL"),
-            ("i_data", "varchar(50) NOT NULL"),
-        ],
-        primary_key: &["i_id"],
-        disk_bytes_per_warehouse: 13_041_664,
-    },
-    Table {
-        name: "stock",
-        columns: &[
-            ("s_i_id", NN),
-            ("s_w_id", NN),
-            ("s_quantity", NN),
-            ("s_dist_01", "char(24) NOT NULL"),
-            ("s_dist_02", "char(24) NOT NULL"),
-            ("s_dist_03", "char(24) NOT NULL"),
-            ("s_dist_04", "char(24) NOT NULL"),
-            ("s_dist_05", "char(24) NOT NULL"),
-            ("s_dist_06", "char(24) NOT NULL"),
-            ("s_dist_07", "char(24) NOT NULL"),
-            ("s_dist_08", "char(24) NOT NULL"),
-            ("s_dist_09", "char(24) NOT NULL"),
-            ("s_dist_10", "char(24) NOT NULL"),
-            ("s_ytd", NN),
-            ("s_order_cnt", NN),
-            ("s_remote_cnt", NN),
-            ("s_data", "varchar(50) NOT NULL"),
-        ],
-        primary_key: &["s_w_id", "s_i_id"],
-        disk_bytes_per_warehouse: 37_896_192,
-    },
-    Table {
-        name: "order_line",
-        columns: &[
-            ("ol_o_id", NN),
-            ("ol_d_id", NN),
-            ("ol_w_id", NN),
-            ("ol_number", NN),
-            ("ol_i_id", NN),
-            ("ol_supply_w_id", NN),
-            ("ol_delivery_d", "timestamp"),
-            ("ol_quantity", NN),
-            ("ol_amount", "numeric(6,2) NOT NULL"),
-            ("ol_dist_info", "char(24) NOT NULL"),
-        ],
-        primary_key: &["ol_w_id", "ol_d_id", "ol_o_id", "ol_number"],
-        disk_bytes_per_warehouse: 38_147_686,
-    },
+/// Order in which keys are built, by the names of the text: the largest tables first. The
+/// secondary indexes come after the first two.
+const KEYS: [&str; 9] = [
+    "order_line",
+    "stock",
+    "customer",
+    "history",
+    "orders",
+    "item",
+    "new_order",
+    "district",
+    "warehouse",
 ];
 
-/// Bytes on disk after the load: tables, keys and indexes.
-#[must_use]
-pub fn disk_bytes(warehouses: i32) -> u64 {
-    let warehouses = u64::from(warehouses.unsigned_abs());
-    TABLES
-        .iter()
-        .map(|table| {
-            let times = if table.name == "item" { 1 } else { warehouses };
-            table.disk_bytes_per_warehouse * times
+impl Schema {
+    /// Tables in an order in which foreign keys can be added.
+    #[must_use]
+    pub fn tables(self) -> &'static [Table] {
+        match self {
+            Self::Spec => &TABLES,
+            Self::Bmsql => &bmsql::TABLES,
+        }
+    }
+
+    /// Largest scale.
+    #[must_use]
+    pub fn warehouses_max(self) -> i32 {
+        match self {
+            Self::Spec => WAREHOUSES_MAX,
+            Self::Bmsql => bmsql::WAREHOUSES_MAX,
+        }
+    }
+
+    /// This schema's name of a table of the text: `orders` is `bmsql_oorder` in schema `bmsql`.
+    #[must_use]
+    pub fn name(self, table: &'static str) -> &'static str {
+        match self {
+            Self::Spec => table,
+            Self::Bmsql => bmsql::name(table),
+        }
+    }
+
+    /// SQL with the names of the text in braces, e.g. `SELECT … FROM {orders}`, for this schema.
+    #[must_use]
+    pub fn sql(self, template: &str) -> String {
+        Target::ALL.iter().fold(template.to_owned(), |sql, target| {
+            sql.replace(&format!("{{{}}}", target.table()), self.name(target.table()))
         })
-        .sum()
+    }
+
+    /// The table that these rows fill.
+    #[must_use]
+    pub fn table(self, target: Target) -> &'static Table {
+        let name = self.name(target.table());
+        let found = self.tables().iter().find(|table| table.name == name);
+        // Both schemas have a table for every target: see the test below.
+        found.unwrap_or(&TABLES[0])
+    }
+
+    /// Columns that [`RowSource`] makes, in its order, with commas: for `COPY table (…)`.
+    #[must_use]
+    pub fn copy_columns(self, target: Target) -> String {
+        let made = Self::Spec.table(target).columns.iter().map(|(name, _)| *name);
+        let more = match (self, target) {
+            (Self::Bmsql, Target::History) => Some(bmsql::HISTORY_ID),
+            _ => None,
+        };
+        made.chain(more).collect::<Vec<&str>>().join(", ")
+    }
+
+    /// All indexes to build after the rows are there, those of the largest tables first.
+    #[must_use]
+    pub fn indexes(self) -> Vec<Index> {
+        let key = |name: &&'static str| {
+            let name = self.name(name);
+            let table = self.tables().iter().find(|table| table.name == name)?;
+            if table.primary_key.is_empty() {
+                return None;
+            }
+            let columns = table.primary_key.join(", ");
+            let ddl = format!("CREATE UNIQUE INDEX {} ON {name} ({columns})", table.key_name());
+            let (name, table) = (table.key_name(), table.name);
+            Some(Index { name, table, ddl, columns, unique: true, primary: true })
+        };
+        let secondary = |index: &Secondary| {
+            let Secondary { name, table, unique, columns } = *index;
+            let word = if unique { "UNIQUE " } else { "" };
+            let ddl = format!("CREATE {word}INDEX {name} ON {table} ({columns})");
+            let (name, columns) = (name.to_owned(), columns.to_owned());
+            Index { name, table, ddl, columns, unique, primary: false }
+        };
+        let others = match self {
+            Self::Spec => &spec::SECONDARY,
+            Self::Bmsql => &bmsql::SECONDARY,
+        };
+        let (first, last) = KEYS.split_at(2);
+        let first = first.iter().filter_map(key);
+        first.chain(others.iter().map(secondary)).chain(last.iter().filter_map(key)).collect()
+    }
+
+    /// Table and `ALTER TABLE … ADD` for the references of clause 1.4.
+    #[must_use]
+    pub fn foreign_keys(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Spec => &FOREIGN_KEYS,
+            Self::Bmsql => &bmsql::FOREIGN_KEYS,
+        }
+    }
+
+    /// Sequences, created before the tables and dropped after them.
+    #[must_use]
+    pub fn sequences(self) -> &'static [&'static str] {
+        match self {
+            Self::Spec => &[],
+            Self::Bmsql => &[bmsql::SEQUENCE],
+        }
+    }
+
+    /// SQL to run, statement by statement, when rows, indexes and references are there; and again
+    /// when warehouses were added. `config` is [`Tpcc::config`](super::Tpcc::config).
+    #[must_use]
+    pub fn finish(self, config: &[(&str, i32)]) -> Vec<String> {
+        match self {
+            Self::Spec => Vec::new(),
+            Self::Bmsql => bmsql::finish(config),
+        }
+    }
+
+    /// SQL whose one row is true while no New-Order, Payment or Delivery changed what was loaded.
+    #[must_use]
+    pub fn untouched(self) -> String {
+        let [warehouse, district, new_order] =
+            ["warehouse", "district", "new_order"].map(|table| self.name(table));
+        format!(
+            "SELECT (SELECT sum(d_next_o_id) = {next} * count(*) FROM {district}) \
+             AND (SELECT sum(w_ytd) = 300000 * count(*) FROM {warehouse}) \
+             AND (SELECT count(*) FROM {new_order}) \
+             = {open} * (SELECT count(*) FROM {district})",
+            next = ORDERS + 1,
+            open = ORDERS - FIRST_NEW_ORDER + 1,
+        )
+    }
+
+    /// Number of rows of a table after the load.
+    #[must_use]
+    pub fn rows(self, table: &Table, rows: &RowSource) -> u64 {
+        let target = Target::ALL.iter().find(|target| self.name(target.table()) == table.name);
+        match target {
+            Some(target) => rows.rows(*target),
+            None => bmsql::CONFIG_ROWS,
+        }
+    }
+
+    /// Bytes on disk after the load: tables, keys and indexes.
+    #[must_use]
+    pub fn disk_bytes(self, warehouses: i32) -> u64 {
+        self.tables().iter().map(|table| table.disk_bytes(warehouses)).sum()
+    }
 }
 
-/// Finding customers by last name, in the order in which the text counts them.
-const CUSTOMER_BY_NAME: &str =
-    "CREATE INDEX customer_by_name ON customer (c_w_id, c_d_id, c_last, c_first)";
-/// Finding a customer's last order.
-const ORDERS_BY_CUSTOMER: &str =
-    "CREATE INDEX orders_by_customer ON orders (o_w_id, o_d_id, o_c_id, o_id)";
-
-/// All indexes, those of the largest tables first.
+/// All indexes of schema `spec`.
 #[must_use]
 pub fn indexes() -> Vec<Index> {
-    let key = |name: &str| {
-        let table = TABLES.iter().find(|table| table.name == name)?;
-        let columns = table.primary_key.join(", ");
-        let ddl = format!("CREATE UNIQUE INDEX {} ON {name} ({columns})", table.key_name());
-        Some(Index { name: table.key_name(), table: table.name, ddl, primary: true })
-    };
-    let secondary = |name: &str, table, ddl: &str| {
-        Some(Index { name: name.to_owned(), table, ddl: ddl.to_owned(), primary: false })
-    };
-    [
-        key("order_line"),
-        key("stock"),
-        secondary("customer_by_name", "customer", CUSTOMER_BY_NAME),
-        secondary("orders_by_customer", "orders", ORDERS_BY_CUSTOMER),
-        key("customer"),
-        key("orders"),
-        key("item"),
-        key("new_order"),
-        key("district"),
-        key("warehouse"),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    Schema::Spec.indexes()
 }
 
-/// `ALTER TABLE … ADD` for the references of clause 1.4; the referenced keys come first.
-pub const FOREIGN_KEYS: [(&str, &str); 10] = [
-    ("district", "FOREIGN KEY (d_w_id) REFERENCES warehouse (w_id)"),
-    ("customer", "FOREIGN KEY (c_w_id, c_d_id) REFERENCES district (d_w_id, d_id)"),
-    (
-        "history",
-        "FOREIGN KEY (h_c_w_id, h_c_d_id, h_c_id) REFERENCES customer (c_w_id, c_d_id, c_id)",
-    ),
-    ("history", "FOREIGN KEY (h_w_id, h_d_id) REFERENCES district (d_w_id, d_id)"),
-    ("orders", "FOREIGN KEY (o_w_id, o_d_id, o_c_id) REFERENCES customer (c_w_id, c_d_id, c_id)"),
-    (
-        "new_order",
-        "FOREIGN KEY (no_w_id, no_d_id, no_o_id) REFERENCES orders (o_w_id, o_d_id, o_id)",
-    ),
-    ("stock", "FOREIGN KEY (s_w_id) REFERENCES warehouse (w_id)"),
-    ("stock", "FOREIGN KEY (s_i_id) REFERENCES item (i_id)"),
-    (
-        "order_line",
-        "FOREIGN KEY (ol_w_id, ol_d_id, ol_o_id) REFERENCES orders (o_w_id, o_d_id, o_id)",
-    ),
-    ("order_line", "FOREIGN KEY (ol_supply_w_id, ol_i_id) REFERENCES stock (s_w_id, s_i_id)"),
-];
+/// Bytes on disk of schema `spec`.
+#[must_use]
+pub fn disk_bytes(warehouses: i32) -> u64 {
+    Schema::Spec.disk_bytes(warehouses)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_schema_has_a_table_for_all_rows_and_the_columns_they_fill() {
+        for schema in [Schema::Spec, Schema::Bmsql] {
+            for target in Target::ALL {
+                let table = schema.table(target);
+                assert_eq!(table.name, schema.name(target.table()));
+                assert_eq!(table.grows, target.grows(), "{}", table.name);
+                let mut made: Vec<String> =
+                    schema.copy_columns(target).split(", ").map(str::to_owned).collect();
+                let mut columns: Vec<&str> = table.columns.iter().map(|(name, _)| *name).collect();
+                made.sort_unstable();
+                columns.sort_unstable();
+                assert_eq!(made, columns, "{}", table.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_key_and_reference_names_tables_of_its_schema() {
+        for schema in [Schema::Spec, Schema::Bmsql] {
+            let known = |name: &str| schema.tables().iter().any(|table| table.name == name);
+            let keys = schema.tables().iter().filter(|table| !table.primary_key.is_empty());
+            let indexes = schema.indexes();
+            assert_eq!(indexes.iter().filter(|index| index.primary).count(), keys.count());
+            assert!(indexes.iter().all(|index| known(index.table)));
+            for (table, key) in schema.foreign_keys() {
+                let other = key.split("REFERENCES ").nth(1).and_then(|rest| rest.split(' ').next());
+                assert!(known(table) && other.is_some_and(known), "{table} {key}");
+            }
+        }
+    }
+}

@@ -2,25 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use thiserror::Error;
 
-use super::schema::WAREHOUSES_MAX;
-
-/// Why a specification is refused: a fact with the values, and what to do.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{fact}")]
-pub struct SpecError {
-    /// In lower case, without full stop.
-    pub fact: String,
-    /// A sentence, where there is something to do.
-    pub hint: Option<String>,
-}
-
-impl SpecError {
-    fn new(fact: String, hint: &str) -> Self {
-        Self { fact, hint: Some(hint.to_owned()) }
-    }
-}
+use crate::dataset::{PartitionBy, Partitions};
+pub use crate::spec::{Face, Isolation, SpecError};
 
 /// Parameters of TPC-C; every one has a default but the kind.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
@@ -31,6 +15,9 @@ pub struct TpccSpec {
     /// Tables and their names.
     #[serde(default)]
     pub schema: Schema,
+    /// Whose transactions: those of the text, or another program's.
+    #[serde(default)]
+    pub rules: Rules,
     /// Scale: number of warehouses.
     #[serde(default = "ten")]
     pub warehouses: i32,
@@ -64,6 +51,12 @@ pub struct TpccSpec {
     /// Whether the loader adds the foreign keys of clause 1.4.
     #[serde(default)]
     pub foreign_keys: bool,
+    /// How tables with a column for the warehouse are partitioned; absent: not at all.
+    #[serde(default)]
+    pub partitions: Option<Partitions>,
+    /// In which order the rows of orders are loaded.
+    #[serde(default)]
+    pub order: Order,
 }
 
 /// Discriminates the workloads' specifications.
@@ -81,21 +74,32 @@ pub enum Schema {
     /// As the text suggests.
     #[default]
     Spec,
-    /// BenchmarkSQL 5's: named, not built yet.
+    /// BenchmarkSQL 5's.
     Bmsql,
 }
 
-/// How the statements of a transaction travel.
+/// Whose statements a transaction consists of.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+pub enum Rules {
+    /// The text's, in as few statements as they need.
+    #[default]
+    #[serde(rename = "text")]
+    Text,
+    /// `BenchmarkSQL` 5's, statement by statement, with its faults.
+    #[serde(rename = "benchmarksql-5")]
+    BenchmarkSql5,
+}
+
+/// In which order the rows of orders, their lines and the undelivered ones lie in their tables.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub enum Face {
-    /// One statement, one round trip.
+pub enum Order {
+    /// All of a district together, as `BenchmarkSQL` 5 loads them.
     #[default]
-    Statement,
-    /// As few round trips as data dependencies allow: named, not built yet.
-    Pipeline,
-    /// One call: named, not built yet.
-    Procedure,
+    Warehouse,
+    /// The first order of every district, then the second of every district, and so on: as they
+    /// would have arrived, and as `BenchmarkSQL` 6 loads them.
+    Arrival,
 }
 
 /// Whether a terminal waits for its deliveries.
@@ -118,33 +122,6 @@ pub enum Home {
     Fixed,
     /// Any warehouse and district for each request.
     Random,
-}
-
-/// Isolation level of the transactions.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
-pub enum Isolation {
-    /// PostgreSQL's default.
-    #[default]
-    #[serde(rename = "read committed")]
-    ReadCommitted,
-    /// Snapshot isolation.
-    #[serde(rename = "repeatable read")]
-    RepeatableRead,
-    /// Serializable snapshot isolation.
-    #[serde(rename = "serializable")]
-    Serializable,
-}
-
-impl Isolation {
-    /// As SQL has it.
-    #[must_use]
-    pub fn sql(self) -> &'static str {
-        match self {
-            Self::ReadCommitted => "READ COMMITTED",
-            Self::RepeatableRead => "REPEATABLE READ",
-            Self::Serializable => "SERIALIZABLE",
-        }
-    }
 }
 
 /// Weights of the transaction kinds.
@@ -191,6 +168,15 @@ impl Mix {
 pub struct LoadConstants {
     /// Of the last names, in 0..=255.
     pub c_last: i32,
+    /// `C_DELIVERY_CNT` of all customers after the load: 0 by the text, 1 where `BenchmarkSQL`
+    /// loaded.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub c_delivery_cnt: i32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(value: &i32) -> bool {
+    *value == 0
 }
 
 fn ten() -> i32 {
@@ -206,7 +192,7 @@ impl TpccSpec {
     ///
     /// # Errors
     ///
-    /// An unknown key, a value of the wrong type or out of range, or something not built yet.
+    /// An unknown key, a value of the wrong type or out of range, or what does not go together.
     pub fn from_json(value: &Value) -> Result<Self, SpecError> {
         let spec: Self = serde_json::from_value(value.clone())
             .map_err(|error| SpecError { fact: format!("workload tpcc: {error}"), hint: None })?;
@@ -215,21 +201,13 @@ impl TpccSpec {
     }
 
     fn check(&self) -> Result<(), SpecError> {
-        if !(1..=WAREHOUSES_MAX).contains(&self.warehouses) {
-            let fact =
-                format!("warehouses is {}, allowed is 1 to {WAREHOUSES_MAX}", self.warehouses);
+        let max = self.schema.warehouses_max();
+        if !(1..=max).contains(&self.warehouses) {
+            let fact = format!("warehouses is {}, allowed is 1 to {max}", self.warehouses);
             return Err(SpecError::new(fact, "One warehouse is about 100 MB."));
         }
-        if self.schema == Schema::Bmsql {
-            let fact = "schema is bmsql, which is not built yet".to_owned();
-            return Err(SpecError::new(fact, "Use schema spec."));
-        }
-        if self.face != Face::Statement {
-            let fact = format!(
-                "face is {}, which is not built yet",
-                format!("{:?}", self.face).to_lowercase()
-            );
-            return Err(SpecError::new(fact, "Use face statement."));
+        if self.rules == Rules::BenchmarkSql5 {
+            super::bmsql::check(self)?;
         }
         for (name, value) in [
             ("keying_multiplier", self.keying_multiplier),
@@ -240,13 +218,36 @@ impl TpccSpec {
                 return Err(SpecError::new(fact, "1 gives the text's times, 0 none."));
             }
         }
-        if let Some(LoadConstants { c_last }) = self.c_load
-            && !(0..=255).contains(&c_last)
-        {
-            let fact = format!("c_load.c_last is {c_last}, allowed is 0 to 255");
-            return Err(SpecError::new(fact, "It stands in table pgdyno_load of the database."));
+        if let Some(LoadConstants { c_last, c_delivery_cnt }) = self.c_load {
+            let in_range = [
+                ("c_last", c_last, 255, "It stands in table pgdyno_load of the database."),
+                ("c_delivery_cnt", c_delivery_cnt, 1, "It is 1 where BenchmarkSQL loaded."),
+            ];
+            for (name, value, max, hint) in in_range {
+                if !(0..=max).contains(&value) {
+                    let fact = format!("c_load.{name} is {value}, allowed is 0 to {max}");
+                    return Err(SpecError::new(fact, hint));
+                }
+            }
         }
+        self.check_partitions()?;
         self.check_mix()
+    }
+
+    fn check_partitions(&self) -> Result<(), SpecError> {
+        let Some(Partitions { by, count }) = self.partitions else { return Ok(()) };
+        if !(1..=PARTITIONS_MAX).contains(&count) {
+            let fact = format!("partitions.count is {count}, allowed is 1 to {PARTITIONS_MAX}");
+            return Err(SpecError::new(fact, "A query opens every partition it cannot rule out."));
+        }
+        if by == PartitionBy::Range && count > self.warehouses.unsigned_abs() {
+            let fact = format!(
+                "partitions.count is {count}, but there are {} warehouses",
+                self.warehouses
+            );
+            return Err(SpecError::new(fact, "A range holds at least one warehouse."));
+        }
+        Ok(())
     }
 
     fn check_mix(&self) -> Result<(), SpecError> {
@@ -265,6 +266,8 @@ impl TpccSpec {
     }
 }
 
+/// Far more than anybody can plan queries for.
+const PARTITIONS_MAX: u32 = 10_000;
 /// Beyond it a terminal would think for hours: a slip of the pen.
 const MULTIPLIER_MAX: f64 = 1000.0;
 /// Any larger weight is a slip of the pen as well.
@@ -295,10 +298,16 @@ mod tests {
             (json!({"kind": "tpcc", "warehouse": 1}), "unknown field `warehouse`"),
             (json!({"kind": "tpcb"}), "unknown variant `tpcb`"),
             (json!({"kind": "tpcc", "warehouses": 0}), "warehouses is 0, allowed is 1 to"),
+            (
+                json!({"kind": "tpcc", "schema": "bmsql", "warehouses": 60_001}),
+                "allowed is 1 to 60000",
+            ),
+            (
+                json!({"kind": "tpcc", "c_load": {"c_last": 0, "c_delivery_cnt": 2}}),
+                "c_load.c_delivery_cnt is 2, allowed is 0 to 1",
+            ),
             (json!({"kind": "tpcc", "warehouses": 1.5}), "1.5"),
-            (json!({"kind": "tpcc", "schema": "bmsql"}), "schema is bmsql, which is not built yet"),
-            (json!({"kind": "tpcc", "face": "pipeline"}), "face is pipeline, which is not built"),
-            (json!({"kind": "tpcc", "face": "procedure"}), "face is procedure, which is not built"),
+            (json!({"kind": "tpcc", "face": "batch"}), "unknown variant `batch`"),
             (json!({"kind": "tpcc", "think_multiplier": -1.0}), "think_multiplier is -1, allowed"),
             (json!({"kind": "tpcc", "c_load": {"c_last": 256}}), "c_load.c_last is 256, allowed"),
             (json!({"kind": "tpcc", "isolation": "snapshot"}), "unknown variant `snapshot`"),
@@ -313,6 +322,16 @@ mod tests {
                 "every weight of the mix is 0",
             ),
             (json!({"kind": "tpcc", "mix": {"new_order": 1}}), "missing field `payment`"),
+            (
+                json!({"kind": "tpcc", "partitions": {"by": "hash", "count": 0}}),
+                "partitions.count is 0, allowed is 1 to 10000",
+            ),
+            (
+                json!({"kind": "tpcc", "partitions": {"by": "range", "count": 11}}),
+                "partitions.count is 11, but there are 10 warehouses",
+            ),
+            (json!({"kind": "tpcc", "partitions": {"by": "list", "count": 2}}), "`list`"),
+            (json!({"kind": "tpcc", "order": "random"}), "unknown variant `random`"),
         ] {
             let fact = refused(&value);
             assert!(fact.contains(part), "{value}: {fact}");

@@ -1,10 +1,13 @@
 //! Reads rows back from the binary COPY format.
 
 use wire::{Decimal, Timestamp};
-use workload::tpcc::{
-    Tpcc,
-    rows::{RowSource, Target},
-    schema::{TABLES, Table},
+use workload::{
+    dataset::Units,
+    tpcc::{
+        Tpcc,
+        rows::{RowSource, Target},
+        schema::{TABLES, Table},
+    },
 };
 
 /// The load's time in these tests.
@@ -13,7 +16,7 @@ pub(crate) const LOADED_AT: Timestamp = Timestamp(800_000_000_000_000);
 /// A row: the bytes of its fields, `None` for NULL, in the order of the columns.
 pub(crate) struct Row {
     table: &'static Table,
-    fields: Vec<Option<Vec<u8>>>,
+    pub(crate) fields: Vec<Option<Vec<u8>>>,
 }
 
 impl Row {
@@ -48,6 +51,19 @@ pub(crate) fn batches(tpcc: &Tpcc, target: Target, from: u32, until: u32) -> Vec
     let mut bytes = Vec::new();
     for number in from..until {
         let count = source.batch(target, number, &mut bytes);
+        let before = rows.len();
+        read(target, &bytes, &mut rows);
+        assert_eq!(rows.len() - before, usize::try_from(count).expect("small"));
+    }
+    rows
+}
+
+/// All rows of some warehouses (from 0), with their orders as they arrived.
+pub(crate) fn arrived(tpcc: &Tpcc, target: Target, units: &Units) -> Vec<Row> {
+    let source = tpcc.rows(LOADED_AT);
+    let (mut rows, mut bytes) = (Vec::new(), Vec::new());
+    for number in 0..target.batches_per_warehouse() * units.count() {
+        let count = source.arrived(target, units, number, &mut bytes).expect("a table of orders");
         let before = rows.len();
         read(target, &bytes, &mut rows);
         assert_eq!(rows.len() - before, usize::try_from(count).expect("small"));

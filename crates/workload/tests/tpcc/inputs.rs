@@ -186,6 +186,18 @@ fn requests_of(
 }
 
 #[test]
+fn digests_tell_requests_apart() {
+    let tpcc = tpcc(json!({}));
+    let digest = |terminal, number| tpcc.digest(&tpcc.request(terminal, number).0);
+    let mut seen: Vec<u64> = (0..5000).map(|number| digest(3, number)).collect();
+    assert_eq!(seen[7], digest(3, 7));
+    seen.sort_unstable();
+    seen.dedup();
+    // A Delivery has ten carriers, a Stock-Level eleven thresholds: 8 % of 5000 requests repeat.
+    assert!((4500..4750).contains(&seen.len()), "{}", seen.len());
+}
+
+#[test]
 fn trap_18_keying_is_constant_and_thinking_exponential_cut_at_ten_means() {
     let tpcc = tpcc(json!({"keying_multiplier": 1.0, "think_multiplier": 1.0}));
     let keying_s = [18, 3, 2, 2, 2];
@@ -194,6 +206,7 @@ fn trap_18_keying_is_constant_and_thinking_exponential_cut_at_ten_means() {
     for terminal in 0..20 {
         for number in 0..2000 {
             let (_, timing) = tpcc.request(terminal, number);
+            assert_eq!(timing, tpcc.timing(terminal, number), "also without the request");
             assert_eq!(timing.keying_ns, keying_s[timing.kind] * 1_000_000_000);
             thought[timing.kind].push(real(timing.think_ns) / 1e9);
         }

@@ -6,8 +6,11 @@
 //! `tests/data/violations.toml`. Response times from the due time (20) and errors that count as
 //! nothing (also 21) are the driver's: `crates/drive/tests`.
 
+mod arrived;
 mod books;
+mod called;
 mod copied;
+mod faces;
 mod inputs;
 mod loaded;
 mod sent;

@@ -8,6 +8,7 @@ use workload::{
         Tpcc,
         input::{Line, NewOrder, Request},
         schema::UNUSED_ITEM,
+        spec::Face,
         transact::{NewOrderReply, enter_order},
     },
 };
@@ -37,7 +38,8 @@ fn unused() -> NewOrder {
 
 fn enter(tpcc: &Tpcc, order: &NewOrder) -> (Books, NewOrderReply) {
     let mut books = Books::of(tpcc);
-    let reply = finish(enter_order(&mut books, order, NOW)).expect("an order");
+    let entered = enter_order(&mut books, tpcc.spec().face, order, NOW);
+    let reply = finish(entered).expect("an order");
     (books, reply)
 }
 
@@ -132,7 +134,7 @@ fn trap_11_amounts_have_no_tax_and_the_total_has_all() {
         order().lines().iter().map(|l| i64::from(l.quantity) * price(l.item)).collect();
     let sent = &books.of_statement("no_lines").next().expect("entered").params[7];
     assert_eq!(*sent, Sent::AllCents(expected.clone()));
-    let shown: Vec<i64> = reply.lines.iter().map(|line| line.amount_cents).collect();
+    let shown: Vec<i64> = reply.lines().iter().map(|line| line.amount_cents).collect();
     assert_eq!(shown, expected);
     let sum: i64 = expected.iter().sum();
     let exact = i128::from(sum) * i128::from(10_000 - DISCOUNT) * i128::from(10_000 + 2 * TAX);
@@ -143,7 +145,7 @@ fn trap_11_amounts_have_no_tax_and_the_total_has_all() {
 fn trap_12_brand_needs_original_in_item_and_stock() {
     // On the books the item has it where its number is even, the stock where it is a multiple of 3.
     let (_, reply) = enter(&tpcc(json!({})), &order());
-    let brands: Vec<bool> = reply.lines.iter().map(|line| line.brand).collect();
+    let brands: Vec<bool> = reply.lines().iter().map(|line| line.brand).collect();
     assert_eq!(brands, [true, false, false, true, false]);
 }
 
@@ -190,7 +192,9 @@ fn a_missing_row_is_an_error_that_says_which() {
     ] {
         let mut books = Books::of(&tpcc);
         books.lost = Some(lost);
-        let error = finish(enter_order(&mut books, &order(), NOW)).expect_err("must fail");
+        let order = order();
+        let entered = enter_order(&mut books, Face::Statement, &order, NOW);
+        let error = finish(entered).expect_err("must fail");
         assert!(error.to_string().contains(part), "{error}");
         assert!(error.to_string().contains("fewer warehouses than the plan says"), "{error}");
         assert!(!error.is_retryable() && !error.is_closed());

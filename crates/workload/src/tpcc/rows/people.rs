@@ -7,7 +7,7 @@ use crate::{
     copy::Rows,
     tpcc::{
         names::NAMES,
-        schema::{CUSTOMERS, DISTRICTS},
+        schema::{CUSTOMERS, DISTRICTS, Schema},
     },
 };
 
@@ -51,16 +51,21 @@ impl RowSource {
     pub(super) fn history(&self, part: Part, rows: &mut Rows<'_>) -> u32 {
         let mut draw = self.draw(stream::HISTORY, part);
         let (district, _) = part.district();
+        let numbered = self.schema() == Schema::Bmsql;
         for customer in 1..=CUSTOMERS {
-            rows.begin(8);
+            rows.begin(if numbered { 9 } else { 8 });
             rows.int(customer);
             rows.int(district);
             rows.int(part.warehouse);
             rows.int(district);
             rows.int(part.warehouse);
-            rows.timestamp(self.time_of_row(row_number(part.warehouse, district, customer)));
+            let number = row_number(part.warehouse, district, customer);
+            rows.timestamp(self.time_of_row(number));
             rows.decimal(money(10));
             string(rows, &mut draw, 12, 24);
+            if numbered {
+                rows.int(i32::try_from(number + 1).unwrap_or(i32::MAX));
+            }
         }
         CUSTOMERS.unsigned_abs()
     }

@@ -1,14 +1,15 @@
-//! New-Order (clause 2.4.2).
+//! New-Order (clause 2.4.2): what is asked and what the answers mean. Which of it travels together
+//! is the face's.
 
-use wire::{Decimal, Error, Exchange, Param, Timestamp};
+use wire::{Answer, Decimal, Error, Exchange, Kind, Param, Timestamp};
 
-use super::{ask, missing, required};
+use super::{missing, required, shown};
 use crate::tpcc::{
     input::{LINES_MAX, Line, NewOrder},
     schema::UNUSED_ITEM,
     statements::{
-        BEGIN, COMMIT, NO_CUSTOMER, NO_DISTRICT, NO_ITEMS, NO_LINES, NO_NEW_ORDER, NO_ORDER,
-        NO_WAREHOUSE, ROLLBACK, no_stock,
+        NO_CUSTOMER, NO_DISTRICT, NO_ITEMS, NO_LINES, NO_NEW_ORDER, NO_ORDER, NO_WAREHOUSE,
+        no_stock,
     },
 };
 
@@ -25,8 +26,16 @@ pub struct NewOrderReply {
     pub order: i32,
     /// Sum of the amounts, less discount, plus taxes, in cents, rounded half up.
     pub total_cents: i64,
+    lines: [ReplyLine; LINES_MAX],
+    count: usize,
+}
+
+impl NewOrderReply {
     /// The lines in the order in which they were entered; those without an item are empty.
-    pub lines: Vec<ReplyLine>,
+    #[must_use]
+    pub fn lines(&self) -> &[ReplyLine] {
+        &self.lines[..self.count]
+    }
 }
 
 /// A line as the terminal would show it.
@@ -42,16 +51,6 @@ pub struct ReplyLine {
     pub amount_cents: i64,
 }
 
-/// What warehouse, district and customer add to the order.
-#[derive(Clone, Copy, Debug)]
-struct Terms {
-    order: i32,
-    /// All three in 1/10000.
-    warehouse_tax: i64,
-    district_tax: i64,
-    discount: i64,
-}
-
 /// A found item.
 #[derive(Clone, Copy, Debug, Default)]
 struct Item {
@@ -60,86 +59,283 @@ struct Item {
     original: bool,
 }
 
-pub(super) async fn perform<X: Exchange>(
-    session: &mut X,
-    order: &NewOrder,
-    now: Timestamp,
-) -> Result<NewOrderReply, Error> {
-    ask(session, BEGIN, &[]).await?;
-    let terms = terms(session, order).await?;
-    let (items, found) = items(session, order).await?;
-    let items = &items[..found];
+/// An order being entered, as far as the answers have told.
+#[derive(Debug)]
+pub(super) struct Entry<'o> {
+    order: &'o NewOrder,
+    /// `O_ID`, once the district has given it.
+    pub(super) number: i32,
+    /// The three in 1/10000.
+    warehouse_tax: i64,
+    district_tax: i64,
+    discount: i64,
+    items: [Item; LINES_MAX],
+    found: usize,
+    /// By place of the line: whether its stock was taken, and what is known then.
+    taken: [bool; LINES_MAX],
+    lines: [ReplyLine; LINES_MAX],
+    infos: [[u8; DIST_INFO_BYTES]; LINES_MAX],
+}
 
-    let mut taken = Taken::new(order.lines().len());
-    let (places, count) = locking_order(order);
-    for &place in &places[..count] {
-        let line = order.lines()[place];
-        // An item that the database does not know: the order fails, after all its other lines.
-        if let Some(item) = items.iter().find(|item| item.id == line.item) {
-            taken.take(session, order, place, item).await?;
-        } else if line.item != UNUSED_ITEM {
-            return Err(missing("item", &[line.item]));
+impl<'o> Entry<'o> {
+    pub(super) fn new(order: &'o NewOrder) -> Self {
+        Self {
+            order,
+            number: 0,
+            warehouse_tax: 0,
+            district_tax: 0,
+            discount: 0,
+            items: [Item::default(); LINES_MAX],
+            found: 0,
+            lines: [ReplyLine::default(); LINES_MAX],
+            taken: [false; LINES_MAX],
+            infos: [[0; DIST_INFO_BYTES]; LINES_MAX],
         }
     }
-    let rolled_back = taken.places().count() < order.lines().len();
-    enter(session, order, terms.order, now).await?;
-    enter_lines(session, order, terms.order, &taken).await?;
-    ask(session, if rolled_back { ROLLBACK } else { COMMIT }, &[]).await?;
-    let total_cents = total(&terms, taken.lines.iter().map(|line| line.amount_cents).sum());
-    Ok(NewOrderReply { rolled_back, order: terms.order, total_cents, lines: taken.lines })
+
+    pub(super) fn ask_warehouse<X: Exchange>(&self, session: &mut X) {
+        session.queue(NO_WAREHOUSE, &[Param::I32(self.order.warehouse)]);
+    }
+
+    pub(super) fn read_warehouse(&mut self, answer: Answer<'_>) -> Result<(), Error> {
+        let row = required(answer, "warehouse", &[self.order.warehouse])?;
+        self.warehouse_tax = units(row.decimal(0)?, 4)?;
+        Ok(())
+    }
+
+    pub(super) fn ask_district<X: Exchange>(&self, session: &mut X) {
+        session.queue(NO_DISTRICT, &[self.order.warehouse, self.order.district].map(Param::I32));
+    }
+
+    pub(super) fn read_district(&mut self, answer: Answer<'_>) -> Result<(), Error> {
+        let row = required(answer, "district", &[self.order.warehouse, self.order.district])?;
+        self.number = row.i32(0)?;
+        self.district_tax = units(row.decimal(1)?, 4)?;
+        Ok(())
+    }
+
+    pub(super) fn ask_customer<X: Exchange>(&self, session: &mut X) {
+        let NewOrder { warehouse, district, customer, .. } = *self.order;
+        session.queue(NO_CUSTOMER, &[warehouse, district, customer].map(Param::I32));
+    }
+
+    pub(super) fn read_customer(&mut self, answer: Answer<'_>) -> Result<(), Error> {
+        let NewOrder { warehouse, district, customer, .. } = *self.order;
+        let row = required(answer, "customer", &[warehouse, district, customer])?;
+        self.discount = units(row.decimal(0)?, 4)?;
+        shown(row, 1..3)
+    }
+
+    pub(super) fn ask_items<X: Exchange>(&self, session: &mut X) {
+        let mut ids = [0; LINES_MAX];
+        for (id, line) in ids.iter_mut().zip(self.order.lines()) {
+            *id = line.item;
+        }
+        session.queue(NO_ITEMS, &[Param::I32s(&ids[..self.order.lines().len()])]);
+    }
+
+    /// The items of all lines; one that is ordered twice comes once.
+    pub(super) fn read_items(&mut self, answer: Answer<'_>) -> Result<(), Error> {
+        let (found, count) = (answer.len(), self.order.lines().len());
+        if found > count {
+            return Err(Error::protocol(format!("{found} items came for {count} lines")));
+        }
+        for (item, row) in self.items.iter_mut().zip(answer.rows()) {
+            let mut fields = row.fields();
+            let (id, price) = (fields.i32()?, fields.decimal()?);
+            fields.text()?;
+            let original = fields.text()?.contains(ORIGINAL);
+            *item = Item { id, price_cents: units(price, 2)?, original };
+        }
+        self.found = found;
+        Ok(())
+    }
+
+    /// The item of a line; `None`: the database has none of this number, so the order fails, after
+    /// all its other lines.
+    fn item(&self, place: usize) -> Result<Option<Item>, Error> {
+        let wanted = self.order.lines()[place].item;
+        let found = self.items[..self.found].iter().find(|item| item.id == wanted);
+        match found {
+            None if wanted != UNUSED_ITEM => Err(missing("item", &[wanted])),
+            found => Ok(found.copied()),
+        }
+    }
+
+    /// Whether the line has an item, whose stock is then to be taken.
+    pub(super) fn has_item(&self, place: usize) -> Result<bool, Error> {
+        Ok(self.item(place)?.is_some())
+    }
+
+    pub(super) fn ask_stock<X: Exchange>(&self, session: &mut X, place: usize) {
+        let Line { item, supply, quantity } = self.order.lines()[place];
+        let remote = i32::from(supply != self.order.warehouse);
+        session.queue(
+            no_stock(self.order.district),
+            &[supply, item, quantity, remote].map(Param::I32),
+        );
+    }
+
+    /// What was taken for a line. Without an item the answer is not looked at.
+    pub(super) fn read_stock(&mut self, place: usize, answer: Answer<'_>) -> Result<(), Error> {
+        let Some(item) = self.item(place)? else { return Ok(()) };
+        let Line { item: id, supply, quantity } = self.order.lines()[place];
+        let mut fields = required(answer, "stock", &[supply, id])?.fields();
+        let stock = fields.i32()?;
+        let info = fields.text()?;
+        let brand = item.original && fields.text()?.contains(ORIGINAL);
+        self.infos[place] = info.as_bytes().try_into().map_err(|_| {
+            Error::protocol(format!(
+                "district information of stock [{supply}, {id}] has {} bytes, expected \
+                 {DIST_INFO_BYTES}",
+                info.len()
+            ))
+        })?;
+        let amount_cents = i64::from(quantity) * item.price_cents;
+        let price_cents = item.price_cents;
+        self.take(place, ReplyLine { stock, brand, price_cents, amount_cents });
+        Ok(())
+    }
+
+    fn take(&mut self, place: usize, line: ReplyLine) {
+        self.taken[place] = true;
+        self.lines[place] = line;
+    }
+
+    /// Places of the lines whose stock was taken.
+    fn taken(&self) -> impl Iterator<Item = usize> {
+        self.taken.iter().enumerate().filter_map(|(place, taken)| taken.then_some(place))
+    }
+
+    /// Whether an item is missing, so that nothing may be committed.
+    pub(super) fn is_to_roll_back(&self) -> bool {
+        self.taken().count() < self.order.lines().len()
+    }
+
+    pub(super) fn ask_order<X: Exchange>(&self, session: &mut X, now: Timestamp) {
+        let lines = self.order.lines();
+        let params = [
+            Param::I32(self.number),
+            Param::I32(self.order.district),
+            Param::I32(self.order.warehouse),
+            Param::I32(self.order.customer),
+            Param::Timestamp(now),
+            Param::I32(i32::try_from(lines.len()).unwrap_or(i32::MAX)),
+            Param::I32(all_local(self.order)),
+        ];
+        session.queue(NO_ORDER, &params);
+    }
+
+    pub(super) fn ask_new_order<X: Exchange>(&self, session: &mut X) {
+        let key = [self.number, self.order.district, self.order.warehouse];
+        session.queue(NO_NEW_ORDER, &key.map(Param::I32));
+    }
+
+    /// All lines by one statement. `OL_NUMBER` is the place at which the user entered the line, not
+    /// the place in the locking order.
+    pub(super) fn ask_lines<X: Exchange>(&self, session: &mut X) -> Result<(), Error> {
+        let mut columns = [[0; LINES_MAX]; 4];
+        let mut amounts = [Decimal::new(0, 2); LINES_MAX];
+        let mut infos = [""; LINES_MAX];
+        let mut count = 0;
+        for place in self.taken() {
+            let line = self.order.lines()[place];
+            columns[0][count] = number_of(place);
+            columns[1][count] = line.item;
+            columns[2][count] = line.supply;
+            columns[3][count] = line.quantity;
+            amounts[count] = Decimal::new(self.lines[place].amount_cents, 2);
+            infos[count] = std::str::from_utf8(&self.infos[place])
+                .map_err(|_| Error::protocol("district information of stock is no UTF-8"))?;
+            count += 1;
+        }
+        let params = [
+            Param::I32(self.number),
+            Param::I32(self.order.district),
+            Param::I32(self.order.warehouse),
+            Param::I32s(&columns[0][..count]),
+            Param::I32s(&columns[1][..count]),
+            Param::I32s(&columns[2][..count]),
+            Param::I32s(&columns[3][..count]),
+            Param::Decimals(&amounts[..count]),
+            Param::Texts(&infos[..count]),
+        ];
+        session.queue(NO_LINES, &params);
+        Ok(())
+    }
+
+    pub(super) fn read_lines(&self, answer: Answer<'_>) -> Result<(), Error> {
+        let count = self.taken().count();
+        match answer.affected() {
+            entered if entered == count as u64 => Ok(()),
+            entered => Err(Error::protocol(format!("{entered} of {count} lines were entered"))),
+        }
+    }
+
+    pub(super) fn reply(&self) -> NewOrderReply {
+        NewOrderReply {
+            rolled_back: self.is_to_roll_back(),
+            order: self.number,
+            total_cents: self.total_cents(),
+            lines: self.lines,
+            count: self.order.lines().len(),
+        }
+    }
+
+    /// `sum * (1 - C_DISCOUNT) * (1 + W_TAX + D_TAX)` in cents, rounded half up.
+    fn total_cents(&self) -> i64 {
+        const ONE: i64 = 10_000;
+        let sum: i64 = self.lines.iter().map(|line| line.amount_cents).sum();
+        let tax = ONE + self.warehouse_tax + self.district_tax;
+        let scaled = sum * (ONE - self.discount) * tax;
+        (scaled + ONE * ONE / 2) / (ONE * ONE)
+    }
+    /// Everything at once, as the procedure returns it.
+    pub(super) fn read_all(&mut self, answer: Answer<'_>) -> Result<(), Error> {
+        let mut fields = required(answer, "pgdyno_new_order", &[])?.fields();
+        self.number = fields.i32()?;
+        self.warehouse_tax = units(fields.decimal()?, 4)?;
+        self.district_tax = units(fields.decimal()?, 4)?;
+        self.discount = units(fields.decimal()?, 4)?;
+        super::texts(&mut fields, 2)?;
+        let (count, mut numbers) = fields.array(Kind::I32)?;
+        let (_, mut names) = fields.array(Kind::Text)?;
+        let (_, mut prices) = fields.array(Kind::Decimal)?;
+        let (_, mut stocks) = fields.array(Kind::I32)?;
+        let (_, mut brands) = fields.array(Kind::I32)?;
+        for _ in 0..count {
+            let number = numbers.i32()?;
+            names.text()?;
+            let place = usize::try_from(number - 1).unwrap_or(usize::MAX);
+            let line = self.order.lines().get(place).ok_or_else(|| {
+                Error::protocol(format!("line {number} of an order without it was entered"))
+            })?;
+            let (price_cents, quantity) = (units(prices.decimal()?, 2)?, line.quantity);
+            let amount_cents = i64::from(quantity) * price_cents;
+            let (stock, brand) = (stocks.i32()?, brands.i32()? != 0);
+            self.take(place, ReplyLine { stock, brand, price_cents, amount_cents });
+        }
+        let lacking = |(line, taken): (&Line, &bool)| !taken && line.item != UNUSED_ITEM;
+        match self.order.lines().iter().zip(&self.taken).find(|pair| lacking(*pair)) {
+            Some((line, _)) => Err(missing("item or stock", &[line.supply, line.item])),
+            None => Ok(()),
+        }
+    }
 }
 
-async fn terms<X: Exchange>(session: &mut X, order: &NewOrder) -> Result<Terms, Error> {
-    let (warehouse, district) = (order.warehouse, order.district);
-    let answer = ask(session, NO_WAREHOUSE, &[Param::I32(warehouse)]).await?;
-    let warehouse_tax = required(answer, "warehouse", &[warehouse])?.decimal(0)?;
-
-    let key = [Param::I32(warehouse), Param::I32(district)];
-    let answer = ask(session, NO_DISTRICT, &key).await?;
-    let row = required(answer, "district", &[warehouse, district])?;
-    let (number, district_tax) = (row.i32(0)?, row.decimal(1)?);
-
-    let key = [Param::I32(warehouse), Param::I32(district), Param::I32(order.customer)];
-    let answer = ask(session, NO_CUSTOMER, &key).await?;
-    let row = required(answer, "customer", &[warehouse, district, order.customer])?;
-    let discount = row.decimal(0)?;
-    super::shown(row, 1..3)?;
-    Ok(Terms {
-        order: number,
-        warehouse_tax: units(warehouse_tax, 4)?,
-        district_tax: units(district_tax, 4)?,
-        discount: units(discount, 4)?,
-    })
+/// `O_ALL_LOCAL`.
+pub(super) fn all_local(order: &NewOrder) -> i32 {
+    i32::from(order.lines().iter().all(|line| line.supply == order.warehouse))
 }
 
-/// The items of all lines by one statement; an item that is ordered twice comes once.
-async fn items<X: Exchange>(
-    session: &mut X,
-    order: &NewOrder,
-) -> Result<([Item; LINES_MAX], usize), Error> {
-    let mut ids = [0; LINES_MAX];
-    for (id, line) in ids.iter_mut().zip(order.lines()) {
-        *id = line.item;
-    }
-    let count = order.lines().len();
-    let answer = ask(session, NO_ITEMS, &[Param::I32s(&ids[..count])]).await?;
-    let mut items = [Item::default(); LINES_MAX];
-    let found = answer.len();
-    if found > count {
-        return Err(Error::protocol(format!("{found} items came for {count} lines")));
-    }
-    for (item, row) in items.iter_mut().zip(answer.rows()) {
-        let (id, price) = (row.i32(0)?, row.decimal(1)?);
-        row.text(2)?;
-        let original = row.text(3)?.contains(ORIGINAL);
-        *item = Item { id, price_cents: units(price, 2)?, original };
-    }
-    Ok((items, found))
+/// `OL_NUMBER` of a line.
+pub(super) fn number_of(place: usize) -> i32 {
+    i32::try_from(place + 1).unwrap_or(i32::MAX)
 }
 
 /// Places of the lines in the order in which stock rows are locked. All New-Orders lock by the
 /// same order, so two of them never wait for each other.
-fn locking_order(order: &NewOrder) -> ([usize; LINES_MAX], usize) {
+pub(in crate::tpcc) fn locking_order(order: &NewOrder) -> ([usize; LINES_MAX], usize) {
     let mut places = std::array::from_fn(|place| place);
     let count = order.lines().len();
     places[..count].sort_unstable_by_key(|&place: &usize| {
@@ -147,123 +343,6 @@ fn locking_order(order: &NewOrder) -> ([usize; LINES_MAX], usize) {
         (supply, item, place)
     });
     (places, count)
-}
-
-/// What was taken from the stock, by place of the line.
-struct Taken {
-    lines: Vec<ReplyLine>,
-    infos: [Option<[u8; DIST_INFO_BYTES]>; LINES_MAX],
-}
-
-impl Taken {
-    fn new(count: usize) -> Self {
-        Self { lines: vec![ReplyLine::default(); count], infos: [None; LINES_MAX] }
-    }
-
-    async fn take<X: Exchange>(
-        &mut self,
-        session: &mut X,
-        order: &NewOrder,
-        place: usize,
-        item: &Item,
-    ) -> Result<(), Error> {
-        let Line { item: id, supply, quantity } = order.lines()[place];
-        let remote = i32::from(supply != order.warehouse);
-        let params = [supply, id, quantity, remote].map(Param::I32);
-        let answer = ask(session, no_stock(order.district), &params).await?;
-        let row = required(answer, "stock", &[supply, id])?;
-        let stock = row.i32(0)?;
-        let info = row.text(1)?;
-        let brand = item.original && row.text(2)?.contains(ORIGINAL);
-        self.infos[place] = Some(info.as_bytes().try_into().map_err(|_| {
-            Error::protocol(format!(
-                "district information of stock [{supply}, {id}] has {} bytes, expected \
-                 {DIST_INFO_BYTES}",
-                info.len()
-            ))
-        })?);
-        let amount_cents = i64::from(quantity) * item.price_cents;
-        self.lines[place] = ReplyLine { stock, brand, price_cents: item.price_cents, amount_cents };
-        Ok(())
-    }
-
-    /// Places of the lines that have an item, with their district information.
-    fn places(&self) -> impl Iterator<Item = (usize, &[u8; DIST_INFO_BYTES])> {
-        self.infos.iter().enumerate().filter_map(|(place, info)| Some((place, info.as_ref()?)))
-    }
-}
-
-async fn enter<X: Exchange>(
-    session: &mut X,
-    order: &NewOrder,
-    number: i32,
-    now: Timestamp,
-) -> Result<(), Error> {
-    let (warehouse, district) = (Param::I32(order.warehouse), Param::I32(order.district));
-    let lines = order.lines();
-    let count = i32::try_from(lines.len()).unwrap_or(i32::MAX);
-    let all_local = i32::from(lines.iter().all(|line| line.supply == order.warehouse));
-    let params = [
-        Param::I32(number),
-        district,
-        warehouse,
-        Param::I32(order.customer),
-        Param::Timestamp(now),
-        Param::I32(count),
-        Param::I32(all_local),
-    ];
-    ask(session, NO_ORDER, &params).await?;
-    ask(session, NO_NEW_ORDER, &[Param::I32(number), district, warehouse]).await?;
-    Ok(())
-}
-
-/// All lines by one statement. `OL_NUMBER` is the place at which the user entered the line, not the
-/// place in the locking order.
-async fn enter_lines<X: Exchange>(
-    session: &mut X,
-    order: &NewOrder,
-    number: i32,
-    taken: &Taken,
-) -> Result<(), Error> {
-    let mut columns = [[0; LINES_MAX]; 4];
-    let mut amounts = [Decimal::new(0, 2); LINES_MAX];
-    let mut infos = [""; LINES_MAX];
-    let mut count = 0;
-    for (place, info) in taken.places() {
-        let line = order.lines()[place];
-        columns[0][count] = i32::try_from(place + 1).unwrap_or(i32::MAX);
-        columns[1][count] = line.item;
-        columns[2][count] = line.supply;
-        columns[3][count] = line.quantity;
-        amounts[count] = Decimal::new(taken.lines[place].amount_cents, 2);
-        infos[count] = std::str::from_utf8(info)
-            .map_err(|_| Error::protocol("district information of stock is no UTF-8"))?;
-        count += 1;
-    }
-    let params = [
-        Param::I32(number),
-        Param::I32(order.district),
-        Param::I32(order.warehouse),
-        Param::I32s(&columns[0][..count]),
-        Param::I32s(&columns[1][..count]),
-        Param::I32s(&columns[2][..count]),
-        Param::I32s(&columns[3][..count]),
-        Param::Decimals(&amounts[..count]),
-        Param::Texts(&infos[..count]),
-    ];
-    let entered = ask(session, NO_LINES, &params).await?.affected();
-    if entered != count as u64 {
-        return Err(Error::protocol(format!("{entered} of {count} order lines were entered")));
-    }
-    Ok(())
-}
-
-/// `sum * (1 - C_DISCOUNT) * (1 + W_TAX + D_TAX)` in cents, rounded half up.
-fn total(terms: &Terms, sum_cents: i64) -> i64 {
-    const ONE: i64 = 10_000;
-    let scaled =
-        sum_cents * (ONE - terms.discount) * (ONE + terms.warehouse_tax + terms.district_tax);
-    (scaled + ONE * ONE / 2) / (ONE * ONE)
 }
 
 /// A decimal as a count of `10^-scale`.
@@ -283,14 +362,21 @@ fn units(value: Decimal, scale: u8) -> Result<i64, Error> {
 mod tests {
     use super::*;
 
+    fn total(taxes: [i64; 2], discount: i64, amount_cents: i64) -> i64 {
+        let order = NewOrder::new(1, 1, 1, &[Line::default()]);
+        let mut entry = Entry::new(&order);
+        [entry.warehouse_tax, entry.district_tax] = taxes;
+        entry.discount = discount;
+        entry.lines[0].amount_cents = amount_cents;
+        entry.total_cents()
+    }
+
     #[test]
     fn totals_are_exact_to_the_cent() {
-        let terms = Terms { order: 1, warehouse_tax: 2000, district_tax: 1000, discount: 5000 };
         // 100.00 * 0.5 * 1.3
-        assert_eq!(total(&terms, 10_000), 6_500);
-        let terms = Terms { order: 1, warehouse_tax: 1, district_tax: 0, discount: 0 };
+        assert_eq!(total([2000, 1000], 5000, 10_000), 6_500);
         // 50.00 * 1.0001 = 50.005
-        assert_eq!(total(&terms, 5_000), 5_001);
+        assert_eq!(total([1, 0], 0, 5_000), 5_001);
     }
 
     #[test]

@@ -1,61 +1,93 @@
-//! Order-Status (clause 2.6.2). Its three queries see one snapshot.
+//! Order-Status (clause 2.6.2): what is asked and what the answers mean. Its three queries see one
+//! snapshot. Which of them travel together is the face's.
 
-use wire::{Error, Exchange, Param};
+use wire::{Answer, Error, Exchange, Fields, Param};
 
-use super::{ask, middle, missing, required, shown};
-use crate::{
-    Outcome,
-    tpcc::{
-        input::{Customer, OrderStatus},
-        names::LastNames,
-        statements::{BEGIN_SNAPSHOT, COMMIT, OS_CUSTOMER, OS_LINES, OS_NAMES, OS_ORDER},
-    },
+use super::{middle, missing, required, texts};
+use crate::tpcc::{
+    input::OrderStatus,
+    statements::{OS_CUSTOMER, OS_LINES, OS_NAMES, OS_ORDER},
 };
 
-pub(super) async fn perform<X: Exchange>(
-    session: &mut X,
-    names: &LastNames,
+fn place(status: &OrderStatus) -> [i32; 2] {
+    [status.warehouse, status.district]
+}
+
+pub(super) fn ask_customer<X: Exchange>(session: &mut X, status: &OrderStatus, id: i32) {
+    session.queue(OS_CUSTOMER, &[status.warehouse, status.district, id].map(Param::I32));
+}
+
+pub(super) fn read_customer(
+    answer: Answer<'_>,
     status: &OrderStatus,
-) -> Result<Outcome, Error> {
-    let (warehouse, district) = (status.warehouse, status.district);
-    let place = [Param::I32(warehouse), Param::I32(district)];
-    ask(session, BEGIN_SNAPSHOT, &[]).await?;
+    id: i32,
+) -> Result<(), Error> {
+    let row = required(answer, "customer", &[status.warehouse, status.district, id])?;
+    shown_customer(&mut row.fields()).map(drop)
+}
 
-    let row = match status.customer {
-        Customer::Id(id) => {
-            let answer = ask(session, OS_CUSTOMER, &[place[0], place[1], Param::I32(id)]).await?;
-            required(answer, "customer", &[warehouse, district, id])?
-        }
-        Customer::LastName(name) => {
-            let name = names.get(name);
-            let answer = ask(session, OS_NAMES, &[place[0], place[1], Param::Text(name)]).await?;
-            middle(answer)
-                .ok_or_else(|| missing(&format!("customer {name}"), &[warehouse, district]))?
-        }
-    };
-    let customer = row.i32(0)?;
-    row.decimal(1)?;
-    shown(row, 2..5)?;
+pub(super) fn ask_names<X: Exchange>(session: &mut X, status: &OrderStatus, name: &str) {
+    let [w, d] = place(status).map(Param::I32);
+    session.queue(OS_NAMES, &[w, d, Param::Text(name)]);
+}
 
-    let answer = ask(session, OS_ORDER, &[place[0], place[1], Param::I32(customer)]).await?;
-    let row = required(answer, "orders of customer", &[warehouse, district, customer])?;
-    let order = row.i32(0)?;
-    row.timestamp(1)?;
-    if row.bytes(2)?.is_some() {
-        row.i32(2)?;
-    }
+/// `C_ID` of the middle one of a last name.
+pub(super) fn read_names(
+    answer: Answer<'_>,
+    status: &OrderStatus,
+    name: &str,
+) -> Result<i32, Error> {
+    let unknown = || missing(&format!("customer {name}"), &place(status));
+    shown_customer(&mut middle(answer).ok_or_else(unknown)?.fields())
+}
 
-    let answer = ask(session, OS_LINES, &[place[0], place[1], Param::I32(order)]).await?;
-    required(answer, "order_line", &[warehouse, district, order])?;
+/// `C_ID` of the customer, whose balance and name a terminal would show.
+pub(super) fn shown_customer(fields: &mut Fields<'_>) -> Result<i32, Error> {
+    let id = fields.i32()?;
+    fields.decimal()?;
+    texts(fields, 3)?;
+    Ok(id)
+}
+
+pub(super) fn ask_order<X: Exchange>(session: &mut X, status: &OrderStatus, customer: i32) {
+    session.queue(OS_ORDER, &[status.warehouse, status.district, customer].map(Param::I32));
+}
+
+/// `O_ID` of the last order.
+pub(super) fn read_order(
+    answer: Answer<'_>,
+    status: &OrderStatus,
+    customer: i32,
+) -> Result<i32, Error> {
+    let key = [status.warehouse, status.district, customer];
+    shown_order(&mut required(answer, "orders of customer", &key)?.fields())
+}
+
+/// `O_ID`, entry date and carrier, which it may not have yet.
+pub(super) fn shown_order(fields: &mut Fields<'_>) -> Result<i32, Error> {
+    let order = fields.i32()?;
+    fields.timestamp()?;
+    fields.nullable(Fields::i32)?;
+    Ok(order)
+}
+
+pub(super) fn ask_lines<X: Exchange>(session: &mut X, status: &OrderStatus, order: i32) {
+    session.queue(OS_LINES, &[status.warehouse, status.district, order].map(Param::I32));
+}
+
+pub(super) fn read_lines(
+    answer: Answer<'_>,
+    status: &OrderStatus,
+    order: i32,
+) -> Result<(), Error> {
+    required(answer, "order_line", &[status.warehouse, status.district, order])?;
     for row in answer.rows() {
-        for column in 0..3 {
-            row.i32(column)?;
+        let mut fields = row.fields();
+        for _ in 0..3 {
+            fields.i32()?;
         }
-        row.decimal(3)?;
-        if row.bytes(4)?.is_some() {
-            row.timestamp(4)?;
-        }
+        fields.decimal()?;
+        fields.nullable(Fields::timestamp)?;
     }
-    ask(session, COMMIT, &[]).await?;
-    Ok(Outcome::Committed)
+    Ok(())
 }

@@ -1,37 +1,96 @@
-//! Payment (clause 2.5.2).
+//! Payment (clause 2.5.2): what is asked and what the answers mean. Which of it travels together is
+//! the face's.
 
-use wire::{Decimal, Error, Exchange, Param, Timestamp};
+use wire::{Answer, Decimal, Error, Exchange, Fields, Param, Timestamp};
 
-use super::{ask, middle, required, shown};
-use crate::{
-    Outcome,
-    tpcc::{
-        input::{Customer, Payment},
-        names::LastNames,
-        statements::{
-            BEGIN, COMMIT, PAY_CUSTOMER, PAY_DISTRICT, PAY_HISTORY, PAY_NAMES, PAY_WAREHOUSE,
-        },
-    },
+use super::{middle, missing, required, texts};
+use crate::tpcc::{
+    input::Payment,
+    statements::{PAY_CUSTOMER, PAY_DISTRICT, PAY_HISTORY, PAY_NAMES, PAY_WAREHOUSE},
 };
 
-pub(super) async fn perform<X: Exchange>(
-    session: &mut X,
-    names: &LastNames,
-    payment: &Payment,
-    now: Timestamp,
-) -> Result<Outcome, Error> {
-    let amount = Decimal::new(payment.amount_cents.into(), 2);
-    ask(session, BEGIN, &[]).await?;
-    // H_DATA: the names of warehouse and district, four spaces between them.
-    let mut data = warehouse(session, payment, amount).await?;
-    data.push_str("    ");
-    data.push_str(&district(session, payment, amount).await?);
+pub(super) fn amount(payment: &Payment) -> Decimal {
+    Decimal::new(payment.amount_cents.into(), 2)
+}
 
-    let id = match payment.customer {
-        Customer::Id(id) => id,
-        Customer::LastName(name) => by_name(session, payment, names.get(name)).await?,
-    };
-    customer(session, payment, id, amount).await?;
+pub(super) fn ask_warehouse<X: Exchange>(session: &mut X, payment: &Payment) {
+    let params = [Param::I32(payment.warehouse), Param::Decimal(amount(payment))];
+    session.queue(PAY_WAREHOUSE, &params);
+}
+
+/// `W_NAME`.
+pub(super) fn read_warehouse<'a>(answer: Answer<'a>, payment: &Payment) -> Result<&'a str, Error> {
+    named_place(answer, "warehouse", &[payment.warehouse])
+}
+
+pub(super) fn ask_district<X: Exchange>(session: &mut X, payment: &Payment) {
+    let [w, d] = [payment.warehouse, payment.district].map(Param::I32);
+    session.queue(PAY_DISTRICT, &[w, d, Param::Decimal(amount(payment))]);
+}
+
+/// `D_NAME`.
+pub(super) fn read_district<'a>(answer: Answer<'a>, payment: &Payment) -> Result<&'a str, Error> {
+    named_place(answer, "district", &[payment.warehouse, payment.district])
+}
+
+/// The name of a place, and its address, which a terminal would show.
+fn named_place<'a>(answer: Answer<'a>, table: &str, key: &[i32]) -> Result<&'a str, Error> {
+    let mut fields = required(answer, table, key)?.fields();
+    let name = fields.text()?;
+    texts(&mut fields, 5)?;
+    Ok(name)
+}
+
+pub(super) fn ask_names<X: Exchange>(session: &mut X, payment: &Payment, name: &str) {
+    let [w, d] = [payment.customer_warehouse, payment.customer_district].map(Param::I32);
+    session.queue(PAY_NAMES, &[w, d, Param::Text(name)]);
+}
+
+/// `C_ID` of the middle one of a last name.
+pub(super) fn read_names(answer: Answer<'_>, payment: &Payment, name: &str) -> Result<i32, Error> {
+    let place = [payment.customer_warehouse, payment.customer_district];
+    middle(answer).ok_or_else(|| missing(&format!("customer {name}"), &place))?.i32(0)
+}
+
+pub(super) fn ask_customer<X: Exchange>(session: &mut X, payment: &Payment, id: i32) {
+    let params = [
+        Param::I32(payment.customer_warehouse),
+        Param::I32(payment.customer_district),
+        Param::I32(id),
+        Param::Decimal(amount(payment)),
+        Param::I32(payment.district),
+        Param::I32(payment.warehouse),
+    ];
+    session.queue(PAY_CUSTOMER, &params);
+}
+
+pub(super) fn read_customer(answer: Answer<'_>, payment: &Payment, id: i32) -> Result<(), Error> {
+    let key = [payment.customer_warehouse, payment.customer_district, id];
+    shown_customer(&mut required(answer, "customer", &key)?.fields())
+}
+
+/// The customer's columns as a terminal would show them; `C_DATA` only of bad credit.
+pub(super) fn shown_customer(fields: &mut Fields<'_>) -> Result<(), Error> {
+    texts(fields, 9)?;
+    fields.timestamp()?;
+    let bad = fields.text()? == "BC";
+    for _ in 0..3 {
+        fields.decimal()?;
+    }
+    if bad {
+        fields.text()?;
+    }
+    Ok(())
+}
+
+/// `data`: `H_DATA`, where the statement does not put it together itself.
+pub(super) fn ask_history<X: Exchange>(
+    session: &mut X,
+    payment: &Payment,
+    id: i32,
+    now: Timestamp,
+    data: Option<&str>,
+) {
     let params = [
         Param::I32(id),
         Param::I32(payment.customer_district),
@@ -39,77 +98,9 @@ pub(super) async fn perform<X: Exchange>(
         Param::I32(payment.district),
         Param::I32(payment.warehouse),
         Param::Timestamp(now),
-        Param::Decimal(amount),
-        Param::Text(&data),
+        Param::Decimal(amount(payment)),
+        Param::Text(data.unwrap_or_default()),
     ];
-    ask(session, PAY_HISTORY, &params).await?;
-    ask(session, COMMIT, &[]).await?;
-    Ok(Outcome::Committed)
-}
-
-async fn warehouse<X: Exchange>(
-    session: &mut X,
-    payment: &Payment,
-    amount: Decimal,
-) -> Result<String, Error> {
-    let params = [Param::I32(payment.warehouse), Param::Decimal(amount)];
-    let answer = ask(session, PAY_WAREHOUSE, &params).await?;
-    let row = required(answer, "warehouse", &[payment.warehouse])?;
-    shown(row, 1..6)?;
-    Ok(row.text(0)?.to_owned())
-}
-
-async fn district<X: Exchange>(
-    session: &mut X,
-    payment: &Payment,
-    amount: Decimal,
-) -> Result<String, Error> {
-    let params =
-        [Param::I32(payment.warehouse), Param::I32(payment.district), Param::Decimal(amount)];
-    let answer = ask(session, PAY_DISTRICT, &params).await?;
-    let row = required(answer, "district", &[payment.warehouse, payment.district])?;
-    shown(row, 1..6)?;
-    Ok(row.text(0)?.to_owned())
-}
-
-async fn by_name<X: Exchange>(
-    session: &mut X,
-    payment: &Payment,
-    name: &str,
-) -> Result<i32, Error> {
-    let (warehouse, district) = (payment.customer_warehouse, payment.customer_district);
-    let params = [Param::I32(warehouse), Param::I32(district), Param::Text(name)];
-    let answer = ask(session, PAY_NAMES, &params).await?;
-    let row = middle(answer)
-        .ok_or_else(|| super::missing(&format!("customer {name}"), &[warehouse, district]))?;
-    row.i32(0)
-}
-
-async fn customer<X: Exchange>(
-    session: &mut X,
-    payment: &Payment,
-    id: i32,
-    amount: Decimal,
-) -> Result<(), Error> {
-    let (warehouse, district) = (payment.customer_warehouse, payment.customer_district);
-    let params = [
-        Param::I32(warehouse),
-        Param::I32(district),
-        Param::I32(id),
-        Param::Decimal(amount),
-        Param::I32(payment.district),
-        Param::I32(payment.warehouse),
-    ];
-    let answer = ask(session, PAY_CUSTOMER, &params).await?;
-    let row = required(answer, "customer", &[warehouse, district, id])?;
-    shown(row, 0..9)?;
-    row.timestamp(9)?;
-    let credit = row.text(10)?;
-    for column in 11..14 {
-        row.decimal(column)?;
-    }
-    if credit == "BC" {
-        row.text(14)?;
-    }
-    Ok(())
+    let count = params.len() - usize::from(data.is_none());
+    session.queue(PAY_HISTORY, &params[..count]);
 }

@@ -1,28 +1,29 @@
-//! Stock-Level (clause 2.8.2).
+//! Stock-Level (clause 2.8.2): what is asked and what the answers mean. Which of it travels
+//! together is the face's.
 
-use wire::{Error, Exchange, Param};
+use wire::{Answer, Error, Exchange, Param};
 
-use super::{ask, required};
-use crate::{
-    Outcome,
-    tpcc::{
-        input::StockLevel,
-        statements::{BEGIN, COMMIT, SL_COUNT, SL_DISTRICT},
-    },
+use super::required;
+use crate::tpcc::{
+    input::StockLevel,
+    statements::{SL_COUNT, SL_DISTRICT},
 };
 
-pub(super) async fn perform<X: Exchange>(
-    session: &mut X,
-    level: &StockLevel,
-) -> Result<Outcome, Error> {
-    let key = [level.warehouse, level.district];
-    let [w, d] = key.map(Param::I32);
-    ask(session, BEGIN, &[]).await?;
-    let answer = ask(session, SL_DISTRICT, &[w, d]).await?;
-    let next = required(answer, "district", &key)?.i32(0)?;
-    let params = [w, d, Param::I32(next), Param::I32(level.threshold)];
-    let answer = ask(session, SL_COUNT, &params).await?;
-    required(answer, "stock", &key)?.i64(0)?;
-    ask(session, COMMIT, &[]).await?;
-    Ok(Outcome::Committed)
+pub(super) fn ask_district<X: Exchange>(session: &mut X, level: &StockLevel) {
+    session.queue(SL_DISTRICT, &[level.warehouse, level.district].map(Param::I32));
+}
+
+/// `D_NEXT_O_ID`.
+pub(super) fn read_district(answer: Answer<'_>, level: &StockLevel) -> Result<i32, Error> {
+    required(answer, "district", &[level.warehouse, level.district])?.i32(0)
+}
+
+pub(super) fn ask_count<X: Exchange>(session: &mut X, level: &StockLevel, next: i32) {
+    let StockLevel { warehouse, district, threshold } = *level;
+    session.queue(SL_COUNT, &[warehouse, district, next, threshold].map(Param::I32));
+}
+
+/// How many items are low.
+pub(super) fn read_count(answer: Answer<'_>, level: &StockLevel) -> Result<i64, Error> {
+    required(answer, "stock", &[level.warehouse, level.district])?.i64(0)
 }

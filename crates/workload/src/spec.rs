@@ -1,0 +1,69 @@
+//! What the specifications of all workloads have in common: how one is refused, how statements
+//! travel, isolation levels.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Why a specification is refused: a fact with the values, and what to do.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{fact}")]
+pub struct SpecError {
+    /// In lower case, without full stop.
+    pub fact: String,
+    /// A sentence, where there is something to do.
+    pub hint: Option<String>,
+}
+
+impl SpecError {
+    /// A refusal with advice.
+    #[must_use]
+    pub fn new(fact: String, hint: &str) -> Self {
+        Self { fact, hint: Some(hint.to_owned()) }
+    }
+
+    /// A refusal that speaks for itself.
+    #[must_use]
+    pub fn plain(fact: String) -> Self {
+        Self { fact, hint: None }
+    }
+}
+
+/// How the statements of a transaction travel.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Face {
+    /// One statement, one round trip.
+    #[default]
+    Statement,
+    /// As few round trips as data dependencies allow.
+    Pipeline,
+    /// One call of a function of our own in the database.
+    Procedure,
+}
+
+/// Isolation level of the transactions.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+pub enum Isolation {
+    /// PostgreSQL's default.
+    #[default]
+    #[serde(rename = "read committed")]
+    ReadCommitted,
+    /// Snapshot isolation.
+    #[serde(rename = "repeatable read")]
+    RepeatableRead,
+    /// Serializable snapshot isolation.
+    #[serde(rename = "serializable")]
+    Serializable,
+}
+
+impl Isolation {
+    /// As SQL has it.
+    #[must_use]
+    pub fn sql(self) -> &'static str {
+        match self {
+            Self::ReadCommitted => "READ COMMITTED",
+            Self::RepeatableRead => "REPEATABLE READ",
+            Self::Serializable => "SERIALIZABLE",
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Stock-Level: 2 exchanges.
+
+use wire::{Error, Exchange, Param};
+
+use super::{
+    begin,
+    statements::{ROLLBACK, SL_COUNT},
+};
+use crate::{
+    Outcome,
+    tpcc::{
+        input::StockLevel,
+        transact::{ask, required},
+    },
+};
+
+pub(super) async fn perform<X: Exchange>(
+    session: &mut X,
+    level: &StockLevel,
+) -> Result<Outcome, Error> {
+    let key = [level.warehouse, level.district];
+    let [w, d] = key.map(Param::I32);
+    let answer = begin(session, SL_COUNT, &[w, Param::I32(level.threshold), w, d]).await?;
+    required(answer, "bmsql_stock", &key)?.i64(0)?;
+    ask(session, ROLLBACK, &[]).await?;
+    Ok(Outcome::Committed)
+}

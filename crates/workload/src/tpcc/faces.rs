@@ -1,0 +1,60 @@
+//! What the three faces cost in round trips, by transaction, BEGIN and COMMIT included. The tests
+//! count them on what is really sent.
+
+use serde_json::{Value, json};
+
+use super::{
+    KINDS, bmsql,
+    spec::{Face, Rules},
+};
+
+/// Fewest and most round trips of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoundTrips {
+    /// The customer is named by number, an order has five lines, one of them with an unused item,
+    /// no district has an order to deliver.
+    pub least: u32,
+    /// By last name, fifteen lines, all ten districts.
+    pub most: u32,
+}
+
+pub(super) const fn trips(least: u32, most: u32) -> RoundTrips {
+    RoundTrips { least, most }
+}
+
+impl Face {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Statement, Self::Pipeline, Self::Procedure];
+
+    /// By transaction, in the order of the kinds.
+    #[must_use]
+    pub fn round_trips(self) -> [RoundTrips; 5] {
+        match self {
+            Self::Statement => {
+                [trips(13, 24), trips(6, 7), trips(5, 5), trips(12, 42), trips(4, 4)]
+            }
+            Self::Pipeline => [trips(2, 2), trips(1, 2), trips(2, 3), trips(2, 3), trips(2, 2)],
+            Self::Procedure => [trips(1, 1); 5],
+        }
+    }
+}
+
+/// For every face and kind, as these rules have it.
+pub(super) fn round_trips(rules: Rules) -> Value {
+    let faces: &[Face] = match rules {
+        Rules::Text => &Face::ALL,
+        Rules::BenchmarkSql5 => &[Face::Statement],
+    };
+    let of_face = |&face: &Face| {
+        let trips = match rules {
+            Rules::Text => face.round_trips(),
+            Rules::BenchmarkSql5 => bmsql::ROUND_TRIPS,
+        };
+        let kinds = KINDS.iter().zip(trips);
+        let of_kind = |(kind, trips): (&&str, RoundTrips)| {
+            ((*kind).to_owned(), json!({"least": trips.least, "most": trips.most}))
+        };
+        (json!(face).as_str().unwrap_or_default().to_owned(), kinds.map(of_kind).collect())
+    };
+    Value::Object(faces.iter().map(of_face).collect())
+}
