@@ -1,12 +1,20 @@
-//! Fills a database: tables, rows by COPY over several connections, then keys and indexes, foreign
-//! keys, vacuum, and at last the record of what was loaded. Runs in threads of its own.
+//! Fills a database: tables, rows by COPY over several connections, keys and indexes, vacuum,
+//! foreign keys, and at last the record of what was loaded. Runs in threads of its own.
 
+mod board;
 mod crew;
+mod estimate;
 mod job;
+mod ledger;
 mod phases;
+mod pieces;
+mod plan;
 mod progress;
 mod report;
+mod server;
 mod spec;
+mod steps;
+mod strategy;
 mod tables;
 
 use std::{
@@ -17,9 +25,11 @@ use std::{
 
 use crate::error::RunError;
 
+pub use estimate::{LoadEstimate, estimate};
 pub use progress::{LoadProgress, Phase};
 pub use report::{Choice, LoadReport, PhaseReport, TableReport};
 pub use spec::LoadSpec;
+pub use strategy::Copies;
 
 use progress::Shared;
 
@@ -38,12 +48,12 @@ impl Load {
     ///
     /// The specification is refused, or no thread can be started.
     pub fn start(spec: LoadSpec) -> Result<Self, RunError> {
-        let plan = phases::Plan::new(spec)?;
-        let shared = Arc::new(Shared::new(&plan.work()));
+        let (asked, tables) = plan::Asked::new(spec)?;
+        let shared = Arc::new(Shared::new(tables));
         let (sender, result) = mpsc::channel();
         let theirs = Arc::clone(&shared);
         let body = move || {
-            let outcome = phases::run(&plan, &theirs);
+            let outcome = phases::run(&asked, &theirs);
             theirs.finish();
             // Nobody listens any more when the load was dropped.
             let _unheard = sender.send(outcome);

@@ -1,45 +1,37 @@
-//! Several sessions that work through a list of jobs, each in a thread of its own: making rows
-//! takes CPU, and a session that waits must not hold up the others.
+//! Several sessions that work through the steps, each in a thread of its own: making rows takes
+//! CPU, and a session that waits must not hold up the others.
 
-use std::{
-    collections::VecDeque,
-    pin::pin,
-    sync::{Mutex, PoisonError},
-    thread,
-    time::Duration,
-};
+use std::{pin::pin, thread, time::Duration};
 
 use tokio::{runtime, time::timeout};
 use wire::{CancelKey, Session, Target};
-use workload::tpcc::rows::RowSource;
+use workload::dataset::Dataset;
 
 use super::{
-    job::{Job, Unfinished},
+    board::Board,
+    job::{Unfinished, run},
     progress::{Course, Shared},
+    steps::Step,
+    tables::ATTENDANCE,
 };
-use crate::error::RunError;
+use crate::{clock::steady_ns, error::RunError};
 
 /// A cancelled statement ends within this time, or its session is given up.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Does all jobs, in order of their start, by `count` sessions.
-///
-/// The first failure cancels what the others do.
+/// Does all steps by `count` sessions. The first failure cancels what the others do.
 pub(super) fn work(
     target: &Target,
-    rows: &RowSource,
+    dataset: &dyn Dataset,
     shared: &Shared,
-    jobs: Vec<Job>,
+    board: &Board,
     count: usize,
 ) -> Result<(), RunError> {
-    let count = count.min(jobs.len());
-    let queue = Mutex::new(VecDeque::from(jobs));
-    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
     let results: Vec<Result<(), RunError>> = thread::scope(|scope| {
         let start = |slot| {
-            let member = Member { target, rows, shared, slot };
+            let member = Member { target, dataset, shared, board, slot };
             let body = move || {
-                let result = member.work(next);
+                let result = member.work();
                 if result.is_err() {
                     shared.fail();
                 }
@@ -66,13 +58,14 @@ pub(super) fn work(
 /// One session and its thread.
 struct Member<'a> {
     target: &'a Target,
-    rows: &'a RowSource,
+    dataset: &'a dyn Dataset,
     shared: &'a Shared,
+    board: &'a Board,
     slot: usize,
 }
 
 impl Member<'_> {
-    fn work(&self, next: impl Fn() -> Option<Job>) -> Result<(), RunError> {
+    fn work(&self) -> Result<(), RunError> {
         let runtime = runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -82,18 +75,18 @@ impl Member<'_> {
             let mut session = Session::connect(self.target, &[])
                 .await
                 .map_err(|e| failed(&format!("connect to {}", self.target), &e))?;
+            session.simple(ATTENDANCE).await.map_err(|e| failed("join the load", &e))?;
             let mut buffer = Vec::new();
-            while self.shared.course() == Course::On
-                && let Some(job) = next()
-            {
-                let step = job.step();
-                self.shared.step(self.slot, Some(step.clone()));
-                match self.run(&job, &mut session, &mut buffer).await {
-                    Ok(()) => {}
+            while let Some((at, step)) = self.board.take(self.shared) {
+                self.shared.step(self.slot, Some(step.name.clone()));
+                let from_ns = steady_ns();
+                match self.step(step, &mut session, &mut buffer).await {
+                    Ok(()) => self.board.done(at, from_ns, self.shared),
                     // Whoever stopped the load knows why.
                     Err(Unfinished::Stopped) => return Ok(()),
-                    Err(Unfinished::Failed(e)) => return Err(failed(&step, &e)),
+                    Err(Unfinished::Failed(e)) => return Err(failed(&step.name, &e)),
                 }
+                self.shared.step(self.slot, None);
             }
             // Everything is done and committed: a goodbye that is not heard changes nothing.
             let _unheard = session.close().await;
@@ -101,16 +94,16 @@ impl Member<'_> {
         })
     }
 
-    /// Does a job unless the load stops meanwhile; then the server is asked to stop as well.
-    async fn run(
+    /// Does a step unless the load stops meanwhile; then the server is asked to stop as well.
+    async fn step(
         &self,
-        job: &Job,
+        step: &Step,
         session: &mut Session,
         buffer: &mut Vec<u8>,
     ) -> Result<(), Unfinished> {
         let key = session.cancel_key();
         let mut course = self.shared.follow();
-        let mut work = pin!(job.run(session, self.rows, self.shared, buffer));
+        let mut work = pin!(run(step, session, self.dataset, self.shared, buffer));
         tokio::select! {
             biased;
             done = &mut work => done,

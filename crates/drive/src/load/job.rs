@@ -1,35 +1,20 @@
-//! One piece of a load that one session does.
+//! How one session does one step.
+
+use std::ops::Range;
 
 use wire::{Error, Session, Stream};
 use workload::{
     copy::{HEADER, TRAILER},
-    tpcc::rows::{RowSource, Target},
+    dataset::{Dataset, Units},
 };
 
-use super::progress::{Course, Shared};
+use super::{
+    ledger,
+    progress::{Course, Shared},
+    steps::{Action, Step},
+};
 
-/// Work for one session.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Job {
-    /// Streams batches of a table.
-    Copy {
-        /// The table.
-        target: Target,
-        /// Its batches.
-        batches: std::ops::Range<u32>,
-    },
-    /// Runs SQL.
-    Sql {
-        /// For progress and errors, in the infinitive: `build order_line_pkey`.
-        step: String,
-        /// One or more statements.
-        sql: String,
-        /// What it counts as, in rows.
-        units: u64,
-    },
-}
-
-/// Why a job was not done.
+/// Why a step was not done.
 #[derive(Debug)]
 pub(super) enum Unfinished {
     /// The load does not go on.
@@ -44,65 +29,80 @@ impl From<Error> for Unfinished {
     }
 }
 
-impl Job {
-    /// What it does, for people.
-    pub(super) fn step(&self) -> String {
-        match self {
-            Self::Copy { target, batches } if target.grows() => {
-                let warehouse = batches.start / target.batches_per_warehouse() + 1;
-                format!("copy {}, warehouse {warehouse}", target.table())
-            }
-            Self::Copy { target, .. } => format!("copy {}", target.table()),
-            Self::Sql { step, .. } => step.clone(),
+/// Does a step and notes it in the ledger; `buffer` is used again from step to step.
+pub(super) async fn run(
+    step: &Step,
+    session: &mut Session<Stream>,
+    dataset: &dyn Dataset,
+    shared: &Shared,
+    buffer: &mut Vec<u8>,
+) -> Result<(), Unfinished> {
+    let note = ledger::note(&step.name);
+    match &step.action {
+        Action::Sql { sql, atomic: true } => {
+            session.simple(&format!("BEGIN; {sql}; {note}; COMMIT")).await?;
+            shared.worked(step.cost);
+        }
+        Action::Sql { sql, atomic: false } => {
+            // A commit that is not on disk yet keeps the vacuum of any table from seeing rows of
+            // its neighbours in the commit log as visible to all.
+            session.simple("SET synchronous_commit = on").await?;
+            session.simple(sql).await?;
+            session.simple(&note).await?;
+            shared.worked(step.cost);
+        }
+        Action::Copy { table, before, sql, units, batches } => {
+            let begin = match before {
+                Some(before) => format!("BEGIN; {before}"),
+                None => "BEGIN".to_owned(),
+            };
+            session.simple(&begin).await?;
+            let rows = Rows { dataset, table: *table, units, batches: batches.clone() };
+            rows.copy(sql, step.cost, session, shared, buffer).await?;
+            session.simple(&format!("{note}; COMMIT")).await?;
         }
     }
+    Ok(())
+}
 
-    /// Does it; `buffer` is reused from job to job.
-    pub(super) async fn run(
-        &self,
+/// Rows to stream.
+struct Rows<'a> {
+    dataset: &'a dyn Dataset,
+    table: usize,
+    units: &'a Units,
+    batches: Range<u32>,
+}
+
+impl Rows<'_> {
+    async fn copy(
+        self,
+        sql: &str,
+        cost: u64,
         session: &mut Session<Stream>,
-        rows: &RowSource,
         shared: &Shared,
         buffer: &mut Vec<u8>,
     ) -> Result<(), Unfinished> {
-        match self {
-            Self::Copy { target, batches } => {
-                copy(session, rows, shared, buffer, *target, batches.clone()).await
+        let mut copy = session.copy_in(sql).await?;
+        copy.send(HEADER).await?;
+        let (mut made, mut worked) = (0, 0);
+        let count = u64::from(self.batches.end - self.batches.start);
+        for (at, batch) in (1..).zip(self.batches) {
+            if shared.course() != Course::On {
+                return Err(Unfinished::Stopped);
             }
-            Self::Sql { sql, units, .. } => {
-                session.simple(sql).await?;
-                shared.worked(*units);
-                Ok(())
-            }
+            let rows = u64::from(self.dataset.batch_of(self.table, self.units, batch, buffer));
+            copy.send(buffer).await?;
+            made += rows;
+            // In parts that sum up to the whole.
+            let until = u64::try_from(u128::from(cost) * at / u128::from(count)).unwrap_or(cost);
+            shared.sent(self.table, rows, buffer.len() as u64, until - worked);
+            worked = until;
         }
-    }
-}
-
-async fn copy(
-    session: &mut Session<Stream>,
-    rows: &RowSource,
-    shared: &Shared,
-    buffer: &mut Vec<u8>,
-    target: Target,
-    batches: std::ops::Range<u32>,
-) -> Result<(), Unfinished> {
-    let sql = format!("COPY {} FROM STDIN (FORMAT binary)", target.table());
-    let mut copy = session.copy_in(&sql).await?;
-    copy.send(HEADER).await?;
-    let mut made = 0;
-    for batch in batches {
-        if shared.course() != Course::On {
-            return Err(Unfinished::Stopped);
+        copy.send(TRAILER).await?;
+        let counted = copy.finish().await?;
+        if counted == made {
+            return Ok(());
         }
-        let count = u64::from(rows.batch(target, batch, buffer));
-        copy.send(buffer).await?;
-        shared.sent(target, count, buffer.len() as u64);
-        made += count;
+        Err(Unfinished::Failed(Error::protocol(format!("server took {counted} of {made} rows"))))
     }
-    copy.send(TRAILER).await?;
-    let counted = copy.finish().await?;
-    if counted == made {
-        return Ok(());
-    }
-    Err(Unfinished::Failed(Error::protocol(format!("server took {counted} of {made} rows"))))
 }

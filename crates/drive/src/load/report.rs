@@ -18,7 +18,7 @@ pub struct LoadReport {
     pub loaded_at_unix_s: i64,
     /// From connecting to the record of the load.
     pub seconds: f64,
-    /// Its parts, in order.
+    /// Its parts; they overlap.
     pub phases: Vec<PhaseReport>,
     /// Rows and bytes sent, by table.
     pub tables: Vec<TableReport>,
@@ -26,6 +26,10 @@ pub struct LoadReport {
     pub rows: u64,
     /// Bytes of COPY data sent.
     pub bytes: u64,
+    /// Steps of the load that an earlier, interrupted run had done.
+    pub steps_done_before: usize,
+    /// Units (warehouses, branches) that were there before and stayed.
+    pub units_before: u32,
     /// Tables with their indexes, as the server says.
     pub disk_bytes: u64,
     /// The constants that a later run must respect.
@@ -41,28 +45,30 @@ pub struct LoadReport {
 pub struct PhaseReport {
     /// Which.
     pub name: Phase,
-    /// How long.
+    /// From the start of its first step to the end of its last.
     pub seconds: f64,
+    /// Time of all sessions together.
+    pub session_seconds: f64,
 }
 
 /// A table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TableReport {
     /// Name.
-    pub name: &'static str,
-    /// Rows, as the server counted them.
+    pub name: String,
+    /// Rows sent, as the server counted them.
     pub rows: u64,
     /// Bytes of COPY data sent.
     pub bytes: u64,
 }
 
 /// A decision and its reason.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Choice {
     /// What was open.
     pub name: &'static str,
     /// What was taken.
     pub value: String,
     /// Why.
-    pub why: &'static str,
+    pub why: String,
 }

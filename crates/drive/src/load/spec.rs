@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::strategy::Copies;
 use crate::{connection::ConnectionSpec, error::RunError};
 
 const VERSION: u32 = 1;
@@ -22,20 +23,31 @@ pub struct LoadSpec {
     pub workload: Value,
     /// An existing database.
     pub connection: ConnectionSpec,
-    /// Sessions that stream rows; absent: one for each core of this machine, at most 16.
+    /// Sessions that stream rows, build indexes and vacuum; absent: one for each core of this
+    /// machine, at most 16.
     #[serde(default)]
     pub connections: Option<usize>,
-    /// Sessions that build indexes and vacuum; absent: as many as stream rows.
-    #[serde(default)]
-    pub index_connections: Option<usize>,
-    /// `maintenance_work_mem` of these sessions; absent: the server's own setting.
+    /// `maintenance_work_mem` of these sessions; absent: chosen from the server's memory, if that
+    /// is known, else the server's own setting.
     #[serde(default)]
     pub maintenance_work_mem_bytes: Option<u64>,
+    /// Memory that the server may use; absent: not known.
+    #[serde(default)]
+    pub server_memory_bytes: Option<u64>,
+    /// How rows are cut into COPYs; absent: chosen.
+    #[serde(default)]
+    pub copies: Option<Copies>,
     /// The time that loaded rows carry, seconds since 1970.
     pub loaded_at_unix_s: i64,
     /// Drops the tables of an earlier load first, if `pgdyno_load` says that they are ours.
     #[serde(default)]
     pub drop_ours: bool,
+    /// Goes on with a load that did not end.
+    #[serde(default)]
+    pub resume: bool,
+    /// Adds to a complete load what is asked for and not there yet: more warehouses.
+    #[serde(default)]
+    pub top_up: bool,
 }
 
 impl LoadSpec {
@@ -56,16 +68,13 @@ impl LoadSpec {
             let fact = format!("version is {}, this loader knows {VERSION}", self.version);
             return Err(RunError::spec(fact, None));
         }
-        for (name, count) in
-            [("connections", self.connections), ("index_connections", self.index_connections)]
+        if let Some(count) = self.connections
+            && !(1..=CONNECTIONS_MAX).contains(&count)
         {
-            if let Some(count) = count
-                && !(1..=CONNECTIONS_MAX).contains(&count)
-            {
-                let fact = format!("{name} is {count}, allowed are 1 to {CONNECTIONS_MAX}");
-                return Err(RunError::spec(fact, None));
-            }
+            let fact = format!("connections is {count}, allowed are 1 to {CONNECTIONS_MAX}");
+            return Err(RunError::spec(fact, None));
         }
+        self.check_intent()?;
         if let Some(bytes) = self.maintenance_work_mem_bytes
             && !MEMORY_KB.contains(&(bytes / 1024))
         {
@@ -84,6 +93,20 @@ impl LoadSpec {
                 LOADED_AT_S.end()
             );
             return Err(RunError::spec(fact, Some("It counts seconds since 1970.")));
+        }
+        Ok(())
+    }
+
+    /// A load begins, goes on, or adds: one of them.
+    fn check_intent(&self) -> Result<(), RunError> {
+        let asked =
+            [("drop_ours", self.drop_ours), ("resume", self.resume), ("top_up", self.top_up)];
+        let asked: Vec<&str> =
+            asked.into_iter().filter(|(_, is_asked)| *is_asked).map(|(name, _)| name).collect();
+        if let [one, other, ..] = asked.as_slice() {
+            let fact = format!("{one} and {other} are both asked for");
+            let hint = "An earlier load is dropped, gone on with, or added to.";
+            return Err(RunError::spec(fact, Some(hint)));
         }
         Ok(())
     }
@@ -119,7 +142,8 @@ mod tests {
         for (change, part) in [
             (r#"{"version": 2}"#, "version is 2, this loader knows 1"),
             (r#"{"connections": 0}"#, "connections is 0, allowed are 1 to 256"),
-            (r#"{"index_connections": 257}"#, "index_connections is 257, allowed"),
+            (r#"{"copies": "rows"}"#, "unknown variant `rows`"),
+            (r#"{"resume": true, "top_up": true}"#, "resume and top_up are both asked for"),
             (r#"{"maintenance_work_mem_bytes": 64}"#, "maintenance_work_mem_bytes is 64, allowed"),
             (r#"{"loaded_at_unix_s": 1700000000000}"#, "loaded_at_unix_s is 1700000000000"),
             (r#"{"drop_others": true}"#, "unknown field `drop_others`"),
