@@ -3,7 +3,7 @@
 use drive::error::RunError;
 use pyo3::prelude::*;
 use serde_json::Value;
-use workload::tpcc::Tpcc;
+use workload::catalogue;
 
 use crate::error::raise;
 
@@ -19,15 +19,7 @@ pub(crate) fn describe(py: Python<'_>, workload_json: &str) -> PyResult<String> 
 fn described(workload_json: &str) -> Result<String, RunError> {
     let spec: Value = serde_json::from_str(workload_json)
         .map_err(|e| RunError::spec(format!("specification of the workload: {e}"), None))?;
-    match spec.get("kind").and_then(Value::as_str) {
-        Some("tpcc") => {
-            let tpcc =
-                Tpcc::from_spec(&spec).map_err(|e| RunError::spec(e.fact, e.hint.as_deref()))?;
-            Ok(tpcc.describe().to_string())
-        }
-        kind => {
-            let fact = format!("workload.kind is {}, known is tpcc", kind.unwrap_or("missing"));
-            Err(RunError::spec(fact, None))
-        }
-    }
+    let described =
+        catalogue::describe(&spec).map_err(|e| RunError::spec(e.fact, e.hint.as_deref()))?;
+    Ok(described.to_string())
 }

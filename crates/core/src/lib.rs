@@ -4,13 +4,15 @@
 mod describe;
 mod drive;
 mod error;
+mod export;
 mod histogram;
 mod job;
 mod load;
+mod null;
 
 use pyo3::prelude::*;
 
-/// Load driver, loader, histograms.
+/// Load driver, loader, null server, histograms.
 #[pymodule]
 mod _core {
     #[pymodule_export]
@@ -18,7 +20,9 @@ mod _core {
         describe::describe,
         drive::{Drive, is_release},
         error::CoreError,
+        export::Export,
         histogram::{histogram_count, merge_histograms, quantiles},
-        load::Load,
+        load::{Load, estimate_load},
+        null::NullServer,
     };
 }

@@ -1,14 +1,25 @@
-//! `Load`: fills a database.
+//! `Load`: fills a database; `estimate_load`: what that would need.
 
 use std::time::Duration;
 
 use drive::{
     error::RunError,
-    load::{Load as Loading, LoadProgress, LoadReport, LoadSpec},
+    load::{Load as Loading, LoadProgress, LoadReport, LoadSpec, estimate},
 };
 use pyo3::prelude::*;
 
-use crate::job::{Job, Work};
+use crate::{
+    error::{raise, unwritten},
+    job::{Job, Work},
+};
+
+/// What a load would need: space on disk, rows, time. Nothing is changed.
+#[pyfunction]
+#[pyo3(signature = (spec_json, /))]
+pub(crate) fn estimate_load(py: Python<'_>, spec_json: &str) -> PyResult<String> {
+    let estimated = py.detach(|| LoadSpec::parse(spec_json).and_then(estimate)).map_err(raise)?;
+    serde_json::to_string(&estimated).map_err(|e| unwritten(&e))
+}
 
 impl Work for Loading {
     const NAME: &'static str = "load";

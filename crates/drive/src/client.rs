@@ -5,7 +5,7 @@ use std::{rc::Rc, time::Duration};
 
 use tokio::time::sleep;
 use wire::{Session, Timestamp};
-use workload::Workload;
+use workload::{Workload, digest::mix};
 
 use crate::{
     clock::Clock,
@@ -13,7 +13,8 @@ use crate::{
     lane::Lane,
     meter::Record,
     queue::Job,
-    retry::{Ending, Failure, perform},
+    retry::{Ending, Failure, Repetition, perform},
+    statements::{Laps, Stopwatch},
 };
 
 const BACK_OFF_FIRST_MS: u64 = 50;
@@ -27,7 +28,7 @@ pub async fn run_client<W: Workload, K: Clock, D: Dial>(
 ) {
     loop {
         let Some(failure) = serve(&lane, slot, &mut session).await else { break };
-        lane.shared.disconnected(lane.clock.now_ns());
+        lane.shared.lost(lane.clock.now_ns());
         drop(session);
         match connect_again(&lane, slot, failure).await {
             Some(again) => session = again,
@@ -45,19 +46,22 @@ async fn serve<W: Workload, K: Clock, D: Dial>(
     slot: usize,
     session: &mut Session<D::Stream>,
 ) -> Option<Box<Failure>> {
+    let mut laps = Laps::default();
     while let Some((job, taken_ns)) = lane.next(slot).await {
         let Job { head, request } = &job;
         let now = micros(lane.course.unix_ns(taken_ns));
         let repeated = |retries| {
             let now_ns = lane.clock.now_ns();
-            lane.meter.borrow_mut().retry(head.kind, retries, now_ns, lane.window());
+            lane.meter.borrow_mut().retry(head, retries, now_ns, lane.window());
         };
-        let retries_max = lane.retries_max;
+        let limits =
+            Repetition { most: lane.retries_max, ident: [lane.seed, head.id.into(), head.number] };
+        let watch = Stopwatch { clock: &lane.clock, groups: &lane.groups, laps: &mut laps };
         let (ending, work) =
-            perform(&*lane.workload, session, request, now, retries_max, repeated).await;
+            perform(&*lane.workload, session, request, now, limits, watch, repeated).await;
         let ended_ns = lane.clock.now_ns();
         assert!(head.due_ns <= taken_ns, "a request was taken up before it was due");
-        let record = Record { head, taken_ns, ended_ns, ending: &ending, work };
+        let record = Record { head, taken_ns, ended_ns, ending: &ending, work, laps: &laps };
         lane.answered(slot, &record, request);
         if let Ending::Failed(failure) = ending
             && failure.lost
@@ -92,11 +96,11 @@ async fn connect_again<W: Workload, K: Clock, D: Dial>(
             lane.shared.give_up(now_ns, why);
             return None;
         }
-        let pause = back_off(lane.seed, slot, attempt);
+        let pause = back_off(lane.seed, lane.number, slot, attempt);
         lane.or_end(sleep(pause)).await?;
         match lane.or_end(lane.dial.dial()).await? {
             Ok(session) => {
-                lane.shared.connected(true);
+                lane.shared.replaced(lane.clock.now_ns());
                 lane.keep_key(slot, session.cancel_key());
                 return Some(session);
             }
@@ -108,19 +112,10 @@ async fn connect_again<W: Workload, K: Clock, D: Dial>(
 
 /// 50 ms, doubled with each attempt up to 2 s, of which a random half is left out so that
 /// connections lost together do not come back together.
-fn back_off(seed: u64, slot: usize, attempt: u32) -> Duration {
+fn back_off(seed: u64, lane: usize, slot: usize, attempt: u32) -> Duration {
     let full = (BACK_OFF_FIRST_MS << attempt.min(10)).min(BACK_OFF_MAX_MS) * 1_000;
-    let slot = u64::try_from(slot).unwrap_or(0);
-    let random = mix(seed ^ mix(slot << 32 | u64::from(attempt)));
+    let random = mix(&[seed, lane as u64, slot as u64, attempt.into()]);
     Duration::from_micros(full / 2 + random % (full / 2))
-}
-
-/// The finaliser of `SplitMix64`: a fixed, well-spread function of its argument.
-fn mix(value: u64) -> u64 {
-    let mut x = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
 
 #[cfg(test)]
@@ -130,14 +125,15 @@ mod tests {
 
     #[test]
     fn back_off_grows_to_its_limit_and_depends_on_the_seed() {
-        assert!((25..50).contains(&back_off(1, 0, 0).as_millis()));
-        assert!((50..100).contains(&back_off(1, 0, 1).as_millis()));
+        assert!((25..50).contains(&back_off(1, 0, 0, 0).as_millis()));
+        assert!((50..100).contains(&back_off(1, 0, 0, 1).as_millis()));
         for attempt in 6..200 {
-            let pause = back_off(7, 3, attempt);
+            let pause = back_off(7, 0, 3, attempt);
             assert!(pause >= Duration::from_millis(BACK_OFF_MAX_MS / 2));
             assert!(pause < Duration::from_millis(BACK_OFF_MAX_MS));
         }
-        assert_eq!(back_off(1, 2, 3), back_off(1, 2, 3));
-        assert_ne!(back_off(1, 2, 3), back_off(2, 2, 3));
+        assert_eq!(back_off(1, 0, 2, 3), back_off(1, 0, 2, 3));
+        assert_ne!(back_off(1, 0, 2, 3), back_off(2, 0, 2, 3));
+        assert_ne!(back_off(1, 0, 2, 3), back_off(1, 1, 2, 3), "another thread");
     }
 }

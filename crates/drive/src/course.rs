@@ -8,6 +8,8 @@ use std::sync::{
 
 use tokio::sync::watch;
 
+use crate::gaps::{GapResult, Gaps};
+
 /// The measured part of a run: from `from_ns` to just before `until_ns`, of the steady clock. Empty
 /// when the run was stopped before it began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,13 +81,17 @@ pub struct Shared {
     connected: AtomicUsize,
     alone_since_ns: AtomicU64,
     reconnects: AtomicU64,
+    /// Written when a connection is lost or replaced, never while all stand.
+    gaps: Mutex<Gaps>,
+    /// Lanes whose terminals have not made all their requests.
+    asking: AtomicUsize,
     published: Vec<Published>,
 }
 
 impl Shared {
-    /// For so many threads and kinds of transactions.
+    /// For so many lanes and kinds of transactions.
     #[must_use]
-    pub fn new(threads: usize, kinds: usize) -> Self {
+    pub fn new(lanes: usize, kinds: usize) -> Self {
         let counters = || (0..kinds).map(|_| AtomicU64::new(0)).collect();
         let published =
             || Published { committed: counters(), last_second: counters(), ..Published::default() };
@@ -98,7 +104,9 @@ impl Shared {
             connected: AtomicUsize::new(0),
             alone_since_ns: AtomicU64::new(0),
             reconnects: AtomicU64::new(0),
-            published: (0..threads).map(|_| published()).collect(),
+            gaps: Mutex::default(),
+            asking: AtomicUsize::new(lanes),
+            published: (0..lanes).map(|_| published()).collect(),
         }
     }
 
@@ -120,6 +128,14 @@ impl Shared {
     pub fn give_up(&self, now_ns: u64, why: String) {
         self.gave_up.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
         self.end(now_ns);
+    }
+
+    /// The terminals of a lane have made all their requests, and all were answered. After the last
+    /// lane nothing is left to do: the window ends.
+    pub fn exhausted(&self, now_ns: u64) {
+        if self.asking.fetch_sub(1, Relaxed) == 1 {
+            self.end(now_ns);
+        }
     }
 
     fn end(&self, now_ns: u64) {
@@ -166,13 +182,25 @@ impl Shared {
         self.finished.load(Relaxed)
     }
 
-    /// A connection was made; `again` if it replaces a lost one.
-    pub fn connected(&self, again: bool) {
+    /// A connection was made, before the run begins.
+    pub fn connected(&self) {
         self.connected.fetch_add(1, Relaxed);
-        self.reconnects.fetch_add(u64::from(again), Relaxed);
     }
 
-    /// A connection was lost.
+    /// A lost connection was replaced.
+    pub fn replaced(&self, now_ns: u64) {
+        self.connected();
+        self.reconnects.fetch_add(1, Relaxed);
+        self.gaps.lock().unwrap_or_else(PoisonError::into_inner).replaced(now_ns);
+    }
+
+    /// A connection was lost during the run.
+    pub fn lost(&self, now_ns: u64) {
+        self.disconnected(now_ns);
+        self.gaps.lock().unwrap_or_else(PoisonError::into_inner).lost(now_ns);
+    }
+
+    /// A connection is no more.
     pub fn disconnected(&self, now_ns: u64) {
         if self.connected.fetch_sub(1, Relaxed) == 1 {
             self.alone_since_ns.store(now_ns, Relaxed);
@@ -198,6 +226,13 @@ impl Shared {
     #[must_use]
     pub fn reconnects(&self) -> u64 {
         self.reconnects.load(Relaxed)
+    }
+
+    /// Times of the run in which connections were gone.
+    #[must_use]
+    pub fn gaps(&self, course: &Course) -> Vec<GapResult> {
+        let gaps = self.gaps.lock().unwrap_or_else(PoisonError::into_inner);
+        gaps.result(course, self.until_ns())
     }
 
     /// Counters of the threads.

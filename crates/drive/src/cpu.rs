@@ -1,10 +1,10 @@
 //! What the driver itself costs: CPU, context switches, time spent runnable but not running.
 
-use std::{fs, io};
+use std::{fs, io, thread::available_parallelism};
 
 use nix::{
+    errno::Errno,
     sys::resource::{UsageWho, getrusage},
-    unistd::{SysconfVar, sysconf},
 };
 use serde::Serialize;
 
@@ -38,8 +38,9 @@ pub struct ClientCost {
     pub system_s: f64,
     /// Between the two readings.
     pub window_s: f64,
-    /// CPUs of the machine that are online.
-    pub cpus: i64,
+    /// CPUs that the process may use: those of its affinity mask, and no more than the whole ones
+    /// of its control groups' quota.
+    pub cpus: usize,
     /// (user + system) / (window * CPUs).
     pub share_of_host: f64,
     /// A thread went to sleep, e.g. to wait for an answer.
@@ -84,7 +85,7 @@ impl Account {
     /// What was spent from here until `end`.
     #[must_use]
     pub fn until(&self, end: &Self, threads: usize) -> ClientCost {
-        let cpus = sysconf(SysconfVar::_NPROCESSORS_ONLN).ok().flatten().unwrap_or(1).max(1);
+        let cpus = available_parallelism().map_or(1, usize::from);
         let window_s = nanos(end.at_ns - self.at_ns);
         let (user_s, system_s) = (end.user_s - self.user_s, end.system_s - self.system_s);
         #[allow(clippy::cast_precision_loss, reason = "machines have fewer than 2^52 CPUs")]
@@ -126,6 +127,7 @@ fn thread_time(thread: i32) -> io::Result<ThreadTime> {
         }
         // Kernels without CONFIG_SCHED_INFO have no such file.
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(ThreadTime::default()),
+        Err(e) if e.raw_os_error() == Some(Errno::ESRCH as i32) => Ok(ThreadTime::default()),
         Err(e) => Err(e),
     }
 }

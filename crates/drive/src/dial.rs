@@ -33,12 +33,17 @@ impl ServerDial {
     pub fn new(target: Target, statements: &[Statement]) -> Self {
         Self { target: Arc::new(target), statements: statements.into() }
     }
+
+    /// Sessions with the same server that know no statement.
+    #[must_use]
+    pub fn bare(&self) -> Self {
+        Self { target: Arc::clone(&self.target), statements: Arc::new([]) }
+    }
 }
 
 impl fmt::Display for ServerDial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Target { host, port, .. } = &*self.target;
-        write!(f, "host {host}, port {port}")
+        self.target.fmt(f)
     }
 }
 

@@ -18,12 +18,15 @@ use wire::{CancelKey, Error, Session};
 use workload::{Audit, Workload};
 
 use crate::{
+    arrivals::Terminals,
     client::run_client,
     clock::Clock,
     course::{Course, Published, Shared, Window},
     dial::Dial,
     meter::{Meter, Record},
-    queue::{Head, Job, Queue},
+    queue::{Head, Job, Queue, Schedule},
+    statements::Groups,
+    steps::Profile,
 };
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -34,20 +37,18 @@ const STARTUP_PAUSE: Duration = Duration::from_millis(200);
 /// What one thread is given.
 #[derive(Clone, Debug)]
 pub struct Share {
-    /// Its number, from 0.
-    pub thread: usize,
+    /// Its number among all lanes, from 0.
+    pub lane: usize,
     /// How many it opens.
     pub connections: usize,
-    /// Numbers of its terminals.
-    pub terminals: Vec<u32>,
-    /// Deferred requests that may wait before terminals do.
-    pub deferred_max: usize,
+    /// Its terminals.
+    pub terminals: Terminals,
+    /// What its requests follow.
+    pub schedule: Schedule,
     /// Repetitions of one request.
     pub retries_max: u32,
     /// How long the run goes on without any connection.
     pub give_up_ns: u64,
-    /// Of the pauses between attempts to connect.
-    pub seed: u64,
 }
 
 /// One thread's state, shared by its connections' tasks.
@@ -61,6 +62,8 @@ pub struct Lane<W: Workload, K, D> {
     pub(crate) retries_max: u32,
     pub(crate) give_up_ns: u64,
     pub(crate) seed: u64,
+    pub(crate) number: usize,
+    pub(crate) groups: Groups,
     queue: RefCell<Queue<W>>,
     /// By connection: what is being performed, and what would cancel it.
     in_flight: RefCell<Vec<Option<Head>>>,
@@ -69,6 +72,8 @@ pub struct Lane<W: Workload, K, D> {
     idle: Notify,
     /// The earliest due time changed.
     earlier: Notify,
+    /// All requests of all terminals were made and answered.
+    exhausted: Cell<bool>,
     ended: Cell<bool>,
     end: Notify,
 }
@@ -84,31 +89,42 @@ pub async fn connect<K: Clock, D: Dial>(
     dial: &D,
     shared: &Shared,
 ) -> Result<Option<Vec<Session<D::Stream>>>, Error> {
-    let begun_ns = clock.now_ns();
+    let give_up_ns = clock.now_ns() + share.give_up_ns;
     let mut sessions = Vec::with_capacity(share.connections);
     while sessions.len() < share.connections {
-        if shared.is_stopped() {
+        let Some(session) = connect_one(clock, dial, shared, give_up_ns).await? else {
             return Ok(None);
-        }
-        match dial.dial().await {
-            Ok(session) => {
-                shared.connected(false);
-                sessions.push(session);
-            }
-            Err(error) => {
-                let waiting_ns = clock.now_ns() - begun_ns;
-                if error.sqlstate() != Some(CANNOT_CONNECT_NOW) || waiting_ns >= share.give_up_ns {
-                    return Err(error);
-                }
-                sleep(STARTUP_PAUSE).await;
-            }
-        }
+        };
+        shared.connected();
+        sessions.push(session);
     }
     Ok(Some(sessions))
 }
 
+/// Opens one connection, and waits until an instant for a server that is starting or recovering.
+///
+/// # Errors
+///
+/// The server refuses; `None` where the run was stopped meanwhile.
+pub async fn connect_one<K: Clock, D: Dial>(
+    clock: &K,
+    dial: &D,
+    shared: &Shared,
+    give_up_ns: u64,
+) -> Result<Option<Session<D::Stream>>, Error> {
+    while !shared.is_stopped() {
+        match dial.dial().await {
+            Ok(session) => return Ok(Some(session)),
+            Err(error) if error.sqlstate() != Some(CANNOT_CONNECT_NOW) => return Err(error),
+            Err(error) if clock.now_ns() >= give_up_ns => return Err(error),
+            Err(_starting) => sleep(STARTUP_PAUSE).await,
+        }
+    }
+    Ok(None)
+}
+
 /// Runs one thread's share from the begin of the warm-up to the end of the drain, within a
-/// `LocalSet`. Returns what it counted, conserved.
+/// local runtime or a `LocalSet`. Returns what it counted, conserved.
 pub async fn run_lane<W: Workload, K: Clock, D: Dial>(
     share: Share,
     workload: Arc<W>,
@@ -126,7 +142,7 @@ pub async fn run_lane<W: Workload, K: Clock, D: Dial>(
         clients.spawn_local(run_client(Rc::clone(&lane), slot, session));
     }
     let mut publisher = JoinSet::new();
-    publisher.spawn_local(publish(Rc::clone(&lane), share.thread));
+    publisher.spawn_local(publish(Rc::clone(&lane)));
     wake(&lane).await;
     let drained = async { while clients.join_next().await.is_some_and(expect_no_panic) {} };
     if timeout(Duration::from_nanos(course.drain_ns), drained).await.is_err() {
@@ -134,7 +150,7 @@ pub async fn run_lane<W: Workload, K: Clock, D: Dial>(
         lane.cancel_abandoned().await;
     }
     publisher.shutdown().await;
-    lane.settle(share.thread)
+    lane.settle()
 }
 
 /// A bug in a task must not look like a short run.
@@ -177,11 +193,11 @@ async fn changed(course: &mut watch::Receiver<Option<Course>>) -> bool {
 }
 
 /// Tells the other threads how far this one is, at every whole second of the run.
-async fn publish<W: Workload, K: Clock, D: Dial>(lane: Rc<Lane<W, K, D>>, thread: usize) {
+async fn publish<W: Workload, K: Clock, D: Dial>(lane: Rc<Lane<W, K, D>>) {
     loop {
         let running_ns = lane.clock.now_ns() - lane.course.start_ns;
         sleep(Duration::from_nanos(SECOND_NS - running_ns % SECOND_NS)).await;
-        lane.meter.borrow().publish(lane.published(thread), lane.clock.now_ns());
+        lane.meter.borrow().publish(lane.published(), lane.clock.now_ns());
     }
 }
 
@@ -194,24 +210,29 @@ impl<W: Workload, K: Clock, D: Dial> Lane<W, K, D> {
         shared: Arc<Shared>,
         course: Course,
     ) -> Self {
-        let kinds = workload.kinds().len();
-        let queue =
-            Queue::new(Arc::clone(&workload), share.terminals.into_iter(), share.deferred_max);
+        let profile = Profile::new(&share.schedule.steps, &course);
+        let meter = Meter::new(workload.kinds().len(), profile, &course);
+        let (number, seed) = (share.lane, share.schedule.seed);
+        let groups = Groups::new(workload.statements());
+        let queue = Queue::new(Arc::clone(&workload), share.terminals, share.schedule, &course);
         Self {
             workload,
             clock,
             dial,
             shared,
             course,
-            meter: RefCell::new(Meter::new(kinds, &course)),
+            meter: RefCell::new(meter),
             retries_max: share.retries_max,
             give_up_ns: share.give_up_ns,
-            seed: share.seed.wrapping_add(u64::try_from(share.thread).unwrap_or(0)),
+            seed,
+            number,
+            groups,
             queue: RefCell::new(queue),
             in_flight: RefCell::new(vec![None; share.connections]),
             keys: RefCell::new(vec![None; share.connections]),
             idle: Notify::new(),
             earlier: Notify::new(),
+            exhausted: Cell::new(false),
             ended: Cell::new(false),
             end: Notify::new(),
         }
@@ -255,7 +276,10 @@ impl<W: Workload, K: Clock, D: Dial> Lane<W, K, D> {
     /// Records a request that ended, and lets its terminal go on.
     pub(crate) fn answered(&self, slot: usize, record: &Record<'_>, request: &W::Request) {
         let window = self.window();
-        self.meter.borrow_mut().record(record, request, window);
+        let mut meter = self.meter.borrow_mut();
+        meter.record(record, request, window);
+        meter.digest.add(record.head, self.workload.digest(request));
+        drop(meter);
         self.in_flight.borrow_mut()[slot] = None;
         let mut queue = self.queue.borrow_mut();
         let before = queue.next_due_ns().unwrap_or(u64::MAX);
@@ -263,6 +287,13 @@ impl<W: Workload, K: Clock, D: Dial> Lane<W, K, D> {
         if queue.next_due_ns().is_some_and(|due_ns| due_ns < before) {
             self.earlier.notify_one();
         }
+        if queue.is_exhausted() && !self.is_busy() && !self.exhausted.replace(true) {
+            self.shared.exhausted(self.clock.now_ns());
+        }
+    }
+
+    fn is_busy(&self) -> bool {
+        self.in_flight.borrow().iter().any(Option::is_some)
     }
 
     /// Waits for something, but not longer than the run lasts.
@@ -287,8 +318,8 @@ impl<W: Workload, K: Clock, D: Dial> Lane<W, K, D> {
         self.shared.disconnected(self.clock.now_ns());
     }
 
-    fn published(&self, thread: usize) -> &Published {
-        &self.shared.published()[thread]
+    fn published(&self) -> &Published {
+        &self.shared.published()[self.number]
     }
 
     /// Cancels on the server what was still in flight when the drain ended.
@@ -305,10 +336,14 @@ impl<W: Workload, K: Clock, D: Dial> Lane<W, K, D> {
     }
 
     /// Closes the books: what is left was due and did not end.
-    fn settle(&self, thread: usize) -> Meter<W::Audit> {
+    fn settle(&self) -> Meter<W::Audit> {
         let window = self.window();
         let kinds = self.workload.kinds();
-        let mut meter = self.meter.replace(Meter::new(kinds.len(), &self.course));
+        let mut meter = self.meter.replace(Meter::new(
+            kinds.len(),
+            Profile::new(&[], &self.course),
+            &self.course,
+        ));
         let mut queue = self.queue.borrow_mut();
         for head in queue.left(window) {
             meter.unfinished(&head, window);
@@ -316,9 +351,9 @@ impl<W: Workload, K: Clock, D: Dial> Lane<W, K, D> {
         for head in self.in_flight.borrow().iter().flatten() {
             meter.unfinished(head, window);
         }
-        meter.add_due(queue.due());
+        meter.add_due(queue.book());
         meter.assert_conserved(kinds);
-        meter.publish(self.published(thread), self.clock.now_ns());
+        meter.publish(self.published(), self.clock.now_ns());
         meter
     }
 }
@@ -335,7 +370,7 @@ impl<W: Workload, K, D> std::fmt::Debug for Lane<W, K, D> {
 ///
 /// When a request was lost or counted twice.
 #[must_use]
-pub fn merge<A: Audit>(meters: Vec<Meter<A>>, kinds: &[&str]) -> Option<Meter<A>> {
+pub fn merge<A: Audit>(meters: Vec<Meter<A>>, kinds: &[String]) -> Option<Meter<A>> {
     let mut meters = meters.into_iter();
     let mut sum = meters.next()?;
     for meter in meters {

@@ -9,9 +9,12 @@ use workload::{Audit, Outcome};
 
 use crate::{
     course::{Course, Published, Window},
+    due::DueBook,
     histogram,
-    queue::{Due, Head},
+    queue::Head,
     retry::{Ending, Retries},
+    statements::{Laps, StatementTimes},
+    steps::Profile,
 };
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -29,7 +32,7 @@ pub struct Counts {
     pub failed: u64,
     /// The part of `failed` whose commit may have happened.
     pub unknown: u64,
-    /// Left out by the schedule; a closed loop leaves out nothing.
+    /// Left out by the schedule, whose queue was full; a closed loop leaves out nothing.
     pub skipped: u64,
     /// Carried out: still waiting or in flight at the end.
     pub unfinished: u64,
@@ -90,6 +93,98 @@ pub struct KindMeter {
     pub response: Histogram<u64>,
     /// End minus the time when a connection took it up, of the same.
     pub service: Histogram<u64>,
+    /// That time minus the due time, of the same.
+    pub queue: Histogram<u64>,
+    /// Keying times of the same, summed.
+    pub keying_ns: u128,
+    /// Think times that followed the same, summed.
+    pub think_ns: u128,
+    /// Times of the same requests' statements.
+    pub statements: StatementTimes,
+}
+
+impl KindMeter {
+    fn new() -> Self {
+        Self {
+            window: Counts::default(),
+            run: Counts::default(),
+            response: histogram::empty(),
+            service: histogram::empty(),
+            queue: histogram::empty(),
+            keying_ns: 0,
+            think_ns: 0,
+            statements: StatementTimes::default(),
+        }
+    }
+
+    fn time(&mut self, record: &Record<'_>) {
+        let &Record { head, taken_ns, ended_ns, .. } = record;
+        histogram::record(&mut self.response, ended_ns - head.due_ns);
+        histogram::record(&mut self.service, ended_ns - taken_ns);
+        histogram::record(&mut self.queue, taken_ns - head.due_ns);
+        self.keying_ns += u128::from(head.keying_ns);
+        self.think_ns += u128::from(head.think_ns);
+        self.statements.add(record.laps);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.window.merge(&other.window);
+        self.run.merge(&other.run);
+        histogram::add(&mut self.response, &other.response);
+        histogram::add(&mut self.service, &other.service);
+        histogram::add(&mut self.queue, &other.queue);
+        self.keying_ns += other.keying_ns;
+        self.think_ns += other.think_ns;
+        self.statements.merge(&other.statements);
+    }
+}
+
+/// Requests of one kind that became due in one step of the window.
+#[derive(Clone, Debug)]
+pub struct StepMeter {
+    /// Their outcomes in the window.
+    pub counts: Counts,
+    /// End minus due time, of those that came to their end within the window.
+    pub response: Histogram<u64>,
+}
+
+fn by_step(kinds: usize) -> Vec<StepMeter> {
+    (0..kinds).map(|_| StepMeter::new()).collect()
+}
+
+impl StepMeter {
+    fn new() -> Self {
+        Self { counts: Counts::default(), response: histogram::empty() }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.counts.merge(&other.counts);
+        histogram::add(&mut self.response, &other.response);
+    }
+}
+
+/// A sum over requests in any order: equal where two runs performed the same ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Digest {
+    /// Requests in it.
+    pub requests: u64,
+    /// Sum of their hashes.
+    pub sum: u128,
+}
+
+impl Digest {
+    /// Adds a request that ended; `asked` is the workload's hash of what it asked for.
+    pub fn add(&mut self, head: &Head, asked: u64) {
+        self.requests += 1;
+        let kind = head.kind as u64;
+        let hash = workload::digest::mix(&[head.id.into(), head.number, kind, asked]);
+        self.sum = self.sum.wrapping_add(hash.into());
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.requests += other.requests;
+        self.sum = self.sum.wrapping_add(other.sum);
+    }
 }
 
 /// Events per second since the begin of the warm-up.
@@ -97,7 +192,7 @@ pub struct KindMeter {
 pub struct Seconds(pub Vec<u64>);
 
 impl Seconds {
-    fn add(&mut self, second: usize, count: u64) {
+    pub(crate) fn add(&mut self, second: usize, count: u64) {
         if self.0.len() <= second {
             self.0.resize(second + 1, 0);
         }
@@ -137,14 +232,30 @@ pub struct Record<'a> {
     pub ending: &'a Ending,
     /// Statements and round trips of its last attempt.
     pub work: Work,
+    /// Times of its last attempt's exchanges.
+    pub laps: &'a Laps,
 }
 
 /// Counters and histograms of one thread, or of several merged.
 #[derive(Debug)]
 pub struct Meter<A> {
     start_ns: u64,
+    /// The steps that it counts by.
+    pub profile: Profile,
     /// By kind.
     pub kinds: Vec<KindMeter>,
+    /// By step of the window, then by kind.
+    pub steps: Vec<Vec<StepMeter>>,
+    /// By step: came to their end while it lasted, whenever they had become due.
+    pub ended: Vec<u64>,
+    /// Became due.
+    pub due: Seconds,
+    /// Left out by the schedule.
+    pub skipped: Seconds,
+    /// From the due time until the schedule noticed it, in the window.
+    pub late: Histogram<u64>,
+    /// Of the requests that ended, of the whole run.
+    pub digest: Digest,
     /// Committed, by kind.
     pub committed: Vec<Seconds>,
     /// Rolled back on purpose.
@@ -162,22 +273,23 @@ pub struct Meter<A> {
 }
 
 impl<A: Audit> Meter<A> {
-    /// Nothing counted yet; `seconds` of room in the series.
+    /// Nothing counted yet; room in the series for the whole course.
     #[must_use]
-    pub fn new(kinds: usize, course: &Course) -> Self {
+    pub fn new(kinds: usize, profile: Profile, course: &Course) -> Self {
         let due_ns = course.window.until_ns.saturating_sub(course.start_ns);
         let lasting_ns = due_ns.saturating_add(course.drain_ns);
         let seconds = usize::try_from(lasting_ns / SECOND_NS + 2).unwrap_or(0);
         let series = || Seconds(Vec::with_capacity(seconds));
-        let kind = || KindMeter {
-            window: Counts::default(),
-            run: Counts::default(),
-            response: histogram::empty(),
-            service: histogram::empty(),
-        };
         Self {
             start_ns: course.start_ns,
-            kinds: (0..kinds).map(|_| kind()).collect(),
+            kinds: (0..kinds).map(|_| KindMeter::new()).collect(),
+            steps: (0..profile.steps()).map(|_| by_step(kinds)).collect(),
+            ended: vec![0; profile.steps()],
+            profile,
+            due: Seconds::default(),
+            skipped: Seconds::default(),
+            late: histogram::empty(),
+            digest: Digest::default(),
             committed: (0..kinds).map(|_| series()).collect(),
             rolled_back: series(),
             failed: series(),
@@ -191,7 +303,7 @@ impl<A: Audit> Meter<A> {
     /// Counts a request that ended. It belongs to the window if it ended there; if it ended later,
     /// it was carried out of it.
     pub fn record(&mut self, record: &Record<'_>, request: &A::Request, window: Window) {
-        let &Record { head, taken_ns, ended_ns, ending, work } = record;
+        let &Record { head, ended_ns, ending, work, .. } = record;
         let second = self.second(ended_ns);
         match ending {
             Ending::Done(Outcome::RolledBack) => self.rolled_back.add(second, 1),
@@ -209,31 +321,52 @@ impl<A: Audit> Meter<A> {
         meter.run.end(ending);
         let carried_in =
             window.exists() && head.due_ns < window.from_ns && ended_ns >= window.from_ns;
-        if !head.in_window && !carried_in {
+        if !head.place.in_window && !carried_in {
             return;
         }
-        meter.window.due += u64::from(!head.in_window);
+        meter.window.due += u64::from(!head.place.in_window);
+        self.record_step(record, window);
+        let meter = &mut self.kinds[head.kind];
         if ended_ns >= window.until_ns {
             meter.window.unfinished += 1;
             return;
         }
         meter.window.end(ending);
         if let Ending::Done(outcome) = ending {
-            meter.response.saturating_record(ended_ns - head.due_ns);
-            meter.service.saturating_record(ended_ns - taken_ns);
+            meter.time(record);
+            if let Some(step) = self.profile.step(ended_ns) {
+                self.ended[step] += 1;
+            }
             self.work.executions += work.executions;
             self.work.exchanges += work.exchanges;
             self.audit.add(request, *outcome);
         }
     }
 
+    fn record_step(&mut self, record: &Record<'_>, window: Window) {
+        let &Record { head, ended_ns, ending, .. } = record;
+        let Some(step) = head.place.step else { return };
+        let meter = &mut self.steps[usize::from(step)][head.kind];
+        if ended_ns >= window.until_ns {
+            meter.counts.unfinished += 1;
+            return;
+        }
+        meter.counts.end(ending);
+        if let Ending::Done(_) = ending {
+            histogram::record(&mut meter.response, ended_ns - head.due_ns);
+        }
+    }
+
     /// Counts repetitions when they happen.
-    pub fn retry(&mut self, kind: usize, retries: Retries, now_ns: u64, window: Window) {
+    pub fn retry(&mut self, head: &Head, retries: Retries, now_ns: u64, window: Window) {
         let second = self.second(now_ns);
         self.retries.add(second, retries.serialization + retries.deadlock);
-        self.kinds[kind].run.retry(retries);
+        self.kinds[head.kind].run.retry(retries);
         if window.holds(now_ns) {
-            self.kinds[kind].window.retry(retries);
+            self.kinds[head.kind].window.retry(retries);
+            if let Some(step) = head.place.step {
+                self.steps[usize::from(step)][head.kind].counts.retry(retries);
+            }
         }
     }
 
@@ -242,45 +375,69 @@ impl<A: Audit> Meter<A> {
         let meter = &mut self.kinds[head.kind];
         meter.run.unfinished += 1;
         let carried_in = window.exists() && head.due_ns < window.from_ns;
-        if head.in_window || carried_in {
-            meter.window.due += u64::from(!head.in_window);
+        if head.place.in_window || carried_in {
+            meter.window.due += u64::from(!head.place.in_window);
             meter.window.unfinished += 1;
+        }
+        if let Some(step) = head.place.step {
+            self.steps[usize::from(step)][head.kind].counts.unfinished += 1;
         }
     }
 
     /// At the end: adds the queue's own count of what became due. It was kept apart from the counts
     /// of endings, so that [`Meter::assert_conserved`] compares two independent sums.
-    pub fn add_due(&mut self, due: &[Due]) {
-        for (meter, due) in self.kinds.iter_mut().zip(due) {
+    pub fn add_due(&mut self, book: &DueBook) {
+        for (meter, due) in self.kinds.iter_mut().zip(&book.kinds) {
             meter.run.due += due.run;
+            meter.run.skipped += due.skipped_run;
             meter.window.due += due.window;
+            meter.window.skipped += due.skipped_window;
         }
+        for (meter, &(due, skipped)) in
+            self.steps.iter_mut().flatten().zip(book.steps.iter().flatten())
+        {
+            meter.counts.due += due;
+            meter.counts.skipped += skipped;
+        }
+        self.due.merge(&book.due);
+        self.skipped.merge(&book.skipped);
+        histogram::add(&mut self.late, &book.late);
     }
 
     /// # Panics
     ///
     /// When a request was lost or counted twice.
-    pub fn assert_conserved(&self, names: &[&str]) {
+    pub fn assert_conserved(&self, names: &[String]) {
         for (meter, name) in self.kinds.iter().zip(names) {
             meter.run.assert_conserved(name);
             meter.window.assert_conserved(name);
             let timed = meter.window.succeeded + meter.window.rolled_back;
-            assert_eq!(meter.response.len(), timed, "{name}: every end in the window is timed");
+            for histogram in [&meter.response, &meter.service, &meter.queue] {
+                assert_eq!(histogram.len(), timed, "{name}: every end in the window is timed");
+            }
+        }
+        for (step, kinds) in self.steps.iter().enumerate() {
+            for (meter, name) in kinds.iter().zip(names) {
+                meter.counts.assert_conserved(&format!("{name} in step {step}"));
+            }
         }
     }
 
     /// Adds another thread's counts.
-    ///
-    /// # Panics
-    ///
-    /// Never: all histograms have the same constant bounds.
     pub fn merge(&mut self, other: &Self) {
         for (mine, other) in self.kinds.iter_mut().zip(&other.kinds) {
-            mine.window.merge(&other.window);
-            mine.run.merge(&other.run);
-            let added = mine.response.add(&other.response).and(mine.service.add(&other.service));
-            assert!(added.is_ok(), "histograms of equal bounds add");
+            mine.merge(other);
         }
+        for (mine, other) in self.steps.iter_mut().flatten().zip(other.steps.iter().flatten()) {
+            mine.merge(other);
+        }
+        for (mine, other) in self.ended.iter_mut().zip(&other.ended) {
+            *mine += other;
+        }
+        self.due.merge(&other.due);
+        self.skipped.merge(&other.skipped);
+        histogram::add(&mut self.late, &other.late);
+        self.digest.merge(&other.digest);
         for (mine, other) in self.committed.iter_mut().zip(&other.committed) {
             mine.merge(other);
         }

@@ -38,9 +38,9 @@ pub struct Progress {
     /// Until the next phase, as far as the clock decides that.
     pub phase_left_s: f64,
     /// Since the begin of the warm-up, by kind.
-    pub committed: BTreeMap<&'static str, u64>,
+    pub committed: BTreeMap<String, u64>,
     /// In the last whole second, by kind.
-    pub last_second: BTreeMap<&'static str, u64>,
+    pub last_second: BTreeMap<String, u64>,
     /// Since the begin of the warm-up.
     pub rolled_back: u64,
     /// Likewise.
@@ -56,13 +56,13 @@ pub struct Progress {
 impl Progress {
     /// Reads what the threads published. Times are of the steady clock.
     #[must_use]
-    pub fn read(shared: &Shared, kinds: &[&'static str], begun_ns: u64, now_ns: u64) -> Self {
+    pub fn read(shared: &Shared, kinds: &[String], begun_ns: u64, now_ns: u64) -> Self {
         let (phase, next_ns) = phase(shared, now_ns);
         let by_kind = |of: fn(&Published) -> &[AtomicU64]| {
             let sum = |kind: usize| {
                 shared.published().iter().map(|thread| of(thread)[kind].load(Relaxed)).sum()
             };
-            kinds.iter().enumerate().map(|(kind, name)| (*name, sum(kind))).collect()
+            kinds.iter().enumerate().map(|(kind, name)| (name.clone(), sum(kind))).collect()
         };
         let sum = |of: fn(&Published) -> &AtomicU64| {
             shared.published().iter().map(|thread| of(thread).load(Relaxed)).sum()

@@ -9,8 +9,11 @@ use crate::{
     course::{Course, Shared, Window},
     cpu::{ClientCost, nanos},
     error::RunError,
+    gaps::GapResult,
     histogram::{Summary, encode},
-    meter::{Counts, KindMeter, Meter, Seconds},
+    meter::{Counts, Digest, KindMeter, Meter, Seconds, StepMeter},
+    statements::{Groups, StatementResult},
+    steps::Profile,
 };
 
 const VERSION: u32 = 1;
@@ -42,8 +45,64 @@ pub struct KindResult {
     pub service: String,
     /// Response times at a glance.
     pub response_ns: Summary,
+    /// Histogram of times from the due time until a connection took it up, likewise.
+    pub queue: String,
     /// Service times at a glance.
     pub service_ns: Summary,
+    /// Times until a connection took it up, at a glance.
+    pub queue_ns: Summary,
+    /// Mean keying time, of those that came to their end in the window.
+    pub keying_mean_s: f64,
+    /// Mean think time that followed the same.
+    pub think_mean_s: f64,
+    /// Times of statements, of those that came to their end in the window, last attempts only.
+    pub statements: Vec<StatementResult>,
+}
+
+/// One kind of transaction in one step.
+#[derive(Debug, Serialize)]
+pub struct StepKindResult {
+    /// Its name.
+    pub name: String,
+    /// Of those that became due in the step: their outcomes in the window.
+    pub counts: Counts,
+    /// Histogram of their response times, base64 of V2 deflate, ns.
+    pub response: String,
+    /// Response times at a glance.
+    pub response_ns: Summary,
+}
+
+/// One step of the window, as far as it was measured.
+#[derive(Debug, Serialize)]
+pub struct StepResult {
+    /// Its begin and end.
+    pub unix_ns: [u64; 2],
+    /// Its length.
+    pub seconds: f64,
+    /// Factor at its begin and end.
+    pub factor: [f64; 2],
+    /// Transactions that came to their end while it lasted, whenever they had become due.
+    pub ended: u64,
+    /// By kind of transaction.
+    pub kinds: Vec<StepKindResult>,
+}
+
+/// One of several databases or schemas driven at once.
+#[derive(Debug, Serialize)]
+pub struct PartResult {
+    /// Its name.
+    pub name: String,
+    /// By kind of transaction.
+    pub kinds: Vec<KindResult>,
+}
+
+/// What was asked for, in one number: equal where two runs performed the same requests.
+#[derive(Debug, Serialize)]
+pub struct DigestResult {
+    /// Requests in it: all that ended, of the whole run.
+    pub requests: u64,
+    /// Sum of their hashes, hexadecimal.
+    pub sum: String,
 }
 
 /// Counts per second from `start_unix_ns`; the last second may be cut short.
@@ -51,7 +110,13 @@ pub struct KindResult {
 pub struct SecondsResult {
     /// Begin of the first second: that of the warm-up.
     pub start_unix_ns: u64,
-    /// By kind.
+    /// Factor of the rate or of the active terminals, mean of each second; 1 without steps.
+    pub factor: Vec<f64>,
+    /// Became due.
+    pub due: Vec<u64>,
+    /// Left out by the schedule, whose queue was full.
+    pub skipped: Vec<u64>,
+    /// Committed, by kind.
     pub committed: BTreeMap<String, Vec<u64>>,
     /// Rolled back on purpose.
     pub rolled_back: Vec<u64>,
@@ -89,12 +154,25 @@ pub struct RunResult {
     pub window_s: f64,
     /// By kind of transaction.
     pub kinds: Vec<KindResult>,
+    /// By part, where the specification has any.
+    pub parts: Vec<PartResult>,
+    /// By step, where the specification has any.
+    pub steps: Vec<StepResult>,
+    /// Histogram of times from the due time until the schedule noticed it, of requests that it
+    /// waited for, in the window.
+    pub late: String,
+    /// These times at a glance.
+    pub late_ns: Summary,
+    /// What was asked for.
+    pub stream_digest: DigestResult,
     /// Over time.
     pub seconds: SecondsResult,
     /// Of the whole run.
     pub errors: Vec<ErrorResult>,
     /// Lost connections that were replaced.
     pub reconnects: u64,
+    /// When connections were gone, in warm-up and window.
+    pub gaps: Vec<GapResult>,
     /// Cost of the driver in the window.
     pub client: ClientCost,
     /// Inputs of the window against their bands.
@@ -125,7 +203,6 @@ impl RunResult {
             None => RunOutcome::Complete,
         };
         let names = workload.kinds();
-        let kinds = names.iter().zip(&meter.kinds).map(|(name, kind)| KindResult::new(name, kind));
         let window = measured(course, shared);
         let ended: u64 = meter.kinds.iter().map(|kind| kind.response.len()).sum();
         Ok(Self {
@@ -135,10 +212,16 @@ impl RunResult {
             started_unix_ns: course.start_unix_ns,
             window_unix_ns: [course.unix_ns(window.from_ns), course.unix_ns(window.until_ns)],
             window_s: nanos(window.until_ns - window.from_ns),
-            kinds: kinds.collect::<Result<_, _>>()?,
+            kinds: KindResult::all(workload, meter)?,
+            parts: Vec::new(),
+            steps: StepResult::all(names, meter, course, window)?,
+            late: encode(&meter.late)?,
+            late_ns: Summary::of(&meter.late),
+            stream_digest: DigestResult::new(meter.digest),
             seconds: SecondsResult::new(names, meter, course, window),
             errors: errors(meter),
             reconnects: shared.reconnects(),
+            gaps: shared.gaps(course),
             client,
             audit: workload.audit_lines(&meter.audit),
             statements_per_transaction: ratio(meter.work.executions, ended),
@@ -163,7 +246,13 @@ fn errors<A>(meter: &Meter<A>) -> Vec<ErrorResult> {
 }
 
 impl KindResult {
-    fn new(name: &str, meter: &KindMeter) -> Result<Self, RunError> {
+    fn all<W: Workload>(workload: &W, meter: &Meter<W::Audit>) -> Result<Vec<Self>, RunError> {
+        let groups = Groups::new(workload.statements());
+        let kinds = workload.kinds().iter().zip(&meter.kinds);
+        kinds.map(|(name, kind)| Self::new(name, kind, &groups)).collect()
+    }
+
+    fn new(name: &str, meter: &KindMeter, groups: &Groups) -> Result<Self, RunError> {
         Ok(Self {
             name: name.to_owned(),
             window: meter.window,
@@ -171,16 +260,91 @@ impl KindResult {
             response: encode(&meter.response)?,
             service: encode(&meter.service)?,
             response_ns: Summary::of(&meter.response),
+            queue: encode(&meter.queue)?,
             service_ns: Summary::of(&meter.service),
+            queue_ns: Summary::of(&meter.queue),
+            keying_mean_s: mean_s(meter.keying_ns, meter.response.len()),
+            think_mean_s: mean_s(meter.think_ns, meter.response.len()),
+            statements: StatementResult::all(&meter.statements, groups)?,
         })
+    }
+}
+
+impl PartResult {
+    /// What one part's lanes counted.
+    ///
+    /// # Errors
+    ///
+    /// A histogram cannot be written.
+    pub fn new<W: Workload>(
+        name: &str,
+        workload: &W,
+        meter: &Meter<W::Audit>,
+    ) -> Result<Self, RunError> {
+        Ok(Self { name: name.to_owned(), kinds: KindResult::all(workload, meter)? })
+    }
+}
+
+impl StepResult {
+    /// Those that began before the window ended.
+    fn all<A>(
+        names: &[String],
+        meter: &Meter<A>,
+        course: &Course,
+        window: Window,
+    ) -> Result<Vec<Self>, RunError> {
+        let profile = &meter.profile;
+        let begun = |step: &usize| profile.step_ns(*step).0 < window.until_ns;
+        let steps = (0..profile.steps()).take_while(begun);
+        steps.map(|step| Self::new(names, meter, course, window, step)).collect()
+    }
+
+    fn new<A>(
+        names: &[String],
+        meter: &Meter<A>,
+        course: &Course,
+        window: Window,
+        step: usize,
+    ) -> Result<Self, RunError> {
+        let profile = &meter.profile;
+        let (from_ns, until_ns) = profile.step_ns(step);
+        let until_ns = until_ns.min(window.until_ns);
+        let kinds = names.iter().zip(&meter.steps[step]);
+        Ok(Self {
+            unix_ns: [course.unix_ns(from_ns), course.unix_ns(until_ns)],
+            seconds: nanos(until_ns - from_ns),
+            factor: profile.step_factors(step),
+            ended: meter.ended[step],
+            kinds: kinds
+                .map(|(name, kind)| StepKindResult::new(name, kind))
+                .collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl StepKindResult {
+    fn new(name: &str, meter: &StepMeter) -> Result<Self, RunError> {
+        Ok(Self {
+            name: name.to_owned(),
+            counts: meter.counts,
+            response: encode(&meter.response)?,
+            response_ns: Summary::of(&meter.response),
+        })
+    }
+}
+
+impl DigestResult {
+    fn new(digest: Digest) -> Self {
+        Self { requests: digest.requests, sum: format!("{:032x}", digest.sum) }
     }
 }
 
 impl SecondsResult {
     /// All columns are of one length: to the end of the window, or to the last event after it.
-    fn new<A>(names: &[&str], meter: &Meter<A>, course: &Course, window: Window) -> Self {
+    fn new<A>(names: &[String], meter: &Meter<A>, course: &Course, window: Window) -> Self {
         const SECOND_NS: u64 = 1_000_000_000;
-        let others = [&meter.rolled_back, &meter.failed, &meter.retries];
+        let others =
+            [&meter.rolled_back, &meter.failed, &meter.retries, &meter.due, &meter.skipped];
         let lasting_ns = window.until_ns.saturating_sub(course.start_ns);
         let length = (meter.committed.iter().chain(others))
             .map(|seconds| seconds.0.len())
@@ -195,12 +359,25 @@ impl SecondsResult {
         let committed = names.iter().zip(&meter.committed);
         Self {
             start_unix_ns: course.start_unix_ns,
-            committed: committed.map(|(name, s)| ((*name).to_owned(), column(s))).collect(),
+            factor: factors(&meter.profile, course.start_ns, length),
+            due: column(&meter.due),
+            skipped: column(&meter.skipped),
+            committed: committed.map(|(name, s)| (name.clone(), column(s))).collect(),
             rolled_back: column(&meter.rolled_back),
             failed: column(&meter.failed),
             retries: column(&meter.retries),
         }
     }
+}
+
+fn factors(profile: &Profile, start_ns: u64, seconds: usize) -> Vec<f64> {
+    let begin_ns = |second: usize| start_ns + second as u64 * 1_000_000_000;
+    (0..seconds).map(|second| profile.mean(begin_ns(second), begin_ns(second + 1))).collect()
+}
+
+fn mean_s(sum_ns: u128, count: u64) -> f64 {
+    let mean_ns = sum_ns.checked_div(count.into()).unwrap_or(0);
+    nanos(u64::try_from(mean_ns).unwrap_or(u64::MAX))
 }
 
 fn ratio(sum: u64, count: u64) -> f64 {

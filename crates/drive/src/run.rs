@@ -1,6 +1,8 @@
-//! A run: one thread per core, each with its own runtime, and one that keeps the time.
+//! A run: one thread per core, each with its own runtime, and one that keeps the time. A thread
+//! has one lane for each part, that is for each database that is driven.
 
 use std::{
+    io,
     sync::{
         Arc,
         mpsc::{self, Receiver, RecvTimeoutError},
@@ -10,16 +12,18 @@ use std::{
 };
 
 use nix::unistd::gettid;
-use serde_json::Value;
 use tokio::{
-    runtime::{self, Runtime},
+    runtime::{self, LocalOptions, Runtime},
     sync::oneshot,
-    task::LocalSet,
+    task::JoinSet,
 };
-use workload::{Workload, tpcc::Tpcc};
+use wire::{Session, Stream};
+use workload::{Audit, Workload, catalogue};
 
 use crate::{
+    arrivals::{ArrivalsSpec, Terminals},
     clock::{Clock, SystemClock, steady_ns},
+    connection::ConnectionSpec,
     course::{Course, Shared, Window},
     cpu::Account,
     dial::ServerDial,
@@ -27,7 +31,9 @@ use crate::{
     lane::{Share, connect, merge, run_lane},
     meter::Meter,
     progress::Progress,
-    result::RunResult,
+    queue::Schedule,
+    result::{PartResult, RunResult},
+    setup::set_up,
     spec::{Spec, nanoseconds},
 };
 
@@ -35,7 +41,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Run {
     shared: Arc<Shared>,
-    kinds: &'static [&'static str],
+    kinds: Vec<String>,
     begun_ns: u64,
     result: Receiver<Result<RunResult, RunError>>,
 }
@@ -47,17 +53,9 @@ impl Run {
     ///
     /// The workload is unknown or refuses its part of the specification.
     pub fn start(spec: Spec) -> Result<Self, RunError> {
-        match spec.workload.get("kind").and_then(Value::as_str) {
-            Some("tpcc") => {
-                let workload = Tpcc::from_spec(&spec.workload)
-                    .map_err(|e| RunError::spec(e.fact, e.hint.as_deref()))?;
-                Self::start_with(spec, workload)
-            }
-            kind => Err(RunError::spec(
-                format!("workload.kind is {}, known is tpcc", kind.unwrap_or("missing")),
-                None,
-            )),
-        }
+        let workload = spec.workload.clone();
+        catalogue::with(&workload, Start(spec))
+            .map_err(|e| RunError::spec(e.fact, e.hint.as_deref()))?
     }
 
     /// Starts a workload in threads of its own.
@@ -66,13 +64,13 @@ impl Run {
     ///
     /// The connection's specification is refused, or no thread can be started.
     pub fn start_with<W: Workload>(spec: Spec, workload: W) -> Result<Self, RunError> {
-        let kinds = workload.kinds();
-        let dial = ServerDial::new(spec.connection.target("pgdyno")?, workload.statements());
-        let shared = Arc::new(Shared::new(spec.threads(), kinds.len()));
+        let kinds = workload.kinds().to_vec();
+        let dials = dials(&spec, &workload)?;
+        let shared = Arc::new(Shared::new(spec.threads() * dials.len(), kinds.len()));
         let (sender, result) = mpsc::channel();
         let theirs = Arc::clone(&shared);
         let conduct = move || {
-            let outcome = conduct(&spec, &Arc::new(workload), &dial, &theirs);
+            let outcome = conduct(&spec, &Arc::new(workload), &dials, &theirs);
             theirs.finish();
             // Nobody listens any more when the run was dropped.
             let _unheard = sender.send(outcome);
@@ -87,7 +85,7 @@ impl Run {
     /// How far the run is.
     #[must_use]
     pub fn progress(&self) -> Progress {
-        Progress::read(&self.shared, self.kinds, self.begun_ns, steady_ns())
+        Progress::read(&self.shared, &self.kinds, self.begun_ns, steady_ns())
     }
 
     /// Begins the drain now.
@@ -115,11 +113,25 @@ impl Drop for Run {
     }
 }
 
+/// Starts whatever workload the specification names.
+struct Start(Spec);
+
+impl catalogue::Visitor for Start {
+    type Output = Result<Run, RunError>;
+
+    fn visit<W: Workload>(self, workload: W) -> Self::Output {
+        Run::start_with(self.0, workload)
+    }
+}
+
 /// One driver thread, seen by the one that keeps the time.
 struct Thread<A> {
     /// Its number at the kernel, as soon as its connections stand; `None`: stopped before that.
     ready: oneshot::Receiver<Result<Option<i32>, RunError>>,
-    meter: oneshot::Receiver<Meter<A>>,
+    /// By part.
+    meters: oneshot::Receiver<Vec<Meter<A>>>,
+    /// It lives until this is dropped: the kernel forgets what an ended thread has cost.
+    alive: oneshot::Sender<()>,
 }
 
 /// Connects, sets the course, reads the driver's own cost at both ends of the window, and puts the
@@ -127,20 +139,23 @@ struct Thread<A> {
 fn conduct<W: Workload>(
     spec: &Spec,
     workload: &Arc<W>,
-    dial: &ServerDial,
+    dials: &[ServerDial],
     shared: &Arc<Shared>,
 ) -> Result<RunResult, RunError> {
+    local_runtime()?.block_on(set_up(spec, &**workload, dials, shared))?;
     let mut threads = Vec::new();
-    for share in shares(spec) {
-        threads.push(start_thread(share, workload, dial, shared)?);
+    for thread in 0..spec.threads() {
+        let portions = (0..dials.len()).map(|part| share(spec, part, thread)).collect();
+        threads.push(start_thread(portions, workload, dials, shared)?);
     }
     local_runtime()?.block_on(async {
         let clock =
             SystemClock::new().map_err(|e| RunError::internal(format!("open a timer: {e}")))?;
-        let (mut ready, mut meters) = (Vec::new(), Vec::new());
+        let (mut ready, mut meters, mut alive) = (Vec::new(), Vec::new(), Vec::new());
         for thread in threads {
             ready.push(thread.ready);
-            meters.push(thread.meter);
+            meters.push(thread.meters);
+            alive.push(thread.alive);
         }
         let tids = match all_ready(ready).await {
             Ok(tids) => tids,
@@ -155,14 +170,37 @@ fn conduct<W: Workload>(
         let before = Account::read(&tids)?;
         reach(&clock, shared, u64::MAX).await;
         let client = before.until(&Account::read(&tids)?, tids.len());
-        let mut counted = Vec::new();
-        for meter in meters {
-            counted.push(meter.await.map_err(|_| RunError::internal("driver panicked".into()))?);
+        drop(alive);
+        let mut by_part: Vec<Vec<Meter<W::Audit>>> = dials.iter().map(|_| Vec::new()).collect();
+        for meters in meters {
+            let meters = meters.await.map_err(|_| RunError::internal("driver panicked".into()))?;
+            by_part.iter_mut().zip(meters).for_each(|(part, meter)| part.push(meter));
         }
-        let meter = merge(counted, workload.kinds())
-            .ok_or_else(|| RunError::internal("no thread was started".into()))?;
-        RunResult::new(&**workload, &meter, &course, shared, client)
+        let by_part = by_part.into_iter().map(|meters| merged(meters, workload.kinds()));
+        let by_part: Vec<_> = by_part.collect::<Result<_, _>>()?;
+        let named = spec.parts.iter().zip(&by_part);
+        let parts = named.map(|(part, meter)| PartResult::new(&part.name, &**workload, meter));
+        let parts = parts.collect::<Result<_, _>>()?;
+        let meter = merged(by_part, workload.kinds())?;
+        Ok(RunResult { parts, ..RunResult::new(&**workload, &meter, &course, shared, client)? })
     })
+}
+
+fn merged<A: Audit>(meters: Vec<Meter<A>>, kinds: &[String]) -> Result<Meter<A>, RunError> {
+    merge(meters, kinds).ok_or_else(|| RunError::internal("no thread was started".into()))
+}
+
+/// Where the sessions of each part go.
+fn dials<W: Workload>(spec: &Spec, workload: &W) -> Result<Vec<ServerDial>, RunError> {
+    let dial = |connection: &ConnectionSpec| {
+        let mut target = connection.target("pgdyno")?;
+        target.options.extend(workload.settings());
+        Ok(ServerDial::new(target, workload.statements()))
+    };
+    if spec.parts.is_empty() {
+        return Ok(vec![dial(&spec.connection)?]);
+    }
+    spec.parts.iter().map(|part| dial(&part.connection(&spec.connection))).collect()
 }
 
 /// Numbers of the threads at the kernel once all their connections stand.
@@ -206,72 +244,89 @@ async fn reach(clock: &impl Clock, shared: &Shared, at_ns: u64) {
     }
 }
 
-/// Deals connections and terminals to the threads, round robin.
-fn shares(spec: &Spec) -> Vec<Share> {
+/// What a thread has of a part: connections and terminals are dealt round robin.
+fn share(spec: &Spec, part: usize, thread: usize) -> Share {
     let threads = spec.threads();
-    let deal = |thread: usize| {
-        let connections = (thread..spec.connections).step_by(threads).count();
-        Share {
-            thread,
-            connections,
-            terminals: (0..spec.terminals).skip(thread).step_by(threads).collect(),
-            deferred_max: spec.deferred_max.unwrap_or(connections),
-            retries_max: spec.retries_max,
-            give_up_ns: nanoseconds(spec.reconnect_give_up_s),
-            seed: spec.seed(),
-        }
+    let connections = (thread..spec.connections).step_by(threads).count();
+    let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let waiting_max = match spec.arrivals {
+        ArrivalsSpec::Closed {} => 0,
+        ArrivalsSpec::Open { waiting_max, .. } => waiting_max.div_ceil(threads),
     };
-    (0..threads).map(deal).collect()
+    Share {
+        lane: part * threads + thread,
+        connections,
+        terminals: Terminals {
+            first: narrow(thread),
+            stride: narrow(threads),
+            all: spec.terminals,
+        },
+        schedule: Schedule {
+            arrivals: spec.arrivals,
+            steps: spec.steps.clone(),
+            part: part as u64,
+            requests_max: spec.requests_max,
+            deferred_max: spec.deferred_max.unwrap_or(connections),
+            waiting_max,
+            seed: spec.seed(),
+        },
+        retries_max: spec.retries_max,
+        give_up_ns: nanoseconds(spec.reconnect_give_up_s),
+    }
 }
 
 fn start_thread<W: Workload>(
-    share: Share,
+    portions: Vec<Share>,
     workload: &Arc<W>,
-    dial: &ServerDial,
+    dials: &[ServerDial],
     shared: &Arc<Shared>,
 ) -> Result<Thread<W::Audit>, RunError> {
     let (ready_sender, ready) = oneshot::channel();
-    let (meter_sender, meter) = oneshot::channel();
-    let (workload, dial, shared) = (Arc::clone(workload), dial.clone(), Arc::clone(shared));
-    let runtime = local_runtime()?;
-    let body = move || {
-        LocalSet::new().block_on(&runtime, async {
-            let counted = run_thread(share, workload, dial, shared, ready_sender).await;
+    let (meter_sender, meters) = oneshot::channel();
+    let (alive, released) = oneshot::channel();
+    let (workload, shared) = (Arc::clone(workload), Arc::clone(shared));
+    let portions: Vec<_> = portions.into_iter().zip(dials.iter().cloned()).collect();
+    let build = || {
+        let options = LocalOptions::default();
+        runtime::Builder::new_current_thread().enable_all().build_local(options)
+    };
+    // Tasks lie on the thread's runtime itself, without a `LocalSet` and its own wake-ups.
+    let body = move || match build() {
+        Ok(runtime) => runtime.block_on(async {
+            let counted = run_thread(portions, workload, shared, ready_sender).await;
             if let Some(counted) = counted {
                 // The time keeper has given up and does not listen.
                 let _unheard = meter_sender.send(counted);
+                let _dropped = released.await;
             }
-        });
+        }),
+        Err(e) => {
+            let _unheard = ready_sender.send(Err(no_runtime(&e)));
+        }
     };
     thread::Builder::new()
         .name("pgdyno-drive".into())
         .spawn(body)
         .map_err(|e| RunError::internal(format!("start a thread: {e}")))?;
-    Ok(Thread { ready, meter })
+    Ok(Thread { ready, meters, alive })
 }
 
 /// Connects, tells, waits for the course, runs it. `None`: there was nothing to run.
 async fn run_thread<W: Workload>(
-    share: Share,
+    portions: Vec<(Share, ServerDial)>,
     workload: Arc<W>,
-    dial: ServerDial,
     shared: Arc<Shared>,
     ready: oneshot::Sender<Result<Option<i32>, RunError>>,
-) -> Option<Meter<W::Audit>> {
+) -> Option<Vec<Meter<W::Audit>>> {
     let mut followed = shared.follow();
-    let clock = match SystemClock::new() {
-        Ok(clock) => clock,
-        Err(e) => {
-            let _unheard = ready.send(Err(RunError::internal(format!("open a timer: {e}"))));
-            return None;
-        }
-    };
-    let sessions = connect(&share, &clock, &dial, &shared).await;
+    let lanes = connect_all(portions, &shared).await;
     let tid = gettid().as_raw();
-    let told = sessions.as_ref().map(|sessions| sessions.as_ref().map(|_| tid));
-    let told = told.map_err(|e| RunError::target(&format!("connect to {dial}"), e));
+    let (told, lanes) = match lanes {
+        Ok(lanes) => (Ok(lanes.as_ref().map(|_| tid)), lanes),
+        Err(error) => (Err(error), None),
+    };
     ready.send(told).ok()?;
-    let sessions = sessions.ok()??;
+    let lanes = lanes?;
     let course = loop {
         followed.changed().await.ok()?;
         if let Some(course) = *followed.borrow_and_update() {
@@ -281,12 +336,46 @@ async fn run_thread<W: Workload>(
             return None; // another thread could not connect
         }
     };
-    Some(run_lane(share, workload, clock, dial, shared, course, sessions).await)
+    let mut running = JoinSet::new();
+    for (part, Lane { share, dial, clock, sessions }) in lanes.into_iter().enumerate() {
+        let (workload, shared) = (Arc::clone(&workload), Arc::clone(&shared));
+        let lane = run_lane(share, workload, clock, dial, shared, course, sessions);
+        running.spawn_local(async move { (part, lane.await) });
+    }
+    let mut meters = running.join_all().await;
+    meters.sort_by_key(|(part, _)| *part);
+    Some(meters.into_iter().map(|(_, meter)| meter).collect())
+}
+
+/// A lane before the course is set.
+struct Lane {
+    share: Share,
+    dial: ServerDial,
+    clock: SystemClock,
+    sessions: Vec<Session<Stream>>,
+}
+
+/// The connections of a thread's lanes; `None` where the run was stopped meanwhile.
+async fn connect_all(
+    portions: Vec<(Share, ServerDial)>,
+    shared: &Shared,
+) -> Result<Option<Vec<Lane>>, RunError> {
+    let mut lanes = Vec::with_capacity(portions.len());
+    for (share, dial) in portions {
+        let clock =
+            SystemClock::new().map_err(|e| RunError::internal(format!("open a timer: {e}")))?;
+        let sessions = connect(&share, &clock, &dial, shared).await;
+        let sessions = sessions.map_err(|e| RunError::target(&format!("connect to {dial}"), &e))?;
+        let Some(sessions) = sessions else { return Ok(None) };
+        lanes.push(Lane { share, dial, clock, sessions });
+    }
+    Ok(Some(lanes))
 }
 
 fn local_runtime() -> Result<Runtime, RunError> {
-    runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|e| RunError::internal(format!("start a runtime: {e}")))
+    runtime::Builder::new_current_thread().enable_all().build().map_err(|e| no_runtime(&e))
+}
+
+fn no_runtime(error: &io::Error) -> RunError {
+    RunError::internal(format!("start a runtime: {error}"))
 }

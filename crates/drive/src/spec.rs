@@ -5,11 +5,25 @@ use std::thread::available_parallelism;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{connection::ConnectionSpec, error::RunError};
+use crate::{
+    arrivals::ArrivalsSpec,
+    connection::ConnectionSpec,
+    error::RunError,
+    parts::{self, PartSpec},
+    steps::{self, Step},
+};
 
 const VERSION: u32 = 1;
 const CONNECTIONS_MAX: usize = 100_000;
 const TERMINALS_MAX: u32 = 10_000_000;
+/// Of each terminal.
+const REQUESTS_MAX: u64 = 1_000_000_000_000;
+/// Requests a second; no driver sends more.
+const RATE_MAX: f64 = 1e7;
+/// 32 bytes each.
+const WAITING_MAX: usize = 100_000_000;
+/// Of an open loop's rate.
+const FACTOR_MAX: f64 = 1000.0;
 /// A week; longer is a mistake in the unit.
 const SECONDS_MAX: f64 = 604_800.0;
 
@@ -21,15 +35,27 @@ pub struct Spec {
     pub version: u32,
     /// The workload's own specification; `kind` names it.
     pub workload: Value,
-    /// The loaded database.
+    /// The loaded database; of several, what they have in common.
     pub connection: ConnectionSpec,
-    /// Sessions with the server.
+    /// Sessions with the server, for each part.
     pub connections: usize,
-    /// Simulated users.
+    /// Simulated users, for each part.
     pub terminals: u32,
     /// Threads; absent: as many as cores, but no more than connections or terminals.
     #[serde(default)]
     pub threads: Option<usize>,
+    /// Whether requests come after answers, or at a rate.
+    #[serde(default)]
+    pub arrivals: ArrivalsSpec,
+    /// Ramps and steps of the rate or of the number of active terminals; they fill the window.
+    #[serde(default)]
+    pub steps: Vec<Step>,
+    /// Databases or schemas that are driven at once; absent: one.
+    #[serde(default)]
+    pub parts: Vec<PartSpec>,
+    /// Requests of each terminal, after which it asks no more; when all have, the window ends.
+    #[serde(default)]
+    pub requests_max: Option<u64>,
     /// Seconds before the window.
     #[serde(default = "ten_s")]
     pub warmup_s: f64,
@@ -103,7 +129,40 @@ impl Spec {
         if let Some(threads) = self.threads {
             within("threads", threads, 1, self.threads_max())?;
         }
-        Ok(())
+        if let Some(most) = self.requests_max {
+            within("requests_max", most, 1, REQUESTS_MAX)?;
+        }
+        parts::check(&self.parts)?;
+        let all = self.connections * self.parts.len().max(1);
+        within("connections of all parts", all, 1, CONNECTIONS_MAX)?;
+        self.check_arrivals()
+    }
+
+    fn check_arrivals(&self) -> Result<(), RunError> {
+        let ArrivalsSpec::Open { per_s, waiting_max, .. } = self.arrivals else {
+            return steps::check(&self.steps, self.window_s, 1.0);
+        };
+        within("arrivals.per_s", per_s, 0.001, RATE_MAX)?;
+        within("arrivals.waiting_max", waiting_max, 1, WAITING_MAX)?;
+        let closed = |name: &str, value: &dyn std::fmt::Display| {
+            RunError::spec(
+                format!("arrivals.kind is open, but {name} is {value}"),
+                Some("That is for a closed loop: leave it out, or set arrivals.kind to closed."),
+            )
+        };
+        if let Some(most) = self.requests_max {
+            return Err(closed("requests_max", &most));
+        }
+        if let Some(most) = self.deferred_max {
+            return Err(closed("deferred_max", &most));
+        }
+        for name in ["keying_multiplier", "think_multiplier"] {
+            let multiplier = self.workload.get(name).and_then(Value::as_f64).unwrap_or(0.0);
+            if multiplier > 0.0 {
+                return Err(closed(&format!("workload.{name}"), &multiplier));
+            }
+        }
+        steps::check(&self.steps, self.window_s, FACTOR_MAX)
     }
 
     /// A thread without a connection or a terminal would do nothing.
@@ -179,6 +238,24 @@ mod tests {
     }
 
     #[test]
+    fn what_is_for_a_closed_loop_is_refused_with_an_open_one() {
+        let open = r#""arrivals": {"kind": "open", "per_s": 50}"#;
+        let think = r#""workload": {"kind": "tpcc", "think_multiplier": 1.0}"#;
+        for (change, fact) in [
+            (r#""requests_max": 3"#, "arrivals.kind is open, but requests_max is 3"),
+            (r#""deferred_max": 3"#, "arrivals.kind is open, but deferred_max is 3"),
+            (think, "arrivals.kind is open, but workload.think_multiplier is 1"),
+        ] {
+            let error = Spec::parse(&json(&format!("{{{open}, {change}}}"))).unwrap_err();
+            assert!(error.fact.contains(fact) && error.hint.is_some(), "{}", error.fact);
+        }
+        let steps =
+            r#""steps": [{"seconds": 30, "factor": 1}, {"seconds": 30, "from": 0, "to": 9}]"#;
+        let spec = Spec::parse(&json(&format!("{{{open}, {steps}}}"))).unwrap();
+        assert!((spec.steps[1].to - 9.0).abs() < 1e-12);
+    }
+
+    #[test]
     fn values_out_of_range_are_refused_with_both_limits() {
         let cases = [
             (r#"{"terminals": 0}"#, "terminals is 0, allowed are 1 to 10000000"),
@@ -188,6 +265,25 @@ mod tests {
             (r#"{"warmup_s": -1}"#, "warmup_s is -1"),
             (r#"{"version": 2}"#, "version is 2"),
             (r#"{"windows": 3}"#, "unknown field `windows`"),
+            (r#"{"requests_max": 0}"#, "requests_max is 0, allowed are 1 to"),
+            (r#"{"arrivals": {"kind": "open"}}"#, "missing field `per_s`"),
+            (r#"{"arrivals": {"kind": "open", "per_s": 0}}"#, "arrivals.per_s is 0"),
+            (r#"{"arrivals": {"kind": "closed", "per_s": 1}}"#, "unknown field `per_s`"),
+            (
+                r#"{"arrivals": {"kind": "open", "per_s": 9, "waiting_max": 0}}"#,
+                "arrivals.waiting_max is 0, allowed are 1 to 100000000",
+            ),
+            (r#"{"steps": [{"seconds": 60, "factor": 1.1}]}"#, "factor 1.1, allowed are 0 to 1"),
+            (r#"{"steps": [{"seconds": 50, "factor": 1}]}"#, "50 s in all, window_s is 60"),
+            (r#"{"steps": [{"seconds": 60, "from": 1}]}"#, "either factor, or from and to"),
+            (r#"{"parts": [{"name": "a"}, {"name": "a", "database": "b"}]}"#, "\"a\" twice"),
+            (r#"{"parts": [{"name": "a"}, {"name": "b"}]}"#, "parts a and b have the same"),
+            (r#"{"parts": [{"name": "a", "schema": "b"}]}"#, "unknown field `schema`"),
+            (
+                r#"{"connections": 60000,
+                    "parts": [{"name": "a"}, {"name": "b", "database": "b"}]}"#,
+                "connections of all parts is 120000, allowed are 1 to 100000",
+            ),
             (r#"{"connection": {"host": "h"}}"#, "missing field"),
         ];
         for (change, fact) in cases {
@@ -197,12 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn tls_is_refused_and_passwords_are_not_quoted() {
-        let tls = r#"{"connection": {"host": "h", "port": 1, "user": "u", "database": "d",
-                      "sslmode": "verify-full"}}"#;
-        let spec = Spec::parse(&json(tls)).unwrap();
-        let error = spec.connection.target("pgdyno").unwrap_err();
-        assert!(error.fact.contains("asks for TLS") && error.hint.is_some());
+    fn passwords_are_not_quoted() {
         let odd = r#"{"connection": {"host": "h", "port": 1, "user": "u", "database": "d",
                       "password": 8765309}}"#;
         let error = Spec::parse(&json(odd)).unwrap_err();

@@ -107,6 +107,10 @@ fn lost_connections_are_counted_and_replaced() {
         assert_eq!((counts.failed, counts.unknown), (1, unknown), "{word}");
         assert_eq!(outcome.meter.errors["connection lost"].count, 1);
         assert_eq!(outcome.shared.reconnects(), 1);
+        let gaps = outcome.shared.gaps(&outcome.shared.follow().borrow().unwrap());
+        let lasted_ms = (gaps[0].end_unix_ns.unwrap() - gaps[0].start_unix_ns) / 1_000_000;
+        assert_eq!((gaps.len(), gaps[0].connections), (1, 1));
+        assert!((25..60).contains(&lasted_ms), "the first pause of the back-off: {lasted_ms} ms");
         assert_eq!(scripted.connections(), 3);
         // Both connections were used to the end: 10 s of 30 ms on each.
         assert!(counts.succeeded > 600, "{counts:?}");

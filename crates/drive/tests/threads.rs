@@ -106,6 +106,73 @@ fn results_add_up_over_threads() {
 }
 
 #[test]
+fn parts_are_driven_at_once_and_counted_apart() {
+    let scripted = Scripted::new(quick);
+    let listener = Listener::start(scripted.clone()).unwrap();
+    let parts = json!([
+        {"name": "first", "database": "one"},
+        {"name": "second", "database": "two", "options": {"search_path": "s2"}},
+    ]);
+    let change = json!({"threads": 2, "connections": 3, "terminals": 5, "parts": parts,
+                        "requests_max": 20, "window_s": 60.0});
+    let run = Run::start_with(spec(&listener, &change), Simple::new(1)).unwrap();
+    let result = finish(&run);
+    assert_eq!(result.outcome, RunOutcome::Complete);
+    assert_eq!(scripted.connections(), 6, "three of each part");
+    assert_eq!((result.kinds[0].run.succeeded, result.stream_digest.requests), (200, 200));
+    let names: Vec<&str> = result.parts.iter().map(|part| part.name.as_str()).collect();
+    assert_eq!(names, ["first", "second"]);
+    assert!(result.parts.iter().all(|part| part.kinds[0].run.succeeded == 100));
+    let asked = statements_of_terminals(&scripted);
+    assert_eq!(asked.len(), 10, "each part has terminals of its own");
+    for (terminal, mut sent) in asked {
+        sent.sort_unstable();
+        let numbers: Vec<i64> = sent.iter().map(|(number, _)| *number).collect();
+        assert_eq!(numbers, (0..20).collect::<Vec<i64>>(), "requests of terminal {terminal}");
+    }
+    assert!(result.window_s < 30.0, "the window ends with the last request");
+    assert!(result.client.thread_cpu_s.iter().all(|cpu_s| *cpu_s > 0.0), "{:?}", result.client);
+}
+
+#[test]
+fn digest_is_the_same_whatever_the_threads() {
+    let digest = |threads: usize, connections: usize, seed: u64| {
+        let listener = Listener::start(Scripted::new(quick)).unwrap();
+        let change = json!({"threads": threads, "connections": connections, "terminals": 6,
+                            "requests_max": 30, "window_s": 60.0});
+        let run = Run::start_with(spec(&listener, &change), Simple::new(seed)).unwrap();
+        let digest = finish(&run).stream_digest;
+        assert_eq!(digest.requests, 180);
+        digest.sum
+    };
+    let one = digest(1, 1, 7);
+    assert_eq!(one, digest(3, 6, 7));
+    assert_ne!(one, digest(1, 1, 8));
+}
+
+#[test]
+fn threads_of_an_open_loop_share_its_rate() {
+    let listener = Listener::start(Scripted::new(quick)).unwrap();
+    let arrivals = json!({"kind": "open", "per_s": 500, "spacing": "even"});
+    let steps = json!([{"seconds": 0.2, "factor": 1.0}, {"seconds": 0.2, "from": 1, "to": 2}]);
+    let change = json!({"threads": 2, "connections": 4, "terminals": 10, "arrivals": arrivals,
+                        "window_s": 0.4, "steps": steps});
+    let run = Run::start_with(spec(&listener, &change), Simple::new(1)).unwrap();
+    let result = serde_json::to_value(finish(&run)).unwrap();
+    let number = |value: &Value| value.as_u64().unwrap();
+    // Due times are planned, so they do not depend on the machine: 100, and 150 of the ramp.
+    assert_eq!(number(&result["kinds"][0]["window"]["due"]), 250);
+    assert_eq!(number(&result["steps"][0]["kinds"][0]["counts"]["due"]), 100);
+    assert_eq!(result["steps"][1]["factor"], json!([1.0, 2.0]));
+    let factor = result["seconds"]["factor"][0].as_f64().unwrap();
+    // 0.2 s of 1, 0.2 s of 1.5, and 2 until the second ends.
+    assert!((factor - 1.7).abs() < 1e-9, "{factor}");
+    let late = drive::histogram::decode(result["late"].as_str().unwrap()).unwrap();
+    assert_eq!(late.len(), 250, "each was waited for");
+    assert!(number(&result["kinds"][0]["queue_ns"]["p50"]) < 400_000_000);
+}
+
+#[test]
 fn stop_ends_the_window_and_keeps_what_was_measured() {
     let listener = Listener::start(Scripted::new(quick)).unwrap();
     let change = json!({"window_s": 3600.0});
@@ -143,21 +210,25 @@ fn server_that_goes_away_for_good_ends_the_run() {
     let result = finish(&run);
     assert_eq!(result.outcome, RunOutcome::GaveUp);
     let why = result.error.unwrap();
-    assert!(why.contains(&host) && why.contains("port 5432"), "{why}");
+    assert!(why.contains(&host) && why.contains("5432"), "{why}");
     assert!(result.kinds[0].run.succeeded > 0, "what was measured is kept");
 }
 
 #[test]
 fn run_that_cannot_begin_says_where_and_why() {
     let listener = Listener::start(Scripted::new(quick)).unwrap();
-    let mut spec = spec(&listener, &json!({"threads": 2}));
-    spec.connection.port = 1;
+    let nowhere = json!({"host": listener.host(), "port": 1, "user": "u", "database": "d"});
+    let spec = spec(&listener, &json!({"threads": 2, "connection": nowhere}));
     let run = Run::start_with(spec, Simple::new(1)).unwrap();
     let error = run.wait(PATIENCE).unwrap().unwrap_err();
-    assert!(error.fact.contains("port 1:") && error.fact.contains(".s.PGSQL.1"), "{}", error.fact);
+    assert!(
+        error.fact.contains("connect to") && error.fact.contains(".s.PGSQL.1"),
+        "{}",
+        error.fact
+    );
     assert_eq!(error.kind.name(), "target");
 
     let unknown = self::spec(&listener, &json!({}));
     let error = Run::start(unknown).unwrap_err();
-    assert!(error.fact.contains("workload.kind is simple, known is tpcc"), "{}", error.fact);
+    assert!(error.fact.contains("workload.kind is simple, known are tpcc"), "{}", error.fact);
 }

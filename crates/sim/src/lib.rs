@@ -1,5 +1,6 @@
-//! Test kit: a scripted PostgreSQL server. It speaks enough of the protocol to serve sessions of
-//! `wire`, answers what a script says, and can fail as real servers and networks do. It knows no
+//! Servers without a database. [`null`] answers every statement of a workload at once, for
+//! calibration. The scripted one is a test kit: it speaks enough of the protocol to serve sessions
+//! of `wire`, answers what a script says, and can fail as real servers and networks do. It knows no
 //! SQL beyond the first word of a statement, and stores nothing.
 //!
 //! # Fault model
@@ -19,6 +20,7 @@
 
 mod listener;
 mod messages;
+pub mod null;
 mod script;
 mod server;
 

@@ -12,7 +12,8 @@ pub struct Call {
     pub connection: usize,
     /// Text of the statement.
     pub sql: String,
-    /// Bound values in binary format, `None` for NULL. For a COPY: the data, as one value.
+    /// Bound values in the format that was sent, `None` for NULL. For a COPY: the data, as one
+    /// value.
     pub params: Vec<Option<Vec<u8>>>,
     /// Whether it follows a Sync (or is a simple query), i.e. begins a round trip.
     pub first_of_batch: bool,
@@ -79,6 +80,11 @@ pub trait Script: Send {
 
     /// What to do when a client prepares; nothing: accept.
     fn parse(&mut self, _sql: &str) -> Vec<Step> {
+        Vec::new()
+    }
+
+    /// Names of the columns that a statement returns; none: it returns no rows.
+    fn columns(&mut self, _sql: &str) -> Vec<String> {
         Vec::new()
     }
 

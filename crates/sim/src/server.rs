@@ -108,6 +108,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             let (tag, body) = self.read().await?;
             let goes_on = match tag {
                 b'P' if !self.skipping => self.parse(&body).await?,
+                b'D' if !self.skipping => self.describe(&body),
                 b'B' if !self.skipping => self.bind(&body)?,
                 b'E' if !self.skipping => {
                     let (sql, params) = self.bound.take().ok_or_else(|| bad("Execute, no Bind"))?;
@@ -121,7 +122,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 }
                 b'Q' => self.query(&body).await?,
                 b'X' => false,
-                b'P' | b'B' | b'E' | b'd' | b'c' | b'f' => true, // skipped after an error
+                b'P' | b'D' | b'B' | b'E' | b'd' | b'c' | b'f' => true, // skipped after an error
                 tag => return Err(bad(&format!("message {:?}", char::from(tag)))),
             };
             if !goes_on {
@@ -145,13 +146,33 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Ok(true)
     }
 
+    /// Parameters are left out; the columns are those of the script.
+    fn describe(&mut self, body: &[u8]) -> bool {
+        let name = text(body.get(1..).and_then(|rest| rest.split(|&byte| byte == 0).next()));
+        let sql = self.parsed.iter().find(|(known, _)| *known == name).map(|(_, sql)| sql);
+        let columns = lock(&self.scripted.script).columns(sql.map_or("", String::as_str));
+        self.out.extend(message(b't', &[0, 0]));
+        if columns.is_empty() {
+            self.out.extend(message(b'n', &[]));
+            return true;
+        }
+        let count = u16::try_from(columns.len()).unwrap_or(u16::MAX);
+        let mut description = count.to_be_bytes().to_vec();
+        for column in columns {
+            description.extend_from_slice(column.as_bytes());
+            description.extend_from_slice(&[0; 1 + 18]);
+        }
+        self.out.extend(message(b'T', &description));
+        true
+    }
+
     fn bind(&mut self, body: &[u8]) -> io::Result<bool> {
         let mut cursor = Cursor(body);
         let _portal = cursor.name()?;
         let name = cursor.name()?;
         for _ in 0..cursor.u16()? {
-            if cursor.u16()? != 1 {
-                return Err(bad("a parameter is not binary"));
+            if cursor.u16()? > 1 {
+                return Err(bad("a parameter is neither text nor binary"));
             }
         }
         let mut params = Vec::new();

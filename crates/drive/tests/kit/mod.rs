@@ -7,11 +7,14 @@
 use std::{fmt, sync::Arc};
 
 use drive::{
+    arrivals::{ArrivalsSpec, Terminals},
     clock::{Clock, TokioClock},
     course::{Course, Shared, Window},
     dial::Dial,
     lane::{Share, connect, run_lane},
     meter::{Counts, Meter},
+    queue::Schedule,
+    steps::Step,
 };
 use sim::{Scripted, serve};
 use tokio::{io::DuplexStream, task::LocalSet};
@@ -34,6 +37,7 @@ pub struct Simple {
     pub deferred_every: u64,
     /// Every so many requests of a terminal one rolls back; 0: none.
     pub rollback_every: u64,
+    kinds: Vec<String>,
     statements: Vec<Statement>,
 }
 
@@ -72,6 +76,7 @@ impl Simple {
             name: name.to_owned(),
             sql: sql.to_owned(),
             params: params.to_vec(),
+            results: wire::Results::Binary,
         };
         let update = "UPDATE t SET v = $3 WHERE terminal = $1 AND number = $2";
         let statements = vec![
@@ -80,7 +85,8 @@ impl Simple {
             statement("update", update, &[Kind::I32, Kind::I64, Kind::I64]),
             statement("rollback", "ROLLBACK", &[]),
         ];
-        Self { seed, statements, ..Self::default() }
+        let kinds = KINDS.map(str::to_owned).to_vec();
+        Self { seed, kinds, statements, ..Self::default() }
     }
 }
 
@@ -92,8 +98,8 @@ impl Workload for Simple {
     type Request = SimpleRequest;
     type Audit = Tally;
 
-    fn kinds(&self) -> &'static [&'static str] {
-        &KINDS
+    fn kinds(&self) -> &[String] {
+        &self.kinds
     }
 
     fn statements(&self) -> &[Statement] {
@@ -118,6 +124,10 @@ impl Workload for Simple {
             deferred,
         };
         (request, timing)
+    }
+
+    fn digest(&self, request: &SimpleRequest) -> u64 {
+        request.value.cast_unsigned()
     }
 
     async fn perform<X: Exchange>(
@@ -180,6 +190,10 @@ pub struct Virtual {
     pub window_ns: u64,
     pub drain_ns: u64,
     pub deferred_max: usize,
+    pub arrivals: ArrivalsSpec,
+    pub waiting_max: usize,
+    pub steps: Vec<Step>,
+    pub requests_max: Option<u64>,
     pub retries_max: u32,
     pub give_up_ns: u64,
     /// Ask for an early end this long after the start.
@@ -196,6 +210,10 @@ impl Default for Virtual {
             window_ns: 10 * SECOND,
             drain_ns: 10 * SECOND,
             deferred_max: 1,
+            arrivals: ArrivalsSpec::default(),
+            waiting_max: 1_000_000,
+            steps: Vec::new(),
+            requests_max: None,
             retries_max: 10,
             give_up_ns: 30 * SECOND,
             stop_after_ns: None,
@@ -236,13 +254,20 @@ impl Virtual {
         let workload = Arc::new(self.workload);
         let dial = SimDial { scripted, statements: workload.statements().to_vec() };
         let share = Share {
-            thread: 0,
+            lane: 0,
             connections: self.connections,
-            terminals: (0..self.terminals).collect(),
-            deferred_max: self.deferred_max,
+            terminals: Terminals::of_one_thread(self.terminals),
+            schedule: Schedule {
+                arrivals: self.arrivals,
+                steps: self.steps,
+                part: 0,
+                requests_max: self.requests_max,
+                deferred_max: self.deferred_max,
+                waiting_max: self.waiting_max,
+                seed: 1,
+            },
             retries_max: self.retries_max,
             give_up_ns: self.give_up_ns,
-            seed: 1,
         };
         let shared = Arc::new(Shared::new(1, KINDS.len()));
         let sessions = connect(&share, &clock, &dial, &shared).await.unwrap().unwrap();

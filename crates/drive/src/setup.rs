@@ -1,0 +1,46 @@
+//! Before a run: what the workload needs in each database, done once over a connection of its own,
+//! before any session prepares its statements.
+
+use workload::Workload;
+
+use crate::{
+    clock::{Clock, SystemClock},
+    course::Shared,
+    dial::ServerDial,
+    error::RunError,
+    lane::connect_one,
+    spec::{Spec, nanoseconds},
+};
+
+/// Sets the databases up one after the other: several parts may lie in one.
+///
+/// # Errors
+///
+/// A database cannot be reached or refuses, or the run was stopped meanwhile.
+pub async fn set_up<W: Workload>(
+    spec: &Spec,
+    workload: &W,
+    dials: &[ServerDial],
+    shared: &Shared,
+) -> Result<(), RunError> {
+    let steps = workload.setup();
+    if steps.is_empty() {
+        return Ok(());
+    }
+    let clock = SystemClock::new().map_err(|e| RunError::internal(format!("open a timer: {e}")))?;
+    let give_up_ns = clock.now_ns() + nanoseconds(spec.reconnect_give_up_s);
+    for dial in dials {
+        let bare = dial.bare();
+        let connected = connect_one(&clock, &bare, shared, give_up_ns).await;
+        let mut session = connected
+            .map_err(|e| RunError::target(&format!("connect to {dial}"), &e))?
+            .ok_or_else(|| RunError::internal("run was stopped while it was set up".into()))?;
+        for sql in &steps {
+            let done = session.simple(sql).await;
+            done.map_err(|e| RunError::target(&format!("set up {dial}"), &e))?;
+        }
+        // What the server makes of the goodbye changes nothing.
+        let _best_effort = session.close().await;
+    }
+    Ok(())
+}
