@@ -9,8 +9,11 @@ from typing import final
 __all__ = [
     "CoreError",
     "Drive",
+    "Export",
     "Load",
+    "NullServer",
     "describe",
+    "estimate_load",
     "histogram_count",
     "is_release",
     "merge_histograms",
@@ -45,8 +48,34 @@ class Load:
         """Give up: the server rolls back what is under way."""
     def result(self) -> str: ...
 
+@final
+class Export:
+    """Writes a workload's initial rows into CSV files."""
+
+    def __new__(cls, spec_json: str, /) -> Export: ...
+    def start(self) -> None: ...
+    def poll(self) -> str: ...
+    def stop(self) -> None:
+        """Give up: the files written so far are removed."""
+    def result(self) -> str: ...
+
+@final
+class NullServer:
+    """Answers a workload's statements at once, with plausible rows and without a database."""
+
+    def __new__(cls, spec_json: str, /) -> NullServer: ...
+    def start(self) -> None:
+        """Listen, and serve in threads of its own."""
+    def poll(self) -> str:
+        """What it has done so far, as JSON; the shape stands in `crates/sim/src/null/server.rs`."""
+    def stop(self) -> None:
+        """Close all connections and remove the socket."""
+
 def describe(workload_json: str, /) -> str:
     """What a workload is: tables, statements, kinds, mix, consistency conditions, deviations."""
+
+def estimate_load(spec_json: str, /) -> str:
+    """What a load would need (`drive::load::LoadEstimate`): takes the spec of a `Load`."""
 
 def merge_histograms(histograms: list[str], /) -> str:
     """Add histograms (base64 of V2 deflate) of the same kind from several trials."""

@@ -18,32 +18,41 @@ from typing import Any, Protocol
 import psycopg
 
 from pgdyno.drive.driver import Driven, drive, workload_spec
+from pgdyno.drive.spec import load_spec
 from pgdyno.load.consistency import check, require
-from pgdyno.load.loader import describe, load
+from pgdyno.load.loader import How, describe, load
+from pgdyno.load.setup import run_setup
 from pgdyno.model.connection import Connection
-from pgdyno.model.errors import CheckError, Interrupted, PgdynoError
+from pgdyno.model.errors import CheckError, DriveError, Interrupted, PgdynoError, PlanError
 from pgdyno.model.plan import Plan, Trial, Workload
 from pgdyno.model.plan import Protocol as ProtocolPlan
 from pgdyno.model.run import (
     Condition,
-    Event,
     Fixture,
     Series,
     TrialRecord,
     TrialResult,
     TrialState,
 )
+from pgdyno.model.workload import database_names
 from pgdyno.plan.fixture import fixture_ident, fixture_shape
 from pgdyno.sample.diskstats import disk_sampler
 from pgdyno.sample.pgstat import server_stats_sampler
 from pgdyno.sample.procstat import host_sampler, self_sampler, server_sampler
 from pgdyno.sample.recorder import Recorder, delta
 from pgdyno.sample.serverlog import bad_lines, events
+from pgdyno.stage.place import place_of
 from pgdyno.stage.prewarm import prewarm
 from pgdyno.stage.target import Ready, Target
 from pgdyno.stats.client_limit import host_idle_share
 from pgdyno.store.runfile import RunFile
 
+_NO_ANSWER = "connection lost"  # as the driver counts a session that ended without a word
+_LOST_SESSIONS = (  # what a server says of sessions that end, while it goes down, or comes up
+    "terminating connection", "connection to client lost", "data from client", "data to client",
+    "the database system is", "terminating background worker",
+)  # fmt: skip
+_TOLD = ("deviations", "round_trips", "mix", "conditions")  # of a description, to be told
 _NOISE = ("the database system is starting up",)  # our own question whether it is ready
 
 
@@ -103,8 +112,8 @@ def conduct(
         PgdynoError: The fixture cannot be made. A trial's failure is stored, not raised.
         KeyboardInterrupt: Ctrl-C; finished trials are in the run file.
     """
-    described = describe(workload_spec(plan.workload, None))
-    fixture = make_fixture(plan, target, described, audience)
+    described = describe_stages(plan)
+    fixture = make_fixture(plan, target, audience)
     run.put_fixture(fixture)
     for trial in plan.trials if todo is None else todo:
         record = TrialRecord(
@@ -116,9 +125,9 @@ def conduct(
         try:
             try:
                 result, series, log = measure(
-                    plan, trial, target, fixture, described, audience, data_folder
+                    plan, trial, target, fixture, described[trial.stage], audience, data_folder
                 )
-                state, reason = judge(result, log)
+                state, reason = judge(result, log, plan.protocol.survive)
                 record = replace(record, state=state, reason=reason, result=result)
                 if log is not None:
                     run.put_log("server", log, trial.number)
@@ -138,15 +147,46 @@ def _reason(error: PgdynoError | psycopg.Error) -> str:
     return f"the server failed: {str(error).strip()}"
 
 
-def make_fixture(
-    plan: Plan, target: Target, described: dict[str, Any], audience: Audience
-) -> Fixture:
+def describe_stages(plan: Plan) -> dict[str, dict[str, Any]]:
+    """What each stage drives, as the core describes it.
+
+    Raises:
+        PlanError: The core refuses a stage's workload.
+    """
+    found = {}
+    for stage in plan.stages:
+        try:
+            found[stage.name] = describe(workload_spec(stage.workload, None))
+        except DriveError as error:
+            hint = f"{error.hint} Nothing was touched." if error.hint else "Nothing was touched."
+            raise PlanError(f"{plan.source}: stage {stage.name}: {error.fact}", hint) from error
+    return found
+
+
+def differences(plan: Plan, described: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """What of its description each stage has otherwise than the plan as a whole."""
+    base = describe(workload_spec(plan.workload, None))
+    return {
+        stage.name: {"face": stage.workload.face}
+        | {
+            key: described[stage.name][key]
+            for key in _TOLD
+            if key in described[stage.name] and described[stage.name][key] != base.get(key)
+        }
+        for stage in plan.stages
+    }
+
+
+def make_fixture(plan: Plan, target: Target, audience: Audience) -> Fixture:
     """Find the loaded database that the trials share, or load it, check it and keep it.
 
     Raises:
         PgdynoError: Loading failed, or what was loaded is not consistent.
     """
-    shape = fixture_shape(plan.target, plan.workload, target.facts)
+    spec = load_spec(plan.workload)
+    described = describe(spec) if spec else None
+    version = described["version"] if described else None
+    shape = fixture_shape(plan.target, plan.workload, target.facts, version)
     ident = fixture_ident(shape)
     if found := target.find_fixture(ident):
         return found
@@ -154,14 +194,20 @@ def make_fixture(
     try:
         with clocked.phase("prepare"):
             connection = target.begin_fixture(ident)
-        with clocked.phase("load"):
-            loaded = load(connection, workload_spec(plan.workload, None), progress=audience.loading)
+        loaded: dict[str, Any] = {}
+        if spec is not None:
+            with clocked.phase("load"):
+                how = How(server_memory_bytes=place_of(connection).memory_bytes)
+                loaded = load(connection, spec, how, progress=audience.loading)
         with clocked.phase("check"):
-            conditions = check(connection, described["conditions"])
+            conditions = check(connection, described["conditions"]) if described else ()
             require(conditions)
+        if (setup := plan.workload.data.setup) is not None:
+            with clocked.phase("setup"):
+                run_setup(connection, setup)
         with clocked.phase("keep"):
             fixture = Fixture(ident, shape, 0, loaded, conditions, "", reused=False)
-            return target.keep_fixture(fixture)
+            return target.keep_fixture(fixture, plan.workload.databases)
     except BaseException:
         target.drop_half_fixture()
         raise
@@ -182,25 +228,46 @@ def measure(
         PgdynoError: A step failed; there are no numbers.
     """
     clocked = _Clocked(audience, trial)
+    stage = plan.stage(trial.stage)
     with clocked.phase("restore"):
-        target.restore(fixture.ident)
+        target.restore(fixture.ident, stage.workload.databases)
     with clocked.phase("start"):
-        ready = target.apply(plan.stage(trial.stage).settings)
+        ready = target.apply(stage.settings)
+    databases = [
+        ready.connection.to(name)
+        for name in database_names(ready.connection.database, stage.workload.databases)
+    ]
     with clocked.phase("prewarm"):
-        if plan.protocol.prewarm:
-            prewarm(ready.connection, [table["name"] for table in described["tables"]])
+        for database in databases if plan.protocol.prewarm else ():
+            prewarm(database)
     with clocked.phase("checkpoint"):
         _checkpoint(ready)
     with clocked.phase("drive"):
-        driven, series, failures = _drive_and_sample(plan, target, ready, fixture, audience,
-                                                     data_folder)  # fmt: skip
+        driven, series, failures = _drive_and_sample(plan.protocol, stage.workload, target, ready,
+                                                     fixture, audience, data_folder)  # fmt: skip
     with clocked.phase("check"):
-        conditions = check(ready.connection, described["conditions"])
+        conditions = _check_all(databases, described["conditions"])
     log = target.log_text()
-    result = _result(driven, series, ready, conditions, events(log) if log else [])
+    result = _result(stage.workload, driven, series, ready, conditions, log)
     notes = tuple(f"sampler {name} stopped: {why}" for name, why in failures.items())
     seconds = {**clocked.seconds, "window": driven.window_s}
     return replace(result, phases_s=seconds, notes=notes), series, log
+
+
+def _check_all(
+    databases: Sequence[Connection], conditions: Sequence[dict[str, Any]]
+) -> tuple[Condition, ...]:
+    """The conditions on each database; those of one number are told as one."""
+    first, *others = (check(database, conditions) for database in databases)
+    merged = list(first)
+    for database, more in zip(databases[1:], others, strict=True):
+        for place, one in enumerate(more):
+            sample = merged[place].sample or (one.sample and f"{database.database}: {one.sample}")
+            merged[place] = replace(
+                merged[place], sample=sample, violations=merged[place].violations + one.violations,
+                seconds=merged[place].seconds + one.seconds,
+            )  # fmt: skip
+    return tuple(merged)
 
 
 def _checkpoint(ready: Ready) -> None:
@@ -209,19 +276,22 @@ def _checkpoint(ready: Ready) -> None:
 
 
 def _drive_and_sample(
-    plan: Plan,
+    protocol: ProtocolPlan,
+    workload: Workload,
     target: Target,
     ready: Ready,
     fixture: Fixture,
     audience: Audience,
     data_folder: Path,
 ) -> tuple[Driven, list[Series], dict[str, str]]:
+    databases = database_names(ready.connection.database, workload.databases)
     with ExitStack() as stack:
         session = stack.enter_context(
             psycopg.connect(**ready.connection.arguments(), autocommit=True)
         )
         samplers = [
-            host_sampler(), self_sampler(), server_stats_sampler(session, target.facts.major)
+            host_sampler(), self_sampler(),
+            server_stats_sampler(session, target.facts.major, databases),
         ]  # fmt: skip
         if ready.postmaster_pid is not None:
             samplers.append(server_sampler(ready.postmaster_pid))
@@ -229,8 +299,7 @@ def _drive_and_sample(
                 samplers.append(disk)
         recorder = stack.enter_context(Recorder(samplers))
         driven = drive(
-            ready.connection, plan.workload, plan.protocol, fixture.loaded["c_load"],
-            audience.driving,
+            ready.connection, workload, protocol, fixture.loaded.get("c_load"), audience.driving,
         )  # fmt: skip
     return driven, [*driven.series, *recorder.series()], recorder.failures
 
@@ -239,7 +308,7 @@ def drive_alone(
     connection: Connection,
     workload: Workload,
     protocol: ProtocolPlan,
-    c_load: dict[str, int],
+    c_load: dict[str, int] | None,
     progress: Callable[[dict[str, Any]], None],
 ) -> tuple[Driven, float | None]:
     """Drive a loaded database without a plan.
@@ -262,16 +331,17 @@ def _deltas(series: Sequence[Series], driven: Driven) -> dict[str, float]:
 
 
 def _result(
+    workload: Workload,
     driven: Driven,
     series: Sequence[Series],
     ready: Ready,
     conditions: tuple[Condition, ...],
-    happened: Sequence[Event],
+    log: str | None,
 ) -> TrialResult:
     return TrialResult(
         window_ns=driven.window_ns,
         window_s=driven.window_s,
-        nopm=driven.nopm,
+        nopm=driven.nopm if workload.headline == "NOPM" else None,
         tpm_total=driven.tpm_total,
         kinds=driven.kinds,
         client=driven.client,
@@ -279,12 +349,18 @@ def _result(
         settings=ready.settings,
         audit=driven.audit,
         conditions=conditions,
-        events=tuple(happened),
+        events=tuple(events(log)) if log else (),
         errors=driven.errors if driven.error is None else (*driven.errors, _gave_up(driven)),
         reconnects=driven.reconnects,
         statements_per_transaction=driven.statements_per_transaction,
         round_trips_per_transaction=driven.round_trips_per_transaction,
         phases_s={},
+        gaps=driven.gaps,
+        parts=driven.parts,
+        steps=driven.steps,
+        late=driven.late,
+        late_ns=driven.late_ns,
+        stream_digest=driven.stream_digest,
     )
 
 
@@ -292,11 +368,14 @@ def _gave_up(driven: Driven) -> dict[str, Any]:
     return {"sqlstate": driven.outcome, "count": 1, "example": driven.error}
 
 
-def judge(result: TrialResult, log: str | None) -> tuple[TrialState, str | None]:
+def judge(
+    result: TrialResult, log: str | None, survive: bool = False
+) -> tuple[TrialState, str | None]:
     """Whether the numbers of a trial may be used.
 
     Inconsistent data, failed transactions, lost connections and errors in the server's log make
-    them invalid: the load was not the one that the plan asked for.
+    them invalid: the load was not the one that the plan asked for. A plan that is to `survive`
+    asked for lost connections; what failed with them is then a part of the result.
     """
     reasons = []
     try:
@@ -304,9 +383,10 @@ def judge(result: TrialResult, log: str | None) -> tuple[TrialState, str | None]
     except CheckError as error:
         reasons.append(error.fact)
     failed = sum(kind.run.failed for kind in result.kinds)
-    if failed:
+    lost = sum(e["count"] for e in result.errors if _is_lost(e["sqlstate"])) if survive else 0
+    if failed > lost:
         reasons.append(f"{failed} transactions failed, e.g. {result.errors[:1]}")
-    if result.reconnects:
+    if result.reconnects and not survive:
         reasons.append(f"{result.reconnects} connections were lost")
     if not any(kind.window.succeeded for kind in result.kinds):
         reasons.append("no transaction succeeded in the window")
@@ -314,11 +394,18 @@ def judge(result: TrialResult, log: str | None) -> tuple[TrialState, str | None]
         reasons.append("the driver did not reach the end of the window")
     bad = [line for line in bad_lines(log or "") if not any(n in line for n in _NOISE)]
     unexplained = [line for line in bad if not _is_retry(line)]
+    if survive:
+        unexplained = [line for line in unexplained if not any(n in line for n in _LOST_SESSIONS)]
     if unexplained:
         reasons.append(f"the server reported {len(unexplained)} errors, first {unexplained[0]}")
     if reasons:
         return TrialState.INVALID, "; ".join(reasons)
     return TrialState.FINISHED, None
+
+
+def _is_lost(sqlstate: str) -> bool:
+    """Whether it says that the session is gone: class 08, 57P01 to 57P05, or no answer at all."""
+    return sqlstate.startswith(("08", "57P")) or sqlstate == _NO_ANSWER
 
 
 def _is_retry(line: str) -> bool:

@@ -4,28 +4,55 @@ from __future__ import annotations
 
 import signal
 import sys
+from importlib import import_module
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from pgdyno import __version__
-from pgdyno.cli.bench import bench
-from pgdyno.cli.check import check
 from pgdyno.cli.console import say_error, stdout
-from pgdyno.cli.load import load
-from pgdyno.cli.report import report
-from pgdyno.cli.run import resume, run
 from pgdyno.model.errors import Interrupted, PgdynoError
 
-app = typer.Typer(
-    name="pgdyno",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+COMMANDS = {
+    "run": "pgdyno.cli.run:run",
+    "resume": "pgdyno.cli.run:resume",
+    "report": "pgdyno.cli.report:report",
+    "bench": "pgdyno.cli.bench:bench",
+    "load": "pgdyno.cli.load:load",
+    "export": "pgdyno.cli.export:export",
+    "check": "pgdyno.cli.check:check",
+    "calibrate": "pgdyno.cli.calibrate:calibrate_command",
+    "knee": "pgdyno.cli.knee:knee_command",
+}
+"""Where each command is: module and function."""
+
+
+class Commands(TyperGroup):
+    """Imports a command when it is called: what reports need takes longer than a small load."""
+
+    def list_commands(self, ctx: object) -> list[str]:
+        """In the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: object, cmd_name: str) -> TyperCommand | None:
+        """The command, if there is one of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, function = COMMANDS[cmd_name].partition(":")
+        one = typer.Typer(**_STYLE)
+        one.command(cmd_name)(getattr(import_module(module), function))
+        return cast(TyperCommand, typer.main.get_command(one))
+
+
+_STYLE: dict[str, Any] = {
+    "pretty_exceptions_enable": False,
+    "add_completion": False,
+    "rich_markup_mode": "rich",
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+app = typer.Typer(name="pgdyno", cls=Commands, no_args_is_help=True, **_STYLE)
 
 
 def _version(wanted: bool) -> None:
@@ -44,14 +71,6 @@ def pgdyno(
 
     Start with [bold]pgdyno run plans/demo.toml[/].
     """
-
-
-app.command()(run)
-app.command()(resume)
-app.command()(report)
-app.command()(bench)
-app.command()(load)
-app.command()(check)
 
 
 def _terminate(_number: int, _frame: FrameType | None) -> None:

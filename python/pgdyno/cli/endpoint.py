@@ -4,34 +4,33 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import psycopg
 import typer
 
+from pgdyno.cli.console import stderr
 from pgdyno.model.connection import Connection
-from pgdyno.model.errors import TargetError
+from pgdyno.stage.conninfo import reach
 
 ConninfoOption = Annotated[
     str,
     typer.Option(
         "--conninfo", "-d", metavar="CONNINFO",
-        help="The database, as libpq reads it: `host=/run/postgresql dbname=tpcc` or a URI."
-        " Passwords come from PGPASSWORD or ~/.pgpass.",
+        help="The database, as libpq reads it: `host=/run/postgresql dbname=tpcc` or a URI, with"
+        " several hosts and TLS where you like. Passwords come from PGPASSWORD or ~/.pgpass.",
     ),
 ]  # fmt: skip
 
 
 def endpoint(conninfo: str) -> Connection:
-    """Connect once, and tell where libpq arrived and with which password.
+    """Connect once, and tell how the driver gets there.
 
     Raises:
+        PlanError: libpq or the driver cannot do what the conninfo asks for.
         TargetError: Nothing answers there, or it refuses.
     """
-    try:
-        with psycopg.connect(conninfo, connect_timeout=10) as session:
-            info = session.info
-            return Connection(info.host, info.port, info.user, info.dbname, info.password or None)
-    except psycopg.Error as error:
-        raise TargetError(
-            f"no connection: {str(error).strip()}",
-            hint="Name the database with --conninfo 'host=… port=… user=… dbname=…'.",
-        ) from error
+    connection = reach(conninfo)
+    if connection.prepare == "unnamed":
+        stderr.print(
+            "a pooler stands in between and does not follow the names of statements:"
+            " they are parsed with every execution"
+        )
+    return connection

@@ -23,6 +23,7 @@ _PHASES = {
     "prepare": "making a cluster",
     "load": "loading the fixture",
     "check": "checking consistency",
+    "setup": "running the plan's own SQL",
     "keep": "keeping the fixture",
     "restore": "restoring the fixture",
     "start": "starting the server",
@@ -129,24 +130,28 @@ def _loading_text(state: dict[str, Any]) -> str:
 
 def _driving_text(state: dict[str, Any]) -> str:
     second = state.get("last_second") or {}
-    tpm = 60 * sum(second.values())
-    orders = 60 * second.get("new_order", 0)
-    text = (
-        f"{state['phase']}: {count_text(tpm)} tpmTotal and {count_text(orders)} NOPM now,"
-        f" {state['phase_left_s']:.0f} s of it left"
-    )
+    text = f"{state['phase']}: {rates_text(second)} now, {state['phase_left_s']:.0f} s of it left"
     trouble = [f"{state[name]} {name}" for name in ("failed", "retries", "reconnects")
                if state.get(name)]  # fmt: skip
     return ", ".join([text, *trouble])
+
+
+def rates_text(second: dict[str, int]) -> str:
+    """What was committed in a second, by kind, as the rates that people ask for."""
+    total = sum(second.values())
+    if "new_order" not in second:
+        return f"{count_text(total)} tps"
+    return f"{count_text(60 * total)} tpmTotal and {count_text(60 * second['new_order'])} NOPM"
 
 
 def _trial_line(record: TrialRecord, count: int) -> Text:
     head = f"trial {record.number:>2} of {count}  round {record.round}  {record.stage:<16}"
     if record.result is None:
         return Text.assemble(head, (f" {record.state}: {record.reason}", "bold red"))
+    result = record.result
     numbers = (
-        f" {count_text(record.result.nopm):>9} NOPM"
-        f" {count_text(record.result.tpm_total):>9} tpmTotal"
+        f" {count_text(result.throughput):>9} {result.headline}"
+        f" {count_text(result.tpm_total):>9} tpmTotal"
     )
     if record.state is TrialState.FINISHED:
         return Text(head + numbers)

@@ -13,11 +13,12 @@ import typer
 
 from pgdyno.cli.console import stderr, stdout
 from pgdyno.cli.live import LiveView
-from pgdyno.conduct import conduct
+from pgdyno.conduct import conduct, describe_stages, differences
 from pgdyno.drive.driver import workload_spec
+from pgdyno.drive.spec import load_spec
 from pgdyno.load.loader import describe, require_release
-from pgdyno.model.errors import Interrupted, PlanError
-from pgdyno.model.plan import Plan
+from pgdyno.model.errors import DriveError, Interrupted, PlanError
+from pgdyno.model.plan import Plan, Workload
 from pgdyno.model.run import RunInfo, TrialRecord, TrialState
 from pgdyno.model.serial import from_json
 from pgdyno.model.settings import HostFacts, ServerFacts
@@ -31,7 +32,8 @@ from pgdyno.plan import (
 )
 from pgdyno.report import html, summary
 from pgdyno.report.analysis import analyse
-from pgdyno.stage.host import manifest, own_version
+from pgdyno.stage.home import home
+from pgdyno.stage.host import manifest, own_version, this_machine
 from pgdyno.stage.rig import (
     data_folder,
     fixture_bytes,
@@ -40,6 +42,7 @@ from pgdyno.stage.rig import (
     server_facts,
 )
 from pgdyno.stage.target import Target
+from pgdyno.store.calibration import calibration_of
 from pgdyno.store.runfile import RunFile
 
 PlanPath = Annotated[
@@ -84,6 +87,7 @@ def run(
     overrides = [*(overrides or []), *_target_overrides(bindir, conninfo)]
     found = _resolved(plan, overrides, quick, aa)
     resolved = found.plan
+    described = describe_stages(resolved)
     if dry_run:
         stdout.print(render_dry_run(resolved, found.server, found.host, found.fixture_bytes))
         return
@@ -96,7 +100,8 @@ def run(
         info = RunInfo(
             ident, now, own_version(), _command(plan, overrides, quick, aa), asdict(resolved),
             manifest(data_folder()), dict(target.build),
-            describe(workload_spec(resolved.workload, None)),
+            describe(workload_spec(resolved.workload, None)), differences(resolved, described),
+            calibration_of(home(), this_machine(), [resolved.workload.kind]),
         )  # fmt: skip
         planned = [
             TrialRecord(t.number, t.round, t.stage, t.ident, TrialState.PLANNED)
@@ -175,8 +180,18 @@ def _resolved(path: Path, overrides: list[str], quick: bool, aa: bool) -> _Resol
     draft = read_plan(path, overrides, quick=quick, aa=aa)
     target, workload = resolve_target(draft), resolve_workload(draft)
     server, host = server_facts(target), local_facts()
-    there = fixture_bytes(target, fixture_shape(target, workload, server))
+    shape = fixture_shape(target, workload, server, _rows_version(path, workload))
+    there = fixture_bytes(target, shape)
     return _Resolved(resolve(draft, server, host, there), server, host, there)
+
+
+def _rows_version(path: Path, workload: Workload) -> int | None:
+    """Version of the rows that would be loaded; None: none are."""
+    spec = load_spec(workload)
+    try:
+        return int(describe(spec)["version"]) if spec else None
+    except DriveError as error:
+        raise PlanError(f"{path}: {error.fact}", error.hint) from error
 
 
 def _target_overrides(bindir: Path | None, conninfo: str | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""The driver process: started with a spec, watched, stopped, and its result read into records.
+"""The driver process: started with a spec, watched, stopped.
 
 The driver runs apart (`python -m pgdyno.drive.worker`), so that neither samplers nor the garbage
 collector share its address space, and its crash is a failed trial, not a lost plan.
@@ -11,75 +11,20 @@ import queue
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from pydantic import TypeAdapter
-
+from pgdyno.drive.result import Driven, parse_result
+from pgdyno.drive.spec import drive_spec, workload_spec
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
 from pgdyno.model.plan import Protocol, Workload
-from pgdyno.model.run import AuditLine, Client, KindResult, Series
 from pgdyno.shell import Process, start
 
+__all__ = ["Driven", "drive", "parse_result", "workload_spec"]
+
 _SILENCE_S = 120.0  # the worker speaks twice a second; longer silence means that it hangs
-_MINUTE_S = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Driven:
-    """What the driver measured."""
-
-    outcome: str  # complete | stopped | gave_up
-    error: str | None
-    window_ns: tuple[int, int]
-    window_s: float
-    kinds: tuple[KindResult, ...]
-    client: Client
-    audit: tuple[AuditLine, ...]
-    errors: tuple[dict[str, Any], ...]
-    reconnects: int
-    statements_per_transaction: float
-    round_trips_per_transaction: float
-    series: tuple[Series, ...]
-
-    @property
-    def transactions(self) -> int:
-        """Transactions that came to their end in the window, rollbacks included."""
-        return sum(kind.window.succeeded + kind.window.rolled_back for kind in self.kinds)
-
-    @property
-    def nopm(self) -> float:
-        """Committed New-Orders a minute."""
-        orders = sum(kind.window.succeeded for kind in self.kinds if kind.kind == "new_order")
-        return orders / self.window_s * _MINUTE_S
-
-    @property
-    def tpm_total(self) -> float:
-        """All transactions that came to their end a minute, rollbacks included."""
-        return self.transactions / self.window_s * _MINUTE_S
-
-
-def workload_spec(workload: Workload, c_load: dict[str, int] | None) -> dict[str, Any]:
-    """The workload as the core wants it (`TpccSpec`)."""
-    return {
-        "kind": workload.kind,
-        "schema": workload.schema,
-        "warehouses": workload.warehouses,
-        "seed": workload.seed,
-        "face": workload.face,
-        "mix": workload.mix,
-        "isolation": workload.isolation,
-        "delivery": workload.delivery,
-        "home": workload.home,
-        "keying_multiplier": workload.keying_multiplier,
-        "think_multiplier": workload.think_multiplier,
-        "foreign_keys": workload.foreign_keys,
-        "c_load": c_load,
-    }
 
 
 def drive(
@@ -88,6 +33,7 @@ def drive(
     protocol: Protocol,
     c_load: dict[str, int] | None,
     progress: Callable[[dict[str, Any]], None] = lambda _: None,
+    cpus: Sequence[int] = (),
 ) -> Driven:
     """Drive one window.
 
@@ -97,23 +43,15 @@ def drive(
         protocol: Seconds of warm-up, window and drain.
         c_load: The constants that the data were loaded with.
         progress: Told twice a second.
+        cpus: Those that the driver may use; none: as this process.
 
     Raises:
         DriveError: The driver failed, crashed, or fell silent.
         KeyboardInterrupt: Ctrl-C; the driver is stopped first.
     """
-    spec = {
-        "version": 1,
-        "workload": workload_spec(workload, c_load),
-        "connection": connection.spec(),
-        "connections": workload.connections,
-        "terminals": workload.terminals,
-        "threads": workload.threads,
-        "warmup_s": protocol.warmup_s,
-        "window_s": protocol.window_s,
-        "drain_s": protocol.drain_s,
-    }
-    process = start([sys.executable, "-m", "pgdyno.drive.worker"], pipes=True,
+    spec = drive_spec(connection, workload, protocol, c_load)
+    pinned = ["--cpus", ",".join(map(str, cpus))] if cpus else []
+    process = start([sys.executable, "-m", "pgdyno.drive.worker", *pinned], pipes=True,
                     dies_with_us=signal.SIGTERM)  # fmt: skip
     try:
         # On its standard input, so that a password stands on no command line.
@@ -164,37 +102,3 @@ def _last(
             result: dict[str, Any] = message["result"]
             return result
         progress(message)
-
-
-def parse_result(raw: dict[str, Any]) -> Driven:
-    """The worker's result as records; the shape stands in `crates/drive/src/result.rs`."""
-    kinds = [
-        {("kind" if key == "name" else key): value for key, value in kind.items()}
-        for kind in raw["kinds"]
-    ]
-    start_ns, end_ns = raw["window_unix_ns"]
-    return Driven(
-        outcome=raw["outcome"],
-        error=raw["error"],
-        window_ns=(start_ns, end_ns),
-        window_s=raw["window_s"],
-        kinds=TypeAdapter(tuple[KindResult, ...]).validate_python(kinds),
-        client=TypeAdapter(Client).validate_python(raw["client"]),
-        audit=TypeAdapter(tuple[AuditLine, ...]).validate_python(raw["audit"]),
-        errors=tuple(raw["errors"]),
-        reconnects=raw["reconnects"],
-        statements_per_transaction=raw["statements_per_transaction"],
-        round_trips_per_transaction=raw["round_trips_per_transaction"],
-        series=tuple(_series(raw["seconds"])),
-    )
-
-
-def _series(seconds: dict[str, Any]) -> list[Series]:
-    columns = {f"driver.committed.{kind}": n for kind, n in seconds["committed"].items()}
-    columns |= {f"driver.{name}": seconds[name] for name in ("rolled_back", "failed", "retries")}
-    result = []
-    for name, counts in columns.items():
-        # A count belongs to the second that begins at its time.
-        at = seconds["start_unix_ns"] + np.arange(len(counts), dtype=np.int64) * 1_000_000_000
-        result.append(Series(name, "1/s", "rate", at, np.array(counts, dtype=np.float64)))
-    return result

@@ -3,12 +3,14 @@
 Run as `python -m pgdyno.drive.worker`. Standard input: one line, the spec as JSON (so that no
 password stands on a command line). Standard output: lines of JSON, twice a second the progress, at
 the end `{"result": ...}` or `{"error": {"kind", "fact", "hint"}}`; the exit code is 1 after an
-error. SIGTERM and SIGINT end the window early; the result is still printed.
+error. SIGTERM and SIGINT end the window early; the result is still printed. `--cpus 0,1` keeps all
+its threads on these CPUs.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import time
@@ -27,6 +29,8 @@ def main() -> int:
     Returns:
         The exit code: 0 with a result, 1 with an error.
     """
+    if sys.argv[1:2] == ["--cpus"]:
+        os.sched_setaffinity(0, {int(cpu) for cpu in sys.argv[2].split(",")})
     spec_json = sys.stdin.readline()
     # Taken by `sigtimedwait` where we sleep, so that no handler interrupts anything.
     signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)

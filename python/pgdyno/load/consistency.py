@@ -77,23 +77,25 @@ def require(conditions: Sequence[Condition]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What `pgdyno load` wrote into a database about itself (table `pgdyno_load`)."""
+    """What a database says that it was loaded with: to pgdyno, or to BenchmarkSQL 5."""
 
     workload: Literal["tpcc"]
-    schema: Literal["spec"]
+    schema: Literal["spec", "bmsql"]
     warehouses: int
-    seed: int
+    seed: int | None  # None: rows that do not follow from a seed of ours
     foreign_keys: bool
     c_load: dict[str, int]
 
     def spec(self) -> dict[str, Any]:
         """The workload's parameters that shape the data (`TpccSpec`)."""
+        seed = {} if self.seed is None else {"seed": self.seed}
         return {
             "kind": self.workload,
             "schema": self.schema,
             "warehouses": self.warehouses,
-            "seed": self.seed,
             "foreign_keys": self.foreign_keys,
+            "c_load": self.c_load,
+            **seed,
         }
 
 
@@ -104,7 +106,9 @@ def loaded_workload(connection: Connection) -> Loaded:
         CheckError: It was not loaded by pgdyno, or the load did not end.
     """
     try:
-        with psycopg.connect(**connection.arguments()) as session:
+        with psycopg.connect(**connection.arguments(), autocommit=True) as session:
+            if theirs := _loaded_by_benchmarksql(session):
+                return theirs
             rows = session.execute("SELECT key, value FROM pgdyno_load").fetchall()
     except psycopg.errors.UndefinedTable as error:
         raise CheckError(
@@ -115,8 +119,36 @@ def loaded_workload(connection: Connection) -> Loaded:
     if not facts:
         raise CheckError(
             f"database {connection.database} was loaded in part",
-            hint="Load it anew: `pgdyno load tpcc --drop-ours --conninfo …`.",
+            hint="Go on with `pgdyno load tpcc --resume --conninfo …`, or load it anew with"
+            " --drop-ours.",
         )
     return TypeAdapter(Loaded).validate_python(
-        {**facts, "c_load": {"c_last": facts["c_last"]}}, extra="ignore"
+        {"seed": None, **facts, "c_load": {"c_last": facts["c_last"]}}, extra="ignore"
     )
+
+
+def _loaded_by_benchmarksql(session: psycopg.Connection[Any]) -> Loaded | None:
+    """What BenchmarkSQL 5 wrote into its table bmsql_config; None: it did not load this."""
+    found = session.execute(
+        "SELECT to_regclass('bmsql_config') IS NOT NULL AND to_regclass('pgdyno_load') IS NULL"
+    ).fetchone()
+    if found != (True,):
+        return None
+    facts = dict(session.execute("SELECT cfg_name, cfg_value FROM bmsql_config").fetchall())
+    if missing := [name for name in ("warehouses", "nURandCLast") if name not in facts]:
+        raise CheckError(
+            f"table bmsql_config of BenchmarkSQL does not say {' and '.join(missing)}",
+            hint="Did its load end? Load it anew.",
+        )
+    keys = session.execute(
+        "SELECT count(*) > 0 FROM pg_constraint"
+        " WHERE contype = 'f' AND conrelid = 'bmsql_order_line'::regclass"
+    ).fetchone()
+    # Its loader begins to count deliveries at 1, its CSV files at 0: a customer tells which.
+    start = session.execute(
+        "SELECT c_delivery_cnt - (SELECT count(*) FROM bmsql_oorder"
+        " WHERE (o_w_id, o_d_id, o_c_id) = (1, 1, 1) AND o_id > 2100 AND o_carrier_id IS NOT NULL)"
+        " FROM bmsql_customer WHERE (c_w_id, c_d_id, c_id) = (1, 1, 1)"
+    ).fetchone()
+    c_load = {"c_last": int(facts["nURandCLast"]), "c_delivery_cnt": int(start == (1,))}
+    return Loaded("tpcc", "bmsql", int(facts["warehouses"]), None, keys == (True,), c_load)

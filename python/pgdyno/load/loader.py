@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from pgdyno import _core
 from pgdyno.model.connection import Connection
-from pgdyno.model.errors import DriveError, Interrupted
+from pgdyno.model.errors import DriveError, Interrupted, PlanError
 
 POLL_S = 0.2
+
+Intent = Literal["drop_ours", "resume", "top_up"]
+"""What becomes of an earlier load of ours."""
 
 
 def describe(workload: dict[str, Any]) -> dict[str, Any]:
@@ -23,46 +27,47 @@ def describe(workload: dict[str, Any]) -> dict[str, Any]:
     try:
         described: dict[str, Any] = json.loads(_core.describe(json.dumps(workload)))
     except _core.CoreError as error:
-        raise DriveError(*_fact_and_hint(error)) from error
+        raise DriveError(*fact_and_hint(error)) from error
     return described
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How a load goes about it; nothing of this shapes the data."""
+
+    connections: int | None = None  # how many stream and build at the same time; None: by cores
+    server_memory_bytes: int | None = None  # that the server may use; None: not known
+    copies: Literal["tables", "batches"] | None = None  # how rows are cut; None: chosen
+    intent: Intent | None = None  # None: the database is empty
 
 
 def load(
     connection: Connection,
     workload: dict[str, Any],
+    how: How = How(),
     *,
-    connections: int | None = None,
     loaded_at_unix_s: int | None = None,
-    drop_ours: bool = False,
     progress: Callable[[dict[str, Any]], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Create and fill all tables, build the indexes, vacuum.
 
     Args:
-        connection: An empty database.
+        connection: An empty database, or one with a load of ours if the intent says so.
         workload: The workload's parameters (`TpccSpec` in `crates/workload`).
-        connections: How many stream at the same time; None: chosen from the cores.
-        loaded_at_unix_s: The time that loaded orders carry; None: now.
-        drop_ours: Drop the tables of an earlier load of ours first.
+        how: Sessions, memory, and what becomes of an earlier load.
+        loaded_at_unix_s: The time that loaded orders carry; None: now. A load that goes on, or is
+            added to, keeps its own.
         progress: Told five times a second.
 
     Returns:
         The loader's report: seconds of each phase, rows and bytes of each table, the C constants.
 
     Raises:
+        PlanError: A pooler stands in between.
         DriveError: A table exists already, the server failed, the disk is full, ...
         Interrupted: Ctrl-C; what is left behind is named.
     """
-    spec = {
-        "version": 1,
-        "workload": workload,
-        "connection": connection.spec(),
-        "connections": connections,
-        "index_connections": None,
-        "maintenance_work_mem_bytes": None,
-        "loaded_at_unix_s": loaded_at_unix_s or int(time.time()),
-        "drop_ours": drop_ours,
-    }
+    spec = _spec(connection, workload, how, loaded_at_unix_s)
     try:
         loader = _core.Load(json.dumps(spec))
         loader.start()
@@ -78,8 +83,49 @@ def load(
             raise Interrupted(*_what_is_left(loader)) from None
         report: dict[str, Any] = json.loads(loader.result())
     except _core.CoreError as error:
-        raise DriveError(*_fact_and_hint(error)) from error
+        raise DriveError(*fact_and_hint(error)) from error
     return report
+
+
+def estimate(connection: Connection, workload: dict[str, Any], how: How = How()) -> dict[str, Any]:
+    """What a load would need; nothing is changed. Takes a tenth of a second.
+
+    Returns:
+        `drive::load::LoadEstimate`: rows, bytes of disk, sorting and WAL, seconds, choices.
+
+    Raises:
+        DriveError: The load would be refused, or the server failed.
+    """
+    try:
+        spec = json.dumps(_spec(connection, workload, how, None))
+        estimated: dict[str, Any] = json.loads(_core.estimate_load(spec))
+    except _core.CoreError as error:
+        raise DriveError(*fact_and_hint(error)) from error
+    return estimated
+
+
+def _spec(
+    connection: Connection, workload: dict[str, Any], how: How, loaded_at_unix_s: int | None
+) -> dict[str, Any]:
+    if connection.pooled:
+        # Its sessions hold locks from one transaction to the next.
+        raise PlanError(
+            "a pooler stands between the loader and the server",
+            hint="Load over a direct connection; only `bench` works through a pooler.",
+        )
+    chosen = {
+        "connections": how.connections,
+        "server_memory_bytes": how.server_memory_bytes,
+        "copies": how.copies,
+    }
+    return {
+        "version": 1,
+        "workload": workload,
+        "connection": connection.spec(),
+        "loaded_at_unix_s": loaded_at_unix_s or int(time.time()),
+        **{name: value for name, value in chosen.items() if value is not None},
+        **({how.intent: True} if how.intent else {}),
+    }
 
 
 def _what_is_left(loader: _core.Load) -> tuple[str, str | None]:
@@ -87,11 +133,12 @@ def _what_is_left(loader: _core.Load) -> tuple[str, str | None]:
     try:
         loader.result()
     except _core.CoreError as error:
-        return _fact_and_hint(error)
+        return fact_and_hint(error)
     return "the load was stopped after its last step", None
 
 
-def _fact_and_hint(error: _core.CoreError) -> tuple[str, str | None]:
+def fact_and_hint(error: _core.CoreError) -> tuple[str, str | None]:
+    """What a failure of the core says."""
     _kind, fact, hint = error.args
     return fact, hint
 

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pgdyno.model.settings import Rung, Setting
+from pgdyno.model.workload import Workload
+
+__all__ = ["Estimate", "Plan", "Protocol", "Stage", "Target", "TargetKind", "Trial", "Workload"]
 
 TargetKind = Literal["embedded", "installed", "running"]
 
@@ -22,27 +25,6 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
-    """What is driven. Names and meaning as in `crates/workload`."""
-
-    kind: Literal["tpcc"]
-    warehouses: int
-    seed: int
-    schema: Literal["spec"]
-    foreign_keys: bool
-    mix: dict[str, float]  # kind of transaction -> weight
-    face: Literal["statement"]
-    isolation: str
-    delivery: Literal["deferred", "inline"]
-    home: Literal["fixed", "random"]
-    keying_multiplier: float
-    think_multiplier: float
-    connections: int
-    terminals: int
-    threads: int | None  # of the driver; None: as many as cores or connections, the smaller
-
-
-@dataclass(frozen=True, slots=True)
 class Protocol:
     """How a stage is measured."""
 
@@ -54,6 +36,7 @@ class Protocol:
     margin: float  # stages whose ratio lies within +-margin are equivalent
     confidence: float
     lowest_rung: Rung  # stages below it are refused
+    survive: bool = False  # trials that lost connections and got them back are valid
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +49,8 @@ class Stage:
     settings: tuple[Setting, ...]  # complete, sorted by name
     rung: Rung
     rung_reason: str  # e.g. "synchronous_commit = off"
+    workload: Workload  # what is driven in this stage; its data are those of the plan's
+    client: tuple[Setting, ...] = ()  # keys of the workload that stages chose, sorted by name
     twin_of: str | None = None  # --aa: measures the same settings as this stage again
 
 
@@ -98,7 +83,7 @@ class Plan:
     source: str  # path of the TOML file, as given
     text: str  # the TOML itself
     target: Target
-    workload: Workload
+    workload: Workload  # what is loaded, and driven where a stage says nothing else
     protocol: Protocol
     stages: tuple[Stage, ...]
     trials: tuple[Trial, ...]

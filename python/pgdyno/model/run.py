@@ -44,6 +44,16 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
+class StatementResult:
+    """Round trips of one statement in the window; several in one are named by what they carry."""
+
+    name: str
+    count: int
+    histogram: str  # base64 of V2 deflate, ns
+    ns: dict[str, int]  # p50 p90 p95 p99 p999 max mean
+
+
+@dataclass(frozen=True, slots=True)
 class KindResult:
     """One kind of transaction in one window."""
 
@@ -54,6 +64,57 @@ class KindResult:
     service: str  # the same, from when a connection took it up
     response_ns: dict[str, int]  # p50 p90 p95 p99 p999 max mean
     service_ns: dict[str, int]
+    queue: str = ""  # histogram, from the due time to when a connection took it up
+    queue_ns: dict[str, int] = field(default_factory=dict)
+    keying_mean_s: float | None = None  # of those that came to their end in the window
+    think_mean_s: float | None = None  # that followed the same
+    statements: tuple[StatementResult, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A time without connections, within the run."""
+
+    start_unix_ns: int
+    end_unix_ns: int | None  # None: until the end
+    connections: int  # how many were gone
+
+
+@dataclass(frozen=True, slots=True)
+class PartResult:
+    """One of several databases that were driven at once."""
+
+    name: str
+    kinds: tuple[KindResult, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StepKind:
+    """One kind of transaction in one step."""
+
+    kind: str
+    counts: Counts  # of those that became due in the step: their outcomes in the window
+    response: str  # histogram, as above
+    response_ns: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """One step of the window, as far as it was measured."""
+
+    unix_ns: tuple[int, int]  # begin and end
+    seconds: float
+    factor: tuple[float, float]  # of the rate or of the active terminals: at begin and end
+    ended: int  # transactions that came to their end while it lasted
+    kinds: tuple[StepKind, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """What was asked for, in one number: equal where two runs performed the same requests."""
+
+    requests: int
+    sum: str  # of their hashes, hexadecimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +206,7 @@ class TrialResult:
 
     window_ns: tuple[int, int]
     window_s: float
-    nopm: float  # committed New-Orders a minute
+    nopm: float | None  # committed New-Orders a minute; None: the workload is not TPC-C
     tpm_total: float  # all transactions that came to their end a minute, rollbacks included
     kinds: tuple[KindResult, ...]
     client: Client
@@ -160,6 +221,27 @@ class TrialResult:
     round_trips_per_transaction: float
     phases_s: dict[str, float]  # restore, start, prewarm, checkpoint, drive, check, stop: seconds
     notes: tuple[str, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    parts: tuple[PartResult, ...] = ()
+    steps: tuple[StepResult, ...] = ()
+    late: str = ""  # histogram: how late the schedule noticed due times that it waited for
+    late_ns: dict[str, int] = field(default_factory=dict)
+    stream_digest: Digest | None = None  # None: not told
+
+    @property
+    def tps(self) -> float:
+        """Committed transactions a second."""
+        return sum(kind.window.succeeded for kind in self.kinds) / self.window_s
+
+    @property
+    def headline(self) -> str:
+        """Name of the metric that stages are compared by: `NOPM` or `tps`."""
+        return "tps" if self.nopm is None else "NOPM"
+
+    @property
+    def throughput(self) -> float:
+        """The metric that stages are compared by."""
+        return self.tps if self.nopm is None else self.nopm
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,3 +284,6 @@ class RunInfo:
     host: dict[str, Any]  # kernel, CPU model, memory, file system, mounts, clock source, ...
     build: dict[str, Any]  # version, bindir, configure flags, compiler
     workload: dict[str, Any]  # `describe` of the core: kinds, mix, deviations, conditions
+    stages: dict[str, dict[str, Any]] = field(default_factory=dict)  # what of it differs in each
+    # Ceilings of this machine, measured before: `store.calibration.ceilings_of` reads them.
+    calibration: dict[str, Any] | None = None

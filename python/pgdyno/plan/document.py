@@ -9,17 +9,19 @@ import math
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 
 from pgdyno.model.settings import Rung
-
-KINDS = ("new_order", "payment", "order_status", "delivery", "stock_level")
-
-
-class Table(BaseModel):
-    """A table of the plan file: strict, frozen, no unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+from pgdyno.plan.workload_table import (
+    TABLES,
+    Line,
+    MixFileTable,
+    PgbenchTable,
+    ScriptTable,
+    Table,
+    TpccTable,
+    kind_of,
+)
 
 
 def _name(text: str) -> str:
@@ -28,12 +30,6 @@ def _name(text: str) -> str:
             "is not a name; allowed: up to 48 lower case letters, digits, '-', '_' and '.',"
             " beginning with a letter or digit"
         )
-    return text
-
-
-def _one_line(text: str) -> str:
-    if not text.strip() or "\n" in text:
-        raise ValueError("must be one line of text, and not empty")
     return text
 
 
@@ -61,12 +57,25 @@ def _flat(value: object) -> object:
 
 
 Name = Annotated[str, AfterValidator(_name)]
-Line = Annotated[str, AfterValidator(_one_line)]
 Lines = Annotated[tuple[Line, ...], Field(strict=False)]
 SettingText = Annotated[str, BeforeValidator(_setting_text)]
 Settings = Annotated[dict[str, SettingText], BeforeValidator(_flat)]
-Weight = Annotated[float, Field(ge=0, le=1e6)]
 RungName = Annotated[Rung, Field(strict=False)]
+
+
+def _tag(raw: Any) -> str | None:  # noqa: ANN401  whatever stands in the file
+    table = TABLES.get(kind_of(raw))
+    return table.__name__ if table else None
+
+
+AnyWorkloadTable = Annotated[
+    Annotated[TpccTable, Tag("TpccTable")]
+    | Annotated[PgbenchTable, Tag("PgbenchTable")]
+    | Annotated[MixFileTable, Tag("MixFileTable")]
+    | Annotated[ScriptTable, Tag("ScriptTable")],
+    Discriminator(_tag),
+]
+"""The table of the workload's kind; `complaints_of` takes its tag out of the places of errors."""
 
 
 class TargetTable(Table):
@@ -94,70 +103,6 @@ class TargetTable(Table):
     )
 
 
-class MixTable(Table):
-    """Weights of the five transactions; only their proportions count."""
-
-    new_order: Weight = Field(45.0, description="New-Order.")
-    payment: Weight = Field(43.0, description="Payment.")
-    order_status: Weight = Field(4.0, description="Order-Status.")
-    delivery: Weight = Field(4.0, description="Delivery.")
-    stock_level: Weight = Field(4.0, description="Stock-Level.")
-
-
-class WorkloadTable(Table):
-    """What is driven."""
-
-    kind: Literal["tpcc"] = Field("tpcc", description="TPC-C-like; see the list of deviations.")
-    warehouses: int = Field(
-        10, ge=1, le=100_000, description="Scale; one warehouse is about 100 MB."
-    )
-    seed: int = Field(
-        42,
-        ge=0,
-        le=2**63 - 1,
-        description="Rows and requests are a function of it, equal for all stages.",
-    )
-    schema_: Literal["spec"] = Field(
-        "spec", alias="schema", description="Tables, names and indexes as TPC-C suggests."
-    )
-    foreign_keys: bool = Field(False, description="Add the foreign keys of clause 1.4.")
-    connections: int = Field(8, ge=1, le=100_000, description="Sessions of the server.")
-    terminals: int | None = Field(
-        None,
-        ge=1,
-        le=1_000_000,
-        description="Simulated users, at least as many as connections; absent: as many.",
-    )
-    threads: int | None = Field(
-        None,
-        ge=1,
-        le=4096,
-        description="Threads of the driver; absent: as many as cores or connections, the smaller.",
-    )
-    face: Literal["statement"] = Field(
-        "statement", description="How statements travel: each in one round trip, prepared."
-    )
-    isolation: Literal["read committed", "repeatable read", "serializable"] = Field(
-        "read committed", description="Isolation level of the transactions."
-    )
-    delivery: Literal["deferred", "inline"] = Field(
-        "deferred",
-        description="Deliveries are queued and performed in the background (clause 2.7.2), or "
-        "while the terminal waits.",
-    )
-    home: Literal["fixed", "random"] = Field(
-        "fixed",
-        description="A terminal keeps to its warehouse (clause 2.4.1.1), or takes any each time.",
-    )
-    keying_multiplier: float = Field(
-        0.0, ge=0, le=1000, description="Times the keying times of clause 5.2.5.2; 0: none."
-    )
-    think_multiplier: float = Field(
-        0.0, ge=0, le=1000, description="Times the think times of clause 5.2.5.4; 0: none."
-    )
-    mix: MixTable = Field(MixTable(), description="Weights of the transactions.")
-
-
 class ProtocolTable(Table):
     """How a stage is measured. Every trial restores the data and starts the server afresh."""
 
@@ -174,6 +119,11 @@ class ProtocolTable(Table):
         0.02, ge=0, le=0.5, description="Stages whose ratio is within 1 +- margin are equivalent."
     )
     confidence: float = Field(0.95, ge=0.5, le=0.999, description="Confidence of the intervals.")
+    survive: bool = Field(
+        False,
+        description="A trial that lost connections and got them back is valid: for failover "
+        "drills. Its gaps are shown.",
+    )
     lowest_rung: RungName = Field(
         Rung.D0,
         description="The lowest rung of durability, D0 to D6, that stages may stand on; lower "
@@ -192,6 +142,11 @@ class StageTable(Table):
     profile: Line | None = Field(
         None, description="A profile of the catalogue, sized to this machine, e.g. `tuned`."
     )
+    client: dict[str, Any] = Field(
+        {},
+        description="Keys of `[workload]` with other values from this stage on, e.g. "
+        '`{ face = "pipeline" }`; only keys that do not shape the data.',
+    )
     settings: Settings = Field(
         {},
         description="PostgreSQL's settings, over those of the profile: text with a unit "
@@ -206,7 +161,7 @@ class PlanDocument(Table):
     question: Line = Field(description="The question that the plan answers.")
     notes: Lines = Field((), description="What a reader of the report must know of the plan.")
     target: TargetTable = Field(TargetTable(), description="The server that is measured.")
-    workload: WorkloadTable = Field(WorkloadTable(), description="What is driven.")
+    workload: AnyWorkloadTable = Field(TpccTable(), description="What is driven.")
     protocol: ProtocolTable = Field(ProtocolTable(), description="How a stage is measured.")
     quick: dict[str, Any] = Field(
         {},
@@ -222,6 +177,8 @@ class PlanDocument(Table):
 
 QUICK_KEYS = {
     "protocol": ("rounds", "warmup_s", "window_s", "drain_s", "prewarm"),
-    "workload": ("warehouses", "connections", "terminals", "threads"),
-}
+    "workload": (
+        "warehouses", "scale", "connections", "terminals", "threads", "requests_max", "steps",
+    ),
+}  # fmt: skip
 """What `[quick]` may change: sizes, never what is compared or how it is judged."""

@@ -17,9 +17,9 @@ from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.settings import HostFacts, OriginKind, Rung, ServerFacts, Setting
 from pgdyno.model.units import bytes_text, seconds_text
 from pgdyno.plan.configured import Configured
-from pgdyno.plan.document import KINDS
 from pgdyno.plan.initdb import after_initdb
 from pgdyno.plan.needs import Need, plan_needs
+from pgdyno.plan.told import workload_lines, workload_values
 from pgdyno.plan.values import BadValue, canonical, show
 
 _RUNG_STYLES = {
@@ -63,12 +63,11 @@ def _heading(text: str) -> Text:
 
 
 def _facts(plan: Plan, server: ServerFacts, host: HostFacts) -> Table:
-    workload, protocol = plan.workload, plan.protocol
+    protocol = plan.protocol
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column()
     table.add_column(style="dim")
-    mix = "/".join(f"{workload.mix[kind]:g}" for kind in KINDS)
     place = plan.target.bindir or plan.target.conninfo
     where = f": {place}" if place else ""
     rows = [
@@ -80,19 +79,13 @@ def _facts(plan: Plan, server: ServerFacts, host: HostFacts) -> Table:
             f" {host.data_path} on {host.file_system}",
             "",
         ),
-        (
-            "workload",
-            f"{workload.kind}: {workload.warehouses} warehouses, {workload.terminals} terminals"
-            f" over {workload.connections} connections,\nmix {mix}, {workload.isolation},"
-            f" face {workload.face}, delivery {workload.delivery}, home {workload.home}",
-            _who(plan, "workload"),
-        ),
+        ("workload", "\n".join(workload_lines(plan.workload)), _who(plan, "workload")),
         (
             "protocol",
             f"{protocol.rounds} rounds; warm-up {seconds_text(protocol.warmup_s)},"
             f" window {seconds_text(protocol.window_s)};\nequivalent within"
             f" {protocol.margin * 100:g} %, intervals of {protocol.confidence * 100:g} %,"
-            f" lowest rung {protocol.lowest_rung}",
+            f" lowest rung {protocol.lowest_rung}{', lost connections allowed' * protocol.survive}",
             _who(plan, "protocol"),
         ),
     ]
@@ -108,7 +101,9 @@ def _who(plan: Plan, table: str) -> str:
         for key, who in plan.origins.items()
         if key.startswith(f"{table}.") and (who == "quick" or who.startswith("--set"))
     }
-    return "\n".join(f"{key} by {who}" for key, who in chosen.items())
+    lines = [f"{key} by {who}" for key, who in chosen.items()]
+    profiles = {who for key, who in plan.origins.items() if who.startswith("profile ")}
+    return "\n".join([*lines, *(sorted(profiles) if table == "workload" else [])])
 
 
 def _stages(plan: Plan, server: ServerFacts) -> Iterator[RenderableType]:
@@ -120,8 +115,32 @@ def _stages(plan: Plan, server: ServerFacts) -> Iterator[RenderableType]:
         title.append(f"  {stage.rung_reason}", style="not bold dim")
         yield title
         yield Padding(Text(stage.why), (0, 0, 0, 2))
+        if stage.client and stage.twin_of is None:
+            yield Padding(_client(stage, before, plan), (0, 0, 0, 2))
         yield Padding(_settings(stage, before, server), (0, 0, 0, 2))
         before = stage
+
+
+def _client(stage: Stage, before: Stage | None, plan: Plan) -> Table:
+    """What of `[workload]` the stage has otherwise than the plan, and who said so."""
+    table = _origin_table(None, "client", "value", "the plan has")
+    base, own = workload_values(plan.workload), workload_values(stage.workload)
+    inherited = set() if before is None or stage.afresh else set(before.client)
+    for one in stage.client:
+        who = f"as in {before.name}" if before and one in inherited else _origin(one)
+        table.add_row(one.name, own[one.name], base[one.name], who)
+    return table
+
+
+def _origin_table(title: str | None, *heads: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0), title=title,
+                  title_justify="left", title_style="")  # fmt: skip
+    name, value, default = heads
+    table.add_column(name, no_wrap=True)
+    table.add_column(value, no_wrap=name != "client", overflow="fold")
+    table.add_column(default, style="dim", no_wrap=name != "client", overflow="fold")
+    table.add_column("origin", style="dim")
+    return table
 
 
 def _settings(stage: Stage, before: Stage | None, server: ServerFacts) -> RenderableType:
@@ -135,12 +154,7 @@ def _settings(stage: Stage, before: Stage | None, server: ServerFacts) -> Render
         head = f"{count} settings as in {before.name}" + (", and:" if new else "")
     if not new:
         return Text(head or "nothing set: the server's defaults")
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0), title=head or None,
-                  title_justify="left", title_style="")  # fmt: skip
-    table.add_column("setting", no_wrap=True)
-    table.add_column("value", no_wrap=True)
-    table.add_column("server default", style="dim", no_wrap=True)
-    table.add_column("origin", style="dim")
+    table = _origin_table(head or None, "setting", "value", "server default")
     for setting in new:
         value, default = _value(setting, server), _default(setting, server)
         table.add_row(setting.name, value, default, _origin(setting))

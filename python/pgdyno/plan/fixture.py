@@ -13,26 +13,64 @@ from typing import Any
 
 from pgdyno.model.plan import Protocol, Stage, Target, Workload
 from pgdyno.model.settings import ServerFacts
+from pgdyno.model.workload import Tpcc
 from pgdyno.plan.values import BadValue, canonical
 
 _IDENT_LETTERS = 16
 _CHECKSUMS_BY_DEFAULT = 18  # major version of PostgreSQL
 
 
-def fixture_shape(target: Target, workload: Workload, server: ServerFacts) -> dict[str, Any]:
-    """What shapes the data of a plan's database, and nothing else."""
+def fixture_shape(
+    target: Target, workload: Workload, server: ServerFacts, rows_version: int | None = None
+) -> dict[str, Any]:
+    """What shapes the data of a plan's database, and nothing else.
+
+    Args:
+        target: Of the plan.
+        workload: Of the plan.
+        server: What the build is.
+        rows_version: Of the core's rows of this workload; None: none are loaded.
+    """
     block = server.knobs.get("block_size")
-    return {
-        "workload": workload.kind,
-        "schema": workload.schema,
-        "warehouses": workload.warehouses,
-        "seed": workload.seed,
-        "foreign_keys": workload.foreign_keys,
-        "postgres_major": server.major,
-        "block_size": int(block.default) if block and block.default else 8192,
-        "checksums": _checksums(target, server),
-        "initdb": list(target.initdb),
-    }
+    version = {} if rows_version is None else {"rows_version": rows_version}
+    return (
+        _data_shape(workload)
+        | version
+        | {
+            "postgres_major": server.major,
+            "block_size": int(block.default) if block and block.default else 8192,
+            "checksums": _checksums(target, server),
+            "initdb": list(target.initdb),
+        }
+    )
+
+
+def _data_shape(workload: Workload) -> dict[str, Any]:
+    """What of a workload shapes its data.
+
+    Keys that came later stand only where they matter, so that fixtures of earlier versions are
+    still found.
+    """
+    data = workload.data
+    tpcc = workload.tpcc or (Tpcc(data.scale) if data.kind == "tpcc" else None)
+    shape: dict[str, Any] = {"workload": data.kind, "seed": workload.seed}
+    if tpcc is not None:
+        shape |= {
+            "schema": tpcc.schema, "warehouses": tpcc.warehouses,
+            "foreign_keys": tpcc.foreign_keys,
+        }  # fmt: skip
+        if tpcc.partitions is not None:
+            shape["partitions"] = asdict(tpcc.partitions)
+        if tpcc.order != "warehouse":
+            shape["order"] = tpcc.order
+    elif data.kind == "tpcb":
+        own = workload.pgbench
+        shape |= {"scale": data.scale, "foreign_keys": own.foreign_keys if own else False}
+    if data.setup is not None:
+        shape["setup"] = hashlib.sha256(data.setup.text.encode()).hexdigest()
+    if workload.databases > 1:
+        shape["databases"] = workload.databases
+    return shape
 
 
 def fixture_ident(shape: Mapping[str, Any]) -> str:
@@ -43,7 +81,6 @@ def fixture_ident(shape: Mapping[str, Any]) -> str:
 def trial_ident(
     target: Target,
     server: ServerFacts,
-    workload: Workload,
     protocol: Protocol,
     stage: Stage,
     round_number: int,
@@ -56,7 +93,7 @@ def trial_ident(
     return _digest({
         "target": asdict(target),
         "server": server.version_num,
-        "workload": asdict(workload),
+        "workload": _without_paths(asdict(stage.workload)),
         "protocol": {
             key: getattr(protocol, key) for key in ("warmup_s", "window_s", "drain_s", "prewarm")
         },
@@ -64,6 +101,15 @@ def trial_ident(
         "settings": {one.name: _spelt(one.name, one.value, server) for one in stage.settings},
         "round": round_number,
     })  # fmt: skip
+
+
+def _without_paths(node: Any) -> Any:  # noqa: ANN401  any JSON
+    """Files count by what stands in them, not by where they lie."""
+    if isinstance(node, dict):
+        return {key: _without_paths(one) for key, one in node.items() if key != "path"}
+    if isinstance(node, list | tuple):
+        return [_without_paths(one) for one in node]
+    return node
 
 
 def _checksums(target: Target, server: ServerFacts) -> bool:

@@ -24,13 +24,16 @@ _PAGE_ENTRY_BYTES = 8
 class Costs:
     """Assumptions on which sizes and times are estimated; measured ones may take their place."""
 
-    warehouse_bytes: int = 110 * _MIB  # rows, indexes; 10 warehouses are about 1.1 GB
+    warehouse_bytes: int = 104_700_000  # rows, indexes; the core knows it exactly, a test compares
+    items_bytes: int = 13_100_000  # of TPC-C, however many warehouses there are
+    branch_bytes: int = 15_800_000  # 100,000 accounts of pgbench with their key
+    database_bytes: int = 8 * _MIB  # catalogues
     growth_bytes_per_cpu_s: int = 8 * _MIB  # what the load adds to the data at most
     session_bytes: int = 10 * _MIB  # private memory of a session beyond work_mem
     driver_bytes: int = 64 * _MIB
     driver_session_bytes: int = _MIB
     system_bytes: int = 256 * _MIB  # kernel, pgdyno itself
-    load_s_per_gib: float = 14.0
+    load_s_per_gib: float = 8.0
     copy_s_per_gib: float = 2.0
     prewarm_s_per_gib: float = 1.0
     check_s_per_gib: float = 3.0
@@ -87,7 +90,7 @@ def memory_need(
     workers = int(config.number("autovacuum_max_workers") or 3)
     if config.word("autovacuum") == "off":
         workers = 0
-    count = workload.connections
+    count = workload.sessions
     return Need((
         ("shared_buffers", buffers),
         ("other shared memory", shared_memory_bytes(config) - buffers),
@@ -100,7 +103,13 @@ def memory_need(
 
 def fixture_size(workload: Workload, costs: Costs = DEFAULT_COSTS) -> int:
     """Bytes of a loaded database."""
-    return workload.warehouses * costs.warehouse_bytes
+    data = workload.data
+    fixed, unit = {
+        "tpcc": (costs.items_bytes, costs.warehouse_bytes),
+        "tpcb": (0, costs.branch_bytes),
+        "none": (0, 0),
+    }[data.kind]
+    return workload.databases * (costs.database_bytes + fixed + data.scale * unit)
 
 
 def disk_need(
@@ -160,7 +169,13 @@ def plan_needs(
 ) -> tuple[Need, Need]:
     """Memory and disk of the hungriest stages of a resolved plan."""
     configs = [stage_config(server, stage) for stage in plan.stages]
-    memory = max((memory_need(one, plan.workload, host) for one in configs), key=_total)
+    memory = max(
+        (
+            memory_need(config, stage.workload, host)
+            for config, stage in zip(configs, plan.stages, strict=True)
+        ),
+        key=_total,
+    )
     disk = max(
         (disk_need(one, plan.workload, plan.protocol, host, fixture_bytes) for one in configs),
         key=_total,

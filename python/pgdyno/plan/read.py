@@ -16,8 +16,9 @@ from pydantic import ValidationError
 
 from pgdyno.catalog import profile_names
 from pgdyno.model.errors import PlanError
+from pgdyno.plan.client import StageClient, impossible, stage_clients, with_profile
 from pgdyno.plan.complaint import Complaint, refuse, shown
-from pgdyno.plan.document import KINDS, PlanDocument, TargetTable
+from pgdyno.plan.document import PlanDocument, TargetTable
 from pgdyno.plan.override import (
     Override,
     Path,
@@ -27,9 +28,10 @@ from pgdyno.plan.override import (
     with_quick,
 )
 from pgdyno.plan.schema_errors import complaints_of
+from pgdyno.plan.sources import read_sources, text_of
+from pgdyno.plan.workload_table import TABLES, kind_of
 
 TWIN_SUFFIX = "-twin"
-_SIZE_MAX_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class PlanDraft:
     overrides: tuple[str, ...]
     origins: Mapping[str, str]  # dotted key of target, workload, protocol -> who chose its value
     set_settings: frozenset[tuple[str, str]]  # (stage, setting) that --set chose
+    clients: tuple[StageClient, ...]  # of the stages, in order
+    sources: Mapping[str, str]  # path of a file that the workload names -> its content
 
 
 def read_plan(
@@ -64,7 +68,7 @@ def read_plan(
         PlanError: It cannot be read, or something in it is wrong; everything that is wrong is told.
     """
     source = os.fspath(path)
-    text = _text(source)
+    text = text_of(FilePath(source), f"plan {source}", "Name a TOML file; plans/ holds examples.")
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -83,12 +87,22 @@ def read_plan(
     complaints += wrong_set
     by_path: dict[Path, str] = dict.fromkeys(quick_by_path, "quick") if quick else {}
     by_path |= {one.path: f"--set {one.text}" for one in chosen}
+    final = with_profile(final, complaints)
     document = _document(final, by_path, complaints)
     if quick_by_path and not quick:  # a mistake there should not wait for the first --quick
         quick_paths = dict.fromkeys(quick_by_path, "quick")
         _document(with_quick(raw, quick_by_path), quick_paths, complaints)
+    clients: tuple[StageClient, ...] = ()
+    sources: dict[str, str] = {}
     if document is not None:
         complaints += _meaning(document, aa)
+        by_set = _set_in_stages(chosen, "client")
+        clients = stage_clients(
+            final.get("workload", {}), document.stage, source, by_set,
+            document.protocol.window_s, complaints,
+        )  # fmt: skip
+        tables = [document.workload, *(client.table for client in clients)]
+        sources = read_sources(tables, FilePath(source).parent, complaints)
     refuse(source, complaints)
     assert document is not None
     return PlanDraft(
@@ -98,29 +112,20 @@ def read_plan(
         quick=quick,
         aa=aa,
         overrides=tuple(overrides),
-        origins=_origins(document, source, set(quick_by_path) if quick else set(), chosen),
-        set_settings=frozenset(
-            (one.path[1], ".".join(one.path[3:]))
-            for one in chosen
-            if len(one.path) > 3 and one.path[0] == "stage" and one.path[2] == "settings"
-        ),
+        origins=_origins(document, raw, source, set(quick_by_path) if quick else set(), chosen),
+        set_settings=_set_in_stages(chosen, "settings"),
+        clients=clients,
+        sources=sources,
     )
 
 
-def _text(source: str) -> str:
-    try:
-        data = FilePath(source).read_bytes()
-    except OSError as error:
-        raise PlanError(
-            f"plan {source} cannot be read: {_lower(error.strerror or str(error))}",
-            "Name a TOML file; plans/ holds examples.",
-        ) from error
-    if len(data) > _SIZE_MAX_BYTES:
-        raise PlanError(f"plan {source} has {len(data)} bytes, allowed are {_SIZE_MAX_BYTES}")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise PlanError(f"plan {source} is not UTF-8: byte {error.start} is wrong") from error
+def _set_in_stages(chosen: Sequence[Override], table: str) -> frozenset[tuple[str, str]]:
+    """What --set chose in a table of stages: (stage, key)."""
+    return frozenset(
+        (one.path[1], ".".join(one.path[3:]) if table == "settings" else one.path[3])
+        for one in chosen
+        if len(one.path) > 3 and one.path[0] == "stage" and one.path[2] == table
+    )
 
 
 def _lower(text: str) -> str:
@@ -131,6 +136,15 @@ def _document(
     raw: dict[str, Any], by_path: Mapping[Path, str], complaints: list[Complaint]
 ) -> PlanDocument | None:
     """The checked document; what is wrong is added to the complaints, with who chose the value."""
+    kind = kind_of(raw.get("workload", {}))
+    if isinstance(raw.get("workload", {}), dict) and kind not in TABLES:
+        # Its other keys cannot be judged, but those of the other tables can.
+        text = f"{shown(raw['workload']['kind'])} is unknown; allowed: {', '.join(TABLES)}"
+        told = Complaint("workload.kind", text)
+        complaints += [told] if told not in complaints else []
+        raw = {key: value for key, value in raw.items() if key != "workload"}
+        _document(raw, by_path, complaints)
+        return None
     try:
         return PlanDocument.model_validate(raw)
     except ValidationError as error:
@@ -159,26 +173,8 @@ def _named(loc: tuple[int | str, ...], raw: dict[str, Any]) -> Path:
 def _meaning(document: PlanDocument, aa: bool) -> list[Complaint]:
     """What the types alone do not say."""
     complaints = _target(document.target)
-    workload = document.workload
-    terminals = workload.terminals
-    if terminals is not None and terminals < workload.connections:
-        complaints.append(
-            Complaint(
-                "workload.terminals",
-                f"{terminals} are fewer than connections = {workload.connections}, so that some"
-                " would never be used; allowed: as many or more",
-            )
-        )
-    if workload.threads is not None and workload.threads > workload.connections:
-        complaints.append(
-            Complaint(
-                "workload.threads",
-                f"{workload.threads} are more than connections = {workload.connections}, so that"
-                " some would have nothing to do; allowed: as many or fewer",
-            )
-        )
-    if not any(getattr(workload.mix, kind) for kind in KINDS):
-        complaints.append(Complaint("workload.mix", "all weights are 0; allowed: one above 0"))
+    found = impossible(document.workload, document.protocol.window_s)
+    complaints += [Complaint(f"workload.{key}", text) for key, text in found]
     names = [stage.name for stage in document.stage]
     if aa:
         names.append(names[0] + TWIN_SUFFIX)
@@ -236,15 +232,22 @@ def _holds_password(conninfo: str) -> bool:
 
 
 def _origins(
-    document: PlanDocument, source: str, quick: set[Path], chosen: Sequence[Override]
+    document: PlanDocument,
+    raw: dict[str, Any],
+    source: str,
+    quick: set[Path],
+    chosen: Sequence[Override],
 ) -> dict[str, str]:
-    """Who chose each value of target, workload and protocol."""
+    """Who chose each value of target, workload and protocol; `raw` is the plan as written."""
     result: dict[str, str] = {}
     tables = {"target": document.target, "workload": document.workload}
     for name, table in {**tables, "protocol": document.protocol}.items():
         for field, info in type(table).model_fields.items():
-            key = f"{name}.{info.alias or field}"
-            result[key] = source if field in table.model_fields_set else "default"
+            key = info.alias or field
+            who = source if key in raw.get(name, {}) else "default"
+            if field in table.model_fields_set and who == "default":
+                who = f"profile {getattr(table, 'profile', None)}"
+            result[f"{name}.{key}"] = who
     for path in quick:
         result[".".join(path)] = "quick"
     for one in chosen:

@@ -10,16 +10,33 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from pgdyno.catalog import knobs, profile, profile_names
+from pgdyno.catalog import (
+    knobs,
+    profile,
+    profile_names,
+    workload_profile,
+    workload_profile_names,
+)
 from pgdyno.model.settings import Rung
+from pgdyno.plan.client import told_value
 from pgdyno.plan.document import (
     QUICK_KEYS,
-    MixTable,
     PlanDocument,
     ProtocolTable,
     StageTable,
     TargetTable,
-    WorkloadTable,
+)
+from pgdyno.plan.workload_table import (
+    SHAPES_DATA,
+    AnyWorkload,
+    ArrivalsTable,
+    MixFileTable,
+    MixTable,
+    PartitionsTable,
+    PgbenchTable,
+    ScriptTable,
+    StepTable,
+    TpccTable,
 )
 
 _HEAD = """\
@@ -54,19 +71,29 @@ def reference() -> str:
     for title, model in (
         ("Top level", PlanDocument),
         ("`[target]`", TargetTable),
-        ("`[workload]`", WorkloadTable),
-        ("`[workload.mix]`", MixTable),
+        ("`[workload]`, every kind", AnyWorkload),
+        ('`[workload]` with `kind = "tpcc"`', TpccTable),
+        ('`[workload]` with `kind = "tpcb"`, `"select-only"`, `"simple-update"`', PgbenchTable),
+        ('`[workload]` with `kind = "mix"`', MixFileTable),
+        ('`[workload]` with `kind = "script"`', ScriptTable),
+        ("`[workload.mix]` of TPC-C", MixTable),
+        ("`partitions` of TPC-C", PartitionsTable),
+        ("`arrivals`", ArrivalsTable),
+        ("`steps`", StepTable),
         ("`[protocol]`", ProtocolTable),
         ("`[[stage]]`", StageTable),
     ):
         parts.append(f"## {title}\n\n{model.__doc__}\n\n{_table(model)}")
-    parts += [_quick(), _SET, _profiles(), _ladder(), _owned()]
+    parts += [_client(), _quick(), _SET, _profiles(), _workload_profiles(), _ladder(), _owned()]
     return "\n".join(parts)
 
 
 def _table(model: type[BaseModel]) -> str:
     rows = ["| key | type | default | meaning |", "|---|---|---|---|"]
+    inherited = AnyWorkload.model_fields if model is not AnyWorkload else {}
     for name, field in model.model_fields.items():
+        if name in inherited and inherited[name].description == field.description:
+            continue
         cells = (f"`{field.alias or name}`", _type(field), _default(field), field.description or "")
         rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(rows) + "\n"
@@ -114,6 +141,15 @@ def _default(field: FieldInfo) -> str:
     return f'`"{value}"`' if isinstance(value, str) else f"`{value}`"
 
 
+def _client() -> str:
+    keys = ", ".join(f"`{key}`" for key in sorted(SHAPES_DATA))
+    return (
+        "## `client` of a stage\n\nTakes the keys of `[workload]` but those that shape the data,"
+        f" which all stages share:\n{keys}. It adds to the `client` of the stages before,"
+        " as settings\ndo, or begins anew with `afresh = true`.\n"
+    )
+
+
 def _quick() -> str:
     keys = [f"`{table}.{key}`" for table, keys in QUICK_KEYS.items() for key in keys]
     return (
@@ -148,6 +184,19 @@ def _profile_parts() -> Iterator[str]:
         for setting, why in one.left_alone.items():
             yield f"| `{setting}` | {why} |"
         yield ""
+
+
+def _workload_profiles() -> str:
+    rows = ["## Profiles of workloads\n"]
+    for name in workload_profile_names():
+        one = workload_profile(name)
+        rows += [f"### `{name}` (`kind = \"{one.kind}\"`)\n\n{one.why}\n", "| key | value | why |",
+                 "|---|---|---|"]  # fmt: skip
+        rows += [
+            f"| `{key}` | `{told_value(content.value)}` | {' '.join(content.why.split())} |"
+            for key, content in one.key.items()
+        ]
+    return "\n".join(rows) + "\n"
 
 
 def _amount(name: str | None) -> str:

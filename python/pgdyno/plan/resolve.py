@@ -7,13 +7,13 @@ from pgdyno.model.settings import HostFacts, ServerFacts
 from pgdyno.model.units import bytes_text
 from pgdyno.plan.complaint import Complaint, refuse
 from pgdyno.plan.configured import Configured
-from pgdyno.plan.document import KINDS
 from pgdyno.plan.fixture import trial_ident
 from pgdyno.plan.initdb import after_initdb, initdb_complaints
 from pgdyno.plan.needs import DEFAULT_COSTS, Costs, Need, disk_need, estimate, memory_need
 from pgdyno.plan.order import balanced_order
 from pgdyno.plan.read import PlanDraft
 from pgdyno.plan.stages import resolve_stages
+from pgdyno.plan.workload import workload_of
 
 MAJORS = range(12, 19)
 """Major versions of PostgreSQL that can be targets."""
@@ -50,15 +50,11 @@ def resolve(
     resolved = resolve_stages(draft, server, host)
     complaints += resolved.complaints
     notes = [*document.notes, *resolved.notes]
-    configs = {
-        stage.name: Configured(server, {one.name: one.value for one in stage.settings})
-        for stage in resolved.stages
-    }
-    memory = {name: memory_need(one, workload, host, costs) for name, one in configs.items()}
-    disk = {
-        name: disk_need(one, workload, protocol, host, fixture_bytes, costs)
-        for name, one in configs.items()
-    }
+    memory, disk = {}, {}
+    for stage in resolved.stages:
+        config = Configured(server, {one.name: one.value for one in stage.settings})
+        memory[stage.name] = memory_need(config, stage.workload, host, costs)
+        disk[stage.name] = disk_need(config, workload, protocol, host, fixture_bytes, costs)
     if target.kind == "running":
         notes.append("memory and disk of a running server are not known to pgdyno, nor checked")
     else:
@@ -68,7 +64,7 @@ def resolve(
         notes.append("one stage alone is compared with nothing; --aa would measure the noise")
     refuse(draft.source, complaints)
     hungriest = _hungriest(memory)[1], _hungriest(disk)[1]
-    trials = _trials(resolved.stages, target, server, workload, protocol)
+    trials = _trials(resolved.stages, target, server, protocol)
     return Plan(
         name=document.name,
         question=document.question,
@@ -102,25 +98,8 @@ def resolve_target(draft: PlanDraft) -> Target:
 
 
 def resolve_workload(draft: PlanDraft) -> Workload:
-    """The workload, with nothing left open but the number of threads."""
-    table = draft.document.workload
-    return Workload(
-        kind=table.kind,
-        warehouses=table.warehouses,
-        seed=table.seed,
-        schema=table.schema_,
-        foreign_keys=table.foreign_keys,
-        mix={kind: float(getattr(table.mix, kind)) for kind in KINDS},
-        face=table.face,
-        isolation=table.isolation,
-        delivery=table.delivery,
-        home=table.home,
-        keying_multiplier=float(table.keying_multiplier),
-        think_multiplier=float(table.think_multiplier),
-        connections=table.connections,
-        terminals=table.terminals or table.connections,
-        threads=table.threads,
-    )
+    """The workload of the plan as a whole: what is loaded."""
+    return workload_of(draft.document.workload, draft.sources)
 
 
 def _protocol(draft: PlanDraft) -> Protocol:
@@ -134,6 +113,7 @@ def _protocol(draft: PlanDraft) -> Protocol:
         margin=float(table.margin),
         confidence=float(table.confidence),
         lowest_rung=table.lowest_rung,
+        survive=table.survive,
     )
 
 
@@ -155,13 +135,12 @@ def _trials(
     stages: list[Stage],
     target: Target,
     server: ServerFacts,
-    workload: Workload,
     protocol: Protocol,
 ) -> tuple[Trial, ...]:
     result: list[Trial] = []
     for round_number, row in enumerate(balanced_order(len(stages), protocol.rounds), start=1):
         for index in row:
             stage = stages[index]
-            ident = trial_ident(target, server, workload, protocol, stage, round_number)
+            ident = trial_ident(target, server, protocol, stage, round_number)
             result.append(Trial(len(result) + 1, round_number, stage.name, ident))
     return tuple(result)

@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 
 from pgdyno.plan.complaint import Complaint, shown
 from pgdyno.plan.document import PlanDocument
+from pgdyno.plan.workload_table import TABLES, keys_of, kind_of
 
 Loc = tuple[int | str, ...]
 
@@ -23,16 +24,40 @@ _TYPES = {
     "tuple_type": "must be an array",
     "finite_number": "must be a finite number",
 }
-_BOUNDS = {"greater_than_equal": ("ge", "at least"), "less_than_equal": ("le", "at most")}
+_BOUNDS = {
+    "greater_than_equal": ("ge", "at least"),
+    "greater_than": ("gt", "more than"),
+    "less_than_equal": ("le", "at most"),
+}
 
 
 def complaints_of(error: ValidationError, raw: dict[str, Any]) -> list[tuple[Loc, Complaint]]:
     """Each error with its place in the document."""
+    found = []
+    for detail in error.errors(include_url=False):
+        loc = loc_of(detail)
+        if detail["type"] == "too_short" and loc == ("stage",) and raw.get("stage"):
+            continue  # it leaves out wrong ones
+        root: type[BaseModel] = PlanDocument
+        inside = loc
+        if loc[:1] == ("workload",) and len(loc) > 1:
+            root, inside = TABLES[kind_of(raw.get("workload"))], loc[1:]
+        found.append((loc, Complaint(_where(loc, raw), _text(detail, root, inside))))
+    return found
+
+
+def faults_of(error: ValidationError, table: type[BaseModel]) -> list[tuple[str, str]]:
+    """Each error of a table by itself, as (key, what is wrong)."""
     return [
-        (detail["loc"], Complaint(_where(detail["loc"], raw), _text(detail)))
+        (_dotted(detail["loc"]), _text(detail, table, detail["loc"]))
         for detail in error.errors(include_url=False)
-        if not (detail["type"] == "too_short" and raw.get("stage"))  # it leaves out wrong ones
     ]
+
+
+def loc_of(detail: ErrorDetails) -> Loc:
+    """The place of an error, without the name of the workload's table that pydantic puts there."""
+    loc = detail["loc"]
+    return loc[:1] + loc[2:] if loc[:1] == ("workload",) else loc
 
 
 def _where(loc: Loc, raw: dict[str, Any]) -> str:
@@ -53,14 +78,14 @@ def _dotted(loc: Loc) -> str:
     return text.removeprefix(".")
 
 
-def _text(detail: ErrorDetails) -> str:
+def _text(detail: ErrorDetails, root: type[BaseModel], loc: Loc) -> str:
     kind = detail["type"]
     if kind == "missing":
         return "is missing"
     if kind == "too_short":
         return "at least one is needed"
     if kind == "extra_forbidden":
-        return _unknown_key(detail["loc"])
+        return unknown_key(str(loc[-1]), keys_of(_table_at(root, loc[:-1])))
     return f"{shown(detail['input'])} {_fault(kind, detail)}"
 
 
@@ -80,22 +105,22 @@ def _listed(expected: str) -> str:
     return expected.replace(" or ", ", ").replace("'", "")
 
 
-def _unknown_key(loc: Loc) -> str:
-    keys = _keys(loc[:-1])
-    close = difflib.get_close_matches(str(loc[-1]), keys, n=1)
+def unknown_key(key: str, keys: list[str]) -> str:
+    """That a table has no such key, with those that it has."""
+    close = difflib.get_close_matches(key, keys, n=1)
     meant = f", did you mean {close[0]}" if close else ""
     return f"unknown key{meant}; allowed: {', '.join(keys)}"
 
 
-def _keys(loc: Loc) -> list[str]:
-    """The keys of the table at this place."""
-    model: type[BaseModel] = PlanDocument
+def _table_at(root: type[BaseModel], loc: Loc) -> type[BaseModel]:
+    """The type of the table at a place within another."""
+    model = root
     for part in loc:
         if isinstance(part, int):
             continue
         names = {field.alias or name: field for name, field in model.model_fields.items()}
         model = next(one for one in _models(names[part].annotation))
-    return [field.alias or name for name, field in model.model_fields.items()]
+    return model
 
 
 def _models(annotation: Any) -> list[type[BaseModel]]:  # noqa: ANN401  any type expression

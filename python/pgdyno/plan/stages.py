@@ -20,6 +20,7 @@ from pgdyno.plan.contradictions import contradictions
 from pgdyno.plan.document import StageTable
 from pgdyno.plan.profile import size_profile
 from pgdyno.plan.read import TWIN_SUFFIX, PlanDraft
+from pgdyno.plan.workload import workload_of
 
 Problem = tuple[str, str, str | None]  # setting, value and what is wrong, hint
 Told = tuple[Setting | None, str, str]
@@ -41,7 +42,7 @@ def resolve_stages(draft: PlanDraft, server: ServerFacts, host: HostFacts) -> Re
     result = Resolved()
     before: dict[str, Setting] = {}
     told: set[Told] = set()
-    for table in draft.document.stage:
+    for table, client in zip(draft.document.stage, draft.clients, strict=True):
         settings = {} if table.afresh else dict(before)
         settings |= _own_settings(table, settings, draft, server, host, result)
         before = settings
@@ -50,7 +51,9 @@ def resolve_stages(draft: PlanDraft, server: ServerFacts, host: HostFacts) -> Re
         rung, reason = stage_rung(config)
         problems = [
             *_rung_problems(config, rung, reason, draft.document.protocol.lowest_rung),
-            *_problems_together(config, draft, host),
+            *_problems_together(
+                config, draft, client.table.connections * client.table.databases, host
+            ),
         ]
         # What an earlier stage brought in was told there.
         keyed = {(settings.get(name), name, text): hint for name, text, hint in problems}
@@ -65,7 +68,13 @@ def resolve_stages(draft: PlanDraft, server: ServerFacts, host: HostFacts) -> Re
                 told.add((settings[name], name, text))
                 result.notes.append(f"stage {table.name}: {name} = {text}")
         ordered = tuple(settings[name] for name in sorted(settings))
-        result.stages.append(Stage(table.name, table.why, table.afresh, ordered, rung, reason))
+        workload = workload_of(client.table, draft.sources)
+        result.stages.append(
+            Stage(
+                table.name, table.why, table.afresh, ordered, rung, reason, workload,
+                client.chosen,
+            )
+        )  # fmt: skip
     if draft.aa:
         result.stages.append(_twin(result.stages[0]))
     return result
@@ -142,12 +151,13 @@ def _rung_problems(config: Configured, rung: Rung, reason: str, lowest: Rung) ->
                 yield name, text, None
 
 
-def _problems_together(config: Configured, draft: PlanDraft, host: HostFacts) -> Iterator[Problem]:
+def _problems_together(
+    config: Configured, draft: PlanDraft, connections: int, host: HostFacts
+) -> Iterator[Problem]:
     """Contradictions, and settings of libraries that are not loaded."""
     document = draft.document
     there = None if document.target.kind == "running" else host
-    connections, initdb = document.workload.connections, document.target.initdb
-    for name, text in contradictions(config, connections, there, initdb):
+    for name, text in contradictions(config, connections, there, document.target.initdb):
         yield name, text, None
     libraries = ",".join(
         config.values.get(name, "")
@@ -177,6 +187,8 @@ def _twin(first: Stage) -> Stage:
         settings=first.settings,
         rung=first.rung,
         rung_reason=first.rung_reason,
+        workload=first.workload,
+        client=first.client,
         twin_of=first.name,
     )
 

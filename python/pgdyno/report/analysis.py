@@ -11,9 +11,12 @@ from pgdyno.model.serial import from_json
 from pgdyno.model.units import bytes_text
 from pgdyno.report import words
 from pgdyno.report.answer import answer
-from pgdyno.report.comparable import differences, shared
-from pgdyno.report.facts import LABEL, SCHEMA, Deviation, Facts, Phases
-from pgdyno.report.stages import noise_facts, nopm_table, stage_facts
+from pgdyno.report.ceiling import ceiling_of_trial
+from pgdyno.report.comparable import asked_of, differences, shared
+from pgdyno.report.compliance import requirements
+from pgdyno.report.facts import LABELS, SCHEMA, Deviation, Facts, Phases
+from pgdyno.report.protocol import protocol_costs
+from pgdyno.report.stages import noise_facts, stage_facts, throughput_table
 from pgdyno.report.trials import trial_facts
 from pgdyno.report.trust import merged_audit, merged_conditions
 from pgdyno.stats.compare import compare_plan
@@ -34,24 +37,35 @@ def analyse(run: RunFile) -> Facts:
     info, fixture, trials = run.info(), run.fixture(), run.trials()
     plan = from_json(Plan, json.dumps(info.plan))
     finished = [trial for trial in trials if trial.state is TrialState.FINISHED]
-    table = nopm_table(plan, trials)
+    table = throughput_table(plan, trials)
     compared = compare_plan(table, margin=plan.protocol.margin, confidence=plan.protocol.confidence)
     on_host = plan.target.kind != "running"
     told = tuple(
-        trial_facts(trial, run.series(trial.number), server_on_host=on_host) for trial in trials
+        trial_facts(
+            trial,
+            run.series(trial.number),
+            server_on_host=on_host,
+            ceiling_per_s=ceiling_of_trial(info, plan.stage(trial.stage).workload, trial.result)
+            if trial.result
+            else None,
+        )
+        for trial in trials
     )
     stages = stage_facts(plan, trials, told, compared, merged_quantiles)
-    audit = merged_audit(finished)
+    audit = merged_audit(finished, {stage.name: asked_of(stage.workload) for stage in plan.stages})
     differing = differences(plan, finished)
     return Facts(
         schema=SCHEMA,
-        label=LABEL,
+        label=LABELS[plan.workload.headline],
         ident=info.ident,
         pgdyno=info.pgdyno,
         command=info.command,
         plan=plan.name,
         question=plan.question,
-        answer=answer(stages, told, audit, differing, quick=plan.quick),
+        headline=plan.workload.headline,
+        answer=answer(
+            stages, told, audit, differing, metric=plan.workload.headline, quick=plan.quick
+        ),
         started_ns=info.started_ns,
         trials_planned=len(trials),
         trials_finished=len(finished),
@@ -59,6 +73,8 @@ def analyse(run: RunFile) -> Facts:
         notes=plan.notes,
         stages=stages,
         trials=told,
+        protocol=protocol_costs(plan, finished),
+        compliance=requirements(plan, finished),
         margin=plan.protocol.margin,
         confidence=plan.protocol.confidence,
         warnings=compared.warnings,

@@ -25,6 +25,7 @@ def answer(
     audit: Sequence[AuditFacts],
     differences: Sequence[Difference],
     *,
+    metric: str,
     quick: bool,
 ) -> Answer:
     """Put the result into words.
@@ -34,21 +35,22 @@ def answer(
         trials: All of them, finished or not.
         audit: The merged input audit.
         differences: What differs between trials besides the stage.
+        metric: By which stages are compared, e.g. `NOPM`.
         quick: Whether the plan was shortened by `--quick`.
     """
     found = _limits(stages, trials, audit, differences, quick=quick)
     rest = f", and is limited by: {'; '.join(found)}" if found else "; no check limits it further"
-    return Answer(_finding(stages), f"This holds for this host, fixture and load{rest}.")
+    return Answer(_finding(stages, metric), f"This holds for this host, fixture and load{rest}.")
 
 
-def _finding(stages: Sequence[StageFacts]) -> str:
+def _finding(stages: Sequence[StageFacts], metric: str) -> str:
     others = [stage for stage in stages[1:] if stage.twin_of is None]
-    if not any(stage.nopm for stage in stages):
+    if not any(stage.throughput for stage in stages):
         return "No trial finished, so there is no answer."
     if not others:
         first = stages[0]
         return (
-            f"`{first.name}` reaches {words.count(first.nopm)} NOPM and"
+            f"`{first.name}` reaches {words.count(first.throughput)} {metric} and"
             f" {words.count(first.tpm_total)} tpmTotal (medians of"
             f" {words.plural(len(first.rounds), 'round')}); with one stage there is nothing to"
             " compare."
@@ -60,19 +62,19 @@ def _finding(stages: Sequence[StageFacts]) -> str:
     best = max(better, key=_ratio)
     safe = [stage for stage in better if stage.rung in SAFE]
     if not safe:
-        return f"Only on a lower rung is a stage better: {_praise(best, stages[0])}."
+        return f"Only on a lower rung is a stage better: {_praise(best, stages[0], metric)}."
     safest = max(safe, key=_ratio)
     if safest is best:
-        return f"{_praise(best, stages[0])}."
-    return f"{_praise(safest, stages[0])}; {_more(best)}."
+        return f"{_praise(best, stages[0], metric)}."
+    return f"{_praise(safest, stages[0], metric)}; {_more(best)}."
 
 
-def _praise(stage: StageFacts, first: StageFacts) -> str:
+def _praise(stage: StageFacts, first: StageFacts, metric: str) -> str:
     assert stage.to_first is not None
     return (
-        f"`{stage.name}` gives {words.ratio(stage.to_first)} the NOPM of `{first.name}`"
+        f"`{stage.name}` gives {words.ratio(stage.to_first)} the {metric} of `{first.name}`"
         f" ({_interval(stage)}, {words.plural(stage.to_first.rounds, 'paired round')}):"
-        f" {words.count(stage.nopm)} instead of {words.count(first.nopm)},"
+        f" {words.count(stage.throughput)} instead of {words.count(first.throughput)},"
         f" on rung {stage.rung}, where {words.RUNGS[stage.rung]}"
     )
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from pgdyno.model.plan import Plan
 from pgdyno.model.run import TrialRecord, TrialResult
 from pgdyno.model.units import seconds_text
+from pgdyno.model.workload import Arrivals, Tpcc, Workload
+from pgdyno.plan.told import arrivals_text, size_text
 from pgdyno.report import words
 from pgdyno.report.facts import Difference
 
@@ -44,21 +47,11 @@ def differences(plan: Plan, trials: Sequence[TrialRecord]) -> tuple[Difference, 
 
 def shared(plan: Plan, trials: Sequence[TrialRecord]) -> dict[str, str]:
     """What all trials have in common, as far as the plan fixes it and the trials confirm it."""
-    load, protocol = plan.workload, plan.protocol
-    total = sum(load.mix.values())
-    mix = ", ".join(f"{words.kind(k)} {w / total * 100:.4g}%" for k, w in load.mix.items())
+    protocol = plan.protocol
+    loads = [_load(stage.workload) for stage in plan.stages]
     lines = {
         "transport": "Unix socket" if plan.target.transport == "socket" else "TCP",
-        "connections": str(load.connections),
-        "terminals": str(load.terminals),
-        "warehouses": str(load.warehouses),
-        "seed": str(load.seed),
-        "transaction mix": mix,
-        "isolation": load.isolation,
-        "face": load.face,
-        "schema": load.schema + (", with foreign keys" if load.foreign_keys else ""),
-        "keying and think time": _pace(load.keying_multiplier, load.think_multiplier),
-        "delivery": load.delivery,
+        **{key: one for key, one in loads[0].items() if all(o.get(key) == one for o in loads)},
         "warm-up, window": f"{protocol.warmup_s:g} s, {protocol.window_s:g} s",
         "prewarm": "yes" if protocol.prewarm else "no",
     }
@@ -66,6 +59,39 @@ def shared(plan: Plan, trials: Sequence[TrialRecord]) -> dict[str, str]:
     if len(threads) == 1:
         lines["driver threads"] = str(threads.pop())
     return lines
+
+
+def _load(load: Workload) -> dict[str, str]:
+    return {
+        "connections": str(load.connections),
+        "terminals": str(load.terminals),
+        "size": size_text(load),
+        "seed": str(load.seed),
+        "isolation": load.isolation,
+        "face": load.face,
+        "arrivals": arrivals_text(load.arrivals),
+        **(_tpcc(load.tpcc) if load.tpcc else {}),
+    }
+
+
+def asked_of(load: Workload) -> str:
+    """What decides the inputs of a workload, in one text: equal where the audits may be added."""
+    alike = replace(
+        load, face="statement", isolation="", connections=1, terminals=1, threads=None,
+        arrivals=Arrivals(), steps=(), requests_max=None,
+    )  # fmt: skip
+    return repr(alike)
+
+
+def _tpcc(tpcc: Tpcc) -> dict[str, str]:
+    total = sum(tpcc.mix.values())
+    mix = ", ".join(f"{words.kind(k)} {w / total * 100:.4g}%" for k, w in tpcc.mix.items())
+    return {
+        "transaction mix": mix,
+        "schema": tpcc.schema + (", with foreign keys" if tpcc.foreign_keys else ""),
+        "keying and think time": _pace(tpcc.keying_multiplier, tpcc.think_multiplier),
+        "delivery": tpcc.delivery,
+    }
 
 
 def _pace(keying: float, think: float) -> str:
@@ -114,10 +140,12 @@ def _measured(plan: Plan, trials: Sequence[TrialRecord]) -> list[Difference]:
         ("kinds of transactions", lambda result: ", ".join(kind.kind for kind in result.kinds)),
     )
     found = []
+    by_client = "the plan gives these stages other clients"
     for what, fact in facts:
         values = {trial.number: fact(trial.result) for trial in trials if trial.result}
         if len(set(values.values())) > 1:
-            found.append(Difference(what, _grouped(values), None))
+            explained = _as_planned(plan, trials, values)
+            found.append(Difference(what, _grouped(values), by_client if explained else None))
     window = plan.protocol.window_s
     off = {
         trial.number: f"{trial.result.window_s:.1f} s"
@@ -127,6 +155,16 @@ def _measured(plan: Plan, trials: Sequence[TrialRecord]) -> list[Difference]:
     if off:
         found.append(Difference(f"length of the window, planned {window:g} s", _grouped(off), None))
     return found
+
+
+def _as_planned(plan: Plan, trials: Sequence[TrialRecord], values: Mapping[int, str]) -> bool:
+    """Whether a fact differs only between stages whose workloads do."""
+    of_workload: dict[str, set[str]] = {}
+    for trial in trials:
+        if trial.number in values:
+            workload = repr(plan.stage(trial.stage).workload)
+            of_workload.setdefault(workload, set()).add(values[trial.number])
+    return all(len(seen) == 1 for seen in of_workload.values())
 
 
 def _places(plan: Plan, trials: Sequence[TrialRecord]) -> list[Difference]:

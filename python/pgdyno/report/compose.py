@@ -16,7 +16,7 @@ def compose(facts: Facts) -> Document:
         label=facts.label,
         about=_about(facts),
         answer=(facts.answer.finding, facts.answer.limits),
-        cards=tuple(_card(stage) for stage in facts.stages if stage.twin_of is None),
+        cards=tuple(_card(one, facts.headline) for one in facts.stages if one.twin_of is None),
         sections=sections(facts),
     )
 
@@ -27,8 +27,8 @@ def _about(facts: Facts) -> tuple[str, ...]:
         facts.build.get("version"),
         facts.host.get("cpu_model"),
         f"{facts.host['memory']} memory" if "memory" in facts.host else None,
-        f"{facts.same['warehouses']} warehouses",
-        f"{facts.same['terminals']} terminals over {facts.same['connections']} connections",
+        facts.same["size"],
+        _clients(facts),
         f"{facts.trials_finished} of {facts.trials_planned} trials finished",
     ]
     if facts.quick:
@@ -36,7 +36,15 @@ def _about(facts: Facts) -> tuple[str, ...]:
     return tuple(part for part in parts if part)
 
 
-def _card(stage: StageFacts) -> Card:
+def _clients(facts: Facts) -> str | None:
+    """Terminals and connections, where they are the same in all stages."""
+    terminals, connections = facts.same.get("terminals"), facts.same.get("connections")
+    if terminals is None or connections is None:
+        return None
+    return f"{terminals} terminals over {connections} connections"
+
+
+def _card(stage: StageFacts, metric: str) -> Card:
     compared = stage.to_first
     against = interval = None
     if compared is not None and compared.ratio is not None:
@@ -49,8 +57,8 @@ def _card(stage: StageFacts) -> Card:
         name=stage.name,
         rung=stage.rung,
         risk=words.RUNGS[stage.rung],
-        value=words.count(stage.nopm),
-        unit="NOPM",
+        value=words.count(stage.throughput),
+        unit=metric,
         second=f"{words.count(stage.tpm_total)} tpmTotal",
         against=against,
         interval=interval,

@@ -11,7 +11,7 @@ from statistics import median
 from typing import Self
 
 SCHEMA = "pgdyno.report/1"
-LABEL = "TPC-C-like, not a TPC result"
+LABELS = {"NOPM": "TPC-C-like, not a TPC result", "tps": "not a TPC result"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A stage against another, in NOPM, from paired rounds."""
+    """A stage against another, in throughput, from paired rounds."""
 
     base: str
     ratio: float | None
@@ -74,6 +74,19 @@ class Percentiles:
 
 
 @dataclass(frozen=True, slots=True)
+class StatementFacts:
+    """Round trips of a statement, or of several in one, as the driver saw them; rounds merged."""
+
+    kind: str  # of transaction
+    name: str
+    n: int
+    p50_ns: int
+    p95_ns: int
+    p99_ns: int
+    max_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class SettingChange:
     """A setting that a stage changes against the stage before, or against the defaults."""
 
@@ -83,6 +96,46 @@ class SettingChange:
     effective: str | None  # as read back from the running server
     origin: str | None
     origin_detail: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolPrice:
+    """Shares of a transaction's cost that the stage with the fewest round trips does without."""
+
+    base: str  # that stage
+    shares: dict[str, Spread]  # measure -> share of one; paired by round
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolCost:
+    """What a transaction costs through the face of a stage: means over the mix."""
+
+    stage: str
+    face: str
+    round_trips: float
+    statements: float
+    costs: dict[str, Spread]  # service_us, client_cpu_us, server_cpu_us
+    price: ProtocolPrice | None  # None: the leanest itself, or all stages have one face
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """Something that the TPC-C text asks of a run, and what each stage measured."""
+
+    clause: str
+    what: str
+    unit: str  # NOPM | 1 | share | s
+    low: float | None
+    high: float | None
+    measured: dict[str, float | None]  # by stage; None: not measured
+
+    def meets(self, stage: str) -> bool | None:
+        """Whether a stage meets it; None if it was not measured there."""
+        value = self.measured.get(stage)
+        if value is None:
+            return None
+        high = self.high is None or value <= self.high
+        return high and (self.low is None or value >= self.low)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +150,21 @@ class StageFacts:
     rung_reason: str
     rounds: tuple[int, ...]  # finished ones
     rounds_planned: int
-    nopm: Spread | None  # committed New-Orders a minute
+    throughput: Spread | None  # in the metric of `Facts.headline`; what stages are compared by
+    nopm: Spread | None  # committed New-Orders a minute; None: the workload has none
     tpm_total: Spread | None  # all kinds a minute, rollbacks included
+    benchmarksql_orders: Spread | None  # as BenchmarkSQL 5 would print it; None: other tables
+    benchmarksql_total: Spread | None
     to_first: Comparison | None
     to_previous: Comparison | None
     latency: tuple[Percentiles, ...]
+    statements: tuple[StatementFacts, ...]
     per_transaction: dict[str, Spread]  # names and units: `report.efficiency`
     checkpoints: tuple[int | None, ...]  # completed in the window of each round
     checkpoint_cycle: Judgement | None  # does the window hold whole checkpoint cycles?
     client_share: Spread | None  # of the CPU time that the host had in the window
     client_limit: Judgement | None  # was the load generator the limit?
+    ceiling_share: Spread | None  # of what the driver reaches here; None: not calibrated
     steadiness: Judgement | None
     changes: tuple[SettingChange, ...]
 
@@ -144,11 +202,13 @@ class TrialFacts:
     stage: str
     state: str
     reason: str | None
+    throughput: float | None  # in the metric of `Facts.headline`
     nopm: float | None
     tpm_total: float | None
     checkpoints: int | None  # completed in the window; None: not recorded
     checkpoint_cycle: Judgement | None
     client_limit: Judgement | None
+    ceiling_share: float | None  # of what the driver reaches against the null server
     steadiness: Judgement | None
     started_ns: int | None
     ended_ns: int | None
@@ -246,6 +306,7 @@ class Facts:
     command: str
     plan: str
     question: str
+    headline: str  # the metric that stages are compared by: NOPM, or tps
     answer: Answer
     started_ns: int
     trials_planned: int
@@ -254,6 +315,8 @@ class Facts:
     notes: tuple[str, ...]
     stages: tuple[StageFacts, ...]
     trials: tuple[TrialFacts, ...]
+    protocol: tuple[ProtocolCost, ...]
+    compliance: tuple[Requirement, ...]  # none if the workload is not TPC-C
     margin: float  # ratios from 1 / (1 + margin) to 1 + margin are too close to matter
     confidence: float
     warnings: tuple[str, ...]  # of the comparison as a whole: interference, gaps
@@ -273,6 +336,12 @@ class Facts:
     def first(self) -> StageFacts:
         """The stage that all others are compared with."""
         return self.stages[0]
+
+    @property
+    def main_kind(self) -> str:
+        """The kind of transaction whose latency stands first: New-Order, or the first there is."""
+        kinds = [line.kind for stage in self.stages for line in stage.latency]
+        return kinds[0] if kinds else "new_order"
 
     @property
     def not_finished(self) -> tuple[TrialFacts, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -17,8 +18,9 @@ from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs
 
 from pgdyno.report.analysis import analyse
-from pgdyno.report.charts import Chart, Key, charts
+from pgdyno.report.charts import Key, Panel, charts
 from pgdyno.report.compose import compose
+from pgdyno.report.document import Document
 from pgdyno.report.facts import Facts
 from pgdyno.store import RunFile
 
@@ -46,6 +48,18 @@ class _Chart:
     panels: tuple[_Panel, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A chart whose figures are made: what a page needs of it."""
+
+    title: str
+    caption: str
+    height: int  # of a panel, in px
+    across: int  # panels in a row of a wide page
+    keys: tuple[Key, ...]
+    panels: tuple[Panel, ...]
+
+
 def render(run: RunFile) -> str:
     """The report of a run file, finished or not, as the text of an HTML file.
 
@@ -57,13 +71,27 @@ def render(run: RunFile) -> str:
 
 def render_facts(facts: Facts) -> str:
     """The report of facts that are computed already."""
+    drawings = {
+        name: Drawing(
+            chart.title, chart.caption, chart.height(facts), chart.across(facts),
+            chart.keys(facts), chart.panels(facts),
+        )
+        for name, chart in charts().items()
+    }  # fmt: skip
+    return render_document(compose(facts), drawings, facts.pgdyno, facts.ident)
+
+
+def render_document(
+    document: Document, drawings: Mapping[str, Drawing], pgdyno: str, ident: str
+) -> str:
+    """A page of a document and its charts; `pgdyno` (a version) and `ident` say what made it."""
     figures: dict[str, Any] = {}
-    drawn = {name: _draw(chart, facts, figures) for name, chart in charts().items()}
+    drawn = {name: _draw(name, drawing, figures) for name, drawing in drawings.items()}
     page = files("pgdyno.report") / "page"
     template = _environment().get_template("report.html.j2")
     return template.render(
-        document=compose(facts),
-        facts=facts,
+        document=document,
+        facts={"pgdyno": pgdyno, "ident": ident},
         charts=drawn,
         figures=_json(figures),
         style=(page / "report.css").read_text("utf-8"),
@@ -72,20 +100,15 @@ def render_facts(facts: Facts) -> str:
     )
 
 
-def _draw(chart: Chart, facts: Facts, figures: dict[str, Any]) -> _Chart:
-    """Draw a chart, and add its figures to those of the page."""
+def _draw(name: str, drawing: Drawing, figures: dict[str, Any]) -> _Chart:
+    """A chart for the template; its figures are added to those of the page."""
     panels = []
-    for number, panel in enumerate(chart.panels(facts), 1):
-        ident = f"chart-{chart.name}-{number}"
+    for number, panel in enumerate(drawing.panels, 1):
+        ident = f"chart-{name}-{number}"
         figures[ident] = json.loads(panel.figure.to_json())
         panels.append(_Panel(ident, panel.title, panel.alt))
     return _Chart(
-        chart.title,
-        chart.caption,
-        chart.height(facts),
-        chart.across(facts),
-        chart.keys(facts),
-        tuple(panels),
+        drawing.title, drawing.caption, drawing.height, drawing.across, drawing.keys, tuple(panels)
     )
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.run import TrialResult
+from pgdyno.report.ceiling import rate
 from pgdyno.report.facts import Judgement
 from pgdyno.stats.answer import Answer, Clear, Finding
 from pgdyno.stats.client_limit import client_limit as judge_client
@@ -24,13 +25,17 @@ NS = 1e9
 _DOUBT = ("clear", "steady", "unknown", "drifting", "finding")  # most doubtful last
 
 
-def client_limit(result: TrialResult, *, server_on_host: bool) -> Judgement:
+def client_limit(
+    result: TrialResult, *, server_on_host: bool, ceiling_per_s: float | None = None
+) -> Judgement:
     """Whether the load generator was the limit, instead of the server."""
     try:
         load = load_of(
             result.client,
             host_idle_share=host_idle_share(result.deltas),
             server_on_host=server_on_host,
+            transactions_per_s=rate(result),
+            ceiling_per_s=ceiling_per_s,
         )
         return _judgement(judge_client(load))
     except PgdynoError as error:

@@ -7,7 +7,7 @@ from math import isfinite
 
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.plan import Plan, Stage
-from pgdyno.model.run import TrialRecord, TrialResult, TrialState
+from pgdyno.model.run import StatementResult, TrialRecord, TrialResult, TrialState
 from pgdyno.report.changes import changes, effective_of
 from pgdyno.report.efficiency import METRICS, per_transaction
 from pgdyno.report.facts import (
@@ -17,10 +17,12 @@ from pgdyno.report.facts import (
     SettingChange,
     Spread,
     StageFacts,
+    StatementFacts,
     TrialFacts,
 )
 from pgdyno.report.judge import most_doubtful
 from pgdyno.stats import compare
+from pgdyno.stats.as_benchmarksql import AsBenchmarkSql, Ended, as_benchmarksql
 from pgdyno.stats.noise import noise_floor
 from pgdyno.stats.table import Table, table_of
 
@@ -29,15 +31,15 @@ SHARES = (0.5, 0.9, 0.95, 0.99, 0.999, 1.0)
 Quantiles = Callable[[Sequence[str], Sequence[float]], list[int]]
 
 
-def nopm_table(plan: Plan, trials: Sequence[TrialRecord]) -> Table:
-    """NOPM of each stage in each round; a trial that did not finish has none."""
-    nopm = {
-        (trial.stage, trial.round): trial.result.nopm
+def throughput_table(plan: Plan, trials: Sequence[TrialRecord]) -> Table:
+    """NOPM, or tps, of each stage in each round; a trial that did not finish has none."""
+    throughput = {
+        (trial.stage, trial.round): trial.result.throughput
         if trial.result and trial.state is TrialState.FINISHED
         else None
         for trial in trials
     }
-    return table_of(nopm, [stage.name for stage in plan.stages])
+    return table_of(throughput, [stage.name for stage in plan.stages])
 
 
 def stage_facts(
@@ -95,6 +97,8 @@ def _facts(
     quantiles: Quantiles,
 ) -> StageFacts:
     results = [trial.result for trial in trials if trial.result]
+    bmsql = stage.workload.tpcc is not None and stage.workload.tpcc.schema == "bmsql"
+    printed = [_as_benchmarksql(result) for result in results] if bmsql else []
     return StageFacts(
         name=stage.name,
         why=stage.why,
@@ -104,16 +108,23 @@ def _facts(
         rung_reason=stage.rung_reason,
         rounds=tuple(trial.round for trial in trials),
         rounds_planned=sum(trial.stage == stage.name for trial in plan.trials),
-        nopm=Spread.of(tuple(result.nopm for result in results)),
+        throughput=Spread.of(tuple(result.throughput for result in results)),
+        nopm=Spread.of(tuple(one.nopm for one in results if one.nopm is not None)),
         tpm_total=Spread.of(tuple(result.tpm_total for result in results)),
+        benchmarksql_orders=Spread.of(tuple(one.tpmc for one in printed)),
+        benchmarksql_total=Spread.of(tuple(one.tpm_total for one in printed)),
         to_first=compared[0],
         to_previous=compared[1],
         latency=_latency(results, quantiles),
+        statements=_statements(results, quantiles),
         per_transaction=_efficiency(results),
         checkpoints=tuple(one.checkpoints for one in told),
         checkpoint_cycle=most_doubtful([one.checkpoint_cycle for one in told]),
         client_share=Spread.of(tuple(result.client.share_of_host for result in results)),
         client_limit=most_doubtful([one.client_limit for one in told]),
+        ceiling_share=Spread.of(
+            tuple(one.ceiling_share for one in told if one.ceiling_share is not None)
+        ),
         steadiness=most_doubtful([one.steadiness for one in told]),
         changes=changed,
     )
@@ -169,6 +180,32 @@ def _latency(results: Sequence[TrialResult], quantiles: Quantiles) -> tuple[Perc
         values = quantiles([part.response for part in parts], SHARES)
         lines.append(Percentiles(name, n, *values))
     return tuple(lines)
+
+
+def _as_benchmarksql(result: TrialResult) -> AsBenchmarkSql:
+    ended = {
+        kind.kind: Ended(kind.window.succeeded, kind.window.rolled_back, kind.window.failed)
+        for kind in result.kinds
+    }
+    return as_benchmarksql(ended, result.window_s)
+
+
+def _statements(results: Sequence[TrialResult], quantiles: Quantiles) -> tuple[StatementFacts, ...]:
+    found: dict[tuple[str, str], list[StatementResult]] = {}
+    for result in results:
+        for kind in result.kinds:
+            for one in kind.statements:
+                found.setdefault((kind.kind, one.name), []).append(one)
+    shares = (0.5, 0.95, 0.99, 1.0)
+    return tuple(
+        StatementFacts(
+            kind,
+            name,
+            sum(part.count for part in parts),
+            *quantiles([part.histogram for part in parts], shares),
+        )
+        for (kind, name), parts in found.items()
+    )
 
 
 def _efficiency(results: Sequence[TrialResult]) -> dict[str, Spread]:

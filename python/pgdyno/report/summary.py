@@ -20,7 +20,6 @@ from pgdyno.report.sections.stages import checkpoint_counts
 from pgdyno.store import RunFile
 
 _STYLES: dict[Tone, str] = {"good": "green", "bad": "red", "warn": "yellow", "quiet": "dim", "": ""}
-_MAIN = "new_order"
 
 
 def render(run: RunFile) -> RenderableType:
@@ -56,14 +55,14 @@ def render_facts(facts: Facts) -> RenderableType:
 def _throughput(facts: Facts) -> Table:
     share = words.confidence(facts.confidence)
     table = _table("stage", "rung")
-    for head in ("NOPM", "tpmTotal", f"to {facts.first.name}", f"{share} interval"):
+    for head in (facts.headline, "tpmTotal", f"to {facts.first.name}", f"{share} interval"):
         table.add_column(head, justify="right", no_wrap=True)
     table.add_column("verdict")
     for stage in facts.stages:
         table.add_row(
             stage.name,
             stage.rung,
-            words.count(stage.nopm),
+            words.count(stage.throughput),
             words.count(stage.tpm_total),
             words.ratio(stage.to_first),
             words.interval(stage.to_first),
@@ -73,7 +72,7 @@ def _throughput(facts: Facts) -> Table:
 
 
 def _latency(facts: Facts) -> Table:
-    table = _table(words.kind(_MAIN))
+    table = _table(words.kind(facts.main_kind))
     for head in ("p50", "p95", "p99", "max", "WAL/tx"):
         table.add_column(head, justify="right", no_wrap=True)
     table.add_column("checkpoints", justify="right", overflow="fold")
@@ -81,15 +80,15 @@ def _latency(facts: Facts) -> Table:
         wal = stage.per_transaction.get("wal_bytes")
         table.add_row(
             stage.name,
-            *_times(stage),
+            *_times(stage, facts.main_kind),
             bytes_text(wal.median) if wal else words.NOTHING,
             checkpoint_counts(stage),
         )
     return table
 
 
-def _times(stage: StageFacts) -> tuple[str, ...]:
-    line = stage.percentiles(_MAIN)
+def _times(stage: StageFacts, kind: str) -> tuple[str, ...]:
+    line = stage.percentiles(kind)
     if line is None:
         return (words.NOTHING,) * 4
     return tuple(ns_text(ns) for ns in (line.p50_ns, line.p95_ns, line.p99_ns, line.max_ns))

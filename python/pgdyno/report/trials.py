@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pgdyno.model.run import Series, TrialRecord, TrialResult
+from pgdyno.report.ceiling import rate
 from pgdyno.report.facts import Checkpoint, Timeline, TrialFacts
 from pgdyno.report.judge import checkpoint_cycle, client_limit, steadiness
 
@@ -17,7 +18,11 @@ _COUNTED = ("driver.committed.", "driver.rolled_back")  # together: tpmTotal
 
 
 def trial_facts(
-    record: TrialRecord, series: dict[str, Series], *, server_on_host: bool
+    record: TrialRecord,
+    series: dict[str, Series],
+    *,
+    server_on_host: bool,
+    ceiling_per_s: float | None = None,
 ) -> TrialFacts:
     """What is said of one trial.
 
@@ -25,6 +30,7 @@ def trial_facts(
         record: The trial, in whatever state.
         series: Its series by name; may be empty.
         server_on_host: Whether driver and server shared a host.
+        ceiling_per_s: What the driver could have reached; None: not known.
     """
     result = record.result
     completed, cycle = checkpoint_cycle(result) if result else (None, None)
@@ -34,11 +40,17 @@ def trial_facts(
         stage=record.stage,
         state=record.state.value,
         reason=record.reason,
+        throughput=result.throughput if result else None,
         nopm=result.nopm if result else None,
         tpm_total=result.tpm_total if result else None,
         checkpoints=completed,
         checkpoint_cycle=cycle,
-        client_limit=client_limit(result, server_on_host=server_on_host) if result else None,
+        client_limit=client_limit(
+            result, server_on_host=server_on_host, ceiling_per_s=ceiling_per_s
+        )
+        if result
+        else None,
+        ceiling_share=rate(result) / ceiling_per_s if result and ceiling_per_s else None,
         steadiness=steadiness(_in_window(result, series)) if result else None,
         started_ns=record.started_ns,
         ended_ns=record.ended_ns,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from pgdyno.model.run import AuditLine, Condition, Fixture, TrialRecord
 from pgdyno.report.facts import AuditFacts, ConditionFacts
@@ -10,13 +11,24 @@ from pgdyno.report.facts import AuditFacts, ConditionFacts
 _AVERAGED = ("1", "lines", "chi-square")  # shares, means and statistics; other units are counts
 
 
-def merged_audit(trials: Iterable[TrialRecord]) -> tuple[AuditFacts, ...]:
-    """The input audit of all trials together."""
-    groups: dict[tuple[str, str], list[AuditLine]] = {}
+def merged_audit(trials: Iterable[TrialRecord], asked: Mapping[str, str]) -> tuple[AuditFacts, ...]:
+    """The input audit of all trials together.
+
+    Args:
+        trials: Whose inputs are looked at.
+        asked: Of each stage, what decides its inputs; only equal ones are added up.
+    """
+    groups: dict[tuple[str, str, str], list[AuditLine]] = {}
     for trial in trials:
         for line in trial.result.audit if trial.result else ():
-            groups.setdefault((line.name, line.unit), []).append(line)
-    return tuple(_merge(lines) for lines in groups.values())
+            groups.setdefault((asked[trial.stage], line.name, line.unit), []).append(line)
+    several = len({key for key, *_ in groups}) > 1
+    found = []
+    for (key, *_), lines in groups.items():
+        merged = _merge(lines)
+        stages = ", ".join(stage for stage, what in asked.items() if what == key)
+        found.append(replace(merged, name=f"{merged.name} ({stages})") if several else merged)
+    return tuple(found)
 
 
 def _merge(lines: Sequence[AuditLine]) -> AuditFacts:

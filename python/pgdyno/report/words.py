@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from pgdyno.model.units import bytes_text, count_text, ratio_text
+from pgdyno.model.workload import TEXT_MIX
 from pgdyno.report.document import Tone
 from pgdyno.report.facts import Comparison, Spread
 
@@ -30,7 +31,9 @@ def rung(name: str) -> str:
 
 
 def kind(name: str) -> str:
-    """A kind of transaction as the TPC-C text writes it, e.g. `New-Order`."""
+    """A kind of transaction as the TPC-C text writes it, e.g. `New-Order`; others as they are."""
+    if name not in TEXT_MIX:
+        return name
     return "-".join(part.capitalize() for part in name.split("_"))
 
 

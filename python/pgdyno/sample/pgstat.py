@@ -1,4 +1,4 @@
-"""Counters of the server: WAL, checkpoints, buffers, this database, I/O. Versions 12 to 18.
+"""Counters of the server: WAL, checkpoints, buffers, the driven databases, I/O. Versions 12 to 18.
 
 What a version does not have is left out, never shown as zero.
 """
@@ -56,13 +56,13 @@ _SOURCES = (
         ("bgwriter.buffers", "1", "buffers_clean"),
         ("bgwriter.maxwritten", "1", "maxwritten_clean"),
     )),
-    _Source(12, 99, "pg_stat_database WHERE datname = current_database()", (
-        ("database.commits", "1", "xact_commit"),
-        ("database.rollbacks", "1", "xact_rollback"),
-        ("database.blocks_read", "1", "blks_read"),
-        ("database.blocks_hit", "1", "blks_hit"),
-        ("database.deadlocks", "1", "deadlocks"),
-        ("database.temp_bytes", "B", "temp_bytes"),
+    _Source(12, 99, "pg_stat_database WHERE datname = ANY (%(databases)s)", (
+        ("database.commits", "1", "sum(xact_commit)"),
+        ("database.rollbacks", "1", "sum(xact_rollback)"),
+        ("database.blocks_read", "1", "sum(blks_read)"),
+        ("database.blocks_hit", "1", "sum(blks_hit)"),
+        ("database.deadlocks", "1", "sum(deadlocks)"),
+        ("database.temp_bytes", "B", "sum(temp_bytes)"),
     )),
     _Source(16, 99, "pg_stat_io WHERE backend_type = 'client backend'", (
         ("io.client_reads", "1", "sum(reads)"),
@@ -86,12 +86,15 @@ def query(major: int) -> tuple[str, tuple[Column, ...]]:
     return "SELECT " + ",\n       ".join(parts), tuple(columns)
 
 
-def server_stats_sampler(session: psycopg.Connection[tuple[float, ...]], major: int) -> Sampler:
+def server_stats_sampler(
+    session: psycopg.Connection[tuple[float, ...]], major: int, databases: Sequence[str]
+) -> Sampler:
     """Counters over a session of its own, which must be in autocommit mode."""
     text, columns = query(major)
+    named = {"databases": list(databases)}
 
     def take() -> Row:
-        row = session.execute(text.encode(), prepare=True).fetchone()
+        row = session.execute(text.encode(), named, prepare=True).fetchone()
         assert row is not None
         values = zip(columns, row, strict=True)
         return {column.name: float(value or 0.0) for column, value in values}

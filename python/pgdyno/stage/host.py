@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 
 from pgdyno import __version__
+from pgdyno.model.calibration import Machine
 from pgdyno.model.settings import HostFacts
 from pgdyno.shell import run
 
@@ -45,11 +46,11 @@ def read_meminfo(text: str) -> dict[str, int]:
     return result
 
 
-def cgroup_memory_limit(root: Path = Path("/sys/fs/cgroup")) -> int | None:
-    """The lowest memory limit above this process, cgroup v2 or v1; None where there is none."""
+def cgroup_memory_limit(root: Path = Path("/sys/fs/cgroup"), process: str = "self") -> int | None:
+    """The lowest memory limit above a process, cgroup v2 or v1; None where there is none."""
     limits = []
     try:
-        lines = Path("/proc/self/cgroup").read_text().splitlines()
+        lines = Path(f"/proc/{process}/cgroup").read_text().splitlines()
     except OSError:
         return None
     for line in lines:
@@ -110,6 +111,11 @@ def manifest(data: Path) -> dict[str, object]:
         "sysctl": {name: _text(f"/proc/sys/{name}") for name in _SYSCTLS},
         "swap_bytes": psutil.swap_memory().total,
     }
+
+
+def this_machine() -> Machine:
+    """What the ceilings of this machine are filed under."""
+    return Machine(_cpu_model(), len(os.sched_getaffinity(0)), platform.release())
 
 
 _SYSCTLS = (

@@ -20,6 +20,7 @@ from pgdyno.model.plan import Target as TargetPlan
 from pgdyno.model.run import Fixture
 from pgdyno.model.serial import from_json, to_json
 from pgdyno.model.settings import Origin, OriginKind, ServerFacts, Setting
+from pgdyno.model.workload import database_names
 from pgdyno.shell import OsUser, run
 from pgdyno.stage.binaries import Binaries
 from pgdyno.stage.cluster import DATABASE, Cluster, initdb, stop_leftover
@@ -97,10 +98,13 @@ class OwnTarget:
         }
         return tuple(Setting(name, value, origin) for name, value in values.items())
 
-    def keep_fixture(self, fixture: Fixture) -> Fixture:
+    def keep_fixture(self, fixture: Fixture, databases: int = 1) -> Fixture:
         """See `Target.keep_fixture`."""
         assert self._cluster is not None
         assert self._loading is not None
+        with psycopg.connect(**self._cluster.connection().arguments(), autocommit=True) as session:
+            for name in database_names(DATABASE, databases)[1:]:
+                session.execute(f"CREATE DATABASE {name} TEMPLATE {DATABASE}")
         self._cluster.stop(clean=True)
         self._cluster.close()
         self._cluster = None
@@ -124,7 +128,7 @@ class OwnTarget:
 
     # -- trial --------------------------------------------------------------------------------
 
-    def restore(self, ident: str) -> Restored:
+    def restore(self, ident: str, databases: int = 1) -> Restored:
         """See `Target.restore`."""
         source, copy = self._fixtures / ident / "data", self._work / "data"
         stop_leftover(self._binaries, copy, self._user)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import psycopg
 
 from pgdyno.model.connection import Connection
@@ -12,14 +10,14 @@ from pgdyno.model.errors import TargetError
 _PREWARM = """
 SELECT coalesce(sum(pg_prewarm(c.oid, 'buffer')), 0)
 FROM pg_class c
-WHERE c.oid IN (SELECT unnest(%(tables)s::regclass[])
-                UNION ALL
-                SELECT indexrelid FROM pg_index WHERE indrelid = ANY (%(tables)s::regclass[]))
+JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'i', 'm') AND c.relpersistence <> 't'
+  AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_'
 """
 
 
-def prewarm(connection: Connection, tables: Sequence[str]) -> int:
-    """Read tables and their indexes into shared buffers (and so into the page cache).
+def prewarm(connection: Connection) -> int:
+    """Read all tables of the database and their indexes into shared buffers and page cache.
 
     Returns:
         Number of blocks read.
@@ -29,7 +27,7 @@ def prewarm(connection: Connection, tables: Sequence[str]) -> int:
     """
     try:
         with psycopg.connect(**connection.arguments(), autocommit=True) as session:
-            row = session.execute(_PREWARM, {"tables": list(tables)}).fetchone()
+            row = session.execute(_PREWARM).fetchone()
     except psycopg.errors.UndefinedFunction as error:
         raise TargetError(
             "the database has no pg_prewarm",

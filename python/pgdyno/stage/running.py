@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any, LiteralString
 
 import psycopg
@@ -20,7 +21,9 @@ from pgdyno.model.errors import TargetError
 from pgdyno.model.run import Fixture
 from pgdyno.model.serial import from_json, to_json
 from pgdyno.model.settings import ServerFacts, Setting
+from pgdyno.model.workload import database_names
 from pgdyno.plan.server import SETTINGS_QUERY, facts_of_rows
+from pgdyno.stage.conninfo import reach
 from pgdyno.stage.readback import read_back
 from pgdyno.stage.target import Ready, Restored
 
@@ -32,19 +35,9 @@ class RunningTarget:
     """Databases of ours on somebody else's server."""
 
     def __init__(self, conninfo: str) -> None:
-        try:
-            self._session = psycopg.connect(
-                conninfo, autocommit=True, application_name="pgdyno", connect_timeout=10
-            )
-        except psycopg.Error as error:
-            raise TargetError(
-                f"no connection to the running server: {str(error).strip()}",
-                hint="The target's conninfo is read as libpq reads it; PG* variables count too.",
-            ) from error
+        self._connection = reach(conninfo)
+        self._session = psycopg.connect(**self._connection.arguments(), autocommit=True)
         info = self._session.info
-        self._connection = Connection(
-            info.host, info.port, info.user, info.dbname, info.password or None
-        )
         rows = self._session.execute(SETTINGS_QUERY).fetchall()
         version = f"PostgreSQL {info.parameter_status('server_version')}"
         self.facts: ServerFacts = facts_of_rows(rows, info.server_version, version)
@@ -53,9 +46,11 @@ class RunningTarget:
             "version_num": str(info.server_version),
             "configure": "unknown",
             "compiler": str(self._value("SELECT version()")),
-            "origin": f"running server, {self._connection.shown()}",
+            "origin": f"running server, {self._connection.shown()}"
+            f"{' over TLS' if self._session.pgconn.ssl_in_use else ''}",
         }
         self._loading: str | None = None
+        self._trials: list[str] = []  # databases of the trial
 
     # -- fixture ------------------------------------------------------------------------------
 
@@ -84,7 +79,7 @@ class RunningTarget:
                 ) from error
         return connection
 
-    def keep_fixture(self, fixture: Fixture) -> Fixture:
+    def keep_fixture(self, fixture: Fixture, databases: int = 1) -> Fixture:
         """See `Target.keep_fixture`."""
         assert self._loading is not None
         size = self._value("SELECT pg_database_size(%s)", self._loading)
@@ -103,22 +98,25 @@ class RunningTarget:
 
     # -- trial --------------------------------------------------------------------------------
 
-    def restore(self, ident: str) -> Restored:
+    def restore(self, ident: str, databases: int = 1) -> Restored:
         """See `Target.restore`."""
         began = time.monotonic()
-        self._drop(TRIAL)
+        self._drop_trials()
         # Since 15 the default strategy writes every block to WAL; copying files is as before.
         how: LiteralString = " STRATEGY file_copy" if self.facts.major >= 15 else ""
-        self._run("CREATE DATABASE {} TEMPLATE {}" + how, TRIAL, _fixture_name(ident))
-        self._mark(TRIAL, "trial")
+        for name in database_names(TRIAL, databases):
+            self._trials.append(name)
+            self._drop(name)
+            self._run("CREATE DATABASE {} TEMPLATE {}" + how, name, _fixture_name(ident))
+            self._mark(name, "trial")
         return Restored("template database", time.monotonic() - began)
 
     def apply(self, settings: Sequence[Setting]) -> Ready:
         """See `Target.apply`."""
-        for setting in settings:
+        for name, setting in product(self._trials, settings):
             self._session.execute(
                 sql.SQL("ALTER DATABASE {} SET {} = {}").format(
-                    sql.Identifier(TRIAL), sql.Identifier(setting.name), sql.Literal(setting.value)
+                    sql.Identifier(name), sql.Identifier(setting.name), sql.Literal(setting.value)
                 )
             )  # fmt: skip
         connection = self._connection.to(TRIAL)
@@ -130,13 +128,13 @@ class RunningTarget:
 
     def stop(self) -> None:
         """See `Target.stop`."""
-        self._drop(TRIAL)
+        self._drop_trials()
 
     def close(self) -> None:
         """See `Target.close`."""
         try:
             self.drop_half_fixture()
-            self._drop(TRIAL)
+            self._drop_trials()
         finally:
             self._session.close()
 
@@ -157,6 +155,11 @@ class RunningTarget:
                 sql.Identifier(name), sql.Literal(_MARK + what)
             )
         )
+
+    def _drop_trials(self) -> None:
+        for name in self._trials or [TRIAL]:
+            self._drop(name)
+        self._trials = []
 
     def _drop(self, name: str) -> None:
         comment = self._comment(name)

@@ -50,15 +50,18 @@ class Target(Protocol):
         """An empty database to load into, on a server with safe settings."""
         ...
 
-    def keep_fixture(self, fixture: Fixture) -> Fixture:
-        """Make what was loaded the fixture of its hash; returns it with its size on disk."""
+    def keep_fixture(self, fixture: Fixture, databases: int = 1) -> Fixture:
+        """Make what was loaded the fixture of its hash; returns it with its size on disk.
+
+        Trials will find it so many times, see `model.workload.database_names`.
+        """
         ...
 
     def drop_half_fixture(self) -> None:
         """Remove what a failed load left behind."""
         ...
 
-    def restore(self, ident: str) -> Restored:
+    def restore(self, ident: str, databases: int = 1) -> Restored:
         """A fresh copy of a fixture; the copy of the trial before is thrown away."""
         ...
 

@@ -1,7 +1,8 @@
 """Was the load generator the limit, instead of the server?
 
-Three ways in which it can be: its threads were busy (or waiting for a CPU) nearly all the time; its
-own host had nothing left; or it ran beside the server on a full host and took a large share of it.
+Four ways in which it can be: its threads were busy (or waiting for a CPU) nearly all the time; it
+came near the rate that it reaches on this machine against a server that does nothing; its own host
+had nothing left; or it ran beside the server on a full host and took a large share of it.
 On such a full host everybody waits for a CPU, so that waiting says nothing of the client there: its
 share of the host does.
 Latency inflated by a waiting driver is told as evidence, not judged.
@@ -25,6 +26,8 @@ HOST_IDLE_MIN = 0.05
 # On a full host that both share, a client that takes c leaves the server 1 - c: elsewhere it would
 # have left up to c / (1 - c) more throughput; a quarter at 20 %.
 HOST_SHARE_MAX = 0.20
+# Threads share nothing, so this is the same statement as that of their time, made by another way.
+CEILING_SHARE_MAX = 0.80
 WINDOW_S_MIN = 5.0  # CPU accounting ticks of 10 ms are below 1 % of a thread's time then
 # Thread times are read a moment before and after the window: more than this is a wrong input.
 OVERSHOOT_MAX = 1.10
@@ -43,6 +46,8 @@ class ClientLoad:
     thread_wait_s: tuple[float, ...] | None = None  # of each thread, same order
     host_idle_share: float | None = None  # of all CPU time of that host in the window
     server_on_host: bool = True
+    transactions_per_s: float | None = None
+    ceiling_per_s: float | None = None  # of these threads on this machine, by `pgdyno calibrate`
 
 
 def host_idle_share(deltas: Mapping[str, float]) -> float | None:
@@ -58,7 +63,14 @@ def host_idle_share(deltas: Mapping[str, float]) -> float | None:
     return (states["cpu.idle_s"] + states.get("cpu.iowait_s", 0.0)) / total
 
 
-def load_of(client: Client, *, host_idle_share: float | None, server_on_host: bool) -> ClientLoad:
+def load_of(
+    client: Client,
+    *,
+    host_idle_share: float | None,
+    server_on_host: bool,
+    transactions_per_s: float | None = None,
+    ceiling_per_s: float | None = None,
+) -> ClientLoad:
     """A driver's own account, as the judgement wants it."""
     return ClientLoad(
         window_s=client.window_s,
@@ -70,6 +82,8 @@ def load_of(client: Client, *, host_idle_share: float | None, server_on_host: bo
         thread_wait_s=client.thread_wait_s or None,
         host_idle_share=host_idle_share,
         server_on_host=server_on_host,
+        transactions_per_s=transactions_per_s,
+        ceiling_per_s=ceiling_per_s,
     )
 
 
@@ -83,14 +97,9 @@ def client_limit(load: ClientLoad) -> Answer:
     if load.window_s < WINDOW_S_MIN:
         return Unknown(f"the window has {load.window_s:g} s, {WINDOW_S_MIN:g} needed")
     evidence = _evidence(load)
+    if finding := _driver(load, evidence):
+        return finding
     low, high = _busiest(load)
-    if low >= THREAD_WANTED_MAX:
-        return Finding(
-            f"a driver thread was busy or waiting for a CPU {low:.0%} of the time, "
-            f"limit {THREAD_WANTED_MAX:.0%}: the client was the limit",
-            advice="Give the driver more threads, or a host of its own.",
-            evidence=evidence,
-        )
     full = _host(load, evidence)
     if isinstance(full, Finding):
         return full
@@ -106,6 +115,34 @@ def client_limit(load: ClientLoad) -> Answer:
         f"the busiest driver thread was wanted at most {high:.0%} of the time; {full.fact}",
         evidence,
     )
+
+
+def _driver(load: ClientLoad, evidence: tuple[Evidence, ...]) -> Finding | None:
+    """Whether the driver had no more to give, by its threads' time or by its rate."""
+    low, _ = _busiest(load)
+    if low >= THREAD_WANTED_MAX:
+        return Finding(
+            f"a driver thread was busy or waiting for a CPU {low:.0%} of the time, "
+            f"limit {THREAD_WANTED_MAX:.0%}: the client was the limit",
+            advice="Give the driver more threads, or a host of its own.",
+            evidence=evidence,
+        )
+    share = ceiling_share(load)
+    if share is None or share < CEILING_SHARE_MAX:
+        return None
+    return Finding(
+        f"the client reached {share:.0%} of its ceiling on this machine, "
+        f"limit {CEILING_SHARE_MAX:.0%}: the client was the limit",
+        advice="Give the driver more threads, or a face with fewer round trips.",
+        evidence=evidence,
+    )
+
+
+def ceiling_share(load: ClientLoad) -> float | None:
+    """The rate reached over the ceiling; None where either is not known."""
+    if load.transactions_per_s is None or load.ceiling_per_s is None:
+        return None
+    return load.transactions_per_s / load.ceiling_per_s
 
 
 def _host(load: ClientLoad, evidence: tuple[Evidence, ...]) -> Answer:
@@ -181,6 +218,9 @@ def _evidence(load: ClientLoad) -> tuple[Evidence, ...]:
     if load.run_queue_wait_s is not None and load.cpu_s > 0:
         wait = load.run_queue_wait_s / load.cpu_s
         found.append(Evidence("run_queue_wait_per_cpu_s", wait, "s/s"))
+    share = ceiling_share(load)
+    if share is not None:
+        found.append(Evidence("share_of_ceiling", share, "1", CEILING_SHARE_MAX))
     if load.host_idle_share is not None:
         found.append(Evidence("host_idle_share", load.host_idle_share, "1", HOST_IDLE_MIN))
     return tuple(found)
@@ -188,9 +228,11 @@ def _evidence(load: ClientLoad) -> tuple[Evidence, ...]:
 
 def _check(load: ClientLoad) -> None:
     times = (load.cpu_s, load.run_queue_wait_s, *(load.thread_cpu_s or ()))
-    times += (*(load.thread_wait_s or ()), load.window_s)
+    times += (*(load.thread_wait_s or ()), load.window_s, load.transactions_per_s)
     if any(value is not None and not (isfinite(value) and value >= 0) for value in times):
         raise PgdynoError(f"times of the client {times}, 0 or more expected")
+    if load.ceiling_per_s is not None and not load.ceiling_per_s > 0:
+        raise PgdynoError(f"ceiling is {load.ceiling_per_s} transactions/s, above 0 expected")
     if load.threads < 1 or load.host_cpus < 1 or load.window_s == 0:
         raise PgdynoError(
             f"{load.threads} threads on {load.host_cpus} CPUs in {load.window_s} s, "

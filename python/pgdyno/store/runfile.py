@@ -18,8 +18,9 @@ from pgdyno.model.errors import StoreError
 from pgdyno.model.run import Fixture, RunInfo, Series, TrialRecord, TrialState
 from pgdyno.model.serial import from_json, to_json
 from pgdyno.store.codec import pack, unpack_float, unpack_int
+from pgdyno.store.earlier import head_of
 
-FORMAT = 1
+FORMAT = 2  # 1: TPC-C only, see `earlier`
 APPLICATION_ID = 0x70676479  # "pgdy"
 
 _SCHEMA = """
@@ -68,8 +69,8 @@ class RunFile:
 
     @classmethod
     def append(cls, path: Path) -> Self:
-        """An existing file, to go on with."""
-        return cls(path, _open(path, "rw"))
+        """An existing file of today's format, to go on with."""
+        return cls(path, _open(path, "rw", oldest=FORMAT))
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -115,7 +116,8 @@ class RunFile:
 
     def info(self) -> RunInfo:
         """The head of the file."""
-        return from_json(RunInfo, self._head("info") or "{}")
+        version = self._db.execute("PRAGMA user_version").fetchone()[0]
+        return from_json(RunInfo, head_of(version, self._head("info") or "{}"))
 
     def fixture(self) -> Fixture | None:
         """The fixture, if the run came so far."""
@@ -179,7 +181,7 @@ def _trial_row(trial: TrialRecord) -> tuple[int, int, str, str, str]:
     return trial.number, trial.round, trial.stage, trial.state.value, to_json(trial)
 
 
-def _open(path: Path, mode: str) -> sqlite3.Connection:
+def _open(path: Path, mode: str, oldest: int = 1) -> sqlite3.Connection:
     if not path.is_file():
         raise StoreError(f"run file {path} does not exist", hint="List them with `ls runs`.")
     try:
@@ -188,11 +190,12 @@ def _open(path: Path, mode: str) -> sqlite3.Connection:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
     except sqlite3.Error as error:
         raise StoreError(f"run file {path} cannot be read: {error}") from error
-    if found != APPLICATION_ID or version != FORMAT:
+    if found != APPLICATION_ID or not oldest <= version <= FORMAT:
         connection.close()
         raise StoreError(
             f"{path} has application id {found:#x} and format {version},"
-            f" expected {APPLICATION_ID:#x} and {FORMAT}",
-            hint="Run files are written by `pgdyno run`.",
+            f" expected {APPLICATION_ID:#x} and {oldest} to {FORMAT}",
+            hint="Run files are written by `pgdyno run`. Those of an earlier pgdyno can be read and"
+            " reported, but not gone on with: what was measured since would not be comparable.",
         )
     return connection

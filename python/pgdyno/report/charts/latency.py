@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil, floor, log10
+from math import log10
 
 import plotly.graph_objects as go
 
@@ -58,7 +58,7 @@ def _panel(facts: Facts, kind: str, low_ms: float, high_ms: float) -> Panel:
         )
         told.append(f"{stage.name} p50 {ns_text(line.p50_ns)}, p99 {ns_text(line.p99_ns)}")
     name = words.kind(kind)
-    ticks = _ticks(low_ms, high_ms)
+    ticks = look.decade_ticks(low_ms, high_ms)
     drawing = look.figure(
         traces,
         xaxis=look.axis(showgrid=False),
@@ -72,14 +72,6 @@ def _panel(facts: Facts, kind: str, low_ms: float, high_ms: float) -> Panel:
     )
     alt = f"Latency percentiles of {name} on a logarithmic axis. {'; '.join(told)}."
     return Panel(name, alt, drawing)
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    """Ticks at 1, 2 and 5 of each decade, or at the decades alone where that is crowded."""
-    decades = range(floor(log10(low / 1.3)), ceil(log10(high * 1.3)) + 1)
-    steps = (1, 2, 5) if len(decades) <= 4 else (1,)
-    ticks = [step * 10.0**decade for decade in decades for step in steps]
-    return [tick for tick in ticks if low / 1.3 <= tick <= high * 1.3]
 
 
 def _keys(facts: Facts) -> tuple[Key, ...]:

@@ -7,6 +7,7 @@ rungs are written beside their bars.
 
 from __future__ import annotations
 
+from math import ceil, floor, log10
 from typing import Any
 
 import plotly.graph_objects as go
@@ -75,3 +76,11 @@ def figure(traces: list[Any], **layout: Any) -> go.Figure:  # noqa: ANN401
             **layout,
         },
     )
+
+
+def decade_ticks(low: float, high: float) -> list[float]:
+    """Logarithmic ticks at 1, 2 and 5 of each decade, or at the decades where that is crowded."""
+    decades = range(floor(log10(low / 1.3)), ceil(log10(high * 1.3)) + 1)
+    steps = (1, 2, 5) if len(decades) <= 4 else (1,)
+    ticks = [step * 10.0**decade for decade in decades for step in steps]
+    return [tick for tick in ticks if low / 1.3 <= tick <= high * 1.3]

@@ -11,7 +11,7 @@ from pgdyno.report.facts import Facts
 
 
 def _panels(facts: Facts) -> tuple[Panel, ...]:
-    stages = [stage for stage in facts.stages if stage.nopm]
+    stages = [stage for stage in facts.stages if stage.throughput]
     if not stages:
         return ()
     traces = [*_lines(facts), _medians(facts), _dots(facts), _unused(facts)]
@@ -24,14 +24,14 @@ def _panels(facts: Facts) -> tuple[Panel, ...]:
             categoryarray=[stage.name for stage in facts.stages],
             range=[-0.5, len(facts.stages) - 0.5],
         ),
-        yaxis=look.axis("NOPM", tickformat=",.0f", nticks=6),
+        yaxis=look.axis(facts.headline, tickformat=",.0f", nticks=6),
     )
     told = "; ".join(
-        f"{stage.name}: " + ", ".join(count_text(value) for value in stage.nopm.rounds)
+        f"{stage.name}: " + ", ".join(count_text(value) for value in stage.throughput.rounds)
         for stage in stages
-        if stage.nopm
+        if stage.throughput
     )
-    return (Panel("", f"Dot plot of NOPM in each round. {told}.", drawing),)
+    return (Panel("", f"Dot plot of {facts.headline} in each round. {told}.", drawing),)
 
 
 def _lines(facts: Facts) -> list[go.Scatter]:
@@ -39,7 +39,7 @@ def _lines(facts: Facts) -> list[go.Scatter]:
     lines = []
     for round_ in sorted({trial.round for trial in facts.trials}):
         of_round = {
-            trial.stage: trial.nopm
+            trial.stage: trial.throughput
             for trial in facts.trials
             if trial.round == round_ and trial.state == "finished"
         }
@@ -58,10 +58,10 @@ def _lines(facts: Facts) -> list[go.Scatter]:
 
 
 def _medians(facts: Facts) -> go.Scatter:
-    stages = [stage for stage in facts.stages if stage.nopm]
+    stages = [stage for stage in facts.stages if stage.throughput]
     return go.Scatter(
         x=[stage.name for stage in stages],
-        y=[stage.nopm.median for stage in stages if stage.nopm],
+        y=[stage.throughput.median for stage in stages if stage.throughput],
         mode="markers",
         marker={
             "symbol": "line-ew",
@@ -74,10 +74,10 @@ def _medians(facts: Facts) -> go.Scatter:
 
 def _dots(facts: Facts) -> go.Scatter:
     rung = {stage.name: stage.rung for stage in facts.stages}
-    used = [t for t in facts.trials if t.state == "finished" and t.nopm is not None]
+    used = [t for t in facts.trials if t.state == "finished" and t.throughput is not None]
     return go.Scatter(
         x=[trial.stage for trial in used],
-        y=[trial.nopm for trial in used],
+        y=[trial.throughput for trial in used],
         mode="markers",
         marker={
             "size": 9,
@@ -85,19 +85,19 @@ def _dots(facts: Facts) -> go.Scatter:
             "line": {"width": 1.5, "color": look.SURFACE},
         },
         text=[f"{t.stage}, round {t.round}, trial {t.number}" for t in used],
-        hovertemplate="%{text}<br>%{y:,.0f} NOPM<extra></extra>",
+        hovertemplate=f"%{{text}}<br>%{{y:,.0f}} {facts.headline}<extra></extra>",
     )
 
 
 def _unused(facts: Facts) -> go.Scatter:
-    unused = [t for t in facts.trials if t.state == "invalid" and t.nopm is not None]
+    unused = [t for t in facts.trials if t.state == "invalid" and t.throughput is not None]
     return go.Scatter(
         x=[trial.stage for trial in unused],
-        y=[trial.nopm for trial in unused],
+        y=[trial.throughput for trial in unused],
         mode="markers",
         marker={"size": 9, "symbol": "x-thin", "line": {"width": 2, "color": look.MUTED}},
         text=[f"trial {t.number}, round {t.round}: invalid, not used" for t in unused],
-        hovertemplate="%{text}<br>%{y:,.0f} NOPM<extra></extra>",
+        hovertemplate=f"%{{text}}<br>%{{y:,.0f}} {facts.headline}<extra></extra>",
     )
 
 
@@ -107,14 +107,14 @@ def _keys(facts: Facts) -> tuple[Key, ...]:
         Key("median of the stage", look.rung_colour(facts.first.rung), "dash"),
         Key("trials of one round", look.MUTED, "line"),
     ]
-    if any(trial.state == "invalid" and trial.nopm is not None for trial in facts.trials):
+    if any(trial.state == "invalid" and trial.throughput is not None for trial in facts.trials):
         keys.append(Key("invalid trial, not used", look.MUTED, "cross"))
     return tuple(keys)
 
 
 CHART = Chart(
     name="rounds",
-    title="NOPM of every trial",
+    title="Throughput of every trial",
     caption=(
         "A line joins the trials of one round. Lines that run in parallel"
         " are noise that the pairing removes. The axis does not begin at zero."

@@ -17,11 +17,11 @@ NOTES_PX = 112  # a column for the ratios, right of the bars
 
 
 def _panels(facts: Facts) -> tuple[Panel, ...]:
-    stages = [stage for stage in facts.stages if stage.nopm]
+    stages = [stage for stage in facts.stages if stage.throughput]
     if not stages:
         return ()
     names = [stage.name for stage in stages]
-    medians = [stage.nopm.median if stage.nopm else 0.0 for stage in stages]
+    medians = [stage.throughput.median if stage.throughput else 0.0 for stage in stages]
     before = [0.0, *medians[:-1]]
     ends = [_interval(stage, facts) for stage in stages]
     carried = go.Bar(
@@ -33,7 +33,8 @@ def _panels(facts: Facts) -> tuple[Panel, ...]:
         hoverinfo="skip",
     )
     steps = [
-        _step(stage, now, then) for stage, now, then in zip(stages, medians, before, strict=True)
+        _step(stage, now, then, facts.headline)
+        for stage, now, then in zip(stages, medians, before, strict=True)
     ]
     whiskers = [
         # The wide one in the page's colour keeps the narrow one legible on any bar.
@@ -46,14 +47,15 @@ def _panels(facts: Facts) -> tuple[Panel, ...]:
         barmode="overlay",
         annotations=[_note(stage) for stage in stages],
         margin={"l": 8, "r": NOTES_PX, "t": 8, "b": 8},
-        xaxis=look.axis("NOPM, median of rounds", range=[0, longest * 1.02], nticks=5),
+        xaxis=look.axis(f"{facts.headline}, median of rounds", range=[0, longest * 1.02], nticks=5),
         yaxis=look.axis(autorange="reversed", showgrid=False, tickfont={"size": 13}),
     )
-    alt = "Bar chart of NOPM by stage. " + ". ".join(_spoken(stage) for stage in stages) + "."
+    spoken = ". ".join(_spoken(stage, facts.headline) for stage in stages)
+    alt = f"Bar chart of {facts.headline} by stage. {spoken}."
     return (Panel("", alt, drawing),)
 
 
-def _step(stage: StageFacts, now: float, then: float) -> go.Bar:
+def _step(stage: StageFacts, now: float, then: float, metric: str) -> go.Bar:
     """The part of a bar between the stage before and this one."""
     marker: dict[str, object] = {"color": look.rung_colour(stage.rung), "line": {"width": 0}}
     if now < then:
@@ -65,7 +67,7 @@ def _step(stage: StageFacts, now: float, then: float) -> go.Bar:
         orientation="h",
         width=BAR_WIDTH,
         marker=marker,
-        text=[_spoken(stage)],
+        text=[_spoken(stage, metric)],
         textposition="none",
         hovertemplate="%{text}<extra></extra>",
     )
@@ -76,9 +78,9 @@ def _whisker(
 ) -> go.Scatter:
     """The intervals around the medians, of the stages that have one."""
     drawn = [
-        (stage.name, stage.nopm.median, low, high)
+        (stage.name, stage.throughput.median, low, high)
         for stage, (low, high) in zip(stages, ends, strict=True)
-        if stage.nopm and low < high
+        if stage.throughput and low < high
     ]
     return go.Scatter(
         y=[name for name, *_ in drawn],
@@ -100,10 +102,10 @@ def _whisker(
 
 def _interval(stage: StageFacts, facts: Facts) -> tuple[float, float]:
     """Ends of the interval on the axis: the ratio's, times the first stage's median."""
-    assert stage.nopm is not None
-    against, first = stage.to_first, facts.first.nopm
+    assert stage.throughput is not None
+    against, first = stage.to_first, facts.first.throughput
     if against is None or against.low is None or against.high is None or first is None:
-        return stage.nopm.median, stage.nopm.median
+        return stage.throughput.median, stage.throughput.median
     return against.low * first.median, against.high * first.median
 
 
@@ -126,9 +128,9 @@ def _note(stage: StageFacts) -> dict[str, object]:
     }
 
 
-def _spoken(stage: StageFacts) -> str:
-    assert stage.nopm is not None
-    text = f"{stage.name} ({stage.rung}): {count_text(stage.nopm.median)} NOPM"
+def _spoken(stage: StageFacts, metric: str) -> str:
+    assert stage.throughput is not None
+    text = f"{stage.name} ({stage.rung}): {count_text(stage.throughput.median)} {metric}"
     if stage.to_first is not None and stage.to_first.ratio is not None:
         text += f", {words.ratio(stage.to_first)} of {stage.to_first.base}"
         text += f" ({words.interval(stage.to_first)})"
@@ -136,7 +138,7 @@ def _spoken(stage: StageFacts) -> str:
 
 
 def _keys(facts: Facts) -> tuple[Key, ...]:
-    used = sorted({stage.rung for stage in facts.stages if stage.nopm})
+    used = sorted({stage.rung for stage in facts.stages if stage.throughput})
     rungs = tuple(Key(words.rung(rung), look.rung_colour(rung), "bar") for rung in used)
     return (*rungs, Key("carried over", look.CARRIED, "bar"))
 
@@ -145,9 +147,9 @@ CHART = Chart(
     name="waterfall",
     title="What each stage adds",
     caption=(
-        "Length: median NOPM of the rounds. The coloured part is the step from the stage before"
-        " that was measured (hatched where it is a loss), its colour the durability rung. Whisker:"
-        " interval of the ratio to the first stage, from paired rounds."
+        "Length: median throughput of the rounds. The coloured part is the step from the stage"
+        " before that was measured (hatched where it is a loss), its colour the durability rung."
+        " Whisker: interval of the ratio to the first stage, from paired rounds."
     ),
     height_px=70,
     per_stage_px=58,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pgdyno.report.document import Section
 from pgdyno.report.facts import Facts
 from pgdyno.report.sections import (
+    compliance,
     efficiency,
     latency,
     method,
+    protocol,
     repeat,
     rounds,
     settings,
@@ -16,9 +18,22 @@ from pgdyno.report.sections import (
     trust,
 )
 
-ORDER = (stages, rounds, time, latency, efficiency, settings, trust, method, repeat)
+ORDER = (
+    stages,
+    rounds,
+    time,
+    latency,
+    efficiency,
+    protocol,
+    settings,
+    trust,
+    compliance,
+    method,
+    repeat,
+)
 
 
 def sections(facts: Facts) -> tuple[Section, ...]:
-    """All sections, in the order of reading."""
-    return tuple(module.section(facts) for module in ORDER)
+    """The sections that have something to say, in the order of reading."""
+    found = (module.section(facts) for module in ORDER)
+    return tuple(section for section in found if section is not None)

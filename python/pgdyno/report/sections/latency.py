@@ -1,4 +1,4 @@
-"""Latency percentiles: New-Order in full view, every other kind on request."""
+"""Latency percentiles: the main kind in full view, every other kind on request."""
 
 from __future__ import annotations
 
@@ -9,26 +9,30 @@ from pgdyno.report import words
 from pgdyno.report.document import Cell, Figure, Section, Table, Text, columns
 from pgdyno.report.facts import Facts, Percentiles
 
-MAIN = "new_order"
 HEADS = ("p50", "p90", "p95", "p99", "p99.9", "max", "transactions")
 
 
 def section(facts: Facts) -> Section:
-    """The chart, the table of New-Order, and one of all kinds."""
-    main = [(stage.name, stage.percentiles(MAIN)) for stage in facts.stages]
+    """The chart, the table of the main kind, and one of all kinds."""
+    main = [(stage.name, stage.percentiles(facts.main_kind)) for stage in facts.stages]
     rest = [
         (f"{words.kind(line.kind)}, {stage.name}", line)
         for kind in dict.fromkeys(line.kind for stage in facts.stages for line in stage.latency)
         for stage in facts.stages
-        if kind != MAIN and (line := stage.percentiles(kind)) is not None
+        if kind != facts.main_kind and (line := stage.percentiles(kind)) is not None
     ]
     return Section(
         "latency",
         "Latency",
         (
             Figure("latency"),
-            _table(f"Response time of {words.kind(MAIN)}, rounds merged.", main, folded=False),
+            _table(
+                f"Response time of {words.kind(facts.main_kind)}, rounds merged.",
+                main,
+                folded=False,
+            ),
             _table("Response time of the other kinds, rounds merged.", rest, folded=True),
+            *_statements(facts),
             Text(
                 "Percentiles come from the merged histograms of all finished rounds, never from"
                 " averages of percentiles. A stage's maximum is one transaction.",
@@ -45,6 +49,24 @@ def _table(caption: str, lines: Sequence[tuple[str, Percentiles | None]], *, fol
         tuple((Cell(name), *_values(line)) for name, line in lines),
         folded,
     )
+
+
+def _statements(facts: Facts) -> tuple[Table, ...]:
+    """Where the time of a transaction goes, seen from the driver; long, so on request."""
+    rows = tuple(
+        (
+            Cell(f"{words.kind(one.kind)}, {one.name}, {stage.name}"),
+            *(Cell(ns_text(ns)) for ns in (one.p50_ns, one.p95_ns, one.p99_ns, one.max_ns)),
+            Cell(count_text(one.n)),
+        )
+        for stage in facts.stages
+        for one in stage.statements
+    )
+    if not rows:
+        return ()
+    heads = ("p50", "p95", "p99", "max", "round trips")
+    caption = "Time of a round trip by what it carries, rounds merged."
+    return (Table(caption, columns("kind, statements, stage", *heads), rows, folded=True),)
 
 
 def _values(line: Percentiles | None) -> tuple[Cell, ...]:

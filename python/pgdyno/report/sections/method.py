@@ -27,10 +27,11 @@ def _comparison(facts: Facts) -> str:
     }
     how = f" ({words.listed(sorted(methods))})" if methods else ""
     return (
-        "Stages are compared by the logarithms of their NOPM ratios within a round, so that what a"
-        f" round does to all its stages cancels. Intervals of {words.confidence(facts.confidence)}"
-        f"{how}; verdicts are adjusted for the number of comparisons (Holm). Ratios within"
-        f" {facts.margin:.0%} of 1 are too close to matter. No outlier is removed."
+        "Stages are compared by the logarithms of their throughput ratios within a round, so that"
+        " what a round does to all its stages cancels. Intervals of"
+        f" {words.confidence(facts.confidence)}{how}; verdicts are adjusted for the number of"
+        f" comparisons (Holm). Ratios within {facts.margin:.0%} of 1 are too close to matter."
+        " No outlier is removed."
     )
 
 

@@ -4,18 +4,33 @@ from __future__ import annotations
 
 from pgdyno.model.units import bytes_text
 from pgdyno.report import words
-from pgdyno.report.document import Block, Cell, Column, Figure, Points, Section, Table, Text
+from pgdyno.report.document import (
+    Block,
+    Cell,
+    Column,
+    Figure,
+    Points,
+    Section,
+    Table,
+    Text,
+    columns,
+)
 from pgdyno.report.facts import Facts, Spread, StageFacts
+
+_METRICS = {
+    "NOPM": "NOPM counts committed New-Orders a minute",
+    "tps": "tps counts committed transactions a second",
+}
 
 
 def section(facts: Facts) -> Section:
     """The table that the question is answered with."""
     share = words.confidence(facts.confidence)
     table = Table(
-        f"Medians of the finished rounds; ratios of NOPM with {share} interval.",
+        f"Medians of the finished rounds; ratios of {facts.headline} with {share} interval.",
         (
             Column("stage", align="left"),
-            Column("NOPM"),
+            Column(facts.headline),
             Column("tpmTotal"),
             Column(f"to {facts.first.name}"),
             Column("verdict", align="left"),
@@ -29,15 +44,33 @@ def section(facts: Facts) -> Section:
     blocks: list[Block] = [Figure("waterfall"), table]
     if warnings := _warnings(facts):
         blocks += [Text("About the comparisons:"), Points(warnings)]
+    blocks += _as_benchmarksql(facts)
     blocks.append(
         Text(
-            "NOPM counts committed New-Orders a minute; tpmTotal counts all transactions that came"
-            " to their end a minute, rollbacks included. The two are never mixed, and neither is a"
-            " TPC result.",
+            f"{_METRICS[facts.headline]}; tpmTotal counts all transactions that came to their end a"
+            " minute, rollbacks included. The two are never mixed, and neither is a TPC result.",
             "quiet",
         )
     )
     return Section("stages", "Stages", tuple(blocks))
+
+
+def _as_benchmarksql(facts: Facts) -> list[Block]:
+    """The other tool's own figures, where its tables were driven."""
+    rows = tuple(
+        (
+            Cell(stage.name),
+            Cell(words.count(stage.benchmarksql_orders)),
+            Cell(words.count(stage.benchmarksql_total)),
+        )
+        for stage in facts.stages
+        if stage.benchmarksql_orders is not None
+    )
+    if not rows:
+        return []
+    heads = columns("stage", "Measured tpmC (NewOrders)", "Measured tpmTOTAL")
+    caption = "As BenchmarkSQL 5 would print it: rolled back and failed transactions count too."
+    return [Table(caption, heads, rows)]
 
 
 def _row(stage: StageFacts) -> tuple[Cell, ...]:
@@ -45,7 +78,7 @@ def _row(stage: StageFacts) -> tuple[Cell, ...]:
     wal = stage.per_transaction.get("wal_bytes")
     return (
         Cell(name, rung=stage.rung, note=stage.rung_reason),
-        Cell(words.count(stage.nopm), note=spread_note(stage.nopm)),
+        Cell(words.count(stage.throughput), note=spread_note(stage.throughput)),
         Cell(words.count(stage.tpm_total), note=spread_note(stage.tpm_total)),
         Cell(words.ratio(stage.to_first), note=_interval(stage, first=True)),
         Cell(words.verdict(stage.to_first), words.tone(stage.to_first)),

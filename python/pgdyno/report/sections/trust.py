@@ -21,12 +21,16 @@ def _client(facts: Facts) -> Table:
         (
             Column("stage", align="left"),
             Column("client's share of the host"),
+            Column("share of the driver's ceiling"),
             Column("verdict", align="left"),
         ),
         tuple(
             (
                 Cell(stage.name),
                 Cell(f"{stage.client_share.median:.1%}" if stage.client_share else words.NOTHING),
+                Cell(
+                    f"{stage.ceiling_share.median:.1%}" if stage.ceiling_share else "not calibrated"
+                ),
                 judged(stage.client_limit),
             )
             for stage in facts.stages

@@ -1,0 +1,108 @@
+"""Arguments and options of `pgdyno bench`: types, ranges and help."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from pgdyno.cli.bench_workload import Drivable
+
+_TPCC, _OWN, _WHEN = "Only for tpcc", "Only for script and mix", "When requests come"
+
+WorkloadArgument = Annotated[
+    Drivable,
+    typer.Argument(
+        help="tpcc: data of `pgdyno load tpcc` or of BenchmarkSQL; tpcb, select-only,"
+        " simple-update: data of `pgdyno load tpcb` or of `pgbench -i`; mix: SQL transactions in"
+        " a TOML file; script: pgbench's script files."
+    ),
+]
+FileArgument = Annotated[
+    Path | None, typer.Argument(help="mix, script: the file.", exists=True, dir_okay=False)
+]
+Connections = Annotated[
+    int, typer.Option("--connections", "-c", min=1, help="Sessions of the server.")
+]
+Terminals = Annotated[
+    int | None,
+    typer.Option("--terminals", "-t", min=1, help="Simulated users. Default: one a connection."),
+]
+Threads = Annotated[int | None, typer.Option(min=1, help="Of the driver. Default: from the cores.")]
+Warmup = Annotated[float, typer.Option(min=0, help="Seconds, not counted.")]
+Seconds = Annotated[float, typer.Option("--seconds", "-T", min=1, help="The window.")]
+FaceOption = Annotated[
+    Literal["statement", "pipeline", "procedure"],
+    typer.Option(help="One round trip a statement, as few as the data allow, or one call."),
+]
+Isolation = Annotated[
+    Literal["read committed", "repeatable read", "serializable"],
+    typer.Option(help="Isolation level of the transactions."),
+]
+Seed = Annotated[int | None, typer.Option(min=0, help="Of the requests. Default: the data's.")]
+Databases = Annotated[
+    int, typer.Option(min=1, help="So many at once: NAME, NAME_2, NAME_3, loaded alike.")
+]
+Rate = Annotated[
+    float | None,
+    typer.Option(
+        help="Requests a second, answered or not. Default: the next after each answer.",
+        rich_help_panel=_WHEN,
+    ),
+]
+Poisson = Annotated[
+    bool,
+    typer.Option("--poisson", help="With --rate: at random distances.", rich_help_panel=_WHEN),
+]
+Requests = Annotated[
+    int | None,
+    typer.Option(min=1, help="Of each terminal, which then asks no more.", rich_help_panel=_WHEN),
+]
+MixOption = Annotated[
+    str | None,
+    typer.Option(help="Weights, e.g. new_order=45,payment=55.", rich_help_panel=_TPCC),
+]
+Rules = Annotated[
+    Literal["text", "benchmarksql-5"] | None,
+    typer.Option(
+        help="Transactions by the text, or as BenchmarkSQL 5 has them.", rich_help_panel=_TPCC
+    ),
+]
+Delivery = Annotated[
+    Literal["deferred", "inline"] | None,
+    typer.Option(help="In the background, or while the terminal waits.", rich_help_panel=_TPCC),
+]
+Home = Annotated[
+    Literal["fixed", "random"] | None,
+    typer.Option(help="One warehouse for each terminal, or any each time.", rich_help_panel=_TPCC),
+]
+Keying = Annotated[
+    float | None, typer.Option(min=0, help="Times the text's keying times.", rich_help_panel=_TPCC)
+]
+Think = Annotated[
+    float | None, typer.Option(min=0, help="Times the text's think times.", rich_help_panel=_TPCC)
+]
+Files = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--file", "-f", metavar="FILE[@WEIGHT]", help="script: several, chosen by weight.",
+        rich_help_panel=_OWN,
+    ),
+]  # fmt: skip
+Variables = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--define", "-D", metavar="NAME=VALUE", help="script: a variable.", rich_help_panel=_OWN
+    ),
+]
+Scale = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="The variable :scale. Default: pgbench's branches, or 1.", rich_help_panel=_OWN
+    ),
+]
+Statements = Annotated[
+    bool, typer.Option("--statements", help="Print the latency of every statement.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]

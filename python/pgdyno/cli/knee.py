@@ -1,0 +1,147 @@
+"""`pgdyno knee`: the highest load that keeps a latency limit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.status import Status
+from rich.table import Table
+
+from pgdyno.cli import bench_options as options
+from pgdyno.cli.bench_workload import Given, bench_workload
+from pgdyno.cli.console import stderr, stdout
+from pgdyno.cli.endpoint import ConninfoOption, endpoint
+from pgdyno.knee import Windows, search_knee
+from pgdyno.load.loader import require_release
+from pgdyno.model.errors import PlanError, StoreError
+from pgdyno.model.knee import Curve, Point
+from pgdyno.model.serial import to_json
+from pgdyno.model.units import count_text, ns_text
+from pgdyno.model.workload import Arrivals
+from pgdyno.report.curve import render_curve, unit, verdict
+from pgdyno.stats.knee import Search, keeps
+
+_MS_NS = 1e6
+
+
+def knee_command(
+    workload: options.WorkloadArgument,
+    file: options.FileArgument = None,
+    conninfo: ConninfoOption = "",
+    p99_ms: Annotated[float, typer.Option("--p99-ms", min=0.01, help="The limit.")] = 100.0,
+    by: Annotated[
+        Literal["rate", "terminals"],
+        typer.Option(help="Load: open-loop requests a second, or terminals that wait."),
+    ] = "rate",
+    kind: Annotated[
+        list[str] | None, typer.Option(help="Whose response times count. Default: all.")
+    ] = None,
+    start: Annotated[float, typer.Option(min=0.1, help="The first load.")] = 50.0,
+    most: Annotated[float, typer.Option(min=0.1, help="The highest load to try.")] = 1e6,
+    width: Annotated[float, typer.Option(min=0.001, help="Of the bracket.")] = 0.05,
+    repeats: Annotated[int, typer.Option(min=1, help="Windows at each end of it.")] = 3,
+    points: Annotated[int, typer.Option(min=2, help="Windows at most.")] = 24,
+    connections: options.Connections = 8,
+    threads: options.Threads = None,
+    warmup: options.Warmup = 2.0,
+    seconds: options.Seconds = 10.0,
+    face: options.FaceOption = "statement",
+    isolation: options.Isolation = "read committed",
+    even: Annotated[
+        bool, typer.Option("--even", help="Arrivals at even distances. Default: Poisson.")
+    ] = False,
+    keying: options.Keying = None,
+    think: options.Think = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The page; JSON goes beside it. Default: runs/….html.")
+    ] = None,
+) -> None:
+    """Search the highest load whose 99th percentile of response times keeps a limit.
+
+    Each load is driven for a short window; the search doubles, then halves the bracket, then
+    repeats its ends. It prints every window and writes the curve as a page and as JSON.
+    """
+    require_release()
+    given = Given(
+        kind=workload, file=file, connections=connections, terminals=None, threads=threads,
+        face=face, isolation=isolation, seed=None, databases=1, rate=None, poisson=False,
+        requests=None, mix=None, rules=None, delivery=None, home=None, keying=keying, think=think,
+        files=(), variables=(), scale=None,
+    )  # fmt: skip
+    given.refuse_strangers()
+    search = _search(by, start, most, p99_ms, width, repeats, points)
+    connection = endpoint(conninfo)
+    one, c_load = bench_workload(given, connection)
+    spacing: Literal["even", "poisson"] = "even" if even else "poisson"
+    one = replace(one, arrivals=Arrivals("closed", None, spacing))
+    with Status("connecting", console=stderr) as status:
+
+        def told(what: Point | str) -> None:
+            if isinstance(what, str):
+                status.update(what)
+            else:
+                stderr.print(_line(what, search))
+
+        curve = search_knee(
+            connection, one, c_load, search, by=by, kinds=kind or (),
+            windows=Windows(warmup, seconds), told=told,
+        )  # fmt: skip
+    _print(curve)
+    page = _write(curve, out)
+    stdout.print(f"curve: {page} and {page.with_suffix('.json').name}", soft_wrap=True)
+
+
+def _search(
+    by: str, start: float, most: float, p99_ms: float, width: float, repeats: int, points: int
+) -> Search:
+    if start > most:
+        raise PlanError(f"--start is {start:g}, --most is {most:g}", "Start below the highest.")
+    whole = by == "terminals"
+    return Search(
+        limit_p99_ns=round(p99_ms * _MS_NS),
+        start=max(1.0, float(round(start))) if whole else start,
+        low=1.0 if whole else min(start, 1.0),
+        high=float(round(most)) if whole else most,
+        width=width,
+        repeats=repeats,
+        points_max=points,
+        whole=whole,
+    )
+
+
+def _line(point: Point, search: Search) -> str:
+    kept = "kept" if keeps(point, search.limit_p99_ns) else "broken"
+    return (
+        f"{count_text(point.level)}: achieved {count_text(point.achieved_per_s)}/s,"
+        f" p99 {ns_text(point.p99_ns)}, limit {kept}"
+    )
+
+
+def _print(curve: Curve) -> None:
+    table = Table(
+        unit(curve), "due/s", "achieved/s", "p50", "p99", "n", "limit", box=None, pad_edge=False
+    )
+    for point in sorted(curve.points, key=lambda point: point.level):
+        table.add_row(
+            *map(count_text, (point.level, point.offered_per_s, point.achieved_per_s)),
+            ns_text(point.p50_ns),
+            ns_text(point.p99_ns),
+            count_text(point.n),
+            "kept" if keeps(point, curve.limit_p99_ns) else "broken",
+        )
+    stdout.print(table)
+    stdout.print(verdict(curve))
+
+
+def _write(curve: Curve, out: Path | None) -> Path:
+    page = (out or Path("runs") / f"{curve.ident}.html").with_suffix(".html")
+    try:
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(render_curve(curve), "utf-8")
+        page.with_suffix(".json").write_text(to_json(curve) + "\n", "utf-8")
+    except OSError as error:
+        raise StoreError(f"{page} cannot be written: {error}") from error
+    return page

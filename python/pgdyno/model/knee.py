@@ -1,0 +1,57 @@
+"""A load-latency curve, and where on it a latency limit is crossed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Load = Literal["rate", "terminals"]
+KneeState = Literal["found", "above", "below", "unsettled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One window under a certain load."""
+
+    level: float  # requests due a second, or terminals
+    offered_per_s: float  # requests that became due a second
+    achieved_per_s: float  # requests that ended well a second
+    p50_ns: int  # of response times, from the due time
+    p99_ns: int
+    n: int  # response times behind the two
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Knee:
+    """The highest load that keeps to the limit, as a bracket.
+
+    found: it lies from `low` to `high`. above: the highest load tried still keeps to the limit.
+    below: the lowest one does not. unsettled: the points did not suffice, the bracket is wider
+    than asked for, or its ends were not measured often enough.
+    """
+
+    state: KneeState
+    low: float | None  # the highest load that keeps to the limit; None: below
+    high: float | None  # the lowest one that does not; None: above
+    contradictions: int  # windows on the wrong side of the bracket: the noise
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """What a search measured and found."""
+
+    ident: str  # time and workload
+    by: Load
+    workload: str
+    face: str
+    connections: int
+    spacing: str  # of arrivals: even, poisson; closed when the load is a number of terminals
+    kinds: tuple[str, ...]  # whose response times count
+    limit_p99_ns: int
+    window_s: float
+    warmup_s: float
+    points: tuple[Point, ...]  # in the order of measurement
+    knee: Knee
+    server: str  # host, port, database
+    pgdyno: str

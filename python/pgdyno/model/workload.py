@@ -1,0 +1,154 @@
+"""What is driven: the fields that every workload has, and the parameters of each kind.
+
+Names and meaning as in `crates/workload`; `drive.driver.workload_spec` makes the core's JSON.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+WorkloadKind = Literal["tpcc", "tpcb", "select-only", "simple-update", "mix", "script"]
+Face = Literal["statement", "pipeline", "procedure"]
+DataKind = Literal["none", "tpcb", "tpcc"]
+
+TEXT_MIX = {
+    "new_order": 45.0, "payment": 43.0, "order_status": 4.0, "delivery": 4.0, "stock_level": 4.0,
+}  # fmt: skip
+"""Weights of TPC-C's transactions: clause 5.2.3."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """When requests are due: after the answer (closed), or by a schedule of their own (open)."""
+
+    kind: Literal["closed", "open"] = "closed"
+    per_s: float | None = None  # open: requests a second, all terminals together
+    spacing: Literal["even", "poisson"] = "even"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A part of the window with a factor of its own, or one that grows or falls evenly.
+
+    It is a factor of the rate if arrivals are open, else of the terminals that are active.
+    """
+
+    seconds: float
+    start: float  # factor at its begin
+    end: float  # factor at its end
+
+
+@dataclass(frozen=True, slots=True)
+class Partitions:
+    """How the large tables are partitioned by warehouse."""
+
+    by: Literal["hash", "range"]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tpcc:
+    """Parameters of TPC-C."""
+
+    warehouses: int
+    schema: Literal["spec", "bmsql"] = "spec"
+    rules: Literal["text", "benchmarksql-5"] = "text"
+    foreign_keys: bool = False
+    partitions: Partitions | None = None
+    order: Literal["warehouse", "arrival"] = "warehouse"
+    mix: dict[str, float] = field(default_factory=lambda: dict(TEXT_MIX))  # kind -> weight
+    delivery: Literal["deferred", "inline"] = "deferred"
+    home: Literal["fixed", "random"] = "fixed"
+    keying_multiplier: float = 0.0
+    think_multiplier: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pgbench:
+    """Parameters of pgbench's built-in workloads: tpcb, select-only, simple-update."""
+
+    scale: int  # branches; 100,000 accounts each
+    foreign_keys: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file that a plan names, with its content, so that the run file alone can repeat it."""
+
+    path: str  # as given
+    text: str
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """What a mix or a script finds in the database."""
+
+    kind: DataKind = "none"
+    scale: int = 1  # branches or warehouses
+    setup: SourceFile | None = None  # SQL that is run once, after loading
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """A mix of SQL transactions, written in TOML."""
+
+    file: SourceFile
+    data: Data
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """Script files as pgbench has them, chosen by weight."""
+
+    files: tuple[SourceFile, ...]
+    data: Data
+    variables: dict[str, int | float | str | bool] = field(default_factory=dict)  # set beforehand
+
+
+def database_names(first: str, count: int) -> list[str]:
+    """The databases that are driven at once: `bench`, `bench_2`, `bench_3`."""
+    return [first, *(f"{first}_{number}" for number in range(2, count + 1))]
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What is driven, with nothing left open but the number of the driver's threads."""
+
+    kind: WorkloadKind
+    seed: int
+    face: Face = "statement"
+    isolation: str = "read committed"
+    connections: int = 8
+    terminals: int = 8
+    threads: int | None = None  # None: as many as cores or connections, the smaller
+    arrivals: Arrivals = Arrivals()
+    steps: tuple[Step, ...] = ()
+    databases: int = 1  # loaded alike and driven at once, each by its own terminals
+    requests_max: int | None = None  # of each terminal, which then asks no more
+    tpcc: Tpcc | None = None
+    pgbench: Pgbench | None = None
+    mix: Mix | None = None
+    script: Script | None = None
+
+    @property
+    def data(self) -> Data:
+        """Of which kind the loaded tables are, and how large."""
+        if self.tpcc is not None:
+            return Data("tpcc", self.tpcc.warehouses)
+        if self.pgbench is not None:
+            return Data("tpcb", self.pgbench.scale)
+        own = self.mix or self.script
+        assert own is not None, f"a workload {self.kind} without its parameters"
+        return own.data
+
+    @property
+    def sessions(self) -> int:
+        """Connections of all databases together."""
+        return self.connections * self.databases
+
+    @property
+    def headline(self) -> str:
+        """The metric by which stages are compared: `NOPM`, or `tps`."""
+        return "NOPM" if self.kind == "tpcc" else "tps"

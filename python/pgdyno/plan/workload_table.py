@@ -1,0 +1,287 @@
+"""`[workload]` of a plan file as data types, one for each kind; strict as the rest of the plan.
+
+A stage may change what is driven (`client = { … }`), never what the loaded data look like:
+`SHAPES_DATA` tells the keys apart.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+KINDS = ("new_order", "payment", "order_status", "delivery", "stock_level")
+
+
+class Table(BaseModel):
+    """A table of the plan file: strict, frozen, no unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+def _one_line(text: str) -> str:
+    if not text.strip() or "\n" in text:
+        raise ValueError("must be one line of text, and not empty")
+    return text
+
+
+def _closed(value: object) -> object:
+    if isinstance(value, str):
+        if value == "closed":
+            return None
+        raise ValueError('is unknown; allowed: "closed", { rate = 1000, spacing = "poisson" }')
+    return value
+
+
+def _files(value: object) -> object:
+    # One file, or several with weights: `"a.sql"`, `["a.sql@2", "b.sql"]`.
+    return [value] if isinstance(value, str) else value
+
+
+def _weighted(text: str) -> str:
+    _one_line(text)
+    path, at, weight = text.rpartition("@")
+    if at and (not path or not re.fullmatch(r"[0-9]{1,6}", weight)):
+        raise ValueError("must be a path, or path@weight with a weight of 0 to 999999")
+    return text
+
+
+Line = Annotated[str, AfterValidator(_one_line)]
+Scalar = bool | int | float | str
+Weight = Annotated[float, Field(ge=0, le=1e6)]
+Isolation = Literal["read committed", "repeatable read", "serializable"]
+
+
+class MixTable(Table):
+    """Weights of the five transactions; only their proportions count."""
+
+    new_order: Weight = Field(45.0, description="New-Order.")
+    payment: Weight = Field(43.0, description="Payment.")
+    order_status: Weight = Field(4.0, description="Order-Status.")
+    delivery: Weight = Field(4.0, description="Delivery.")
+    stock_level: Weight = Field(4.0, description="Stock-Level.")
+
+
+class PartitionsTable(Table):
+    """How the large tables are partitioned, by warehouse."""
+
+    by: Literal["hash", "range"] = Field(description="How warehouses are dealt out.")
+    count: int = Field(ge=1, le=10_000, description="Partitions of each table.")
+
+
+class ArrivalsTable(Table):
+    """Requests that are due by a schedule, whether or not the server keeps up."""
+
+    rate: float = Field(
+        ge=0.001, le=1e7, description="Requests a second, of all terminals together."
+    )
+    spacing: Literal["even", "poisson"] = Field(
+        "even", description="Equal distances, or those of a Poisson process."
+    )
+
+
+class StepTable(Table):
+    """A part of the window with a load of its own; all parts together fill the window."""
+
+    seconds: float = Field(gt=0, le=604_800, description="How long it lasts.")
+    factor: float | None = Field(
+        None,
+        ge=0,
+        le=1000,
+        description="Times the rate of open arrivals; of closed ones the share (0 to 1) of the "
+        "terminals that are active.",
+    )
+    from_: float | None = Field(
+        None, alias="from", ge=0, le=1000, description="Instead of `factor`: where a ramp begins."
+    )
+    to: float | None = Field(None, ge=0, le=1000, description="Where the ramp ends.")
+
+    @model_validator(mode="after")
+    def _factor_or_ramp(self) -> StepTable:
+        if (self.factor is None) == (self.from_ is None) or (self.from_ is None) != (
+            self.to is None
+        ):
+            raise ValueError("needs either factor, or from and to")
+        return self
+
+
+class AnyWorkload(Table):
+    """Keys that every kind has."""
+
+    seed: int = Field(
+        42,
+        ge=0,
+        le=2**63 - 1,
+        description="Rows and requests are a function of it, equal for all stages.",
+    )
+    connections: int = Field(
+        8, ge=1, le=100_000, description="Sessions of the server, for each database."
+    )
+    terminals: int | None = Field(
+        None,
+        ge=1,
+        le=10_000_000,
+        description="Simulated users for each database, at least as many as connections; absent: "
+        "as many.",
+    )
+    threads: int | None = Field(
+        None,
+        ge=1,
+        le=4096,
+        description="Threads of the driver; absent: as many as cores or connections, the smaller.",
+    )
+    face: Literal["statement", "pipeline", "procedure"] = Field(
+        "statement",
+        description="How statements travel: `statement`: each in one round trip, prepared; "
+        "`pipeline`: in as few round trips as the data allow; `procedure`: one call.",
+    )
+    isolation: Isolation = Field(
+        "read committed", description="Isolation level of the transactions."
+    )
+    arrivals: Annotated[ArrivalsTable | None, BeforeValidator(_closed)] = Field(
+        None,
+        description='`"closed"` (the default): the next request comes after the answer; '
+        '`{ rate = 1000, spacing = "poisson" }`: by a schedule, so that waiting is counted.',
+    )
+    steps: Annotated[tuple[StepTable, ...], Field(strict=False)] = Field(
+        (), description="Loads of the window one after another: `[{ seconds = 60, factor = 0.5 }]`."
+    )
+    requests_max: int | None = Field(
+        None, ge=1, le=10**12, description="Requests of each terminal, which then asks no more."
+    )
+    databases: int = Field(
+        1, ge=1, le=1000, description="Databases that are loaded alike and driven at once."
+    )
+
+
+class TpccTable(AnyWorkload):
+    """TPC-C-like; see the list of deviations."""
+
+    kind: Literal["tpcc"] = Field("tpcc", description="This kind; the default.")
+    profile: Line | None = Field(
+        None,
+        description="A workload of the catalogue, e.g. `benchmarksql-5`; keys of the plan win.",
+    )
+    warehouses: int = Field(
+        10, ge=1, le=100_000, description="Scale; one warehouse is about 100 MB."
+    )
+    schema_: Literal["spec", "bmsql"] = Field(
+        "spec",
+        alias="schema",
+        description="Tables, names and indexes as TPC-C suggests, or as BenchmarkSQL 5 has them.",
+    )
+    rules: Literal["text", "benchmarksql-5"] = Field(
+        "text",
+        description="Transactions by the text of TPC-C, or with BenchmarkSQL's own statements.",
+    )
+    foreign_keys: bool = Field(False, description="Add the foreign keys of clause 1.4.")
+    partitions: PartitionsTable | None = Field(
+        None, description='Partition the large tables: `{ by = "hash", count = 8 }`.'
+    )
+    order: Literal["warehouse", "arrival"] = Field(
+        "warehouse",
+        description="How loaded rows lie: by warehouse, or mixed as orders would arrive.",
+    )
+    delivery: Literal["deferred", "inline"] = Field(
+        "deferred",
+        description="Deliveries are queued and performed in the background (clause 2.7.2), or "
+        "while the terminal waits.",
+    )
+    home: Literal["fixed", "random"] = Field(
+        "fixed",
+        description="A terminal keeps to its warehouse (clause 2.4.1.1), or takes any each time.",
+    )
+    keying_multiplier: float = Field(
+        0.0, ge=0, le=1000, description="Times the keying times of clause 5.2.5.2; 0: none."
+    )
+    think_multiplier: float = Field(
+        0.0, ge=0, le=1000, description="Times the think times of clause 5.2.5.4; 0: none."
+    )
+    mix: MixTable = Field(MixTable(), description="Weights of the transactions.")
+
+
+class PgbenchTable(AnyWorkload):
+    """pgbench's built-in workloads, on pgbench's tables."""
+
+    kind: Literal["tpcb", "select-only", "simple-update"] = Field(description="Which of them.")
+    scale: int = Field(
+        10, ge=1, le=100_000, description="Branches, 100,000 accounts each; about 15 MB."
+    )
+    foreign_keys: bool = Field(False, description="Add the foreign keys of `pgbench -i`.")
+
+
+class OwnWorkload(AnyWorkload):
+    """Keys of the kinds that a user writes."""
+
+    data: Literal["none", "tpcb", "tpcc"] = Field(
+        "none", description="Tables to be loaded for it, of `scale` branches or warehouses."
+    )
+    scale: int = Field(1, ge=1, le=100_000, description="Size of these tables.")
+    setup: Line | None = Field(
+        None, description="A file of SQL, run once after loading; its result is shared by stages."
+    )
+
+
+class MixFileTable(OwnWorkload):
+    """A mix of SQL transactions in a TOML file of its own; a stage may name another one."""
+
+    kind: Literal["mix"] = Field(description="This kind.")
+    file: Line = Field(description="The mix (TOML), its path relative to the plan.")
+    face: Literal["statement", "pipeline"] = Field(
+        "statement", description="Each statement in a round trip, or a whole transaction in one."
+    )
+
+
+class ScriptTable(OwnWorkload):
+    """Script files as pgbench has them; a stage may name others."""
+
+    kind: Literal["script"] = Field(description="This kind.")
+    file: Annotated[
+        tuple[Annotated[str, AfterValidator(_weighted)], ...],
+        BeforeValidator(_files),
+        Field(strict=False, min_length=1),
+    ] = Field(description="A script, or several: `path` or `path@weight`, relative to the plan.")
+    variables: dict[str, Scalar] = Field(
+        {}, description="Variables that are set before a script begins, as pgbench's `-D`."
+    )
+    face: Literal["statement"] = Field(
+        "statement", description="A script says itself what it pipelines."
+    )
+    isolation: Literal["read committed"] = Field(
+        "read committed", description="A script says itself how it isolates."
+    )
+
+
+WorkloadTable = TpccTable | PgbenchTable | MixFileTable | ScriptTable
+
+TABLES: dict[str, type[WorkloadTable]] = {
+    "tpcc": TpccTable,
+    "tpcb": PgbenchTable,
+    "select-only": PgbenchTable,
+    "simple-update": PgbenchTable,
+    "mix": MixFileTable,
+    "script": ScriptTable,
+}
+"""The table of each kind."""
+
+SHAPES_DATA = frozenset({
+    "kind", "seed", "profile", "warehouses", "schema", "foreign_keys", "partitions", "order",
+    "scale", "data", "setup", "databases",
+})  # fmt: skip
+"""Keys that a stage may not change, because all stages share one fixture."""
+
+
+def kind_of(raw: Any) -> str:  # noqa: ANN401  whatever stands in the file
+    """The kind that a `[workload]` names: what pydantic chooses its table by."""
+    if isinstance(raw, dict):
+        kind = raw.get("kind", "tpcc")
+        return kind if isinstance(kind, str) else ""
+    return getattr(raw, "kind", "tpcc")
+
+
+def keys_of(table: type[BaseModel]) -> list[str]:
+    """The keys of a table as TOML has them: its own, then those that every kind has."""
+    every = AnyWorkload.model_fields
+    names = sorted(table.model_fields, key=lambda name: name in every)
+    return [table.model_fields[name].alias or name for name in names]

@@ -1,0 +1,72 @@
+"""What the TPC-C text asks of a run, beside what the stages did."""
+
+from __future__ import annotations
+
+from pgdyno.report import words
+from pgdyno.report.document import Block, Cell, Column, Section, Table, Text
+from pgdyno.report.facts import Facts, Requirement
+
+
+def section(facts: Facts) -> Section | None:
+    """A line for each requirement; none if the workload is not TPC-C."""
+    if not facts.compliance:
+        return None
+    names = [stage.name for stage in facts.stages if stage.twin_of is None]
+    missed = sum(
+        any(row.meets(name) is False for name in names) for row in facts.compliance
+    )  # fmt: skip
+    table = Table(
+        "Requirements of the text and what was measured, median of rounds.",
+        (
+            Column("requirement", align="left"),
+            Column("clause", align="left"),
+            Column("asked"),
+            *(Column(name) for name in names),
+        ),
+        tuple(
+            (
+                Cell(row.what),
+                Cell(row.clause),
+                Cell(_asked(row)),
+                *(_measured(row, name) for name in names),
+            )
+            for row in facts.compliance
+        ),
+        folded=True,
+    )
+    blocks: list[Block] = [
+        Text(
+            f"{missed} of {len(facts.compliance)} requirements are missed by at least one stage."
+            " A run without think times that drives more than 12.86 NOPM a warehouse measures the"
+            " server on a smaller database than the text would allow; it may be compared with runs"
+            " of the same settings only."
+        ),
+        table,
+    ]
+    return Section("compliance", "How near to TPC-C", tuple(blocks))
+
+
+def _number(value: float, unit: str) -> str:
+    match unit:
+        case "share":
+            return f"{value:.1%}"
+        case "s":
+            return f"{value:.3g} s" if value < 1000 else f"{value:,.0f} s"
+        case _:
+            return f"{value:,.4g}"
+
+
+def _asked(row: Requirement) -> str:
+    low, high = (_number(v, row.unit) if v is not None else None for v in (row.low, row.high))
+    if low and high:
+        return low if low == high else f"{low} to {high}"
+    return f"at least {low}" if low else f"at most {high}"
+
+
+def _measured(row: Requirement, stage: str) -> Cell:
+    value = row.measured.get(stage)
+    if value is None:
+        return Cell(words.NOTHING)
+    if row.meets(stage):
+        return Cell(_number(value, row.unit))
+    return Cell(_number(value, row.unit), "warn", note="missed")

@@ -1,0 +1,160 @@
+"""What a conninfo means: libpq itself resolves it, with services, password files and variables.
+
+Nothing is parsed here. libpq reads a conninfo to its end before it connects, and shows what it made
+of it; an impossible value of the last parameter that it looks at keeps it from connecting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import zip_longest
+from pathlib import Path
+from typing import Literal
+
+import psycopg
+from psycopg import pq
+from psycopg.conninfo import make_conninfo
+
+from pgdyno.model.connection import Connection, Host
+from pgdyno.model.errors import PlanError, TargetError
+
+_STOP = "pgdyno-only-reads"
+_LAST = "load_balance_hosts"  # the last one that libpq looks at
+_HOST_BY_HOST = ("host", "hostaddr", "port")
+_APART = (*_HOST_BY_HOST, "user", "dbname", "password", "application_name", "service")
+# What guards a connection in libpq and not in the driver must not look as if it did, unless it
+# stands at the value that asks for nothing.
+_NOT_FOLLOWED = {
+    "gssencmode": ("disable", "prefer"),
+    "min_protocol_version": ("3.0",),
+    "oauth_client_secret": (),
+    "replication": (),
+    "require_auth": (),
+    "requirepeer": (),
+    "scram_client_key": (),
+    "scram_server_key": (),
+    "sslcertmode": ("allow", "disable"),
+    "sslcrl": (),
+    "sslcrldir": (),
+    "sslpassword": (),
+}
+_PORTS = 65536
+_PROBE = b"pgdyno_probe"
+
+
+def resolve(conninfo: str) -> Connection:
+    """Tell what libpq makes of a conninfo, without connecting.
+
+    Raises:
+        PlanError: libpq refuses it, or it asks for what the driver cannot do.
+    """
+    found, _ = _read(conninfo, _LAST)
+    other, _ = _read(conninfo, "target_session_attrs")
+    found[_LAST] = other[_LAST]
+    hosts = _hosts(conninfo, found)
+    return Connection(
+        hosts[0].host, hosts[0].port, found["user"], found["dbname"], hosts[0].password,
+        hosts[0].hostaddr, hosts[1:], tuple(sorted(_parameters(found).items())),
+    )  # fmt: skip
+
+
+def reach(conninfo: str) -> Connection:
+    """Resolve a conninfo, connect once, and tell whether a pooler stands in between.
+
+    Raises:
+        PlanError: As `resolve`.
+        TargetError: No server answers, or all refuse.
+    """
+    connection = resolve(conninfo)
+    try:
+        with psycopg.connect(**connection.arguments()) as session:
+            return _through(connection, session.pgconn)
+    except psycopg.Error as error:
+        raise TargetError(
+            f"no connection to {connection.shown()}: {str(error).strip()}",
+            hint="PG* variables, pg_service.conf and ~/.pgpass count as they do for psql.",
+        ) from error
+
+
+def _read(conninfo: str, stop: str, **changes: str) -> tuple[dict[str, str], pq.abc.PGconn]:
+    """All parameters that have a value, and libpq's own object, read to the parameter `stop`."""
+    try:
+        text = make_conninfo(conninfo, **changes, **{stop: _STOP})
+    except psycopg.Error as error:
+        # libpq quotes what it does not understand, which may be a piece of a password.
+        secret = "password" in conninfo or "@" in conninfo
+        why = "" if secret else f": {str(error).strip()}"
+        raise PlanError(
+            f"conninfo is not understood{why}",
+            hint="Write 'host=… port=… user=… dbname=…' or postgresql://user@host:port/dbname.",
+        ) from None
+    pgconn = pq.PGconn.connect_start(text.encode())
+    message = pgconn.error_message.decode(errors="replace").strip()
+    if _STOP not in message:
+        raise PlanError(f"libpq refuses the connection's parameters: {message}")
+    values = {one.keyword.decode(): one.val.decode() for one in pgconn.info if one.val}
+    return values, pgconn
+
+
+def _hosts(conninfo: str, found: Mapping[str, str]) -> tuple[Host, ...]:
+    """The servers of the lists, whose lengths libpq has checked, each with its own password."""
+    names, addresses, ports = (found.get(name, "").split(",") for name in _HOST_BY_HOST)
+    hosts = []
+    for name, address, port in zip_longest(names, addresses, ports):
+        one = {"host": name or "", "hostaddr": address or "", "port": port or ports[0]}
+        _, pgconn = _read(conninfo, _LAST, **one)
+        password = pgconn.password.decode() or None
+        number = pgconn.port.decode()
+        if not (number.isascii() and number.isdigit() and 0 < int(number) < _PORTS):
+            raise PlanError(f"port is {number!r}, allowed are 1 to {_PORTS - 1}")
+        hosts.append(Host(pgconn.host.decode(), int(number), password, address or None))
+    return tuple(hosts)
+
+
+def _parameters(found: dict[str, str]) -> dict[str, str]:
+    """What differs from libpq's defaults, and the files that it would look for by itself."""
+    for name, harmless in _NOT_FOLLOWED.items():
+        if name in found and found[name] not in harmless:
+            raise PlanError(
+                f"the connection asks for {name}, which the driver does not know",
+                hint="docs/guides/connect.md lists the parameters that it follows.",
+            )
+    compiled = {one.keyword.decode(): one.compiled for one in pq.Conninfo.get_defaults()}
+    given = {
+        name: value
+        for name, value in found.items()
+        if name not in _APART and (name == "sslmode" or value.encode() != compiled.get(name))
+    }
+    if given["sslmode"] == "disable":
+        return given
+    folder = Path("~/.postgresql").expanduser()
+    if (roots := folder / "root.crt").is_file():
+        given.setdefault("sslrootcert", str(roots))
+    if given.get("sslcertmode") == "disable":
+        given.pop("sslcert", None)
+        given.pop("sslkey", None)
+    elif "sslcert" in given or (folder / "postgresql.crt").is_file():
+        given.setdefault("sslcert", str(folder / "postgresql.crt"))
+        given.setdefault("sslkey", str(folder / "postgresql.key"))
+    return given
+
+
+def _through(connection: Connection, pgconn: pq.abc.PGconn) -> Connection:
+    """The connection, with what stands in between.
+
+    A pooler shows the number of no backend. PgBouncer from 1.21 on can follow names of statements:
+    it gives them others on the server, so that ours is not found there.
+    """
+    pgconn.exec_(b"BEGIN")
+    backend = pgconn.exec_(b"SELECT pg_backend_pid()").get_value(0, 0)
+    pooled = backend is not None and int(backend) != pgconn.backend_pid
+    prepare: Literal["named", "unnamed"] = "named"
+    if pooled:
+        pgconn.prepare(_PROBE, b"SELECT 1")
+        seen = pgconn.exec_(b"SELECT FROM pg_prepared_statements WHERE name = '" + _PROBE + b"'")
+        if seen.ntuples:
+            pgconn.exec_(b"DEALLOCATE " + _PROBE)
+            prepare = "unnamed"
+    pgconn.exec_(b"ROLLBACK")
+    return replace(connection, pooled=pooled, prepare=prepare)

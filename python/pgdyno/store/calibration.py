@@ -1,0 +1,88 @@
+"""The file of ceilings, `calibration.json`: read, and added to."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from pgdyno.model.calibration import Ceiling, Machine
+from pgdyno.model.errors import StoreError
+
+_VERSION = 1
+_NAME = "calibration.json"
+_CEILINGS = TypeAdapter(tuple[Ceiling, ...])
+
+
+def read_ceilings(home: Path) -> tuple[Ceiling, ...]:
+    """All ceilings in the folder, of every machine and version; none where there is no file.
+
+    Raises:
+        StoreError: The file cannot be read.
+    """
+    path = home / _NAME
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error}") from error
+    try:
+        document = json.loads(text)
+        if document["version"] != _VERSION:
+            raise StoreError(f"{path} has version {document['version']}, expected {_VERSION}")
+        return _CEILINGS.validate_python(document["ceilings"])
+    except (ValueError, KeyError, TypeError, ValidationError) as error:
+        raise StoreError(
+            f"{path} does not hold ceilings: {str(error).splitlines()[0]}",
+            hint="Remove it and measure again: `pgdyno calibrate`.",
+        ) from error
+
+
+def calibration_of(home: Path, machine: Machine, kinds: Sequence[str]) -> dict[str, Any] | None:
+    """What a run file keeps: the ceilings of this machine for these kinds of workload.
+
+    Returns:
+        None where there are none. `ceilings_of` reads it back.
+
+    Raises:
+        StoreError: The file cannot be read.
+    """
+    found = [c for c in read_ceilings(home) if c.machine == machine and c.workload in kinds]
+    return {"ceilings": [asdict(ceiling) for ceiling in found]} if found else None
+
+
+def ceilings_of(calibration: dict[str, Any] | None) -> tuple[Ceiling, ...]:
+    """The ceilings that a run file holds."""
+    return _CEILINGS.validate_python(calibration["ceilings"]) if calibration else ()
+
+
+def add_ceilings(home: Path, measured: Sequence[Ceiling]) -> Path:
+    """Add ceilings to the file; those of the same key are replaced.
+
+    Returns:
+        The file.
+
+    Raises:
+        StoreError: It cannot be read or written; it is as it was then.
+    """
+    fresh = {ceiling.key for ceiling in measured}
+    kept = [ceiling for ceiling in read_ceilings(home) if ceiling.key not in fresh]
+    document = {"version": _VERSION, "ceilings": [asdict(c) for c in (*kept, *measured)]}
+    path = home / _NAME
+    half = path.with_suffix(".json.half")
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        with half.open("w", encoding="utf-8") as file:
+            json.dump(document, file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        half.replace(path)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error}") from error
+    return path
