@@ -5,15 +5,16 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from pgdyno.load.consistency import check
-from pgdyno.load.loader import describe, load
+from pgdyno.load.loader import How, describe, load
 from pgdyno.model.connection import Connection
 from pgdyno.model.plan import Target as TargetPlan
 from pgdyno.model.run import Fixture
@@ -69,26 +70,35 @@ def settings_of(_name: str, binaries: Binaries) -> ServerFacts:
 Opener = Callable[..., OwnTarget]
 
 
-@pytest.fixture
-def open_own(session_home: Path) -> Iterator[Opener]:
-    """Opens a target of ours, and closes it in any case."""
-    opened: list[OwnTarget] = []
-
-    def opener(name: str, transport: str = "socket", home: Path = session_home) -> OwnTarget:
-        plan = TARGETS[name]
-        plan = replace(plan, transport=transport)
-        user = postgres_user()
-        owned_folder(home, user, 0o755)
-        binaries = find_binaries(plan, user, home)
-        facts = settings_of(name, binaries)
-        target = OwnTarget(plan, binaries, facts, user, home, host_facts(home).memory_bytes)
-        opened.append(target)
-        return target
-
-    yield opener
-    for target in opened:
+@contextmanager
+def opened(
+    name: str, home: Path, transport: Literal["socket", "tcp"] = "socket"
+) -> Iterator[OwnTarget]:
+    """A target of ours, closed in any case. One at a time has a home."""
+    plan = replace(TARGETS[name], transport=transport)
+    user = postgres_user()
+    owned_folder(home, user, 0o755)
+    binaries = find_binaries(plan, user, home)
+    facts = settings_of(name, binaries)
+    target = OwnTarget(plan, binaries, facts, user, home, host_facts(home).memory_bytes)
+    try:
+        yield target
+    finally:
         target.stop()
         target.close()
+
+
+@pytest.fixture
+def open_own(session_home: Path) -> Iterator[Opener]:
+    """Opens a target of ours, and closes it when the test ends."""
+    with ExitStack() as stack:
+
+        def opener(
+            name: str, transport: Literal["socket", "tcp"] = "socket", home: Path = session_home
+        ) -> OwnTarget:
+            return stack.enter_context(opened(name, home, transport))
+
+        yield opener
 
 
 def loaded(target: OwnTarget) -> Fixture:
@@ -97,7 +107,7 @@ def loaded(target: OwnTarget) -> Fixture:
     if found := target.find_fixture(ident):
         return found
     connection: Connection = target.begin_fixture(ident)
-    report = load(connection, WORKLOAD, connections=2)
+    report = load(connection, WORKLOAD, How(connections=2))
     conditions = check(connection, describe(WORKLOAD)["conditions"])
     return target.keep_fixture(
         Fixture(ident, {"major": target.facts.major}, 0, report, conditions, "", reused=False)

@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from pgdyno.load.loader import load
+from pgdyno.load.loader import How, load
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
 from pgdyno.model.run import Fixture
@@ -47,7 +47,7 @@ def test_fixture_and_trial_live_in_databases_of_ours(foreign: Connection) -> Non
     before = databases(foreign)
     target = RunningTarget(conninfo(foreign))
     connection = target.begin_fixture("abc123")
-    report = load(connection, SMALL, connections=2)
+    report = load(connection, SMALL, How(connections=2))
     target.keep_fixture(Fixture("abc123", {}, 0, report, (), "", reused=False))
 
     restored = target.restore("abc123")

@@ -16,10 +16,11 @@ import pytest
 
 from pgdyno.drive.driver import Driven, drive
 from pgdyno.load.consistency import check, loaded_workload
-from pgdyno.load.loader import describe, load
+from pgdyno.load.loader import How, describe, load
 from pgdyno.model.connection import Connection
 from pgdyno.model.plan import Protocol, Workload
 from pgdyno.model.settings import Rung
+from pgdyno.model.workload import Tpcc
 from pgdyno.shell import postgres_user
 from pgdyno.stage.binaries import find_binaries
 from pgdyno.stage.host import host_facts
@@ -35,13 +36,8 @@ MIX = {"new_order": 40.0, "payment": 36.0, "order_status": 8.0, "delivery": 8.0,
 
 
 def workload(**changes: Any) -> Workload:
-    values: dict[str, Any] = {
-        "kind": "tpcc", "warehouses": WORKLOAD["warehouses"], "seed": 3, "schema": "spec",
-        "foreign_keys": False, "mix": MIX, "face": "statement", "isolation": "read committed",
-        "delivery": "deferred", "home": "random", "keying_multiplier": 0.0,
-        "think_multiplier": 0.0, "connections": 8, "terminals": 20, "threads": None,
-    }  # fmt: skip
-    return Workload(**values | changes)
+    tpcc = Tpcc(WORKLOAD["warehouses"], mix=MIX, home="random")
+    return Workload(**{"kind": "tpcc", "seed": 3, "terminals": 20, "tpcc": tpcc} | changes)
 
 
 @pytest.fixture(scope="module", params=sorted(TARGETS))
@@ -188,8 +184,8 @@ def test_foreign_keys_are_optional_and_hold(open_own: Opener, folder: Path) -> N
     target = open_own("embedded-18", home=folder)
     spec = {**WORKLOAD, "warehouses": 1, "foreign_keys": True}
     connection = target.begin_fixture("keys")
-    report = load(connection, spec, connections=2)
-    keyed = workload(warehouses=1, foreign_keys=True, terminals=8)
+    report = load(connection, spec, How(connections=2))
+    keyed = workload(tpcc=Tpcc(1, foreign_keys=True, mix=MIX), terminals=8)
     driven = drive(connection, keyed, PROTOCOL, report["c_load"])
 
     with psycopg.connect(**connection.arguments()) as session:

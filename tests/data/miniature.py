@@ -23,11 +23,13 @@ from pgdyno.model.run import (
     KindResult,
     RunInfo,
     Series,
+    StatementResult,
     TrialRecord,
     TrialResult,
     TrialState,
 )
 from pgdyno.model.settings import Origin, OriginKind, Rung, Setting
+from pgdyno.model.workload import Tpcc
 from pgdyno.store import RunFile
 from tests.data.hdr import encode
 
@@ -48,6 +50,7 @@ ASYNC = Setting(
     "synchronous_commit", "off", Origin(OriginKind.PLAN, "plans/demo.toml: stage async-commit")
 )
 DEFAULTS = {"shared_buffers": "128MB", "max_wal_size": "1GB", "synchronous_commit": "on"}
+WORKLOAD = Workload("tpcc", 42, tpcc=Tpcc(10, mix=MIX))
 CONDITIONS = tuple(f"condition {number} of clause 3.3.2" for number in range(1, 13))
 
 
@@ -64,13 +67,13 @@ class Character:
 
 CHARACTERS = (
     Character(
-        Stage("initdb", "PostgreSQL as it comes.", False, (), Rung.D0, NOTHING_LOST),
+        Stage("initdb", "PostgreSQL as it comes.", False, (), Rung.D0, NOTHING_LOST, WORKLOAD),
         27_000, 0.012, 7_400, (4.0, 19.0),
     ),
     Character(
         Stage(
             "tuned", "Memory and WAL sized to this machine.", False,
-            (MAX_WAL, SHARED_BUFFERS), Rung.D0, NOTHING_LOST,
+            (MAX_WAL, SHARED_BUFFERS), Rung.D0, NOTHING_LOST, WORKLOAD,
         ),
         33_500, 0.015, 3_900, (12.0,),
     ),
@@ -78,6 +81,7 @@ CHARACTERS = (
         Stage(
             "async-commit", "Commits do not wait for the disk.", False,
             (MAX_WAL, SHARED_BUFFERS, ASYNC), Rung.D2, "synchronous_commit = off",
+            WORKLOAD,
         ),
         38_200, 0.014, 3_800, (11.0,),
     ),
@@ -159,17 +163,13 @@ def a_plan(
         Trial(number, round_, name, f"{number:016x}")
         for number, (round_, name) in enumerate(order, start=1)
     )
-    workload = Workload(
-        "tpcc", 10, 42, "spec", False, MIX, "statement", "read committed", "deferred", "fixed",
-        0.0, 0.0, 8, 8, None,
-    )  # fmt: skip
     return Plan(
         name="demo",
         question="How much faster is PostgreSQL here when it is tuned, and at what risk?",
         source="plans/demo.toml",
         text="",
         target=Target("embedded"),
-        workload=workload,
+        workload=WORKLOAD,
         protocol=Protocol(rounds, WARMUP_S, WINDOW_S, 2.0, True, 0.02, 0.95, Rung.D2),
         stages=tuple(character.stage for character in characters),
         trials=trials,
@@ -304,7 +304,10 @@ def _kind(
     numbers["mean"] = int(values.mean())
     window = Counts(due=count + rolled_back, succeeded=count, rolled_back=rolled_back)
     histogram = encode(values)
-    return KindResult(kind, window, window, histogram, histogram, numbers, dict(numbers))
+    statements = (StatementResult(f"{kind}_first", count, histogram, dict(numbers)),)
+    return KindResult(
+        kind, window, window, histogram, histogram, numbers, dict(numbers), statements=statements
+    )
 
 
 def _deltas(character: Character, transactions: int) -> dict[str, float]:

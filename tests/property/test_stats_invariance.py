@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pgdyno.stats.client_limit import ClientLoad, client_limit
@@ -43,7 +43,6 @@ def same(one: Comparison, other: Comparison) -> None:
         assert getattr(one, name) == expected, name
 
 
-@settings(deadline=None)  # the first use of a pivot draws it
 @given(tables(), st.integers(-10, 20))
 def test_the_unit_of_throughput_does_not_matter(table: Table, power: int) -> None:
     # A power of two: exact in floating point, so that no verdict can tip over by rounding.
@@ -55,7 +54,6 @@ def test_the_unit_of_throughput_does_not_matter(table: Table, power: int) -> Non
     assert len(outliers(table)) == len(outliers(scaled))
 
 
-@settings(deadline=None)  # the first use of a pivot draws it
 @given(tables(), st.randoms(use_true_random=False))
 def test_the_order_of_rounds_does_not_matter(table: Table, random: object) -> None:
     order = list(range(len(table.rounds)))
@@ -67,7 +65,6 @@ def test_the_order_of_rounds_does_not_matter(table: Table, random: object) -> No
         same(one, other)
 
 
-@settings(deadline=None)  # the first use of a pivot draws it
 @given(tables())
 def test_swapping_two_stages_inverts_ratio_and_verdict(table: Table) -> None:
     (there,) = compare_plan(table.only(["s0", "s1"])).against_first
@@ -81,7 +78,6 @@ def test_swapping_two_stages_inverts_ratio_and_verdict(table: Table) -> None:
         assert back.high == pytest.approx(1 / there.low)
 
 
-@settings(deadline=None)  # the first use of a pivot draws it
 @given(tables())
 def test_a_verdict_is_never_at_odds_with_its_interval(table: Table) -> None:
     compared = compare_plan(table)
@@ -103,7 +99,6 @@ def test_a_verdict_is_never_at_odds_with_its_interval(table: Table) -> None:
                 assert one.rounds_needed is None or one.rounds_needed > one.n
 
 
-@settings(deadline=None)  # the first use of a pivot draws it
 @given(tables(), st.floats(0.5, 2.0))
 def test_what_a_round_does_to_all_stages_does_not_matter(table: Table, factor: float) -> None:
     moved = table.tpm.copy()
@@ -116,7 +111,6 @@ def test_what_a_round_does_to_all_stages_does_not_matter(table: Table, factor: f
         assert one.low == pytest.approx(other.low, abs=1e-9)
 
 
-@settings(deadline=None)
 @given(st.integers(2, MANY_PAIRS + 4), st.integers(0, 2**32 - 1))
 def test_more_confidence_is_a_wider_interval(pairs: int, seed: int) -> None:
     values = np.random.default_rng(seed).standard_normal((1, pairs))
@@ -136,7 +130,6 @@ def test_holm_keeps_the_order_and_lies_between_p_and_bonferroni(p: list[float]) 
     assert (np.diff(adjusted[order]) >= 0).all()
 
 
-@settings(deadline=None)  # the first use of a pivot draws it
 @given(tables(rounds_min=3), scales)
 def test_the_noise_floor_does_not_depend_on_the_unit(table: Table, scale: float) -> None:
     assume(np.isfinite(table.tpm[:2]).all(axis=0).sum() >= 2)

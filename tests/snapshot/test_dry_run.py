@@ -51,6 +51,19 @@ def test_a_running_server(snapshot: SnapshotAssertion) -> None:
     assert printed(GOOD / "running.toml") == snapshot
 
 
+def test_clients_of_stages(snapshot: SnapshotAssertion) -> None:
+    text = printed(GOOD / "clients.toml", "stage.crowd.client.threads=2", "protocol.survive=true")
+    assert text == snapshot
+
+
+def test_a_workload_of_the_catalogue(snapshot: SnapshotAssertion) -> None:
+    assert printed(GOOD / "benchmarksql.toml") == snapshot
+
+
+def test_scripts_and_ramps(snapshot: SnapshotAssertion) -> None:
+    assert [printed(GOOD / name) for name in ("script.toml", "tpcb.toml", "mix.toml")] == snapshot
+
+
 @pytest.mark.parametrize("path", sorted(GOOD.glob("*.toml")), ids=lambda path: path.stem)
 def test_every_setting_of_every_stage_is_shown(path: Path) -> None:
     text = printed(path)
@@ -61,4 +74,6 @@ def test_every_setting_of_every_stage_is_shown(path: Path) -> None:
         for setting in stage.settings:
             assert setting.name in text
             assert setting.value in text
+        for key in stage.client:
+            assert key.name in text
     assert max(map(len, text.splitlines())) <= WIDTH

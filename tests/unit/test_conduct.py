@@ -1,4 +1,4 @@
-"""Which trials are valid: the load must have been the one that the plan asked for."""
+"""What the core makes of plans, and which trials are valid: the load must be the plan's."""
 
 from __future__ import annotations
 
@@ -7,10 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from pgdyno.conduct import judge
+from pgdyno.conduct import describe_stages, differences, judge
+from pgdyno.model.errors import PlanError
 from pgdyno.model.run import Condition, TrialResult, TrialState
+from pgdyno.plan import read_plan, resolve
 from pgdyno.store import RunFile
 from tests.data.miniature import write_miniature
+from tests.data.servers import HOST, installed
+
+ROOT = Path(__file__).parents[2]
+PLANS = sorted([*(ROOT / "plans").glob("*.toml"),
+                *(ROOT / "tests" / "data" / "plans" / "good").glob("*.toml")])  # fmt: skip
 
 
 @pytest.fixture
@@ -21,6 +28,35 @@ def result(tmp_path: Path) -> TrialResult:
         found = run.finished()[0].result
     assert found is not None
     return replace(found, errors=(), reconnects=0)
+
+
+@pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
+def test_the_core_can_drive_every_stage_of_every_plan(path: Path) -> None:
+    plan = resolve(read_plan(path), installed(18), HOST)
+
+    described = describe_stages(plan)
+
+    assert list(described) == [stage.name for stage in plan.stages]
+    for stage in plan.stages:
+        told = described[stage.name]
+        assert told["spec"]["kind"] == stage.workload.kind
+        assert told["spec"]["face"] == stage.workload.face
+        assert isinstance(told["conditions"], list)
+    assert differences(plan, described).keys() == described.keys()
+
+
+def test_what_the_core_refuses_names_plan_and_stage(tmp_path: Path) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text(
+        'name = "bad"\nquestion = "?"\n[workload]\nrules = "benchmarksql-5"\n'
+        '[[stage]]\nname = "one"\nwhy = "."\n'
+    )
+    plan = resolve(read_plan(path), installed(18), HOST)
+
+    with pytest.raises(PlanError, match="stage one: rules is benchmarksql-5, but schema") as caught:
+        describe_stages(plan)
+    assert caught.value.fact.startswith(str(path))
+    assert str(caught.value.hint).endswith("Nothing was touched.")
 
 
 def line(level: str, text: str) -> str:
@@ -101,3 +137,35 @@ def test_a_driver_that_gave_up_makes_it_invalid(result: TrialResult) -> None:
     assert (state, reason) == (
         TrialState.INVALID, "the driver did not reach the end of the window",
     )  # fmt: skip
+
+
+def survived(result: TrialResult, failed: int) -> TrialResult:
+    kind = result.kinds[0]
+    more = replace(kind, run=replace(kind.run, due=kind.run.due + failed, failed=failed))
+    errors = (
+        {"sqlstate": "57P01", "count": 2, "example": "terminating connection"},
+        {"sqlstate": "connection lost", "count": 1, "example": "the server closed it"},
+    )
+    return replace(result, kinds=(more, *result.kinds[1:]), errors=errors, reconnects=8)
+
+
+def test_a_drill_survives_lost_connections(result: TrialResult) -> None:
+    log = line("FATAL", "terminating connection due to administrator command")
+
+    assert judge(survived(result, 3), log, survive=True) == (TrialState.FINISHED, None)
+    assert judge(survived(result, 3), log)[0] is TrialState.INVALID
+
+
+def test_a_drill_does_not_survive_other_failures(result: TrialResult) -> None:
+    state, reason = judge(survived(result, 4), None, survive=True)
+
+    assert state is TrialState.INVALID
+    assert "4 transactions failed" in str(reason)
+
+
+def test_a_result_without_new_orders_is_compared_by_tps(result: TrialResult) -> None:
+    committed = sum(kind.window.succeeded for kind in result.kinds)
+    other = replace(result, nopm=None)
+
+    assert (result.headline, result.throughput) == ("NOPM", result.nopm)
+    assert (other.headline, other.throughput) == ("tps", committed / result.window_s)

@@ -18,6 +18,15 @@ def idents(*overrides: str, major: int = 18) -> tuple[str, tuple[str, ...]]:
     return fixture_ident(shape), tuple(trial.ident for trial in plan.trials)
 
 
+def test_rows_of_another_version_are_another_fixture() -> None:
+    plan = resolve(read_plan(PLAN), installed(18), HOST)
+    shapes = [
+        fixture_shape(plan.target, plan.workload, installed(18), version)
+        for version in (None, 1, 2)
+    ]
+    assert len({fixture_ident(shape) for shape in shapes}) == 3
+
+
 def test_the_shape_holds_only_what_shapes_the_data() -> None:
     plan = resolve(read_plan(PLAN), installed(18), HOST)
     assert fixture_shape(plan.target, plan.workload, installed(18)) == {

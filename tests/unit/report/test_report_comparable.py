@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from pgdyno.model.run import Effective, TrialRecord, TrialResult, TrialState
-from pgdyno.report.comparable import differences
+from pgdyno.report.comparable import differences, shared
 from tests.data.miniature import CHARACTERS, a_plan, a_result
 
 PLAN = a_plan(CHARACTERS[:2], rounds=2)
@@ -79,3 +79,22 @@ def test_places_must_be_balanced() -> None:
     ]
     (found,) = [one for one in differences(plan, records) if one.what == "place in the round"]
     assert found.values == ("initdb: 4 times place 1", "tuned: 4 times place 2")
+
+
+def test_what_the_plan_lets_clients_do_is_explained() -> None:
+    first, second = PLAN.stages
+    other = replace(second, workload=replace(second.workload, connections=2, face="pipeline"))
+    plan = replace(PLAN, stages=(first, other))
+
+    def change(trial: TrialRecord, result: TrialResult) -> TrialResult:
+        threads = 1 if trial.stage == other.name else result.client.threads
+        return replace(result, client=replace(result.client, threads=threads))
+
+    records = trials(change)
+    found = {one.what: one.explanation for one in differences(plan, records)}
+    assert found["driver threads"] == "the plan gives these stages other clients"
+    assert whats(records)["driver threads"] is None  # nothing in that plan explains it
+    same = shared(plan, records)
+    assert "face" not in same
+    assert "connections" not in same
+    assert same["isolation"] == "read committed"

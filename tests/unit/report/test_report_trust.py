@@ -22,7 +22,7 @@ def trials(*lines: AuditLine) -> list[TrialRecord]:
 
 
 def test_shares_are_weighted_by_their_observations() -> None:
-    (merged,) = merged_audit(trials(SHARE, replace(SHARE, measured=0.18, n=3_000)))
+    (merged,) = merged_audit(trials(SHARE, replace(SHARE, measured=0.18, n=3_000)), {"s": "one"})
     assert merged.measured == pytest.approx(0.1725)
     assert merged.n == 4_000
     assert not merged.ok
@@ -31,18 +31,30 @@ def test_shares_are_weighted_by_their_observations() -> None:
 
 def test_counts_are_added_to_added_limits() -> None:
     count = AuditLine("skipped districts", "clause 2.7.4.2", 2.0, 100, 0.0, 10.0, "districts")
-    (merged,) = merged_audit(trials(count, count, count))
+    (merged,) = merged_audit(trials(count, count, count), {"s": "one"})
     assert (merged.measured, merged.low, merged.high) == (6.0, 0.0, 30.0)
     assert merged.ok
 
 
 def test_one_surprise_in_one_trial_is_not_averaged_away() -> None:
     none = AuditLine("surprises", "clause 2.4.1.4", 0.0, 9_000, 0.0, 0.0, "transactions")
-    (merged,) = merged_audit(trials(none, none, replace(none, measured=1.0)))
+    (merged,) = merged_audit(trials(none, none, replace(none, measured=1.0)), {"s": "one"})
     assert not merged.ok
 
 
 def test_the_widest_band_holds_for_the_whole() -> None:
     wide = replace(SHARE, low=0.12, high=0.18, source="widened", n=100)
-    (merged,) = merged_audit(trials(SHARE, wide))
+    (merged,) = merged_audit(trials(SHARE, wide), {"s": "one"})
     assert (merged.low, merged.high, merged.source) == (0.12, 0.18, "widened")
+
+
+def test_inputs_of_stages_that_ask_for_something_else_are_not_added_up() -> None:
+    lines = (SHARE, SHARE, replace(SHARE, measured=0.5))
+    asked = [
+        replace(trial, stage=stage) for stage, trial in zip("stu", trials(*lines), strict=True)
+    ]
+
+    alike, other = merged_audit(asked, {"s": "one", "t": "one", "u": "another"})
+
+    assert (alike.name, alike.trials, alike.ok) == ("remote payments (s, t)", 2, True)
+    assert (other.name, other.trials, other.ok) == ("remote payments (u)", 1, False)

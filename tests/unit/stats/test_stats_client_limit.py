@@ -133,3 +133,17 @@ def test_waiting_for_disks_is_idle_and_other_counters_are_no_cpu_time() -> None:
 @pytest.mark.parametrize("deltas", [{}, {"cpu.user_s": 1.0}, {"cpu.idle_s": 0.0}])
 def test_an_idle_share_that_was_not_sampled_is_none(deltas: dict[str, float]) -> None:
     assert host_idle_share(deltas) is None
+
+
+@pytest.mark.parametrize(("ceiling_per_s", "kind"), [(1_251.0, Clear), (1_249.0, Finding)])
+def test_four_fifths_of_the_ceiling_is_the_limit(ceiling_per_s: float, kind: type[object]) -> None:
+    load = replace(CALM, transactions_per_s=1_000.0, ceiling_per_s=ceiling_per_s)
+    answer = client_limit(load)
+    assert isinstance(answer, kind)
+    told = {one.name: one.value for one in answer.evidence}
+    assert told["share_of_ceiling"] == pytest.approx(1_000 / ceiling_per_s)
+
+
+def test_an_impossible_ceiling_is_refused() -> None:
+    with pytest.raises(PgdynoError, match="ceiling is 0"):
+        client_limit(replace(CALM, transactions_per_s=1.0, ceiling_per_s=0.0))

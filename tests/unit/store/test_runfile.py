@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,9 +10,13 @@ import numpy as np
 import pytest
 
 from pgdyno.model.errors import StoreError
+from pgdyno.model.plan import Plan
 from pgdyno.model.run import Fixture, RunInfo, Series, TrialRecord, TrialState
+from pgdyno.model.serial import from_json
+from pgdyno.report.analysis import analyse
 from pgdyno.store.runfile import RunFile
 
+FIRST = Path(__file__).parents[2] / "data" / "format-1.sqlite"
 INFO = RunInfo("r1", 1, "0.1.0", "pgdyno run x", {"name": "x"}, {}, {}, {})
 TRIALS = [TrialRecord(n, 1, f"s{n}", "h", TrialState.PLANNED) for n in (1, 2)]
 
@@ -93,3 +98,36 @@ def test_a_foreign_file_is_refused(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(StoreError):
         RunFile.read(foreign)
     assert foreign.read_bytes() == content
+
+
+def test_a_file_of_the_first_format_is_read_as_todays() -> None:
+    with RunFile.read(FIRST) as run:
+        plan = from_json(Plan, json.dumps(run.info().plan))
+        results = [trial.result for trial in run.finished()]
+
+    assert plan.workload.kind == "tpcc"
+    assert plan.workload.tpcc is not None
+    assert plan.workload.tpcc.warehouses == 10
+    assert plan.workload.tpcc.mix["new_order"] == 45.0
+    assert [stage.workload for stage in plan.stages] == [plan.workload] * len(plan.stages)
+    assert all(result is not None and result.headline == "NOPM" for result in results)
+    assert all(result is not None and result.nopm == result.throughput for result in results)
+    assert len(results) == 2
+
+
+def test_a_file_of_the_first_format_is_reported() -> None:
+    with RunFile.read(FIRST) as run:
+        facts = analyse(run)
+
+    assert facts.headline == "NOPM"
+    assert [stage.name for stage in facts.stages] == ["initdb", "tuned"]
+    assert "better than `initdb`" in facts.answer.finding
+
+
+def test_a_file_of_the_first_format_is_not_gone_on_with(tmp_path: Path) -> None:
+    copy = tmp_path / "first.sqlite"
+    copy.write_bytes(FIRST.read_bytes())
+
+    with pytest.raises(StoreError, match="format 1") as caught:
+        RunFile.append(copy)
+    assert "not gone on with" in str(caught.value.hint)

@@ -1,0 +1,103 @@
+"""Calibration and the knee against the null server, from end to end. No speed is asserted."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from pgdyno.drive.driver import drive
+from pgdyno.drive.null import Hold, null_server
+from pgdyno.knee import Windows, search_knee
+from pgdyno.model.errors import DriveError
+from pgdyno.model.plan import Protocol
+from pgdyno.model.settings import Rung
+from pgdyno.model.workload import Arrivals, Pgbench, Workload
+from pgdyno.report.curve import render_curve, verdict
+from pgdyno.stats.knee import Search
+from pgdyno.store.calibration import read_ceilings
+
+pytestmark = pytest.mark.cluster
+SELECTS = Workload(
+    kind="select-only", seed=1, connections=8, terminals=8, threads=1, pgbench=Pgbench(1)
+)
+
+
+def test_calibrate_keeps_a_ceiling_for_each_face(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pgdyno", "calibrate", "--connections", "3", "--rounds", "1",
+         "--seconds", "0.5", "--json"],
+        env=os.environ | {"PGDYNO_HOME": str(tmp_path)},
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    printed = json.loads(done.stdout)
+    kept = read_ceilings(tmp_path)
+    assert [each["face"] for each in printed] == ["statement", "pipeline", "procedure"]
+    assert [each.face for each in kept] == ["statement", "pipeline", "procedure"]
+    statement, pipeline, procedure = (each.round_trips_per_transaction for each in kept)
+    assert statement > 10 > pipeline > procedure == 1
+    for ceiling in kept:
+        assert (ceiling.connections, ceiling.transactions_per_s.n) == (3, 1)
+        assert 0 < ceiling.cpu_s_per_round_trip.centre <= ceiling.cpu_s_per_transaction.centre
+        shared = ceiling.driver_cpus == ceiling.server_cpus
+        assert shared == (ceiling.machine.cpus == 1)
+
+
+def test_the_null_server_speaks_to_other_clients_and_refuses_what_it_does_not_know() -> None:
+    with null_server(SELECTS) as server:
+        arguments = server.connection.arguments()
+        with psycopg.connect(**arguments, autocommit=True) as session:
+            assert session.execute("SELECT 1").fetchone() == ("1",)
+            with pytest.raises(psycopg.errors.FeatureNotSupported, match="has no answer to"):
+                session.execute("SELECT * FROM pg_class")
+            assert session.execute("SHOW fsync").fetchone() == ("off",)
+        with psycopg.connect(**arguments) as session, session.transaction():
+            session.execute("SELECT 2")
+        assert server.status()["connections"] == 2
+        socket = Path(server.connection.host)
+    assert not socket.exists()
+
+
+def test_a_null_server_that_cannot_start_says_why() -> None:
+    with (
+        pytest.raises(DriveError, match="threads is 0, allowed are 1 to"),
+        null_server(SELECTS, threads=0),
+    ):
+        pass
+
+
+def test_a_held_server_serves_no_more_than_its_workers_can() -> None:
+    # Two workers of 10 ms: 200 a second at most, whatever this machine does.
+    protocol = Protocol(1, 0.2, 1.0, 2.0, False, 0.03, 0.95, Rung.D0)
+    with null_server(SELECTS, hold=Hold(workers=2, service_ms=10)) as server:
+        driven = drive(server.connection, SELECTS, protocol, None)
+
+    assert 0 < driven.transactions <= 202
+    # Eight wait for two: each for three others, then for itself.
+    assert driven.kinds[0].service_ns["p50"] >= 39_000_000
+
+
+def test_the_knee_of_a_held_server_lies_below_its_capacity() -> None:
+    search = Search(100_000_000, start=40, low=1, high=5_000, width=0.5, repeats=1, points_max=10)
+    workload = Workload(
+        kind="select-only", seed=1, connections=64, terminals=64, threads=1, pgbench=Pgbench(1),
+        arrivals=Arrivals("closed", None, "poisson"),
+    )  # fmt: skip
+    with null_server(workload, hold=Hold(workers=2, service_ms=10)) as server:
+        curve = search_knee(
+            server.connection, workload, None, search, by="rate", windows=Windows(0.2, 1.0)
+        )
+
+    assert curve.knee.state == "found", verdict(curve)
+    assert curve.knee.low is not None
+    assert curve.knee.low < 210
+    page = render_curve(curve)
+    assert verdict(curve) in page
+    assert "chart-curve-1" in page

@@ -1,0 +1,115 @@
+"""A server that stands still shows in the response times of an open loop as it must.
+
+The exact distribution is compared on virtual time in `crates/drive/tests/stall.rs`; here are the
+bounds that a real server cannot leave. With a rate R and a stall of S seconds, the requests due at
+least x before its end waited longer than x, and those are R * (S - x): so the m-th largest response
+time lies at S - m / R at least. It is larger by what catching up takes, at most.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+import pytest
+
+from pgdyno import _core
+from pgdyno.drive.driver import drive
+from pgdyno.drive.result import Driven
+from pgdyno.model.connection import Connection
+from pgdyno.model.plan import Protocol
+from pgdyno.model.settings import Rung
+from pgdyno.model.workload import Arrivals, Tpcc, Workload
+from tests.cluster.conftest import Opener, loaded
+
+pytestmark = pytest.mark.cluster
+RATE = 200.0
+STALL_S = 2.0
+WINDOW_S = 6.0
+CONNECTIONS = 4
+READING = {
+    "new_order": 0.0, "payment": 0.0, "order_status": 1.0, "delivery": 0.0, "stock_level": 0.0,
+}  # fmt: skip
+
+
+@dataclass
+class Stall:
+    """Stops the server's sessions once, as soon as the window has begun."""
+
+    connection: Connection
+    lasted_s: float = field(default=0.0, init=False)
+
+    def __call__(self, progress: dict[str, Any]) -> None:
+        """Told how far the run is."""
+        if progress["phase"] != "window" or self.lasted_s > 0:
+            return
+        with psycopg.connect(**self.connection.arguments()) as session:
+            rows = session.execute(
+                "SELECT pid FROM pg_stat_activity"
+                " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+            ).fetchall()
+        with ExitStack() as going_on:
+            for (pid,) in rows:
+                going_on.callback(os.kill, pid, signal.SIGCONT)
+                os.kill(pid, signal.SIGSTOP)
+            began = time.monotonic()
+            time.sleep(STALL_S)  # the stall itself
+        self.lasted_s = time.monotonic() - began
+
+
+@pytest.fixture
+def connection(open_own: Opener) -> Iterator[Connection]:
+    target = open_own("embedded-18")
+    target.restore(loaded(target).ident)
+    yield target.apply(()).connection
+    target.stop()
+
+
+def driven(connection: Connection, stall: Stall) -> Driven:
+    workload = Workload(
+        "tpcc", 7, connections=CONNECTIONS, terminals=20, threads=1,
+        arrivals=Arrivals("open", RATE), tpcc=Tpcc(2, mix=READING),
+    )  # fmt: skip
+    protocol = Protocol(
+        rounds=1, warmup_s=0.5, window_s=WINDOW_S, drain_s=5.0, prewarm=False, margin=0.05,
+        confidence=0.95, lowest_rung=Rung.D0,
+    )  # fmt: skip
+    return drive(connection, workload, protocol, None, stall)
+
+
+def test_a_stall_of_the_server_shows_in_every_request_due_meanwhile(
+    connection: Connection,
+) -> None:
+    stall = Stall(connection)
+
+    result = driven(connection, stall)
+
+    kind = next(kind for kind in result.kinds if kind.kind == "order_status")
+    counts = kind.window
+    assert counts.due == counts.succeeded + counts.failed + counts.skipped + counts.unfinished
+    assert (counts.failed, counts.skipped) == (0, 0)
+    assert counts.due == pytest.approx(RATE * WINDOW_S, abs=RATE / 10)  # nothing was held back
+    ended = _core.histogram_count(kind.response)
+    # Catching up: the backlog, spread over the connections, at thrice the usual service time; and
+    # a tenth of a second for processes that the kernel has to wake up.
+    catching_up_s = 3 * kind.service_ns["p50"] / 1e9 * RATE * stall.lasted_s / CONNECTIONS + 0.1
+    shares = [0.999, 0.99, 0.95, 0.9, 0.8]
+    for share, ns in zip(shares, _core.quantiles(kind.response, shares), strict=True):
+        above = (1 - share) * ended
+        exact_s = stall.lasted_s - above / RATE
+        # Two requests at either end, and a thousandth of the histogram's buckets.
+        assert exact_s * 0.999 - 2 / RATE <= ns / 1e9, f"{share}: {ns}"
+        assert ns / 1e9 <= exact_s * 1.001 + catching_up_s, f"{share}: {ns}"
+    # The stall had RATE * STALL_S of them; the others did not see it.
+    [median] = _core.quantiles(kind.response, [0.5])
+    assert median / 1e9 < STALL_S / 4
+    # A driver that times from the sending would show one slow request for each connection.
+    [service] = _core.quantiles(kind.service, [1 - (CONNECTIONS + 1) / ended])
+    assert service / 1e9 < STALL_S / 2
+    assert kind.queue_ns["p99"] / 1e9 > STALL_S / 2

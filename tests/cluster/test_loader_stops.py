@@ -1,0 +1,161 @@
+"""Loads that do not come to their end: killed, without their server, on a full disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from pgdyno.load.loader import How, estimate, load
+from pgdyno.load.room import require_room
+from pgdyno.model.connection import Connection
+from pgdyno.model.errors import DriveError, TargetError
+from pgdyno.shell import postgres_user
+from pgdyno.stage.cluster import Cluster
+from pgdyno.stage.home import owned_folder
+from pgdyno.stage.place import place_of
+from tests.cluster.conftest import TARGETS, cluster_apart
+from tests.cluster.loading import LOADED_AT, contents, keys, new_database, run
+
+pytestmark = pytest.mark.cluster
+SPEC: dict[str, Any] = {"kind": "tpcc", "warehouses": 1, "seed": 7, "foreign_keys": True}
+RESUME = How(connections=2, intent="resume")
+DEADLINE_S = 60.0
+ROOM_BYTES = 64 << 20
+
+
+@pytest.fixture(scope="module", params=sorted(TARGETS))
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    with cluster_apart(request.param, "socket") as cluster:
+        yield cluster
+
+
+def until(ready: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not ready():
+        assert time.monotonic() < deadline, f"no {what} within {DEADLINE_S} s"
+        time.sleep(0.005)
+
+
+def copied(connection: Connection) -> int:
+    """Copies that the ledger of a load under way holds."""
+    try:
+        rows = run(connection, "SELECT count(*) FROM pgdyno_load_progress WHERE step ~ '^copy'")
+    except psycopg.errors.UndefinedTable:
+        return 0
+    return int(rows[0][0])
+
+
+def begin(connection: Connection) -> subprocess.Popen[str]:
+    """A loader of its own process, which has copied something when this returns."""
+    program = (
+        "import json, sys; from pgdyno.load.loader import How, load;"
+        "from pgdyno.model.connection import Connection;"
+        "host, port, user, database, spec = sys.argv[1:];"
+        "load(Connection(host, int(port), user, database), json.loads(spec),"
+        f" How(connections=2, copies='batches'), loaded_at_unix_s={LOADED_AT})"
+    )
+    at = [connection.host, str(connection.port), connection.user, connection.database]
+    loader = subprocess.Popen(
+        [sys.executable, "-c", program, *at, json.dumps(SPEC)],
+        text=True, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    until(lambda: copied(connection) >= 2 or loader.poll() is not None, "copy")
+    assert loader.poll() is None, loader.communicate()
+    return loader
+
+
+@pytest.fixture(scope="module")
+def whole(cluster: Cluster) -> Connection:
+    """The same load, undisturbed."""
+    connection = new_database(cluster.connection(), "whole")
+    load(connection, SPEC, How(connections=2), loaded_at_unix_s=LOADED_AT)
+    return connection
+
+
+def test_a_killed_load_goes_on_without_loading_twice(cluster: Cluster, whole: Connection) -> None:
+    connection = new_database(cluster.connection(), "killed")
+    loader = begin(connection)
+    loader.send_signal(signal.SIGKILL)
+    loader.communicate()
+    with pytest.raises(DriveError, match=r"has a load that did not end, \d+ steps of it are done"):
+        load(connection, SPEC)
+    done = copied(connection)
+    report = load(connection, SPEC, RESUME)
+
+    assert report["steps_done_before"] >= done >= 2
+    assert contents(connection) == contents(whole)
+    assert report["rows"] < sum(count for count, _ in contents(whole).values())
+    assert keys(connection) == keys(whole)
+    with pytest.raises(DriveError, match="is complete, there is nothing to resume"):
+        load(connection, SPEC, RESUME)
+
+
+def test_a_load_survives_the_death_of_its_server(cluster: Cluster, whole: Connection) -> None:
+    connection = new_database(cluster.connection(), "died")
+    loader = begin(connection)
+    os.kill(cluster.pid, signal.SIGKILL)
+    _, said = loader.communicate(timeout=DEADLINE_S)
+    assert loader.returncode != 0
+    assert "copy" in said
+    cluster.stop(clean=False)
+
+    def started() -> bool:
+        try:  # its processes end by themselves, a little later
+            cluster.start([])
+        except TargetError:
+            return False
+        return True
+
+    until(started, "start")
+    load(connection, SPEC, RESUME)
+
+    assert contents(connection) == contents(whole)
+    assert keys(connection) == keys(whole)
+
+
+@pytest.fixture
+def small_disk(folder: Path) -> Iterator[Path]:
+    """A file system of 64 MiB; making one takes root, as CI has it."""
+    place = folder / "small"
+    place.mkdir()
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={ROOM_BYTES}", "pgdyno-test", place], check=True
+    )
+    try:
+        yield owned_folder(place / "tables", postgres_user())
+    finally:
+        subprocess.run(["umount", "-l", place], check=True)
+
+
+def test_a_full_disk_is_foreseen_and_survived(
+    cluster: Cluster, whole: Connection, small_disk: Path
+) -> None:
+    server = cluster.connection()
+    run(server, f"CREATE TABLESPACE small LOCATION '{small_disk}'")
+    connection = new_database(server, "small", "TABLESPACE small")
+    place = place_of(connection)
+    assert place.data is not None
+    assert place.data.free_bytes < ROOM_BYTES
+    refused = rf"the load needs 1\d\d MiB at {small_disk}, free are [456]\d.* MiB"
+    with pytest.raises(TargetError, match=refused):
+        require_room(estimate(connection, SPEC), place)
+    assert run(connection, "SELECT count(*) FROM pg_class WHERE relname = 'stock'") == [(0,)]
+
+    with pytest.raises(DriveError, match=r"copy \w+: ERROR 53100: .*No space left") as error:
+        load(connection, SPEC, How(connections=2))
+    hint = error.value.hint
+    assert hint
+    assert "The tables of the load remain in database small, incomplete" in hint
+    assert run(whole, "SELECT count(*) FROM warehouse") == [(1,)], "others work on"
+    run(server, "DROP DATABASE small")
+    run(server, "DROP TABLESPACE small")
