@@ -59,9 +59,11 @@ $(VENV)/built: $(VENV)/installed pyproject.toml $(RUST)
 	@VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet >/dev/null
 	@touch $@
 
-# Debian packages of the tests: an installed PostgreSQL and a browser.
+# Debian packages of the tests: an installed PostgreSQL, a pooler, certificates and a browser.
 packages:
 	@[ -x /usr/lib/postgresql/15/bin/postgres ] || $(call apt,postgresql-15)
+	@[ -x /usr/sbin/pgbouncer ] || $(call apt,pgbouncer)
+	@[ -x /usr/bin/openssl ] || $(call apt,openssl)
 	@[ -x /usr/bin/chromium ] || $(call apt,chromium)
 
 lock: ## Resolve requirements.lock anew (needs uv)
