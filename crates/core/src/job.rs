@@ -1,5 +1,5 @@
-//! What `Drive` and `Load` share: a spec that is started once, asked for progress, stopped, and
-//! waited for with an eye on Ctrl-C.
+//! What `Drive`, `Load` and `Export` share: a spec that is started once, asked for progress,
+//! stopped, and waited for with an eye on Ctrl-C.
 
 use std::{
     sync::{Mutex, MutexGuard},
