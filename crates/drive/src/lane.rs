@@ -141,9 +141,9 @@ pub async fn run_lane<W: Workload, K: Clock, D: Dial>(
         lane.keep_key(slot, session.cancel_key());
         clients.spawn_local(run_client(Rc::clone(&lane), slot, session));
     }
+    wake(&lane).await;
     let mut publisher = JoinSet::new();
     publisher.spawn_local(publish(Rc::clone(&lane)));
-    wake(&lane).await;
     let drained = async { while clients.join_next().await.is_some_and(expect_no_panic) {} };
     if timeout(Duration::from_nanos(course.drain_ns), drained).await.is_err() {
         clients.shutdown().await;
@@ -161,14 +161,19 @@ fn expect_no_panic(joined: Result<(), tokio::task::JoinError>) -> bool {
     }
 }
 
-/// Wakes connections when requests become due, until the window ends.
+/// Wakes connections when requests become due, and tells the other threads how far this one is at
+/// every whole second, until the window ends.
+///
+/// Both by one timer of the kernel: while none of tokio's is set, the runtime reads no clock and
+/// sets no time limit when it waits for answers.
 async fn wake<W: Workload, K: Clock, D: Dial>(lane: &Lane<W, K, D>) {
     let mut course = lane.shared.follow();
+    let mut publish_ns = lane.course.start_ns + SECOND_NS;
     loop {
         let until_ns = lane.window().until_ns;
         let due_ns = lane.queue.borrow().next_due_ns().unwrap_or(u64::MAX);
         tokio::select! {
-            () = lane.clock.sleep_until(due_ns.min(until_ns)) => {}
+            () = lane.clock.sleep_until(due_ns.min(until_ns).min(publish_ns)) => {}
             () = lane.earlier.notified() => {}
             _changed = changed(&mut course) => {}
         }
@@ -178,6 +183,10 @@ async fn wake<W: Workload, K: Clock, D: Dial>(lane: &Lane<W, K, D>) {
             lane.end.notify_waiters();
             lane.idle.notify_waiters();
             return;
+        }
+        if now_ns >= publish_ns {
+            lane.meter.borrow().publish(lane.published(), now_ns);
+            publish_ns = now_ns + SECOND_NS - (now_ns - lane.course.start_ns) % SECOND_NS;
         }
         let mut queue = lane.queue.borrow_mut();
         queue.promote(now_ns, lane.window());
@@ -192,7 +201,7 @@ async fn changed(course: &mut watch::Receiver<Option<Course>>) -> bool {
     course.changed().await.is_ok()
 }
 
-/// Tells the other threads how far this one is, at every whole second of the run.
+/// Tells the other threads how far this one is, at every whole second of the drain.
 async fn publish<W: Workload, K: Clock, D: Dial>(lane: Rc<Lane<W, K, D>>) {
     loop {
         let running_ns = lane.clock.now_ns() - lane.course.start_ns;

@@ -15,6 +15,8 @@ use crate::{
 
 const VERSION: u32 = 1;
 const CONNECTIONS_MAX: usize = 100_000;
+/// One thread serves so many without becoming the limit, and wakes up less often than several.
+const CONNECTIONS_A_THREAD: usize = 8;
 const TERMINALS_MAX: u32 = 10_000_000;
 /// Of each terminal.
 const REQUESTS_MAX: u64 = 1_000_000_000_000;
@@ -41,7 +43,7 @@ pub struct Spec {
     pub connections: usize,
     /// Simulated users, for each part.
     pub terminals: u32,
-    /// Threads; absent: as many as cores, but no more than connections or terminals.
+    /// Threads; absent: one for 8 connections, but no more than cores or terminals.
     #[serde(default)]
     pub threads: Option<usize>,
     /// Whether requests come after answers, or at a rate.
@@ -174,7 +176,8 @@ impl Spec {
     #[must_use]
     pub fn threads(&self) -> usize {
         let cores = available_parallelism().map_or(1, usize::from);
-        self.threads.unwrap_or_else(|| cores.min(self.threads_max()))
+        let busy = self.connections.div_ceil(CONNECTIONS_A_THREAD);
+        self.threads.unwrap_or_else(|| cores.min(busy).min(self.threads_max()))
     }
 
     /// The workload's seed, which also decides the pauses between attempts to connect.
@@ -232,7 +235,7 @@ mod tests {
     fn defaults_are_those_of_the_documents() {
         let spec = Spec::parse(&json("")).unwrap();
         assert!((spec.window_s - 60.0).abs() < 1e-9 && spec.retries_max == 10);
-        assert!(spec.threads() >= 1 && spec.threads() <= 4);
+        assert_eq!(spec.threads(), 1, "four connections keep one thread busy at most");
         assert_eq!(spec.seed(), 7);
         assert!(!format!("{spec:?}").contains("secret"));
     }

@@ -119,7 +119,8 @@ impl<K: Clock> Stopwatch<'_, K> {
     /// The session, its exchanges timed from here on.
     pub fn watch<'s, X>(&'s mut self, session: &'s mut X) -> Timed<'s, X, K> {
         self.laps.clear();
-        Timed { session, clock: self.clock, groups: self.groups, laps: self.laps }
+        let (clock, groups) = (self.clock, self.groups);
+        Timed { session, clock, groups, laps: self.laps, since_ns: None }
     }
 }
 
@@ -130,6 +131,9 @@ pub struct Timed<'a, X, K> {
     clock: &'a K,
     groups: &'a Groups,
     laps: &'a mut Laps,
+    /// End of the exchange before, unless the transaction has paused since: the next one begins
+    /// there, which saves a look at the clock.
+    since_ns: Option<u64>,
 }
 
 impl<X: Exchange, K: Clock> Exchange for Timed<'_, X, K> {
@@ -139,9 +143,11 @@ impl<X: Exchange, K: Clock> Exchange for Timed<'_, X, K> {
     }
 
     async fn exchange(&mut self) -> Result<&Answers, Error> {
-        let begun_ns = self.clock.now_ns();
+        let begun_ns = self.since_ns.take().unwrap_or_else(|| self.clock.now_ns());
         let answers = self.session.exchange().await?;
-        self.laps.end(self.clock.now_ns() - begun_ns);
+        let ended_ns = self.clock.now_ns();
+        self.laps.end(ended_ns - begun_ns);
+        self.since_ns = Some(ended_ns);
         Ok(answers)
     }
 
@@ -150,6 +156,7 @@ impl<X: Exchange, K: Clock> Exchange for Timed<'_, X, K> {
     }
 
     async fn pause(&mut self, time: std::time::Duration) -> Result<(), Error> {
+        self.since_ns = None;
         self.session.pause(time).await
     }
 }
