@@ -1,0 +1,194 @@
+r"""What many terminals with keying and think times cost, against the null server.
+
+    python benches/terminals.py --terminals 10000 --rounds 5 --seconds 60 --cpus 0 --null-cpus 1
+    python benches/terminals.py --terminals 100000 --seconds 3600 --cpus 0 --null-cpus 0
+
+Method. TPC-C by the text, ten terminals a warehouse, so that a perfect server leads to 12.86 NOPM a
+warehouse. The null server answers plausible rows at once; what is left is the driver. A round is a
+driver process of its own. Over its window:
+
+* memory: the highest resident size of the whole driver process so far (VmHWM), the interpreter
+  that it lives in included, from its start to the last report before its end;
+* CPU: user and system time of the driver process, as a share of one core;
+* lateness: how long after its due time a terminal's request was ready to be taken up by a
+  connection; the wait for a connection is not in it, it has a figure of its own (queue).
+
+`--cpus` and `--null-cpus` keep driver and null server on these CPUs; the same one for both means
+that the two share a core.
+
+Limits. The null server holds no data, so its CPU says nothing about a real one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+from measure import Spread, confidence, exit_code, table, write_json
+
+from pgdyno.drive.driver import drive
+from pgdyno.drive.null import null_server
+from pgdyno.drive.result import Driven
+from pgdyno.model.plan import Protocol
+from pgdyno.model.settings import Rung
+from pgdyno.model.workload import Tpcc, Workload
+
+TERMINALS_A_WAREHOUSE = 10
+DRAIN_S = 10.0
+MIB = 1 << 20
+
+
+@dataclass
+class Watch:
+    """Reads the driver's memory while it runs."""
+
+    rss_max_bytes: int = 0
+
+    def take(self, _progress: dict[str, Any]) -> None:
+        """Look at the child that drives."""
+        for child in psutil.Process().children():
+            if "pgdyno.drive.worker" in child.cmdline():
+                text = Path(f"/proc/{child.pid}/status").read_text()
+                line = next(line for line in text.splitlines() if line.startswith("VmHWM:"))
+                self.rss_max_bytes = max(self.rss_max_bytes, int(line.split()[1]) * 1024)
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What one window showed."""
+
+    nopm_a_warehouse: float
+    cpu_share: float
+    cpu_us_per_transaction: float
+    rss_max_bytes: int
+    late_p50_ns: int
+    late_p99_ns: int
+    late_p999_ns: int
+    late_max_ns: int
+    queue_p999_ns: int
+    failed: int
+    transactions: int
+    window_s: float
+
+
+def run(options: argparse.Namespace) -> Round:
+    """Drive one window."""
+    warehouses = options.terminals // TERMINALS_A_WAREHOUSE
+    workload = Workload(
+        kind="tpcc", seed=1, face=options.face, connections=options.connections,
+        terminals=options.terminals, threads=options.threads,
+        tpcc=Tpcc(warehouses, keying_multiplier=1.0, think_multiplier=1.0),
+    )  # fmt: skip
+    protocol = Protocol(1, options.warmup, options.seconds, DRAIN_S, False, 0.03, 0.95, Rung.D0)
+    watch = Watch()
+    with null_server(workload, cpus=options.null_cpus) as server:
+        driven = drive(server.connection, workload, protocol, None, watch.take, cpus=options.cpus)
+    return round_of(driven, warehouses, watch.rss_max_bytes)
+
+
+def round_of(driven: Driven, warehouses: int, rss_max_bytes: int) -> Round:
+    """Read the figures off a result."""
+    assert driven.error is None, driven.error
+    assert driven.nopm is not None
+    client = driven.client
+    cpu_s = client.user_s + client.system_s
+    return Round(
+        nopm_a_warehouse=driven.nopm / warehouses,
+        cpu_share=cpu_s / client.window_s,
+        cpu_us_per_transaction=1e6 * cpu_s / driven.transactions,
+        rss_max_bytes=rss_max_bytes,
+        late_p50_ns=driven.late_ns["p50"],
+        late_p99_ns=driven.late_ns["p99"],
+        late_p999_ns=driven.late_ns["p999"],
+        late_max_ns=driven.late_ns["max"],
+        queue_p999_ns=max(kind.queue_ns["p999"] for kind in driven.kinds),
+        failed=sum(kind.window.failed for kind in driven.kinds),
+        transactions=driven.transactions,
+        window_s=driven.window_s,
+    )
+
+
+ROWS = {
+    "NOPM a warehouse": ("nopm_a_warehouse", 1.0, 3),
+    "CPU, % of a core": ("cpu_share", 100.0, 2),
+    "CPU a transaction, us": ("cpu_us_per_transaction", 1.0, 1),
+    "memory, MiB": ("rss_max_bytes", 1 / MIB, 1),
+    "lateness p50, ms": ("late_p50_ns", 1e-6, 2),
+    "lateness p99, ms": ("late_p99_ns", 1e-6, 2),
+    "lateness p99.9, ms": ("late_p999_ns", 1e-6, 2),
+    "lateness max, ms": ("late_max_ns", 1e-6, 2),
+    "wait for a connection p99.9, ms": ("queue_p999_ns", 1e-6, 2),
+    "failed": ("failed", 1.0, 0),
+    "transactions": ("transactions", 1.0, 0),
+}
+
+
+def shown(rounds: list[Round]) -> str:
+    """Median and extremes of all rounds as a table."""
+    rows = []
+    for name, (key, factor, digits) in ROWS.items():
+        spread = Spread.of([float(getattr(one, key)) for one in rounds])
+        rows.append((name, spread.times(factor).text(digits)))
+    n = len(rounds)
+    sure = f"; they enclose the median with {confidence(n):.0%} confidence" if n > 1 else ""
+    return table(("figure", "median (lowest-highest)"), rows) + f"\n\nn = {n}{sure}."
+
+
+def measure(options: argparse.Namespace) -> None:
+    """Run all rounds; what is finished is kept in the file of --out."""
+    rounds = []
+    started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    for number in range(1, options.rounds + 1):
+        rounds.append(run(options))
+        last = rounds[-1]
+        print(
+            f"round {number}/{options.rounds}: {last.cpu_share:.1%} of a core, "
+            f"{last.rss_max_bytes / MIB:.1f} MiB, "
+            f"lateness p99.9 {last.late_p999_ns / 1e6:.2f} ms",
+            flush=True,
+        )
+        if options.out:
+            document = {
+                "started_utc": started,
+                "kernel": platform.release(),
+                "cores": os.cpu_count(),
+                "options": {key: str(value) for key, value in vars(options).items()},
+                "rounds": [asdict(one) for one in rounds],
+            }
+            write_json(options.out, document)
+    print(shown(rounds))
+
+
+def cpus(text: str) -> tuple[int, ...]:
+    """Numbers of CPUs, e.g. `0,1`."""
+    return tuple(int(word) for word in text.split(","))
+
+
+def main() -> int:
+    """Read the command line, measure, say what came out."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--terminals", type=int, required=True)
+    parser.add_argument("--connections", type=int, default=64)
+    parser.add_argument("--threads", type=int, default=1, help="of the driver")
+    parser.add_argument("--face", default="statement")
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--warmup", type=float, default=30.0)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--cpus", type=cpus, default=(), help="of the driver")
+    parser.add_argument("--null-cpus", type=cpus, default=(), help="of the null server")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    return exit_code(lambda: measure(options))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
