@@ -29,7 +29,10 @@ Terminals = Annotated[
     int | None,
     typer.Option("--terminals", "-t", min=1, help="Simulated users. Default: one a connection."),
 ]
-Threads = Annotated[int | None, typer.Option(min=1, help="Of the driver. Default: from the cores.")]
+Threads = Annotated[
+    int | None,
+    typer.Option(min=1, help="Of the driver. Default: one for 8 connections, at most the cores."),
+]
 Warmup = Annotated[float, typer.Option(min=0, help="Seconds, not counted.")]
 Seconds = Annotated[float, typer.Option("--seconds", "-T", min=1, help="The window.")]
 FaceOption = Annotated[

@@ -77,7 +77,7 @@ def workload_values(workload: Workload) -> dict[str, str]:
         "isolation": workload.isolation,
         "connections": str(workload.connections),
         "terminals": str(workload.terminals),
-        "threads": "by the cores" if workload.threads is None else str(workload.threads),
+        "threads": "by connections" if workload.threads is None else str(workload.threads),
         "arrivals": arrivals_text(workload.arrivals),
         "steps": "[" + ", ".join(_step(one) for one in workload.steps) + "]",
         "requests_max": "none" if workload.requests_max is None else str(workload.requests_max),

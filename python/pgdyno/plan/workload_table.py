@@ -129,7 +129,7 @@ class AnyWorkload(Table):
         None,
         ge=1,
         le=4096,
-        description="Threads of the driver; absent: as many as cores or connections, the smaller.",
+        description="Threads of the driver; absent: one for each 8 connections, at most the cores.",
     )
     face: Literal["statement", "pipeline", "procedure"] = Field(
         "statement",

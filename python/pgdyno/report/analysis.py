@@ -14,8 +14,10 @@ from pgdyno.report.answer import answer
 from pgdyno.report.ceiling import ceiling_of_trial
 from pgdyno.report.comparable import asked_of, differences, shared
 from pgdyno.report.compliance import requirements
-from pgdyno.report.facts import LABELS, SCHEMA, Deviation, Facts, Phases
+from pgdyno.report.deviations import deviations
+from pgdyno.report.facts import LABELS, SCHEMA, Facts, Phases
 from pgdyno.report.protocol import protocol_costs
+from pgdyno.report.shape import outages, part_facts, step_facts
 from pgdyno.report.stages import noise_facts, stage_facts, throughput_table
 from pgdyno.report.trials import trial_facts
 from pgdyno.report.trust import merged_audit, merged_conditions
@@ -73,6 +75,9 @@ def analyse(run: RunFile) -> Facts:
         notes=plan.notes,
         stages=stages,
         trials=told,
+        steps=step_facts([stage.name for stage in plan.stages], finished, merged_quantiles),
+        parts=part_facts([stage.name for stage in plan.stages], finished, merged_quantiles),
+        outages=outages(trials),
         protocol=protocol_costs(plan, finished),
         compliance=requirements(plan, finished),
         margin=plan.protocol.margin,
@@ -84,7 +89,7 @@ def analyse(run: RunFile) -> Facts:
         same=shared(plan, finished),
         differences=differing,
         phases=_phases(info, trials),
-        deviations=_deviations(info),
+        deviations=deviations(info, [stage.name for stage in plan.stages]),
         reference=words.flat(plan.reference),
         host=words.flat(info.host),
         build=words.flat(info.build),
@@ -105,13 +110,6 @@ def _phases(info: RunInfo, trials: Sequence[TrialRecord]) -> Phases:
     total_s = (max(ends) - info.started_ns) / 1e9 if ends else 0.0
     between_s = max(0.0, total_s - measuring_s - sum(other_s.values()))
     return Phases(measuring_s, other_s, between_s, total_s)
-
-
-def _deviations(info: RunInfo) -> tuple[Deviation, ...]:
-    return tuple(
-        Deviation(one["what"], one["why"], one["clause"])
-        for one in info.workload.get("deviations", ())
-    )
 
 
 def _fixture(fixture: Fixture | None) -> dict[str, str]:

@@ -191,6 +191,7 @@ class Timeline:
     second: tuple[float, ...]  # middle of each point
     tpm: tuple[float, ...]  # tpmTotal, as far as the driver's series tell rollbacks
     checkpoints: tuple[Checkpoint, ...]
+    outages: tuple[tuple[float, float], ...] = ()  # begin and end of times without connections
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,12 +280,49 @@ class Phases:
 
 
 @dataclass(frozen=True, slots=True)
+class StepFacts:
+    """One step or ramp of a stage's window, its finished rounds together."""
+
+    stage: str
+    number: int  # from 1
+    seconds: float
+    factor: tuple[float, float]  # of the rate or of the active terminals: at begin and end
+    ended_per_s: Spread  # transactions of all kinds
+    failed: int
+    skipped: int
+    percentiles_ns: tuple[int, ...] | None  # main kind: p50, p95, p99, maximum
+
+
+@dataclass(frozen=True, slots=True)
+class PartFacts:
+    """One of the databases that a stage drove at once."""
+
+    stage: str
+    name: str
+    throughput: Spread  # in the metric of `Facts.headline`
+    percentiles_ns: tuple[int, ...] | None  # main kind: p50, p95, p99, maximum
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A time in a trial during which connections were gone."""
+
+    trial: int
+    stage: str
+    round: int
+    start_s: float  # since the window began
+    seconds: float | None  # None: until the end
+    connections: int
+
+
+@dataclass(frozen=True, slots=True)
 class Deviation:
     """Where the workload differs from the TPC-C text."""
 
     what: str
     why: str
     clause: str
+    stages: tuple[str, ...] = ()  # none: all
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,6 +353,9 @@ class Facts:
     notes: tuple[str, ...]
     stages: tuple[StageFacts, ...]
     trials: tuple[TrialFacts, ...]
+    steps: tuple[StepFacts, ...]  # none where windows were not divided
+    parts: tuple[PartFacts, ...]  # none where one database was driven
+    outages: tuple[Outage, ...]
     protocol: tuple[ProtocolCost, ...]
     compliance: tuple[Requirement, ...]  # none if the workload is not TPC-C
     margin: float  # ratios from 1 / (1 + margin) to 1 + margin are too close to matter

@@ -102,7 +102,21 @@ def _timeline(result: TrialResult, series: dict[str, Series]) -> Timeline | None
         second=tuple(round(float(value), 3) for value in second),
         tpm=tuple(round(float(value), 1) for value in tpm),
         checkpoints=_checkpoints(result, float(second[0]) - step / 2 if whole else 0.0),
+        outages=_outages(result, float(second[0]) - step / 2 if whole else 0.0),
     )
+
+
+def _outages(result: TrialResult, first_s: float) -> tuple[tuple[float, float], ...]:
+    """Times without connections on the axis of the line, cut at its ends."""
+    begin, _ = result.window_ns
+    found = []
+    for gap in result.gaps:
+        end_ns = gap.end_unix_ns
+        end = result.window_s if end_ns is None else (end_ns - begin) / NS
+        start, end = max((gap.start_unix_ns - begin) / NS, first_s), min(end, result.window_s)
+        if start < end:
+            found.append((round(start, 3), round(end, 3)))
+    return tuple(found)
 
 
 def _checkpoints(result: TrialResult, first_s: float) -> tuple[Checkpoint, ...]:

@@ -19,6 +19,7 @@ GRID = "var(--line)"
 CARRIED = "var(--carried)"
 CHECKPOINT = "var(--checkpoint)"
 WARMUP = "var(--warmup)"
+OUTAGE = "var(--outage)"
 
 STAGE_COLOURS = 6  # --stage-1 to --stage-6 of the style sheet
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star", "pentagon", "hexagon")

@@ -58,9 +58,15 @@ def _panel(
     checkpoints = words.plural(len(timeline.checkpoints), "checkpoint")
     alt = (
         f"Line of throughput in trial {trial.number}, {title}: between {count_text(low)} and"
-        f" {count_text(high)} tpmTotal in the window, with {checkpoints}."
+        f" {count_text(high)} tpmTotal in the window, with {checkpoints}{_lost(timeline)}."
     )
     return Panel(title, alt, drawing)
+
+
+def _lost(timeline: Timeline) -> str:
+    if not timeline.outages:
+        return ""
+    return f" and {words.plural(len(timeline.outages), 'time')} without connections"
 
 
 def _warmup(begin: float) -> list[dict[str, Any]]:
@@ -68,7 +74,8 @@ def _warmup(begin: float) -> list[dict[str, Any]]:
 
 
 def _bands(timeline: Timeline) -> list[dict[str, Any]]:
-    return [_band(c.start_s, c.end_s, look.CHECKPOINT) for c in timeline.checkpoints]
+    checkpoints = [_band(c.start_s, c.end_s, look.CHECKPOINT) for c in timeline.checkpoints]
+    return checkpoints + [_band(*outage, look.OUTAGE) for outage in timeline.outages]
 
 
 def _band(begin: float, end: float, colour: str) -> dict[str, Any]:
@@ -96,6 +103,8 @@ def _keys(facts: Facts) -> tuple[Key, ...]:
     bands = []
     if any(timeline.checkpoints for timeline in drawn):
         bands.append(Key("checkpoint", look.CHECKPOINT, "band"))
+    if any(timeline.outages for timeline in drawn):
+        bands.append(Key("connections lost", look.OUTAGE, "band"))
     if any(timeline.second and timeline.second[0] < 0 for timeline in drawn):
         bands.append(Key("warm-up, not counted", look.WARMUP, "band"))
     return (*stages, *bands)

@@ -38,14 +38,24 @@ def _comparison(facts: Facts) -> str:
 def _deviations(facts: Facts) -> list[Block]:
     if not facts.deviations:
         return [Text(f"{facts.label}. The run file lists no deviation from the TPC-C text.")]
+    some = any(one.stages for one in facts.deviations)
     table = Table(
         f"{facts.label}: where the workload differs from the TPC-C text.",
         (
             Column("deviation", align="left"),
             Column("why", align="left"),
             Column("clause", align="left"),
+            *([Column("stages", align="left")] if some else []),
         ),
-        tuple((Cell(one.what), Cell(one.why), Cell(one.clause)) for one in facts.deviations),
+        tuple(
+            (
+                Cell(one.what),
+                Cell(one.why),
+                Cell(one.clause),
+                *([Cell(words.listed(one.stages) if one.stages else "all")] if some else []),
+            )
+            for one in facts.deviations
+        ),
     )
     return [table]
 
