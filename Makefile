@@ -73,6 +73,7 @@ lock: ## Resolve requirements.lock anew (needs uv)
 reference: build ## Write the generated pages of docs/reference
 	$(BIN)/python -m pgdyno.plan.reference > docs/reference/plan.md
 	$(BIN)/python -m pgdyno.load.reference > docs/reference/tpcc.md
+	$(BIN)/python -m pgdyno.catalog.reference > docs/reference/knobs.md
 
 clean: ## Remove what was built; clusters and fixtures stay (see PGDYNO_HOME)
 	rm -rf $(VENV) target python/pgdyno/_core*.so

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pgdyno.catalog.reference import render
 from pgdyno.load.reference import page
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
@@ -11,6 +12,10 @@ REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 
 def test_the_page_of_tpcc_is_current() -> None:
     assert (REFERENCE / "tpcc.md").read_text() == page() + "\n", "run `make reference`"
+
+
+def test_the_page_of_knobs_is_current() -> None:
+    assert (REFERENCE / "knobs.md").read_text() == render(), "run `make reference`"
 
 
 def test_the_page_of_tpcc_lists_every_condition() -> None:

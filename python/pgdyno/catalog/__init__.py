@@ -1,20 +1,27 @@
-"""What pgdyno knows of PostgreSQL's settings, as data: TOML under `data/`, and its readers."""
+"""What pgdyno knows of settings, as data: TOML under `data/`, and its readers."""
 
+from pgdyno.catalog.entries import Entry, entries
 from pgdyno.catalog.knobs import Fall, Knob, Note, knobs
+from pgdyno.catalog.machine import MachineKnob, layers, machine_knobs
 from pgdyno.catalog.postgres import KnownSetting, known_settings
 from pgdyno.catalog.profiles import Profile, ProfileSetting, profile, profile_names
 from pgdyno.catalog.workloads import WorkloadProfile, workload_profile, workload_profile_names
 
 __all__ = [
+    "Entry",
     "Fall",
     "Knob",
     "KnownSetting",
+    "MachineKnob",
     "Note",
     "Profile",
     "ProfileSetting",
     "WorkloadProfile",
+    "entries",
     "knobs",
     "known_settings",
+    "layers",
+    "machine_knobs",
     "profile",
     "profile_names",
     "workload_profile",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
+from typing import Literal
 
 from pydantic import Field, model_validator
 
@@ -47,10 +48,24 @@ class Note(Choice):
     text: str
 
 
+class Before(Table):
+    """What was otherwise in the oldest version that the catalogue was compared with, 15."""
+
+    type: str | None = None
+    context: str | None = None
+    min: float | None = None
+    max: float | None = None
+
+
 class Knob(Table):
-    """One setting of the catalogue."""
+    """One setting of the server; keys as described in `data/knobs/durability.toml`."""
 
     family: str
+    type: Literal["bool", "integer", "real", "enum", "string"] | None = None  # None: in no version
+    context: str | None = None  # as pg_settings has it
+    min: float | None = None
+    max: float | None = None
+    before: Before | None = None
     why: str = ""
     sources: tuple[str, ...] = ()
     fall: tuple[Fall, ...] = ()
@@ -58,6 +73,10 @@ class Knob(Table):
     at_most: tuple[str, ...] = ()  # settings that this one must not exceed
     owned: str | None = None  # why a plan may not set it
     instead: str | None = None  # the key of the plan that says it
+    risk: Literal["none", "recent commits", "corruption", "availability", "security"] = "none"
+    advise: str | None = None
+    search: str | None = None
+    reports: tuple[str, ...] = ()  # what the field reports set
 
 
 @cache

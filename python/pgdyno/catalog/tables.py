@@ -15,6 +15,12 @@ class Table(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+def read_table(name: str) -> dict[str, Any]:
+    """One TOML file under `data/`, by its name without its ending."""
+    path = files("pgdyno.catalog").joinpath("data", f"{name}.toml")
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
 def read_tables(folder: str) -> dict[str, dict[str, Any]]:
     """All TOML files of a folder under `data/`, by the file's name without its ending."""
     found = sorted(files("pgdyno.catalog").joinpath("data", folder).iterdir(), key=str)

@@ -25,6 +25,8 @@ COMMANDS = {
     "check": "pgdyno.cli.check:check",
     "calibrate": "pgdyno.cli.calibrate:calibrate_command",
     "knee": "pgdyno.cli.knee:knee_command",
+    "knobs": "pgdyno.cli.knobs:knobs",
+    "lint": "pgdyno.cli.lint:lint",
 }
 """Where each command is: module and function."""
 

@@ -24,6 +24,7 @@ _MICROSECONDS = {
     "d": 86_400_000_000,
 }
 _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*([A-Za-z]*)", re.ASCII)
+_OCTAL = re.compile(r"0[0-7]+", re.ASCII)  # as the server reads it: modes of files
 _ON = frozenset({"on", "true", "yes", "1", "t", "y"})
 _OFF = frozenset({"off", "false", "no", "0", "f", "n"})
 
@@ -63,6 +64,8 @@ def number_of(knob: ServerKnob, text: str) -> Fraction:
     Raises:
         BadValue: It is no number, its unit does not fit, or an integer setting would be rounded.
     """
+    if knob.vartype == "integer" and _OCTAL.fullmatch(text.strip()):
+        return Fraction(int(text, 8))
     match = _NUMBER.fullmatch(text.strip())
     if not match:
         raise BadValue("not a number", allowed(knob))

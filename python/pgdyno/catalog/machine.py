@@ -1,0 +1,99 @@
+"""Knobs of the machine: what stands outside of the server's own settings; and the layers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Literal, TypeAlias
+
+from pydantic import Field
+
+from pgdyno.catalog.knobs import Fall
+from pgdyno.catalog.tables import Table, read_table, read_tables
+
+Apply: TypeAlias = Literal[
+    "runtime", "reload", "session", "restart", "login", "remount", "mkfs", "initdb", "rebuild",
+    "reboot", "client", "read only",
+]  # fmt: skip
+Risk: TypeAlias = Literal["none", "recent commits", "corruption", "availability", "security"]
+Type: TypeAlias = Literal[
+    "bool", "integer", "float", "size", "time", "enum", "string", "list", "flag"
+]
+SERVER = "server"  # the layer of the knobs in `data/knobs`
+
+
+class Layer(Table):
+    """A layer of the catalogue; keys as described in `data/layers.toml`."""
+
+    title: str
+    of: Literal["kernel", "PostgreSQL"]
+    apply: Apply
+    how: str
+    verify: str
+    undo: str
+
+
+class MachineKnob(Table):
+    """One setting of the machine; keys as described in `data/machine/boot.toml`."""
+
+    layer: str
+    type: Type
+    why: str
+    sources: tuple[str, ...]
+    unit: str | None = None
+    values: tuple[str, ...] = ()
+    min: float | None = None
+    max: float | None = None
+    special: Mapping[str, str] = Field(default_factory=dict)
+    default: str | None = None  # None: it is gone
+    advise: str | None = None
+    search: str | None = None
+    since: str | None = None
+    until: str | None = None
+    never: str | None = None
+    module: str | None = None
+    instead: str | None = None
+    useless: str | None = None
+    where: str | None = None
+    apply: Apply | None = None
+    risk: Risk = "none"
+    fall: tuple[Fall, ...] = ()
+    reports: tuple[str, ...] = ()
+    unit_key: str | None = None  # layer limits
+    fs: str | None = None  # layers mkfs and mount
+    option: str | None = None  # layer mount: what is written, where the name says more
+
+    def exists_in(self, version: tuple[int, ...]) -> bool:
+        """Whether this version has it: of the kernel, or of PostgreSQL, as its layer says."""
+        if self.never is not None:
+            return False
+        since = _parts(self.since) if self.since else ()
+        until = _parts(self.until) if self.until else None
+        # Until 5.12 means all of 5.12, so it is compared as far as it is told.
+        return since <= version and (until is None or version[: len(until)] <= until)
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
+
+
+@cache
+def layers() -> Mapping[str, Layer]:
+    """All layers, lowest first."""
+    return MappingProxyType(
+        {name: Layer.model_validate(content) for name, content in read_table("layers").items()}
+    )
+
+
+@cache
+def machine_knobs() -> Mapping[str, MachineKnob]:
+    """All knobs of the machine by name, in the order of layers and files."""
+    tables = read_tables("machine")
+    found: dict[str, MachineKnob] = {}
+    for layer in layers():
+        for name, content in tables.pop(layer, {}).items():
+            assert name not in found, f"{name} stands in {layer} and in {found[name].layer}"
+            found[name] = MachineKnob.model_validate({"layer": layer, **content})
+    assert not tables, f"files of no layer: {sorted(tables)}"
+    return MappingProxyType(found)
