@@ -6,10 +6,10 @@ import signal
 import sys
 from importlib import import_module
 from types import FrameType
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 
 from pgdyno import __version__
 from pgdyno.cli.console import say_error, stdout
@@ -27,6 +27,7 @@ COMMANDS = {
     "knee": "pgdyno.cli.knee:knee_command",
     "knobs": "pgdyno.cli.knobs:knobs",
     "lint": "pgdyno.cli.lint:lint",
+    "host": "pgdyno.cli.host:app",
 }
 """Where each command is: module and function."""
 
@@ -38,14 +39,17 @@ class Commands(TyperGroup):
         """In the order of the help."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: object, cmd_name: str) -> TyperCommand | None:
+    def get_command(self, ctx: object, cmd_name: str) -> Any:  # noqa: ANN401  typer hides it
         """The command, if there is one of that name."""
         if cmd_name not in COMMANDS:
             return None
         module, _, function = COMMANDS[cmd_name].partition(":")
+        found = getattr(import_module(module), function)
+        if isinstance(found, typer.Typer):  # several commands under one name
+            return typer.main.get_command(found)
         one = typer.Typer(**_STYLE)
-        one.command(cmd_name)(getattr(import_module(module), function))
-        return cast(TyperCommand, typer.main.get_command(one))
+        one.command(cmd_name)(found)
+        return typer.main.get_command(one)
 
 
 _STYLE: dict[str, Any] = {

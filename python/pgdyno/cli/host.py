@@ -1,0 +1,147 @@
+"""`pgdyno host`: the machine under the database: look, plan, change, undo."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from pgdyno.cli.console import stdout
+from pgdyno.host import change
+from pgdyno.host.journal import Change, Journal
+from pgdyno.host.show import Part, machine
+from pgdyno.host.spot import spot, spots
+from pgdyno.model.errors import TargetError
+from pgdyno.stage.home import home
+
+app = typer.Typer(
+    help="The machine under the database: show it, change it, put it back.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+WISHES = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="NAME=VALUE...", help="E.g. vm.swappiness=1 queue/scheduler@sda=none"),
+]
+ADVISED = Annotated[
+    bool, typer.Option("--advised", help="All that the catalogue advises and that carries no risk.")
+]
+NOT_DONE = 1  # exit code: something is not as it was asked for
+
+
+@app.command()
+def show(
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+) -> None:
+    """Show the machine, each value beside what the catalogue advises, with the reason."""
+    parts = machine()
+    if as_json:
+        stdout.print_json(json.dumps([asdict(part) for part in parts]))
+    else:
+        stdout.print(Group(*(_shown(part) for part in parts)))
+
+
+def _shown(part: Part) -> Group:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for line in part.lines:
+        text = Text(line.value)
+        if line.as_advised:
+            text.append("  as advised", "green")
+        elif line.advised:
+            text.append(f"\nadvised: {line.advised}", "yellow")
+            text.append(f"\n{line.why}", "dim")
+        table.add_row(line.what, text)
+    return Group(Text(f"\n{part.title}", "bold"), table)
+
+
+@app.command()
+def plan(wishes: WISHES = None, advised: ADVISED = False) -> None:
+    """Tell what would be changed, and what is so already. Nothing is touched.
+
+    Example: pgdyno host plan vm.swappiness=1 vm.dirty_background_bytes=67108864
+    """
+    wanted = _wanted(wishes, advised)
+    _tell(change.plan(wanted), wanted)
+    stdout.print("\nNothing was touched.")
+
+
+@app.command(name="apply")
+def apply_command(wishes: WISHES = None, advised: ADVISED = False) -> None:
+    """Change the running machine. `pgdyno host restore` puts everything back.
+
+    Each change is written to a journal before it is made, and read back after. If one fails, all
+    are put back. Without the right to change something, nothing is changed, and the commands are
+    printed.
+    """
+    wanted = _wanted(wishes, advised)
+    changes = change.plan(wanted)
+    if not change.may_write(changes):
+        stdout.print("# You may not change these; somebody who may types:")
+        for line in change.commands(changes):
+            stdout.print(line, soft_wrap=True, highlight=False, markup=False)
+        raise typer.Exit(NOT_DONE)
+    _tell(changes, wanted)
+    if changes:
+        change.apply(changes, _journal())
+        stdout.print("\nDone and read back. `pgdyno host restore` puts everything back.")
+
+
+@app.command()
+def restore() -> None:
+    """Put back everything that `host apply` changed and that still stands, also after a crash."""
+    undone = change.restore(_journal())
+    for one in undone:
+        style = "" if one.ok else "bold red"
+        stdout.print(Text(f"{one.change.key}: {one.change.before}: {one.fate}", style))
+    if not undone:
+        stdout.print("Nothing stands that pgdyno changed.")
+    left = [one for one in undone if not one.ok]
+    if left:
+        raise TargetError(
+            f"{len(left)} of {len(undone)} values were left as they are",
+            "Somebody else changed them since. Set them by hand, or leave them.",
+        )
+
+
+def _journal() -> Journal:
+    return Journal(home() / "host-journal.jsonl")
+
+
+def _wanted(wishes: list[str] | None, advised: bool) -> list[tuple[str, str]]:
+    wanted = [change.parse(wish) for wish in wishes or ()]
+    if advised:
+        named = {key for key, _ in wanted}
+        wanted += [
+            (one.key, one.knob.advise or "")
+            for one in spots()
+            if one.key not in named and one.knob.risk == "none" and _is_clear(one.knob.advise)
+        ]
+    if not wanted:
+        raise typer.BadParameter("name at least one NAME=VALUE, or give --advised")
+    return wanted
+
+
+def _is_clear(advice: str | None) -> bool:
+    """One word is a value; more are words for people."""
+    return advice is not None and " " not in advice
+
+
+def _tell(changes: Sequence[Change], wanted: Sequence[tuple[str, str]]) -> None:
+    changed = {one.key: one for one in changes}
+    table = Table("knob", "is", "will be", "risk", box=None, pad_edge=False)
+    for key, value in wanted:
+        risk = spot(key).knob.risk
+        if key in changed:
+            table.add_row(key, changed[key].before, changed[key].after, risk)
+        else:
+            table.add_row(key, value, Text("so already", "dim"), "")
+    stdout.print(table)

@@ -1,0 +1,232 @@
+"""Changes of the running machine: planned, journalled, made, read back, undone."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pgdyno.catalog import MachineKnob
+from pgdyno.host.journal import Change, Journal
+from pgdyno.host.spot import ROOT, Spot, spot
+from pgdyno.model.errors import PlanError, TargetError
+
+_BOOLS = {"on": "1", "off": "0", "yes": "1", "no": "0"}
+Told = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What became of a change that was to be undone."""
+
+    change: Change
+    fate: str  # restored | was so | gone by a reboot | left: REASON
+
+    @property
+    def ok(self) -> bool:
+        """Whether the machine is as it was before."""
+        return not self.fate.startswith("left")
+
+
+def parse(wish: str) -> tuple[str, str]:
+    """`NAME=VALUE` or `NAME@DEVICE=VALUE`.
+
+    Raises:
+        PlanError: It is neither.
+    """
+    key, equals, value = wish.partition("=")
+    if not equals or not key.strip() or not value.strip():
+        raise PlanError(f"{wish!r} is not NAME=VALUE", "For example vm.swappiness=1.")
+    return key.strip(), " ".join(value.split())
+
+
+def plan(wishes: Sequence[tuple[str, str]], root: Path = ROOT) -> tuple[Change, ...]:
+    """What has to be changed so that the wishes are true; what is so already is left out.
+
+    Raises:
+        PlanError: A wish that cannot be: an unknown knob, a device that is not here, a value that
+            the knob does not take, two values for one.
+        TargetError: A value cannot be read.
+    """
+    changes: dict[str, Change] = {}
+    for key, wanted in wishes:
+        one = spot(key, root)
+        if not one.path.exists():
+            raise PlanError(f"this machine has no {one.shown_path}", _where_else(one.knob))
+        value = _allowed(one, wanted)
+        if key in changes and changes[key].after != value:
+            raise PlanError(f"{key} is to be {changes[key].after!r} and {value!r}")
+        before = one.read()
+        if before != value:
+            changes[key] = Change(key, before, value, _also(one, root))
+    return tuple(changes.values())
+
+
+def _where_else(knob: MachineKnob) -> str:
+    if knob.module:
+        return f"It exists only while the module {knob.module} is loaded."
+    return f"Instead: {knob.instead}." if knob.instead else "The kernel or the device lacks it."
+
+
+def _allowed(one: Spot, wanted: str) -> str:
+    knob = one.knob
+    if knob.apply == "read only":
+        raise PlanError(f"{one.name} can only be read")
+    value = _BOOLS.get(wanted, wanted) if knob.type in ("bool", "flag") else wanted
+    choices = one.choices() or knob.values
+    if choices and value not in choices and value not in knob.special:
+        raise PlanError(f"{one.key} is {wanted!r}, allowed are {', '.join(choices)}")
+    if knob.type in ("integer", "float", "size", "time"):
+        _check_number(one, value)
+    if any(not part.isprintable() for part in value):
+        raise PlanError(f"{one.key}: {wanted!r} holds characters that cannot be written")
+    return value
+
+
+def _check_number(one: Spot, value: str) -> None:
+    try:
+        number = float(value)
+    except ValueError:
+        raise PlanError(f"{one.key} is {value!r}, expected a number") from None
+    low, high = one.knob.min, one.knob.max
+    if value in one.knob.special:
+        return
+    if (low is not None and number < low) or (high is not None and number > high):
+        bounds = " to ".join(f"{bound:g}" for bound in (low, high) if bound is not None)
+        more = " and more" if high is None else ""
+        raise PlanError(f"{one.key} is {value}, allowed are {bounds}{more}")
+
+
+def _also(one: Spot, root: Path) -> tuple[tuple[str, str], ...]:
+    """Spots that this one moves, too, as they are now."""
+    found = []
+    for name in one.knob.also:
+        beside = spot(f"{name}@{one.device}" if one.device and "." not in name else name, root)
+        if beside.path.exists():
+            found.append((beside.key, beside.read()))
+    return tuple(found)
+
+
+def commands(changes: Sequence[Change], root: Path = ROOT) -> list[str]:
+    """The same by hand, for somebody who may."""
+    return [
+        f"echo {shlex.quote(change.after)} | sudo tee {shlex.quote(path)}"
+        for change in changes
+        for path in [spot(change.key, root).shown_path]
+    ]
+
+
+def may_write(changes: Sequence[Change], root: Path = ROOT) -> bool:
+    """Whether this user may make these changes."""
+    return all(os.access(spot(change.key, root).path, os.W_OK) for change in changes)
+
+
+def apply(
+    changes: Sequence[Change], journal: Journal, told: Told = lambda _: None, root: Path = ROOT
+) -> None:
+    """Make the changes, each journalled before and read back after; all or none of them stand.
+
+    Args:
+        changes: Of `plan`.
+        journal: Of this machine.
+        told: Hears of every step before it is taken: `journal KEY`, `write KEY`, `read KEY`.
+        root: Of the file tree.
+
+    Raises:
+        TargetError: The kernel refuses a value or makes another one of it; what was changed by then
+            is put back.
+    """
+    with journal.locked():
+        journal.mend()
+        try:
+            for number, change in enumerate(changes, start=journal.next_number()):
+                _make(number, change, journal, told, root)
+        except (TargetError, KeyboardInterrupt):
+            _restore(journal, told, root)
+            raise
+
+
+def _make(number: int, change: Change, journal: Journal, told: Told, root: Path) -> None:
+    one = spot(change.key, root)
+    told(f"journal {change.key}")
+    journal.write("intend", number, change)
+    told(f"write {change.key}")
+    one.write(change.after)
+    told(f"read {change.key}")
+    now = one.read()
+    if now != change.after:
+        raise TargetError(
+            f"{change.key} was set to {change.after!r} and is {now!r}",
+            "The kernel took what it could get. All is put back as it was.",
+        )
+    journal.write("done", number, change)
+
+
+def restore(journal: Journal, told: Told = lambda _: None, root: Path = ROOT) -> tuple[Undone, ...]:
+    """Undo every change that still stands, the last one first.
+
+    A value that somebody else has changed since is left, and said.
+
+    Raises:
+        TargetError: The journal cannot be read or written.
+    """
+    if not journal.path.exists():
+        return ()
+    with journal.locked():
+        journal.mend()
+        return _restore(journal, told, root)
+
+
+def _restore(journal: Journal, told: Told, root: Path) -> tuple[Undone, ...]:
+    fates = []
+    for number, change, boot in journal.standing():
+        told(f"undo {change.key}")
+        fate = _undo(change, boot == journal.boot, root)
+        undone = Undone(change, fate)
+        fates.append(undone)
+        if undone.ok:
+            journal.write("undone", number, change)
+    return tuple(fates)
+
+
+def _undo(change: Change, same_boot: bool, root: Path) -> str:
+    one = spot(change.key, root)
+    try:
+        now = one.read()
+        if now != change.before:
+            if not same_boot:
+                return "gone by a reboot"  # it made a value of its own; ours no longer stands
+            if now != change.after and not _rounded(now, change):
+                return f"left: it is {now!r} now, neither {change.before!r} nor {change.after!r}"
+            _put_back(change, one, root)
+        _put_back_beside(change, root)
+        if one.read() != change.before:
+            return f"left: it is {one.read()!r} and does not become {change.before!r}"
+    except TargetError as error:
+        return f"left: {error.fact}"
+    return "restored" if now != change.before else "was so"
+
+
+def _rounded(now: str, change: Change) -> bool:
+    """Whether the kernel may have made this of what we wrote: fewer huge pages, for example."""
+    return now.isdigit() and change.after.isdigit() and change.before.isdigit() and (
+        min(int(change.before), int(change.after)) <= int(now)
+        <= max(int(change.before), int(change.after))
+    )  # fmt: skip
+
+
+def _put_back(change: Change, one: Spot, root: Path) -> None:
+    """Of two values where one sets the other to 0, the one that was not 0 is written."""
+    if change.before == "0" and any(value != "0" for _, value in change.also):
+        _put_back_beside(change, root)
+    if one.read() != change.before:
+        one.write(change.before)
+
+
+def _put_back_beside(change: Change, root: Path) -> None:
+    for key, value in change.also:
+        beside = spot(key, root)
+        if beside.read() != value and not (value == "0" and change.before != "0"):
+            beside.write(value)

@@ -1,0 +1,138 @@
+"""Changes of this very machine: applied, killed at every step, put back bit for bit."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pgdyno.host.spot import spot, spots
+
+pytestmark = pytest.mark.cluster
+# Moved somewhat from what they are; harmless for whatever else runs here.
+CANDIDATES = (
+    ("vm.swappiness", "57"),
+    ("vm.dirty_background_bytes", "134217728"),
+    ("vm.dirty_expire_centisecs", "2900"),
+    ("transparent_hugepage/defrag", "defer"),
+    ("net.core.somaxconn", "4097"),
+)
+STEPS = ("journal", "write", "read")
+
+
+def wishes() -> list[str]:
+    """Those that this machine has and lets itself be told."""
+    return [
+        f"{key}={value}"
+        for key, value in CANDIDATES
+        if spot(key).path.exists() and os.access(spot(key).path, os.W_OK)
+    ]
+
+
+def state() -> dict[str, str]:
+    """Every value of the catalogue on this machine, but those that move by themselves."""
+    return {one.key: one.read() for one in spots() if not one.key.startswith("smp_affinity")}
+
+
+def pgdyno(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pgdyno", *arguments],
+        env=os.environ | {"PGDYNO_HOME": str(home)},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def untouched(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """The state before, and a machine that is put back whatever happens."""
+    if not wishes():
+        pytest.skip("this user may not change the machine; test_without_the_right covers that")
+    before = state()
+    yield before
+    assert pgdyno(tmp_path, "host", "restore").returncode == 0
+    assert state() == before
+
+
+def test_apply_and_restore_leave_the_machine_as_it_was(
+    tmp_path: Path, untouched: dict[str, str]
+) -> None:
+    planned = pgdyno(tmp_path, "host", "plan", *wishes())
+    assert planned.returncode == 0, planned.stderr
+    assert "Nothing was touched." in planned.stdout
+    assert state() == untouched
+
+    applied = pgdyno(tmp_path, "host", "apply", *wishes())
+    assert applied.returncode == 0, applied.stderr
+    now = state()
+    for wish in wishes():
+        key, _, value = wish.partition("=")
+        assert now[key] == value
+
+    restored = pgdyno(tmp_path, "host", "restore")
+    assert restored.returncode == 0, restored.stderr
+    assert restored.stdout.count("restored") == len(wishes())
+    assert state() == untouched
+    assert "Nothing stands" in pgdyno(tmp_path, "host", "restore").stdout
+
+
+def test_a_kill_at_each_step_is_mended_bit_for_bit(
+    tmp_path: Path, untouched: dict[str, str]
+) -> None:
+    for step in range(1, len(STEPS) * len(wishes()) + 1):
+        script = f"""
+import os, signal
+from pathlib import Path
+from pgdyno.host.change import apply, parse, plan
+from pgdyno.host.journal import Journal
+steps = []
+def told(step):
+    steps.append(step)
+    if len(steps) == {step}:
+        os.kill(os.getpid(), signal.SIGKILL)
+journal = Journal(Path({str(tmp_path)!r}) / "host-journal.jsonl")
+apply(plan([parse(wish) for wish in {wishes()!r}]), journal, told)
+"""
+        done = subprocess.run([sys.executable, "-c", script], timeout=60, check=False)
+        assert done.returncode == -signal.SIGKILL, f"step {step} was not reached"
+        restored = pgdyno(tmp_path, "host", "restore")
+        assert restored.returncode == 0, restored.stderr
+        assert state() == untouched, f"after a kill at step {step}"
+
+
+def test_what_the_kernel_refuses_changes_nothing(tmp_path: Path, untouched: dict[str, str]) -> None:
+    # Less than two pages of memory are too few for the kernel.
+    done = pgdyno(tmp_path, "host", "apply", *wishes(), "vm.dirty_bytes=1")
+    assert done.returncode == 3
+    assert "write '1' to /proc/sys/vm/dirty_bytes: Invalid argument" in done.stderr
+    assert state() == untouched
+
+
+def test_without_the_right_the_commands_are_printed(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        done = pgdyno(tmp_path, "host", "apply", "vm.swappiness=57")
+    else:
+        tmp_path.chmod(0o777)
+        done = subprocess.run(
+            ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups",
+             sys.executable, "-c",
+             "import sys; sys.path[:0] = " + repr(sys.path) + "\n"
+             "from pgdyno.cli.app import main\n"
+             "sys.argv = ['pgdyno', 'host', 'apply', 'vm.swappiness=57']\n"
+             "sys.exit(main())"],
+            env=os.environ | {"PGDYNO_HOME": str(tmp_path)},
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert "echo 57 | sudo tee /proc/sys/vm/swappiness" in done.stdout
+
+
+def test_the_machine_is_shown(tmp_path: Path) -> None:
+    done = pgdyno(tmp_path, "host", "show")
+    assert done.returncode == 0, done.stderr
+    for title in ("Processors", "Memory", "File systems", "Kernel settings (sysctl)"):
+        assert title in done.stdout

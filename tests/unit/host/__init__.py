@@ -1,0 +1,1 @@
+"""Tests of the machine: spots, journal, changes, what is shown."""

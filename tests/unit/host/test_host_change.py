@@ -1,0 +1,256 @@
+"""Changes of a machine made of files: planned, made, undone, also after a kill at any step."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pgdyno.host.change import apply, commands, may_write, parse, plan, restore
+from pgdyno.host.journal import Change, Journal
+from pgdyno.host.spot import spot, spots
+from pgdyno.model.errors import PlanError, TargetError
+
+BOOT = "7f0c"
+WISHES = [
+    ("vm.swappiness", "1"),
+    ("vm.dirty_background_ratio", "5"),
+    ("queue/read_ahead_kb@vda", "64"),
+    ("scaling_governor@policy1", "performance"),
+]
+
+
+def journal(tree: Path, boot: str = BOOT) -> Journal:
+    return Journal(tree.parent / "journal.jsonl", boot)
+
+
+def state(tree: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in tree.rglob("*") if path.is_file()}
+
+
+def test_a_spot_is_found_by_its_key(tree: Path) -> None:
+    assert spot("vm.swappiness", tree).read() == "60"
+    assert spot("net.ipv4.tcp_rmem", tree).read() == "4096 131072 6291456"
+    thp = spot("transparent_hugepage/enabled", tree)
+    assert (thp.read(), thp.choices()) == ("always", ("always", "madvise", "never"))
+    assert spot("queue/scheduler@vda", tree).read() == "mq-deadline"
+    assert spot("scaling_governor@policy1", tree).shown_path.endswith("policy1/scaling_governor")
+
+
+def test_all_spots_of_a_machine(tree: Path) -> None:
+    keys = {one.key for one in spots(tree)}
+    assert {"vm.swappiness", "queue/scheduler@vda", "scaling_governor@policy0"} <= keys
+    assert not any("loop0" in key or "ram0" in key for key in keys), "nothing lies on them"
+
+
+@pytest.mark.parametrize(
+    ("wish", "fact"),
+    [
+        ("vm.swapiness=1", "no knob of the machine is called 'vm.swapiness'"),
+        ("vm.swappiness=300", "vm.swappiness is 300, allowed are 0 to 200"),
+        ("vm.swappiness=low", "vm.swappiness is 'low', expected a number"),
+        ("vm.swappiness@vda=1", "vm.swappiness is said of the whole machine, not of vda"),
+        ("queue/scheduler=none", "queue/scheduler is said of a device"),
+        ("queue/scheduler@../../x=none", "'../../x' is no name of a device"),
+        ("queue/scheduler@vda=cfq", "queue/scheduler@vda is 'cfq', allowed are none, mq-deadline,"),
+        ("transparent_hugepage/enabled=on", "transparent_hugepage/enabled is 'on', allowed are"),
+        ("vm.zone_reclaim_mode=0", "this machine has no /proc/sys/vm/zone_reclaim_mode"),
+        ("queue/atomic_write_unit_max_bytes@vda=8192", "can only be read"),
+        ("mitigations=off", "mitigations is of layer boot, which cannot be set while"),
+        ("ext4 barrier=0", "ext4 barrier is of layer mount, which cannot be set while"),
+        ("shared_buffers=1GB", "no knob of the machine is called 'shared_buffers'"),
+    ],
+)
+def test_a_wish_that_cannot_be_is_refused(tree: Path, wish: str, fact: str) -> None:
+    before = state(tree)
+    with pytest.raises(PlanError) as caught:
+        plan([parse(wish)], tree)
+    assert fact in caught.value.fact
+    assert state(tree) == before
+
+
+@pytest.mark.parametrize("wish", ["vm.swappiness", "=1", "vm.swappiness=", ""])
+def test_a_wish_has_a_name_and_a_value(wish: str) -> None:
+    with pytest.raises(PlanError, match="is not NAME=VALUE"):
+        parse(wish)
+
+
+def test_one_knob_cannot_have_two_values(tree: Path) -> None:
+    with pytest.raises(PlanError, match="is to be '1' and '2'"):
+        plan([("vm.swappiness", "1"), ("vm.swappiness", "2")], tree)
+
+
+def test_only_what_differs_is_planned(tree: Path) -> None:
+    changes = plan([("vm.swappiness", "60"), ("kernel.numa_balancing", "0")], tree)
+    assert changes == (Change("kernel.numa_balancing", "1", "0"),)
+    assert commands(changes, tree) == ["echo 0 | sudo tee /proc/sys/kernel/numa_balancing"]
+    assert may_write(changes, tree)
+
+
+def test_apply_and_restore_leave_every_file_as_it_was(tree: Path) -> None:
+    before = state(tree)
+    apply(plan(WISHES, tree), journal(tree), root=tree)
+    assert spot("vm.swappiness", tree).read() == "1"
+    assert spot("queue/read_ahead_kb@vda", tree).read() == "64"
+
+    undone = restore(journal(tree), root=tree)
+
+    assert [one.fate for one in undone] == ["restored"] * len(WISHES)
+    assert [one.change.key for one in undone] == [key for key, _ in reversed(WISHES)]
+    assert state(tree) == before
+    assert restore(journal(tree), root=tree) == (), "nothing stands any more"
+
+
+def test_two_applies_are_undone_in_reverse(tree: Path) -> None:
+    before = state(tree)
+    for value in ("10", "5", "1"):
+        apply(plan([("vm.swappiness", value)], tree), journal(tree), root=tree)
+    assert [one.fate for one in restore(journal(tree), root=tree)] == ["restored"] * 3
+    assert state(tree) == before
+
+
+STEPS_A_CHANGE = 3  # journal, write, read
+
+
+@pytest.mark.parametrize("step", range(1, STEPS_A_CHANGE * len(WISHES) + 1))
+def test_a_kill_at_any_step_is_mended(tree: Path, step: int) -> None:
+    before = state(tree)
+    script = f"""
+import os, signal
+from pathlib import Path
+from pgdyno.host.change import apply, plan
+from pgdyno.host.journal import Journal
+steps = []
+def told(step):
+    steps.append(step)
+    if len(steps) == {step}:
+        os.kill(os.getpid(), signal.SIGKILL)
+root = Path({str(tree)!r})
+apply(plan({WISHES!r}, root), Journal(root.parent / "journal.jsonl", {BOOT!r}), told, root)
+"""
+    done = subprocess.run([sys.executable, "-c", script], check=False)
+    assert done.returncode == -signal.SIGKILL
+
+    undone = restore(journal(tree), root=tree)
+
+    assert all(one.ok for one in undone)
+    assert state(tree) == before
+
+
+def test_a_line_cut_by_a_kill_is_dropped(tree: Path) -> None:
+    before = state(tree)
+    book = journal(tree)
+    apply(plan(WISHES[:1], tree), book, root=tree)
+    with book.path.open("a") as handle:
+        handle.write('{"what": "intend", "num')
+    apply(plan(WISHES[2:3], tree), book, root=tree)
+    assert len(restore(book, root=tree)) == 2
+    assert state(tree) == before
+
+
+def test_a_damaged_journal_is_an_error(tree: Path) -> None:
+    journal(tree).path.write_text("what?\n")
+    with pytest.raises(TargetError, match="is damaged"):
+        restore(journal(tree), root=tree)
+
+
+def test_what_somebody_else_changed_since_is_left_and_said(tree: Path) -> None:
+    apply(plan(WISHES[:1], tree), journal(tree), root=tree)
+    spot("vm.swappiness", tree).path.write_text("77\n")
+    (one,) = restore(journal(tree), root=tree)
+    assert not one.ok
+    assert one.fate == "left: it is '77' now, neither '60' nor '1'"
+    assert spot("vm.swappiness", tree).read() == "77"
+    spot("vm.swappiness", tree).path.write_text("1\n")
+    assert restore(journal(tree), root=tree)[0].fate == "restored", "it is still in the journal"
+
+
+def test_a_reboot_undoes_by_itself(tree: Path) -> None:
+    apply(plan(WISHES[:1], tree), journal(tree), root=tree)
+    spot("vm.swappiness", tree).path.write_text("30\n")  # by /etc/sysctl.d at the start
+    (one,) = restore(journal(tree, "another"), root=tree)
+    assert (one.ok, one.fate) == (True, "gone by a reboot")
+    assert spot("vm.swappiness", tree).read() == "30"
+
+
+def test_a_refusal_puts_back_what_was_changed_before(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = state(tree)
+    write = Path.write_text
+
+    def refuse(path: Path, text: str, **options: object) -> int:
+        if path.name == "read_ahead_kb" and text == "64\n":
+            raise OSError(22, "Invalid argument")
+        return write(path, text, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Path, "write_text", refuse)
+    with pytest.raises(TargetError, match=r"write '64' to .*read_ahead_kb: Invalid argument"):
+        apply(plan(WISHES, tree), journal(tree), root=tree)
+    assert state(tree) == before
+    assert journal(tree).standing() == []
+
+
+def test_a_value_that_the_kernel_makes_another_one_of_is_put_back(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = state(tree)
+    write = Path.write_text
+
+    def fewer(path: Path, text: str, **options: object) -> int:
+        found = "40\n" if path.name == "nr_hugepages" and text == "100\n" else text
+        return write(path, found, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Path, "write_text", fewer)
+    with pytest.raises(TargetError, match=r"was set to '100' and is '40'"):
+        apply(plan([("vm.nr_hugepages", "100")], tree), journal(tree), root=tree)
+    assert state(tree) == before
+
+
+def test_of_two_values_that_exclude_each_other_the_one_that_counted_comes_back(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel sets the ratio to 0 when bytes are written, and the other way round."""
+    folder = tree / "proc/sys/vm"
+    write = Path.write_text
+
+    def kernel(path: Path, text: str, **options: object) -> int:
+        pair = {"dirty_background_bytes", "dirty_background_ratio"}
+        if path.name in pair:
+            (other,) = pair - {path.name}
+            write(folder / other, "0\n")
+        return write(path, text, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Path, "write_text", kernel)
+    before = state(tree)
+    apply(plan([("vm.dirty_background_bytes", "67108864")], tree), journal(tree), root=tree)
+    assert spot("vm.dirty_background_ratio", tree).read() == "0"
+    restore(journal(tree), root=tree)
+    assert state(tree) == before
+
+
+def test_a_journal_that_cannot_be_written_forbids_changes(tree: Path) -> None:
+    before = state(tree)
+    book = Journal(tree / "proc/sys/vm/swappiness/journal", BOOT)  # below a file
+    with pytest.raises(TargetError, match="write the journal"):
+        apply(plan(WISHES, tree), book, root=tree)
+    assert state(tree) == before
+
+
+def test_two_processes_do_not_change_at_once(tree: Path) -> None:
+    with journal(tree).locked(), pytest.raises(TargetError, match="another pgdyno is changing"):
+        apply(plan(WISHES, tree), journal(tree), root=tree)
+
+
+def test_the_journal_tells_what_and_when(tree: Path) -> None:
+    apply(plan(WISHES[:1], tree), journal(tree), root=tree)
+    lines = [json.loads(line) for line in journal(tree).path.read_text().splitlines()]
+    assert [line["what"] for line in lines] == ["intend", "done"]
+    assert lines[0]["change"] == {
+        "key": "vm.swappiness", "before": "60", "after": "1", "also": []
+    }  # fmt: skip
+    assert lines[0]["boot"] == BOOT
