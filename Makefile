@@ -65,6 +65,8 @@ packages:
 	@[ -x /usr/sbin/pgbouncer ] || $(call apt,pgbouncer)
 	@[ -x /usr/bin/openssl ] || $(call apt,openssl)
 	@[ -x /usr/bin/chromium ] || $(call apt,chromium)
+	@[ -x /usr/sbin/mkfs.xfs ] || $(call apt,xfsprogs)
+	@[ -x /usr/sbin/sfdisk ] || $(call apt,fdisk)
 
 lock: ## Resolve requirements.lock anew (needs uv)
 	uv pip compile pyproject.toml --extra dev --python-version 3.11 --generate-hashes \

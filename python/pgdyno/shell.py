@@ -76,8 +76,9 @@ def run(
     env: Mapping[str, str] | None = None,
     timeout_s: float = 120.0,
     check: bool = True,
+    text: str | None = None,
 ) -> Done:
-    """Run a program to its end.
+    """Run a program to its end, `text` on its standard input.
 
     Raises:
         TargetError: It cannot be started, takes longer than `timeout_s`, or (with `check`) ends
@@ -88,7 +89,7 @@ def run(
         done = subprocess.run(
             [str(arg) for arg in args],
             env=_environment(env),
-            stdin=subprocess.DEVNULL,
+            **({"stdin": subprocess.DEVNULL} if text is None else {"input": text}),
             capture_output=True,
             text=True,
             timeout=timeout_s,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, cast, get_args
 
 import typer
 from rich.console import Group
@@ -13,11 +14,13 @@ from rich.table import Table
 from rich.text import Text
 
 from pgdyno.cli.console import stdout
-from pgdyno.host import change
+from pgdyno.host import change, layout
+from pgdyno.host.device import device
 from pgdyno.host.journal import Change, Journal
+from pgdyno.host.layout import FileSystem, Wish
 from pgdyno.host.show import Part, machine
 from pgdyno.host.spot import spot, spots
-from pgdyno.model.errors import TargetError
+from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.stage.home import home
 
 app = typer.Typer(
@@ -110,6 +113,58 @@ def restore() -> None:
             f"{len(left)} of {len(undone)} values were left as they are",
             "Somebody else changed them since. Set them by hand, or leave them.",
         )
+
+
+@app.command(name="layout")
+def layout_command(
+    devices: Annotated[list[str], typer.Argument(metavar="DEVICE...", help="Block devices.")],
+    file_system: Annotated[str, typer.Option("--fs", help="xfs, ext4.")] = "xfs",
+    block: Annotated[int, typer.Option(help="Bytes of its blocks.")] = 4096,
+    stripe: Annotated[int, typer.Option(help="kB on one device before the next.")] = 64,
+    partition: Annotated[
+        bool, typer.Option("--partition", help="An aligned partition on each device.")
+    ] = False,
+    log_device: Annotated[
+        str | None, typer.Option(help="A device for the journal of the file system.")
+    ] = None,
+    mount: Annotated[str | None, typer.Option(help="Where it is mounted.")] = None,
+    erase: Annotated[
+        list[str] | None, typer.Option(help="A device that may lose what it holds.")
+    ] = None,
+    apply_it: Annotated[bool, typer.Option("--apply", help="Do it.")] = False,
+) -> None:
+    """Plan a file system on one device or a stripe of several; make it with --apply.
+
+    A device that is in use is not touched; one that holds anything only if it is named a second
+    time, with --erase.
+
+    Example: pgdyno host layout /dev/nvme1n1 --fs xfs --block 8192 --mount /data
+    """
+    if file_system not in get_args(FileSystem):
+        raise PlanError(f"--fs is {file_system!r}, allowed are {', '.join(get_args(FileSystem))}")
+    wish = Wish(
+        devices=tuple(device(path) for path in devices),
+        file_system=cast(FileSystem, file_system),
+        block_bytes=block,
+        stripe_bytes=stripe * 1024,
+        partition=partition,
+        log_device=device(log_device) if log_device else None,
+        mount=mount,
+        erase=tuple(os.path.realpath(path) for path in erase or ()),
+    )
+    planned = layout.plan(wish, layout.this_kernel(os.uname().release))
+    for step in planned.steps:
+        stdout.print(f"# {step.why}", highlight=False, style="dim")
+        stdout.print(step.shown, soft_wrap=True, highlight=False, markup=False)
+    for note in planned.notes:
+        stdout.print(f"note: {note}")
+    if planned.fstab:
+        stdout.print(f"\n/etc/fstab: {planned.fstab}", soft_wrap=True, highlight=False)
+    if not apply_it:
+        stdout.print("\nNothing was touched. --apply does it.")
+        return
+    layout.make(planned)
+    stdout.print("\nDone.")
 
 
 def _journal() -> Journal:

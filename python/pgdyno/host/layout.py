@@ -1,0 +1,278 @@
+"""A storage layout: partitions, stripes, a file system, its mount; planned first, then made.
+
+What it makes destroys what was there, so it cannot be undone: it refuses a device that holds
+anything, unless that device is named a second time.
+"""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from pgdyno.host.device import Device
+from pgdyno.model.errors import PlanError, TargetError
+from pgdyno.model.units import bytes_text
+from pgdyno.shell import run
+
+FileSystem: TypeAlias = Literal["xfs", "ext4"]
+MIB = 1 << 20
+ALIGNMENT_BYTES = MIB  # a multiple of every block of every device
+LEAST_BYTES = 300 * MIB  # less than that mkfs.xfs refuses
+PAGE_BYTES = 4096  # of memory: file systems with larger blocks need Linux 6.12
+LARGE_BLOCKS_SINCE = (6, 12)
+APPEARS_S = 5.0
+_LOG_BYTES_MAX = 2_136_997_888  # of XFS, as report 1 has it
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is asked for."""
+
+    devices: tuple[Device, ...]
+    file_system: FileSystem = "xfs"
+    block_bytes: int = 4096
+    stripe_bytes: int = 64 * 1024  # on one device before the next
+    partition: bool = False
+    log_device: Device | None = None  # the journal of the file system
+    mount: str | None = None
+    erase: tuple[str, ...] = ()  # devices that may lose what they hold
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """What this machine can do."""
+
+    version: tuple[int, ...]
+    md: bool
+    device_mapper: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One command."""
+
+    why: str
+    args: tuple[str, ...]
+    text: str = ""  # for its standard input
+    appears: str = ""  # the device that it makes
+
+    @property
+    def shown(self) -> str:
+        """As it would be typed."""
+        command = shlex.join(self.args)
+        return f"printf {shlex.quote(self.text)} | {command}" if self.text else command
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What is made, in order."""
+
+    steps: tuple[Step, ...]
+    target: str  # the device that holds the file system
+    fstab: str | None
+    notes: tuple[str, ...]
+
+
+def plan(wish: Wish, kernel: Kernel) -> Layout:
+    """All steps; nothing is touched.
+
+    Raises:
+        PlanError: Something that cannot be, or that would destroy what was not named twice.
+    """
+    _check_devices(wish)
+    _check_sizes(wish, kernel)
+    steps: list[Step] = []
+    parts = []
+    for one in wish.devices:
+        steps += _emptied(one, wish)
+        parts.append(_partitioned(one, wish, steps))
+    target = parts[0]
+    if len(parts) > 1:
+        target = _striped(parts, wish, kernel, steps)
+    log = wish.log_device
+    if log is not None:
+        steps += _emptied(log, wish)
+    options = _made(target, wish, steps)
+    fstab = None
+    if wish.mount is not None:
+        named = ",".join(options)
+        steps.append(Step("a place for it", ("mkdir", "-p", wish.mount)))
+        steps.append(Step("mounted", ("mount", "-t", wish.file_system, "-o", named, target,
+                                      wish.mount)))  # fmt: skip
+        fstab = f"{target} {wish.mount} {wish.file_system} {named} 0 2"
+    return Layout(tuple(steps), target, fstab, _notes(wish))
+
+
+def _check_devices(wish: Wish) -> None:
+    every = [*wish.devices, *([wish.log_device] if wish.log_device else [])]
+    if not wish.devices:
+        raise PlanError("no device", "Name at least one, e.g. /dev/nvme1n1.")
+    paths = [one.path for one in every]
+    for path in paths:
+        if paths.count(path) > 1:
+            raise PlanError(f"{path} is named twice as a device")
+    for path in wish.erase:
+        if path not in paths:
+            raise PlanError(f"--erase {path} is none of the devices: {', '.join(paths)}")
+    for one in every:
+        if one.busy:
+            raise PlanError(f"{one.path}: {'; '.join(one.busy)}", "It is not touched.")
+        if one.holds and one.path not in wish.erase:
+            raise PlanError(
+                f"{one.path} holds {', '.join(one.holds)}",
+                f"To destroy that, name it a second time: --erase {one.path}.",
+            )
+        least = LEAST_BYTES if one in wish.devices else 64 * MIB
+        if one.size_bytes < least:
+            raise PlanError(
+                f"{one.path} has {bytes_text(one.size_bytes)}, needed are {bytes_text(least)}"
+            )
+
+
+def _check_sizes(wish: Wish, kernel: Kernel) -> None:
+    allowed = {"xfs": (1024, 2048, 4096, 8192, 16384, 32768, 65536), "ext4": (1024, 2048, 4096)}
+    if wish.block_bytes not in allowed[wish.file_system]:
+        known = ", ".join(map(str, allowed[wish.file_system]))
+        raise PlanError(
+            f"--block is {wish.block_bytes}, {wish.file_system} takes {known}",
+            "Blocks larger than a page of memory are a matter of XFS.",
+        )
+    if wish.block_bytes > PAGE_BYTES and kernel.version < LARGE_BLOCKS_SINCE:
+        raise PlanError(
+            f"--block is {wish.block_bytes}, more than a page of memory ({PAGE_BYTES}); Linux"
+            f" {'.'.join(map(str, kernel.version))} cannot mount that",
+            "It can since 6.12.",
+        )
+    largest = max(one.logical_block_bytes for one in wish.devices)
+    if wish.block_bytes < largest:
+        raise PlanError(f"--block is {wish.block_bytes}, the device has blocks of {largest} bytes")
+    if wish.stripe_bytes % wish.block_bytes or wish.stripe_bytes < PAGE_BYTES:
+        raise PlanError(
+            f"--stripe is {wish.stripe_bytes} bytes, no multiple of --block {wish.block_bytes}"
+        )
+    if wish.stripe_bytes & (wish.stripe_bytes - 1):
+        raise PlanError(f"--stripe is {wish.stripe_bytes} bytes, expected a power of two")
+    if len(wish.devices) > 1 and not (kernel.md or kernel.device_mapper):
+        raise PlanError(
+            f"{len(wish.devices)} devices make a stripe, and this kernel has neither md nor the"
+            " device mapper",
+            "Load md_mod or dm_mod, or name one device.",
+        )
+
+
+def _emptied(one: Device, wish: Wish) -> list[Step]:
+    if not one.holds or one.path not in wish.erase:
+        return []
+    told = ", ".join(one.holds)
+    return [Step(f"what it held is forgotten: {told}", ("wipefs", "--all", one.path))]
+
+
+def _partitioned(one: Device, wish: Wish, steps: list[Step]) -> str:
+    if not wish.partition:
+        return one.path  # a whole device begins where its blocks do
+    sector = one.logical_block_bytes
+    start = ALIGNMENT_BYTES // sector
+    part = f"{one.path}p1" if one.path[-1].isdigit() else f"{one.path}1"
+    steps.append(
+        Step(
+            f"one partition that begins at {bytes_text(ALIGNMENT_BYTES)}",
+            ("sfdisk", "--quiet", one.path),
+            f"label: gpt\nstart={start}, type=linux\n",
+            part,
+        )
+    )
+    return part
+
+
+def _striped(parts: Sequence[str], wish: Wish, kernel: Kernel, steps: list[Step]) -> str:
+    told = f"{len(parts)} devices share the load, {bytes_text(wish.stripe_bytes)} each in turn"
+    if kernel.md:
+        target = "/dev/md/pgdyno"
+        chunk = f"--chunk={wish.stripe_bytes // 1024}K"
+        steps.append(Step(told, ("mdadm", "--create", target, "--run", "--level=0", chunk,
+                                 f"--raid-devices={len(parts)}", *parts)))  # fmt: skip
+        return target
+    steps.append(Step("physical volumes", ("pvcreate", "--dataalignment", "4m", *parts)))
+    steps.append(Step("a group of them", ("vgcreate", "pgdyno", *parts)))
+    steps.append(
+        Step(told, ("lvcreate", "--yes", "--extents", "100%FREE", "--name", "data",
+                    "--stripes", str(len(parts)), "--stripesize",
+                    f"{wish.stripe_bytes // 1024}k", "pgdyno"))
+    )  # fmt: skip
+    return "/dev/pgdyno/data"
+
+
+def _made(target: str, wish: Wish, steps: list[Step]) -> list[str]:
+    """Makes the file system; returns its mount options."""
+    width = len(wish.devices)
+    if wish.file_system == "xfs":
+        args = ["mkfs.xfs", "-q", "-b", f"size={wish.block_bytes}"]
+        if width > 1:
+            args += ["-d", f"su={wish.stripe_bytes},sw={width}"]
+        options = ["noatime"]
+        if wish.log_device is not None:
+            size = min(wish.log_device.size_bytes, _LOG_BYTES_MAX) // PAGE_BYTES * PAGE_BYTES
+            args += ["-l", f"logdev={wish.log_device.path},size={size}"]
+            options.append(f"logdev={wish.log_device.path}")
+        steps.append(Step("the file system", (*args, target)))
+        return options
+    extended = ["lazy_itable_init=0", "lazy_journal_init=0"]
+    if width > 1:
+        stride = wish.stripe_bytes // wish.block_bytes
+        extended += [f"stride={stride}", f"stripe_width={stride * width}"]
+    args = ["mkfs.ext4", "-q", "-b", str(wish.block_bytes), "-E", ",".join(extended)]
+    if wish.log_device is not None:
+        journal = ("mke2fs", "-q", "-O", "journal_dev", "-b", str(wish.block_bytes))
+        steps.append(Step("its journal's device", (*journal, wish.log_device.path)))
+        args += ["-J", f"device={wish.log_device.path}"]
+    steps.append(Step("the file system", (*args, target)))
+    return ["noatime"]
+
+
+def _notes(wish: Wish) -> tuple[str, ...]:
+    notes = []
+    if len(wish.devices) > 1:
+        notes.append("a stripe without copies: the loss of any one device loses all")
+    if wish.log_device is not None:
+        notes.append(f"the loss of {wish.log_device.path} loses the file system")
+    return tuple(notes)
+
+
+def make(layout: Layout, told: Callable[[Step], None] = lambda _: None) -> None:
+    """Take the steps.
+
+    Raises:
+        TargetError: One failed; its message says which were taken.
+    """
+    for number, step in enumerate(layout.steps, start=1):
+        told(step)
+        try:
+            run(step.args, text=step.text or None)
+            _await(step.appears)
+        except TargetError as error:
+            raise TargetError(
+                f"step {number} of {len(layout.steps)} failed: {error.fact}",
+                f"Taken before: {number - 1}. What they made stands; nothing else was touched.",
+            ) from error
+
+
+def _await(path: str) -> None:
+    deadline = time.monotonic() + APPEARS_S
+    while path and not Path(path).is_block_device():
+        if time.monotonic() > deadline:
+            raise TargetError(f"the kernel shows no {path} within {APPEARS_S:.0f} s")
+        time.sleep(0.05)
+
+
+def this_kernel(release: str, root: Path = Path("/")) -> Kernel:
+    """What the running kernel can do."""
+    parts = release.split("-", maxsplit=1)[0].split(".")[:2]
+    return Kernel(
+        tuple(int(part) for part in parts),
+        (root / "proc/mdstat").exists(),
+        (root / "dev/mapper/control").exists(),
+    )
