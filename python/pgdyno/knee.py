@@ -62,7 +62,9 @@ def search_knee(
     seen: dict[str, None] = {}
     while (level := next_level(search, points)) is not None:
         told(f"{level:,.0f} {'requests a second' if by == 'rate' else 'terminals'}")
-        driven = drive(connection, _loaded(workload, by, level), protocol, c_load)
+        # Other requests each time: repeated ones would find their rows moved together.
+        fresh = replace(workload, seed=workload.seed + len(points))
+        driven = drive(connection, _loaded(fresh, by, level), protocol, c_load)
         if driven.error:
             raise DriveError(driven.error)
         seen |= dict.fromkeys(kind.kind for kind in driven.kinds)

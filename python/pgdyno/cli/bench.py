@@ -101,7 +101,7 @@ def _as_json(driven: Driven, workload: Workload) -> dict[str, Any]:
     nopm = driven.nopm if workload.headline == "NOPM" else None
     figures = {"headline": workload.headline, "nopm": nopm, "tpm_total": driven.tpm_total,
                "tps": driven.tps}  # fmt: skip
-    return {**figures, **asdict(replace(driven, series=()))}
+    return {**figures, "seed": workload.seed, **asdict(replace(driven, series=()))}
 
 
 def _print(driven: Driven, workload: Workload) -> None:
@@ -125,7 +125,7 @@ def _print(driven: Driven, workload: Workload) -> None:
     stdout.print(
         f"{driven.round_trips_per_transaction:.2f} round trips a transaction,"
         f" client {ns_text(per_transaction * 1e9)} of CPU a transaction,"
-        f" {client.share_of_host:.1%} of the host"
+        f" {client.share_of_host:.1%} of the host; seed {workload.seed}"
     )
 
 

@@ -43,7 +43,9 @@ Isolation = Annotated[
     Literal["read committed", "repeatable read", "serializable"],
     typer.Option(help="Isolation level of the transactions."),
 ]
-Seed = Annotated[int | None, typer.Option(min=0, help="Of the requests. Default: the data's.")]
+Seed = Annotated[
+    int | None, typer.Option(min=0, help="Of the requests. Default: another one each time.")
+]
 Databases = Annotated[
     int, typer.Option(min=1, help="So many at once: NAME, NAME_2, NAME_3, loaded alike.")
 ]

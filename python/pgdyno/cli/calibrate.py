@@ -12,7 +12,7 @@ from rich.status import Status
 from rich.table import Table
 
 from pgdyno.calibrate import WARMUP_S, calibrate
-from pgdyno.cli.bench_workload import DEFAULT_SEED, Drivable
+from pgdyno.cli.bench_workload import Drivable
 from pgdyno.cli.console import stderr, stdout
 from pgdyno.load.loader import require_release
 from pgdyno.model.calibration import Ceiling, Estimate
@@ -23,6 +23,7 @@ from pgdyno.stage.home import home
 from pgdyno.store.calibration import add_ceilings
 
 _FACES: tuple[Face, ...] = ("statement", "pipeline", "procedure")
+_SEED = 42  # ceilings of the same requests can be compared
 
 
 def calibrate_command(
@@ -73,9 +74,7 @@ def _faces(workload: Drivable, wanted: Sequence[str] | None) -> list[Face]:
 
 
 def _workload(kind: Drivable, connections: int) -> Workload:
-    common = Workload(
-        kind=kind.value, seed=DEFAULT_SEED, connections=connections, terminals=connections
-    )
+    common = Workload(kind=kind.value, seed=_SEED, connections=connections, terminals=connections)
     if kind is Drivable.tpcc:
         return replace(common, tpcc=Tpcc(warehouses=max(1, connections // 10)))
     if kind in (Drivable.mix, Drivable.script):

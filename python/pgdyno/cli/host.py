@@ -24,6 +24,7 @@ from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.stage.home import home
 
 app = typer.Typer(
+    name="host",
     help="The machine under the database: show it, change it, put it back.",
     no_args_is_help=True,
     rich_markup_mode="rich",
