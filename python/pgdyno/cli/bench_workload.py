@@ -159,8 +159,10 @@ def bench_workload(given: Given, connection: Connection) -> tuple[Workload, dict
 
 
 def _fresh_seed() -> int:
-    """Another one each time: who drives the same database twice with the same requests finds the
-    rows of the first time moved together, and measures a smaller database.
+    """Another one each time.
+
+    Who drives a database twice with the same requests finds the rows of the first time moved
+    together, and measures a smaller database.
     """
     return secrets.randbelow(SEEDS)
 

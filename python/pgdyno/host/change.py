@@ -140,11 +140,12 @@ def apply(
     """
     with journal.locked():
         journal.mend()
+        first = journal.next_number()
         try:
-            for number, change in enumerate(changes, start=journal.next_number()):
+            for number, change in enumerate(changes, start=first):
                 _make(number, change, journal, told, root)
         except (TargetError, KeyboardInterrupt):
-            _restore(journal, told, root)
+            _restore(journal, told, root, since=first)
             raise
 
 
@@ -179,9 +180,12 @@ def restore(journal: Journal, told: Told = lambda _: None, root: Path = ROOT) ->
         return _restore(journal, told, root)
 
 
-def _restore(journal: Journal, told: Told, root: Path) -> tuple[Undone, ...]:
+def _restore(journal: Journal, told: Told, root: Path, since: int = 1) -> tuple[Undone, ...]:
+    """Undo what stands of the changes from a number on."""
     fates = []
     for number, change, boot in journal.standing():
+        if number < since:
+            continue
         told(f"undo {change.key}")
         fate = _undo(change, boot == journal.boot, root)
         undone = Undone(change, fate)

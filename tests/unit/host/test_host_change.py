@@ -195,6 +195,26 @@ def test_a_refusal_puts_back_what_was_changed_before(
     assert journal(tree).standing() == []
 
 
+def test_a_refusal_leaves_what_an_earlier_apply_changed(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = state(tree)
+    apply(plan([("kernel.numa_balancing", "0")], tree), journal(tree), root=tree)
+    write = Path.write_text
+
+    def refuse(path: Path, text: str, **options: object) -> int:
+        if path.name == "swappiness" and text == "1\n":
+            raise OSError(22, "Invalid argument")
+        return write(path, text, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Path, "write_text", refuse)
+    with pytest.raises(TargetError):
+        apply(plan([("vm.swappiness", "1")], tree), journal(tree), root=tree)
+    assert spot("kernel.numa_balancing", tree).read() == "0"
+    assert len(restore(journal(tree), root=tree)) == 1
+    assert state(tree) == before
+
+
 def test_a_value_that_the_kernel_makes_another_one_of_is_put_back(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
