@@ -86,7 +86,7 @@ def spot(key: str, root: Path = ROOT) -> Spot:
     knob = machine_knobs().get(name)
     if knob is None:
         raise PlanError(f"no knob of the machine is called {name!r}", "See `pgdyno knobs`.")
-    if knob.layer not in RUNTIME_LAYERS or knob.where in ("/dev/cpu_dma_latency",):
+    if not _stands_in_a_file(knob):
         raise PlanError(
             f"{name} is of layer {knob.layer}, which cannot be set while the machine runs",
             f"`pgdyno knobs {name!r}` tells how it is applied.",
@@ -107,7 +107,7 @@ def spot(key: str, root: Path = ROOT) -> Spot:
 def spots(root: Path = ROOT) -> Iterator[Spot]:
     """All spots that this machine has and that can be read."""
     for name, knob in machine_knobs().items():
-        if knob.layer not in RUNTIME_LAYERS or knob.where == "/dev/cpu_dma_latency":
+        if not _stands_in_a_file(knob):
             continue
         if "{" in _template(name, knob):
             found = [f"{name}@{device}" for device in devices(knob, root)]
@@ -117,6 +117,11 @@ def spots(root: Path = ROOT) -> Iterator[Spot]:
             one = spot(key, root)
             if one.path.is_file() and _readable(one):
                 yield one
+
+
+def _stands_in_a_file(knob: MachineKnob) -> bool:
+    """Whether the running machine has it in a file; a device in /dev counts while it is open."""
+    return knob.layer in RUNTIME_LAYERS and not (knob.where or "").startswith("/dev/")
 
 
 def _readable(one: Spot) -> bool:

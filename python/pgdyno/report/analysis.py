@@ -56,6 +56,7 @@ def analyse(run: RunFile) -> Facts:
     stages = stage_facts(plan, trials, told, compared, merged_quantiles)
     audit = merged_audit(finished, {stage.name: asked_of(stage.workload) for stage in plan.stages})
     differing = differences(plan, finished)
+    names = [stage.name for stage in plan.stages]
     return Facts(
         schema=SCHEMA,
         label=LABELS[plan.workload.headline],
@@ -75,8 +76,8 @@ def analyse(run: RunFile) -> Facts:
         notes=plan.notes,
         stages=stages,
         trials=told,
-        steps=step_facts([stage.name for stage in plan.stages], finished, merged_quantiles),
-        parts=part_facts([stage.name for stage in plan.stages], finished, merged_quantiles),
+        steps=step_facts(names, finished, merged_quantiles),
+        parts=part_facts(names, finished, merged_quantiles),
         outages=outages(trials),
         protocol=protocol_costs(plan, finished),
         compliance=requirements(plan, finished),
@@ -89,7 +90,7 @@ def analyse(run: RunFile) -> Facts:
         same=shared(plan, finished),
         differences=differing,
         phases=_phases(info, trials),
-        deviations=deviations(info, [stage.name for stage in plan.stages]),
+        deviations=deviations(info, names),
         reference=words.flat(plan.reference),
         host=words.flat(info.host),
         build=words.flat(info.build),

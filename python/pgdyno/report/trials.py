@@ -11,6 +11,7 @@ from pgdyno.model.run import Series, TrialRecord, TrialResult
 from pgdyno.report.ceiling import rate
 from pgdyno.report.facts import Checkpoint, Timeline, TrialFacts
 from pgdyno.report.judge import checkpoint_cycle, client_limit, steadiness
+from pgdyno.report.shape import outages
 
 POINTS_MAX = 240  # of a line; longer trials are averaged
 NS = 1e9
@@ -58,7 +59,7 @@ def trial_facts(
         failed=sum(kind.window.failed for kind in result.kinds) if result else None,
         reconnects=result.reconnects if result else None,
         notes=result.notes if result else (),
-        timeline=_timeline(result, series) if result else None,
+        timeline=_timeline(record, result, series) if result else None,
     )
 
 
@@ -85,7 +86,9 @@ def _retries(result: TrialResult) -> int:
     return sum(k.window.retries_40001 + k.window.retries_40p01 for k in result.kinds)
 
 
-def _timeline(result: TrialResult, series: dict[str, Series]) -> Timeline | None:
+def _timeline(
+    record: TrialRecord, result: TrialResult, series: dict[str, Series]
+) -> Timeline | None:
     unix_ns, counts = per_second(series)
     if counts.size == 0:
         return None
@@ -96,46 +99,45 @@ def _timeline(result: TrialResult, series: dict[str, Series]) -> Timeline | None
     whole = counts.size // step * step
     tpm = counts[:whole].reshape(-1, step).mean(axis=1) * 60
     second = (unix_ns[:whole:step] - begin) / NS + step / 2
+    ends = (float(second[0]) - step / 2 if whole else 0.0, result.window_s)
     return Timeline(
         window_s=result.window_s,
         step_s=float(step),
         second=tuple(round(float(value), 3) for value in second),
         tpm=tuple(round(float(value), 1) for value in tpm),
-        checkpoints=_checkpoints(result, float(second[0]) - step / 2 if whole else 0.0),
-        outages=_outages(result, float(second[0]) - step / 2 if whole else 0.0),
+        checkpoints=_checkpoints(result, ends),
+        outages=_outages(record, ends),
     )
 
 
-def _outages(result: TrialResult, first_s: float) -> tuple[tuple[float, float], ...]:
+def _outages(record: TrialRecord, ends: tuple[float, float]) -> tuple[tuple[float, float], ...]:
     """Times without connections on the axis of the line, cut at its ends."""
-    begin, _ = result.window_ns
-    found = []
-    for gap in result.gaps:
-        end_ns = gap.end_unix_ns
-        end = result.window_s if end_ns is None else (end_ns - begin) / NS
-        start, end = max((gap.start_unix_ns - begin) / NS, first_s), min(end, result.window_s)
-        if start < end:
-            found.append((round(start, 3), round(end, 3)))
-    return tuple(found)
+    found = (
+        _cut(one.start_s, None if one.seconds is None else one.start_s + one.seconds, ends)
+        for one in outages([record])
+    )
+    return tuple(span for span in found if span is not None)
 
 
-def _checkpoints(result: TrialResult, first_s: float) -> tuple[Checkpoint, ...]:
+def _checkpoints(result: TrialResult, ends: tuple[float, float]) -> tuple[Checkpoint, ...]:
     """Checkpoints on the axis of the line, cut at its ends."""
     begin, _ = result.window_ns
     found = []
     for event in result.events:
         if event.kind != "checkpoint":
             continue
-        start = (event.start_ns - begin) / NS
-        end = result.window_s if event.end_ns is None else (event.end_ns - begin) / NS
-        if end <= first_s or start >= result.window_s:
-            continue
-        cause = event.detail.get("cause")
-        found.append(
-            Checkpoint(
-                round(max(start, first_s), 3),
-                round(min(end, result.window_s), 3),
-                str(cause) if cause else None,
-            )
-        )
+        end = None if event.end_ns is None else (event.end_ns - begin) / NS
+        span = _cut((event.start_ns - begin) / NS, end, ends)
+        if span is not None:
+            cause = event.detail.get("cause")
+            found.append(Checkpoint(*span, str(cause) if cause else None))
     return tuple(found)
+
+
+def _cut(start: float, end: float | None, ends: tuple[float, float]) -> tuple[float, float] | None:
+    """A span on the axis, as far as it lies between its ends; an open one lasts to the last."""
+    first, last = ends
+    end = last if end is None else end
+    if end <= first or start >= last:
+        return None
+    return round(max(start, first), 3), round(min(end, last), 3)
