@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from pgdyno.host.change import parse
 from pgdyno.host.spot import spot, spots
+from tests.data.killed import apply_killed
 
 pytestmark = pytest.mark.cluster
 # Moved somewhat from what they are; harmless for whatever else runs here.
@@ -83,22 +84,9 @@ def test_apply_and_restore_leave_the_machine_as_it_was(
 def test_a_kill_at_each_step_is_mended_bit_for_bit(
     tmp_path: Path, untouched: dict[str, str]
 ) -> None:
-    for step in range(1, len(STEPS) * len(wishes()) + 1):
-        script = f"""
-import os, signal
-from pathlib import Path
-from pgdyno.host.change import apply, parse, plan
-from pgdyno.host.journal import Journal
-steps = []
-def told(step):
-    steps.append(step)
-    if len(steps) == {step}:
-        os.kill(os.getpid(), signal.SIGKILL)
-journal = Journal(Path({str(tmp_path)!r}) / "host-journal.jsonl")
-apply(plan([parse(wish) for wish in {wishes()!r}]), journal, told)
-"""
-        done = subprocess.run([sys.executable, "-c", script], timeout=60, check=False)
-        assert done.returncode == -signal.SIGKILL, f"step {step} was not reached"
+    wanted = [parse(wish) for wish in wishes()]
+    for step in range(1, len(STEPS) * len(wanted) + 1):
+        apply_killed(step, wanted, tmp_path / "host-journal.jsonl")
         restored = pgdyno(tmp_path, "host", "restore")
         assert restored.returncode == 0, restored.stderr
         assert state() == untouched, f"after a kill at step {step}"

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +11,7 @@ from pgdyno.host.change import apply, commands, may_write, parse, plan, restore
 from pgdyno.host.journal import Change, Journal
 from pgdyno.host.spot import spot, spots
 from pgdyno.model.errors import PlanError, TargetError
+from tests.data.killed import apply_killed
 
 BOOT = "7f0c"
 WISHES = [
@@ -119,21 +117,7 @@ STEPS_A_CHANGE = 3  # journal, write, read
 @pytest.mark.parametrize("step", range(1, STEPS_A_CHANGE * len(WISHES) + 1))
 def test_a_kill_at_any_step_is_mended(tree: Path, step: int) -> None:
     before = state(tree)
-    script = f"""
-import os, signal
-from pathlib import Path
-from pgdyno.host.change import apply, plan
-from pgdyno.host.journal import Journal
-steps = []
-def told(step):
-    steps.append(step)
-    if len(steps) == {step}:
-        os.kill(os.getpid(), signal.SIGKILL)
-root = Path({str(tree)!r})
-apply(plan({WISHES!r}, root), Journal(root.parent / "journal.jsonl", {BOOT!r}), told, root)
-"""
-    done = subprocess.run([sys.executable, "-c", script], check=False)
-    assert done.returncode == -signal.SIGKILL
+    apply_killed(step, WISHES, journal(tree).path, boot=BOOT, root=tree)
 
     undone = restore(journal(tree), root=tree)
 
