@@ -1,7 +1,7 @@
 //! The loop of one connection: take the request that has been due the longest, perform it, record
 //! it; connect again when the connection was lost.
 
-use std::{rc::Rc, time::Duration};
+use std::time::Duration;
 
 use tokio::time::sleep;
 use wire::{Session, Timestamp};
@@ -22,15 +22,15 @@ const BACK_OFF_MAX_MS: u64 = 2_000;
 
 /// Performs requests until the run ends.
 pub async fn run_client<W: Workload, K: Clock, D: Dial>(
-    lane: Rc<Lane<W, K, D>>,
+    lane: &Lane<W, K, D>,
     slot: usize,
     mut session: Session<D::Stream>,
 ) {
     loop {
-        let Some(failure) = serve(&lane, slot, &mut session).await else { break };
+        let Some(failure) = serve(lane, slot, &mut session).await else { break };
         lane.shared.lost(lane.clock.now_ns());
         drop(session);
-        match connect_again(&lane, slot, failure).await {
+        match connect_again(lane, slot, failure).await {
             Some(again) => session = again,
             None => return,
         }

@@ -1,9 +1,8 @@
 //! The only file that reads time. Everything else is told, so that tests can run on virtual time.
 
 use std::{
-    future::{Future, pending},
+    future::{Future, pending, poll_fn},
     io,
-    os::fd::{AsFd, AsRawFd, RawFd},
     time::Duration,
 };
 
@@ -14,10 +13,8 @@ use nix::{
     },
     time::{ClockId, clock_gettime},
 };
-use tokio::{
-    io::unix::AsyncFd,
-    time::{Instant, sleep_until},
-};
+use reactor::{Interest, Rest, Source};
+use tokio::time::{Instant, sleep_until};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -37,20 +34,11 @@ pub trait Clock: 'static {
 /// millisecond late, which would count as response time of every request that was waited for.
 #[derive(Debug)]
 pub struct SystemClock {
-    timer: AsyncFd<Timer>,
-}
-
-#[derive(Debug)]
-struct Timer(TimerFd);
-
-impl AsRawFd for Timer {
-    fn as_raw_fd(&self) -> RawFd {
-        self.0.as_fd().as_raw_fd()
-    }
+    timer: Source<TimerFd>,
 }
 
 impl SystemClock {
-    /// A clock for tasks of the current tokio runtime.
+    /// A clock for tasks of the current loop: the reactor's, or tokio's.
     ///
     /// # Errors
     ///
@@ -58,21 +46,12 @@ impl SystemClock {
     pub fn new() -> io::Result<Self> {
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
         let timer = TimerFd::new(TimerClock::CLOCK_MONOTONIC, flags)?;
-        #[allow(unsafe_code, reason = "tokio has no safe way to wait for a descriptor")]
-        // SAFETY: `Timer` owns its descriptor, which stays open until `AsyncFd` drops it, and
-        // `as_raw_fd` returns that descriptor every time.
-        let timer = unsafe { AsyncFd::register(Timer(timer)) };
-        Ok(Self { timer: timer.map_err(|refused| refused.into_parts().1)? })
+        Ok(Self { timer: Source::new(timer, Interest::Read)? })
     }
 
     async fn expired(&self) -> io::Result<()> {
-        loop {
-            let mut ready = self.timer.readable().await?;
-            let read = ready.try_io(|timer| timer.get_ref().0.wait().map_err(io::Error::from));
-            if let Ok(result) = read {
-                return result;
-            }
-        }
+        let read = |timer: &TimerFd| Ok((timer.wait().map_err(io::Error::from)?, Rest::None));
+        poll_fn(|cx| self.timer.poll_io(cx, read)).await
     }
 }
 
@@ -89,7 +68,7 @@ impl Clock for SystemClock {
         while self.now_ns() < at_ns {
             let at = TimeSpec::from_duration(Duration::from_nanos(at_ns));
             let flags = TimerSetTimeFlags::TFD_TIMER_ABSTIME;
-            let armed = self.timer.get_ref().0.set(Expiration::OneShot(at), flags);
+            let armed = self.timer.get_ref().set(Expiration::OneShot(at), flags);
             if armed.is_err() || self.expired().await.is_err() {
                 // A timer that was once created does not fail; if it did, its owner must not spin.
                 pending::<()>().await;

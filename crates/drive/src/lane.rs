@@ -4,14 +4,14 @@
 use std::{
     cell::{Cell, RefCell},
     future::Future,
-    rc::Rc,
+    pin::Pin,
     sync::Arc,
     time::Duration,
 };
 
+use reactor::Tasks;
 use tokio::{
     sync::{Notify, watch},
-    task::JoinSet,
     time::{sleep, timeout},
 };
 use wire::{CancelKey, Error, Session};
@@ -123,8 +123,8 @@ pub async fn connect_one<K: Clock, D: Dial>(
     Ok(None)
 }
 
-/// Runs one thread's share from the begin of the warm-up to the end of the drain, within a
-/// local runtime or a `LocalSet`. Returns what it counted, conserved.
+/// Runs one thread's share from the begin of the warm-up to the end of the drain. Returns what it
+/// counted, conserved.
 pub async fn run_lane<W: Workload, K: Clock, D: Dial>(
     share: Share,
     workload: Arc<W>,
@@ -134,38 +134,34 @@ pub async fn run_lane<W: Workload, K: Clock, D: Dial>(
     course: Course,
     sessions: Vec<Session<D::Stream>>,
 ) -> Meter<W::Audit> {
-    let lane = Rc::new(Lane::new(share.clone(), workload, clock, dial, shared, course));
+    let lane = Lane::new(share, workload, clock, dial, shared, course);
     lane.queue.borrow_mut().begin(course.start_ns, lane.window());
-    let mut clients = JoinSet::new();
+    let mut clients: Vec<Pin<Box<dyn Future<Output = ()>>>> = Vec::new();
     for (slot, session) in sessions.into_iter().enumerate() {
         lane.keep_key(slot, session.cancel_key());
-        clients.spawn_local(run_client(Rc::clone(&lane), slot, session));
+        clients.push(Box::pin(run_client(&lane, slot, session)));
     }
-    wake(&lane).await;
-    let mut publisher = JoinSet::new();
-    publisher.spawn_local(publish(Rc::clone(&lane)));
-    let drained = async { while clients.join_next().await.is_some_and(expect_no_panic) {} };
+    let waker = clients.len();
+    clients.push(Box::pin(wake(&lane)));
+    let mut tasks = Tasks::new(clients);
+    tasks.until(waker).await;
+    let drained = async {
+        tokio::select! {
+            () = tasks.all() => {}
+            () = publish(&lane) => {}
+        }
+    };
     if timeout(Duration::from_nanos(course.drain_ns), drained).await.is_err() {
-        clients.shutdown().await;
+        drop(tasks);
         lane.cancel_abandoned().await;
     }
-    publisher.shutdown().await;
     lane.settle()
-}
-
-/// A bug in a task must not look like a short run.
-fn expect_no_panic(joined: Result<(), tokio::task::JoinError>) -> bool {
-    match joined.map_err(tokio::task::JoinError::try_into_panic) {
-        Err(Ok(panic)) => std::panic::resume_unwind(panic),
-        _ => true,
-    }
 }
 
 /// Wakes connections when requests become due, and tells the other threads how far this one is at
 /// every whole second, until the window ends.
 ///
-/// Both by one timer of the kernel: while none of tokio's is set, the runtime reads no clock and
-/// sets no time limit when it waits for answers.
+/// Both by one timer of the kernel: tokio's belong to another thread, and wake up late.
 async fn wake<W: Workload, K: Clock, D: Dial>(lane: &Lane<W, K, D>) {
     let mut course = lane.shared.follow();
     let mut publish_ns = lane.course.start_ns + SECOND_NS;
@@ -202,7 +198,7 @@ async fn changed(course: &mut watch::Receiver<Option<Course>>) -> bool {
 }
 
 /// Tells the other threads how far this one is, at every whole second of the drain.
-async fn publish<W: Workload, K: Clock, D: Dial>(lane: Rc<Lane<W, K, D>>) {
+async fn publish<W: Workload, K: Clock, D: Dial>(lane: &Lane<W, K, D>) {
     loop {
         let running_ns = lane.clock.now_ns() - lane.course.start_ns;
         sleep(Duration::from_nanos(SECOND_NS - running_ns % SECOND_NS)).await;

@@ -3,6 +3,7 @@
 //! (`retry`) and counts (`meter`). Only `clock` reads time. The loader (`load`) is apart.
 
 pub mod arrivals;
+pub mod aside;
 pub mod client;
 pub mod clock;
 pub mod connection;

@@ -1,8 +1,10 @@
-//! A run: one thread per core, each with its own runtime, and one that keeps the time. A thread
+//! A run: threads that drive, each with a loop of its own, and one that keeps the time. A thread
 //! has one lane for each part, that is for each database that is driven.
 
 use std::{
+    cell::RefCell,
     io,
+    pin::Pin,
     sync::{
         Arc,
         mpsc::{self, Receiver, RecvTimeoutError},
@@ -12,16 +14,17 @@ use std::{
 };
 
 use nix::unistd::gettid;
+use reactor::Tasks;
 use tokio::{
-    runtime::{self, LocalOptions, Runtime},
+    runtime::{self, Runtime},
     sync::oneshot,
-    task::JoinSet,
 };
 use wire::{Session, Stream};
 use workload::{Audit, Workload, catalogue};
 
 use crate::{
     arrivals::{ArrivalsSpec, Terminals},
+    aside::Aside,
     clock::{Clock, SystemClock, steady_ns},
     connection::ConnectionSpec,
     course::{Course, Shared, Window},
@@ -143,10 +146,11 @@ fn conduct<W: Workload>(
     shared: &Arc<Shared>,
 ) -> Result<RunResult, RunError> {
     local_runtime()?.block_on(set_up(spec, &**workload, dials, shared))?;
+    let aside = Aside::start().map_err(|e| no_runtime(&e))?;
     let mut threads = Vec::new();
     for thread in 0..spec.threads() {
         let portions = (0..dials.len()).map(|part| share(spec, part, thread)).collect();
-        threads.push(start_thread(portions, workload, dials, shared)?);
+        threads.push(start_thread(portions, workload, dials, shared, &aside)?);
     }
     local_runtime()?.block_on(async {
         let clock =
@@ -280,29 +284,25 @@ fn start_thread<W: Workload>(
     workload: &Arc<W>,
     dials: &[ServerDial],
     shared: &Arc<Shared>,
+    aside: &Aside,
 ) -> Result<Thread<W::Audit>, RunError> {
     let (ready_sender, ready) = oneshot::channel();
     let (meter_sender, meters) = oneshot::channel();
     let (alive, released) = oneshot::channel();
     let (workload, shared) = (Arc::clone(workload), Arc::clone(shared));
     let portions: Vec<_> = portions.into_iter().zip(dials.iter().cloned()).collect();
-    let build = || {
-        let options = LocalOptions::default();
-        runtime::Builder::new_current_thread().enable_all().build_local(options)
-    };
-    // Tasks lie on the thread's runtime itself, without a `LocalSet` and its own wake-ups.
-    let body = move || match build() {
-        Ok(runtime) => runtime.block_on(async {
+    let aside = aside.clone();
+    let body = move || {
+        let _within = aside.enter();
+        // Without a loop the senders are dropped unused, and the time keeper hears of that.
+        let _no_loop = reactor::block_on(async {
             let counted = run_thread(portions, workload, shared, ready_sender).await;
             if let Some(counted) = counted {
                 // The time keeper has given up and does not listen.
                 let _unheard = meter_sender.send(counted);
                 let _dropped = released.await;
             }
-        }),
-        Err(e) => {
-            let _unheard = ready_sender.send(Err(no_runtime(&e)));
-        }
+        });
     };
     thread::Builder::new()
         .name("pgdyno-drive".into())
@@ -336,13 +336,20 @@ async fn run_thread<W: Workload>(
             return None; // another thread could not connect
         }
     };
-    let mut running = JoinSet::new();
-    for (part, Lane { share, dial, clock, sessions }) in lanes.into_iter().enumerate() {
+    let meters = RefCell::new(Vec::new());
+    let running = lanes.into_iter().enumerate().map(|(part, lane)| {
+        let Lane { share, dial, clock, sessions } = lane;
         let (workload, shared) = (Arc::clone(&workload), Arc::clone(&shared));
         let lane = run_lane(share, workload, clock, dial, shared, course, sessions);
-        running.spawn_local(async move { (part, lane.await) });
-    }
-    let mut meters = running.join_all().await;
+        let meters = &meters;
+        let running = async move {
+            let meter = lane.await;
+            meters.borrow_mut().push((part, meter));
+        };
+        Box::pin(running) as Pin<Box<dyn Future<Output = ()>>>
+    });
+    Tasks::new(running).all().await;
+    let mut meters = meters.into_inner();
     meters.sort_by_key(|(part, _)| *part);
     Some(meters.into_iter().map(|(_, meter)| meter).collect())
 }

@@ -7,7 +7,8 @@ use std::{collections::hash_map::RandomState, hash::BuildHasher, io, net::Socket
 use tokio::{net::lookup_host, time::timeout};
 
 use crate::{
-    Error, Host, Session, SessionAttrs, SslMode, Statement, Stream, Target, UnixSocket,
+    Error, Host, Session, SessionAttrs, SslMode, Statement, Stream, Target,
+    socket::Socket,
     startup::{Place, Transport},
     stream::tcp,
 };
@@ -175,12 +176,12 @@ async fn open(
     let failed = |source| Failed::Before(Error::io(format!("connect to {host}"), source));
     let (Some(address), None) = (address, host.socket_path()) else {
         let path = host.socket_path().unwrap_or_default();
-        let stream = UnixSocket::connect(path).await.map_err(failed)?;
-        return Ok((Stream::Unix(stream), Transport::Plain));
+        let stream = Socket::unix(path).await.map_err(failed)?;
+        return Ok((Stream::Plain(stream), Transport::Plain));
     };
     let stream = tcp(address, &target.keepalive).await.map_err(failed)?;
     if want == Want::Plain {
-        return Ok((Stream::Tcp(stream), Transport::Plain));
+        return Ok((Stream::Plain(stream), Transport::Plain));
     }
     let or_plain = want == Want::IfOffered;
     let secured = target.tls.secure(stream, host, address.ip(), or_plain).await;
@@ -189,7 +190,7 @@ async fn open(
             let transport = Transport::Tls { end_point: secured.end_point };
             (Stream::Tls(Box::new(secured.stream)), transport)
         }
-        Err(plain) => (Stream::Tcp(plain), Transport::Plain),
+        Err(plain) => (Stream::Plain(plain), Transport::Plain),
     })
 }
 

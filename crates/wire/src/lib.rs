@@ -25,7 +25,7 @@ pub use error::Error;
 pub use exchange::{Exchange, Kind, Results, Statement, StatementId};
 pub use fields::Fields;
 pub use session::{Session, TransactionStatus, Work};
-pub use socket::UnixSocket;
+pub use socket::Socket;
 pub use startup::CancelKey;
 pub use stream::Stream;
 pub use target::{ChannelBinding, Host, Keepalive, Password, Prepare, SessionAttrs, Target};

@@ -1,135 +1,122 @@
-//! A Unix socket that wakes its reader for what arrived, and for nothing else.
-//!
-//! Tokio's own registers for reading and writing at once. The kernel reports a Unix socket as
-//! writable each time the peer has taken data out of it (`unix_write_space`), so every request
-//! would wake its sender twice: when the server read it, and when the answer came. Here epoll hears
+//! A Unix or TCP socket that wakes its reader for what arrived, and for nothing else: epoll hears
 //! of writing only after a write did not fit, which a measured session never sees.
 
 use std::{
-    fmt,
-    io::{self, IoSlice, Write},
-    os::{
-        fd::{AsRawFd, RawFd},
-        unix::net::UnixStream as StdStream,
-    },
+    io::{self, IoSlice},
+    net::SocketAddr,
+    os::fd::OwnedFd,
     pin::Pin,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
 };
 
-use rustix::net::{RecvFlags, SendFlags};
+use reactor::{Interest, Rest, Source};
+use rustix::{
+    io::Errno,
+    net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown},
+};
 use tokio::{
-    io::{AsyncRead, AsyncWrite, Interest, ReadBuf, unix::AsyncFd},
-    net::UnixStream,
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::{TcpStream, UnixStream},
 };
 
-/// A connected Unix socket.
-pub struct UnixSocket {
-    reader: AsyncFd<Owned>,
+/// A connected socket.
+#[derive(Debug)]
+pub struct Socket {
+    reader: Source<OwnedFd>,
     /// A second descriptor of the same socket, from the first write on that did not fit.
-    writer: Option<AsyncFd<Owned>>,
-}
-
-struct Owned(StdStream);
-
-impl AsRawFd for Owned {
-    fn as_raw_fd(&self) -> RawFd {
-        self.0.as_raw_fd()
-    }
-}
-
-fn register(stream: StdStream, interest: Interest) -> io::Result<AsyncFd<Owned>> {
-    #[allow(unsafe_code, reason = "tokio has no safe way to choose what to wait for")]
-    // SAFETY: `Owned` owns its descriptor, which stays open until `AsyncFd` drops it, and
-    // `as_raw_fd` returns that descriptor every time.
-    let registered = unsafe { AsyncFd::register_with_interest(Owned(stream), interest) };
-    registered.map_err(|refused| refused.into_parts().1)
+    writer: Option<Source<OwnedFd>>,
 }
 
 // By the kernel's own numbers and not through the C library, whose calls are cancellation points in
 // a process with threads: 0.3 us of a round trip's 1.7 to 2.3 against a server that does nothing.
-fn receive(socket: &StdStream, space: &mut [u8]) -> io::Result<usize> {
+fn receive(socket: &OwnedFd, space: &mut [u8]) -> io::Result<usize> {
     Ok(rustix::net::recv(socket, space, RecvFlags::empty())?.0)
 }
 
-fn send(socket: &StdStream, bytes: &[u8]) -> io::Result<usize> {
+fn send(socket: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
     Ok(rustix::net::send(socket, bytes, SendFlags::NOSIGNAL)?)
 }
 
-impl UnixSocket {
-    /// Connects, within a tokio runtime.
+fn send_slices(socket: &OwnedFd, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+    let mut nothing = SendAncillaryBuffer::default();
+    Ok(rustix::net::sendmsg(socket, slices, &mut nothing, SendFlags::NOSIGNAL)?)
+}
+
+impl Socket {
+    fn new(socket: impl Into<OwnedFd>) -> io::Result<Self> {
+        Ok(Self { reader: Source::new(socket.into(), Interest::Read)?, writer: None })
+    }
+
+    /// Connects to a Unix socket, within a tokio runtime.
     ///
     /// # Errors
     ///
     /// The operating system's.
-    pub(crate) async fn connect(path: String) -> io::Result<Self> {
-        let stream = UnixStream::connect(path).await?.into_std()?;
-        Ok(Self { reader: register(stream, Interest::READABLE)?, writer: None })
+    pub(crate) async fn unix(path: String) -> io::Result<Self> {
+        Self::new(UnixStream::connect(path).await?.into_std()?)
+    }
+
+    /// Connects to an address without Nagle's delay, within a tokio runtime; `prepare` sets what
+    /// else the socket has.
+    ///
+    /// # Errors
+    ///
+    /// The operating system's.
+    pub(crate) async fn tcp(
+        address: SocketAddr,
+        prepare: impl FnOnce(&TcpStream) -> io::Result<()>,
+    ) -> io::Result<Self> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        prepare(&stream)?;
+        Self::new(stream.into_std()?)
     }
 
     /// Writes now, or waits until the peer has taken something.
     fn poll_written(
         &mut self,
         cx: &mut Context<'_>,
-        write: impl Fn(&mut &StdStream) -> io::Result<usize>,
+        write: impl Fn(&OwnedFd) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
-        loop {
-            match write(&mut &self.reader.get_ref().0) {
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-                result => return Poll::Ready(result),
-            }
-            if self.writer.is_none() {
-                let second = self.reader.get_ref().0.try_clone()?;
-                self.writer = Some(register(second, Interest::WRITABLE)?);
-            }
-            let Some(writer) = &self.writer else { continue };
-            let mut guard = ready!(writer.poll_write_ready(cx))?;
-            // Whether the readiness is of before the write that did not fit, nobody knows: write
-            // once more, and forget it only if that does not fit either.
-            match write(&mut &self.reader.get_ref().0) {
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => guard.clear_ready(),
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                result => return Poll::Ready(result),
+        if self.writer.is_none() {
+            loop {
+                match write(self.reader.get_ref()) {
+                    Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                    result => return Poll::Ready(result),
+                }
             }
         }
+        let writer = match &mut self.writer {
+            Some(writer) => writer,
+            none => {
+                let second = self.reader.get_ref().try_clone()?;
+                none.insert(Source::new(second, Interest::Write)?)
+            }
+        };
+        writer.poll_io(cx, |socket| Ok((write(socket)?, Rest::Unknown)))
     }
 }
 
-impl fmt::Debug for UnixSocket {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "UnixSocket({})", self.reader.get_ref().as_raw_fd())
-    }
-}
-
-impl AsyncRead for UnixSocket {
+impl AsyncRead for Socket {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        loop {
-            let mut guard = ready!(self.reader.poll_read_ready(cx))?;
-            let space = buffer.initialize_unfilled();
-            let wanted = space.len();
-            match receive(&guard.get_inner().0, space) {
-                Ok(read) => {
-                    // Less than there was room for: the socket is empty, and reading again to be
-                    // told so would be one more call of the kernel.
-                    if 0 < read && read < wanted {
-                        guard.clear_ready();
-                    }
-                    buffer.advance(read);
-                    return Poll::Ready(Ok(()));
-                }
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => guard.clear_ready(),
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Poll::Ready(Err(e)),
-            }
-        }
+        let space = buffer.initialize_unfilled();
+        let wanted = space.len();
+        let read = self.reader.poll_io(cx, |socket| {
+            let read = receive(socket, space)?;
+            // Less than there was room for: the socket is empty, and reading again to be told so
+            // would be one more call of the kernel.
+            Ok((read, if 0 < read && read < wanted { Rest::None } else { Rest::Unknown }))
+        });
+        read.map_ok(|read| buffer.advance(read))
     }
 }
 
-impl AsyncWrite for UnixSocket {
+impl AsyncWrite for Socket {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -143,7 +130,7 @@ impl AsyncWrite for UnixSocket {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.get_mut().poll_written(cx, |socket| socket.write_vectored(slices))
+        self.get_mut().poll_written(cx, |socket| send_slices(socket, slices))
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -155,9 +142,9 @@ impl AsyncWrite for UnixSocket {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(match self.reader.get_ref().0.shutdown(std::net::Shutdown::Write) {
-            Err(e) if e.kind() == io::ErrorKind::NotConnected => Ok(()),
-            result => result,
+        Poll::Ready(match rustix::net::shutdown(self.reader.get_ref(), Shutdown::Write) {
+            Err(Errno::NOTCONN) => Ok(()),
+            result => Ok(result?),
         })
     }
 }
@@ -177,12 +164,12 @@ mod tests {
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
     }
 
-    async fn pair(name: &str) -> (UnixSocket, UnixStream) {
+    async fn pair(name: &str) -> (Socket, UnixStream) {
         let name = format!("pgdyno-socket-{name}-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
         let listener = UnixListener::bind(&path).expect("a free path");
         let text = path.to_str().expect("UTF-8").to_owned();
-        let (ours, theirs) = tokio::join!(UnixSocket::connect(text), listener.accept());
+        let (ours, theirs) = tokio::join!(Socket::unix(text), listener.accept());
         std::fs::remove_file(&path).expect("our own socket");
         (ours.expect("a connection"), theirs.expect("a client").0)
     }

@@ -8,48 +8,44 @@ use std::{
 };
 
 use socket2::{SockRef, TcpKeepalive};
-use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::TcpStream,
-};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::client::TlsStream;
 
-use crate::{socket::UnixSocket, target::Keepalive};
+use crate::{socket::Socket, target::Keepalive};
 
 /// A connected socket.
 #[derive(Debug)]
 pub enum Stream {
-    /// A Unix socket.
-    Unix(UnixSocket),
-    /// TCP, without Nagle's delay.
-    Tcp(TcpStream),
-    /// TLS over TCP; boxed, so that the others stay small.
-    Tls(Box<TlsStream<TcpStream>>),
+    /// A Unix or TCP socket.
+    Plain(Socket),
+    /// TLS over TCP; boxed, so that the other stays small.
+    Tls(Box<TlsStream<Socket>>),
 }
 
 /// Connects to an address, without Nagle's delay.
-pub(crate) async fn tcp(address: SocketAddr, keepalive: &Keepalive) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect(address).await?;
-    stream.set_nodelay(true)?;
-    if keepalive.on {
-        let mut probes = TcpKeepalive::new();
-        if let Some(idle) = keepalive.idle {
-            probes = probes.with_time(idle);
+pub(crate) async fn tcp(address: SocketAddr, keepalive: &Keepalive) -> io::Result<Socket> {
+    let prepare = |stream: &tokio::net::TcpStream| {
+        let socket = SockRef::from(stream);
+        if keepalive.on {
+            let mut probes = TcpKeepalive::new();
+            if let Some(idle) = keepalive.idle {
+                probes = probes.with_time(idle);
+            }
+            if let Some(interval) = keepalive.interval {
+                probes = probes.with_interval(interval);
+            }
+            if let Some(count) = keepalive.count {
+                probes = probes.with_retries(count);
+            }
+            socket.set_keepalive(true)?;
+            socket.set_tcp_keepalive(&probes)?;
         }
-        if let Some(interval) = keepalive.interval {
-            probes = probes.with_interval(interval);
+        match keepalive.user_timeout {
+            None => Ok(()),
+            timeout => socket.set_tcp_user_timeout(timeout),
         }
-        if let Some(count) = keepalive.count {
-            probes = probes.with_retries(count);
-        }
-        let socket = SockRef::from(&stream);
-        socket.set_keepalive(true)?;
-        socket.set_tcp_keepalive(&probes)?;
-    }
-    if keepalive.user_timeout.is_some() {
-        SockRef::from(&stream).set_tcp_user_timeout(keepalive.user_timeout)?;
-    }
-    Ok(stream)
+    };
+    Socket::tcp(address, prepare).await
 }
 
 impl AsyncRead for Stream {
@@ -59,8 +55,7 @@ impl AsyncRead for Stream {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Self::Unix(stream) => Pin::new(stream).poll_read(cx, buffer),
-            Self::Tcp(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Self::Plain(stream) => Pin::new(stream).poll_read(cx, buffer),
             Self::Tls(stream) => Pin::new(stream).poll_read(cx, buffer),
         }
     }
@@ -73,8 +68,7 @@ impl AsyncWrite for Stream {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Self::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
-            Self::Tcp(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Self::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
             Self::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
         }
     }
@@ -85,8 +79,7 @@ impl AsyncWrite for Stream {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Self::Unix(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
-            Self::Tcp(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
+            Self::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
             Self::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
         }
     }
@@ -97,16 +90,14 @@ impl AsyncWrite for Stream {
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Self::Unix(stream) => Pin::new(stream).poll_flush(cx),
-            Self::Tcp(stream) => Pin::new(stream).poll_flush(cx),
+            Self::Plain(stream) => Pin::new(stream).poll_flush(cx),
             Self::Tls(stream) => Pin::new(stream).poll_flush(cx),
         }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Self::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
-            Self::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
             Self::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
         }
     }

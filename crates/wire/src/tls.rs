@@ -7,10 +7,7 @@ mod verify;
 
 use std::{io, net::IpAddr, path::PathBuf, sync::Arc};
 
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_rustls::{
     TlsConnector,
     client::TlsStream,
@@ -23,7 +20,7 @@ use tokio_rustls::{
     },
 };
 
-use crate::{Error, Host};
+use crate::{Error, Host, socket::Socket};
 use verify::Verifier;
 
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
@@ -221,7 +218,7 @@ fn verifier(options: &TlsOptions, provider: &CryptoProvider) -> Result<Verifier,
 /// A TLS connection, and what SCRAM can tie itself to.
 #[derive(Debug)]
 pub(crate) struct Secured {
-    pub(crate) stream: TlsStream<TcpStream>,
+    pub(crate) stream: TlsStream<Socket>,
     /// Hash of the server's certificate; `None` where its signature has no hash.
     pub(crate) end_point: Option<Vec<u8>>,
 }
@@ -231,11 +228,11 @@ impl Tls {
     /// `or_plain` allows that.
     pub(crate) async fn secure(
         &self,
-        mut stream: TcpStream,
+        mut stream: Socket,
         host: &Host,
         address: IpAddr,
         or_plain: bool,
-    ) -> Result<Result<Secured, TcpStream>, Error> {
+    ) -> Result<Result<Secured, Socket>, Error> {
         let Some(config) = &self.config else { return Ok(Err(stream)) };
         if !self.direct && !ask(&mut stream).await? {
             if or_plain {
@@ -284,7 +281,7 @@ impl Tls {
 
 /// Reads the single byte of the answer and nothing more: what came with it in plain text would
 /// otherwise pass for something that was sent over TLS.
-async fn ask(stream: &mut TcpStream) -> Result<bool, Error> {
+async fn ask(stream: &mut Socket) -> Result<bool, Error> {
     stream.write_all(&SSL_REQUEST).await.map_err(|e| Error::io("ask for TLS", e))?;
     match stream.read_u8().await.map_err(|e| Error::io("ask for TLS", e))? {
         b'S' => Ok(true),

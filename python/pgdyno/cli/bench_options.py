@@ -31,7 +31,7 @@ Terminals = Annotated[
 ]
 Threads = Annotated[
     int | None,
-    typer.Option(min=1, help="Of the driver. Default: one for 8 connections, at most the cores."),
+    typer.Option(min=1, help="Of the driver. Default: one for 4 connections, at most the cores."),
 ]
 Warmup = Annotated[float, typer.Option(min=0, help="Seconds, not counted.")]
 Seconds = Annotated[float, typer.Option("--seconds", "-T", min=1, help="The window.")]

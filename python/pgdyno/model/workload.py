@@ -122,7 +122,7 @@ class Workload:
     isolation: str = "read committed"
     connections: int = 8
     terminals: int = 8
-    threads: int | None = None  # None: one for eight connections, at most the cores
+    threads: int | None = None  # None: one for four connections, at most the cores
     arrivals: Arrivals = Arrivals()
     steps: tuple[Step, ...] = ()
     databases: int = 1  # loaded alike and driven at once, each by its own terminals

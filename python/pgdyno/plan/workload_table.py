@@ -129,7 +129,7 @@ class AnyWorkload(Table):
         None,
         ge=1,
         le=4096,
-        description="Threads of the driver; absent: one for each 8 connections, at most the cores.",
+        description="Threads of the driver; absent: one for each 4 connections, at most the cores.",
     )
     face: Literal["statement", "pipeline", "procedure"] = Field(
         "statement",
