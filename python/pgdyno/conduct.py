@@ -24,7 +24,7 @@ from pgdyno.load.loader import How, describe, load
 from pgdyno.load.setup import run_setup
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import CheckError, DriveError, Interrupted, PgdynoError, PlanError
-from pgdyno.model.plan import Plan, Trial, Workload
+from pgdyno.model.plan import Plan, Stage, Trial, Workload
 from pgdyno.model.plan import Protocol as ProtocolPlan
 from pgdyno.model.run import (
     Condition,
@@ -113,8 +113,9 @@ def conduct(
         KeyboardInterrupt: Ctrl-C; finished trials are in the run file.
     """
     described = describe_stages(plan)
-    fixture = make_fixture(plan, target, audience)
-    run.put_fixture(fixture)
+    fixtures = make_fixtures(plan, target, audience)
+    for fixture in fixtures.values():
+        run.put_fixture(fixture)
     for trial in plan.trials if todo is None else todo:
         record = TrialRecord(
             trial.number, trial.round, trial.stage, trial.ident,
@@ -125,8 +126,9 @@ def conduct(
         try:
             try:
                 result, series, log = measure(
-                    plan, trial, target, fixture, described[trial.stage], audience, data_folder
-                )
+                    plan, trial, target, fixtures[trial.stage], described[trial.stage], audience,
+                    data_folder,
+                )  # fmt: skip
                 state, reason = judge(result, log, plan.protocol.survive)
                 record = replace(record, state=state, reason=reason, result=result)
                 if log is not None:
@@ -177,8 +179,30 @@ def differences(plan: Plan, described: dict[str, dict[str, Any]]) -> dict[str, d
     }
 
 
-def make_fixture(plan: Plan, target: Target, audience: Audience) -> Fixture:
-    """Find the loaded database that the trials share, or load it, check it and keep it.
+def make_fixtures(plan: Plan, target: Target, audience: Audience) -> dict[str, Fixture]:
+    """The loaded database of each stage; stages share one unless their builds store otherwise.
+
+    Raises:
+        PgdynoError: Loading failed, or what was loaded is not consistent.
+    """
+    of_build: dict[str | None, Fixture] = {}
+    made: dict[str, Fixture] = {}
+    for stage in plan.stages:
+        if (build := _build_of(stage)) not in of_build:
+            fixture = make_fixture(plan, target, audience, build)
+            # What was loaded for a build before this one is not reused from an earlier run.
+            of_build[build] = made.setdefault(fixture.ident, fixture)
+    return {stage.name: of_build[_build_of(stage)] for stage in plan.stages}
+
+
+def _build_of(stage: Stage) -> str | None:
+    return stage.build.ident if stage.build else None
+
+
+def make_fixture(
+    plan: Plan, target: Target, audience: Audience, build: str | None = None
+) -> Fixture:
+    """Find the loaded database that a build can run on, or load it, check it and keep it.
 
     Raises:
         PgdynoError: Loading failed, or what was loaded is not consistent.
@@ -186,14 +210,14 @@ def make_fixture(plan: Plan, target: Target, audience: Audience) -> Fixture:
     spec = load_spec(plan.workload)
     described = describe(spec) if spec else None
     version = described["version"] if described else None
-    shape = fixture_shape(plan.target, plan.workload, target.facts, version)
+    shape = fixture_shape(plan.target, plan.workload, target.facts_of(build), version)
     ident = fixture_ident(shape)
     if found := target.find_fixture(ident):
         return found
     clocked = _Clocked(audience, None)
     try:
         with clocked.phase("prepare"):
-            connection = target.begin_fixture(ident)
+            connection = target.begin_fixture(ident, build)
         loaded: dict[str, Any] = {}
         if spec is not None:
             with clocked.phase("load"):
@@ -232,7 +256,7 @@ def measure(
     with clocked.phase("restore"):
         target.restore(fixture.ident, stage.workload.databases)
     with clocked.phase("start"):
-        ready = target.apply(stage.settings)
+        ready = target.apply(stage.settings, _build_of(stage))
     databases = [
         ready.connection.to(name)
         for name in database_names(ready.connection.database, stage.workload.databases)
@@ -291,7 +315,7 @@ def _drive_and_sample(
         )
         samplers = [
             host_sampler(), self_sampler(),
-            server_stats_sampler(session, target.facts.major, databases),
+            server_stats_sampler(session, session.info.server_version // 10_000, databases),
         ]  # fmt: skip
         if ready.postmaster_pid is not None:
             samplers.append(server_sampler(ready.postmaster_pid))
@@ -361,6 +385,7 @@ def _result(
         late=driven.late,
         late_ns=driven.late_ns,
         stream_digest=driven.stream_digest,
+        server=ready.server,
     )
 
 

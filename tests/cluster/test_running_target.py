@@ -114,8 +114,7 @@ settings = { synchronous_commit = "off" }
 
     with RunFile.read(out) as run:
         assert len(run.finished()) == 4
-        fixture = run.fixture()
-        assert fixture is not None
+        (fixture,) = run.fixtures()
         assert fixture.restore == "template database"
     assert foreign.password is not None
     assert foreign.password.encode() not in out.read_bytes()

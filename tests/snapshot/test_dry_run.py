@@ -10,6 +10,7 @@ from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 
 from pgdyno.plan import read_plan, render_dry_run, resolve
+from tests.data.builds import builds_of
 from tests.data.servers import HOST, installed, running
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +31,9 @@ def printed(
     draft = read_plan(path, overrides, quick, aa)
     server = running(major) if draft.document.target.kind == "running" else installed(major)
     console = Console(file=io.StringIO(), width=WIDTH, color_system=None)
-    console.print(render_dry_run(resolve(draft, server, HOST), server, HOST))
+    builds = builds_of(draft, running(15))
+    plan = resolve(draft, server, HOST, builds=builds)
+    console.print(render_dry_run(plan, server, HOST, builds=builds))
     assert isinstance(console.file, io.StringIO)
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
 
@@ -66,6 +69,10 @@ def test_a_workload_of_the_catalogue(snapshot: SnapshotAssertion) -> None:
     assert printed(GOOD / "benchmarksql.toml") == snapshot
 
 
+def test_builds_of_stages(snapshot: SnapshotAssertion) -> None:
+    assert printed(GOOD / "builds.toml") == snapshot
+
+
 def test_scripts_and_ramps(snapshot: SnapshotAssertion) -> None:
     assert [printed(GOOD / name) for name in ("script.toml", "tpcb.toml", "mix.toml")] == snapshot
 
@@ -76,7 +83,8 @@ def test_every_setting_of_every_stage_is_shown(name: str) -> None:
     text = printed(path)
     draft = read_plan(path)
     server = running(18) if draft.document.target.kind == "running" else installed(18)
-    for stage in resolve(draft, server, HOST).stages:
+    builds = builds_of(draft, running(15))
+    for stage in resolve(draft, server, HOST, builds=builds).stages:
         assert f"\n{stage.name}  {stage.rung}" in text
         for setting in stage.settings:
             assert setting.name in text

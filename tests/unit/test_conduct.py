@@ -12,6 +12,7 @@ from pgdyno.model.errors import PlanError
 from pgdyno.model.run import Condition, TrialResult, TrialState
 from pgdyno.plan import read_plan, resolve
 from pgdyno.store import RunFile
+from tests.data.builds import builds_of
 from tests.data.miniature import write_miniature
 from tests.data.servers import HOST, installed
 
@@ -32,7 +33,8 @@ def result(tmp_path: Path) -> TrialResult:
 
 @pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
 def test_the_core_can_drive_every_stage_of_every_plan(path: Path) -> None:
-    plan = resolve(read_plan(path), installed(18), HOST)
+    draft = read_plan(path)
+    plan = resolve(draft, installed(18), HOST, builds=builds_of(draft, installed(18)))
 
     described = describe_stages(plan)
 

@@ -17,24 +17,30 @@ from pgdyno.conduct import conduct, describe_stages, differences
 from pgdyno.drive.driver import workload_spec
 from pgdyno.drive.spec import load_spec
 from pgdyno.load.loader import describe, require_release
+from pgdyno.model.build import Build
 from pgdyno.model.errors import DriveError, Interrupted, PlanError
 from pgdyno.model.plan import Plan, Workload
 from pgdyno.model.run import RunInfo, TrialRecord, TrialState
 from pgdyno.model.serial import from_json
 from pgdyno.model.settings import HostFacts, ServerFacts
 from pgdyno.plan import (
+    Builds,
+    fixture_ident,
     fixture_shape,
     read_plan,
     render_dry_run,
     resolve,
     resolve_target,
     resolve_workload,
+    stage_builds,
 )
 from pgdyno.report import html, summary
 from pgdyno.report.analysis import analyse
 from pgdyno.stage.home import home
 from pgdyno.stage.host import manifest, own_version, this_machine
 from pgdyno.stage.rig import (
+    build_facts,
+    builds_there,
     data_folder,
     fixture_bytes,
     local_facts,
@@ -89,13 +95,15 @@ def run(
     resolved = found.plan
     described = describe_stages(resolved)
     if dry_run:
-        stdout.print(render_dry_run(resolved, found.server, found.host, found.fixture_bytes))
+        stdout.print(
+            render_dry_run(resolved, found.server, found.host, found.fixtures, found.builds)
+        )
         return
     require_release()
     now = time.time_ns()
     ident = f"{time.strftime('%Y%m%d-%H%M%S', time.localtime(now / 1e9))}-{resolved.name}"
     path = out or Path("runs") / f"{ident}.sqlite"
-    target = open_target(resolved.target, found.server, found.host)
+    target = open_target(resolved.target, found.server, found.host, found.builds.facts)
     try:
         info = RunInfo(
             ident, now, own_version(), _command(plan, overrides, quick, aa), asdict(resolved),
@@ -121,7 +129,8 @@ def resume(
     with RunFile.append(run_file) as kept:
         info = kept.info()
         plan = from_plan_json(info)
-        target = open_target(plan.target, server_facts(plan.target), local_facts())
+        builds = {one.ident: build_facts(one) for one in _builds_of(plan)}
+        target = open_target(plan.target, server_facts(plan.target), local_facts(), builds)
         try:
             _same_build(info, target)
             _carry_out(plan, target, kept)
@@ -132,6 +141,18 @@ def resume(
 def from_plan_json(info: RunInfo) -> Plan:
     """The resolved plan that a run file holds."""
     return from_json(Plan, json.dumps(info.plan))
+
+
+def _builds_of(plan: Plan) -> list[Build]:
+    """The builds that a run was begun with; named by content, so that they are still the same."""
+    named = {stage.build.ident: stage.build for stage in plan.stages if stage.build}
+    there = {build.ident for build in builds_there()}
+    if gone := [build.label for ident, build in named.items() if ident not in there]:
+        raise PlanError(
+            f"the run was begun on builds that are gone: {', '.join(gone)}",
+            hint="Build them again by the same recipes, or start a new run.",
+        )
+    return list(named.values())
 
 
 def _same_build(info: RunInfo, target: Target) -> None:
@@ -168,21 +189,28 @@ def _carry_out(plan: Plan, target: Target, run_file: RunFile) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Resolved:
-    """A plan with what it was resolved for: server, host, and the fixture's size if it is there."""
+    """A plan with what it was resolved for: servers, host, and the fixtures' sizes."""
 
     plan: Plan
     server: ServerFacts
     host: HostFacts
-    fixture_bytes: int | None
+    fixtures: tuple[int | None, ...]  # those of the stages; None: not there yet
+    builds: Builds
 
 
 def _resolved(path: Path, overrides: list[str], quick: bool, aa: bool) -> _Resolved:
     draft = read_plan(path, overrides, quick=quick, aa=aa)
     target, workload = resolve_target(draft), resolve_workload(draft)
+    named = stage_builds(draft, builds_there(), this_machine().cpu_model)
+    distinct = {one.ident: one for one in named if one}
+    builds = Builds(named, {ident: build_facts(one) for ident, one in distinct.items()})
     server, host = server_facts(target), local_facts()
-    shape = fixture_shape(target, workload, server, _rows_version(path, workload))
-    there = fixture_bytes(target, shape)
-    return _Resolved(resolve(draft, server, host, there), server, host, there)
+    version = _rows_version(path, workload)
+    shapes = [fixture_shape(target, workload, builds.server(one, server), version) for one in named]
+    fixtures = {fixture_ident(shape): fixture_bytes(target, shape) for shape in shapes}
+    there = tuple(fixtures.values())
+    plan = resolve(draft, server, host, there, builds=builds)
+    return _Resolved(plan, server, host, there, builds)
 
 
 def _rows_version(path: Path, workload: Workload) -> int | None:

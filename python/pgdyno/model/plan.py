@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from pgdyno.model.build import Build
 from pgdyno.model.settings import Rung, Setting
 from pgdyno.model.workload import Workload
 
@@ -52,6 +53,7 @@ class Stage:
     workload: Workload  # what is driven in this stage; its data are those of the plan's
     client: tuple[Setting, ...] = ()  # keys of the workload that stages chose, sorted by name
     twin_of: str | None = None  # --aa: measures the same settings as this stage again
+    build: Build | None = None  # what it runs on; None: the target's own installation
 
 
 @dataclass(frozen=True, slots=True)

@@ -227,6 +227,7 @@ class TrialResult:
     late: str = ""  # histogram: how late the schedule noticed due times that it waited for
     late_ns: dict[str, int] = field(default_factory=dict)
     stream_digest: Digest | None = None  # None: not told
+    server: str = ""  # what the server called itself: version(); empty: not asked
 
     @property
     def tps(self) -> float:

@@ -1,5 +1,6 @@
 """From a TOML file to a resolved plan: settings with their origins, and trials in order."""
 
+from pgdyno.plan.builds import Builds, stage_builds
 from pgdyno.plan.dryrun import render_dry_run
 from pgdyno.plan.fixture import fixture_ident, fixture_shape
 from pgdyno.plan.needs import DEFAULT_COSTS, Costs
@@ -8,6 +9,7 @@ from pgdyno.plan.resolve import resolve, resolve_target, resolve_workload
 
 __all__ = [
     "DEFAULT_COSTS",
+    "Builds",
     "Costs",
     "PlanDraft",
     "fixture_ident",
@@ -17,4 +19,5 @@ __all__ = [
     "resolve",
     "resolve_target",
     "resolve_workload",
+    "stage_builds",
 ]

@@ -23,9 +23,12 @@ from pgdyno.plan.workload_table import (
     kind_of,
 )
 
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,47}")
+"""What stages, plans and builds may be called."""
+
 
 def _name(text: str) -> str:
-    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,47}", text):
+    if not NAME.fullmatch(text):
         raise ValueError(
             "is not a name; allowed: up to 48 lower case letters, digits, '-', '_' and '.',"
             " beginning with a letter or digit"
@@ -138,6 +141,11 @@ class StageTable(Table):
     why: Line = Field(description="What the stage is to show, for the report.")
     afresh: bool = Field(
         False, description="Begin with the server's defaults, not with the stage before."
+    )
+    build: Line | None = Field(
+        None,
+        description="A build of `pgdyno build`, by its name or the begin of its ident, instead of "
+        "the target's own installation, from this stage on.",
     )
     profile: Line | None = Field(
         None, description="A profile of the catalogue, sized to this machine, e.g. `tuned`."

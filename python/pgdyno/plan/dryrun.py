@@ -5,7 +5,7 @@ Readable at 100 columns and without colours; colours only repeat what the words 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -16,10 +16,11 @@ from rich.text import Text
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.settings import HostFacts, OriginKind, Rung, ServerFacts, Setting
 from pgdyno.model.units import bytes_text, seconds_text
+from pgdyno.plan.builds import NO_BUILDS, Builds
 from pgdyno.plan.configured import Configured
 from pgdyno.plan.initdb import after_initdb
-from pgdyno.plan.needs import Need, plan_needs
-from pgdyno.plan.told import workload_lines, workload_values
+from pgdyno.plan.needs import ONE_TO_LOAD, Fixtures, Need, plan_needs
+from pgdyno.plan.told import build_text, workload_lines, workload_values
 from pgdyno.plan.values import BadValue, canonical, show
 
 _RUNG_STYLES = {
@@ -34,7 +35,11 @@ _RUNG_STYLES = {
 
 
 def render_dry_run(
-    plan: Plan, server: ServerFacts, host: HostFacts, fixture_bytes: int | None = None
+    plan: Plan,
+    server: ServerFacts,
+    host: HostFacts,
+    fixtures: Fixtures = ONE_TO_LOAD,
+    builds: Builds = NO_BUILDS,
 ) -> RenderableType:
     """A resolved plan for people: target, stages with settings and origins, trials, time, needs.
 
@@ -42,16 +47,23 @@ def render_dry_run(
         plan: The resolved plan.
         server: Version and settings of its target.
         host: The machine.
-        fixture_bytes: Size of the loaded database if it is there already.
+        fixtures: Sizes of the loaded databases that the stages need.
+        builds: What the stages run on, if any names a build.
     """
-    server = after_initdb(server, plan.target.initdb)
+    configs = [
+        Configured(
+            after_initdb(builds.server(stage.build, server), plan.target.initdb),
+            {one.name: one.value for one in stage.settings},
+        )
+        for stage in plan.stages
+    ]
     return Group(
         Text(plan.question, style="bold"),
         Text(),
         _facts(plan, server, host),
-        *_stages(plan, server),
+        *_stages(plan, configs),
         *_trials(plan),
-        *_needs(plan, server, host, fixture_bytes),
+        *_needs(plan, configs, host, fixtures),
         *_notes(plan),
         Text(),
         Text("Nothing was touched."),
@@ -106,10 +118,10 @@ def _who(plan: Plan, table: str) -> str:
     return "\n".join([*lines, *(sorted(profiles) if table == "workload" else [])])
 
 
-def _stages(plan: Plan, server: ServerFacts) -> Iterator[RenderableType]:
+def _stages(plan: Plan, configs: Sequence[Configured]) -> Iterator[RenderableType]:
     yield _heading("Stages")
     before: Stage | None = None
-    for stage in plan.stages:
+    for stage, config in zip(plan.stages, configs, strict=True):
         title = Text(f"\n{stage.name}", style="bold")
         title.append(f"  {stage.rung}", style=_RUNG_STYLES[stage.rung])
         title.append(f"  {stage.rung_reason}", style="not bold dim")
@@ -117,7 +129,9 @@ def _stages(plan: Plan, server: ServerFacts) -> Iterator[RenderableType]:
         yield Padding(Text(stage.why), (0, 0, 0, 2))
         if stage.client and stage.twin_of is None:
             yield Padding(_client(stage, before, plan), (0, 0, 0, 2))
-        yield Padding(_settings(stage, before, server), (0, 0, 0, 2))
+        if stage.build is not None:
+            yield Padding(Text(build_text(stage.build)), (0, 0, 0, 2))
+        yield Padding(_settings(stage, before, config.server), (0, 0, 0, 2))
         before = stage
 
 
@@ -208,11 +222,11 @@ def _trials(plan: Plan) -> Iterator[RenderableType]:
 
 
 def _needs(
-    plan: Plan, server: ServerFacts, host: HostFacts, fixture_bytes: int | None
+    plan: Plan, configs: Sequence[Configured], host: HostFacts, fixtures: Fixtures
 ) -> Iterator[RenderableType]:
     if plan.target.kind == "running":
         return
-    memory, disk = plan_needs(plan, Configured(server, {}), host, fixture_bytes)
+    memory, disk = plan_needs(plan, configs, host, fixtures)
     yield _heading("Needs of the hungriest stage, by assumptions that are a little high")
     yield Text()
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))

@@ -17,6 +17,7 @@ from pgdyno.model.workload import Tpcc
 from pgdyno.plan.values import BadValue, canonical
 
 _IDENT_LETTERS = 16
+_BLOCK_BYTES = 8192  # unless PostgreSQL was compiled otherwise
 _CHECKSUMS_BY_DEFAULT = 18  # major version of PostgreSQL
 
 
@@ -28,21 +29,28 @@ def fixture_shape(
     Args:
         target: Of the plan.
         workload: Of the plan.
-        server: What the build is.
+        server: What makes and runs the cluster.
         rows_version: Of the core's rows of this workload; None: none are loaded.
     """
-    block = server.knobs.get("block_size")
     version = {} if rows_version is None else {"rows_version": rows_version}
+    wal_block = _block_bytes("wal_block_size", server)
     return (
         _data_shape(workload)
         | version
+        # Only where it matters, as below.
+        | ({} if wal_block == _BLOCK_BYTES else {"wal_block_size": wal_block})
         | {
             "postgres_major": server.major,
-            "block_size": int(block.default) if block and block.default else 8192,
+            "block_size": _block_bytes("block_size", server),
             "checksums": _checksums(target, server),
             "initdb": list(target.initdb),
         }
     )
+
+
+def _block_bytes(name: str, server: ServerFacts) -> int:
+    knob = server.knobs.get(name)
+    return int(knob.default) if knob and knob.default else _BLOCK_BYTES
 
 
 def _data_shape(workload: Workload) -> dict[str, Any]:
@@ -100,6 +108,8 @@ def trial_ident(
         "stage": stage.name,
         "settings": {one.name: _spelt(one.name, one.value, server) for one in stage.settings},
         "round": round_number,
+        # Only where one is named, so that other trials keep their names.
+        **({"build": stage.build.ident} if stage.build else {}),
     })  # fmt: skip
 
 

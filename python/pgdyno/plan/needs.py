@@ -7,9 +7,11 @@ high, and told as such in the dry run.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from pgdyno.model.plan import Estimate, Plan, Protocol, Stage, Workload
+from pgdyno.model.plan import Estimate, Plan, Protocol, Workload
 from pgdyno.model.settings import HostFacts
 from pgdyno.model.units import bytes_text
 from pgdyno.plan.configured import Configured
@@ -41,6 +43,11 @@ class Costs:
 
 
 DEFAULT_COSTS = Costs()
+
+Fixtures: TypeAlias = tuple[int | None, ...]
+"""Sizes of the loaded databases that the stages of a plan need, in bytes; None: not loaded yet."""
+
+ONE_TO_LOAD: Fixtures = (None,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,22 +119,24 @@ def fixture_size(workload: Workload, costs: Costs = DEFAULT_COSTS) -> int:
     return workload.databases * (costs.database_bytes + fixed + data.scale * unit)
 
 
+def _largest(workload: Workload, fixtures: Fixtures, costs: Costs) -> int:
+    return max(fixture_size(workload, costs) if size is None else size for size in fixtures)
+
+
 def disk_need(
     config: Configured,
     workload: Workload,
     protocol: Protocol,
     host: HostFacts,
-    fixture_bytes: int | None,
+    fixtures: Fixtures = ONE_TO_LOAD,
     costs: Costs = DEFAULT_COSTS,
 ) -> Need:
-    """Disk of fixture, copy and WAL under a stage's settings.
-
-    `fixture_bytes` is the size of the fixture if it is there already, and so needs no more.
-    """
-    size = fixture_bytes if fixture_bytes is not None else fixture_size(workload, costs)
+    """Disk of fixtures, copy and WAL under a stage's settings."""
+    size, missing = _largest(workload, fixtures, costs), fixtures.count(None)
     seconds = protocol.warmup_s + protocol.window_s + protocol.drain_s
     growth = int(seconds * host.cpus * costs.growth_bytes_per_cpu_s)
-    parts = [] if fixture_bytes is not None else [("fixture", size)]
+    name = "fixture" if missing == 1 else f"{missing} fixtures"
+    parts = [(name, missing * size)] if missing else []
     parts += [
         ("copy for the trial", size),
         ("growth", growth),
@@ -141,15 +150,14 @@ def estimate(
     protocol: Protocol,
     trials: int,
     needs: tuple[Need, Need],
-    fixture_bytes: int | None,
+    fixtures: Fixtures = ONE_TO_LOAD,
     costs: Costs = DEFAULT_COSTS,
 ) -> Estimate:
     """Time and sizes of the whole plan; `needs` are memory and disk of the hungriest stages."""
-    size = fixture_bytes if fixture_bytes is not None else fixture_size(workload, costs)
-    gib = size / _GIB
+    gib = _largest(workload, fixtures, costs) / _GIB
     trial = gib * (costs.copy_s_per_gib + costs.check_s_per_gib) + costs.trial_s
     trial += gib * costs.prewarm_s_per_gib if protocol.prewarm else 0
-    load = gib * (costs.load_s_per_gib + costs.check_s_per_gib) if fixture_bytes is None else 0
+    load = fixtures.count(None) * gib * (costs.load_s_per_gib + costs.check_s_per_gib)
     memory, disk = needs
     return Estimate(
         measuring_s=trials * (protocol.warmup_s + protocol.window_s),
@@ -159,16 +167,10 @@ def estimate(
     )
 
 
-def stage_config(server_config: Configured, stage: Stage) -> Configured:
-    """The configuration of a resolved stage."""
-    return Configured(server_config.server, {one.name: one.value for one in stage.settings})
-
-
 def plan_needs(
-    plan: Plan, server: Configured, host: HostFacts, fixture_bytes: int | None = None
+    plan: Plan, configs: Sequence[Configured], host: HostFacts, fixtures: Fixtures = ONE_TO_LOAD
 ) -> tuple[Need, Need]:
-    """Memory and disk of the hungriest stages of a resolved plan."""
-    configs = [stage_config(server, stage) for stage in plan.stages]
+    """Memory and disk of the hungriest stages of a resolved plan, from their configurations."""
     memory = max(
         (
             memory_need(config, stage.workload, host)
@@ -177,7 +179,7 @@ def plan_needs(
         key=_total,
     )
     disk = max(
-        (disk_need(one, plan.workload, plan.protocol, host, fixture_bytes) for one in configs),
+        (disk_need(one, plan.workload, plan.protocol, host, fixtures) for one in configs),
         key=_total,
     )
     return memory, disk

@@ -182,6 +182,12 @@ def _meaning(document: PlanDocument, aa: bool) -> list[Complaint]:
         if count > 1:
             complaints.append(Complaint(f"stage {name}", f"{count} stages have this name"))
     for stage in document.stage:
+        if stage.build is not None and document.target.kind == "running":
+            text = (
+                f'{shown(stage.build)} does not go with target.kind = "running", a server that'
+                " others start; allowed: embedded and installed"
+            )
+            complaints.append(Complaint(f"stage {stage.name}: build", text))
         if stage.profile is not None and stage.profile not in profile_names():
             complaints.append(
                 Complaint(

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from pgdyno.model.plan import Plan, Protocol, Stage, Target, Trial, Workload
+from pgdyno.model.plan import Plan, Protocol, Target, Trial, Workload
 from pgdyno.model.settings import HostFacts, ServerFacts
 from pgdyno.model.units import bytes_text
+from pgdyno.plan.builds import NO_BUILDS, Builds
 from pgdyno.plan.complaint import Complaint, refuse
-from pgdyno.plan.configured import Configured
 from pgdyno.plan.fixture import trial_ident
 from pgdyno.plan.initdb import after_initdb, initdb_complaints
-from pgdyno.plan.needs import DEFAULT_COSTS, Costs, Need, disk_need, estimate, memory_need
+from pgdyno.plan.needs import (
+    DEFAULT_COSTS,
+    ONE_TO_LOAD,
+    Costs,
+    Fixtures,
+    Need,
+    disk_need,
+    estimate,
+    memory_need,
+)
 from pgdyno.plan.order import balanced_order
 from pgdyno.plan.read import PlanDraft
-from pgdyno.plan.stages import resolve_stages
+from pgdyno.plan.stages import Resolved, StageServer, resolve_stages
 from pgdyno.plan.workload import workload_of
 
 MAJORS = range(12, 19)
@@ -23,8 +32,9 @@ def resolve(
     draft: PlanDraft,
     server: ServerFacts,
     host: HostFacts,
-    fixture_bytes: int | None = None,
+    fixtures: Fixtures = ONE_TO_LOAD,
     costs: Costs = DEFAULT_COSTS,
+    builds: Builds = NO_BUILDS,
 ) -> Plan:
     """Resolve a draft: settings with their origins, rungs, trials in order, needs.
 
@@ -33,8 +43,9 @@ def resolve(
         server: Version and settings of the target.
         host: The machine of the target; of a running server nothing is known but what it says of
             itself, so that its memory and disk are not checked.
-        fixture_bytes: Size of the loaded database if it is there already.
+        fixtures: Sizes of the loaded databases that the stages need.
         costs: Assumptions of the estimates.
+        builds: What the stages run on, if any names a build.
 
     Raises:
         PlanError: The plan cannot be carried out there; everything that is wrong is told.
@@ -45,16 +56,16 @@ def resolve(
     if server.major not in MAJORS:
         text = f"is {server.version}; allowed: PostgreSQL {MAJORS[0]} to {MAJORS[-1]}"
         complaints.append(Complaint("target", text))
-    complaints += initdb_complaints(target.initdb, server.major)
-    server = after_initdb(server, target.initdb)
-    resolved = resolve_stages(draft, server, host)
+    servers = _servers(draft, server, builds)
+    for major in dict.fromkeys(one.facts.major for one in servers):
+        complaints += initdb_complaints(target.initdb, major)
+    resolved = resolve_stages(draft, servers, host)
     complaints += resolved.complaints
     notes = [*document.notes, *resolved.notes]
     memory, disk = {}, {}
-    for stage in resolved.stages:
-        config = Configured(server, {one.name: one.value for one in stage.settings})
+    for stage, config in zip(resolved.stages, resolved.configs, strict=True):
         memory[stage.name] = memory_need(config, stage.workload, host, costs)
-        disk[stage.name] = disk_need(config, workload, protocol, host, fixture_bytes, costs)
+        disk[stage.name] = disk_need(config, workload, protocol, host, fixtures, costs)
     if target.kind == "running":
         notes.append("memory and disk of a running server are not known to pgdyno, nor checked")
     else:
@@ -64,7 +75,7 @@ def resolve(
         notes.append("one stage alone is compared with nothing; --aa would measure the noise")
     refuse(draft.source, complaints)
     hungriest = _hungriest(memory)[1], _hungriest(disk)[1]
-    trials = _trials(resolved.stages, target, server, protocol)
+    trials = _trials(resolved, target, protocol)
     return Plan(
         name=document.name,
         question=document.question,
@@ -75,7 +86,7 @@ def resolve(
         protocol=protocol,
         stages=tuple(resolved.stages),
         trials=trials,
-        estimate=estimate(workload, protocol, len(trials), hungriest, fixture_bytes, costs),
+        estimate=estimate(workload, protocol, len(trials), hungriest, fixtures, costs),
         quick=draft.quick,
         overrides=draft.overrides,
         aa=draft.aa,
@@ -83,6 +94,16 @@ def resolve(
         reference=document.reference,
         origins=dict(draft.origins),
     )
+
+
+def _servers(draft: PlanDraft, own: ServerFacts, builds: Builds) -> list[StageServer]:
+    """What each stage runs on, with the defaults that initdb leaves behind."""
+    stages, initdb = draft.document.stage, draft.document.target.initdb
+    assert builds.of_stages or not any(stage.build for stage in stages)
+    return [
+        StageServer(build, after_initdb(builds.server(build, own), initdb))
+        for build in builds.of_stages or (None,) * len(stages)
+    ]
 
 
 def resolve_target(draft: PlanDraft) -> Target:
@@ -132,15 +153,15 @@ def _hungriest(needs: dict[str, Need]) -> tuple[str, Need]:
 
 
 def _trials(
-    stages: list[Stage],
+    resolved: Resolved,
     target: Target,
-    server: ServerFacts,
     protocol: Protocol,
 ) -> tuple[Trial, ...]:
+    stages = resolved.stages
     result: list[Trial] = []
     for round_number, row in enumerate(balanced_order(len(stages), protocol.rounds), start=1):
         for index in row:
-            stage = stages[index]
+            stage, server = stages[index], resolved.configs[index].server
             ident = trial_ident(target, server, protocol, stage, round_number)
             result.append(Trial(len(result) + 1, round_number, stage.name, ident))
     return tuple(result)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pgdyno.catalog import knobs, profile
+from pgdyno.model.build import Build
 from pgdyno.model.plan import Stage
 from pgdyno.model.settings import HostFacts, Origin, OriginKind, Rung, ServerFacts, Setting
 from pgdyno.plan.check_setting import (
@@ -28,26 +29,43 @@ Told = tuple[Setting | None, str, str]
 _NOTHING_LOST = "no setting gives up durability"
 
 
+@dataclass(frozen=True, slots=True)
+class StageServer:
+    """What a stage runs on."""
+
+    build: Build | None  # None: the target's own installation
+    facts: ServerFacts
+
+
 @dataclass(slots=True)
 class Resolved:
     """Stages as far as they could be resolved, and what is wrong with them."""
 
     stages: list[Stage] = field(default_factory=list)
+    configs: list[Configured] = field(default_factory=list)  # of the stages, in order
     notes: list[str] = field(default_factory=list)
     complaints: list[Complaint] = field(default_factory=list)
 
 
-def resolve_stages(draft: PlanDraft, server: ServerFacts, host: HostFacts) -> Resolved:
-    """Resolve all stages of a draft; nothing is raised, everything wrong is collected."""
+def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostFacts) -> Resolved:
+    """Resolve all stages of a draft; nothing is raised, everything wrong is collected.
+
+    Args:
+        draft: From `read_plan`.
+        servers: What each stage runs on.
+        host: The machine.
+    """
     result = Resolved()
     before: dict[str, Setting] = {}
     told: set[Told] = set()
-    for table, client in zip(draft.document.stage, draft.clients, strict=True):
+    for table, client, server in zip(draft.document.stage, draft.clients, servers, strict=True):
         settings = {} if table.afresh else dict(before)
-        settings |= _own_settings(table, settings, draft, server, host, result)
+        settings |= _own_settings(table, settings, draft, server.facts, host, result)
+        if server.build is not None:
+            settings = _taken(table, settings, before, server.facts, result)
         before = settings
         values = {name: one.value for name, one in settings.items()}
-        config = Configured(server, values)
+        config = Configured(server.facts, values)
         rung, reason = stage_rung(config)
         problems = [
             *_rung_problems(config, rung, reason, draft.document.protocol.lowest_rung),
@@ -72,12 +90,33 @@ def resolve_stages(draft: PlanDraft, server: ServerFacts, host: HostFacts) -> Re
         result.stages.append(
             Stage(
                 table.name, table.why, table.afresh, ordered, rung, reason, workload,
-                client.chosen,
+                client.chosen, build=server.build,
             )
         )  # fmt: skip
+        result.configs.append(config)
     if draft.aa:
         result.stages.append(_twin(result.stages[0]))
+        result.configs.append(result.configs[0])
     return result
+
+
+def _taken(
+    table: StageTable,
+    settings: Mapping[str, Setting],
+    before: Mapping[str, Setting],
+    server: ServerFacts,
+    result: Resolved,
+) -> dict[str, Setting]:
+    """The settings without those of the stages before that this stage's build does not take."""
+    taken = {}
+    for name, one in settings.items():
+        inherited = before.get(name) is one
+        problem = setting_problem(name, one.value, server, "installed") if inherited else None
+        if problem is None:
+            taken[name] = one
+        else:
+            result.complaints.append(_of(table.name, name, problem))
+    return taken
 
 
 def _own_settings(
@@ -189,6 +228,7 @@ def _twin(first: Stage) -> Stage:
         rung_reason=first.rung_reason,
         workload=first.workload,
         client=first.client,
+        build=first.build,
         twin_of=first.name,
     )
 

@@ -1,8 +1,14 @@
-"""A workload in words, for the dry run."""
+"""Workloads and builds in words, for the dry run and the report."""
 
 from __future__ import annotations
 
+from pgdyno.model.build import Build
 from pgdyno.model.workload import Arrivals, Data, Script, SourceFile, Step, Workload
+
+
+def build_text(build: Build) -> str:
+    """A build in a line: `build fast: PostgreSQL 15.18, gcc -O3 (gcc (Debian …) 12.2.0)`."""
+    return f"build {build.label}: {build.version}, {build.told} ({build.compiler_version})"
 
 
 def workload_lines(workload: Workload) -> list[str]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 
+from pgdyno.model.build import Build
 from pgdyno.model.plan import Plan
 from pgdyno.model.run import Fixture, RunInfo, TrialRecord, TrialState
 from pgdyno.model.serial import from_json
@@ -15,7 +17,7 @@ from pgdyno.report.ceiling import ceiling_of_trial
 from pgdyno.report.comparable import asked_of, differences, shared
 from pgdyno.report.compliance import requirements
 from pgdyno.report.deviations import deviations
-from pgdyno.report.facts import LABELS, SCHEMA, Facts, Phases
+from pgdyno.report.facts import LABELS, SCHEMA, Facts, Phases, TrialFacts
 from pgdyno.report.protocol import protocol_costs
 from pgdyno.report.shape import outages, part_facts, step_facts
 from pgdyno.report.stages import noise_facts, stage_facts, throughput_table
@@ -36,27 +38,17 @@ def analyse(run: RunFile) -> Facts:
         StoreError: The file cannot be read.
         PgdynoError: The plan in it asks for an impossible comparison.
     """
-    info, fixture, trials = run.info(), run.fixture(), run.trials()
+    info, fixtures, trials = run.info(), run.fixtures(), run.trials()
     plan = from_json(Plan, json.dumps(info.plan))
     finished = [trial for trial in trials if trial.state is TrialState.FINISHED]
     table = throughput_table(plan, trials)
     compared = compare_plan(table, margin=plan.protocol.margin, confidence=plan.protocol.confidence)
-    on_host = plan.target.kind != "running"
-    told = tuple(
-        trial_facts(
-            trial,
-            run.series(trial.number),
-            server_on_host=on_host,
-            ceiling_per_s=ceiling_of_trial(info, plan.stage(trial.stage).workload, trial.result)
-            if trial.result
-            else None,
-        )
-        for trial in trials
-    )
+    told = _told(run, info, plan, trials)
     stages = stage_facts(plan, trials, told, compared, merged_quantiles)
     audit = merged_audit(finished, {stage.name: asked_of(stage.workload) for stage in plan.stages})
     differing = differences(plan, finished)
     names = [stage.name for stage in plan.stages]
+    told_fixtures = tuple(_fixture(one) for one in fixtures)
     return Facts(
         schema=SCHEMA,
         label=LABELS[plan.workload.headline],
@@ -86,16 +78,45 @@ def analyse(run: RunFile) -> Facts:
         warnings=compared.warnings,
         noise_floor=noise_facts(plan, table, plan.protocol.confidence),
         audit=audit,
-        conditions=merged_conditions(fixture, trials),
+        conditions=merged_conditions(fixtures, trials),
         same=shared(plan, finished),
         differences=differing,
         phases=_phases(info, trials),
         deviations=deviations(info, names),
         reference=words.flat(plan.reference),
         host=words.flat(info.host),
-        build=words.flat(info.build),
-        fixture=_fixture(fixture),
+        build=words.flat(info.build) if None in [stage.build for stage in plan.stages] else {},
+        builds={one.label: words.flat(asdict(one)) for one in _builds(plan)},
+        versions=_versions(plan, info),
+        fixture=told_fixtures[0] if told_fixtures else {},
+        further_fixtures=told_fixtures[1:],
     )
+
+
+def _told(
+    run: RunFile, info: RunInfo, plan: Plan, trials: Sequence[TrialRecord]
+) -> tuple[TrialFacts, ...]:
+    return tuple(
+        trial_facts(
+            trial,
+            run.series(trial.number),
+            server_on_host=plan.target.kind != "running",
+            ceiling_per_s=ceiling_of_trial(info, plan.stage(trial.stage).workload, trial.result)
+            if trial.result
+            else None,
+        )
+        for trial in trials
+    )
+
+
+def _builds(plan: Plan) -> list[Build]:
+    """The builds that stages name, each once."""
+    return list({stage.build.ident: stage.build for stage in plan.stages if stage.build}.values())
+
+
+def _versions(plan: Plan, info: RunInfo) -> tuple[str, ...]:
+    own = str(info.build.get("version", "PostgreSQL"))
+    return tuple(dict.fromkeys(s.build.version if s.build else own for s in plan.stages))
 
 
 def _phases(info: RunInfo, trials: Sequence[TrialRecord]) -> Phases:
@@ -113,9 +134,7 @@ def _phases(info: RunInfo, trials: Sequence[TrialRecord]) -> Phases:
     return Phases(measuring_s, other_s, between_s, total_s)
 
 
-def _fixture(fixture: Fixture | None) -> dict[str, str]:
-    if fixture is None:
-        return {}
+def _fixture(fixture: Fixture) -> dict[str, str]:
     loaded = {k: v for k, v in fixture.loaded.items() if isinstance(v, int | float | str)}
     return {
         "ident": fixture.ident,

@@ -6,15 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from pgdyno.model.plan import Plan
+from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.run import TrialRecord, TrialResult
 from pgdyno.model.units import seconds_text
 from pgdyno.model.workload import Arrivals, Tpcc, Workload
-from pgdyno.plan.told import arrivals_text, size_text
+from pgdyno.plan.told import arrivals_text, build_text, size_text
 from pgdyno.report import words
 from pgdyno.report.facts import Difference
 
 WINDOW_TOLERANCE = 0.01  # of the planned window; less is how a driver stops
+_BY_BUILD = "the plan gives these stages other builds"
+_BY_CLIENT = "the plan gives these stages other clients"
 PAUSE_S = 600.0  # between two trials; a resumed run, or a machine that slept
 
 # Settings that the server computes from others when nobody sets them (PostgreSQL documentation,
@@ -38,6 +40,7 @@ def differences(plan: Plan, trials: Sequence[TrialRecord]) -> tuple[Difference, 
         trials: Finished trials, in the order of execution.
     """
     return (
+        *_builds(plan, trials),
         *_settings(plan, trials),
         *_measured(plan, trials),
         *_places(plan, trials),
@@ -100,6 +103,18 @@ def _pace(keying: float, think: float) -> str:
     return f"×{keying:g} and ×{think:g} of the text's"
 
 
+def _builds(plan: Plan, trials: Sequence[TrialRecord]) -> list[Difference]:
+    """Which trials ran on which build, where stages name some."""
+    of_trial = {trial.number: plan.stage(trial.stage).build for trial in trials}
+    values = {
+        number: build_text(build) if build else "the target's own installation"
+        for number, build in of_trial.items()
+    }
+    if len(set(values.values())) < 2:
+        return []
+    return [Difference("build", _grouped(values), _BY_BUILD)]
+
+
 def _settings(plan: Plan, trials: Sequence[TrialRecord]) -> list[Difference]:
     read = {
         trial.number: {line.name: line for line in trial.result.settings}
@@ -121,7 +136,8 @@ def _settings(plan: Plan, trials: Sequence[TrialRecord]) -> list[Difference]:
             per_stage.setdefault(stage_of[number], set()).add(value)
         if name in chosen and all(len(seen) == 1 for seen in per_stage.values()):
             continue
-        explanation = DERIVED.get(name)
+        by_build = _BY_BUILD if _as_planned(plan, trials, values, _build_of) else None
+        explanation = DERIVED.get(name, by_build)
         origins = {lines[name].origin for lines in read.values() if name in lines}
         if origins == {"target"}:
             explanation = "pgdyno needs it to run the cluster"
@@ -134,18 +150,20 @@ def _settings(plan: Plan, trials: Sequence[TrialRecord]) -> list[Difference]:
 
 def _measured(plan: Plan, trials: Sequence[TrialRecord]) -> list[Difference]:
     """Things that the driver tells of each trial and that should be the same."""
-    facts: tuple[tuple[str, Callable[[TrialResult], str]], ...] = (
-        ("driver threads", lambda result: str(result.client.threads)),
-        ("CPUs of the driver's host", lambda result: str(result.client.cpus)),
-        ("kinds of transactions", lambda result: ", ".join(kind.kind for kind in result.kinds)),
-    )
+    facts: tuple[tuple[str, Callable[[TrialResult], str], Callable[[Stage], str], str], ...] = (
+        ("what the server calls itself", lambda result: result.server, _build_of, _BY_BUILD),
+        ("driver threads", lambda result: str(result.client.threads), _load_of, _BY_CLIENT),
+        ("CPUs of the driver's host", lambda result: str(result.client.cpus), _load_of, _BY_CLIENT),
+        ("kinds of transactions", lambda result: ", ".join(kind.kind for kind in result.kinds),
+         _load_of, _BY_CLIENT),
+    )  # fmt: skip
     found = []
-    by_client = "the plan gives these stages other clients"
-    for what, fact in facts:
-        values = {trial.number: fact(trial.result) for trial in trials if trial.result}
+    for what, fact, aspect, explanation in facts:
+        told = {trial.number: fact(trial.result) for trial in trials if trial.result}
+        values = {number: text for number, text in told.items() if text}  # "": not asked
         if len(set(values.values())) > 1:
-            explained = _as_planned(plan, trials, values)
-            found.append(Difference(what, _grouped(values), by_client if explained else None))
+            explained = _as_planned(plan, trials, values, aspect)
+            found.append(Difference(what, _grouped(values), explanation if explained else None))
     window = plan.protocol.window_s
     off = {
         trial.number: f"{trial.result.window_s:.1f} s"
@@ -157,14 +175,27 @@ def _measured(plan: Plan, trials: Sequence[TrialRecord]) -> list[Difference]:
     return found
 
 
-def _as_planned(plan: Plan, trials: Sequence[TrialRecord], values: Mapping[int, str]) -> bool:
-    """Whether a fact differs only between stages whose workloads do."""
-    of_workload: dict[str, set[str]] = {}
+def _as_planned(
+    plan: Plan,
+    trials: Sequence[TrialRecord],
+    values: Mapping[int, str],
+    aspect: Callable[[Stage], str],
+) -> bool:
+    """Whether a fact differs only between stages that differ in this aspect."""
+    seen: dict[str, set[str]] = {}
     for trial in trials:
         if trial.number in values:
-            workload = repr(plan.stage(trial.stage).workload)
-            of_workload.setdefault(workload, set()).add(values[trial.number])
-    return all(len(seen) == 1 for seen in of_workload.values())
+            of_stage = aspect(plan.stage(trial.stage))
+            seen.setdefault(of_stage, set()).add(values[trial.number])
+    return all(len(some) == 1 for some in seen.values())
+
+
+def _build_of(stage: Stage) -> str:
+    return stage.build.ident if stage.build else ""
+
+
+def _load_of(stage: Stage) -> str:
+    return repr(stage.workload)
 
 
 def _places(plan: Plan, trials: Sequence[TrialRecord]) -> list[Difference]:

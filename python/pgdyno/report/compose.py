@@ -24,7 +24,7 @@ def compose(facts: Facts) -> Document:
 def _about(facts: Facts) -> tuple[str, ...]:
     """Server, host, load and state of the run: the line under the title."""
     parts = [
-        facts.build.get("version"),
+        words.listed(facts.versions),
         facts.host.get("cpu_model"),
         f"{facts.host['memory']} memory" if "memory" in facts.host else None,
         facts.same["size"],

@@ -167,6 +167,7 @@ class StageFacts:
     ceiling_share: Spread | None  # of what the driver reaches here; None: not calibrated
     steadiness: Judgement | None
     changes: tuple[SettingChange, ...]
+    build: str | None  # version, compiler and flags; None: the target's own installation
 
     def percentiles(self, kind: str) -> Percentiles | None:
         """Latency of a kind, if it occurred."""
@@ -370,8 +371,11 @@ class Facts:
     deviations: tuple[Deviation, ...]
     reference: dict[str, str]  # figures of others, as the plan gives them
     host: dict[str, str]
-    build: dict[str, str]
+    build: dict[str, str]  # the target's own installation; empty: no stage runs on it
+    builds: dict[str, dict[str, str]]  # those that stages name, by what they are called
+    versions: tuple[str, ...]  # of PostgreSQL, in the order of the stages
     fixture: dict[str, str]
+    further_fixtures: tuple[dict[str, str], ...]  # of builds that store otherwise
 
     @property
     def first(self) -> StageFacts:

@@ -8,6 +8,7 @@ from math import isfinite
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.run import StatementResult, TrialRecord, TrialResult, TrialState
+from pgdyno.plan.told import build_text
 from pgdyno.report.changes import changes, effective_of
 from pgdyno.report.efficiency import METRICS, per_transaction
 from pgdyno.report.facts import (
@@ -127,6 +128,7 @@ def _facts(
         ),
         steadiness=most_doubtful([one.steadiness for one in told]),
         changes=changed,
+        build=build_text(stage.build) if stage.build else None,
     )
 
 

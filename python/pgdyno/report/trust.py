@@ -56,10 +56,10 @@ def _merge(lines: Sequence[AuditLine]) -> AuditFacts:
 
 
 def merged_conditions(
-    fixture: Fixture | None, trials: Iterable[TrialRecord]
+    fixtures: Sequence[Fixture], trials: Iterable[TrialRecord]
 ) -> tuple[ConditionFacts, ...]:
     """The consistency conditions over every check of the run, also those of invalid trials."""
-    checks = [("after loading", condition) for condition in fixture.conditions] if fixture else []
+    checks = [("after loading", one) for fixture in fixtures for one in fixture.conditions]
     for trial in trials:
         where = f"trial {trial.number}"
         checks += (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 from pathlib import Path
@@ -45,6 +46,24 @@ def owned_folder(path: Path, user: OsUser, mode: int = 0o700) -> Path:
             hint="Set PGDYNO_HOME to a folder that this user can reach.",
         )
     return path
+
+
+def lock_home(home: Path) -> int:
+    """Take a home for oneself; returns the open file that holds the lock until it is closed.
+
+    Raises:
+        TargetError: Another pgdyno has it.
+    """
+    handle = os.open(home / "lock", os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(handle)
+        raise TargetError(
+            f"another pgdyno works in {home}",
+            hint="Wait for it, or set PGDYNO_HOME to another folder; two would disturb each other.",
+        ) from error
+    return handle
 
 
 def closed_folder(path: Path, user: OsUser) -> Path | None:

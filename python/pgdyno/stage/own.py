@@ -5,17 +5,15 @@ Fixtures are stopped data directories, kept by hash; a trial runs on a copy that
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psycopg
 
 from pgdyno.model.connection import Connection
-from pgdyno.model.errors import TargetError
 from pgdyno.model.plan import Target as TargetPlan
 from pgdyno.model.run import Fixture
 from pgdyno.model.serial import from_json, to_json
@@ -24,11 +22,19 @@ from pgdyno.model.workload import database_names
 from pgdyno.shell import OsUser, run
 from pgdyno.stage.binaries import Binaries
 from pgdyno.stage.cluster import DATABASE, Cluster, initdb, stop_leftover
-from pgdyno.stage.home import owned_folder, remove_folder
-from pgdyno.stage.readback import read_back
+from pgdyno.stage.home import lock_home, owned_folder, remove_folder
+from pgdyno.stage.readback import read_back, server_words
 from pgdyno.stage.target import Ready, Restored
 
 _LOAD_MEMORY_SHARE = 1 / 8
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """An installation of PostgreSQL, and what its servers are."""
+
+    binaries: Binaries
+    facts: ServerFacts
 
 
 class OwnTarget:
@@ -42,20 +48,26 @@ class OwnTarget:
         user: OsUser,
         home: Path,
         memory_bytes: int,
+        builds: Mapping[str, Installed] | None = None,
     ) -> None:
         self._plan = plan
-        self._binaries = binaries
+        self._installed: dict[str | None, Installed] = {None: Installed(binaries, facts)}
+        self._installed.update(builds or {})
         self._user = user
         self._home = home
         self._memory_bytes = memory_bytes
         owned_folder(home, user, 0o755)
         self._fixtures = owned_folder(home / "fixtures", user)
         self._work = owned_folder(home / "work", user)
-        self._lock = _lock(home / "lock")
+        self._lock = lock_home(home)
         self._cluster: Cluster | None = None
         self._loading: Path | None = None
         self.facts = facts
         self.build: dict[str, str] = binaries.manifest()
+
+    def facts_of(self, build: str | None) -> ServerFacts:
+        """See `Target.facts_of`."""
+        return self._installed[build].facts
 
     # -- fixture ------------------------------------------------------------------------------
 
@@ -63,16 +75,17 @@ class OwnTarget:
         """See `Target.find_fixture`."""
         return kept_fixture(self._home, ident)
 
-    def begin_fixture(self, ident: str) -> Connection:
+    def begin_fixture(self, ident: str, build: str | None = None) -> Connection:
         """See `Target.begin_fixture`."""
+        binaries = self._installed[build].binaries
         self._loading = self._fixtures / f"{ident}.loading"
         data = self._loading / "data"
         if data.exists():
-            stop_leftover(self._binaries, data, self._user)
+            stop_leftover(binaries, data, self._user)
         remove_folder(self._loading)
         owned_folder(self._loading, self._user)
-        initdb(self._binaries, data, self._user, self._plan.initdb)
-        self._cluster = Cluster(self._binaries, data, self._user, "socket")
+        initdb(binaries, data, self._user, self._plan.initdb)
+        self._cluster = Cluster(binaries, data, self._user, "socket")
         self._cluster.start(self._load_settings())
         with psycopg.connect(**self._cluster.connection().arguments(), autocommit=True) as session:
             session.execute(f"CREATE DATABASE {DATABASE}")
@@ -131,7 +144,7 @@ class OwnTarget:
     def restore(self, ident: str, databases: int = 1) -> Restored:
         """See `Target.restore`."""
         source, copy = self._fixtures / ident / "data", self._work / "data"
-        stop_leftover(self._binaries, copy, self._user)
+        stop_leftover(self._installed[None].binaries, copy, self._user)
         began = time.monotonic()
         remove_folder(copy)
         run(["cp", "-a", "--reflink=auto", source, copy], timeout_s=36_000)
@@ -142,15 +155,16 @@ class OwnTarget:
         assert fixture is not None, f"fixture {ident} vanished"
         return Restored(fixture.restore, seconds)
 
-    def apply(self, settings: Sequence[Setting]) -> Ready:
+    def apply(self, settings: Sequence[Setting], build: str | None = None) -> Ready:
         """See `Target.apply`."""
-        data = self._work / "data"
-        self._cluster = Cluster(self._binaries, data, self._user, self._plan.transport)
+        data, binaries = self._work / "data", self._installed[build].binaries
+        self._cluster = Cluster(binaries, data, self._user, self._plan.transport)
         seconds = self._cluster.start(settings)
         wanted = (*self._cluster.own_settings(), *settings)
         effective = read_back(self._cluster.connection(), wanted)
+        words = server_words(self._cluster.connection())
         connection = self._cluster.measured_connection()
-        return Ready(connection, effective, self._cluster.pid, seconds)
+        return Ready(connection, effective, self._cluster.pid, seconds, words)
 
     def log_text(self) -> str | None:
         """See `Target.log_text`."""
@@ -177,19 +191,6 @@ def kept_fixture(home: Path, ident: str) -> Fixture | None:
     if not record.is_file():
         return None
     return replace(from_json(Fixture, record.read_text()), reused=True)
-
-
-def _lock(path: Path) -> int:
-    handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(handle)
-        raise TargetError(
-            f"another pgdyno works in {path.parent}",
-            hint="Wait for it, or set PGDYNO_HOME to another folder; two would disturb each other.",
-        ) from error
-    return handle
 
 
 def _reflinks(folder: Path) -> bool:

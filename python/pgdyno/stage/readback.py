@@ -60,6 +60,13 @@ def read_back(connection: Connection, wanted: Sequence[Setting]) -> tuple[Effect
     return tuple(result)
 
 
+def server_words(connection: Connection) -> str:
+    """What the running server calls itself: version and compiler, by version()."""
+    with psycopg.connect(**connection.arguments()) as session:
+        row = session.execute("SELECT version()").fetchone()
+    return str(row[0]) if row else "unknown"
+
+
 def _difference(
     setting: Setting, server: dict[str, tuple[ServerKnob, str, str, str]]
 ) -> str | None:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pgdyno.model.build import Build
 from pgdyno.model.errors import PlanError
 from pgdyno.model.plan import Target as TargetPlan
 from pgdyno.model.settings import HostFacts, ServerFacts
 from pgdyno.plan.fixture import fixture_ident
-from pgdyno.shell import postgres_user
-from pgdyno.stage.binaries import find_binaries
+from pgdyno.shell import OsUser, postgres_user
+from pgdyno.stage.binaries import Binaries, find_binaries
 from pgdyno.stage.cluster import server_settings
 from pgdyno.stage.home import home
 from pgdyno.stage.host import host_facts
-from pgdyno.stage.own import OwnTarget, kept_fixture
+from pgdyno.stage.own import Installed, OwnTarget, kept_fixture
 from pgdyno.stage.running import RunningTarget
+from pgdyno.stage.shelf import build_bindir, kept_builds
 from pgdyno.stage.target import Target
 
 
@@ -45,14 +48,33 @@ def server_facts(plan: TargetPlan) -> ServerFacts:
     return server_settings(find_binaries(plan, user, home()), user)
 
 
+def builds_there() -> tuple[Build, ...]:
+    """The builds that stages may name."""
+    return kept_builds(home())
+
+
+def build_facts(build: Build) -> ServerFacts:
+    """Version and settings of a build, as `server_facts`."""
+    user = postgres_user()
+    return server_settings(_binaries(build, user), user)
+
+
 def fixture_bytes(plan: TargetPlan, shape: dict[str, Any]) -> int | None:
-    """Size of a plan's fixture if it is there already; None if it must be loaded."""
+    """Size of a fixture of a plan if it is there already; None if it must be loaded."""
     found = None if plan.kind == "running" else kept_fixture(home(), fixture_ident(shape))
     return found.data_bytes if found else None
 
 
-def open_target(plan: TargetPlan, facts: ServerFacts, host: HostFacts) -> Target:
+def open_target(
+    plan: TargetPlan, facts: ServerFacts, host: HostFacts, builds: Mapping[str, ServerFacts]
+) -> Target:
     """The server under test, ready for its fixture. Close it in any case.
+
+    Args:
+        plan: The plan's target.
+        facts: Version and settings of its own installation.
+        host: The machine.
+        builds: Version and settings of the builds that stages name, by ident.
 
     Raises:
         TargetError: It is not there, or another pgdyno uses its folder.
@@ -61,7 +83,17 @@ def open_target(plan: TargetPlan, facts: ServerFacts, host: HostFacts) -> Target
         return RunningTarget(_conninfo(plan))
     user = postgres_user()
     binaries = find_binaries(plan, user, home())
-    return OwnTarget(plan, binaries, facts, user, home(), host.memory_bytes)
+    named = {
+        build.ident: Installed(_binaries(build, user), builds[build.ident])
+        for build in builds_there()
+        if build.ident in builds
+    }
+    return OwnTarget(plan, binaries, facts, user, home(), host.memory_bytes, named)
+
+
+def _binaries(build: Build, user: OsUser) -> Binaries:
+    bindir = str(build_bindir(home(), build.ident))
+    return find_binaries(TargetPlan("installed", bindir=bindir), user, home())
 
 
 def _conninfo(plan: TargetPlan) -> str:

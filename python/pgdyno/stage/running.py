@@ -52,6 +52,11 @@ class RunningTarget:
         self._loading: str | None = None
         self._trials: list[str] = []  # databases of the trial
 
+    def facts_of(self, build: str | None) -> ServerFacts:
+        """See `Target.facts_of`."""
+        assert build is None, "no plan names builds for a server that others start"
+        return self.facts
+
     # -- fixture ------------------------------------------------------------------------------
 
     def find_fixture(self, ident: str) -> Fixture | None:
@@ -62,7 +67,7 @@ class RunningTarget:
         found = from_json(Fixture, comment.removeprefix(f"{_MARK}fixture "))
         return replace(found, reused=True)
 
-    def begin_fixture(self, ident: str) -> Connection:
+    def begin_fixture(self, ident: str, build: str | None = None) -> Connection:
         """See `Target.begin_fixture`."""
         self._loading = _fixture_name(ident)
         self._drop(self._loading)
@@ -111,7 +116,7 @@ class RunningTarget:
             self._mark(name, "trial")
         return Restored("template database", time.monotonic() - began)
 
-    def apply(self, settings: Sequence[Setting]) -> Ready:
+    def apply(self, settings: Sequence[Setting], build: str | None = None) -> Ready:
         """See `Target.apply`."""
         for name, setting in product(self._trials, settings):
             self._session.execute(
@@ -120,7 +125,8 @@ class RunningTarget:
                 )
             )  # fmt: skip
         connection = self._connection.to(TRIAL)
-        return Ready(connection, read_back(connection, settings), None, 0.0)
+        return Ready(connection, read_back(connection, settings), None, 0.0,
+                     self.build["compiler"])  # fmt: skip
 
     def log_text(self) -> str | None:
         """Not ours to read."""

@@ -27,26 +27,29 @@ class Ready:
     settings: tuple[Effective, ...]
     postmaster_pid: int | None  # None where the server is not ours
     start_s: float
+    server: str  # what it calls itself: version()
 
 
 class Target(Protocol):
-    """The server under test, from loading to stopping; each step needs the one before it."""
+    """The server under test, from loading to stopping; each step needs the one before it.
 
-    @property
-    def facts(self) -> ServerFacts:
-        """Version and settings of the server."""
-        ...
+    A stage that names a build has its ident given; None: the target's own installation.
+    """
 
     @property
     def build(self) -> dict[str, str]:
-        """What a reader of the run file must know of the installation."""
+        """What a reader of the run file must know of the target's own installation."""
+        ...
+
+    def facts_of(self, build: str | None) -> ServerFacts:
+        """Version and settings of the server."""
         ...
 
     def find_fixture(self, ident: str) -> Fixture | None:
         """The fixture of this hash, if it was loaded before and is whole."""
         ...
 
-    def begin_fixture(self, ident: str) -> Connection:
+    def begin_fixture(self, ident: str, build: str | None = None) -> Connection:
         """An empty database to load into, on a server with safe settings."""
         ...
 
@@ -65,7 +68,7 @@ class Target(Protocol):
         """A fresh copy of a fixture; the copy of the trial before is thrown away."""
         ...
 
-    def apply(self, settings: Sequence[Setting]) -> Ready:
+    def apply(self, settings: Sequence[Setting], build: str | None = None) -> Ready:
         """Start (or reconfigure) the server with a stage's settings, and read them back."""
         ...
 

@@ -21,6 +21,7 @@ from pgdyno.store.codec import pack, unpack_float, unpack_int
 from pgdyno.store.earlier import head_of
 
 FORMAT = 2  # 1: TPC-C only, see `earlier`
+_FIXTURE = "fixture"  # begin of the key of each in the head
 APPLICATION_ID = 0x70676479  # "pgdy"
 
 _SCHEMA = """
@@ -90,9 +91,10 @@ class RunFile:
     # -- writing ------------------------------------------------------------------------------
 
     def put_fixture(self, fixture: Fixture) -> None:
-        """Keep what the trials share; a later one of the same run replaces it."""
+        """Keep what trials share; when the run goes on, the same one replaces it."""
+        row = (f"{_FIXTURE} {fixture.ident}", to_json(fixture))
         with self._transaction() as db:
-            db.execute("INSERT OR REPLACE INTO head VALUES ('fixture', ?)", (to_json(fixture),))
+            db.execute("INSERT OR REPLACE INTO head VALUES (?, ?)", row)
 
     def put_trial(self, trial: TrialRecord, series: Iterable[Series] = ()) -> None:
         """Replace a trial's record, and add its series."""
@@ -119,10 +121,14 @@ class RunFile:
         version = self._db.execute("PRAGMA user_version").fetchone()[0]
         return from_json(RunInfo, head_of(version, self._head("info") or "{}"))
 
-    def fixture(self) -> Fixture | None:
-        """The fixture, if the run came so far."""
-        text = self._head("fixture")
-        return from_json(Fixture, text) if text else None
+    def fixtures(self) -> tuple[Fixture, ...]:
+        """The fixtures, as far as the run came: one, unless builds of stages need their own."""
+        rows = self._db.execute(
+            "SELECT value FROM head WHERE key LIKE ? ORDER BY rowid", (f"{_FIXTURE}%",)
+        )
+        found = [from_json(Fixture, text) for (text,) in rows]
+        # Earlier run files have one, under a name without its ident.
+        return tuple({fixture.ident: fixture for fixture in found}.values())
 
     def trials(self) -> list[TrialRecord]:
         """All trials, in the order of the plan."""

@@ -14,6 +14,7 @@ from pgdyno.model.connection import Connection
 from pgdyno.model.plan import Plan
 from pgdyno.model.workload import Tpcc, Workload
 from pgdyno.plan import read_plan, resolve
+from tests.data.builds import builds_of
 from tests.data.servers import HOST, installed
 from tests.unit.drive.test_driver import COUNTS, KIND, QUANTILES, RESULT
 
@@ -33,7 +34,8 @@ def spec_of(name: str, stage: str | None = None) -> dict[str, Any]:
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.toml")), ids=lambda path: path.stem)
 def test_every_good_plan_has_a_specification(path: Path) -> None:
-    plan = resolve(read_plan(path), installed(18), HOST)
+    draft = read_plan(path)
+    plan = resolve(draft, installed(18), HOST, builds=builds_of(draft, installed(18)))
     for stage in plan.stages:
         spec = drive_spec(CONNECTION, stage.workload, plan.protocol, {"c_last": 1})
         assert json.loads(json.dumps(spec, allow_nan=False)) == spec

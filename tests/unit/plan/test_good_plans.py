@@ -11,6 +11,7 @@ from pgdyno.model.plan import Plan
 from pgdyno.model.serial import from_json, to_json
 from pgdyno.model.settings import OriginKind, Rung
 from pgdyno.plan import read_plan, resolve
+from tests.data.builds import builds_of
 from tests.data.servers import GIB, HOST, installed, running
 
 ROOT = Path(__file__).parents[3]
@@ -25,7 +26,8 @@ def resolved(name: str, *overrides: str, quick: bool = False, aa: bool = False) 
 
 @pytest.mark.parametrize("path", [*GOOD, *SHIPPED], ids=lambda path: path.stem)
 def test_a_good_plan_is_accepted_and_survives_the_run_file(path: Path) -> None:
-    plan = resolve(read_plan(path), running(18), HOST)
+    draft = read_plan(path)
+    plan = resolve(draft, running(18), HOST, builds=builds_of(draft, running(15)))
 
     assert len(plan.trials) == plan.protocol.rounds * len(plan.stages)
     assert len({trial.ident for trial in plan.trials}) == len(plan.trials)
@@ -37,8 +39,11 @@ def test_a_good_plan_is_accepted_and_survives_the_run_file(path: Path) -> None:
 @pytest.mark.parametrize("major", [15, 18])
 @pytest.mark.parametrize("quick", [False, True])
 def test_shipped_plans_run_everywhere(path: Path, major: int, quick: bool) -> None:
-    from_binaries = resolve(read_plan(path, quick=quick), installed(major), HOST)
-    from_server = resolve(read_plan(path, quick=quick), running(major), HOST)
+    draft = read_plan(path, quick=quick)
+    from_binaries, from_server = (
+        resolve(draft, server, HOST, builds=builds_of(draft, server))
+        for server in (installed(major), running(major))
+    )
 
     assert from_binaries.stages == from_server.stages
 
@@ -174,7 +179,7 @@ def test_time_for_measuring_is_exact() -> None:
 def test_a_loaded_fixture_saves_time_and_disk() -> None:
     draft = read_plan(FOLDER / "smallest.toml")
     fresh = resolve(draft, installed(18), HOST).estimate
-    loaded = resolve(draft, installed(18), HOST, fixture_bytes=GIB).estimate
+    loaded = resolve(draft, installed(18), HOST, fixtures=(GIB,)).estimate
 
     assert loaded.other_s < fresh.other_s
     assert loaded.disk_bytes <= fresh.disk_bytes - 0.9 * GIB

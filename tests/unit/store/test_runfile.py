@@ -40,7 +40,7 @@ def test_what_is_written_is_read(path: Path) -> None:
 
     with RunFile.read(path) as run:
         assert run.info() == INFO
-        assert run.fixture() == fixture
+        assert run.fixtures() == (fixture,)
         assert run.trials() == [done, TRIALS[1]]
         assert run.finished() == []
         kept = run.series(1)["wal.bytes"]

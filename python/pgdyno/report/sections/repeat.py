@@ -6,6 +6,8 @@ from pgdyno.report import words
 from pgdyno.report.document import Block, Cell, Column, Command, Section, Table, Text
 from pgdyno.report.facts import Facts
 
+_FIXTURE = "The fixture: the loaded database that trials start from."
+
 
 def section(facts: Facts) -> Section:
     """One command, and the manifests."""
@@ -19,10 +21,13 @@ def section(facts: Facts) -> Section:
     ]
     for caption, lines in (
         ("Figures of others, as the plan gives them; not measured here.", facts.reference),
-        ("The server's build.", facts.build),
+        ("The target's own installation.", facts.build),
+        *((f"The build {name}.", lines) for name, lines in facts.builds.items()),
         ("The host.", facts.host),
-        ("The fixture: the loaded database that every trial starts from.", facts.fixture),
-    ):
+        (_FIXTURE, facts.fixture),
+        *(("Another fixture, for builds that store otherwise.", one)
+          for one in facts.further_fixtures),
+    ):  # fmt: skip
         if lines:
             blocks.append(_manifest(caption, lines))
     return Section("repeat", "Repeat it", tuple(blocks))

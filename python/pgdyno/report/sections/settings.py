@@ -31,7 +31,8 @@ def _stage(stage: StageFacts, before: StageFacts | None) -> list[Block]:
     against = f"`{before.name}`" if before else "the defaults of the server"
     afresh = " It does not build on it." if before and stage.afresh else ""
     rung = f"Rung {words.rung(stage.rung)} ({stage.rung_reason})."
-    told = f"`{stage.name}`: {stage.why.rstrip('.')}. {rung}"
+    build = f" It runs on {stage.build}." if stage.build else ""
+    told = f"`{stage.name}`: {stage.why.rstrip('.')}. {rung}{build}"
     if not stage.changes:
         return [Text(f"{told} It sets nothing that differs from {against}.")]
     count = words.plural(len(stage.changes), "setting differs", "settings differ")

@@ -76,8 +76,9 @@ def _as_benchmarksql(facts: Facts) -> list[Block]:
 def _row(stage: StageFacts) -> tuple[Cell, ...]:
     name = stage.name if stage.twin_of is None else f"{stage.name} (same as {stage.twin_of})"
     wal = stage.per_transaction.get("wal_bytes")
+    notes = [note for note in (stage.build, stage.rung_reason) if note]
     return (
-        Cell(name, rung=stage.rung, note=stage.rung_reason),
+        Cell(name, rung=stage.rung, note="; ".join(notes)),
         Cell(words.count(stage.throughput), note=spread_note(stage.throughput)),
         Cell(words.count(stage.tpm_total), note=spread_note(stage.tpm_total)),
         Cell(words.ratio(stage.to_first), note=_interval(stage, first=True)),
