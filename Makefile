@@ -59,7 +59,8 @@ $(VENV)/built: $(VENV)/installed pyproject.toml $(RUST)
 	@VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet >/dev/null
 	@touch $@
 
-# Debian packages of the tests: an installed PostgreSQL, a pooler, certificates and a browser.
+# Debian packages of the tests: an installed PostgreSQL, a pooler, certificates, a browser, what
+# makes file systems, and compilers.
 packages:
 	@[ -x /usr/lib/postgresql/15/bin/postgres ] || $(call apt,postgresql-15)
 	@[ -x /usr/sbin/pgbouncer ] || $(call apt,pgbouncer)
@@ -67,6 +68,8 @@ packages:
 	@[ -x /usr/bin/chromium ] || $(call apt,chromium)
 	@[ -x /usr/sbin/mkfs.xfs ] || $(call apt,xfsprogs)
 	@[ -x /usr/sbin/sfdisk ] || $(call apt,fdisk)
+	@[ -x /usr/bin/gcc ] || $(call apt,gcc libc6-dev)
+	@[ -x /usr/bin/clang ] || $(call apt,clang)
 
 lock: ## Resolve requirements.lock anew (needs uv)
 	uv pip compile pyproject.toml --extra dev --python-version 3.11 --generate-hashes \

@@ -11,6 +11,7 @@ import pwd
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -154,6 +155,12 @@ class Process:
         if self._popen.poll() is None:
             self._popen.kill()
             self._popen.wait()
+
+    def kill_group(self) -> None:
+        """End it now, with everything that it started."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self._popen.wait()
 
 
 def start(

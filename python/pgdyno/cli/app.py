@@ -28,6 +28,8 @@ COMMANDS = {
     "knobs": "pgdyno.cli.knobs:knobs",
     "lint": "pgdyno.cli.lint:lint",
     "host": "pgdyno.cli.host:app",
+    "build": "pgdyno.cli.build:build_command",
+    "builds": "pgdyno.cli.build:app",
 }
 """Where each command is: module and function."""
 

@@ -59,7 +59,7 @@ def find_binaries(target: Target, user: OsUser, home: Path) -> Binaries:
             f"folder {bindir} holds no {' and no '.join(missing)}",
             hint="Name the folder of PostgreSQL's own programs, e.g. /usr/lib/postgresql/15/bin.",
         )
-    version = run([bindir / "postgres", "--version"]).stdout.strip()
+    version = run([bindir / "postgres", "--version"], user=user).stdout.strip()
     num = version_number(version)
     if num // 10000 not in MAJORS:
         raise TargetError(
@@ -68,7 +68,7 @@ def find_binaries(target: Target, user: OsUser, home: Path) -> Binaries:
         )
     match = re.search(r"(\d+\.\d+)", version)
     short = f"PostgreSQL {match.group(1) if match else version}"
-    return Binaries(bindir, short, num, *_built_with(bindir), origin)
+    return Binaries(bindir, short, num, *_built_with(bindir, user), origin)
 
 
 def version_number(text: str) -> int:
@@ -79,11 +79,11 @@ def version_number(text: str) -> int:
     return int(match.group(1)) * 10000 + int(match.group(2) or 0)
 
 
-def _built_with(bindir: Path) -> tuple[str, str]:
+def _built_with(bindir: Path, user: OsUser) -> tuple[str, str]:
     config = bindir / "pg_config"
     if not config.is_file():
         return "unknown", "unknown"
-    shown = run([config], check=False).stdout
+    shown = run([config], user=user, check=False).stdout
     values = dict(line.split(" = ", 1) for line in shown.splitlines() if " = " in line)
     flags = f"{values.get('CC', '')} {values.get('CFLAGS', '')}".strip()
     return values.get("CONFIGURE", "unknown"), flags or "unknown"

@@ -8,9 +8,12 @@ from statistics import median
 
 import pytest
 
+from pgdyno.model.build import Recipe
+from pgdyno.report import markdown
 from pgdyno.report.analysis import analyse
 from pgdyno.report.facts import Facts, StageFacts
 from pgdyno.store import RunFile
+from tests.data.builds import a_build
 from tests.data.miniature import CHARACTERS, WINDOW_S, write_miniature
 from tests.unit.report.conftest import analysed
 
@@ -119,3 +122,38 @@ def test_one_stage_is_compared_with_nothing(tmp_path: Path) -> None:
     facts = analysed(tmp_path / "run.sqlite", characters=CHARACTERS[:1], invalid=())
     assert facts.first.to_first is None
     assert "nothing to compare" in facts.answer.finding
+
+
+def test_builds_of_stages_are_told(tmp_path: Path) -> None:
+    build = a_build("abcd", "fast", Recipe("clang", "3"))
+    own, ours = CHARACTERS[0], replace(CHARACTERS[1].stage, build=build)
+    path = write_miniature(
+        tmp_path / "run.sqlite", invalid=(), characters=(own, replace(CHARACTERS[1], stage=ours))
+    )
+    with RunFile.append(path) as run:
+        other = replace(run.fixtures()[0], ident="0th3r", shape={"postgres_major": 15})
+        run.put_fixture(other)
+        facts = analyse(run)
+        text = markdown.render(run)
+
+    told = "build fast: PostgreSQL 15.18, clang -O3 (clang 12)"
+    assert [one.build for one in facts.stages] == [None, told]
+    assert facts.versions == ("PostgreSQL 18.6", "PostgreSQL 15.18")
+    assert facts.builds["fast"]["recipe.optimise"] == "3"
+    assert facts.fixture["ident"] == "f1x7ure0"
+    assert [one["ident"] for one in facts.further_fixtures] == ["0th3r"]
+    assert facts.conditions[0].checks == 2 + 6, "two fixtures, six trials"
+    for line in ("PostgreSQL 18.6 and PostgreSQL 15.18 ·", f"It runs on {told}.", "The build fast.",
+                 "Another fixture, for builds that store otherwise."):  # fmt: skip
+        assert line in text
+
+
+def test_an_installation_that_no_stage_runs_on_is_not_told(tmp_path: Path) -> None:
+    build = a_build("abcd")
+    characters = tuple(replace(one, stage=replace(one.stage, build=build)) for one in CHARACTERS)
+    facts = analysed(tmp_path / "run.sqlite", characters=characters)
+
+    assert facts.build == {}
+    assert facts.versions == ("PostgreSQL 15.18",)
+    assert list(facts.builds) == ["abcd"]
+    assert all(one.what != "build" for one in facts.differences)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from pgdyno.model.build import Recipe
 from pgdyno.model.run import Effective, TrialRecord, TrialResult, TrialState
 from pgdyno.report.comparable import differences, shared
+from tests.data.builds import a_build
 from tests.data.miniature import CHARACTERS, a_plan, a_result
 
 PLAN = a_plan(CHARACTERS[:2], rounds=2)
@@ -98,3 +100,31 @@ def test_what_the_plan_lets_clients_do_is_explained() -> None:
     assert "face" not in same
     assert "connections" not in same
     assert same["isolation"] == "read committed"
+
+
+def test_what_other_builds_bring_with_them_is_shown_and_explained() -> None:
+    first, second = PLAN.stages
+    build = a_build("abcd", "fast", Recipe("clang"))
+    plan = replace(PLAN, stages=(first, replace(second, build=build)))
+
+    def change(trial: TrialRecord, result: TrialResult) -> TrialResult:
+        ours = trial.stage == second.name
+        told = replace(result, server="15, by clang" if ours else "15, by gcc")
+        return with_setting(told, "on" if ours else "off", "data_checksums")
+
+    records = trials(change)
+    found = {one.what: one for one in differences(plan, records)}
+
+    assert found["build"].values == (
+        "the target's own installation in trials 1 and 4",
+        "build fast: PostgreSQL 15.18, clang -O2 (clang 12) in trials 2 and 3",
+    )
+    for what in ("build", "what the server calls itself", "setting data_checksums"):
+        assert found[what].explanation == "the plan gives these stages other builds"
+        assert whats(records).get(what) is None  # nothing in that plan explains it
+    records[1] = replace(records[1], result=a_result())  # of an earlier pgdyno, which did not ask
+    assert len({one.what: one for one in differences(plan, records)}[
+        "what the server calls itself"].values) == 2  # fmt: skip
+    records[2] = replace(records[2], result=change(records[0], a_result()))
+    explained = {one.what: one.explanation for one in differences(plan, records)}
+    assert explained["setting data_checksums"] is None, "one stage, and yet two values"

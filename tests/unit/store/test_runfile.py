@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +49,21 @@ def test_what_is_written_is_read(path: Path) -> None:
         assert kept.values.tolist() == series.values.tolist()
         assert run.logs(1) == {"server": "LOG: ready"}
         assert run.logs() == {}
+
+
+def test_each_fixture_is_kept_once(path: Path) -> None:
+    one = Fixture("f", {}, 10, {}, (), "copy", reused=False)
+    other = replace(one, ident="g")
+    with RunFile.create(path, INFO, TRIALS) as run:
+        assert run.fixtures() == ()
+        for fixture in (one, other, one):
+            run.put_fixture(replace(fixture, reused=True))
+
+        assert {fixture.ident: fixture.reused for fixture in run.fixtures()} == {
+            "f": True,
+            "g": True,
+        }
+        assert len(run.fixtures()) == 2
 
 
 def test_a_trial_written_again_replaces_its_series(path: Path) -> None:
@@ -104,7 +120,9 @@ def test_a_file_of_the_first_format_is_read_as_todays() -> None:
     with RunFile.read(FIRST) as run:
         plan = from_json(Plan, json.dumps(run.info().plan))
         results = [trial.result for trial in run.finished()]
+        (fixture,) = run.fixtures()
 
+    assert fixture.shape["warehouses"] == 10
     assert plan.workload.kind == "tpcc"
     assert plan.workload.tpcc is not None
     assert plan.workload.tpcc.warehouses == 10

@@ -1,0 +1,292 @@
+"""Compiles a source by a recipe into a build of ours; every step leaves its log.
+
+Everything runs as the user who runs PostgreSQL, with an environment of its own: neither root's
+rights nor a CFLAGS of the user's shell get into a build that is named by its content.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pgdyno.build.recipe import (
+    MERGED,
+    Pass,
+    build_ident,
+    cflags,
+    configure_arguments,
+    is_clang,
+    require_possible,
+    told,
+)
+from pgdyno.build.source import Source, unpack
+from pgdyno.model.build import Build, Recipe
+from pgdyno.model.errors import PlanError, TargetError
+from pgdyno.model.plan import Target
+from pgdyno.model.units import bytes_text
+from pgdyno.plan.document import NAME
+from pgdyno.shell import OsUser, run, start
+from pgdyno.stage.binaries import find_binaries
+from pgdyno.stage.cluster import server_settings
+from pgdyno.stage.home import lock_home, owned_folder, remove_folder
+from pgdyno.stage.host import this_machine
+from pgdyno.stage.shelf import build_bindir, build_folder, keep_build, kept_builds
+
+LOGS = "logs"
+_STEP_S = 7200.0  # -O3 with LTO on a slow machine takes its time
+_SPACE_BYTES = 2 << 30  # with LTO or profiles; see docs/numbers.md
+_TAIL_LINES = 20
+_PARTS = (".", "contrib")  # server and programs; extensions, pg_prewarm among them
+_HALF = re.compile(r"[0-9a-f]{12}")
+
+Train = Callable[[Path, OsUser, Path], None]
+"""Runs a workload on the programs of a folder; they leave their profiles in another."""
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How a build goes about it; nothing of this shapes what comes out."""
+
+    name: str | None = None  # what it shall be called
+    jobs: int | None = None  # of make; None: one for each CPU
+    said: Callable[[str], None] = lambda _: None  # hears of each phase
+
+
+def build(
+    source: Source, recipe: Recipe, home: Path, user: OsUser, train: Train, how: How = How()
+) -> tuple[Build, bool]:
+    """Compile, unless this very build is there already.
+
+    Args:
+        source: Of PostgreSQL.
+        recipe: How.
+        home: Where builds are kept.
+        user: Who compiles it and will run it.
+        train: For PGO.
+        how: Name, jobs, and who is told.
+
+    Returns:
+        The build, and whether it was there already.
+
+    Raises:
+        PlanError: The recipe is impossible, or the name is taken.
+        TargetError: A step failed; its log is kept. Or the compiler is missing, the disk too
+            small, another pgdyno at work.
+    """
+    require_possible(recipe)
+    if how.name is not None and not NAME.fullmatch(how.name):
+        raise PlanError(f"--name is {how.name!r}, which plans could not name")
+    version = compiler_version(recipe)
+    cpu = this_machine().cpu_model if recipe.native else None
+    ident = build_ident(recipe, source.digest, version, cpu)
+    owned_folder(home, user, 0o755)
+    lock = lock_home(home)
+    try:
+        there = {one.ident: one for one in kept_builds(home)}
+        if ident in there:
+            return _named(there[ident], how.name, home), True
+        _require_free(how.name, home)
+        _sweep(home, set(there))
+        work = _Work(recipe, home, ident, user, how)
+        work.cook(source, train)
+        done = Build(
+            ident, how.name, f"PostgreSQL {source.version}", told(recipe), version, cpu, recipe,
+            str(source.path), source.digest, time.time_ns(), work.seconds,
+        )  # fmt: skip
+        keep_build(home, done)
+        return done, False
+    finally:
+        os.close(lock)
+
+
+def compiler_version(recipe: Recipe) -> str:
+    """The first line that a compiler says of itself.
+
+    Raises:
+        TargetError: It is not there.
+    """
+    if shutil.which(recipe.compiler) is None:
+        raise TargetError(f"there is no compiler {recipe.compiler}", "Install it, or name another.")
+    return run([recipe.compiler, "--version"]).stdout.splitlines()[0].strip()
+
+
+def _named(found: Build, name: str | None, home: Path) -> Build:
+    """The build under a name; one that has another name keeps it, since plans may use it."""
+    if name in (None, found.name):
+        return found
+    if found.name is not None:
+        raise PlanError(f"this very build is there, and is called {found.name!r}, not {name!r}")
+    _require_free(name, home)
+    renamed = replace(found, name=name)
+    keep_build(home, renamed)
+    return renamed
+
+
+def _require_free(name: str | None, home: Path) -> None:
+    for other in kept_builds(home):
+        if name is not None and other.name == name:
+            raise PlanError(
+                f"name {name!r} is taken by build {other.ident}: {other.version}, {other.told}",
+                f"Choose another, or remove that one: `pgdyno builds remove {name}`.",
+            )
+
+
+def _sweep(home: Path, whole: set[str]) -> None:
+    """Remove what killed builds left, but for their logs."""
+    for folder in (home / "builds").glob("*"):
+        if _HALF.fullmatch(folder.name) and folder.name not in whole:
+            for part in ("work", "install"):
+                remove_folder(folder / part)
+
+
+@dataclass(slots=True)
+class _Work:
+    """A build under way."""
+
+    recipe: Recipe
+    home: Path
+    ident: str
+    user: OsUser
+    how: How
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> Path:
+        return build_folder(self.home, self.ident)
+
+    @property
+    def scratch(self) -> Path:
+        return self.folder / "work"
+
+    @property
+    def tree(self) -> Path:
+        return self.scratch / "tree" / "source"
+
+    @property
+    def profiles(self) -> Path:
+        return self.scratch / "profiles"
+
+    @property
+    def bindir(self) -> Path:
+        return build_bindir(self.home, self.ident)
+
+    def cook(self, source: Source, train: Train) -> None:
+        """From the source to programs that run; of a failure only the logs stay."""
+        owned_folder(self.folder.parent, self.user, 0o755)
+        free = shutil.disk_usage(self.folder.parent).free
+        if free < _SPACE_BYTES:
+            raise TargetError(
+                f"{self.folder.parent} has {bytes_text(free)} free, a build may need"
+                f" {bytes_text(_SPACE_BYTES)}"
+            )
+        remove_folder(self.folder)
+        for folder in (self.folder, self.folder / LOGS, self.scratch, self.profiles):
+            owned_folder(folder, self.user, 0o755)
+        try:
+            passes: tuple[Pass, ...] = ("generate", "use") if self.recipe.pgo else ("plain",)
+            for which in passes:
+                self.compile(source, which)
+                if which == "generate":
+                    with self.phase("train"):
+                        self.train(train)
+            with self.phase("start"):  # what does not run is no build
+                target = Target("installed", bindir=str(self.bindir))
+                server_settings(find_binaries(target, self.user, self.home), self.user)
+        except BaseException:
+            remove_folder(self.folder / "install")
+            raise
+        finally:
+            remove_folder(self.scratch)
+
+    def compile(self, source: Source, which: Pass) -> None:
+        """One pass; profiles know their objects by path, so that each has the same tree."""
+        with self.phase("unpack"):
+            remove_folder(self.tree.parent)
+            unpack(source, owned_folder(self.tree.parent, self.user, 0o755))
+            run(["chown", "-R", f"{self.user.uid}:{self.user.gid}", self.tree])
+        flags = cflags(self.recipe, which, str(self.profiles))
+        with self.phase("configure"):
+            try:
+                self.step(
+                    f"{which}-configure", "./configure", f"--prefix={self.bindir.parent}",
+                    *configure_arguments(self.recipe), f"CC={self.recipe.compiler}",
+                    f"CFLAGS={flags}", *self.archiver(),
+                )  # fmt: skip
+            finally:
+                if (log := self.tree / "config.log").exists():
+                    shutil.copy(log, self.folder / LOGS / f"{which}-config.log")
+        make = ["make", f"-j{self.how.jobs or len(os.sched_getaffinity(0))}"]
+        if which == "generate":
+            # libpq refuses to be linked with what calls exit, which instrumentation does; this word
+            # tells it of that, and of nothing else.
+            make.append("enable_coverage=yes")
+        with self.phase("compile"):
+            for part in _PARTS:
+                self.step(f"{which}-compile", *make, "-C", part)
+        with self.phase("install"):
+            remove_folder(self.bindir.parent)
+            for part in _PARTS:
+                self.step(f"{which}-install", *make, "-C", part, "install")
+
+    def train(self, train: Train) -> None:
+        """Run the workload on the instrumented programs; refuse to go on without a profile."""
+        train(self.bindir, self.user, self.profiles)
+        if is_clang(self.recipe):
+            raw = [str(path) for path in self.profiles.glob("*.profraw")]
+            if raw:
+                merged = str(self.profiles / MERGED)
+                self.step("merge", self.llvm("profdata"), "merge", "-o", merged, *raw)
+        else:
+            raw = [str(path) for path in self.profiles.rglob("*.gcda")]
+        if not raw:
+            raise TargetError("the training left no profile", f"See {self.folder / LOGS}.")
+
+    def archiver(self) -> list[str]:
+        """With LTO an archive holds the compiler's own code, which plain ar does not index."""
+        if not self.recipe.lto:
+            return []
+        if is_clang(self.recipe):
+            return [f"AR={self.llvm('ar')}", f"RANLIB={self.llvm('ranlib')}"]
+        path, _, name = self.recipe.compiler.rpartition("gcc")  # gcc-12: gcc-ar-12
+        return [f"AR={path}gcc-ar{name}", f"RANLIB={path}gcc-ranlib{name}"]
+
+    def llvm(self, tool: str) -> str:
+        """The tool of this clang: clang-14 goes with llvm-ar-14."""
+        path, _, suffix = self.recipe.compiler.rpartition("clang")
+        name = f"{path}llvm-{tool}{suffix}"
+        if shutil.which(name) is None:
+            raise TargetError(f"there is no {name}", "Install the llvm that goes with this clang.")
+        return name
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        self.how.said(name)
+        began = time.monotonic()
+        yield
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - began
+
+    def step(self, log: str, *command: str) -> None:
+        """Run a program in the tree; its words go to a log."""
+        path = self.folder / LOGS / f"{log}.log"
+        clean = ["env", "-i", "-C", str(self.tree), f"PATH={os.environ['PATH']}", "LC_ALL=C"]
+        process = start(
+            [*clean, *command], user=self.user, log=path, dies_with_us=signal.SIGTERM
+        )  # fmt: skip
+        try:
+            code = process.wait(_STEP_S)
+        finally:
+            process.kill_group()
+        if code != 0:
+            tail = path.read_text(errors="replace").splitlines()[-_TAIL_LINES:]
+            how = f"ended with code {code}" if code else f"did not end within {_STEP_S:.0f} s"
+            raise TargetError(
+                f"{command[0]} {how}; the end of its log:\n" + "\n".join(tail),
+                f"All of it stands in {path}.",
+            )

@@ -1,0 +1,134 @@
+"""`pgdyno build`: compile PostgreSQL from source; `pgdyno builds`: those that are kept."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from pgdyno.build.compile import How, build
+from pgdyno.build.recipe import BLOCKS_KB, FEATURES, OPTIMISE, WAL_BLOCKS_KB, told
+from pgdyno.build.source import look
+from pgdyno.build.train import train
+from pgdyno.cli.console import stderr, stdout
+from pgdyno.model.build import Recipe
+from pgdyno.model.units import seconds_text
+from pgdyno.plan.builds import find_build
+from pgdyno.shell import postgres_user
+from pgdyno.stage.home import home, lock_home, remove_folder
+from pgdyno.stage.shelf import build_bindir, build_folder, kept_builds
+
+app = typer.Typer(
+    name="builds",
+    help="Builds of PostgreSQL that `pgdyno build` made: list them, remove one.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _one_of(values: tuple[object, ...]) -> str:
+    return ", ".join(map(str, values))
+
+
+def build_command(
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="SOURCE", help="PostgreSQL 12 to 18: its source, or a tarball."),
+    ],
+    name: Annotated[str | None, typer.Option(help="What plans call it; else by its ident.")] = None,
+    compiler: Annotated[
+        str, typer.Option("--cc", help="A gcc or clang, e.g. gcc-14, or its path.")
+    ] = "gcc",
+    optimise: Annotated[
+        str, typer.Option("-O", "--optimise", help=f"How hard it tries: {_one_of(OPTIMISE)}.")
+    ] = "2",
+    native: Annotated[
+        bool, typer.Option("--native", help="-march=native: for this model of CPU only.")
+    ] = False,
+    lto: Annotated[
+        bool, typer.Option("--lto", help="-flto: optimise over all files at once.")
+    ] = False,
+    pgo: Annotated[
+        bool,
+        typer.Option("--pgo", help="Compile twice: the second time by a profile of TPC-C."),
+    ] = False,
+    flags: Annotated[str, typer.Option(help='More for the compiler, e.g. "-g -pipe".')] = "",
+    block_kb: Annotated[
+        int, typer.Option(help=f"Pages of tables and indexes, kB: {_one_of(BLOCKS_KB)}.")
+    ] = 8,
+    wal_block_kb: Annotated[
+        int, typer.Option(help=f"Pages of WAL, kB: {_one_of(WAL_BLOCKS_KB)}.")
+    ] = 8,
+    features: Annotated[
+        list[str] | None,
+        typer.Option("--with", help=f"May be repeated: {_one_of(FEATURES)}. Else none of them."),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Compile so many files at once; else one a CPU.")
+    ] = None,
+) -> None:
+    """Compile PostgreSQL into a build that stages of plans can name.
+
+    It lies below PGDYNO_HOME, in a folder named by its content: source, compiler and flags. One
+    that is there already is not compiled again. Each step leaves a log beside it.
+
+    Example: pgdyno build postgresql-18.1.tar.bz2 -O 3 --native --lto --name fast
+    """
+    recipe = Recipe(
+        compiler=compiler, optimise=optimise, native=native, lto=lto, pgo=pgo,
+        flags=" ".join(flags.split()), block_kb=block_kb, wal_block_kb=wal_block_kb,
+        features=tuple(sorted(set(features or ()))),
+    )  # fmt: skip
+    place = home()
+    with stderr.status("looking at the source") as status:
+        found = look(source)
+        head = f"PostgreSQL {found.version}, {told(recipe)}"
+        how = How(name, jobs, lambda phase: status.update(f"{head}: {phase}"))
+        done, known = build(found, recipe, place, postgres_user(), train, how)
+    took = "was there already" if known else f"took {seconds_text(sum(done.seconds.values()))}"
+    stdout.print(f"{done.label}: {done.version}, {done.told}; {took}", soft_wrap=True)
+    stdout.print(str(build_bindir(place, done.ident)), soft_wrap=True, markup=False)
+
+
+@app.command(name="list")
+def list_command(
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+) -> None:
+    """List the builds: name, ident, version, compiler and flags, how long they took."""
+    found = kept_builds(home())
+    if as_json:
+        stdout.print_json(json.dumps([asdict(one) for one in found]))
+        return
+    if not found:
+        stdout.print("There are none. `pgdyno build SOURCE` makes one.")
+        return
+    table = Table("name", "ident", "version", "compiled by", "took", box=None, pad_edge=False)
+    for one in found:
+        how = f"{one.told}\n{one.compiler_version}"
+        took = seconds_text(sum(one.seconds.values()))
+        table.add_row(one.name or "", one.ident, one.version, how, took)
+    stdout.print(table, markup=False)
+
+
+@app.command()
+def remove(
+    word: Annotated[
+        str, typer.Argument(metavar="BUILD", help="Its name, or the begin of its ident.")
+    ],
+) -> None:
+    """Remove a build with its logs. Runs that were made with it can still be reported."""
+    place = home()
+    one = find_build(word, kept_builds(place))
+    lock = lock_home(place)  # a run may be using it
+    try:
+        remove_folder(build_folder(place, one.ident))
+    finally:
+        os.close(lock)
+    stdout.print(f"{one.label} is removed.")

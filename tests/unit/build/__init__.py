@@ -1,0 +1,1 @@
+"""Tests of builds: recipes, sources, the shelf, the steps."""
