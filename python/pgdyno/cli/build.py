@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from pgdyno.build.compile import How, build
 from pgdyno.build.recipe import BLOCKS_KB, FEATURES, OPTIMISE, WAL_BLOCKS_KB, told
@@ -90,10 +91,11 @@ def build_command(
     with stderr.status("looking at the source") as status:
         found = look(source)
         head = f"PostgreSQL {found.version}, {told(recipe)}"
-        how = How(name, jobs, lambda phase: status.update(f"{head}: {phase}"))
+        say = status.update if stderr.is_terminal else stderr.print
+        how = How(name, jobs, lambda phase: say(f"{head}: {phase}"))
         done, known = build(found, recipe, place, postgres_user(), train, how)
     took = "was there already" if known else f"took {seconds_text(sum(done.seconds.values()))}"
-    stdout.print(f"{done.label}: {done.version}, {done.told}; {took}", soft_wrap=True)
+    stdout.print(f"{done.label}: {done.version}, {done.told}; {took}", soft_wrap=True, markup=False)
     stdout.print(str(build_bindir(place, done.ident)), soft_wrap=True, markup=False)
 
 
@@ -113,8 +115,8 @@ def list_command(
     for one in found:
         how = f"{one.told}\n{one.compiler_version}"
         took = seconds_text(sum(one.seconds.values()))
-        table.add_row(one.name or "", one.ident, one.version, how, took)
-    stdout.print(table, markup=False)
+        table.add_row(one.name or "", one.ident, one.version, Text(how), took)
+    stdout.print(table)
 
 
 @app.command()
