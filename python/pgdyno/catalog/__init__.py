@@ -2,7 +2,7 @@
 
 from pgdyno.catalog.entries import Entry, entries
 from pgdyno.catalog.knobs import Fall, Knob, Note, knobs
-from pgdyno.catalog.machine import MachineKnob, layers, machine_knobs
+from pgdyno.catalog.machine import MachineKnob, file_of, layers, machine_knobs
 from pgdyno.catalog.postgres import KnownSetting, known_settings
 from pgdyno.catalog.profiles import Profile, ProfileSetting, profile, profile_names
 from pgdyno.catalog.workloads import WorkloadProfile, workload_profile, workload_profile_names
@@ -18,6 +18,7 @@ __all__ = [
     "ProfileSetting",
     "WorkloadProfile",
     "entries",
+    "file_of",
     "knobs",
     "known_settings",
     "layers",

@@ -29,6 +29,7 @@ class Rule(Table):
     severity: Literal["dangerous", "contradictory", "ineffective", "note"]
     text: str
     hint: str = ""
+    until: int | None = None  # major version of PostgreSQL up to which it holds
     when: dict[str, Condition]
 
 

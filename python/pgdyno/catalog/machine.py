@@ -18,7 +18,7 @@ Apply: TypeAlias = Literal[
 ]  # fmt: skip
 Risk: TypeAlias = Literal["none", "recent commits", "corruption", "availability", "security"]
 Type: TypeAlias = Literal[
-    "bool", "integer", "float", "size", "time", "enum", "string", "list", "flag"
+    "bool", "integer", "float", "size", "time", "enum", "string", "list", "mask", "flag"
 ]
 SERVER = "server"  # the layer of the knobs in `data/knobs`
 
@@ -48,6 +48,7 @@ class MachineKnob(Table):
     special: Mapping[str, str] = Field(default_factory=dict)
     default: str | None = None  # None: it is gone
     advise: str | None = None
+    advise_by: Mapping[str, str] = Field(default_factory=dict)  # beginning of a device's name
     search: str | None = None
     since: str | None = None
     until: str | None = None
@@ -63,7 +64,13 @@ class MachineKnob(Table):
     reports: tuple[str, ...] = ()
     unit_key: str | None = None  # layer limits
     fs: str | None = None  # layers mkfs and mount
-    option: str | None = None  # layer mount: what is written, where the name says more
+    option: str | None = None  # what is written, where the name says more; a short option
+
+    def advised_for(self, device: str) -> str | None:
+        """The advice for one device, where it depends on what that is."""
+        if not self.advise_by:
+            return self.advise
+        return next((it for head, it in self.advise_by.items() if device.startswith(head)), None)
 
     def exists_in(self, version: tuple[int, ...]) -> bool:
         """Whether this version has it: of the kernel, or of PostgreSQL, as its layer says."""
@@ -73,6 +80,18 @@ class MachineKnob(Table):
         until = _parts(self.until) if self.until else None
         # Until 5.12 means all of 5.12, so it is compared as far as it is told.
         return since <= version and (until is None or version[: len(until)] <= until)
+
+
+def file_of(name: str, knob: MachineKnob) -> str | None:
+    """The file that a knob stands in, with `{...}` for devices; None where it stands in none."""
+    if knob.where is not None:
+        return knob.where if knob.where.startswith("/") else None
+    folders = {
+        "sysctl": f"/proc/sys/{name.replace('.', '/')}",
+        "memory": f"/sys/kernel/mm/{name}",
+        "block": f"/sys/block/{{device}}/{name}",
+    }
+    return folders.get(knob.layer)
 
 
 def _parts(version: str) -> tuple[int, ...]:

@@ -35,7 +35,8 @@ def lint(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILE...", help="postgresql.conf, sysctl.conf, fstab, limits.conf, a plan."
+            metavar="FILE...",
+            help="postgresql.conf, sysctl.conf, fstab, limits.conf, grub, a script, a plan.",
         ),
     ],
     kind: Annotated[

@@ -1,23 +1,28 @@
 """Where a knob of the machine stands, and its value there: files under /proc/sys and /sys.
 
 A spot's key is the knob's name, for devices with the device behind an @: `vm.swappiness`,
-`queue/scheduler@vda`, `scaling_governor@policy0`.
+`queue/scheduler@vda`, `scaling_governor@policy0`; of a network card's queue with its number,
+`rps_cpus@eth0:1`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pgdyno.catalog import MachineKnob, machine_knobs
+from pgdyno.catalog import MachineKnob, file_of, machine_knobs
+from pgdyno.host.tree import folders, text
 from pgdyno.model.errors import PlanError, TargetError
 
 ROOT = Path("/")
 _RAM = ("ram", "zram", "fd", "sr")  # devices of no interest
 _IN_BLOCK = "sys/block"
 _OF_POLICY = "sys/devices/system/cpu/cpufreq"
-RUNTIME_LAYERS = ("sysctl", "memory", "clock", "cpu", "block", "interrupts")
+_MASK_DIGITS = 8  # between two commas
+_CARDS = "sys/class/net"
+RUNTIME_LAYERS = ("sysctl", "memory", "clock", "cpu", "block", "interrupts", "network")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,8 @@ class Spot:
             raise TargetError(f"read {self.shown_path}: {error.strerror}") from error
         if "[" in text and "]" in text:
             return text.partition("[")[2].partition("]")[0]
+        if self.knob.type == "mask":
+            return mask(text)
         return " ".join(text.split())
 
     def choices(self) -> tuple[str, ...]:
@@ -60,6 +67,12 @@ class Spot:
         if "[" not in text:
             return ()
         return tuple(text.replace("[", "").replace("]", "").split())
+
+    def advised(self) -> str | None:
+        """What the catalogue advises here; None also where this machine cannot have it."""
+        value = self.knob.advised_for(self.device or "")
+        choices = self.choices()
+        return None if choices and value not in choices else value
 
     def write(self, value: str) -> None:
         """Write a value; the kernel may round or refuse it.
@@ -76,6 +89,18 @@ class Spot:
             ) from error
 
 
+def mask(text: str) -> str:
+    """A mask of CPUs in one spelling: the kernel writes as many zeros as it may have CPUs.
+
+    Raises:
+        ValueError: It is none.
+    """
+    digits = f"{int(text.replace(',', ''), 16):x}"
+    first = len(digits) % _MASK_DIGITS or _MASK_DIGITS
+    rest = range(first, len(digits), _MASK_DIGITS)
+    return ",".join([digits[:first], *(digits[at : at + _MASK_DIGITS] for at in rest)])
+
+
 def spot(key: str, root: Path = ROOT) -> Spot:
     """The spot of a key.
 
@@ -86,12 +111,12 @@ def spot(key: str, root: Path = ROOT) -> Spot:
     knob = machine_knobs().get(name)
     if knob is None:
         raise PlanError(f"no knob of the machine is called {name!r}", "See `pgdyno knobs`.")
-    if not _stands_in_a_file(knob):
+    where = _template(name, knob)
+    if where is None:
         raise PlanError(
-            f"{name} is of layer {knob.layer}, which cannot be set while the machine runs",
+            f"{name} is of layer {knob.layer}, and not in a file of the running machine",
             f"`pgdyno knobs {name!r}` tells how it is applied.",
         )
-    where = _template(name, knob)
     needs = "{" in where
     if needs and not device:
         known = ", ".join(f"{name}@{one}" for one in devices(knob, root)) or "none here"
@@ -100,6 +125,12 @@ def spot(key: str, root: Path = ROOT) -> Spot:
         raise PlanError(f"{name} is said of the whole machine, not of {device}")
     if device and ("/" in device or device.startswith(".")):
         raise PlanError(f"{device!r} is no name of a device")
+    if needs and where.count("{") != len(device.split(":")):
+        whole = where.count("{") == 1
+        raise PlanError(
+            f"{name} is said of a {'whole device' if whole else 'queue'}, not of {device}",
+            f"Say {name}@{device.partition(':')[0] if whole else f'{device}:0'}.",
+        )
     path = root / _filled(where, device).lstrip("/")
     return Spot(key, name, device or None, path, root)
 
@@ -107,21 +138,22 @@ def spot(key: str, root: Path = ROOT) -> Spot:
 def spots(root: Path = ROOT) -> Iterator[Spot]:
     """All spots that this machine has and that can be read."""
     for name, knob in machine_knobs().items():
-        if not _stands_in_a_file(knob):
+        where = _template(name, knob)
+        if where is None:
             continue
-        if "{" in _template(name, knob):
-            found = [f"{name}@{device}" for device in devices(knob, root)]
-        else:
-            found = [name]
-        for key in found:
+        several = [f"{name}@{device}" for device in devices(knob, root)] if "{" in where else [name]
+        for key in several:
             one = spot(key, root)
             if one.path.is_file() and _readable(one):
                 yield one
 
 
-def _stands_in_a_file(knob: MachineKnob) -> bool:
-    """Whether the running machine has it in a file; a device in /dev counts while it is open."""
-    return knob.layer in RUNTIME_LAYERS and not (knob.where or "").startswith("/dev/")
+def _template(name: str, knob: MachineKnob) -> str | None:
+    """The file of the running machine; a device in /dev counts only while it is open."""
+    where = file_of(name, knob)
+    if knob.layer not in RUNTIME_LAYERS or where is None or where.startswith("/dev/"):
+        return None
+    return where
 
 
 def _readable(one: Spot) -> bool:
@@ -132,19 +164,10 @@ def _readable(one: Spot) -> bool:
     return True
 
 
-def _template(name: str, knob: MachineKnob) -> str:
-    if knob.where is not None:
-        return knob.where
-    if knob.layer == "sysctl":
-        return "/proc/sys/" + name.replace(".", "/")
-    if knob.layer == "memory":
-        return f"/sys/kernel/mm/{name}"
-    return f"/sys/block/{{device}}/{name}"
-
-
-def _filled(template: str, device: str | None) -> str:
-    begin, brace, rest = template.partition("{")
-    return begin if not brace else f"{begin}{device}{rest.partition('}')[2]}"
+def _filled(template: str, device: str) -> str:
+    for part in device.split(":"):
+        template = re.sub(r"\{\w+\}", part, template, count=1)
+    return template
 
 
 def devices(knob: MachineKnob, root: Path = ROOT) -> list[str]:
@@ -160,7 +183,31 @@ def devices(knob: MachineKnob, root: Path = ROOT) -> list[str]:
         folder = root / "proc/irq"
         numbers = [path.name for path in folder.glob("[0-9]*")] if folder.is_dir() else []
         return sorted(numbers, key=int)
+    if knob.layer == "network":
+        return _of_cards(knob, root)
     return []
+
+
+def network_cards(root: Path) -> list[Path]:
+    """All but the loopback and what is down without hardware."""
+    return [
+        path
+        for path in folders(root / _CARDS)
+        if path.name != "lo" and ((path / "device").exists() or text(path / "operstate") == "up")
+    ]
+
+
+def _of_cards(knob: MachineKnob, root: Path) -> list[str]:
+    queue = re.search(r"queues/([rt]x-)", knob.where or "")
+    if queue is None:
+        return [path.name for path in network_cards(root)]
+    return [
+        f"{path.name}:{number}"
+        for path in network_cards(root)
+        for number in sorted(
+            int(one.name.removeprefix(queue[1])) for one in (path / "queues").glob(f"{queue[1]}*")
+        )
+    ]
 
 
 def _has_size(device: Path) -> bool:

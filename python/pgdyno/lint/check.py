@@ -35,7 +35,7 @@ def check(sources: Sequence[Source], system: System) -> tuple[Finding, ...]:
 
 def _repeated(source: Source) -> list[Finding]:
     """Settings that a later line of the same file sets otherwise."""
-    if source.kind in ("fstab", "limits"):
+    if source.kind in ("fstab", "limits", "commands"):
         return []
     last: dict[tuple[str, str], Assignment] = {}
     found = []

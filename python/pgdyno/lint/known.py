@@ -14,7 +14,8 @@ from pgdyno.lint.system import System
 from pgdyno.model.settings import Rung, ServerKnob
 from pgdyno.plan.values import BadValue, canonical
 
-_LAYERS = {"sysctl": "sysctl", "limits": "limits", "fstab": "mount"}
+_LAYERS = {"sysctl": "sysctl", "limits": "limits", "fstab": "mount", "boot": "boot"}
+_OPEN = ("sysctl", "boot", "commands")  # kinds with thousands of names that are no matter here
 _COMMON_MOUNT = frozenset(  # of every file system; no matter of databases
     ("defaults", "auto", "noauto", "rw", "ro", "exec", "noexec", "suid", "nosuid", "dev", "nodev",
      "user", "nouser", "users", "nofail", "sync", "async", "relatime", "lazytime", "errors", "acl",
@@ -111,35 +112,41 @@ def _falls(at: Assignment, fall: Fall) -> Finding:
 
 
 def _machine(at: Assignment, system: System) -> Iterator[Finding]:
-    layer = _LAYERS[at.kind]
-    named = _find(at, layer)
+    named = _find(at)
     if named is None:
-        if at.kind == "sysctl":
-            return  # thousands exist that are no matter of databases
+        if at.kind in _OPEN:
+            return
         if at.kind == "fstab" and (at.name in _COMMON_MOUNT or at.scope not in _file_systems()):
             return
         if at.kind == "fstab" and at.name.startswith(("x-", "no" + "x")):
             return
-        yield Finding(at, Severity.NOTE, f"the catalogue does not know this {_word(layer)}")
+        word = {"fstab": "option", "limits": "limit"}[at.kind]
+        yield Finding(at, Severity.NOTE, f"the catalogue does not know this {word}")
         return
     name, knob = named
     yield from _of_knob(at, knob, system)
-    if entries()[name].gone == "" and knob.values and at.value not in (*knob.values, *knob.special):
+    if at.kind == "commands" or entries()[name].gone or at.value in knob.special:
+        return  # sizes of commands have other spellings
+    if knob.values and at.value not in knob.values:
         yield Finding(
             at, Severity.INVALID, f"{at.value!r} is none of its values",
             f"Allowed: {', '.join(knob.values)}.",
         )  # fmt: skip
-
-
-def _word(layer: str) -> str:
-    return {"mount": "option", "limits": "limit"}[layer]
+    number = int(at.value) if at.value.removeprefix("-").isdigit() else None
+    if number is not None and knob.min is not None and number < knob.min:
+        yield Finding(at, Severity.INVALID, f"is less than {knob.min:.10g}: writing it fails")
+    if number is not None and knob.max is not None and number > knob.max:
+        yield Finding(at, Severity.INVALID, f"is more than {knob.max:.10g}: writing it fails")
 
 
 def _file_systems() -> frozenset[str]:
     return frozenset(knob.fs for knob in machine_knobs().values() if knob.fs)
 
 
-def _find(at: Assignment, layer: str) -> tuple[str, MachineKnob] | None:
+def _find(at: Assignment) -> tuple[str, MachineKnob] | None:
+    if at.kind == "commands" and at.name in machine_knobs():
+        return at.name, machine_knobs()[at.name]
+    layer = _LAYERS.get(at.kind, "mount")  # of a command also the options of mount
     for name, knob in machine_knobs().items():
         if knob.layer != layer:
             continue
@@ -150,6 +157,7 @@ def _find(at: Assignment, layer: str) -> tuple[str, MachineKnob] | None:
 
 def _of_knob(at: Assignment, knob: MachineKnob, system: System) -> Iterator[Finding]:
     of = layers()[knob.layer].of
+    its = "Linux" if of == "kernel" else of
     hint = f"Instead: {knob.instead}." if knob.instead else ""
     if knob.never is not None:
         yield Finding(at, Severity.GONE, f"{knob.never}; writing it fails", hint)
@@ -157,11 +165,14 @@ def _of_knob(at: Assignment, knob: MachineKnob, system: System) -> Iterator[Find
     if not knob.exists_in(system.version(of)):
         since = knob.since
         if since is not None and not knob.until:
-            text = f"new in {of} {since}: {system.shown(of)} does not have it"
+            text = f"new in {its} {since}: {system.shown(of)} does not have it"
         else:
-            text = f"gone: {of} had it up to {knob.until}, {system.shown(of)} does not"
+            text = f"gone: {its} had it up to {knob.until}, {system.shown(of)} does not"
         yield Finding(at, Severity.GONE, text, hint)
         return
+    if knob.module is not None:
+        text = f"exists only while the module {knob.module} is loaded; else writing it fails"
+        yield Finding(at, Severity.NOTE, text, hint)
     if knob.useless is not None:
         yield Finding(at, Severity.INEFFECTIVE, knob.useless)
     for fall in knob.fall:

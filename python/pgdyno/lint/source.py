@@ -1,4 +1,7 @@
-"""Configuration files as settings with lines: postgresql.conf, sysctl, fstab, limits, plans."""
+"""Configuration files as settings with lines.
+
+postgresql.conf, sysctl.conf, fstab, limits.conf, the kernel's command line, commands, plans.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,18 @@ from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from pgdyno.catalog import knobs, known_settings
+from pgdyno.lint.commands import settings
 from pgdyno.model.errors import PlanError
 
-Kind: TypeAlias = Literal["postgresql", "sysctl", "fstab", "limits", "plan"]
+Kind: TypeAlias = Literal["postgresql", "sysctl", "fstab", "limits", "boot", "commands", "plan"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _NAMES: tuple[tuple[str, Kind], ...] = (
     (r"postgresql.*\.conf$", "postgresql"),
     (r"sysctl|^\d\d-.*\.conf$", "sysctl"),
     (r"fstab", "fstab"),
     (r"limits", "limits"),
+    (r"grub|cmdline", "boot"),
+    (r"\.sh$|^rc\.local$", "commands"),
     (r"\.toml$", "plan"),
 )
 _POSTGRESQL = re.compile(r"([A-Za-z_][\w.$]*)\s*(?:=\s*|\s)('(?:[^']|'')*'|[^\s#']+)\s*(?:#.*)?$")
@@ -101,7 +107,7 @@ def parse(path: str, kind: Kind, text: str) -> Source:
     assignments: list[Assignment] = []
     unread = []
     reader = _READERS[kind]
-    for number, raw in enumerate(text.splitlines(), start=1):
+    for number, raw in _lines(text, joined=kind == "commands"):
         line = raw.strip()
         if not line or line[0] in "#;":
             continue
@@ -113,6 +119,16 @@ def parse(path: str, kind: Kind, text: str) -> Source:
             Assignment(path, number, kind, scope, name, value) for scope, name, value in found
         ]
     return Source(path, kind, tuple(assignments), tuple(unread))
+
+
+def _lines(text: str, *, joined: bool) -> Iterator[tuple[int, str]]:
+    """Lines with their numbers; `joined`: one that ends in a backslash goes on in the next."""
+    begun: list[tuple[int, str]] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        begun.append((number, line.removesuffix("\\") if joined else line))
+        if not joined or not line.endswith("\\"):
+            yield begun[0][0], " ".join(part for _, part in begun)
+            begun.clear()
 
 
 _Found: TypeAlias = list[tuple[str, str, str]]  # scope, name, value
@@ -164,11 +180,25 @@ def _limits(line: str) -> _Found | None:
     return [("", name, value)]
 
 
+def _boot(line: str) -> _Found | None:
+    """/proc/cmdline, a line of grub's menu, or GRUB_CMDLINE_LINUX of /etc/default/grub."""
+    match = re.fullmatch(r"GRUB_CMDLINE_LINUX\w*=(['\"]?)(.*)\1", line)
+    if match is None and line.startswith("GRUB_"):
+        return []
+    found = []
+    for word in (match[2] if match else line).split():
+        name, equals, value = word.partition("=")
+        found.append(("", name, value if equals else "on"))
+    return found
+
+
 _READERS: dict[str, Callable[[str], _Found | None]] = {
     "postgresql": _postgresql,
     "sysctl": _sysctl,
     "fstab": _fstab,
     "limits": _limits,
+    "boot": _boot,
+    "commands": settings,
 }
 
 

@@ -15,12 +15,17 @@ CACHE_MOST = 0.75  # of the memory
 HUGE_MOST = 0.9
 FREE_MOST = 0.05
 SPARE_HUGE = 1.15  # huge pages beyond the cache: shared memory is somewhat more than the cache
+TCP_MOST = 0.5
+PAGE_BYTES = 4096  # of x86 and most others
+LARGE = (6, 12)  # the first kernel with file system blocks beyond a page
 NR_OPEN = 1_048_576  # the kernel's default
 
 
 def from_rules(world: World) -> Iterator[Finding]:
     """The rules that hold."""
     for name, rule in rules().items():
+        if rule.until is not None and world.system.postgres > rule.until:
+            continue
         at = next((world.named[one] for one in rule.when if one in world.named), None)
         if at is not None and all(
             _holds(world, setting, condition) for setting, condition in rule.when.items()
@@ -29,7 +34,7 @@ def from_rules(world: World) -> Iterator[Finding]:
 
 
 def _told(rule: Rule, world: World) -> str:
-    return re.sub(r"\{([\w.]+)\}", lambda match: world.shown(match[1]), rule.text)
+    return re.sub(r"\{([^{}]+)\}", lambda match: world.shown(match[1]), rule.text)
 
 
 def _holds(world: World, name: str, condition: Condition) -> bool:
@@ -76,6 +81,8 @@ def from_arithmetic(world: World) -> Iterator[Finding]:
     yield from _work_memory(world)
     yield from _kept_free(world)
     yield from _files(world)
+    yield from _tcp_memory(world)
+    yield from _block(world)
 
 
 def _cache(world: World) -> Iterator[Finding]:
@@ -121,10 +128,13 @@ def _work_memory(world: World) -> Iterator[Finding]:
     sessions, cache = world.number("max_connections"), world.number("shared_buffers")
     if at is None or work is None or sessions is None or cache is None:
         return
-    needed, memory = work * sessions + cache, world.system.memory_bytes
+    huge = (world.number("vm.nr_hugepages") or 0) * world.system.huge_page_bytes
+    # Huge pages are kept from all others, also those that the cache leaves over.
+    needed, memory = work * sessions + max(cache, huge), world.system.memory_bytes
     if needed > memory:
+        kept = "huge pages" if huge > cache else "cache"
         text = (
-            f"{at.value} for each of {sessions:.0f} sessions and the cache are"
+            f"{at.value} for each of {sessions:.0f} sessions and the {kept} are"
             f" {bytes_text(needed)}, the machine has {bytes_text(memory)}"
         )
         hint = "A query may take it several times. Set it for the sessions that need it."
@@ -146,3 +156,26 @@ def _files(world: World) -> Iterator[Finding]:
     if at is not None and files is not None and files > limit:
         text = f"{at.value} is more than fs.nr_open = {limit:.0f}: nobody can log in any more"
         yield Finding(at, Severity.CONTRADICTORY, text, rule="files-beyond-kernel")
+
+
+def _tcp_memory(world: World) -> Iterator[Finding]:
+    at = world.named.get("net.ipv4.tcp_mem")
+    pages = at.value.split() if at else []
+    if at is None or not pages or not pages[-1].isdigit():
+        return
+    most, memory = int(pages[-1]) * PAGE_BYTES, world.system.memory_bytes
+    if most > TCP_MOST * memory:
+        text = (
+            f"is counted in pages: {pages[-1]} are {bytes_text(most)},"
+            f" the machine has {bytes_text(memory)}"
+        )
+        hint = "Leave it out: the kernel computes it."
+        yield Finding(at, Severity.INEFFECTIVE, text, hint, "sockets-beyond-memory")
+
+
+def _block(world: World) -> Iterator[Finding]:
+    at, size = world.named.get("mkfs.xfs -b size"), world.number("mkfs.xfs -b size")
+    if at is not None and size is not None and size > PAGE_BYTES and world.system.kernel < LARGE:
+        text = f"{world.system.shown('kernel')} mounts blocks of {PAGE_BYTES} bytes at most"
+        hint = f"Larger ones since Linux {'.'.join(map(str, LARGE))}."
+        yield Finding(at, Severity.CONTRADICTORY, text, hint, "blocks-beyond-kernel")

@@ -12,6 +12,7 @@ from pgdyno.lint.system import System
 from pgdyno.plan.values import BadValue, base_units, canonical, number_of
 
 _SERVER = ("postgresql", "plan")
+_MANY = ("fstab", "commands")  # each line is about another thing: all of them count
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,5 +76,8 @@ def worlds(sources: Sequence[Source], system: System) -> Iterator[World]:
                 servers.setdefault((source.path, at.scope), {})[at.name] = at
     if not servers:
         yield World(machine, system)
+    for source in sources:
+        if source.kind in _MANY:
+            yield from (World(machine | {at.name: at}, system) for at in source.assignments)
     for server in servers.values():
         yield World(machine | server, system)

@@ -2,43 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
-from pgdyno.lint import Finding, Severity, System, check, read_source
-from pgdyno.lint.source import parse
+from pgdyno.catalog import entries, machine_knobs
+from pgdyno.lint import Severity, System, check
+from pgdyno.lint.source import Kind, parse
 from pgdyno.lint.system import GIB
 from pgdyno.plan import read_plan, resolve
+from tests.data.reports import REPORTS, counts, findings, sources, table
 from tests.data.servers import HOST, installed
 
 ROOT = Path(__file__).parents[3]
-FOLDER = ROOT / "tests" / "data" / "lint"
-MEMORY_GIB = {  # of the machines that the reports were written on
-    "tpcc-six-stages": 256,
-    "benchmarksql-9.5": 256,
-    "full-page-writes": 64,
-    "storage-comparison": 512,
-}
-REPORTS = tuple(MEMORY_GIB)
 
 
-def findings(report: str) -> tuple[Finding, ...]:
-    """All of a report's files together, for the latest PostgreSQL and Linux."""
-    paths = sorted((FOLDER / report).iterdir())
-    system = System(18, (6, 18), MEMORY_GIB[report] * GIB)
-    return check([read_source(str(path)) for path in paths], system)
+@pytest.mark.parametrize("part", [counts, table])
+def test_the_figures_list_every_finding(part: Callable[[], str]) -> None:
+    text = (ROOT / "docs" / "numbers.md").read_text()
+    assert part() in text, "paste what `python -m tests.data.reports` prints"
 
 
 @pytest.mark.parametrize("report", REPORTS)
-def test_every_finding_of_a_report(report: str, snapshot: SnapshotAssertion) -> None:
-    told = [
-        f"{Path(one.at.path).name}:{one.at.line} {one.severity}: {one.at.name} = {one.at.value}:"
-        f" {one.text}"
-        for one in findings(report)
-    ]
-    assert told == snapshot
+def test_what_a_report_sets_stands_in_the_catalogue(report: str) -> None:
+    options = {knob.option for knob in machine_knobs().values()}
+    unknown = {
+        one.name
+        for source in sources(report)
+        for one in source.assignments
+        if one.name not in entries() and one.name not in options
+    }
+    assert unknown <= {"defaults", "kernel", "/vmlinuz-3.18.24"}, "which are no settings"
 
 
 @pytest.mark.parametrize(
@@ -72,6 +68,47 @@ def test_every_finding_of_a_report(report: str, snapshot: SnapshotAssertion) -> 
         ("benchmarksql-9.5", "work_mem", Severity.DANGEROUS),
         ("benchmarksql-9.5", "autovacuum_freeze_max_age", Severity.DANGEROUS),
         ("benchmarksql-9.5", "wal_sync_method", Severity.NOTE),
+        ("tpcc-six-stages", "elevator", Severity.GONE),
+        ("tpcc-six-stages", "numa", Severity.NOTE),
+        ("tpcc-six-stages-summary", "scsi_mod.scan", Severity.INEFFECTIVE),
+        ("tpcc-six-stages-summary", "intel_idle.max_cstate", Severity.NOTE),
+        ("tpcc-six-stages", "--with-wal-segsize", Severity.GONE),
+        ("tpcc-six-stages", "--enable-thread-safety", Severity.GONE),
+        ("tpcc-six-stages", "-fstrict-enums", Severity.INEFFECTIVE),
+        ("tpcc-six-stages", "lvcreate --stripesize", Severity.INEFFECTIVE),
+        ("tpcc-six-stages", "lvcreate --stripes", Severity.NOTE),
+        ("tpcc-six-stages", "mkfs.xfs -d agcount", Severity.INEFFECTIVE),
+        ("tpcc-six-stages", "queue/read_ahead_kb", Severity.NOTE),
+        ("tpcc-six-stages", "logdev", Severity.NOTE),
+        ("tpcc-six-stages", "nodiratime", Severity.INEFFECTIVE),
+        ("tpcc-six-stages", "wal_buffers", Severity.NOTE),
+        ("tpcc-six-stages", "max_wal_size", Severity.NOTE),
+        ("tpcc-six-stages", "checkpoint_timeout", Severity.NOTE),
+        ("tpcc-six-stages", "effective_io_concurrency", Severity.NOTE),
+        ("tpcc-six-stages", "update_process_title", Severity.NOTE),
+        ("tpcc-six-stages", "work_mem", Severity.DANGEROUS),
+        ("tpcc-six-stages", "synchronous_commit", Severity.DANGEROUS),
+        ("tpcc-six-stages", "memlock", Severity.NOTE),
+        ("tpcc-six-stages-summary", "shared_buffers", Severity.DANGEROUS),
+        ("tpcc-six-stages-summary", "vm.overcommit_ratio", Severity.INEFFECTIVE),
+        ("tpcc-six-stages-summary", "fs.file-max", Severity.NOTE),
+        ("storage-comparison", "core", Severity.NOTE),
+        ("storage-comparison", "nofile", Severity.NOTE),
+        ("storage-comparison", "current_clocksource", Severity.NOTE),
+        ("storage-comparison", "mke2fs -E lazy_itable_init", Severity.INEFFECTIVE),
+        ("storage-comparison", "mke2fs -O uninit_bg", Severity.NOTE),
+        ("storage-comparison", "mke2fs -m", Severity.NOTE),
+        ("storage-comparison", "initdb --encoding", Severity.NOTE),
+        ("storage-comparison", "net.nf_conntrack_max", Severity.NOTE),
+        ("storage-comparison", "vm.mmap_min_addr", Severity.INEFFECTIVE),
+        ("storage-comparison", "autovacuum_freeze_max_age", Severity.NOTE),
+        ("storage-comparison", "autovacuum_multixact_freeze_max_age", Severity.NOTE),
+        ("storage-comparison", "max_connections", Severity.NOTE),
+        ("storage-comparison", "wal_compression", Severity.NOTE),
+        ("storage-comparison", "effective_io_concurrency", Severity.NOTE),
+        ("storage-comparison", "kernel.shmmni", Severity.INVALID),
+        ("full-page-writes", "vacuum_multixact_freeze_table_age", Severity.INEFFECTIVE),
+        ("full-page-writes", "net.ipv4.tcp_mem", Severity.INEFFECTIVE),
     ],
 )
 def test_what_research_found_is_found(report: str, name: str, severity: Severity) -> None:
@@ -89,11 +126,46 @@ def test_huge_pages_that_do_not_fit() -> None:
     assert ("vm.nr_hugepages", Severity.CONTRADICTORY, "huge-pages-too-few") in told
 
 
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("sysctl", "kernel.sched_migration_cost_ns = 5000000"),
+        ("sysctl", "kernel.sched_min_granularity_ns = 10000000"),
+        ("postgresql", "stats_temp_directory = '/run'"),
+        ("postgresql", "old_snapshot_threshold = 1h"),
+        ("postgresql", "wal_keep_segments = 0"),
+        ("fstab", "/dev/sdb /d xfs delaylog 0 0"),
+    ],
+)
+def test_what_other_guides_still_set_is_gone(kind: Kind, text: str) -> None:
+    (one,) = check([parse("file", kind, text)], System(18, (6, 18), 64 * GIB))
+    assert one.severity is Severity.GONE
+
+
+@pytest.mark.parametrize("huge", [False, True], ids=["small pages", "huge pages"])
+@pytest.mark.parametrize("memory_gib", [1, 4, 24, 64, 256, 1024])
 @pytest.mark.parametrize("major", [15, 18])
-def test_nothing_is_wrong_with_what_tuned_writes(major: int) -> None:
+def test_nothing_is_wrong_with_what_tuned_writes(major: int, memory_gib: int, huge: bool) -> None:
+    pages = memory_gib * GIB // 2 // HOST.huge_page_bytes if huge else 0
+    host = replace(
+        HOST, memory_bytes=memory_gib * GIB, huge_pages_free=pages, free_disk_bytes=400 * GIB
+    )
     draft = read_plan(ROOT / "plans" / "demo.toml")
-    tuned = resolve(draft, installed(major), HOST).stage("tuned")
+    tuned = resolve(draft, installed(major), host).stage("tuned")
     text = "\n".join(f"{one.name} = '{one.value}'" for one in tuned.settings)
     source = parse("postgresql.conf", "postgresql", text)
     assert len(source.assignments) == len(tuned.settings) > 5
-    assert check([source], System(major, (6, 1), HOST.memory_bytes)) == ()
+    assert (("huge_pages", "on") in [(one.name, one.value) for one in source.assignments]) == huge
+    for kernel in ((5, 10), (6, 18)):
+        assert check([source], System(major, kernel, host.memory_bytes)) == ()
+
+
+def test_nothing_is_wrong_with_what_the_catalogue_advises() -> None:
+    advised = {
+        name: knob.advise
+        for name, knob in machine_knobs().items()
+        if knob.layer == "sysctl" and knob.advise
+    }
+    text = "\n".join(f"{name} = {value}" for name, value in advised.items())
+    assert len(advised) > 5
+    assert check([parse("sysctl.conf", "sysctl", text)], System(18, (6, 18), 64 * GIB)) == ()

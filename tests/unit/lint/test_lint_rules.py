@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pgdyno.catalog.lint import rules
@@ -62,9 +64,22 @@ CASES: tuple[tuple[str, Kind, str, str], ...] = (
      "wal_buffers = 1GB\nsynchronous_commit = off", "wal_buffers = 1GB"),
     ("huge-pages-left-to-luck", "postgresql",
      "shared_buffers = 16GB", "shared_buffers = 16GB\nhuge_pages = off"),
-    ("many-sessions", "postgresql", "max_connections = 2000", "max_connections = 1000"),
+    ("many-sessions", "postgresql", "max_connections = 1000", "max_connections = 500"),
     ("recovery-of-hours", "postgresql", "max_wal_size = 320GB", "max_wal_size = 64GB"),
     ("shared-io", "postgresql", "effective_io_concurrency = 0", "effective_io_concurrency = 1"),
+    ("few-requests-ahead", "postgresql",
+     "effective_io_concurrency = 2", "effective_io_concurrency = 16"),
+    ("checkpoints-seldom", "postgresql",
+     "checkpoint_timeout = 55min", "checkpoint_timeout = 30min"),
+    ("freeze-late", "postgresql",
+     "autovacuum_freeze_max_age = 800000000", "autovacuum_freeze_max_age = 500000000"),
+    ("multixact-freeze-late", "postgresql",
+     "autovacuum_multixact_freeze_max_age = 900000000",
+     "autovacuum_multixact_freeze_max_age = 800000000"),
+    ("multixact-table-age-beyond-freeze", "postgresql",
+     "vacuum_multixact_freeze_table_age = 750000000", "vacuum_multixact_freeze_table_age = 4"),
+    ("vacuum-memory-beyond-use", "postgresql",
+     "autovacuum_work_mem = 2GB", "autovacuum_work_mem = 1GB"),
     ("overcommit-ratio-unused", "sysctl",
      "vm.overcommit_ratio = 90", "vm.overcommit_ratio = 90\nvm.overcommit_memory = 2"),
     ("background-bytes-and-ratio", "sysctl",
@@ -90,6 +105,32 @@ CASES: tuple[tuple[str, Kind, str, str], ...] = (
     ("cores-fill-disks", "limits", "* soft core unlimited", "* soft core 0"),
     ("trim-at-once", "fstab",
      "/dev/sda1 / ext4 discard,noatime 0 1", "/dev/sda1 / ext4 noatime 0 1"),
+    ("journal-elsewhere", "fstab",
+     "/dev/sda1 / xfs logdev=/dev/sdb 0 1", "/dev/sda1 / xfs noatime 0 1"),
+    ("one-node-of-several", "boot", "quiet numa=off", "quiet numa=on"),
+    ("awake-from-boot-to-boot", "boot", "intel_idle.max_cstate=0", "intel_idle.max_cstate=1"),
+    ("defences-off", "boot", "mitigations=off", "mitigations=auto"),
+    ("clock-by-force", "commands",
+     "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource",
+     "cat /sys/devices/system/clocksource/clocksource0/current_clocksource"),
+    ("systemd-does-not-read-limits", "limits", "* soft nofile 65536", "* soft nproc 65536"),
+    ("locked-memory-not-needed", "limits", "* soft memlock unlimited", "* soft nproc 65536"),
+    ("fewer-files-than-systemd", "sysctl",
+     "fs.file-max = 7672460", "fs.file-max = 9223372036854775807"),
+    ("reads-of-megabytes-ahead", "commands",
+     "blockdev --setra 16384 /dev/sda", "blockdev --setra 8192 /dev/sda"),
+    ("stripes-of-a-page", "commands", "lvcreate -I 8 vg", "lvcreate -I 64 vg"),
+    ("stripes-without-a-copy", "commands", "lvcreate --stripes=3 vg", "lvcreate -i 1 vg"),
+    ("groups-by-the-thousand", "commands",
+     "mkfs.xfs -f -d agcount=9000 /dev/sdb", "mkfs.xfs -f -d agcount=32 /dev/sdb"),
+    ("nothing-kept-for-root", "commands", "mkfs.ext4 -m 0 /dev/sdb", "mkfs.ext4 -m 1 /dev/sdb"),
+    ("tables-made-during-the-benchmark", "commands",
+     "mke2fs -E stride=2,lazy_itable_init=1 /dev/sdb", "mke2fs -E lazy_itable_init=0 /dev/sdb"),
+    ("groups-made-later", "commands",
+     "mkfs.ext4 -O extent,uninit_bg /dev/sdb", "mkfs.ext4 -O extent,^uninit_bg /dev/sdb"),
+    ("build-for-one-cpu", "commands",
+     "CFLAGS='-O2 -march=native' ./configure", "./configure CFLAGS=-O2"),
+    ("text-without-encoding", "commands", "initdb -E SQL_ASCII", "initdb -E UTF8"),
 )  # fmt: skip
 
 
@@ -109,10 +150,15 @@ def rules_of(family: str) -> list[str]:
 def test_a_rule_fires_where_it_should_and_only_there(
     rule: str, kind: Kind, bad: str, good: str
 ) -> None:
-    (one,) = [one for one in found(bad, kind) if one.rule == rule]
+    system = replace(SYSTEM, postgres=rules()[rule].until or SYSTEM.postgres)
+    (one,) = [one for one in found(bad, kind, system) if one.rule == rule]
     assert one.severity == rules()[rule].severity
     assert "{" not in one.text, "a value was not filled in"
-    assert not [one for one in found(good, kind) if one.rule == rule]
+    assert not [one for one in found(good, kind, system) if one.rule == rule]
+
+
+def test_a_rule_ends_with_its_version() -> None:
+    assert not found("autovacuum_work_mem = 2GB")
 
 
 @pytest.mark.parametrize(
@@ -135,10 +181,49 @@ def test_sums_of_a_machine() -> None:
     assert told == {"too-much-kept-free", "huge-pages-beyond-memory"}
     assert not found("vm.min_free_kbytes = 67584\nvm.nr_hugepages = 100", "sysctl")
     limits = parse("limits.conf", "limits", "* soft nofile 2000000")
-    (one,) = check([limits], SYSTEM)
+    one, _ = check([limits], SYSTEM)
     assert one.rule == "files-beyond-kernel"
     more = parse("sysctl.conf", "sysctl", "fs.nr_open = 20480000")
-    assert not check([limits, more], SYSTEM)
+    (note,) = check([limits, more], SYSTEM)
+    assert note.rule == "systemd-does-not-read-limits"
+
+
+def test_numbers_that_the_kernel_refuses() -> None:
+    (one, _) = found("kernel.shmmni = 819200", "sysctl")
+    assert (one.severity, one.text) == (
+        Severity.INVALID, "is more than 32768: writing it fails"
+    )  # fmt: skip
+    (one,) = found("vm.dirty_ratio = -1", "sysctl")
+    assert one.severity is Severity.INVALID
+    assert not found("vm.dirty_ratio = 10", "sysctl")
+
+
+def test_huge_pages_beyond_the_cache_leave_less_for_sessions() -> None:
+    conf = parse("postgresql.conf", "postgresql", "shared_buffers = 30GB\nwork_mem = 256MB")
+    pages = parse("sysctl.conf", "sysctl", "vm.nr_hugepages = 26000")
+    assert "work-memory-beyond-memory" not in {one.rule for one in check([conf], SYSTEM)}
+    (one,) = [one for one in check([conf, pages], SYSTEM) if "work-memory" in one.rule]
+    assert "the huge pages are 75.8 GiB" in one.text
+
+
+def test_memory_of_sockets_is_counted_in_pages() -> None:
+    (one,) = found("net.ipv4.tcp_mem = 8388608 12582912 16777216", "sysctl")
+    assert one.rule == "sockets-beyond-memory"
+    assert "64.0 GiB" in one.text
+    assert not found("net.ipv4.tcp_mem = 94500 126000 189000", "sysctl")
+
+
+def test_blocks_beyond_a_page_need_a_kernel_that_mounts_them() -> None:
+    line = "mkfs.xfs -b size=8192 /dev/sdb"
+    assert not found(line, "commands")
+    (one,) = found(line, "commands", System(18, (6, 1), 64 * GIB))
+    assert (one.severity, one.rule) == (Severity.CONTRADICTORY, "blocks-beyond-kernel")
+
+
+def test_a_module_that_may_not_be_there_is_told() -> None:
+    (one,) = found("net.netfilter.nf_conntrack_max = 1200000", "sysctl")
+    assert one.severity is Severity.NOTE
+    assert "only while the module nf_conntrack is loaded" in one.text
 
 
 def test_a_version_decides_what_is_gone_and_what_is_new() -> None:
