@@ -58,6 +58,7 @@ class MachineKnob(Table):
     useless: str | None = None
     where: str | None = None
     apply: Apply | None = None
+    if_less: str | None = None
     also: tuple[str, ...] = ()  # knobs that a change of it moves, too
     risk: Risk = "none"
     fall: tuple[Fall, ...] = ()

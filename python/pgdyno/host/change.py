@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pgdyno.catalog import MachineKnob
 from pgdyno.host.journal import Change, Journal
-from pgdyno.host.spot import ROOT, Spot, spot
+from pgdyno.host.spot import ROOT, Spot, mask, spot
 from pgdyno.model.errors import PlanError, TargetError
 
 _BOOLS = {"on": "1", "off": "0", "yes": "1", "no": "0"}
@@ -80,9 +80,18 @@ def _allowed(one: Spot, wanted: str) -> str:
         raise PlanError(f"{one.key} is {wanted!r}, allowed are {', '.join(choices)}")
     if knob.type in ("integer", "float", "size", "time"):
         _check_number(one, value)
+    if knob.type == "mask":
+        value = _mask(one, value)
     if any(not part.isprintable() for part in value):
         raise PlanError(f"{one.key}: {wanted!r} holds characters that cannot be written")
     return value
+
+
+def _mask(one: Spot, value: str) -> str:
+    try:
+        return mask(value)
+    except ValueError:
+        raise PlanError(f"{one.key} is {value!r}, expected CPUs as a hexadecimal mask") from None
 
 
 def _check_number(one: Spot, value: str) -> None:
@@ -158,9 +167,10 @@ def _make(number: int, change: Change, journal: Journal, told: Told, root: Path)
     told(f"read {change.key}")
     now = one.read()
     if now != change.after:
+        hint = "The kernel took what it could get. All is put back as it was."
         raise TargetError(
             f"{change.key} was set to {change.after!r} and is {now!r}",
-            "The kernel took what it could get. All is put back as it was.",
+            f"{hint} {one.knob.if_less}" if one.knob.if_less else hint,
         )
     journal.write("done", number, change)
 

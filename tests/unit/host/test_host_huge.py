@@ -1,0 +1,77 @@
+"""Huge pages of a server: found by its name, counted by its mapping, refused where it must be."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pgdyno.host.huge import Count, count, mapped_pages, total
+from pgdyno.model.errors import PlanError, TargetError
+from pgdyno.stage.host import host_facts
+
+MIB = 1 << 20
+MAPS = """\
+55d0c8a00000-55d0c8b00000 r-xp 00000000 fe:00 1234       /usr/lib/postgresql/14/bin/postgres
+7f1a10000000-7f1a10100000 rw-s 00000000 00:01 2001       /dev/shm/PostgreSQL.3021
+7f1a20000000-7f1a28d00000 rw-s 00000000 00:01 2002       {name} (deleted)
+7f1a30000000-7f1a30001000 rw-s 00000000 00:01 3          /SYSV0052e2c1 (deleted)
+7ffd5a000000-7ffd5a021000 rw-p 00000000 00:00 0          [stack]
+"""
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "/anon_hugepage", "/SYSV0052e2c2"])
+def test_the_largest_shared_mapping_counts(name: str) -> None:
+    assert mapped_pages(MAPS.format(name=name), 2 * MIB) == 71  # 141 MiB
+    assert mapped_pages(MAPS.format(name=name), 1 << 30) == 1
+
+
+def test_a_process_without_a_cache_has_no_count() -> None:
+    assert mapped_pages(MAPS.format(name="/dev/shm/x").replace("SYSV", "x"), 2 * MIB) is None
+
+
+def cluster(folder: Path, major: int, conf: str = "") -> Path:
+    folder.mkdir()
+    (folder / "PG_VERSION").write_text(f"{major}\n")
+    (folder / "postgresql.conf").write_text(conf)
+    return folder
+
+
+def test_a_name_is_a_folder_or_a_conninfo(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="'/no/such' is no folder and no conninfo"):
+        count("/no/such", tmp_path)
+    with pytest.raises(TargetError, match=r"read .*PG_VERSION: No such file") as caught:
+        count(str(tmp_path), tmp_path)
+    assert "data directory" in (caught.value.hint or "")
+
+
+def test_a_folder_without_a_configuration_cannot_be_asked(tmp_path: Path) -> None:
+    data = cluster(tmp_path / "data", 15)
+    (data / "postgresql.conf").unlink()
+    with pytest.raises(PlanError, match=r"holds no postgresql.conf"):
+        count(str(data), tmp_path)
+
+
+def test_a_lock_that_a_crash_left_is_no_running_server(tmp_path: Path) -> None:
+    data = cluster(tmp_path / "data", 15)
+    (data / "postgresql.conf").unlink()
+    (data / "postmaster.pid").write_text(f"{os.getpid()}\n{data}\n")  # we run, but not there
+    with pytest.raises(PlanError, match=r"holds no postgresql.conf"):
+        count(str(data), tmp_path)
+
+
+def test_a_configuration_apart_tells_where_the_data_are(tmp_path: Path) -> None:
+    conf = tmp_path / "etc"
+    conf.mkdir()
+    (conf / "postgresql.conf").write_text(f"data_directory = '{tmp_path}/nowhere'\n")
+    with pytest.raises(TargetError, match=r"read .*/nowhere/PG_VERSION: No such file"):
+        count(str(conf), tmp_path)
+
+
+def test_more_than_the_machine_has_is_refused() -> None:
+    facts = host_facts(Path("/"))
+    pages = facts.memory_bytes // facts.huge_page_bytes
+    assert total((Count("a", 3, ""), Count("b", 4, ""))) == 7
+    with pytest.raises(PlanError, match=f"{pages} huge pages are"):
+        total((Count("a", 3, ""), Count("b", pages - 3, "")))
