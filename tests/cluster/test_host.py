@@ -6,12 +6,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from pgdyno.host.change import parse
 from pgdyno.host.spot import spot, spots
+from pgdyno.shell import postgres_user
 from tests.data.killed import apply_killed
 
 pytestmark = pytest.mark.cluster
@@ -22,17 +24,24 @@ CANDIDATES = (
     ("vm.dirty_expire_centisecs", "2900"),
     ("transparent_hugepage/defrag", "defer"),
     ("net.core.somaxconn", "4097"),
+    ("vm.nr_overcommit_hugepages", "3"),
 )
 STEPS = ("journal", "write", "read")
 
 
-def wishes() -> list[str]:
-    """Those that this machine has and lets itself be told."""
-    return [
+@cache
+def wishes() -> tuple[str, ...]:
+    """Those that this machine has and lets itself be told, with a disk's and a card's."""
+    candidates = list(CANDIDATES)
+    for name, values in (("queue/rq_affinity", "12"), ("rps_cpus", "01")):
+        found = next((one for one in spots() if one.name == name), None)
+        if found:
+            candidates.append((found.key, values[found.read() == values[0]]))
+    return tuple(
         f"{key}={value}"
-        for key, value in CANDIDATES
+        for key, value in candidates
         if spot(key).path.exists() and os.access(spot(key).path, os.W_OK)
-    ]
+    )
 
 
 def state() -> dict[str, str]:
@@ -100,23 +109,36 @@ def test_what_the_kernel_refuses_changes_nothing(tmp_path: Path, untouched: dict
     assert state() == untouched
 
 
-def test_without_the_right_the_commands_are_printed(tmp_path: Path) -> None:
-    if os.geteuid() != 0:
-        done = pgdyno(tmp_path, "host", "apply", "vm.swappiness=57")
-    else:
-        tmp_path.chmod(0o777)
-        done = subprocess.run(
-            ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups",
-             sys.executable, "-c",
-             "import sys; sys.path[:0] = " + repr(sys.path) + "\n"
-             "from pgdyno.cli.app import main\n"
-             "sys.argv = ['pgdyno', 'host', 'apply', 'vm.swappiness=57']\n"
-             "sys.exit(main())"],
-            env=os.environ | {"PGDYNO_HOME": str(tmp_path)},
-            capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
+def without_the_right(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The same as who runs PostgreSQL, who is never root."""
+    user = postgres_user()
+    if not user.is_other:
+        return pgdyno(home, *arguments)
+    script = (
+        f"import sys; sys.path[:0] = {sys.path!r}; sys.argv = {['pgdyno', *arguments]!r}\n"
+        "from pgdyno.cli.app import main\nsys.exit(main())"
+    )
+    return subprocess.run(
+        ["setpriv", "--reuid", str(user.uid), "--regid", str(user.gid), "--clear-groups",
+         sys.executable, "-c", script],
+        env=os.environ | {"PGDYNO_HOME": str(home)},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+def test_without_the_right_the_commands_are_printed(folder: Path) -> None:
+    before = state()
+    done = without_the_right(
+        folder, "host", "apply", "vm.swappiness=57", "transparent_hugepage/enabled=never"
+    )
     assert done.returncode == 1, done.stderr
-    assert "echo 57 | sudo tee /proc/sys/vm/swappiness" in done.stdout
+    assert done.stdout.splitlines() == [
+        "# You may not change these; somebody who may types:",
+        "echo 57 | sudo tee /proc/sys/vm/swappiness",
+        "echo never | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
+    ]
+    assert state() == before
+    assert list(folder.iterdir()) == [], "nothing is journalled that is not done"
 
 
 def test_the_machine_is_shown(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated, cast, get_args
+from pathlib import Path
+from typing import Annotated, TypeGuard, cast, get_args
 
 import typer
 from rich.console import Group
@@ -14,13 +15,19 @@ from rich.table import Table
 from rich.text import Text
 
 from pgdyno.cli.console import stdout
-from pgdyno.host import change, layout
+from pgdyno.host import change, huge, layout
 from pgdyno.host.device import device
 from pgdyno.host.journal import Change, Journal
 from pgdyno.host.layout import FileSystem, Wish
-from pgdyno.host.show import Part, machine
+from pgdyno.host.network import installed_ethtool
+from pgdyno.host.part import Line, Part, folded
+from pgdyno.host.processors import clock_reading_ns
+from pgdyno.host.show import Asked, machine
 from pgdyno.host.spot import spot, spots
 from pgdyno.model.errors import PlanError, TargetError
+from pgdyno.model.plan import Target
+from pgdyno.shell import postgres_user
+from pgdyno.stage.binaries import find_binaries
 from pgdyno.stage.home import home
 
 app = typer.Typer(
@@ -37,19 +44,42 @@ WISHES = Annotated[
 ADVISED = Annotated[
     bool, typer.Option("--advised", help="All that the catalogue advises and that carries no risk.")
 ]
+HUGE = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--huge-pages-for", metavar="DATADIR|CONNINFO",
+        help="vm.nr_hugepages, as many as this server counts; once for each server.",
+    ),
+]  # fmt: skip
+BINDIR = Annotated[
+    Path | None, typer.Option(help="Folder of PostgreSQL's programs, for --huge-pages-for.")
+]
 NOT_DONE = 1  # exit code: something is not as it was asked for
 
 
 @app.command()
 def show(
+    huge_pages_for: HUGE = None,
+    bindir: BINDIR = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
-    """Show the machine, each value beside what the catalogue advises, with the reason."""
-    parts = machine()
+    """Show the machine, each value beside what the catalogue advises, with the reason.
+
+    What a look at the clock costs is measured, which takes a second.
+    """
+    program = find_binaries(Target("embedded"), postgres_user(), home()).program("pg_test_timing")
+    counted = _counted(huge_pages_for, bindir)
+    parts = machine(asked=Asked(clock_reading_ns(program), installed_ethtool(), counted))
     if as_json:
         stdout.print_json(json.dumps([asdict(part) for part in parts]))
-    else:
-        stdout.print(Group(*(_shown(part) for part in parts)))
+        return
+    stdout.print(Group(*(_shown(folded(part)) for part in parts)))
+    lines = [line for part in parts for line in part.lines]
+    other = sum(bool(line.advised) and not line.as_advised for line in lines)
+    stdout.print(
+        f"\n{other} values are not as advised. `pgdyno host plan --advised` tells which of them it"
+        " would change\nwithout any risk; `pgdyno knobs NAME` tells all of one."
+    )
 
 
 def _shown(part: Part) -> Group:
@@ -57,42 +87,65 @@ def _shown(part: Part) -> Group:
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for line in part.lines:
-        text = Text(line.value)
-        if line.as_advised:
-            text.append("  as advised", "green")
-        elif line.advised:
-            text.append(f"\nadvised: {line.advised}", "yellow")
-            text.append(f"\n{line.why}", "dim")
-        table.add_row(line.what, text)
+        table.add_row(line.what, _told(line))
     return Group(Text(f"\n{part.title}", "bold"), table)
 
 
+def _told(line: Line) -> Text:
+    text = Text(line.value)
+    if line.note:
+        text.append(f"  ({line.note})", "dim")
+    if line.advised and line.as_advised:
+        text.append("  as advised", "green")
+    elif line.advised:
+        text.append(f"\nadvised: {line.advised}", "yellow")
+    elif line.search:
+        text.append(f"\nworth trying: {line.search}", "dim")
+    if line.why and not line.as_advised and (line.advised or line.search):
+        text.append(f"\n{line.why}", "dim")
+    return text
+
+
 @app.command()
-def plan(wishes: WISHES = None, advised: ADVISED = False) -> None:
+def plan(
+    wishes: WISHES = None,
+    advised: ADVISED = False,
+    huge_pages_for: HUGE = None,
+    bindir: BINDIR = None,
+) -> None:
     """Tell what would be changed, and what is so already. Nothing is touched.
 
     Example: pgdyno host plan vm.swappiness=1 vm.dirty_background_bytes=67108864
     """
-    wanted = _wanted(wishes, advised)
+    counted = _counted(huge_pages_for, bindir)
+    wanted = _wanted(wishes, advised, counted)
+    _say_counted(counted)
     _tell(change.plan(wanted), wanted)
     stdout.print("\nNothing was touched.")
 
 
 @app.command(name="apply")
-def apply_command(wishes: WISHES = None, advised: ADVISED = False) -> None:
+def apply_command(
+    wishes: WISHES = None,
+    advised: ADVISED = False,
+    huge_pages_for: HUGE = None,
+    bindir: BINDIR = None,
+) -> None:
     """Change the running machine. `pgdyno host restore` puts everything back.
 
     Each change is written to a journal before it is made, and read back after. If one fails, all
     are put back. Without the right to change something, nothing is changed, and the commands are
     printed.
     """
-    wanted = _wanted(wishes, advised)
+    counted = _counted(huge_pages_for, bindir)
+    wanted = _wanted(wishes, advised, counted)
     changes = change.plan(wanted)
     if not change.may_write(changes):
         stdout.print("# You may not change these; somebody who may types:")
         for line in change.commands(changes):
             stdout.print(line, soft_wrap=True, highlight=False, markup=False)
         raise typer.Exit(NOT_DONE)
+    _say_counted(counted)
     _tell(changes, wanted)
     if changes:
         change.apply(changes, _journal())
@@ -172,21 +225,38 @@ def _journal() -> Journal:
     return Journal(home() / "host-journal.jsonl")
 
 
-def _wanted(wishes: list[str] | None, advised: bool) -> list[tuple[str, str]]:
+def _counted(servers: list[str] | None, bindir: Path | None) -> tuple[huge.Count, ...]:
+    return tuple(huge.count(server, home(), bindir) for server in servers or ())
+
+
+def _say_counted(counted: Sequence[huge.Count]) -> None:
+    for one in counted:
+        stdout.print(f"{one.pages} huge pages for {one.server}, by {one.how}", soft_wrap=True)
+
+
+def _wanted(
+    wishes: list[str] | None, advised: bool, counted: tuple[huge.Count, ...]
+) -> list[tuple[str, str]]:
     wanted = [change.parse(wish) for wish in wishes or ()]
+    if counted:
+        wanted.append(("vm.nr_hugepages", str(huge.total(counted))))
     if advised:
         named = {key for key, _ in wanted}
         wanted += [
-            (one.key, one.knob.advise or "")
+            (one.key, value)
             for one in spots()
-            if one.key not in named and one.knob.risk == "none" and _is_clear(one.knob.advise)
+            if one.key not in named
+            and one.knob.risk == "none"
+            and _is_clear(value := one.advised())
         ]
     if not wanted:
-        raise typer.BadParameter("name at least one NAME=VALUE, or give --advised")
+        raise typer.BadParameter(
+            "name at least one NAME=VALUE, or give --advised or --huge-pages-for"
+        )
     return wanted
 
 
-def _is_clear(advice: str | None) -> bool:
+def _is_clear(advice: str | None) -> TypeGuard[str]:
     """One word is a value; more are words for people."""
     return advice is not None and " " not in advice
 

@@ -5,9 +5,11 @@ In a container the limits are those of the cgroup, never the host's.
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import shutil
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import psutil
@@ -24,15 +26,24 @@ def host_facts(data: Path) -> HostFacts:
     while not existing.exists():
         existing = existing.parent
     meminfo = read_meminfo(Path("/proc/meminfo").read_text())
+    usable = len(os.sched_getaffinity(0))
     return HostFacts(
-        cpus=len(os.sched_getaffinity(0)),
+        cpus=min(usable, math.ceil(cgroup_cpu_limit() or usable)),
         memory_bytes=min(meminfo["MemTotal"], cgroup_memory_limit() or meminfo["MemTotal"]),
-        huge_pages_free=meminfo.get("HugePages_Free", 0) - meminfo.get("HugePages_Rsvd", 0),
+        huge_pages_free=_huge_pages_free(meminfo),
         huge_page_bytes=meminfo.get("Hugepagesize", 2 << 20),
         free_disk_bytes=shutil.disk_usage(existing).free,
         data_path=str(data),
         file_system=file_system(existing)["type"],
     )
+
+
+def _huge_pages_free(meminfo: dict[str, int]) -> int:
+    """Those that nobody has or was promised, and those that the kernel may make when asked."""
+    kept = meminfo.get("HugePages_Free", 0) - meminfo.get("HugePages_Rsvd", 0)
+    most = _text("/proc/sys/vm/nr_overcommit_hugepages")
+    more = int(most) - meminfo.get("HugePages_Surp", 0) if most.isdigit() else 0
+    return kept + max(0, more)
 
 
 def read_meminfo(text: str) -> dict[str, int]:
@@ -46,35 +57,54 @@ def read_meminfo(text: str) -> dict[str, int]:
     return result
 
 
-def cgroup_memory_limit(root: Path = Path("/sys/fs/cgroup"), process: str = "self") -> int | None:
+_ROOT = Path("/")
+_NO_LIMIT = 1 << 60  # version 1 writes a number of this order where there is no limit
+
+
+def cgroup_memory_limit(root: Path = _ROOT, process: str = "self") -> int | None:
     """The lowest memory limit above a process, cgroup v2 or v1; None where there is none."""
-    limits = []
+    return _lowest(_cgroup_texts("memory", "memory.max", "memory.limit_in_bytes", root, process))
+
+
+def cgroup_huge_limit(page_bytes: int, root: Path = _ROOT, process: str = "self") -> int | None:
+    """The same of bytes in huge pages of one size."""
+    size = f"{page_bytes >> 20}MB" if page_bytes < 1 << 30 else f"{page_bytes >> 30}GB"
+    new, old = f"hugetlb.{size}.max", f"hugetlb.{size}.limit_in_bytes"
+    return _lowest(_cgroup_texts("hugetlb", new, old, root, process))
+
+
+def cgroup_cpu_limit(root: Path = _ROOT, process: str = "self") -> float | None:
+    """The same of CPUs."""
+    quotas = _cgroup_texts("cpu", "cpu.max", "cpu.cfs_quota_us cpu.cfs_period_us", root, process)
+    limits = [
+        int(quota) / int(period) for quota, period in map(str.split, quotas) if quota.isdigit()
+    ]
+    return min(limits, default=None)
+
+
+def _lowest(texts: Iterable[str]) -> int | None:
+    limits = [int(text) for text in texts if text.isdigit()]
+    return min((limit for limit in limits if limit < _NO_LIMIT), default=None)
+
+
+def _cgroup_texts(controller: str, new: str, old: str, root: Path, process: str) -> Iterator[str]:
+    """What the files of a process's groups say, from its own up: `new` of v2, `old` of v1."""
     try:
-        lines = Path(f"/proc/{process}/cgroup").read_text().splitlines()
+        lines = (root / "proc" / process / "cgroup").read_text().splitlines()
     except OSError:
-        return None
+        return
     for line in lines:
         _, controllers, path = line.split(":", 2)
-        if controllers not in ("", "memory") and "memory" not in controllers.split(","):
+        if controllers and controller not in controllers.split(","):
             continue
-        base, name = (
-            (root, "memory.max")
-            if controllers == ""
-            else (
-                root / "memory",
-                "memory.limit_in_bytes",
-            )
-        )
+        groups = root / "sys/fs/cgroup"
+        base, names = (groups / controller, old.split()) if controllers else (groups, [new])
         folder = base / path.strip("/")
         for step in (folder, *folder.parents):
-            file = step / name
-            if file.is_file():
-                value = file.read_text().strip()
-                if value.isdigit() and int(value) < 1 << 60:
-                    limits.append(int(value))
+            if all((step / name).is_file() for name in names):
+                yield " ".join((step / name).read_text().strip() for name in names)
             if step == base:
                 break
-    return min(limits, default=None)
 
 
 def file_system(path: Path) -> dict[str, str]:

@@ -36,12 +36,15 @@ def test_a_spot_is_found_by_its_key(tree: Path) -> None:
     thp = spot("transparent_hugepage/enabled", tree)
     assert (thp.read(), thp.choices()) == ("always", ("always", "madvise", "never"))
     assert spot("queue/scheduler@vda", tree).read() == "mq-deadline"
+    assert spot("rps_cpus@eth0:1", tree).shown_path == "/sys/class/net/eth0/queues/rx-1/rps_cpus"
     assert spot("scaling_governor@policy1", tree).shown_path.endswith("policy1/scaling_governor")
 
 
 def test_all_spots_of_a_machine(tree: Path) -> None:
     keys = {one.key for one in spots(tree)}
     assert {"vm.swappiness", "queue/scheduler@vda", "scaling_governor@policy0"} <= keys
+    assert {"rps_cpus@eth0:0", "rps_cpus@eth0:1", "xps_cpus@eth0:0", "mtu@eth0"} <= keys
+    assert not any("ifb0" in key for key in keys), "it is down and of no hardware"
     assert not any("loop0" in key or "ram0" in key for key in keys), "nothing lies on them"
 
 
@@ -58,8 +61,12 @@ def test_all_spots_of_a_machine(tree: Path) -> None:
         ("transparent_hugepage/enabled=on", "transparent_hugepage/enabled is 'on', allowed are"),
         ("vm.zone_reclaim_mode=0", "this machine has no /proc/sys/vm/zone_reclaim_mode"),
         ("queue/atomic_write_unit_max_bytes@vda=8192", "can only be read"),
-        ("mitigations=off", "mitigations is of layer boot, which cannot be set while"),
-        ("ext4 barrier=0", "ext4 barrier is of layer mount, which cannot be set while"),
+        ("mitigations=off", "mitigations is of layer boot, and not in a file of the"),
+        ("ext4 barrier=0", "ext4 barrier is of layer mount, and not in a file of the"),
+        ("irqbalance=on", "irqbalance is of layer interrupts, and not in a file of the"),
+        ("rps_cpus@eth0:0=cpu1", "rps_cpus@eth0:0 is 'cpu1', expected CPUs as a hexadecimal mask"),
+        ("rps_cpus@eth0=1", "rps_cpus is said of a queue, not of eth0"),
+        ("mtu@eth0:0=1500", "mtu is said of a whole device, not of eth0:0"),
         ("shared_buffers=1GB", "no knob of the machine is called 'shared_buffers'"),
     ],
 )
@@ -87,6 +94,15 @@ def test_only_what_differs_is_planned(tree: Path) -> None:
     assert changes == (Change("kernel.numa_balancing", "1", "0"),)
     assert commands(changes, tree) == ["echo 0 | sudo tee /proc/sys/kernel/numa_balancing"]
     assert may_write(changes, tree)
+
+
+def test_masks_of_cpus_have_one_spelling(tree: Path) -> None:
+    one = spot("rps_cpus@eth0:0", tree)
+    one.path.write_text("00000000,0000000f\n")
+    assert one.read() == "f"
+    assert plan([("rps_cpus@eth0:0", "000F")], tree) == ()
+    (change,) = plan([("rps_cpus@eth0:0", "1ffffffff")], tree)
+    assert (change.before, change.after) == ("f", "1,ffffffff")
 
 
 def test_apply_and_restore_leave_every_file_as_it_was(tree: Path) -> None:
@@ -210,8 +226,9 @@ def test_a_value_that_the_kernel_makes_another_one_of_is_put_back(
         return write(path, found, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Path, "write_text", fewer)
-    with pytest.raises(TargetError, match=r"was set to '100' and is '40'"):
+    with pytest.raises(TargetError, match=r"was set to '100' and is '40'") as caught:
         apply(plan([("vm.nr_hugepages", "100")], tree), journal(tree), root=tree)
+    assert "drop_caches" in (caught.value.hint or "")
     assert state(tree) == before
 
 

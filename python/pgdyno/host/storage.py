@@ -1,0 +1,66 @@
+"""Block devices and the file systems on them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from pgdyno.catalog import entries, machine_knobs
+from pgdyno.host.part import Line
+from pgdyno.host.spot import devices
+from pgdyno.host.tree import text
+from pgdyno.lint import Finding, Severity, System, check
+from pgdyno.lint.source import parse
+from pgdyno.model.units import bytes_text
+
+_DISKS = frozenset(("ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "nfs", "nfs4"))
+_SECTOR = 512  # of /sys/block/*/size, whatever the device has
+
+
+def disks(root: Path) -> Iterator[Line]:
+    """What they are; their queues stand among the settings."""
+    for name in devices(machine_knobs()["queue/scheduler"], root):
+        folder = root / "sys/block" / name
+        queue = folder / "queue"
+        size = int(text(folder / "size") or 0) * _SECTOR
+        kind = "says that it rotates" if text(queue / "rotational") == "1" else "does not rotate"
+        model = text(folder / "device/model") or text(folder / "loop/backing_file")
+        logical = text(queue / "logical_block_size")
+        physical = text(queue / "physical_block_size")
+        atomic = text(queue / "atomic_write_unit_max_bytes")
+        told = [bytes_text(size), model, kind, f"blocks of {logical}/{physical} bytes"]
+        if atomic and atomic != "0":
+            told.append(f"writes {bytes_text(int(atomic))} whole or not at all")
+        yield Line(name, ", ".join(part for part in told if part))
+
+
+def file_systems(root: Path) -> Iterator[Line]:
+    """Where they are and how they are mounted; what the linter says of it."""
+    mounts = text(root / "proc/mounts")
+    findings = _findings(mounts)
+    for number, line in enumerate(mounts.splitlines(), start=1):
+        device, mount, kind, options, *_ = line.split()
+        place = mount.replace("\\040", " ")
+        # Containers have single files of the host mounted over their own.
+        if kind not in _DISKS or (root / place.lstrip("/")).is_file():
+            continue
+        better = "" if "noatime" in options.split(",") else "noatime"
+        why = entries()["noatime"].why if better else ""
+        yield Line(place, f"{kind} on {device}: {options}", advised=better, why=why)
+        for one in findings.get(number, ()):
+            value = "" if one.at.value == "on" else f"={one.at.value}"
+            yield Line("", f"{one.at.name}{value}", advised="without it", why=f"{one.text}.")
+
+
+def _findings(mounts: str) -> dict[int, list[Finding]]:
+    """What is dangerous or ill-advised, by line; /proc/mounts is written like fstab.
+
+    Defaults are spelled out there, so what only has no effect is no matter.
+    """
+    kernel = tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2])
+    found: dict[int, list[Finding]] = {}
+    for one in check([parse("/proc/mounts", "fstab", mounts)], System(18, kernel, 0)):
+        if one.rule or one.severity is Severity.DANGEROUS:
+            found.setdefault(one.at.line, []).append(one)
+    return found
