@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
+from pgdyno.build import compile as steps
 from pgdyno.build.compile import How, build
 from pgdyno.build.source import look
 from pgdyno.model.build import Build, Recipe
@@ -222,6 +223,9 @@ def test_what_is_missing_is_said_before_anything_is_touched(
 ) -> None:
     with pytest.raises(TargetError, match="there is no compiler gcc-99"):
         case.build(Recipe("gcc-99"))
+    monkeypatch.setattr(steps, "compiler_version", lambda _recipe: "clang version 99")
+    with pytest.raises(TargetError, match="there is no /opt/none/llvm-profdata-99"):
+        case.build(Recipe("/opt/none/clang-99", pgo=True))
     lock = lock_home(case.home)
     with pytest.raises(TargetError, match="another pgdyno works in"):
         case.build(Recipe())

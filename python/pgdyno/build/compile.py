@@ -179,6 +179,8 @@ class _Work:
 
     def cook(self, source: Source, train: Train) -> None:
         """From the source to programs that run; of a failure only the logs stay."""
+        if self.recipe.pgo and is_clang(self.recipe):
+            self.llvm("profdata")  # that it is missing should not be told after the first pass
         owned_folder(self.folder.parent, self.user, 0o755)
         free = shutil.disk_usage(self.folder.parent).free
         if free < _SPACE_BYTES:
