@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pgdyno.catalog import Entry, entries, knobs, known_settings, layers, machine_knobs
-from pgdyno.catalog.machine import SERVER, MachineKnob
+from pgdyno.catalog.machine import MachineKnob
 from pgdyno.model.settings import Rung
 from tests.data.servers import rows
 
@@ -25,8 +25,6 @@ def test_the_catalogue_holds_every_layer() -> None:
 
 @pytest.mark.parametrize("entry", entries().values(), ids=lambda entry: entry.name)
 def test_every_knob_tells_all_that_a_user_needs(entry: Entry) -> None:
-    if entry.layer == SERVER and knobs()[entry.name].owned:
-        return
     assert entry.why.endswith((".", "?")), entry.why
     assert entry.sources
     assert all(source.startswith("https://") for source in entry.sources)
