@@ -17,6 +17,7 @@ from pgdyno.cli.console import stdout
 from pgdyno.lint import KINDS, Finding, Severity, Source, System, check, read_source
 from pgdyno.lint.system import GIB
 from pgdyno.model.errors import PlanError
+from pgdyno.report.words import plural
 from pgdyno.stage.host import host_facts
 
 _STYLES = {
@@ -91,8 +92,7 @@ def _shown(found: Sequence[Finding], sources: Sequence[Source]) -> Group:
     for one in found:
         head = Text(f"{one.at.place}: ")
         head.append(one.severity.value, _STYLES[one.severity])
-        value = f" = {one.at.value}" if one.at.value else ""
-        head.append(f": {one.at.name}{value}: {one.text}")
+        head.append(f": {one.at.shown}: {one.text}")
         if one.hint:
             head.append(f"\n    {one.hint}", "dim")
         lines.append(head)
@@ -102,7 +102,6 @@ def _shown(found: Sequence[Finding], sources: Sequence[Source]) -> Group:
         for severity in Severity
         if (count := sum(one.severity is severity for one in found))
     ]
-    lines.append(
-        Text(f"{settings} settings in {len(sources)} files: {', '.join(counts) or 'fine'}")
-    )
+    told = ", ".join(counts) or "fine"
+    lines.append(Text(f"{plural(settings, 'setting')} in {plural(len(sources), 'file')}: {told}"))
     return Group(*lines)

@@ -49,8 +49,7 @@ def file_systems(root: Path) -> Iterator[Line]:
         why = entries()["noatime"].why if better else ""
         yield Line(place, f"{kind} on {device}: {options}", advised=better, why=why)
         for one in findings.get(number, ()):
-            value = "" if one.at.value == "on" else f"={one.at.value}"
-            yield Line("", f"{one.at.name}{value}", advised="without it", why=f"{one.text}.")
+            yield Line("", one.at.shown, advised="without it", why=f"{one.text}.")
 
 
 def _findings(mounts: str) -> dict[int, list[Finding]]:

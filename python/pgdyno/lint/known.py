@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from difflib import get_close_matches
+from pathlib import Path
 
 from pgdyno.catalog import entries, knobs, known_settings, layers, machine_knobs
 from pgdyno.catalog.knobs import Fall
@@ -16,6 +17,7 @@ from pgdyno.plan.values import BadValue, canonical
 
 _LAYERS = {"sysctl": "sysctl", "limits": "limits", "fstab": "mount", "boot": "boot"}
 _OPEN = ("sysctl", "boot", "commands")  # kinds with thousands of names that are no matter here
+_SLIP = 0.9  # how alike two names are of which one is taken for the other
 _COMMON_MOUNT = frozenset(  # of every file system; no matter of databases
     ("defaults", "auto", "noauto", "rw", "ro", "exec", "noexec", "suid", "nosuid", "dev", "nodev",
      "user", "nouser", "users", "nofail", "sync", "async", "relatime", "lazytime", "errors", "acl",
@@ -114,6 +116,8 @@ def _falls(at: Assignment, fall: Fall) -> Finding:
 def _machine(at: Assignment, system: System) -> Iterator[Finding]:
     named = _find(at)
     if named is None:
+        if at.kind == "sysctl":
+            yield from _nearly(at)
         if at.kind in _OPEN:
             return
         if at.kind == "fstab" and (at.name in _COMMON_MOUNT or at.scope not in _file_systems()):
@@ -137,6 +141,16 @@ def _machine(at: Assignment, system: System) -> Iterator[Finding]:
         yield Finding(at, Severity.INVALID, f"is less than {knob.min:.10g}: writing it fails")
     if number is not None and knob.max is not None and number > knob.max:
         yield Finding(at, Severity.INVALID, f"is more than {knob.max:.10g}: writing it fails")
+
+
+def _nearly(at: Assignment) -> Iterator[Finding]:
+    """A name of the kernel that we do not know is no matter, unless it looks like a slip."""
+    if Path("/proc/sys", at.name.replace(".", "/")).exists():
+        return
+    ours = [name for name, knob in machine_knobs().items() if knob.layer == "sysctl"]
+    for name in get_close_matches(at.name, ours, 1, _SLIP):
+        hint = f"Did you mean {name}?"
+        yield Finding(at, Severity.NOTE, "the catalogue does not know this name", hint)
 
 
 def _file_systems() -> frozenset[str]:
@@ -167,7 +181,7 @@ def _of_knob(at: Assignment, knob: MachineKnob, system: System) -> Iterator[Find
         if since is not None and not knob.until:
             text = f"new in {its} {since}: {system.shown(of)} does not have it"
         else:
-            text = f"gone: {its} had it up to {knob.until}, {system.shown(of)} does not"
+            text = f"{its} had it up to {knob.until}, {system.shown(of)} does not"
         yield Finding(at, Severity.GONE, text, hint)
         return
     if knob.module is not None:

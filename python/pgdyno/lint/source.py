@@ -28,6 +28,7 @@ _NAMES: tuple[tuple[str, Kind], ...] = (
     (r"\.sh$|^rc\.local$", "commands"),
     (r"\.toml$", "plan"),
 )
+_FOLDERS: dict[str, Kind] = {"sysctl.d": "sysctl", "limits.d": "limits", "conf.d": "postgresql"}
 _POSTGRESQL = re.compile(r"([A-Za-z_][\w.$]*)\s*(?:=\s*|\s)('(?:[^']|'')*'|[^\s#']+)\s*(?:#.*)?$")
 _INCLUDES = ("include", "include_if_exists", "include_dir")
 _FSTAB_FIELDS = 4  # device, place, kind, options; two more may follow
@@ -51,6 +52,12 @@ class Assignment:
         where = f"{self.path}:{self.line}" if self.line else self.path
         return f"{where} ({self.scope})" if self.scope else where
 
+    @property
+    def shown(self) -> str:
+        """For people: `name = value`; of a flag its name."""
+        flag = self.value == "on" and (self.kind == "fstab" or " -" in f" {self.name}")
+        return self.name if flag or not self.value else f"{self.name} = {self.value}"
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -72,22 +79,23 @@ def read_source(path: str, kind: Kind | None = None) -> Source:
     Raises:
         PlanError: It cannot be read, or its name does not tell of which kind it is.
     """
-    kind = kind or kind_of(path)
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
         raise PlanError(f"{path}: {reason}") from error
-    return parse(path, kind, text)
+    return parse(path, kind or kind_of(path), text)
 
 
 def kind_of(path: str) -> Kind:
-    """The kind that a file's name tells.
+    """The kind that a file's name tells, or that of the folder it lies in.
 
     Raises:
         PlanError: It does not tell.
     """
-    name = Path(path).name
+    name, folder = Path(path).name, Path(path).absolute().parent.name
+    if folder in _FOLDERS:
+        return _FOLDERS[folder]
     for pattern, kind in _NAMES:
         if re.search(pattern, name):
             return kind

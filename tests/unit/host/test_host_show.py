@@ -80,7 +80,7 @@ def test_what_is_dangerous_of_a_mount_is_told(tree: Path) -> None:
     (part,) = [part for part in machine(tree) if part.title == "File systems"]
     assert [(line.what, line.value, line.advised) for line in part.lines] == [
         ("/", "ext4 on /dev/vda1: rw,noatime,barrier=0,discard", ""),
-        ("", "barrier=0", "without it"),
+        ("", "barrier = 0", "without it"),
         ("", "discard", "without it"),
     ]
 

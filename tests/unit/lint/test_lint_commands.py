@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from pgdyno.lint import Severity, System, check
+from pgdyno.lint import Severity, System, check, read_source
 from pgdyno.lint.source import Kind, kind_of, parse
 from pgdyno.lint.system import GIB
+from pgdyno.model.errors import PlanError
 
 
 def told(text: str, kind: Kind = "commands") -> list[tuple[int, str, str]]:
@@ -86,8 +89,19 @@ def test_each_command_counts_also_where_another_follows() -> None:
     [
         ("/etc/default/grub", "boot"), ("cmdline", "boot"), ("setup.sh", "commands"),
         ("/etc/rc.local", "commands"), ("postgresql.auto.conf", "postgresql"),
-        ("/etc/sysctl.d/30-db.conf", "sysctl"), ("plan.toml", "plan"),
+        ("/etc/sysctl.d/30-db.conf", "sysctl"), ("/etc/sysctl.d/db.conf", "sysctl"),
+        ("/etc/security/limits.d/30-db.conf", "limits"),
+        ("/etc/postgresql/15/main/conf.d/10-cache.conf", "postgresql"), ("plan.toml", "plan"),
     ],
 )  # fmt: skip
 def test_names_tell_the_kind(name: str, kind: str) -> None:
     assert kind_of(name) == kind
+
+
+def test_what_cannot_be_read_is_told_before_its_name_is_judged(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="what: No such file"):
+        read_source(str(tmp_path / "what"))
+    (tmp_path / "what").touch()
+    with pytest.raises(PlanError, match="what: its name does not tell what it is") as caught:
+        read_source(str(tmp_path / "what"))
+    assert "--kind postgresql, sysctl" in (caught.value.hint or "")

@@ -13,13 +13,13 @@ from pgdyno.lint import Severity, System, check
 from pgdyno.lint.source import Kind, parse
 from pgdyno.lint.system import GIB
 from pgdyno.plan import read_plan, resolve
-from tests.data.reports import REPORTS, counts, findings, sources, table
+from tests.data.reports import KNOWN, REPORTS, counts, findings, known, sources, table
 from tests.data.servers import HOST, installed
 
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize("part", [counts, table])
+@pytest.mark.parametrize("part", [known, counts, table])
 def test_the_figures_list_every_finding(part: Callable[[], str]) -> None:
     text = (ROOT / "docs" / "numbers.md").read_text()
     assert part() in text, "paste what `python -m tests.data.reports` prints"
@@ -37,80 +37,7 @@ def test_what_a_report_sets_stands_in_the_catalogue(report: str) -> None:
     assert unknown <= {"defaults", "kernel", "/vmlinuz-3.18.24"}, "which are no settings"
 
 
-@pytest.mark.parametrize(
-    ("report", "name", "severity"),
-    [
-        ("storage-comparison", "net.ipv4.tcp_tw_recycle", Severity.GONE),
-        ("storage-comparison", "vm.extra_free_kbytes", Severity.GONE),
-        ("tpcc-six-stages", "nobarrier", Severity.GONE),
-        ("storage-comparison", "wal_keep_segments", Severity.GONE),
-        ("benchmarksql-9.5", "vacuum_defer_cleanup_age", Severity.GONE),
-        ("tpcc-six-stages", "wal_level", Severity.CONTRADICTORY),
-        ("tpcc-six-stages", "commit_delay", Severity.INEFFECTIVE),
-        ("benchmarksql-9.5", "commit_delay", Severity.INEFFECTIVE),
-        ("storage-comparison", "archive_command", Severity.DANGEROUS),
-        ("storage-comparison", "kernel.shmmax", Severity.INEFFECTIVE),
-        ("full-page-writes", "kernel.sem", Severity.INEFFECTIVE),
-        ("tpcc-six-stages", "vm.nr_hugepages", Severity.INEFFECTIVE),
-        ("tpcc-six-stages", "dynamic_shared_memory_type", Severity.INEFFECTIVE),
-        ("tpcc-six-stages", "full_page_writes", Severity.DANGEROUS),
-        ("tpcc-six-stages", "track_activities", Severity.NOTE),
-        ("full-page-writes", "barrier", Severity.DANGEROUS),
-        ("full-page-writes", "data", Severity.DANGEROUS),
-        ("storage-comparison", "vm.lowmem_reserve_ratio", Severity.DANGEROUS),
-        ("storage-comparison", "net.ipv4.tcp_rmem", Severity.INEFFECTIVE),
-        ("storage-comparison", "net.ipv4.ip_local_port_range", Severity.INEFFECTIVE),
-        ("storage-comparison", "net.ipv4.tcp_tw_reuse", Severity.NOTE),
-        ("storage-comparison", "vm.swappiness", Severity.NOTE),
-        ("storage-comparison", "vm.dirty_ratio", Severity.DANGEROUS),
-        ("storage-comparison", "checkpoint_completion_target", Severity.INEFFECTIVE),
-        ("storage-comparison", "max_prepared_transactions", Severity.NOTE),
-        ("benchmarksql-9.5", "work_mem", Severity.DANGEROUS),
-        ("benchmarksql-9.5", "autovacuum_freeze_max_age", Severity.DANGEROUS),
-        ("benchmarksql-9.5", "wal_sync_method", Severity.NOTE),
-        ("tpcc-six-stages", "elevator", Severity.GONE),
-        ("tpcc-six-stages", "numa", Severity.NOTE),
-        ("tpcc-six-stages-summary", "scsi_mod.scan", Severity.INEFFECTIVE),
-        ("tpcc-six-stages-summary", "intel_idle.max_cstate", Severity.NOTE),
-        ("tpcc-six-stages", "--with-wal-segsize", Severity.GONE),
-        ("tpcc-six-stages", "--enable-thread-safety", Severity.GONE),
-        ("tpcc-six-stages", "-fstrict-enums", Severity.INEFFECTIVE),
-        ("tpcc-six-stages", "lvcreate --stripesize", Severity.INEFFECTIVE),
-        ("tpcc-six-stages", "lvcreate --stripes", Severity.NOTE),
-        ("tpcc-six-stages", "mkfs.xfs -d agcount", Severity.INEFFECTIVE),
-        ("tpcc-six-stages", "queue/read_ahead_kb", Severity.NOTE),
-        ("tpcc-six-stages", "logdev", Severity.NOTE),
-        ("tpcc-six-stages", "nodiratime", Severity.INEFFECTIVE),
-        ("tpcc-six-stages", "wal_buffers", Severity.NOTE),
-        ("tpcc-six-stages", "max_wal_size", Severity.NOTE),
-        ("tpcc-six-stages", "checkpoint_timeout", Severity.NOTE),
-        ("tpcc-six-stages", "effective_io_concurrency", Severity.NOTE),
-        ("tpcc-six-stages", "update_process_title", Severity.NOTE),
-        ("tpcc-six-stages", "work_mem", Severity.DANGEROUS),
-        ("tpcc-six-stages", "synchronous_commit", Severity.DANGEROUS),
-        ("tpcc-six-stages", "memlock", Severity.NOTE),
-        ("tpcc-six-stages-summary", "shared_buffers", Severity.DANGEROUS),
-        ("tpcc-six-stages-summary", "vm.overcommit_ratio", Severity.INEFFECTIVE),
-        ("tpcc-six-stages-summary", "fs.file-max", Severity.NOTE),
-        ("storage-comparison", "core", Severity.NOTE),
-        ("storage-comparison", "nofile", Severity.NOTE),
-        ("storage-comparison", "current_clocksource", Severity.NOTE),
-        ("storage-comparison", "mke2fs -E lazy_itable_init", Severity.INEFFECTIVE),
-        ("storage-comparison", "mke2fs -O uninit_bg", Severity.NOTE),
-        ("storage-comparison", "mke2fs -m", Severity.NOTE),
-        ("storage-comparison", "initdb --encoding", Severity.NOTE),
-        ("storage-comparison", "net.nf_conntrack_max", Severity.NOTE),
-        ("storage-comparison", "vm.mmap_min_addr", Severity.INEFFECTIVE),
-        ("storage-comparison", "autovacuum_freeze_max_age", Severity.NOTE),
-        ("storage-comparison", "autovacuum_multixact_freeze_max_age", Severity.NOTE),
-        ("storage-comparison", "max_connections", Severity.NOTE),
-        ("storage-comparison", "wal_compression", Severity.NOTE),
-        ("storage-comparison", "effective_io_concurrency", Severity.NOTE),
-        ("storage-comparison", "kernel.shmmni", Severity.INVALID),
-        ("full-page-writes", "vacuum_multixact_freeze_table_age", Severity.INEFFECTIVE),
-        ("full-page-writes", "net.ipv4.tcp_mem", Severity.INEFFECTIVE),
-    ],
-)
+@pytest.mark.parametrize(("report", "name", "severity"), KNOWN)
 def test_what_research_found_is_found(report: str, name: str, severity: Severity) -> None:
     assert (name, severity) in {(one.at.name, one.severity) for one in findings(report)}
 

@@ -249,6 +249,23 @@ def test_names_and_values_that_cannot_be() -> None:
     assert len(told) == 3, "settings of extensions and other cases of letters are fine"
 
 
+def test_a_name_of_the_kernel_is_told_where_it_looks_like_a_slip() -> None:
+    (one,) = found("vm.swapiness = 1\nkernel.hostname = db1\nvm.legacy_va_layout = 0", "sysctl")
+    assert (one.at.line, one.severity) == (1, Severity.NOTE)
+    assert one.hint == "Did you mean vm.swappiness?"
+
+
+def test_flags_are_shown_without_a_value() -> None:
+    text = "/dev/sdb /d ext4 nobarrier,data=writeback 0 0"
+    assert [one.shown for one in parse("f", "fstab", text).assignments] == [
+        "nobarrier", "data = writeback"
+    ]  # fmt: skip
+    (mke2fs,) = parse("f", "commands", "mke2fs -O uninit_bg /dev/sdb").assignments
+    assert mke2fs.shown == "mke2fs -O uninit_bg"
+    (fsync,) = parse("f", "postgresql", "fsync = on").assignments
+    assert fsync.shown == "fsync = on"
+
+
 def test_lines_that_cannot_be_read_are_told() -> None:
     (one,) = found("fsync = on\n'what'\n")
     assert (one.at.line, one.severity) == (2, Severity.INVALID)
