@@ -14,7 +14,7 @@ import pytest
 from pgdyno.host.change import parse
 from pgdyno.host.spot import spot, spots
 from pgdyno.shell import postgres_user
-from tests.data.killed import apply_killed
+from tests.data.killed import run_killed
 
 pytestmark = pytest.mark.cluster
 # Moved somewhat from what they are; harmless for whatever else runs here.
@@ -26,7 +26,7 @@ CANDIDATES = (
     ("net.core.somaxconn", "4097"),
     ("vm.nr_overcommit_hugepages", "3"),
 )
-STEPS = ("journal", "write", "read")
+STEPS = ("journal", "write", "read", "undo", "undone")
 
 
 @cache
@@ -95,7 +95,7 @@ def test_a_kill_at_each_step_is_mended_bit_for_bit(
 ) -> None:
     wanted = [parse(wish) for wish in wishes()]
     for step in range(1, len(STEPS) * len(wanted) + 1):
-        apply_killed(step, wanted, tmp_path / "host-journal.jsonl")
+        run_killed(step, wanted, tmp_path / "host-journal.jsonl")
         restored = pgdyno(tmp_path, "host", "restore")
         assert restored.returncode == 0, restored.stderr
         assert state() == untouched, f"after a kill at step {step}"
@@ -128,6 +128,7 @@ def without_the_right(home: Path, *arguments: str) -> subprocess.CompletedProces
 
 def test_without_the_right_the_commands_are_printed(folder: Path) -> None:
     before = state()
+    was = before["vm.swappiness"], before["transparent_hugepage/enabled"]
     done = without_the_right(
         folder, "host", "apply", "vm.swappiness=57", "transparent_hugepage/enabled=never"
     )
@@ -136,6 +137,9 @@ def test_without_the_right_the_commands_are_printed(folder: Path) -> None:
         "# You may not change these; somebody who may types:",
         "echo 57 | sudo tee /proc/sys/vm/swappiness",
         "echo never | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
+        "# and, to put them back as they are now:",
+        f"echo {was[1]} | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
+        f"echo {was[0]} | sudo tee /proc/sys/vm/swappiness",
     ]
     assert state() == before
     assert list(folder.iterdir()) == [], "nothing is journalled that is not done"

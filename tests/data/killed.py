@@ -1,4 +1,4 @@
-"""A process that changes the machine and is killed at one of its steps."""
+"""A process that changes the machine, puts it back and is killed at one of its steps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 _SCRIPT = """
 import os, signal
 from pathlib import Path
-from pgdyno.host.change import apply, plan
+from pgdyno.host.change import apply, plan, restore
 from pgdyno.host.journal import Journal
 steps = []
 def told(step):
@@ -19,11 +19,13 @@ def told(step):
     if len(steps) == {step}:
         os.kill(os.getpid(), signal.SIGKILL)
 root = Path({root!r})
-apply(plan({wishes!r}, root), Journal(Path({journal!r}), {boot!r}), told, root)
+journal = Journal(Path({journal!r}), {boot!r})
+apply(plan({wishes!r}, root), journal, told, root)
+restore(journal, told, root)
 """
 
 
-def apply_killed(
+def run_killed(
     step: int,
     wishes: Sequence[tuple[str, str]],
     journal: Path,
@@ -31,7 +33,7 @@ def apply_killed(
     boot: str | None = None,
     root: Path = Path("/"),
 ) -> None:
-    """Apply the wishes in a process of its own that kills itself at its n-th step, from 1."""
+    """Apply and restore in a process of its own that kills itself at its n-th step, from 1."""
     script = _SCRIPT.format(
         step=step, wishes=list(wishes), journal=str(journal), boot=boot, root=str(root)
     )

@@ -142,8 +142,9 @@ def apply_command(
     changes = change.plan(wanted)
     if not change.may_write(changes):
         stdout.print("# You may not change these; somebody who may types:")
-        for line in change.commands(changes):
-            stdout.print(line, soft_wrap=True, highlight=False, markup=False)
+        _print_commands(change.commands(changes))
+        stdout.print("# and, to put them back as they are now:")
+        _print_commands(change.commands_back(changes))
         raise typer.Exit(NOT_DONE)
     _say_counted(counted)
     _tell(changes, wanted)
@@ -232,6 +233,11 @@ def _counted(servers: list[str] | None, bindir: Path | None) -> tuple[huge.Count
 def _say_counted(counted: Sequence[huge.Count]) -> None:
     for one in counted:
         stdout.print(f"{one.pages} huge pages for {one.server}, by {one.how}", soft_wrap=True)
+
+
+def _print_commands(lines: Sequence[str]) -> None:
+    for line in lines:
+        stdout.print(line, soft_wrap=True, highlight=False, markup=False)
 
 
 def _wanted(

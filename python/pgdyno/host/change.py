@@ -120,11 +120,27 @@ def _also(one: Spot, root: Path) -> tuple[tuple[str, str], ...]:
 
 def commands(changes: Sequence[Change], root: Path = ROOT) -> list[str]:
     """The same by hand, for somebody who may."""
+    return [_command(change.key, change.after, root) for change in changes]
+
+
+def commands_back(changes: Sequence[Change], root: Path = ROOT) -> list[str]:
+    """What puts the changes back by hand, the last one first."""
     return [
-        f"echo {shlex.quote(change.after)} | sudo tee {shlex.quote(path)}"
-        for change in changes
-        for path in [spot(change.key, root).shown_path]
+        _command(key, value, root) for change in reversed(changes) for key, value in _back(change)
     ]
+
+
+def _command(key: str, value: str, root: Path) -> str:
+    path = spot(key, root).shown_path
+    return f"echo {shlex.quote(value)} | sudo tee {shlex.quote(path)}"
+
+
+def _back(change: Change) -> list[tuple[str, str]]:
+    """Of two values where one sets the other to 0, the one that was not 0 is written."""
+    beside = [(key, value) for key, value in change.also if value != "0"]
+    if change.before == "0" and beside:
+        return beside
+    return [(change.key, change.before), *beside]
 
 
 def may_write(changes: Sequence[Change], root: Path = ROOT) -> bool:
@@ -140,7 +156,8 @@ def apply(
     Args:
         changes: Of `plan`.
         journal: Of this machine.
-        told: Hears of every step before it is taken: `journal KEY`, `write KEY`, `read KEY`.
+        told: Hears of every step before it is taken: `journal KEY`, `write KEY`, `read KEY`, and
+            of `undo KEY`, `undone KEY` where something fails.
         root: Of the file tree.
 
     Raises:
@@ -180,6 +197,11 @@ def restore(journal: Journal, told: Told = lambda _: None, root: Path = ROOT) ->
 
     A value that somebody else has changed since is left, and said.
 
+    Args:
+        journal: Of this machine.
+        told: Hears of every step before it is taken: `undo KEY`, `undone KEY`.
+        root: Of the file tree.
+
     Raises:
         TargetError: The journal cannot be read or written.
     """
@@ -201,6 +223,7 @@ def _restore(journal: Journal, told: Told, root: Path, since: int = 1) -> tuple[
         undone = Undone(change, fate)
         fates.append(undone)
         if undone.ok:
+            told(f"undone {change.key}")
             journal.write("undone", number, change)
     return tuple(fates)
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
-from pgdyno.catalog import MachineKnob, file_of, machine_knobs
+from pgdyno.catalog import MachineKnob, file_of, knobs, machine_knobs
 from pgdyno.host.tree import folders, text
 from pgdyno.model.errors import PlanError, TargetError
 
@@ -110,7 +111,7 @@ def spot(key: str, root: Path = ROOT) -> Spot:
     name, _, device = key.partition("@")
     knob = machine_knobs().get(name)
     if knob is None:
-        raise PlanError(f"no knob of the machine is called {name!r}", "See `pgdyno knobs`.")
+        raise PlanError(f"no knob of the machine is called {name!r}", _meant(name))
     where = _template(name, knob)
     if where is None:
         raise PlanError(
@@ -133,6 +134,13 @@ def spot(key: str, root: Path = ROOT) -> Spot:
         )
     path = root / _filled(where, device).lstrip("/")
     return Spot(key, name, device or None, path, root)
+
+
+def _meant(name: str) -> str:
+    if name in knobs():
+        return "It is a setting of the server: it belongs into its postgresql.conf, or into a plan."
+    near = get_close_matches(name, machine_knobs(), 1)
+    return f"Did you mean {near[0]}?" if near else "See `pgdyno knobs`."
 
 
 def spots(root: Path = ROOT) -> Iterator[Spot]:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from pgdyno.host.change import apply, commands, may_write, parse, plan, restore
+from pgdyno.host.change import apply, commands, commands_back, may_write, parse, plan, restore
 from pgdyno.host.journal import Change, Journal
 from pgdyno.host.spot import spot, spots
 from pgdyno.model.errors import PlanError, TargetError
-from tests.data.killed import apply_killed
+from tests.data.killed import run_killed
 
 BOOT = "7f0c"
 WISHES = [
@@ -93,7 +93,15 @@ def test_only_what_differs_is_planned(tree: Path) -> None:
     changes = plan([("vm.swappiness", "60"), ("kernel.numa_balancing", "0")], tree)
     assert changes == (Change("kernel.numa_balancing", "1", "0"),)
     assert commands(changes, tree) == ["echo 0 | sudo tee /proc/sys/kernel/numa_balancing"]
+    assert commands_back(changes, tree) == ["echo 1 | sudo tee /proc/sys/kernel/numa_balancing"]
     assert may_write(changes, tree)
+
+
+def test_a_wrong_name_is_answered_with_the_right_one(tree: Path) -> None:
+    for name, hint in (("vm.swapiness", "vm.swappiness"), ("shared_buffers", "of the server")):
+        with pytest.raises(PlanError) as caught:
+            plan([(name, "1")], tree)
+        assert hint in (caught.value.hint or "")
 
 
 def test_masks_of_cpus_have_one_spelling(tree: Path) -> None:
@@ -127,13 +135,13 @@ def test_two_applies_are_undone_in_reverse(tree: Path) -> None:
     assert state(tree) == before
 
 
-STEPS_A_CHANGE = 3  # journal, write, read
+STEPS_A_CHANGE = 5  # journal, write, read; undo, undone
 
 
 @pytest.mark.parametrize("step", range(1, STEPS_A_CHANGE * len(WISHES) + 1))
 def test_a_kill_at_any_step_is_mended(tree: Path, step: int) -> None:
     before = state(tree)
-    apply_killed(step, WISHES, journal(tree).path, boot=BOOT, root=tree)
+    run_killed(step, WISHES, journal(tree).path, boot=BOOT, root=tree)
 
     undone = restore(journal(tree), root=tree)
 
@@ -248,7 +256,11 @@ def test_of_two_values_that_exclude_each_other_the_one_that_counted_comes_back(
 
     monkeypatch.setattr(Path, "write_text", kernel)
     before = state(tree)
-    apply(plan([("vm.dirty_background_bytes", "67108864")], tree), journal(tree), root=tree)
+    changes = plan([("vm.dirty_background_bytes", "67108864")], tree)
+    assert commands_back(changes, tree) == [
+        "echo 10 | sudo tee /proc/sys/vm/dirty_background_ratio"
+    ]
+    apply(changes, journal(tree), root=tree)
     assert spot("vm.dirty_background_ratio", tree).read() == "0"
     restore(journal(tree), root=tree)
     assert state(tree) == before
