@@ -11,9 +11,12 @@ from pathlib import Path
 from pgdyno.catalog import MachineKnob
 from pgdyno.host.journal import Change, Journal
 from pgdyno.host.spot import ROOT, Spot, mask, spot
+from pgdyno.host.tree import system
+from pgdyno.lint import check, source
 from pgdyno.model.errors import PlanError, TargetError
 
 _BOOLS = {"on": "1", "off": "0", "yes": "1", "no": "0"}
+_EXCESS = ("huge-pages-beyond-memory", "too-much-kept-free")  # rules of the linter
 Told = Callable[[str], None]
 
 
@@ -47,7 +50,7 @@ def plan(wishes: Sequence[tuple[str, str]], root: Path = ROOT) -> tuple[Change, 
 
     Raises:
         PlanError: A wish that cannot be: an unknown knob, a device that is not here, a value that
-            the knob does not take, two values for one.
+            the knob does not take, two values for one, more memory than the machine can spare.
         TargetError: A value cannot be read.
     """
     changes: dict[str, Change] = {}
@@ -61,7 +64,16 @@ def plan(wishes: Sequence[tuple[str, str]], root: Path = ROOT) -> tuple[Change, 
         before = one.read()
         if before != value:
             changes[key] = Change(key, before, value, _also(one, root))
+    _refuse_excess(tuple(changes.values()), root)
     return tuple(changes.values())
+
+
+def _refuse_excess(changes: Sequence[Change], root: Path) -> None:
+    """The kernel takes whatever memory is left for these, and the machine stands still."""
+    text = "\n".join(f"{one.key} = {one.after}" for one in changes if "@" not in one.key)
+    for one in check([source.parse("", "sysctl", text)], system(root)):
+        if one.rule in _EXCESS:
+            raise PlanError(f"{one.at.shown}: {one.text}", one.hint)
 
 
 def _where_else(knob: MachineKnob) -> str:

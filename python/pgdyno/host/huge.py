@@ -17,6 +17,7 @@ from pathlib import Path
 import psycopg
 
 from pgdyno.lint import read_source
+from pgdyno.lint.together import HUGE_MOST
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.plan import Target
 from pgdyno.model.units import bytes_text
@@ -35,7 +36,6 @@ _MAPPED = re.compile(
     r"^([0-9a-f]+)-([0-9a-f]+) rw-s .* (?:/dev/zero|/anon_hugepage|/SYSV\w+)(?: \(deleted\))?$",
     re.MULTILINE,
 )
-_MOST = 0.9  # of the memory; beyond it the rest of the machine has no air
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def total(counts: tuple[Count, ...]) -> int:
     pages = sum(one.pages for one in counts)
     facts = host_facts(Path("/"))
     size = pages * facts.huge_page_bytes
-    if size > _MOST * facts.memory_bytes:
+    if size > HUGE_MOST * facts.memory_bytes:
         raise PlanError(
             f"{pages} huge pages are {bytes_text(size)},"
             f" the machine has {bytes_text(facts.memory_bytes)}",

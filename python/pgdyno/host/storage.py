@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from pgdyno.catalog import entries, machine_knobs
 from pgdyno.host.part import Line
 from pgdyno.host.spot import devices
-from pgdyno.host.tree import text
+from pgdyno.host.tree import system, text
 from pgdyno.lint import Finding, Severity, System, check
 from pgdyno.lint.source import parse
 from pgdyno.model.units import bytes_text
@@ -38,7 +37,7 @@ def disks(root: Path) -> Iterator[Line]:
 def file_systems(root: Path) -> Iterator[Line]:
     """Where they are and how they are mounted; what the linter says of it."""
     mounts = text(root / "proc/mounts")
-    findings = _findings(mounts)
+    findings = _findings(mounts, system(root))
     for number, line in enumerate(mounts.splitlines(), start=1):
         device, mount, kind, options, *_ = line.split()
         place = mount.replace("\\040", " ")
@@ -52,14 +51,13 @@ def file_systems(root: Path) -> Iterator[Line]:
             yield Line("", one.at.shown, advised="without it", why=f"{one.text}.")
 
 
-def _findings(mounts: str) -> dict[int, list[Finding]]:
+def _findings(mounts: str, where: System) -> dict[int, list[Finding]]:
     """What is dangerous or ill-advised, by line; /proc/mounts is written like fstab.
 
     Defaults are spelled out there, so what only has no effect is no matter.
     """
-    kernel = tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2])
     found: dict[int, list[Finding]] = {}
-    for one in check([parse("/proc/mounts", "fstab", mounts)], System(18, kernel, 0)):
+    for one in check([parse("/proc/mounts", "fstab", mounts)], where):
         if one.rule or one.severity is Severity.DANGEROUS:
             found.setdefault(one.at.line, []).append(one)
     return found

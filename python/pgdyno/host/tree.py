@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+
+from pgdyno.lint import System
+from pgdyno.stage.host import read_meminfo
+
+_MAJOR = 18  # no file of the machine depends on it
 
 
 def text(path: Path) -> str:
@@ -25,3 +31,13 @@ def field(table: str, name: str) -> str:
 def folders(path: Path) -> list[Path]:
     """Folders in a folder, in order; none where there is none."""
     return sorted(one for one in path.iterdir() if one.is_dir()) if path.is_dir() else []
+
+
+def system(root: Path) -> System:
+    """The machine as the linter judges by it."""
+    release = os.uname().release.split("-")[0].split(".")[:2]
+    memory = read_meminfo(text(root / "proc/meminfo"))
+    return System(
+        _MAJOR, tuple(int(part) for part in release),
+        memory.get("MemTotal", 0), memory.get("Hugepagesize", 0),
+    )  # fmt: skip

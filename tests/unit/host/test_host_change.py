@@ -104,6 +104,16 @@ def test_a_wrong_name_is_answered_with_the_right_one(tree: Path) -> None:
         assert hint in (caught.value.hint or "")
 
 
+def test_more_memory_than_the_machine_can_spare_is_refused(tree: Path) -> None:
+    (tree / "proc/sys/vm/min_free_kbytes").write_text("67584\n")
+    for wish, fact in (
+        (("vm.nr_hugepages", "4000"), "4000 huge pages are 7.81 GiB, the machine has 8.00 GiB"),
+        (("vm.min_free_kbytes", "4194304"), "4.00 GiB of 8.00 GiB are kept from use"),
+    ):
+        with pytest.raises(PlanError, match=fact):
+            plan([("vm.swappiness", "10"), wish], tree)
+
+
 def test_masks_of_cpus_have_one_spelling(tree: Path) -> None:
     one = spot("rps_cpus@eth0:0", tree)
     one.path.write_text("00000000,0000000f\n")
