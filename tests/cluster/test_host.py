@@ -128,7 +128,6 @@ def without_the_right(home: Path, *arguments: str) -> subprocess.CompletedProces
 
 def test_without_the_right_the_commands_are_printed(folder: Path) -> None:
     before = state()
-    was = before["vm.swappiness"], before["transparent_hugepage/enabled"]
     done = without_the_right(
         folder, "host", "apply", "vm.swappiness=57", "transparent_hugepage/enabled=never"
     )
@@ -138,8 +137,11 @@ def test_without_the_right_the_commands_are_printed(folder: Path) -> None:
         "echo 57 | sudo tee /proc/sys/vm/swappiness",
         "echo never | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
         "# and, to put them back as they are now:",
-        f"echo {was[1]} | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
-        f"echo {was[0]} | sudo tee /proc/sys/vm/swappiness",
+        f"echo {before['transparent_hugepage/enabled']} | sudo tee"
+        " /sys/kernel/mm/transparent_hugepage/enabled",
+        # The kernel moves it with the former.
+        f"echo {before['vm.min_free_kbytes']} | sudo tee /proc/sys/vm/min_free_kbytes",
+        f"echo {before['vm.swappiness']} | sudo tee /proc/sys/vm/swappiness",
     ]
     assert state() == before
     assert list(folder.iterdir()) == [], "nothing is journalled that is not done"
