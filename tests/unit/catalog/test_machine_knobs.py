@@ -12,7 +12,7 @@ from pgdyno.catalog.machine import MachineKnob
 from pgdyno.model.settings import Rung
 from tests.data.servers import rows
 
-GONE_OR_OWNED = {name for name, knob in knobs().items() if knob.type is None}
+GONE_OR_OWNED = {name for name, knob in knobs().items() if knob.type is None or knob.owned}
 KERNEL = tuple(int(part) for part in platform.release().split("-")[0].split(".")[:2])
 MAJORS = (15, 18)
 
