@@ -45,8 +45,10 @@ def wishes() -> tuple[str, ...]:
 
 
 def state() -> dict[str, str]:
-    """Every value of the catalogue on this machine, but those that move by themselves."""
-    return {one.key: one.read() for one in spots() if not one.key.startswith("smp_affinity")}
+    """The file of every value of the catalogue, but of those that move by themselves."""
+    return {
+        one.key: one.path.read_text() for one in spots() if not one.key.startswith("smp_affinity")
+    }
 
 
 def pgdyno(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -78,10 +80,9 @@ def test_apply_and_restore_leave_the_machine_as_it_was(
 
     applied = pgdyno(tmp_path, "host", "apply", *wishes())
     assert applied.returncode == 0, applied.stderr
-    now = state()
     for wish in wishes():
         key, _, value = wish.partition("=")
-        assert now[key] == value
+        assert spot(key).read() == value
 
     restored = pgdyno(tmp_path, "host", "restore")
     assert restored.returncode == 0, restored.stderr
@@ -137,11 +138,11 @@ def test_without_the_right_the_commands_are_printed(folder: Path) -> None:
         "echo 57 | sudo tee /proc/sys/vm/swappiness",
         "echo never | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
         "# and, to put them back as they are now:",
-        f"echo {before['transparent_hugepage/enabled']} | sudo tee"
-        " /sys/kernel/mm/transparent_hugepage/enabled",
-        # The kernel moves it with the former.
-        f"echo {before['vm.min_free_kbytes']} | sudo tee /proc/sys/vm/min_free_kbytes",
-        f"echo {before['vm.swappiness']} | sudo tee /proc/sys/vm/swappiness",
+        *(
+            f"echo {spot(key).read()} | sudo tee {spot(key).path}"
+            # The kernel moves the second one with the first.
+            for key in ("transparent_hugepage/enabled", "vm.min_free_kbytes", "vm.swappiness")
+        ),
     ]
     assert state() == before
     assert list(folder.iterdir()) == [], "nothing is journalled that is not done"
