@@ -255,6 +255,10 @@ def test_a_name_of_the_kernel_is_told_where_it_looks_like_a_slip() -> None:
     assert one.hint == "Did you mean vm.swappiness?"
 
 
+def test_defences_may_be_left_out_by_kinds_of_attackers() -> None:
+    assert not found("mitigations=auto,no_guest_host,no_guest_guest", "boot")
+
+
 def test_flags_are_shown_without_a_value() -> None:
     text = "/dev/sdb /d ext4 nobarrier,data=writeback 0 0"
     assert [one.shown for one in parse("f", "fstab", text).assignments] == [
