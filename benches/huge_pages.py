@@ -13,8 +13,9 @@ Reported: throughput, CPU seconds of the server a transaction, the longest p95 o
 ratios on / off within a round; the extremes of n independent rounds enclose the median ratio with
 probability 1 - 2^(1-n).
 
-Limits. It needs root. The plan names one stage, which sets shared_buffers; whether the pages really
-were huge the server decides: with huge_pages = on it does not start otherwise.
+Limits. It needs root. Changes that `host apply` made before would be put back after the first
+trial, so none may stand. The plan names one stage, which sets shared_buffers; whether the pages
+really were huge the server decides: with huge_pages = on it does not start otherwise.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ from pathlib import Path
 from typing import Any
 
 from measure import Command, Failure, Spread, confidence, exit_code, rotated, table, write_json
+
+from pgdyno.host.journal import NAME, Journal
+from pgdyno.stage.home import home
 
 WAYS = ("off", "on")
 FIGURES = (("throughput", "transactions/s", 0), ("cpu_us", "server CPU us/txn", 1),
@@ -110,6 +114,8 @@ def markdown(runs: Sequence[dict[str, Any]]) -> str:
 
 def compare(wanted: argparse.Namespace) -> None:
     """Load, then run all trials; each is stored as soon as it ends."""
+    if Journal(home() / NAME).standing():
+        raise Failure("changes of this machine stand", "Put them back: pgdyno host restore.")
     folder = wanted.out.with_suffix("")
     folder.mkdir(parents=True)
     short = ["protocol.warmup_s=1", "protocol.window_s=1"]

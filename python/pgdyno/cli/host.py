@@ -17,7 +17,7 @@ from rich.text import Text
 from pgdyno.cli.console import stdout
 from pgdyno.host import change, huge, layout
 from pgdyno.host.device import device
-from pgdyno.host.journal import Change, Journal
+from pgdyno.host.journal import NAME, Change, Journal
 from pgdyno.host.layout import FileSystem, Wish
 from pgdyno.host.network import installed_ethtool
 from pgdyno.host.part import Line, Part, folded
@@ -223,7 +223,7 @@ def layout_command(
 
 
 def _journal() -> Journal:
-    return Journal(home() / "host-journal.jsonl")
+    return Journal(home() / NAME)
 
 
 def _counted(servers: list[str] | None, bindir: Path | None) -> tuple[huge.Count, ...]:

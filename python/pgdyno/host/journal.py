@@ -19,6 +19,7 @@ from typing import Any, Literal, TypeAlias
 from pgdyno.model.errors import TargetError
 
 What: TypeAlias = Literal["intend", "done", "undone"]
+NAME = "host-journal.jsonl"  # in pgdyno's home
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
