@@ -55,7 +55,8 @@ class Assignment:
     @property
     def shown(self) -> str:
         """For people: `name = value`; of a flag its name."""
-        flag = self.value == "on" and (self.kind == "fstab" or " -" in f" {self.name}")
+        mounts = self.kind == "fstab" or (self.kind == "commands" and self.scope)
+        flag = self.value == "on" and (mounts or " -" in f" {self.name}")
         return self.name if flag or not self.value else f"{self.name} = {self.value}"
 
 

@@ -264,6 +264,8 @@ def test_flags_are_shown_without_a_value() -> None:
     assert [one.shown for one in parse("f", "fstab", text).assignments] == [
         "nobarrier", "data = writeback"
     ]  # fmt: skip
+    (mount,) = parse("f", "commands", "mount -t ext4 -o nobarrier /dev/sdb /d").assignments
+    assert mount.shown == "nobarrier"
     (mke2fs,) = parse("f", "commands", "mke2fs -O uninit_bg /dev/sdb").assignments
     assert mke2fs.shown == "mke2fs -O uninit_bg"
     (fsync,) = parse("f", "postgresql", "fsync = on").assignments
