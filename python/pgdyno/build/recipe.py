@@ -72,13 +72,20 @@ def cflags(recipe: Recipe, which: Pass = "plain", profiles: str = "") -> str:
     if which == "generate":
         parts.append(f"-fprofile-generate={profiles}")
     elif which == "use" and is_clang(recipe):
-        parts.append(f"-fprofile-use={profiles}/{MERGED}")
+        parts.append(f"-fprofile-use={profiles}/{MERGED} {_UNPROFILED}")
     elif which == "use":
         # Else gcc optimises for size whatever the training did not reach: any other workload
         # would be slower than without a profile.
         parts.append(f"-fprofile-use={profiles} -fprofile-partial-training")
     return " ".join([*parts, *recipe.flags.split()])
 
+
+# Of programs that were not trained, or have other functions of one name (`main`), clang warns;
+# configure takes any warning about its own small programs for an answer, and stops.
+_UNPROFILED = " ".join(
+    f"-Wno-{kind}"
+    for kind in ("profile-instr-unprofiled", "profile-instr-out-of-date", "backend-plugin")
+)
 
 MERGED = "merged.profdata"
 """clang's profiles of all programs in one file, in the folder of profiles."""
