@@ -31,7 +31,7 @@ from pgdyno.store.runfile import RunFile
 
 _SIZE, _QUICK_SIZE = "4GiB", "256MiB"
 _SECONDS, _QUICK_SECONDS = 5, 1
-_DEPTHS, _QUICK_DEPTHS = "1,4,16,64", "1,8,64"
+_DEPTHS = "1,4,16,64"
 _JOBS, _QUICK_JOBS = "1,4", "1"
 _SIZE_MIN = 64 << 20
 _SECONDS_MAX = 3600
@@ -73,7 +73,7 @@ def storage(
         paths=tuple(str(path.absolute()) for path in paths),
         size_bytes=_bytes("--size", size or (_QUICK_SIZE if quick else _SIZE)),
         seconds=seconds or (_QUICK_SECONDS if quick else _SECONDS),
-        depths=_numbers("--depths", depths or (_QUICK_DEPTHS if quick else _DEPTHS)),
+        depths=_numbers("--depths", depths or _DEPTHS),
         jobs=_numbers("--jobs", jobs or (_QUICK_JOBS if quick else _JOBS)),
         quick=quick,
     )

@@ -84,7 +84,8 @@ def answer(probed: Probed) -> list[str]:
     return [
         f"{floor.path}: a flush of one page takes {ns_text(_flush_ns(floor))}, so one client"
         f" commits at most {count_text(flush_limit_per_s(1, _flush_ns(floor)))} times a second,"
-        f" 16 clients {count_text(flush_limit_per_s(16, _flush_ns(floor)))}; {_knee(floor)}."
+        f" 16 clients {count_text(flush_limit_per_s(16, _flush_ns(floor)))} where CPU allows;"
+        f" {_knee(floor)}."
         for floor in probed.floors
     ]
 
@@ -94,14 +95,15 @@ def tables(probed: Probed) -> tuple[Table, ...]:
     return (
         _side_by_side(probed, "What storage claims", _claims()),
         _side_by_side(probed, "What it does", _deeds(probed)),
-        _side_by_side(probed, "What follows for synchronous commits, at most", _predictions()),
+        _side_by_side(
+            probed, "Synchronous commits that flushes allow, with CPU enough", _predictions()
+        ),
     )
 
 
 def remarks(probed: Probed) -> tuple[Block, ...]:
     """Doubts, and how far the numbers go."""
-    found = [(None, doubt) for doubt in clock_doubts(probed.clock)]
-    told = [_doubt_text(doubt) for _, doubt in found]
+    told = [_doubt_text(doubt) for doubt in clock_doubts(probed.clock)]
     told += [f"{f.path}: {_doubt_text(doubt)}" for f in probed.floors for doubt in doubts(f)]
     blocks: list[Block] = [Points(tuple(told), tone="warn")] if told else []
     return (*blocks, Points(tuple(limits(probed))))
@@ -114,6 +116,7 @@ def limits(probed: Probed) -> list[str]:
         f" ({probed.programs['PostgreSQL']}, {probed.programs['fio']})"
     ]
     for floor in probed.floors:
+        told.append(f"{floor.path}: {cap(floor, probed).fact}")
         size, memory = floor.prepared.size_bytes, floor.prepared.memory_bytes
         if not floor.prepared.direct:
             told.append(

@@ -73,6 +73,10 @@ def commit_delay_us(flush_ns: float) -> int:
     return round(flush_ns / 2 / 1000)
 
 
+_CALL, _RELEASE = -1, -2  # what a flusher does with a CPU, in place of bursts that are left
+_DEVICE = -3
+
+
 class _Model:
     """Clients that want a CPU, then the flush; events in the order of time."""
 
@@ -82,59 +86,61 @@ class _Model:
         self._burst_ns = transaction.cpu_ns / transaction.bursts
         self._draw = np.random.Generator(np.random.PCG64(_SEED)).exponential
         self._free = cpus
-        self._ready: deque[tuple[int, int]] = deque()  # client, bursts left; -1: it flushes
-        self._events: list[tuple[float, int, int, int]] = []  # when, order, client, bursts left
+        # Each: client, and bursts that are left or what the flusher does.
+        self._ready = deque((client, transaction.bursts) for client in range(clients))
+        self._events: list[tuple[float, int, int, int]] = []  # when, order, client, what
         self._order = 0
         self._now = 0.0
         self._waiting: list[int] = []
         self._group: list[int] = []
         self._flushing = False
         self._commits = 0
-        for client in range(clients):
-            self._ready.append((client, transaction.bursts))
 
     def run(self) -> float:
-        self._dispatch()
         began, counted = 0.0, 0
+        self._dispatch()
         while self._commits < _WARM + _COMMITS:
-            self._now, _, client, left = heappop(self._events)
+            self._now, _, client, what = heappop(self._events)
             before = self._commits
-            self._step(client, left)
+            self._ended(client, what)
             if before < _WARM <= self._commits:
                 began, counted = self._now, self._commits
             self._dispatch()
         return (self._commits - counted) / (self._now - began) * 1e9
 
-    def _step(self, client: int, left: int) -> None:
-        """A burst of CPU has ended, or (client below 0) the device's part of a flush."""
-        if client < 0:
+    def _ended(self, client: int, what: int) -> None:
+        if what == _DEVICE:
+            # It has slept, so the scheduler takes it before those that have run.
+            self._ready.appendleft((client, _RELEASE))
+            return
+        self._free += 1
+        if what == _CALL:
+            size = len(self._group) * self._transaction.wal_bytes
+            self._after(max(0.0, self._flush.of(size) - self._flush.cpu_ns), client, _DEVICE)
+            return
+        if what > 1:
+            self._ready.append((client, what - 1))
+            return
+        if what == _RELEASE:
             self._commits += len(self._group)
             self._ready.extend((done, self._transaction.bursts) for done in self._group)
             self._flushing = False
         else:
-            self._free += 1
-            if left == -1:  # the flusher has called, the device works
-                size = len(self._group) * self._transaction.wal_bytes
-                self._after(max(0.0, self._flush.of(size) - self._flush.cpu_ns), -1, 0)
-                return
-            if left > 1:
-                self._ready.append((client, left - 1))
-                return
             self._waiting.append(client)
         if self._waiting and not self._flushing:
             self._flushing = True
-            # It has the CPU still, or has slept long enough to be the scheduler's next.
-            self._ready.appendleft((self._waiting[0], -1))
+            self._ready.appendleft((self._waiting[0], _CALL))
 
     def _dispatch(self) -> None:
         while self._free and self._ready:
-            client, left = self._ready.popleft()
+            client, what = self._ready.popleft()
             self._free -= 1
-            if left == -1:  # what came while it waited for a CPU goes with it
+            if what == _CALL:  # what came while it waited for a CPU goes with it
                 self._group, self._waiting = self._waiting, []
-            ns = self._flush.cpu_ns if left == -1 else float(self._draw(self._burst_ns))
-            self._after(ns, client, left)
+            own = what in (_CALL, _RELEASE)
+            ns = self._flush.cpu_ns / 2 if own else float(self._draw(self._burst_ns))
+            self._after(ns, client, what)
 
-    def _after(self, ns: float, client: int, left: int) -> None:
+    def _after(self, ns: float, client: int, what: int) -> None:
         self._order += 1
-        heappush(self._events, (self._now + ns, self._order, client, left))
+        heappush(self._events, (self._now + ns, self._order, client, what))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from pgdyno.model.floor import Clock, Floor, GridPoint, Pattern, Probed, SyncRate
+from pgdyno.model.floor import PATTERNS, Clock, Floor, GridPoint, Pattern, Probed, SyncRate
 from pgdyno.model.units import ns_text
 
 DEFAULT_METHOD = "fdatasync"  # wal_sync_method on Linux
@@ -85,8 +85,11 @@ def cap(floor: Floor, probed: Probed) -> Cap:
     """
     found = iops_knee(floor, "random read")
     at = f"{found.knee.per_s:,.0f} random reads/s with {found.knee.outstanding} under way"
+    peaks = [iops_knee(floor, pattern).peak.per_s for pattern in PATTERNS]
     if not found.flat:
         return Cap("not reached", f"{at}, the largest load tried: still rising")
+    if min(peaks) >= NEAR_PEAK * max(peaks):
+        at += " (random and sequential, reads and writes alike: requests are counted)"
     peak = found.peak
     if peak.cpu_share >= _CPU_FULL or peak.cpu_share * peak.jobs >= _CPU_FULL * probed.cpus:
         return Cap(

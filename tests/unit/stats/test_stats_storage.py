@@ -45,6 +45,7 @@ def test_one_path_cannot_tell_whose_cap_it_is() -> None:
     one = floor("/a")
 
     assert cap(one, probed(one)).by == "host or device"
+    assert "requests are counted" in cap(one, probed(one)).fact
 
 
 def test_a_rate_that_rises_has_no_cap_yet() -> None:
