@@ -95,6 +95,7 @@ class Commits:
     flush: Latency  # of the fdatasync alone
     write_mean_ns: float
     cpu_ns: float  # of the process, for each
+    flush_quantiles: tuple[tuple[float, float], ...]  # share of the flushes, ns: least to longest
 
     @property
     def ns(self) -> float:

@@ -25,7 +25,7 @@ _NAME = {
     "random read": "randread", "random write": "randwrite",
     "sequential read": "read", "sequential write": "write",
 }  # fmt: skip
-_PERCENTILES = "50:95:99:99.9"
+_PERCENTILES = "1:10:25:50:75:90:95:99:99.5:99.9"
 
 
 def find_fio() -> Path:
@@ -133,20 +133,23 @@ def measure_commits(ground: Ground, seconds: int, seed: int) -> UnderCheckpoint:
     Raises:
         TargetError: fio failed.
     """
-    window = _window(seconds, seed)
-    commits = [
-        "--name=commits", f"--filename={ground.wal}", "--rw=write", f"--bs={BLOCK_BYTES}",
-        f"--size={WAL_BYTES}", "--ioengine=psync", "--fdatasync=1", "--overwrite=1",
-    ]  # fmt: skip
     checkpoint = _job(ground, "checkpoint", "random write", CHECKPOINT_DEPTH, 1)
-    what = f"commits at {ground.wal}"
-    (alone,) = _run(ground, [*window, *commits], seconds + 60.0, what)
-    both = [*window, *commits, *checkpoint, "--new_group"]
-    under, writes = _run(ground, both, seconds + 60.0, what)
-    return UnderCheckpoint(
-        commits_of(alone), commits_of(under),
-        grid_point(writes, "random write", CHECKPOINT_DEPTH, 1),
-    )  # fmt: skip
+    alone = measure_alone(ground, seconds, seed)
+    both = [*_window(seconds, seed), *_commits(ground), *checkpoint, "--new_group"]
+    under, writes = _run(ground, both, seconds + 60.0, f"commits at {ground.wal}")
+    point = grid_point(writes, "random write", CHECKPOINT_DEPTH, 1)
+    return UnderCheckpoint(alone, commits_of(under), point)
+
+
+def measure_alone(ground: Ground, seconds: int, seed: int) -> Commits:
+    """Commits while nothing else is written.
+
+    Raises:
+        TargetError: fio failed.
+    """
+    args = [*_window(seconds, seed), *_commits(ground)]
+    (done,) = _run(ground, args, seconds + 60.0, f"commits at {ground.wal}")
+    return commits_of(done)
 
 
 def grid_point(job: dict[str, Any], pattern: Pattern, depth: int, jobs: int) -> GridPoint:
@@ -173,10 +176,17 @@ def commits_of(job: dict[str, Any]) -> Commits:
     Raises:
         TargetError: It did nothing in its window.
     """
-    side = job["write"]
+    side, flushes = job["write"], job["sync"]["lat_ns"]
     per_s = float(side["iops"])
-    flush = _latency(job["sync"]["lat_ns"], "fdatasync")
-    return Commits(per_s, flush, float(side["lat_ns"]["mean"]), 1e9 * _cpu_share(job) / per_s)
+    shares = {float(share) / 100: float(ns) for share, ns in flushes.get("percentile", {}).items()}
+    ends = {0.0: float(flushes["min"]), 1.0: float(flushes["max"])}
+    return Commits(
+        per_s=per_s,
+        flush=_latency(flushes, "fdatasync"),
+        write_mean_ns=float(side["lat_ns"]["mean"]),
+        cpu_ns=1e9 * _cpu_share(job) / per_s,
+        flush_quantiles=tuple(sorted((shares | ends).items())),
+    )
 
 
 def parse_jobs(text: str, what: str) -> list[dict[str, Any]]:
@@ -216,6 +226,13 @@ def _job(ground: Ground, name: str, pattern: Pattern, depth: int, jobs: int) -> 
         f"--name={name}", f"--filename={ground.data}", f"--rw={_NAME[pattern]}",
         f"--bs={BLOCK_BYTES}", f"--iodepth={depth}", f"--numjobs={jobs}", f"--size={part}",
         f"--offset_increment={part}", *_engine(ground.direct),
+    ]  # fmt: skip
+
+
+def _commits(ground: Ground) -> list[str]:
+    return [
+        "--name=commits", f"--filename={ground.wal}", "--rw=write", f"--bs={BLOCK_BYTES}",
+        f"--size={WAL_BYTES}", "--ioengine=psync", "--fdatasync=1", "--overwrite=1",
     ]  # fmt: skip
 
 

@@ -12,8 +12,10 @@ one. Where transactions are long beside a flush, CPU decides. In between only th
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from itertools import cycle, repeat
 
 import numpy as np
 
@@ -31,6 +33,8 @@ class Flush:
     ns: float  # with one page written
     more_page_ns: float = 0.0  # for each further page
     cpu_ns: float = 0.0  # of that, the flusher needs a CPU
+    # How flushes differ: share of them, time in any unit; empty: not at all.
+    quantiles: tuple[tuple[float, float], ...] = ()
 
     def of(self, wal_bytes: float) -> float:
         """Time for so much WAL; a page that is begun is written."""
@@ -84,7 +88,8 @@ class _Model:
         self._flush = flush
         self._transaction = transaction
         self._burst_ns = transaction.cpu_ns / transaction.bursts
-        self._draw = np.random.Generator(np.random.PCG64(_SEED)).exponential
+        self._random = np.random.Generator(np.random.PCG64(_SEED))
+        self._longer = _factors(flush, self._random)
         self._free = cpus
         # Each: client, and bursts that are left or what the flusher does.
         self._ready = deque((client, transaction.bursts) for client in range(clients))
@@ -116,7 +121,8 @@ class _Model:
         self._free += 1
         if what == _CALL:
             size = len(self._group) * self._transaction.wal_bytes
-            self._after(max(0.0, self._flush.of(size) - self._flush.cpu_ns), client, _DEVICE)
+            ns = self._flush.of(size) * next(self._longer) - self._flush.cpu_ns
+            self._after(max(0.0, ns), client, _DEVICE)
             return
         if what > 1:
             self._ready.append((client, what - 1))
@@ -138,9 +144,18 @@ class _Model:
             if what == _CALL:  # what came while it waited for a CPU goes with it
                 self._group, self._waiting = self._waiting, []
             own = what in (_CALL, _RELEASE)
-            ns = self._flush.cpu_ns / 2 if own else float(self._draw(self._burst_ns))
+            ns = self._flush.cpu_ns / 2 if own else self._random.exponential(self._burst_ns)
             self._after(ns, client, what)
 
     def _after(self, ns: float, client: int, what: int) -> None:
         self._order += 1
         heappush(self._events, (self._now + ns, self._order, client, what))
+
+
+def _factors(flush: Flush, random: np.random.Generator) -> Iterator[float]:
+    """How much longer than the mean each flush takes; 1 on average."""
+    if not flush.quantiles:
+        return repeat(1.0)
+    shares, ns = zip(*flush.quantiles, strict=True)
+    drawn = np.interp(random.random(_WARM + _COMMITS), shares, ns)
+    return cycle((drawn / drawn.mean()).tolist())

@@ -162,6 +162,26 @@ def test_more_wal_takes_longer_flushes() -> None:
     ]  # fmt: skip
 
 
+def test_flushes_that_differ_keep_their_mean() -> None:
+    uneven = Flush(1e5, quantiles=((0.0, 1.0), (0.9, 1.0), (0.95, 20.0), (1.0, 20.0)))
+    rates = [
+        commit_rate_per_s(1, flush, Transaction(cpu_ns=1e5), cpus=2)
+        for flush in (Flush(1e5), uneven)
+    ]
+
+    assert rates[0] == pytest.approx(rates[1], rel=0.03)
+
+
+def test_one_long_flush_keeps_everybody_waiting() -> None:
+    uneven = Flush(1e5, quantiles=((0.0, 1.0), (0.99, 1.0), (0.995, 50.0), (1.0, 50.0)))
+    even, odd = (
+        commit_rate_per_s(8, flush, Transaction(cpu_ns=1e5, bursts=7), cpus=2)
+        for flush in (Flush(1e5), uneven)
+    )
+
+    assert odd < even
+
+
 def test_the_same_measurement_predicts_the_same() -> None:
     args = (8, Flush(5e4), Transaction(cpu_ns=2e5, bursts=7), 2)
 
