@@ -24,7 +24,7 @@ from pgdyno.store.runfile import RunFile
 pytestmark = pytest.mark.cluster
 MIB = 1 << 20
 SMALL = ("--quick", "--size", "64MiB", "--depths", "1,8")
-DEBIAN = ("--bindir", "/usr/lib/postgresql/15/bin")
+DEBIAN = ("--bindir", "/usr/lib/postgresql/15/bin", "--depths", "1")
 
 
 def arguments(*paths: Path, out: Path, more: tuple[str, ...] = ()) -> list[str]:
@@ -198,7 +198,7 @@ def test_a_killed_probe_is_cleaned_up_by_the_next(folder: Path, home_env: Path) 
     assert not {pid for pid in started if Path(f"/proc/{pid}").exists()}
     assert len(list(disk.iterdir())) == 1
 
-    done = storage(disk, home=home_env, out=folder / "second.sqlite")
+    done = storage(disk, home=home_env, out=folder / "second.sqlite", more=("--depths", "1"))
 
     assert done.returncode == 0, done.stderr
     assert list(disk.iterdir()) == []
