@@ -59,15 +59,16 @@ $(VENV)/built: $(VENV)/installed pyproject.toml $(RUST)
 	@VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet >/dev/null
 	@touch $@
 
-# Debian packages of the tests: an installed PostgreSQL, a pooler, certificates, a browser, what
-# makes file systems, and compilers.
-packages:
+# Debian packages of the tests and of `pgdyno storage`: an installed PostgreSQL, a pooler,
+# certificates, a browser, what makes file systems, a load for disks, and compilers.
+packages: ## Debian packages that commands and tests want, as root
 	@[ -x /usr/lib/postgresql/15/bin/postgres ] || $(call apt,postgresql-15)
 	@[ -x /usr/sbin/pgbouncer ] || $(call apt,pgbouncer)
 	@[ -x /usr/bin/openssl ] || $(call apt,openssl)
 	@[ -x /usr/bin/chromium ] || $(call apt,chromium)
 	@[ -x /usr/sbin/mkfs.xfs ] || $(call apt,xfsprogs)
 	@[ -x /usr/sbin/sfdisk ] || $(call apt,fdisk)
+	@[ -x /usr/bin/fio ] || $(call apt,fio)
 	@[ -x /usr/bin/gcc ] || $(call apt,gcc libc6-dev)
 	@[ -x /usr/bin/clang ] || $(call apt,clang)
 

@@ -13,9 +13,10 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Browser, Page
 
-from pgdyno.report import html
+from pgdyno.report import html, storage
 from pgdyno.store import RunFile
 from tests.data.miniature import write_miniature
+from tests.data.probed import MEMORY, floor, probed
 
 pytestmark = pytest.mark.browser
 
@@ -192,3 +193,19 @@ CONTRAST = """() => {
       found[`${text} on ${ground}`] = ratio(light(text), light(ground));
   return found;
 }"""
+
+
+@pytest.mark.parametrize("size", [WIDE, PHONE])
+def test_the_page_of_storage_draws_every_chart_in_silence(
+    browser: Browser, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    report = tmp_path / "storage.html"
+    found = probed(floor("/srv/disk"), floor("/dev/shm", MEMORY))
+    report.write_text(storage.render_html(found), encoding="utf-8")
+    with opened(browser, report, size) as (page, noise):
+        page.screenshot(path=tmp_path / f"{size[0]}.png", full_page=True)
+        marks = page.evaluate(MARKS)
+        assert len(marks) == 4 + 4 + 1 + 1  # rate and response time of four patterns, flushes
+        assert all(count > 0 for count in marks)
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= size[0]
+        assert noise == []

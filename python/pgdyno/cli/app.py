@@ -25,6 +25,7 @@ COMMANDS = {
     "check": "pgdyno.cli.check:check",
     "calibrate": "pgdyno.cli.calibrate:calibrate_command",
     "knee": "pgdyno.cli.knee:knee_command",
+    "storage": "pgdyno.cli.storage:storage",
     "knobs": "pgdyno.cli.knobs:knobs",
     "lint": "pgdyno.cli.lint:lint",
     "host": "pgdyno.cli.host:app",

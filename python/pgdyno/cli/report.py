@@ -11,7 +11,7 @@ import typer
 
 from pgdyno.cli.console import stdout
 from pgdyno.model.errors import StoreError
-from pgdyno.report import html, markdown
+from pgdyno.report import html, markdown, storage
 from pgdyno.report import json as json_report
 from pgdyno.store.runfile import RunFile
 
@@ -25,6 +25,9 @@ class Format(StrEnum):
 
 
 _RENDER = {Format.html: html.render, Format.md: markdown.render, Format.json: json_report.render}
+_OF_STORAGE = {
+    Format.html: storage.render_html, Format.md: storage.render_md, Format.json: storage.render_json
+}  # fmt: skip
 
 
 def report(
@@ -37,7 +40,8 @@ def report(
 ) -> None:
     """Write the report of a run; needs nothing but the run file."""
     with RunFile.read(run_file) as run:
-        text = _RENDER[format_](run)
+        probed = run.probed()
+        text = _OF_STORAGE[format_](probed) if probed else _RENDER[format_](run)
     if str(out) == "-":
         sys.stdout.write(text)
         return

@@ -139,7 +139,13 @@ def resume(
 
 
 def from_plan_json(info: RunInfo) -> Plan:
-    """The resolved plan that a run file holds."""
+    """The resolved plan that a run file holds.
+
+    Raises:
+        PlanError: It holds none.
+    """
+    if not info.plan:
+        raise PlanError(f"run {info.ident} has no plan", f"It was made by `{info.command}`.")
     return from_json(Plan, json.dumps(info.plan))
 
 

@@ -6,7 +6,17 @@ import re
 
 from pgdyno.report.analysis import analyse
 from pgdyno.report.compose import compose
-from pgdyno.report.document import Block, Cell, Column, Command, Figure, Points, Table, Text
+from pgdyno.report.document import (
+    Block,
+    Cell,
+    Column,
+    Command,
+    Document,
+    Figure,
+    Points,
+    Table,
+    Text,
+)  # fmt: skip
 from pgdyno.report.facts import Facts
 from pgdyno.store import RunFile
 
@@ -25,7 +35,11 @@ def render(run: RunFile) -> str:
 
 def render_facts(facts: Facts) -> str:
     """The report of facts that are computed already."""
-    document = compose(facts)
+    return render_document(compose(facts), facts.pgdyno, facts.ident)
+
+
+def render_document(document: Document, pgdyno: str, ident: str) -> str:
+    """A document; `pgdyno` (a version) and `ident` say what made it."""
     parts = [
         f"# {_text(document.title)}",
         f"{_text(document.kicker)}  \n**{document.label}.** {_text(' · '.join(document.about))}",
@@ -34,7 +48,7 @@ def render_facts(facts: Facts) -> str:
     for section in document.sections:
         blocks = [_block(block) for block in section.blocks]
         parts += [f"## {_text(section.title)}", *(block for block in blocks if block)]
-    parts.append(f"{document.label}. Made by pgdyno {facts.pgdyno} from run {_text(facts.ident)}.")
+    parts.append(f"{document.label}. Made by pgdyno {pgdyno} from run {_text(ident)}.")
     return "\n\n".join(parts) + "\n"
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from pgdyno.model.errors import StoreError
+from pgdyno.model.floor import Probed
 from pgdyno.model.run import Fixture, RunInfo, Series, TrialRecord, TrialState
 from pgdyno.model.serial import from_json, to_json
 from pgdyno.store.codec import pack, unpack_float, unpack_int
@@ -22,6 +23,7 @@ from pgdyno.store.earlier import head_of
 
 FORMAT = 2  # 1: TPC-C only, see `earlier`
 _FIXTURE = "fixture"  # begin of the key of each in the head
+_PROBED = "storage"
 APPLICATION_ID = 0x70676479  # "pgdy"
 
 _SCHEMA = """
@@ -96,6 +98,11 @@ class RunFile:
         with self._transaction() as db:
             db.execute("INSERT OR REPLACE INTO head VALUES (?, ?)", row)
 
+    def put_probed(self, probed: Probed) -> None:
+        """Keep what probes of storage learned; more of the same replaces it."""
+        with self._transaction() as db:
+            db.execute("INSERT OR REPLACE INTO head VALUES (?, ?)", (_PROBED, to_json(probed)))
+
     def put_trial(self, trial: TrialRecord, series: Iterable[Series] = ()) -> None:
         """Replace a trial's record, and add its series."""
         with self._transaction() as db:
@@ -129,6 +136,11 @@ class RunFile:
         found = [from_json(Fixture, text) for (text,) in rows]
         # Earlier run files have one, under a name without its ident.
         return tuple({fixture.ident: fixture for fixture in found}.values())
+
+    def probed(self) -> Probed | None:
+        """What probes of storage learned; None: the file is of a plan."""
+        text = self._head(_PROBED)
+        return from_json(Probed, text) if text else None
 
     def trials(self) -> list[TrialRecord]:
         """All trials, in the order of the plan."""

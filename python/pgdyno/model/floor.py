@@ -1,0 +1,190 @@
+"""What storage can do, and what it claims: the floor that no setting of PostgreSQL goes below.
+
+Times are ns, sizes bytes, rates per second, shares of one. What a system does not tell is None.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Pattern = Literal["random read", "random write", "sequential read", "sequential write"]
+PATTERNS: tuple[Pattern, ...] = (
+    "random read", "random write", "sequential read", "sequential write"
+)  # fmt: skip
+BLOCK_BYTES = 8192  # of PostgreSQL's pages, and of everything measured here
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Percentiles of one window, from submission to completion."""
+
+    p50_ns: int
+    p95_ns: int
+    p99_ns: int
+    p999_ns: int
+    max_ns: int
+    mean_ns: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What the kernel says of the storage below a folder."""
+
+    file_system: str
+    mount: str
+    options: str
+    device: str  # of the file system, e.g. "/dev/nvme0n1p2"
+    block_device: str | None = None  # its whole disk, e.g. "nvme0n1"; None: there is none
+    model: str | None = None
+    rotational: bool | None = None
+    write_cache: str | None = None  # "write back": volatile, flushes are sent; "write through"
+    fua: bool | None = None  # single writes can bypass the cache
+    atomic_write_bytes: int | None = None  # written whole or not at all; 0: not promised
+    logical_block_bytes: int | None = None
+    physical_block_bytes: int | None = None
+    scheduler: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SyncRate:
+    """One line of pg_test_fsync."""
+
+    test: str  # one-write | two-writes | open-sync-sizes | descriptor | unsynced
+    method: str  # in its words, e.g. "fdatasync"
+    per_s: float | None  # None: the platform or the file system does not have it
+
+    @property
+    def ns(self) -> float | None:
+        """Time of one operation."""
+        return 1e9 / self.per_s if self.per_s else None
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """What pg_test_timing says of reading the clock."""
+
+    loop_ns: float  # of one reading, the loop around it included
+    below_us: tuple[tuple[float, int], ...]  # histogram: upper bound of a reading's time, count
+
+
+@dataclass(frozen=True, slots=True)
+class GridPoint:
+    """One window of fio: a pattern under a load."""
+
+    pattern: Pattern
+    depth: int  # requests that each job keeps under way
+    jobs: int
+    per_s: float
+    bytes_per_s: float
+    latency: Latency
+    cpu_share: float  # of one CPU, that each job used
+
+    @property
+    def outstanding(self) -> int:
+        """Requests under way in all."""
+        return self.depth * self.jobs
+
+
+@dataclass(frozen=True, slots=True)
+class Commits:
+    """Small sequential writes, each followed by fdatasync, as one process writes WAL."""
+
+    per_s: float
+    flush: Latency  # of the fdatasync alone
+    write_mean_ns: float
+    cpu_ns: float  # of the process, for each
+    flush_quantiles: tuple[tuple[float, float], ...]  # share of the flushes, ns: least to longest
+
+    @property
+    def ns(self) -> float:
+        """Mean time of a write and its flush."""
+        return self.write_mean_ns + self.flush.mean_ns
+
+
+@dataclass(frozen=True, slots=True)
+class UnderCheckpoint:
+    """The same, alone and while random writes go on as fast as they can."""
+
+    alone: Commits
+    under: Commits
+    writes: GridPoint  # the checkpoint's
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The file that everything is measured on."""
+
+    size_bytes: int
+    memory_bytes: int
+    direct: bool  # the page cache is bypassed
+    bytes_per_s: float  # while it was written in full
+
+    @property
+    def beyond_memory(self) -> bool:
+        """Whether the file does not fit into memory."""
+        return self.size_bytes > self.memory_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """All that was learned of one path."""
+
+    path: str
+    device_number: int  # of the file system; paths of the same share it
+    claims: Claims
+    prepared: Prepared
+    syncs: tuple[SyncRate, ...]
+    grid: tuple[GridPoint, ...]
+    mixed: UnderCheckpoint
+
+    def sync(self, test: str, method: str) -> SyncRate | None:
+        """One line of pg_test_fsync; None: it is not there, or has no number."""
+        found = (one for one in self.syncs if (one.test, one.method) == (test, method))
+        return next((one for one in found if one.per_s), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One path while several are read at once."""
+
+    path: str
+    alone_per_s: float
+    together_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Random reads on paths of different file systems, at once."""
+
+    depth: int
+    jobs: int  # on each path
+    shares: tuple[Share, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is to be measured, and how long."""
+
+    paths: tuple[str, ...]
+    size_bytes: int  # of the file on each path
+    seconds: int  # of each window and of each test
+    depths: tuple[int, ...]
+    jobs: tuple[int, ...]
+    quick: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """What one call of `pgdyno storage` learned; floors are added as they are finished."""
+
+    ident: str
+    started_ns: int
+    pgdyno: str
+    programs: dict[str, str]  # versions: PostgreSQL's, fio's
+    cpus: int
+    wish: Wish
+    clock: Clock
+    floors: tuple[Floor, ...] = ()
+    together: Together | None = None

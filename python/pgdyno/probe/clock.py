@@ -1,0 +1,42 @@
+"""pg_test_timing: what reading the clock costs, as EXPLAIN ANALYZE and track_io_timing do it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from pgdyno.model.errors import TargetError
+from pgdyno.model.floor import Clock
+from pgdyno.probe.program import run_probe
+
+_LOOP = re.compile(r"^Per loop time including overhead: ([\d.]+) ns", re.MULTILINE)
+_BUCKET = re.compile(r"^ *(\d+) +[\d.]+ +(\d+)$", re.MULTILINE)
+
+
+def measure_clock(program: Path, seconds: int) -> Clock:
+    """Read the clock for some seconds.
+
+    Args:
+        program: pg_test_timing.
+        seconds: How long.
+
+    Raises:
+        TargetError: It failed.
+    """
+    said = run_probe(
+        [program, "-d", str(seconds)], timeout_s=30.0 + 2 * seconds, what="test of the clock"
+    )
+    return parse_clock(said)
+
+
+def parse_clock(text: str) -> Clock:
+    """What pg_test_timing (12 to 18) printed.
+
+    Raises:
+        TargetError: It holds no time of a loop.
+    """
+    loop = _LOOP.search(text)
+    if loop is None:
+        raise TargetError(f"pg_test_timing printed no time of a loop: {text[-300:]!r}")
+    buckets = tuple((float(bound), int(count)) for bound, count in _BUCKET.findall(text))
+    return Clock(float(loop.group(1)), buckets)

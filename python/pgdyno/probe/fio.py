@@ -1,0 +1,251 @@
+"""fio: random and sequential reads and writes of pages, and commits under a checkpoint.
+
+One process with threads for jobs, so that its end is the end of all. Every window has a seed of its
+own: the same blocks again would come from a cache below.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pgdyno.model.errors import TargetError
+from pgdyno.model.floor import BLOCK_BYTES, Commits, GridPoint, Latency, Pattern, UnderCheckpoint
+from pgdyno.probe.program import run_probe
+
+WAL_BYTES = 64 << 20  # four segments, written over and over as recycled ones are
+CHECKPOINT_DEPTH = 16  # writes that the kernel has under way for a checkpointer
+_WRITE_BYTES = 1 << 20
+_WRITE_FLOOR_BYTES_PER_S = 5e6  # storage slower than that hangs
+_NAME = {
+    "random read": "randread", "random write": "randwrite",
+    "sequential read": "read", "sequential write": "write",
+}  # fmt: skip
+_PERCENTILES = "1:10:25:50:75:90:95:99:99.5:99.9"
+
+
+def find_fio() -> Path:
+    """The program on PATH.
+
+    Raises:
+        TargetError: It is not there.
+    """
+    found = shutil.which("fio")
+    if found is None:
+        raise TargetError(
+            "program fio is not on PATH",
+            "Install it: `apt-get install fio`. Nothing was measured: a table without it would"
+            " have empty columns.",
+        )
+    return Path(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Where fio works: a folder of ours with the prepared file."""
+
+    program: Path
+    folder: Path
+    size_bytes: int
+    direct: bool
+
+    @property
+    def data(self) -> Path:
+        """The file of pages."""
+        return self.folder / "data"
+
+    @property
+    def wal(self) -> Path:
+        """The file of commits."""
+        return self.folder / "wal"
+
+
+def version(program: Path) -> str:
+    """What fio calls itself, e.g. `fio-3.33`."""
+    return run_probe([program, "--version"], timeout_s=30, what="version of fio")
+
+
+def write_files(ground: Ground) -> float:
+    """Write both files in full, so that no window meets blocks that were never written.
+
+    Returns:
+        Bytes a second of the larger one.
+
+    Raises:
+        TargetError: fio failed, e.g. because the disk is full.
+    """
+    rates = []
+    for file, size in ((ground.wal, WAL_BYTES), (ground.data, ground.size_bytes)):
+        job = [
+            f"--name={file.name}", f"--filename={file}", "--rw=write", f"--bs={_WRITE_BYTES}",
+            f"--size={size}", "--iodepth=8", "--end_fsync=1", *_engine(ground.direct),
+        ]  # fmt: skip
+        timeout_s = 60 + size / _WRITE_FLOOR_BYTES_PER_S
+        (done,) = _run(ground, job, timeout_s, f"write {file}")
+        rates.append(float(done["write"]["bw_bytes"]))
+    return rates[1]
+
+
+def measure(
+    ground: Ground, pattern: Pattern, depth: int, jobs: int, seconds: int, seed: int
+) -> GridPoint:
+    """One window of the grid.
+
+    Args:
+        ground: With its files written.
+        pattern: Of the access.
+        depth: Requests that each job keeps under way.
+        jobs: Each on a part of the file of its own.
+        seconds: Of the window.
+        seed: Of the places.
+
+    Raises:
+        TargetError: fio failed.
+    """
+    args = [*_job(ground, "pages", pattern, depth, jobs), *_window(seconds, seed)]
+    (done,) = _run(ground, args, seconds + 60.0, f"{pattern} at {ground.data}")
+    return grid_point(done, pattern, depth, jobs)
+
+
+def measure_together(
+    grounds: Sequence[Ground], depth: int, jobs: int, seconds: int, seed: int
+) -> tuple[float, ...]:
+    """Random reads on several files at once; returns the rate of each.
+
+    Raises:
+        TargetError: fio failed.
+    """
+    args = _window(seconds, seed)
+    for number, ground in enumerate(grounds):
+        args += _job(ground, f"path{number}", "random read", depth, jobs)
+        args.append("--new_group")
+    done = _run(grounds[0], args, seconds + 60.0, "random reads on all paths")
+    return tuple(grid_point(each, "random read", depth, jobs).per_s for each in done)
+
+
+def measure_commits(ground: Ground, seconds: int, seed: int) -> UnderCheckpoint:
+    """Commits alone, then while the pages of a checkpoint are written as fast as they can be.
+
+    Raises:
+        TargetError: fio failed.
+    """
+    checkpoint = _job(ground, "checkpoint", "random write", CHECKPOINT_DEPTH, 1)
+    alone = measure_alone(ground, seconds, seed)
+    both = [*_window(seconds, seed), *_commits(ground), *checkpoint, "--new_group"]
+    under, writes = _run(ground, both, seconds + 60.0, f"commits at {ground.wal}")
+    point = grid_point(writes, "random write", CHECKPOINT_DEPTH, 1)
+    return UnderCheckpoint(alone, commits_of(under), point)
+
+
+def measure_alone(ground: Ground, seconds: int, seed: int) -> Commits:
+    """Commits while nothing else is written.
+
+    Raises:
+        TargetError: fio failed.
+    """
+    args = [*_window(seconds, seed), *_commits(ground)]
+    (done,) = _run(ground, args, seconds + 60.0, f"commits at {ground.wal}")
+    return commits_of(done)
+
+
+def grid_point(job: dict[str, Any], pattern: Pattern, depth: int, jobs: int) -> GridPoint:
+    """A job of fio's JSON as a point of the grid.
+
+    Raises:
+        TargetError: It did nothing in its window.
+    """
+    side = job["read" if pattern.endswith("read") else "write"]
+    return GridPoint(
+        pattern=pattern,
+        depth=depth,
+        jobs=jobs,
+        per_s=float(side["iops"]),
+        bytes_per_s=float(side["bw_bytes"]),
+        latency=_latency(side["lat_ns"], pattern),
+        cpu_share=_cpu_share(job),
+    )
+
+
+def commits_of(job: dict[str, Any]) -> Commits:
+    """A job of writes with fdatasync.
+
+    Raises:
+        TargetError: It did nothing in its window.
+    """
+    side, flushes = job["write"], job["sync"]["lat_ns"]
+    per_s = float(side["iops"])
+    shares = {float(share) / 100: float(ns) for share, ns in flushes.get("percentile", {}).items()}
+    ends = {0.0: float(flushes["min"]), 1.0: float(flushes["max"])}
+    return Commits(
+        per_s=per_s,
+        flush=_latency(flushes, "fdatasync"),
+        write_mean_ns=float(side["lat_ns"]["mean"]),
+        cpu_ns=1e9 * _cpu_share(job) / per_s,
+        flush_quantiles=tuple(sorted((shares | ends).items())),
+    )
+
+
+def parse_jobs(text: str, what: str) -> list[dict[str, Any]]:
+    """The jobs of fio's JSON.
+
+    Raises:
+        TargetError: It is none, or a job failed.
+    """
+    try:
+        jobs: list[dict[str, Any]] = json.loads(text)["jobs"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise TargetError(f"{what}: fio wrote no JSON: {text[:300]!r}") from error
+    for job in jobs:
+        if job["error"]:
+            raise TargetError(f"{what}: fio's job {job['jobname']} ended with error {job['error']}")
+    return jobs
+
+
+def _run(ground: Ground, args: Sequence[str], timeout_s: float, what: str) -> list[dict[str, Any]]:
+    output = ground.folder / "fio.json"
+    output.unlink(missing_ok=True)
+    general = [
+        "--output-format=json", f"--output={output}", "--thread", "--group_reporting",
+        "--lat_percentiles=1", "--clat_percentiles=0", f"--percentile_list={_PERCENTILES}",
+    ]  # fmt: skip
+    run_probe([ground.program, *general, *args], timeout_s=timeout_s, what=what)
+    return parse_jobs(output.read_text("utf-8"), what)
+
+
+def _window(seconds: int, seed: int) -> list[str]:
+    return ["--time_based", f"--runtime={seconds}", f"--randseed={seed}", "--norandommap"]
+
+
+def _job(ground: Ground, name: str, pattern: Pattern, depth: int, jobs: int) -> list[str]:
+    part = ground.size_bytes // jobs // _WRITE_BYTES * _WRITE_BYTES
+    return [
+        f"--name={name}", f"--filename={ground.data}", f"--rw={_NAME[pattern]}",
+        f"--bs={BLOCK_BYTES}", f"--iodepth={depth}", f"--numjobs={jobs}", f"--size={part}",
+        f"--offset_increment={part}", *_engine(ground.direct),
+    ]  # fmt: skip
+
+
+def _commits(ground: Ground) -> list[str]:
+    return [
+        "--name=commits", f"--filename={ground.wal}", "--rw=write", f"--bs={BLOCK_BYTES}",
+        f"--size={WAL_BYTES}", "--ioengine=psync", "--fdatasync=1", "--overwrite=1",
+    ]  # fmt: skip
+
+
+def _engine(direct: bool) -> list[str]:
+    return ["--ioengine=libaio", f"--direct={int(direct)}"]
+
+
+def _cpu_share(job: dict[str, Any]) -> float:
+    return float(job["usr_cpu"] + job["sys_cpu"]) / 100
+
+
+def _latency(found: dict[str, Any], what: str) -> Latency:
+    if not found["N"]:
+        raise TargetError(f"fio did no {what} in its window", "Give it more --seconds.")
+    p50, p95, p99, p999 = (int(found["percentile"][f"{share:f}"]) for share in (50, 95, 99, 99.9))
+    return Latency(p50, p95, p99, p999, int(found["max"]), float(found["mean"]), int(found["N"]))

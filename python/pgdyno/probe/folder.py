@@ -1,0 +1,118 @@
+"""The folder that probes write in: below the path asked for, ours alone, and always removed.
+
+It is locked while it is used. One that can be locked was left by a probe that was killed, and goes
+when the next one comes.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import mmap
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from pgdyno.model.errors import PlanError, TargetError
+from pgdyno.model.units import bytes_text
+
+_PREFIX = ".pgdyno-storage-"
+_LOCK = "in-use"
+_KEPT_FREE = 0.05  # a server may write to the same disk meanwhile
+
+
+@contextmanager
+def own_folder(path: Path) -> Iterator[Path]:
+    """A fresh folder below `path`, removed in any case.
+
+    Raises:
+        PlanError: The path is no folder, or may not be written to.
+    """
+    if not path.is_dir():
+        raise PlanError(f"{path} is no folder", "Name folders on the storage to be measured.")
+    _remove_leftovers(path)
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=path))
+    except OSError as error:
+        raise PlanError(f"{path}: no folder can be made in it: {error.strerror}") from error
+    try:
+        lock = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield folder
+        finally:
+            os.close(lock)
+    finally:
+        shutil.rmtree(folder)
+
+
+def _remove_leftovers(path: Path) -> None:
+    for left in path.glob(f"{_PREFIX}*"):
+        try:
+            lock = os.open(left / _LOCK, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            continue  # just being made, or somebody else's
+        try:
+            with suppress(BlockingIOError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(left)
+        finally:
+            os.close(lock)
+
+
+def require_room(paths: Sequence[Path], each_bytes: int) -> Mapping[Path, int]:
+    """Refuse what does not fit: all files are there at once.
+
+    Args:
+        paths: Existing folders.
+        each_bytes: What is written on each of them.
+
+    Returns:
+        Free bytes of each.
+
+    Raises:
+        PlanError: A file system has less room than its paths need; a twentieth is left free.
+    """
+    free: dict[Path, int] = {}
+    by_device: dict[int, list[Path]] = {}
+    for path in paths:
+        try:
+            free[path] = shutil.disk_usage(path).free
+            by_device.setdefault(path.stat().st_dev, []).append(path)
+        except OSError as error:
+            raise PlanError(f"{path}: {error.strerror}", "Name folders that exist.") from error
+    for same in by_device.values():
+        need = each_bytes * len(same)
+        if need > free[same[0]] * (1 - _KEPT_FREE):
+            raise PlanError(
+                f"{same[0]} has {bytes_text(free[same[0]])} free, the probe needs"
+                f" {bytes_text(need)} and leaves {_KEPT_FREE:.0%} free",
+                "Make room, or name a smaller --size.",
+            )
+    return free
+
+
+def accepts_direct(folder: Path) -> bool:
+    """Whether the file system takes writes that bypass the page cache.
+
+    Raises:
+        TargetError: It takes no writes at all.
+    """
+    file = folder / "direct"
+    try:
+        handle = os.open(file, os.O_CREAT | os.O_RDWR | os.O_DIRECT, 0o600)
+        try:
+            with mmap.mmap(-1, mmap.PAGESIZE) as page:  # direct writes want aligned memory
+                os.pwrite(handle, page, 0)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        if error.errno == errno.EINVAL:
+            return False
+        raise TargetError(f"write to {folder}: {error.strerror}") from error
+    finally:
+        file.unlink(missing_ok=True)
+    return True

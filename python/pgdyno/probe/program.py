@@ -1,0 +1,45 @@
+"""Runs a probing program to its end; nothing of it outlives us, however we end."""
+
+from __future__ import annotations
+
+import signal
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from pgdyno.model.errors import TargetError
+from pgdyno.shell import start
+
+_SAID_CHARS = 300
+
+
+def run_probe(args: Sequence[str | Path], *, timeout_s: float, what: str) -> str:
+    """Run a program and return what it printed.
+
+    Args:
+        args: The program and its arguments.
+        timeout_s: After so many seconds it hangs.
+        what: What it does, for the message.
+
+    Raises:
+        TargetError: It does not start, fails or hangs; its first words are in the message.
+    """
+    name = Path(args[0]).name
+    with tempfile.NamedTemporaryFile("r", prefix="pgdyno-") as log:
+        process = start(args, log=Path(log.name), dies_with_us=signal.SIGKILL)
+        try:
+            code = process.wait(timeout_s)
+        finally:
+            process.kill_group()
+        said = log.read().strip()
+    if code is None:
+        raise TargetError(f"{what}: {name} did not end within {timeout_s:.0f} s")
+    if code != 0:
+        # fio repeats itself for each request that fails.
+        first = said.partition("\n")[0][:_SAID_CHARS] or "it said nothing"
+        raise TargetError(f"{what}: {name} ended with {_ending(code)}: {first}")
+    return said
+
+
+def _ending(code: int) -> str:
+    return f"code {code}" if code > 0 else f"signal {signal.Signals(-code).name}"

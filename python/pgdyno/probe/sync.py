@@ -1,0 +1,63 @@
+"""pg_test_fsync: how long each method takes to bring a write to stable storage."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from pgdyno.model.errors import TargetError
+from pgdyno.model.floor import SyncRate
+from pgdyno.probe.program import run_probe
+
+FILE_BYTES = 16 << 20
+TESTS = 16  # that take the seconds of each; the platform may lack further ones
+_HEADS = {
+    "Compare file sync methods using one 8kB write": "one-write",
+    "Compare file sync methods using two 8kB writes": "two-writes",
+    "Compare open_sync with different write sizes": "open-sync-sizes",
+    "Test if fsync on non-write file descriptor is honored": "descriptor",
+    "Non-sync'ed 8kB writes": "unsynced",
+}
+_LINE = re.compile(r"^ +(?P<method>\S.*?) {2,}(?:(?P<per_s>[\d.]+) ops/sec|(?P<lacks>n/a))")
+
+
+def measure_sync(program: Path, folder: Path, seconds: int) -> tuple[SyncRate, ...]:
+    """Measure all methods on a file in a folder.
+
+    Args:
+        program: pg_test_fsync.
+        folder: Of ours; the file is removed with it.
+        seconds: Of each test.
+
+    Raises:
+        TargetError: It failed.
+    """
+    text = run_probe(
+        [program, "-s", str(seconds), "-f", folder / "pg_test_fsync"],
+        timeout_s=60 + 4.0 * seconds * TESTS,
+        what=f"test of sync methods in {folder}",
+    )
+    return parse_sync(text)
+
+
+def parse_sync(text: str) -> tuple[SyncRate, ...]:
+    """What pg_test_fsync (12 to 18) printed.
+
+    Raises:
+        TargetError: It holds no rate of fdatasync.
+    """
+    found = tuple(_rates(text))
+    if not any(one.method == "fdatasync" and one.per_s for one in found):
+        raise TargetError(f"pg_test_fsync printed no rate of fdatasync: {text[-300:]!r}")
+    return found
+
+
+def _rates(text: str) -> Iterator[SyncRate]:
+    test = None
+    for line in text.splitlines():
+        test = _HEADS.get(line.rstrip(":"), test)
+        if test and (match := _LINE.match(line)):
+            per_s = match["per_s"]
+            method = " ".join(match["method"].split())
+            yield SyncRate(test, method, float(per_s) if per_s else None)

@@ -1,0 +1,147 @@
+"""Charts of probed storage: rates and response times over the requests under way, and flushes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import plotly.graph_objects as go
+
+from pgdyno.model.floor import PATTERNS, Floor, GridPoint, Pattern, Probed
+from pgdyno.model.units import count_text, ns_text
+from pgdyno.report.charts import Key, Panel, look
+from pgdyno.report.html import Drawing
+from pgdyno.stats.storage import best_points, iops_knee
+
+_HEIGHT_PX = 300
+_US_NS = 1e3
+
+
+def drawings(probed: Probed) -> dict[str, Drawing]:
+    """All charts by the name that the document calls them by."""
+    keys = tuple(
+        Key(floor.path, look.stage_colour(n), "line") for n, floor in enumerate(probed.floors)
+    )
+    return {
+        "grid": Drawing(
+            "Rate", "Requests a second over those under way in all jobs together; a ring marks the"
+            " knee. Both axes are logarithmic.",
+            _HEIGHT_PX, 2, keys, tuple(_panel(probed, pattern, "rate") for pattern in PATTERNS),
+        ),
+        "latency": Drawing(
+            "Response time", "99th percentile, from submission to completion. Both axes are"
+            " logarithmic.",
+            _HEIGHT_PX, 2, keys, tuple(_panel(probed, pattern, "p99") for pattern in PATTERNS),
+        ),
+        "methods": Drawing(
+            "Methods", "Time of one 8 KiB write brought to storage, by pg_test_fsync.",
+            _HEIGHT_PX, 1, keys, (_methods(probed),),
+        ),
+        "commits": Drawing(
+            "Commits under a checkpoint", "Flushes of a process that writes WAL: p50 and p99, alone"
+            " and while random writes go on as fast as they can.",
+            _HEIGHT_PX, 1, keys, (_commits(probed),),
+        ),
+    }  # fmt: skip
+
+
+def _panel(probed: Probed, pattern: Pattern, what: str) -> Panel:
+    traces: list[Any] = []
+    shown: list[float] = []
+    loads: list[float] = []
+    for index, floor in enumerate(probed.floors):
+        points = best_points(floor, pattern)
+        values = [_value(point, what) for point in points]
+        loads += [point.outstanding for point in points]
+        shown += values
+        traces.append(_line(index, points, values))
+        if what == "rate":
+            traces.append(_ring(index, iops_knee(floor, pattern).knee))
+    unit = "requests/s" if what == "rate" else "µs"
+    alt = "; ".join(f"{floor.path}: {_told(floor, pattern)}" for floor in probed.floors)
+    figure = look.figure(traces, xaxis=_axis("under way", loads), yaxis=_axis(unit, shown))
+    return Panel(pattern, alt, figure)
+
+
+def _value(point: GridPoint, what: str) -> float:
+    return point.per_s if what == "rate" else point.latency.p99_ns / _US_NS
+
+
+def _told(floor: Floor, pattern: Pattern) -> str:
+    found = iops_knee(floor, pattern)
+    return (
+        f"{count_text(found.peak.per_s)}/s at best, knee at {found.knee.outstanding} under way"
+        f" with p99 {ns_text(found.knee.latency.p99_ns)}"
+    )
+
+
+def _line(index: int, points: list[GridPoint], values: list[float]) -> go.Scatter:
+    return go.Scatter(
+        x=[point.outstanding for point in points],
+        y=values,
+        mode="lines+markers",
+        line={"color": look.stage_colour(index), "dash": look.stage_dash(index), "width": 1.5},
+        marker={"symbol": look.stage_symbol(index), "size": 7, "color": look.stage_colour(index)},
+        text=[
+            f"{count_text(point.per_s)}/s, p99 {ns_text(point.latency.p99_ns)},"
+            f" depth {point.depth} × {point.jobs} jobs"
+            for point in points
+        ],
+        hovertemplate="%{text}<extra></extra>",
+    )
+
+
+def _ring(index: int, knee: GridPoint) -> go.Scatter:
+    return go.Scatter(
+        x=[knee.outstanding], y=[knee.per_s], mode="markers", hoverinfo="skip",
+        marker={
+            "symbol": "circle-open", "size": 16, "color": look.stage_colour(index),
+            "line": {"width": 2},
+        },
+    )  # fmt: skip
+
+
+def _axis(title: str, values: list[float]) -> dict[str, Any]:
+    seen = [value for value in values if value > 0]
+    if not seen:
+        return look.axis(title)
+    ticks = look.decade_ticks(min(seen), max(seen))
+    return look.axis(
+        title, type="log", tickvals=ticks, ticktext=[f"{tick:,g}" for tick in ticks]
+    )  # fmt: skip
+
+
+def _methods(probed: Probed) -> Panel:
+    bars, told = [], []
+    for index, floor in enumerate(probed.floors):
+        found = [one for one in floor.syncs if one.test == "one-write" and one.ns]
+        bars.append(
+            go.Bar(
+                x=[one.method for one in found],
+                y=[(one.ns or 0) / _US_NS for one in found],
+                marker={"color": look.stage_colour(index)},
+                hovertemplate=f"{floor.path}, %{{x}}: %{{y:.3g}} µs<extra></extra>",
+            )
+        )
+        told += [f"{floor.path}, {one.method}: {ns_text(one.ns or 0)}" for one in found]
+    figure = look.figure(bars, xaxis=look.axis(), yaxis=look.axis("µs"), barmode="group")
+    return Panel("", "; ".join(told), figure)
+
+
+def _commits(probed: Probed) -> Panel:
+    bars, told = [], []
+    for index, floor in enumerate(probed.floors):
+        values = {
+            f"{name}, {share}": ns
+            for name, found in (("alone", floor.mixed.alone), ("checkpoint", floor.mixed.under))
+            for share, ns in (("p50", found.flush.p50_ns), ("p99", found.flush.p99_ns))
+        }
+        bars.append(
+            go.Bar(
+                x=list(values), y=[ns / _US_NS for ns in values.values()],
+                marker={"color": look.stage_colour(index)},
+                hovertemplate=f"{floor.path}, %{{x}}: %{{y:.3g}} µs<extra></extra>",
+            )
+        )  # fmt: skip
+        told += [f"{floor.path}, {name}: {ns_text(ns)}" for name, ns in values.items()]
+    figure = look.figure(bars, xaxis=look.axis(), yaxis=look.axis("µs"), barmode="group")
+    return Panel("", "; ".join(told), figure)

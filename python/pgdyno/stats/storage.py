@@ -1,0 +1,159 @@
+"""What a measured floor means: knees, who caps the rate, and claims that the numbers contradict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from pgdyno.model.floor import PATTERNS, Clock, Floor, GridPoint, Pattern, Probed, SyncRate
+from pgdyno.model.units import ns_text
+
+DEFAULT_METHOD = "fdatasync"  # wal_sync_method on Linux
+NEAR_PEAK = 0.9  # of the highest rate: the knee is the first load that reaches it
+ADDS_UP = 0.85  # of the sum of the paths alone
+_CPU_FULL = 0.9
+_FLASH_NS = 100_000  # writing to flash takes longer; a protected cache does not
+_TURN_NS = 2_000_000  # half a turn at 15,000 a minute
+_NOTHING_FLUSHED = 3  # times the write alone
+_CLOCK_NS = 100
+_MEMORY_ONLY = ("tmpfs", "ramfs")
+_NO_BARRIER = ("nobarrier", "barrier=0", "nobarriers")
+
+Capped = Literal["host", "device", "processor", "not reached", "host or device"]
+
+
+@dataclass(frozen=True, slots=True)
+class IopsKnee:
+    """Where more requests under way stop raising the rate of a pattern."""
+
+    peak: GridPoint
+    knee: GridPoint  # the smallest load near the peak
+    flat: bool  # a load at least twice as large was measured, and was no faster
+
+
+@dataclass(frozen=True, slots=True)
+class Cap:
+    """What keeps random reads from being faster."""
+
+    by: Capped
+    fact: str
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A claim and a measurement that do not go together."""
+
+    fact: str
+    hint: str
+
+
+def iops_knee(floor: Floor, pattern: Pattern) -> IopsKnee:
+    """The knee of a pattern."""
+    best = best_points(floor, pattern)
+    peak = max(best, key=lambda point: point.per_s)
+    knee = next(point for point in best if point.per_s >= NEAR_PEAK * peak.per_s)
+    return IopsKnee(peak, knee, best[-1].outstanding >= 2 * knee.outstanding)
+
+
+def best_points(floor: Floor, pattern: Pattern) -> list[GridPoint]:
+    """The fastest way to have so many requests under way, for each number of them."""
+    points = [point for point in floor.grid if point.pattern == pattern]
+    loads = sorted({point.outstanding for point in points})
+    return [
+        max((p for p in points if p.outstanding == load), key=lambda p: p.per_s) for load in loads
+    ]
+
+
+def flush_rate(floor: Floor) -> SyncRate:
+    """PostgreSQL's default way to flush one page."""
+    found = floor.sync("one-write", DEFAULT_METHOD)
+    assert found is not None, "probe.sync refuses an output without it"
+    return found
+
+
+def best_sync(floor: Floor, test: str) -> SyncRate:
+    """The fastest method of a test."""
+    return max((one for one in floor.syncs if one.test == test), key=lambda one: one.per_s or 0)
+
+
+def cap(floor: Floor, probed: Probed) -> Cap:
+    """Whether host or device caps a path's random reads.
+
+    Alone a flat rate is a cap, but not whose. Paths on other devices tell: what does not add up is
+    the host's.
+    """
+    found = iops_knee(floor, "random read")
+    at = f"{found.knee.per_s:,.0f} random reads/s with {found.knee.outstanding} under way"
+    peaks = [iops_knee(floor, pattern).peak.per_s for pattern in PATTERNS]
+    if not found.flat:
+        return Cap("not reached", f"{at}, the largest load tried: still rising")
+    if min(peaks) >= NEAR_PEAK * max(peaks):
+        at += " (random and sequential, reads and writes alike: requests are counted)"
+    peak = found.peak
+    if peak.cpu_share >= _CPU_FULL or peak.cpu_share * peak.jobs >= _CPU_FULL * probed.cpus:
+        return Cap(
+            "processor",
+            f"{at}, no more beyond; its {peak.jobs} jobs used {peak.cpu_share:.0%} of a CPU each"
+            f" of {probed.cpus} CPUs",
+        )
+    together = probed.together
+    if together is None or floor.path not in {share.path for share in together.shares}:
+        return Cap("host or device", f"{at}, no more beyond; a second device would tell whose cap")
+    alone = sum(share.alone_per_s for share in together.shares)
+    both = sum(share.together_per_s for share in together.shares)
+    sums = f"{len(together.shares)} paths together reach {both:,.0f}/s of {alone:,.0f}/s alone"
+    return Cap("device" if both >= ADDS_UP * alone else "host", f"{at}, no more beyond; {sums}")
+
+
+def doubts(floor: Floor) -> tuple[Doubt, ...]:
+    """Claims of a path that its numbers contradict."""
+    return tuple(_doubts(floor))
+
+
+def clock_doubts(clock: Clock) -> tuple[Doubt, ...]:
+    """A clock that is slow to read."""
+    if clock.loop_ns <= _CLOCK_NS:
+        return ()
+    return (
+        Doubt(
+            f"reading the clock takes {clock.loop_ns:.0f} ns, more than {_CLOCK_NS} ns",
+            "`pgdyno knobs clocksource` tells of faster ones; track_io_timing is dear here.",
+        ),
+    )
+
+
+def _doubts(floor: Floor) -> Iterator[Doubt]:
+    claims, flush_ns = floor.claims, flush_rate(floor).ns or 0.0
+    told = ns_text(flush_ns)
+    if claims.file_system in _MEMORY_ONLY:
+        yield Doubt(
+            f"{claims.file_system} keeps its files in memory; a flush takes {told}",
+            "These numbers say nothing of a disk.",
+        )
+        return
+    if off := [option for option in claims.options.split(",") if option in _NO_BARRIER]:
+        yield Doubt(
+            f"{claims.mount} is mounted with {off[0]}; a flush takes {told}",
+            "Commits may be lost with power: this is rung D5.",
+        )
+    unsynced = floor.sync("unsynced", "write")
+    if unsynced and unsynced.ns and flush_ns < _NOTHING_FLUSHED * unsynced.ns:
+        yield Doubt(
+            f"a write with fdatasync takes {told}, a write without {ns_text(unsynced.ns)}",
+            "Nothing is flushed: a power cut loses commits.",
+        )
+    elif claims.rotational and flush_ns < _TURN_NS:
+        yield Doubt(
+            f"{claims.block_device} claims to rotate, a flush takes {told}, half a turn"
+            f" {ns_text(_TURN_NS)} or more",
+            "A cache answers. Of a virtual disk the claim may be a default: ask who runs the host"
+            " whether flushes reach stable storage.",
+        )
+    elif claims.write_cache == "write back" and flush_ns < _FLASH_NS:
+        yield Doubt(
+            f"{claims.block_device} claims a volatile cache (write back), a flush takes {told},"
+            f" writing to flash {ns_text(_FLASH_NS)} or more",
+            "Either the cache survives a power cut, or flushes are not carried out: ask the maker,"
+            " or whoever runs the host.",
+        )

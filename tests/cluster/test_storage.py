@@ -1,0 +1,204 @@
+"""`pgdyno storage` with the real programs: measured, refused, interrupted. No speed is asserted."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from pgdyno.model.errors import TargetError
+from pgdyno.model.floor import PATTERNS
+from pgdyno.probe.fio import Ground, find_fio, write_files
+from pgdyno.probe.folder import own_folder
+from pgdyno.store.runfile import RunFile
+
+pytestmark = pytest.mark.cluster
+MIB = 1 << 20
+SMALL = ("--quick", "--size", "64MiB", "--depths", "1,8")
+DEBIAN = ("--bindir", "/usr/lib/postgresql/15/bin", "--depths", "1")
+
+
+def arguments(*paths: Path, out: Path, more: tuple[str, ...] = ()) -> list[str]:
+    return [
+        sys.executable, "-m", "pgdyno", "storage", *map(str, paths), *SMALL, "--out", str(out),
+        *more,
+    ]  # fmt: skip
+
+
+def storage(
+    *paths: Path, home: Path, out: Path, more: tuple[str, ...] = (), search: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PGDYNO_HOME": str(home)}
+    if search is not None:
+        environment["PATH"] = search
+    return subprocess.run(
+        arguments(*paths, out=out, more=more),
+        env=environment, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+
+
+@contextmanager
+def memory_disk(place: Path, size_mib: int) -> Iterator[Path]:
+    """A small file system of its own."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting needs root")
+    place.mkdir()
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size_mib}m", "none", str(place)], check=True
+    )
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def test_two_paths_are_measured_side_by_side(folder: Path, home_env: Path) -> None:
+    out = folder / "s.sqlite"
+    disk = folder / "disk"
+    disk.mkdir()
+    with memory_disk(folder / "memory", 400) as memory:
+        done = storage(disk, memory, home=home_env, out=out, more=("--json",))
+        assert done.returncode == 0, done.stderr
+        assert list(disk.iterdir()) == list(memory.iterdir()) == []
+
+    assert "on disk, removed at the end; about" in done.stderr
+    told = json.loads(done.stdout)
+    with RunFile.read(out) as run:
+        probed = run.probed()
+    assert probed is not None
+    assert [floor.path for floor in probed.floors] == [str(disk), str(memory)]
+    for floor, derived in zip(probed.floors, told["derived"], strict=True):
+        assert [point.pattern for point in floor.grid[::2]] == list(PATTERNS)
+        assert all(point.per_s > 0 and point.latency.n > 0 for point in floor.grid)
+        assert floor.mixed.under.per_s > 0
+        assert derived["commits_per_s_at_most"]["16"] > derived["commits_per_s_at_most"]["1"]
+    assert probed.floors[1].claims.block_device is None
+    assert probed.together is not None
+    assert [share.path for share in probed.together.shares] == [str(disk), str(memory)]
+    page = out.with_suffix(".html").read_text()
+    assert "tmpfs keeps its files in memory" in page
+    report = subprocess.run(
+        [sys.executable, "-m", "pgdyno", "report", str(out), "--format", "md", "--out", "-"],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert "**What storage claims**" in report.stdout
+
+
+def test_an_installed_postgresql_will_do(folder: Path, home_env: Path) -> None:
+    out = folder / "s.sqlite"
+    done = storage(folder, home=home_env, out=out, more=DEBIAN)
+
+    assert done.returncode == 0, done.stderr
+    assert "PostgreSQL 15." in done.stdout
+
+
+def test_without_fio_nothing_is_measured(folder: Path, home_env: Path, tmp_path: Path) -> None:
+    done = storage(folder, home=home_env, out=folder / "s.sqlite", search=str(tmp_path))
+
+    assert done.returncode == 3
+    assert "program fio is not on PATH" in done.stderr
+    assert "apt-get install fio" in done.stderr
+    assert list(folder.iterdir()) == []
+
+
+def test_a_disk_that_is_too_small_is_refused(folder: Path, home_env: Path) -> None:
+    with memory_disk(folder / "memory", 100) as memory:
+        done = storage(memory, home=home_env, out=folder / "s.sqlite")
+
+        assert done.returncode == 2
+        assert "free, the probe needs 145 MiB" in done.stderr
+        assert list(memory.iterdir()) == []
+    assert not (folder / "s.sqlite").exists()
+
+
+def test_a_disk_that_fills_up_meanwhile_is_told_and_left_clean(folder: Path) -> None:
+    with memory_disk(folder / "memory", 100) as memory:
+        with own_folder(memory) as own:
+            ground = Ground(find_fio(), own, 256 * MIB, direct=False)
+            with pytest.raises(TargetError, match=r"write .*data: fio .*No space left on device"):
+                write_files(ground)
+        assert list(memory.iterdir()) == []
+
+
+def until_measuring(out: Path, process: subprocess.Popen[str]) -> None:
+    """Wait until the run file knows the clock: the files are being written then, or later."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        assert process.poll() is None
+        if out.exists():
+            with RunFile.read(out) as run:
+                if run.probed():
+                    return
+        time.sleep(0.05)
+    raise AssertionError("it never began")
+
+
+def children(pid: int) -> set[int]:
+    """Process ids of what it started."""
+    text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return {int(word) for word in text.split()}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_probe_leaves_nothing(
+    folder: Path, home_env: Path, number: signal.Signals
+) -> None:
+    out = folder / "s.sqlite"
+    disk = folder / "disk"
+    disk.mkdir()
+    process = subprocess.Popen(
+        arguments(disk, out=out, more=("--seconds", "3")),
+        env=os.environ | {"PGDYNO_HOME": str(home_env)},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    until_measuring(out, process)
+    until_busy(disk)
+    started = children(process.pid)
+    process.send_signal(number)
+    said, _ = process.communicate(timeout=60)
+
+    assert process.returncode == 130, said
+    assert list(disk.iterdir()) == []
+    assert not {pid for pid in started if Path(f"/proc/{pid}").exists()}
+    with sqlite3.connect(out) as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def until_busy(disk: Path) -> None:
+    deadline = time.monotonic() + 60
+    while not list(disk.glob(".pgdyno-storage-*/pg_test_fsync")):
+        assert time.monotonic() < deadline, "pg_test_fsync never began"
+        time.sleep(0.05)
+
+
+def test_a_killed_probe_is_cleaned_up_by_the_next(folder: Path, home_env: Path) -> None:
+    disk = folder / "disk"
+    disk.mkdir()
+    process = subprocess.Popen(
+        arguments(disk, out=folder / "first.sqlite", more=("--seconds", "3")),
+        env=os.environ | {"PGDYNO_HOME": str(home_env)},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    until_busy(disk)
+    started = children(process.pid)
+    process.kill()
+    process.wait(30)
+    deadline = time.monotonic() + 30
+    while any(Path(f"/proc/{pid}").exists() for pid in started) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not {pid for pid in started if Path(f"/proc/{pid}").exists()}
+    assert len(list(disk.iterdir())) == 1
+
+    done = storage(disk, home=home_env, out=folder / "second.sqlite", more=("--depths", "1"))
+
+    assert done.returncode == 0, done.stderr
+    assert list(disk.iterdir()) == []

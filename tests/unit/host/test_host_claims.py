@@ -1,0 +1,47 @@
+"""What the kernel says of storage, from a made-up /sys."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pgdyno.host.claims import claims
+
+QUEUE = {
+    "rotational": "0", "write_cache": "write back", "fua": "1",
+    "atomic_write_unit_max_bytes": "16384", "logical_block_size": "512",
+    "physical_block_size": "4096", "scheduler": "[none] mq-deadline",
+}  # fmt: skip
+
+
+def _disk(root: Path, path: Path) -> None:
+    """A disk with one partition, which holds the file system of `path`."""
+    queue = root / "sys/devices/nvme0n1/queue"
+    queue.mkdir(parents=True)
+    for name, text in QUEUE.items():
+        (queue / name).write_text(f"{text}\n")
+    (root / "sys/devices/nvme0n1/nvme0n1p1").mkdir()
+    number = path.stat().st_dev
+    link = root / "sys/dev/block" / f"{os.major(number)}:{os.minor(number)}"
+    link.parent.mkdir(parents=True)
+    link.symlink_to("../../devices/nvme0n1/nvme0n1p1")
+
+
+def test_a_partition_has_the_queue_of_its_disk(tmp_path: Path) -> None:
+    _disk(tmp_path, tmp_path)
+    found = claims(tmp_path, tmp_path)
+
+    assert found.block_device == "nvme0n1"
+    assert (found.write_cache, found.fua, found.rotational) == ("write back", True, False)
+    assert found.atomic_write_bytes == 16_384
+    assert (found.logical_block_bytes, found.physical_block_bytes) == (512, 4096)
+    assert found.scheduler == "none"
+    assert found.model is None
+
+
+def test_what_is_not_told_is_not_guessed(tmp_path: Path) -> None:
+    found = claims(tmp_path, tmp_path)
+
+    assert found.file_system
+    assert found.block_device is None
+    assert (found.write_cache, found.fua, found.atomic_write_bytes) == (None, None, None)

@@ -1,0 +1,107 @@
+"""The folder that probes write in, and what runs in it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from pgdyno.model.errors import PlanError, TargetError
+from pgdyno.probe.fio import find_fio
+from pgdyno.probe.folder import accepts_direct, own_folder, require_room
+from pgdyno.probe.program import run_probe
+
+
+def test_the_folder_goes_however_it_ends(tmp_path: Path) -> None:
+    def interrupted() -> None:
+        with own_folder(tmp_path) as folder:
+            (folder / "data").write_bytes(b"x")
+            assert folder.parent == tmp_path
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_in_use_stays_and_a_dead_one_goes(tmp_path: Path) -> None:
+    dead = tmp_path / ".pgdyno-storage-dead"
+    dead.mkdir()
+    (dead / "in-use").touch()
+    foreign = tmp_path / ".pgdyno-storage-foreign"
+    foreign.mkdir()
+    with own_folder(tmp_path) as first, own_folder(tmp_path) as second:
+        assert first != second
+        assert first.is_dir()
+
+    assert list(tmp_path.iterdir()) == [foreign]
+
+
+def test_what_is_no_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="is no folder"), own_folder(tmp_path / "nothing"):
+        pass
+
+
+def test_too_little_room_is_refused_with_both_values(tmp_path: Path) -> None:
+    free = require_room([tmp_path], 1)[tmp_path]
+
+    with pytest.raises(PlanError, match=r"free, the probe needs .* and leaves 5% free"):
+        require_room([tmp_path], free)
+
+
+def test_paths_of_one_file_system_need_room_together(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    half = int(require_room([tmp_path], 1)[tmp_path] * 0.7)
+    require_room([tmp_path], half)
+
+    with pytest.raises(PlanError, match="the probe needs"):
+        require_room([tmp_path, other], half)
+
+
+def test_direct_writes_leave_no_file(tmp_path: Path) -> None:
+    assert accepts_direct(tmp_path) in (True, False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_fio_is_told_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+
+    with pytest.raises(TargetError, match="fio is not on PATH") as caught:
+        find_fio()
+    assert "apt-get install fio" in (caught.value.hint or "")
+
+
+def test_a_failed_program_is_told_with_its_first_words() -> None:
+    args = ["sh", "-c", "echo no space; echo no space; exit 3"]
+
+    with pytest.raises(TargetError, match=r"fill it: sh ended with code 3: no space$"):
+        run_probe(args, timeout_s=10, what="fill it")
+
+
+def test_a_killed_program_is_told_with_its_signal() -> None:
+    with pytest.raises(TargetError, match="signal SIGKILL: it said nothing"):
+        run_probe(["sh", "-c", "kill -9 $$"], timeout_s=10, what="fill it")
+
+
+def test_a_program_that_hangs_is_ended_with_all_it_started(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    args = ["sh", "-c", f"sleep 60 & echo $! > {pid}; wait"]
+
+    with pytest.raises(TargetError, match="did not end within 1 s"):
+        run_probe(args, timeout_s=1, what="wait")
+    assert _ended(int(pid.read_text()))
+
+
+def _ended(pid: int) -> bool:
+    """Whether it is gone, or waits for its parent to take note."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
+        except FileNotFoundError:
+            return True
+        if state == "Z":
+            return True
+    return False

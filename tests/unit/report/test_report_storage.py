@@ -1,0 +1,79 @@
+"""The page, Markdown and JSON of probed storage."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from pgdyno.model.floor import Probed
+from pgdyno.model.run import RunInfo
+from pgdyno.model.serial import from_json, to_json
+from pgdyno.report.storage import limits, render_html, render_json, render_md, tables
+from pgdyno.store.runfile import RunFile
+from tests.data.probed import DISK, MEMORY, floor, probed
+
+BOTH = probed(floor("/a"), floor("/bb", MEMORY))
+
+
+def test_paths_stand_side_by_side() -> None:
+    for table in tables(BOTH):
+        assert [column.head for column in table.columns] == ["", "/a", "/bb"]
+    claims, deeds, follows = (
+        {row[0].text: [cell.text for cell in row[1:]] for row in table.rows}
+        for table in tables(BOTH)
+    )
+
+    assert claims["write cache"] == ["write back", "not told"]
+    assert claims["atomic writes"] == ["none promised", "not told"]
+    assert deeds["fdatasync, one page"] == ["20,600/s, 48.5 µs"] * 2
+    assert deeds["random read"][0].startswith("100,000/s")
+    assert follows["1 client"] == ["20,600/s"] * 2
+    assert follows["commit_delay to try"] == ["24 µs"] * 2
+
+
+def test_atomic_writes_are_told_with_their_size() -> None:
+    one = floor("/a", replace(DISK, atomic_write_bytes=16_384))
+
+    assert "up to 16.0 KiB" in render_md(probed(one))
+
+
+def test_the_page_holds_charts_doubts_and_limits() -> None:
+    page = render_html(BOTH)
+
+    assert page.count('id="chart-grid-') == page.count('id="chart-latency-') == 4
+    assert 'id="chart-methods-1"' in page
+    assert 'id="chart-commits-1"' in page
+    assert "tmpfs keeps its files in memory" in page
+    assert "http://" not in page.split("<script>")[0]
+
+
+def test_the_limits_of_the_numbers_are_told() -> None:
+    told = " ".join(limits(BOTH))
+
+    assert "/a: the file of 4.00 GiB fits into memory (16.0 GiB)" in told
+    assert "/bb: tmpfs refuses direct I/O" in told
+    large = replace(floor("/a").prepared, memory_bytes=1 << 30)
+    assert "fits into memory" not in " ".join(limits(probed(replace(floor("/a"), prepared=large))))
+
+
+def test_json_holds_what_was_measured_and_what_follows() -> None:
+    told = json.loads(render_json(BOTH))
+
+    assert told["schema"] == "pgdyno.storage/1"
+    assert told["measured"]["floors"][0]["grid"][0]["latency"]["p50_ns"] == 100_000
+    assert told["derived"][0]["commits_per_s_at_most"]["4"] == 2 * 20_599.670
+    assert told["derived"][1]["capped_by"]["by"] == "host or device"
+
+
+def test_it_comes_back_from_the_run_file(tmp_path: Path) -> None:
+    info = RunInfo(BOTH.ident, 1, "0.1.0", "pgdyno storage /a", {}, {}, {}, {})
+    path = tmp_path / "r.sqlite"
+    with RunFile.create(path, info, ()) as run:
+        assert run.probed() is None
+        run.put_probed(replace(BOTH, floors=()))
+        run.put_probed(BOTH)
+
+    with RunFile.read(path) as run:
+        assert run.probed() == BOTH
+    assert from_json(Probed, to_json(BOTH)) == BOTH

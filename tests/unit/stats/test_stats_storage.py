@@ -1,0 +1,192 @@
+"""What a floor means: knees, caps, doubts, and the rate of commits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.data.probed import DISK, FLAT, MEMORY, floor, grid, probed
+
+from pgdyno.model.floor import Claims, Clock, SyncRate
+from pgdyno.stats.group_commit import (
+    Flush,
+    Transaction,
+    commit_delay_us,
+    commit_rate_per_s,
+    flush_limit_per_s,
+)
+from pgdyno.stats.storage import cap, clock_doubts, doubts, flush_rate, iops_knee
+
+RISING = {1: 10_000.0, 4: 39_000.0, 16: 150_000.0, 64: 500_000.0}
+
+
+def test_the_knee_is_the_first_load_near_the_peak() -> None:
+    found = iops_knee(floor("/a"), "random read")
+
+    assert (found.peak.depth, found.knee.depth, found.flat) == (64, 16, True)
+
+
+def test_a_rate_that_still_rises_has_its_knee_at_the_end() -> None:
+    found = iops_knee(floor("/a", rates=RISING), "random read")
+
+    assert (found.knee.depth, found.flat) == (64, False)
+
+
+def test_of_equal_loads_the_faster_shape_counts() -> None:
+    one = floor("/a")
+    wide = tuple(replace(p, depth=p.depth // 4, jobs=4, per_s=p.per_s * 2)
+                 for p in grid({16: 90_000.0}))  # fmt: skip
+    found = iops_knee(replace(one, grid=(*one.grid, *wide)), "random read")
+
+    assert (found.peak.depth, found.peak.jobs) == (4, 4)
+
+
+def test_one_path_cannot_tell_whose_cap_it_is() -> None:
+    one = floor("/a")
+
+    assert cap(one, probed(one)).by == "host or device"
+    assert "requests are counted" in cap(one, probed(one)).fact
+
+
+def test_a_rate_that_rises_has_no_cap_yet() -> None:
+    one = floor("/a", rates=RISING)
+
+    assert cap(one, probed(one)).by == "not reached"
+
+
+@pytest.mark.parametrize(
+    ("together", "by"),
+    [((98_000.0, 97_000.0), "device"), ((52_000.0, 50_000.0), "host")],
+)
+def test_what_does_not_add_up_is_the_hosts(together: tuple[float, ...], by: str) -> None:
+    floors = floor("/a"), floor("/bb")
+    found = cap(floors[0], probed(*floors, together=together))
+
+    assert found.by == by
+    assert "of 200,000/s alone" in found.fact
+
+
+@pytest.mark.parametrize("share", [0.95, 2.0])
+def test_a_processor_at_its_end_is_named(share: float) -> None:
+    one = replace(floor("/a"), grid=grid(FLAT, cpu_share=share))
+
+    assert cap(one, probed(one)).by == "processor"
+
+
+def _with_flush(claims: Claims, flush_ns: float) -> list[str]:
+    syncs = (SyncRate("one-write", "fdatasync", 1e9 / flush_ns), SyncRate("unsynced", "write", 2e6))
+    return [doubt.fact for doubt in doubts(replace(floor("/a", claims), syncs=syncs))]
+
+
+@pytest.mark.parametrize(
+    ("claims", "flush_ns", "words"),
+    [
+        (DISK, 50_000, "claims a volatile cache (write back), a flush takes 50.0 µs"),
+        (DISK, 1_000, "a write with fdatasync takes 1.00 µs, a write without 500 ns"),
+        (replace(DISK, rotational=True), 50_000, "claims to rotate, a flush takes 50.0 µs"),
+        (replace(DISK, options="rw,nobarrier"), 900_000, "is mounted with nobarrier"),
+        (MEMORY, 500, "tmpfs keeps its files in memory"),
+    ],
+)
+def test_what_contradicts_a_claim_is_told(claims: Claims, flush_ns: float, words: str) -> None:
+    (fact,) = _with_flush(claims, flush_ns)
+
+    assert words in fact
+
+
+@pytest.mark.parametrize(
+    ("claims", "flush_ns"),
+    [
+        (DISK, 900_000),
+        (replace(DISK, write_cache="write through"), 20_000),
+        (replace(DISK, rotational=True), 9_000_000),
+    ],
+)
+def test_what_agrees_is_not_doubted(claims: Claims, flush_ns: float) -> None:
+    assert _with_flush(claims, flush_ns) == []
+
+
+def test_a_slow_clock_is_doubted() -> None:
+    assert clock_doubts(Clock(38.0, ())) == ()
+    assert "takes 850 ns, more than 100 ns" in clock_doubts(Clock(850.0, ()))[0].fact
+
+
+def test_the_default_method_counts() -> None:
+    assert flush_rate(floor("/a")).per_s == 20_599.670
+
+
+def test_two_groups_take_turns() -> None:
+    limits = [flush_limit_per_s(n, 100_000) for n in (1, 2, 4, 16)]
+
+    assert limits == [10_000, 10_000, 20_000, 80_000]
+
+
+@pytest.mark.parametrize("clients", [1, 2, 8, 16])
+def test_short_transactions_reach_what_flushes_allow(clients: int) -> None:
+    rate = commit_rate_per_s(clients, Flush(1e6), Transaction(cpu_ns=1e3), cpus=64)
+
+    assert rate == pytest.approx(flush_limit_per_s(clients, 1e6), rel=0.02)
+
+
+def test_one_client_pays_cpu_and_flush_one_after_the_other() -> None:
+    rate = commit_rate_per_s(1, Flush(1e5), Transaction(cpu_ns=3e5, bursts=7), cpus=4)
+
+    assert rate == pytest.approx(1e9 / 4e5, rel=0.03)
+
+
+def test_many_clients_are_limited_by_cpu() -> None:
+    rate = commit_rate_per_s(64, Flush(5e4), Transaction(cpu_ns=2e5, bursts=7), cpus=2)
+
+    assert rate == pytest.approx(2e9 / 2e5, rel=0.03)
+
+
+def test_cpu_of_flushes_is_taken_from_transactions() -> None:
+    cheap, dear = (
+        commit_rate_per_s(1, Flush(5e4, cpu_ns=cpu_ns), Transaction(cpu_ns=2e5), cpus=1)
+        for cpu_ns in (0, 4e4)
+    )
+    crowd = [
+        commit_rate_per_s(16, Flush(5e4, cpu_ns=cpu_ns), Transaction(cpu_ns=2e5), cpus=1)
+        for cpu_ns in (0, 4e4)
+    ]
+
+    assert cheap == pytest.approx(dear, rel=0.02)  # alone nobody wants the CPU meanwhile
+    assert crowd[1] < crowd[0]
+
+
+def test_more_wal_takes_longer_flushes() -> None:
+    flush = Flush(1e5, more_page_ns=2e4)
+
+    assert [flush.of(size) for size in (0, 600, 8192, 8193, 80_000)] == [
+        1e5, 1e5, 1e5, 1.2e5, 2.8e5
+    ]  # fmt: skip
+
+
+def test_flushes_that_differ_keep_their_mean() -> None:
+    uneven = Flush(1e5, quantiles=((0.0, 1.0), (0.9, 1.0), (0.95, 20.0), (1.0, 20.0)))
+    rates = [
+        commit_rate_per_s(1, flush, Transaction(cpu_ns=1e5), cpus=2)
+        for flush in (Flush(1e5), uneven)
+    ]
+
+    assert rates[0] == pytest.approx(rates[1], rel=0.03)
+
+
+def test_one_long_flush_keeps_everybody_waiting() -> None:
+    uneven = Flush(1e5, quantiles=((0.0, 1.0), (0.99, 1.0), (0.995, 50.0), (1.0, 50.0)))
+    even, odd = (
+        commit_rate_per_s(8, flush, Transaction(cpu_ns=1e5, bursts=7), cpus=2)
+        for flush in (Flush(1e5), uneven)
+    )
+
+    assert odd < even
+
+
+def test_the_same_measurement_predicts_the_same() -> None:
+    args = (8, Flush(5e4), Transaction(cpu_ns=2e5, bursts=7), 2)
+
+    assert commit_rate_per_s(*args) == commit_rate_per_s(*args)
+
+
+def test_the_delay_is_half_a_flush() -> None:
+    assert commit_delay_us(1_200_000) == 600
