@@ -115,7 +115,8 @@ def test_tpcb_is_what_the_server_has_in_its_history(there: There, engine: Engine
     assert window.due == window.succeeded + window.unfinished
     assert (run.due, run.failed) == (run.succeeded, 0)
     assert 0 < kind.response_ns["p50"] <= kind.response_ns["p99"] <= kind.response_ns["max"]
-    assert sum(one.values.sum() for one in result.series) == kind.run.succeeded
+    seconds = {one.name: one.values.sum() for one in result.series}
+    assert seconds["driver.committed.tpcb"] == kind.run.succeeded
     assert (result.statements_per_transaction, result.client.threads) == (7, 2)
     assert 0 < result.client.user_s + result.client.system_s < 2 * result.window_s
     require(check(there.connection, describe({"kind": "tpcb", "scale": 1})["conditions"]))
@@ -179,7 +180,7 @@ def test_a_rate_is_kept_and_waiting_counts(there: There) -> None:
 def test_a_script_that_fails_is_an_error(there: There) -> None:
     script = Script((SourceFile("bad.sql", "SELECT nothing FROM nowhere;"),), Data())
 
-    with pytest.raises(DriveError, match='pgbench failed: .*relation "nowhere" does not exist'):
+    with pytest.raises(DriveError, match=r'pgbench failed: .*relation "nowhere" does not exist'):
         driven(there, replace(TPCB, kind="script", pgbench=None, script=script))
     assert left() == []
 
@@ -207,7 +208,7 @@ def test_ctrl_c_ends_pgbench_too(there: There) -> None:
     _, errors = command.communicate(timeout=20)
 
     assert command.returncode == 130
-    assert "error: stopped" in errors
+    assert "Traceback" not in errors
     there.committed()  # no session is left
     assert left() == []
 
@@ -266,7 +267,8 @@ def test_a_plan_compares_the_two(tmp_path: Path) -> None:
     out = tmp_path / "run.sqlite"
 
     pgdyno("run", tmp_path / "plan.toml", "--out", out)
-    text = pgdyno("report", out, "--format", "md").stdout
+    pgdyno("report", out, "--format", "md")
+    text = out.with_suffix(".md").read_text()
 
     with RunFile.read(out) as run:
         ours, theirs = (trial.result for trial in run.finished())
@@ -274,7 +276,7 @@ def test_a_plan_compares_the_two(tmp_path: Path) -> None:
     assert theirs is not None
     assert (ours.engine, ours.pgbench) == ("pgdyno", None)
     assert theirs.engine.startswith("pgbench (PostgreSQL) 18.")
-    assert theirs.deltas["server_cpu_s"] > 0
+    assert theirs.deltas["server.cpu_s"] > 0
     assert "## What pgbench itself says" in text
     assert "pgdyno in trial 1" in text
     assert f"{theirs.engine} in trial 2" in text

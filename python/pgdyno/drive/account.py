@@ -31,6 +31,9 @@ class ThreadSample:
     involuntary: int
 
 
+_NOTHING = ThreadSample(0, 0, 0, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
     """Counters of a process at an instant."""
@@ -65,7 +68,7 @@ def _thread(folder: Path) -> ThreadSample:
 
 
 def _thread_counter(tid: int, of: Callable[[ThreadSample], int], one: Sample) -> int:
-    return of(one.threads[tid])
+    return of(one.threads.get(tid, _NOTHING))
 
 
 def cost(samples: Sequence[Sample], window_ns: tuple[int, int], cpus: int) -> Client:
@@ -76,12 +79,17 @@ def cost(samples: Sequence[Sample], window_ns: tuple[int, int], cpus: int) -> Cl
         window_ns: Begin and end.
         cpus: That the process may use.
     """
-    times = [one.unix_ns for one in samples]
     window_s = (window_ns[1] - window_ns[0]) / _NS
-    tids = sorted(set.intersection(*(set(one.threads) for one in samples)))
+    fullest = max(samples, key=lambda one: len(one.threads))
+    tids = sorted(fullest.threads)
+    # Threads that are not yet there have spent nothing; of those that have gone nobody knows.
+    there = [
+        one for one in samples if one.unix_ns <= fullest.unix_ns or tids == sorted(one.threads)
+    ]
+    times = [one.unix_ns for one in there]
 
     def grown(of: Callable[[Sample], float]) -> float:
-        begin, end = np.interp(window_ns, times, [of(one) for one in samples])
+        begin, end = np.interp(window_ns, times, [of(one) for one in there])
         return float(end - begin)
 
     def of_threads(of: Callable[[ThreadSample], int]) -> list[float]:

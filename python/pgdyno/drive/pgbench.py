@@ -19,10 +19,11 @@ import signal
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 from psycopg.conninfo import make_conninfo
 
@@ -45,6 +46,10 @@ _TRIES = 11  # as our driver: ten repetitions after 40001 and 40P01
 _TRIES_SINCE = 15  # major version; before, such an error ends a client
 _ROOM_BYTES = 1 << 30  # of /dev/shm, to hold the log
 _STATEMENTS = {"tpcb": 7, "simple-update": 5, "select-only": 1}  # each in a round trip of its own
+_SAYS_NOTHING = {  # defaults that our libpq tells, with names that older ones do not know
+    "sslcertmode": "allow", "load_balance_hosts": "disable", "sslnegotiation": "postgres",
+    "min_protocol_version": "3.0", "require_auth": "",
+}  # fmt: skip
 _CLIENTS_PER_THREAD = 4  # as our driver where nobody says how many threads
 
 Tell = Callable[[dict[str, Any]], None]
@@ -73,13 +78,14 @@ def drive_pgbench(
     for one in unmapped(workload):
         raise DriveError(f"{one.key}: {one.text}", f"Allowed: {one.allowed}.")
     version = run([program, "--version"]).stdout.strip()
-    with tempfile.TemporaryDirectory(prefix="pgdyno-pgbench-", dir=_log_folder()) as name:
-        folder = Path(name)
+    with ExitStack() as stack:
+        place = tempfile.TemporaryDirectory(prefix="pgdyno-pgbench-", dir=_log_folder())
+        folder = Path(stack.enter_context(place))
         args = arguments(connection, workload, protocol, folder, _major(version))
         output = folder / "output"
         process = start([program, *args], env=_secrets(connection), log=output,
                         dies_with_us=signal.SIGTERM)  # fmt: skip
-        watched = _Watched(workload, protocol, folder, progress)
+        watched = _Watched(workload, protocol, folder, stack, progress)
         try:
             with output.open() as text:
                 watched.watch(process, text)
@@ -138,7 +144,9 @@ def _conninfo(connection: Connection) -> str:
     given = connection.arguments()
     for name in ("password", "prepare_threshold"):
         given.pop(name, None)
-    return make_conninfo(**given)
+    return make_conninfo(**{
+        name: value for name, value in given.items() if _SAYS_NOTHING.get(name) != value
+    })  # fmt: skip
 
 
 def _secrets(connection: Connection) -> dict[str, str]:
@@ -177,10 +185,12 @@ class _Watched:
     workload: Workload
     protocol: Protocol
     folder: Path
+    files: ExitStack
     tell: Tell
     begin_ns: int | None = None  # of the run, since the epoch; known with the first progress
     lines: list[str] = field(default_factory=list)  # printed, without the progress
     samples: list[Sample] = field(default_factory=list)
+    logs: dict[str, BinaryIO] = field(default_factory=dict)  # of its threads, open
     failed: int = 0
     retries: int = 0
 
@@ -224,11 +234,19 @@ class _Watched:
             raise DriveError(f"pgbench ended with code {code}, it said last: {last.strip()}")
         if self.begin_ns is None or len(self.samples) < 2:
             raise DriveError("pgbench ended before it had told any progress")
+        self._take_logs()
+
+    def _take_logs(self) -> None:
+        # Open files without names: should we be killed, their memory is free again.
+        for path in sorted(self.folder.glob("log.*")):
+            self.logs[path.name] = self.files.enter_context(path.open("rb"))
+            path.unlink()
 
     def _hear(self, line: str) -> None:
         if found := progress_of(line):
             if self.begin_ns is None:
                 self.begin_ns = round((found.at_s - 1) * _NS)
+                self._take_logs()
             self._report(found)
         elif wrong := error_of(line):
             # The others would go on without the client that is gone: not the load of the plan.
@@ -266,18 +284,18 @@ class _Watched:
 
 
 def _driven(watched: _Watched, version: str) -> Driven:
-    workload, window_ns, folder = watched.workload, watched.window_ns, watched.folder
+    workload, window_ns = watched.workload, watched.window_ns
     assert watched.begin_ns is not None
     summary = said(watched.lines, version, watched.kinds)
     form = Form(workload.arrivals.kind == "open", _major(version) >= _TRIES_SINCE)
     log = Log(watched.kinds, form, watched.begin_ns, window_ns)
-    for path in sorted(folder.glob("log.*")):
-        log.read(path)
+    for name, file in watched.logs.items():
+        log.read(name, file)
     if log.lines != summary.transactions + summary.failed:
         raise DriveError(
             f"pgbench's log holds {log.lines} transactions, it performed"
             f" {summary.transactions + summary.failed}",
-            f"Was {folder.parent} full? Make the window shorter.",
+            f"Was {watched.folder.parent} full? Make the window shorter.",
         )
     statements = _STATEMENTS.get(workload.kind)
     return Driven(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -76,14 +76,14 @@ class Log:
         self._failures: dict[int, int] = {}
         self.lines = 0
 
-    def read(self, path: Path) -> None:
-        """Count a file.
+    def read(self, name: str, file: BinaryIO) -> None:
+        """Count the lines of an open file.
 
         Raises:
             DriveError: It has another form.
         """
-        for chunk in _chunks(path):
-            rows = self._rows(chunk, path.name)
+        for chunk in _chunks(name, file):
+            rows = self._rows(chunk, name)
             self.lines += len(rows)
             for number, kind in enumerate(self._kinds.values()):
                 self._count(kind, rows[rows[:, 3] == number])
@@ -178,13 +178,12 @@ def _add(counts: dict[str, int], times: _Ints, retries: _Ints, unfinished: int =
         counts[name] = counts.get(name, 0) + count
 
 
-def _chunks(path: Path) -> Iterator[bytes]:
+def _chunks(name: str, file: BinaryIO) -> Iterator[bytes]:
     """The file in parts of whole lines."""
     rest = b""
-    with path.open("rb") as file:
-        while data := file.read(_CHUNK_BYTES):
-            lines, end, rest = (rest + data).rpartition(b"\n")
-            if lines:
-                yield lines + end
+    while data := file.read(_CHUNK_BYTES):
+        lines, end, rest = (rest + data).rpartition(b"\n")
+        if lines:
+            yield lines + end
     if rest:
-        raise DriveError(f"pgbench's log {path.name} ends within a line: {rest[:80]!r}")
+        raise DriveError(f"pgbench's log {name} ends within a line: {rest[:80]!r}")

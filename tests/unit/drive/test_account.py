@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -27,6 +28,14 @@ def test_costs_are_those_of_the_window() -> None:
     assert (client.thread_cpu_s, client.thread_wait_s) == ((4.0, 0.0), (0.0, 0.0))
     assert (client.voluntary_switches, client.involuntary_switches) == (150, 15)
     assert (client.threads, client.rss_max_bytes) == (2, 30_000)
+
+
+def test_threads_that_come_later_and_go_earlier_are_counted() -> None:
+    alone = [replace(at(t, 0.0, t), threads={7: at(t, 0.0, t).threads[7]}) for t in (0, 30)]
+
+    client = cost([alone[0], at(10, 0.0, 4), at(20, 0.0, 6), alone[1]], (0, 20 * S), cpus=2)
+
+    assert (client.threads, client.thread_cpu_s) == (2, (6.0, 0.0))
 
 
 def test_this_process_is_read() -> None:

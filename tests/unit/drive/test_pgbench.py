@@ -48,6 +48,15 @@ def test_pgbench_is_told_the_plan(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_an_older_libpq_is_not_told_defaults_that_it_does_not_know(tmp_path: Path) -> None:
+    ours = (("sslcertmode", "allow"), ("sslmode", "disable"), ("sslnegotiation", "direct"))
+
+    given = conninfo_to_dict(told(TPCB, tmp_path, replace(THERE, parameters=ours))[-1])
+
+    assert "sslcertmode" not in given
+    assert (given["sslmode"], given["sslnegotiation"]) == ("disable", "direct")
+
+
 def test_older_ones_are_not_told_what_they_do_not_know(tmp_path: Path) -> None:
     args = told(TPCB, tmp_path, major=14)
 

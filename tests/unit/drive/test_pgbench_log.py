@@ -21,7 +21,8 @@ FORM = Form(lag=False, retries=True)
 
 def read(path: Path, *kinds: str, form: Form = FORM, window: tuple[int, int]) -> Log:
     log = Log(kinds, form, window[0] - S, window)
-    log.read(path)
+    with path.open("rb") as file:
+        log.read(path.name, file)
     return log
 
 
