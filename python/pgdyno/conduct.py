@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import psycopg
 
 from pgdyno.drive.driver import Driven, drive, workload_spec
+from pgdyno.drive.pgbench import drive_pgbench
 from pgdyno.drive.spec import load_spec
 from pgdyno.load.consistency import check, require
 from pgdyno.load.loader import How, describe, load
@@ -43,6 +44,7 @@ from pgdyno.sample.recorder import Recorder, delta
 from pgdyno.sample.serverlog import bad_lines, events
 from pgdyno.stage.place import place_of
 from pgdyno.stage.prewarm import prewarm
+from pgdyno.stage.rig import pgbench_program
 from pgdyno.stage.target import Ready, Target
 from pgdyno.stats.client_limit import host_idle_share
 from pgdyno.store.runfile import RunFile
@@ -322,10 +324,23 @@ def _drive_and_sample(
             if disk := disk_sampler(data_folder):
                 samplers.append(disk)
         recorder = stack.enter_context(Recorder(samplers))
-        driven = drive(
-            ready.connection, workload, protocol, fixture.loaded.get("c_load"), audience.driving,
-        )  # fmt: skip
+        driven = _drive(ready.connection, workload, protocol, fixture.loaded.get("c_load"),
+                        audience.driving, ready.bindir)  # fmt: skip
     return driven, [*driven.series, *recorder.series()], recorder.failures
+
+
+def _drive(
+    connection: Connection,
+    workload: Workload,
+    protocol: ProtocolPlan,
+    c_load: dict[str, int] | None,
+    progress: Callable[[dict[str, Any]], None],
+    bindir: Path | None,
+) -> Driven:
+    if workload.engine == "pgbench":
+        program = pgbench_program(bindir)
+        return drive_pgbench(program, connection, workload, protocol, progress)
+    return drive(connection, workload, protocol, c_load, progress)
 
 
 def drive_alone(
@@ -334,14 +349,23 @@ def drive_alone(
     protocol: ProtocolPlan,
     c_load: dict[str, int] | None,
     progress: Callable[[dict[str, Any]], None],
+    bindir: Path | None = None,
 ) -> tuple[Driven, float | None]:
     """Drive a loaded database without a plan.
+
+    Args:
+        connection: The database.
+        workload: What is driven, and by whom.
+        protocol: Seconds of warm-up, window and drain.
+        c_load: The constants that TPC-C's data were loaded with.
+        progress: Told as it goes.
+        bindir: Where pgbench is; None: the embedded one.
 
     Returns:
         What was measured, and the share of this host's CPU time that was idle in the window.
     """
     with Recorder([host_sampler()]) as recorder:
-        driven = drive(connection, workload, protocol, c_load, progress)
+        driven = _drive(connection, workload, protocol, c_load, progress, bindir)
     return driven, host_idle_share(_deltas(recorder.series(), driven))
 
 
@@ -386,6 +410,8 @@ def _result(
         late_ns=driven.late_ns,
         stream_digest=driven.stream_digest,
         server=ready.server,
+        engine=driven.engine,
+        pgbench=driven.pgbench,
     )
 
 

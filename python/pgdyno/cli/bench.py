@@ -21,6 +21,7 @@ from pgdyno.load.loader import require_release
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
 from pgdyno.model.plan import Protocol, Workload
+from pgdyno.model.run import PgbenchSaid
 from pgdyno.model.settings import Rung
 from pgdyno.model.units import count_text, ns_text
 from pgdyno.stage.home import home
@@ -39,6 +40,8 @@ def bench(
     threads: options.Threads = None,
     warmup: options.Warmup = 5.0,
     seconds: options.Seconds = 30.0,
+    engine: options.EngineOption = "pgdyno",
+    bindir: options.BindirOption = None,
     face: options.FaceOption = "statement",
     isolation: options.Isolation = "read committed",
     seed: options.Seed = None,
@@ -68,7 +71,7 @@ def bench(
         face=face, isolation=isolation, seed=seed, databases=databases, rate=rate,
         poisson=poisson, requests=requests, mix=mix, rules=rules, delivery=delivery, home=home,
         keying=keying, think=think, files=tuple(files or ()),
-        variables=tuple(variables or ()), scale=scale,
+        variables=tuple(variables or ()), scale=scale, engine=engine, bindir=bindir,
     )  # fmt: skip
     given.refuse_strangers()
     connection = endpoint(conninfo)
@@ -77,7 +80,7 @@ def bench(
     with Live(Text("connecting"), console=stderr, transient=True, refresh_per_second=4) as live:
         driven, idle_share = drive_alone(
             connection, driven_workload, protocol, c_load,
-            lambda state: live.update(Text(_progress(state))),
+            lambda state: live.update(Text(_progress(state))), bindir,
         )  # fmt: skip
     if as_json:
         stdout.print_json(json.dumps(_as_json(driven, driven_workload)))
@@ -122,14 +125,24 @@ def _print(driven: Driven, workload: Workload) -> None:
     else:
         rates, label = f"{count_text(driven.tps)} tps", ""
     stdout.print(f"{rates} over {driven.window_s:.1f} s{label}")
+    trips = driven.round_trips_per_transaction
     stdout.print(
-        f"{driven.round_trips_per_transaction:.2f} round trips a transaction,"
-        f" client {ns_text(per_transaction * 1e9)} of CPU a transaction,"
+        ("" if trips is None else f"{trips:.2f} round trips a transaction, ")
+        + f"client {ns_text(per_transaction * 1e9)} of CPU a transaction,"
         f" {client.share_of_host:.1%} of the host; seed {workload.seed}"
     )
+    if driven.pgbench is not None:
+        stdout.print(pgbench_text(driven.pgbench), highlight=False, soft_wrap=True)
 
 
 def _print_statements(driven: Driven) -> None:
+    if driven.pgbench is not None:
+        means = Table("kind", "command", "mean", "failures", "retries", box=None, pad_edge=False)
+        for told in driven.pgbench.statements:
+            counts = map(count_text, (told.failures, told.retries))
+            means.add_row(told.kind, Text(told.text), ns_text(told.mean_s * 1e9), *counts)
+        stdout.print(means)
+        return
     columns = ("kind", "statement", "count", "p50", "p95", "p99", "max")
     table = Table(*columns, box=None, pad_edge=False)
     for kind in driven.kinds:
@@ -139,12 +152,25 @@ def _print_statements(driven: Driven) -> None:
     stdout.print(table)
 
 
+def pgbench_text(said: PgbenchSaid) -> str:
+    """The summary of pgbench itself, in a line."""
+    parts = [f"{count_text(said.transactions)} transactions", f"{count_text(said.tps)} tps"]
+    for what, seconds in (
+        ("latency average", said.latency_mean_s),
+        ("stddev", said.latency_sd_s),
+        ("initial connection time", said.connect_s),
+    ):
+        if seconds is not None:
+            parts.append(f"{what} {ns_text(seconds * 1e9)}")
+    return f"{said.version} itself, warm-up included: {', '.join(parts)}"
+
+
 def _client_text(
     driven: Driven, workload: Workload, idle_share: float | None, connection: Connection
 ) -> str:
-    ceiling = fitting(
-        read_ceilings(home()), this_machine(), workload.kind, workload.face, workload.connections
-    )
+    # A ceiling is that of our own driver.
+    known = read_ceilings(home()) if workload.engine == "pgdyno" else ()
+    ceiling = fitting(known, this_machine(), workload.kind, workload.face, workload.connections)
     load = load_of(
         driven.client,
         host_idle_share=idle_share,

@@ -35,6 +35,16 @@ Threads = Annotated[
 ]
 Warmup = Annotated[float, typer.Option(min=0, help="Seconds, not counted.")]
 Seconds = Annotated[float, typer.Option("--seconds", "-T", min=1, help="The window.")]
+EngineOption = Annotated[
+    Literal["pgdyno", "pgbench"], typer.Option(help="Who drives: pgdyno, or the real pgbench.")
+]
+BindirOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="With --engine pgbench: the folder of its program. Default: the embedded one.",
+        exists=True, file_okay=False,
+    ),
+]  # fmt: skip
 FaceOption = Annotated[
     Literal["statement", "pipeline", "procedure"],
     typer.Option(help="One round trip a statement, as few as the data allow, or one call."),

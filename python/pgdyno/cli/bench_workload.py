@@ -16,6 +16,7 @@ from pgdyno.model.workload import (
     TEXT_MIX,
     Arrivals,
     Data,
+    Engine,
     Face,
     Mix,
     Pgbench,
@@ -24,6 +25,7 @@ from pgdyno.model.workload import (
     Tpcc,
     Workload,
 )
+from pgdyno.plan.engine import unmapped
 from pgdyno.plan.sources import check_mix, path_and_weight, text_of
 
 SEEDS = 1 << 31
@@ -79,6 +81,8 @@ class Given:
     files: tuple[str, ...]
     variables: tuple[str, ...]
     scale: int | None
+    engine: Engine = "pgdyno"
+    bindir: Path | None = None
 
     def refuse_strangers(self) -> None:
         """Refuse options that do not fit each other, before any server is asked.
@@ -98,6 +102,16 @@ class Given:
             raise PlanError("mix needs a file", "Name it: `pgdyno bench mix FILE.toml`.")
         if self.kind is Drivable.script and not self.sources:
             raise PlanError("script needs a file", "Name it: `pgdyno bench script FILE.sql`.")
+        self._refuse_rate()
+        if self.bindir is not None and self.engine == "pgdyno":
+            raise PlanError("--bindir needs --engine pgbench", "Our own driver needs no programs.")
+        if self.terminals is not None and self.terminals < self.connections:
+            raise PlanError(
+                f"--terminals {self.terminals} are fewer than --connections {self.connections}",
+                "Connections without a terminal would never be used.",
+            )
+
+    def _refuse_rate(self) -> None:
         if self.poisson and self.rate is None:
             raise PlanError("--poisson needs --rate", "Say how many requests a second.")
         for option in ("requests", "keying", "think"):
@@ -108,11 +122,6 @@ class Given:
                 )
         if self.rate is not None and not 0.001 <= self.rate <= 1e7:
             raise PlanError(f"--rate is {self.rate:g}, allowed are 0.001 to 10000000")
-        if self.terminals is not None and self.terminals < self.connections:
-            raise PlanError(
-                f"--terminals {self.terminals} are fewer than --connections {self.connections}",
-                "Connections without a terminal would never be used.",
-            )
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -142,6 +151,7 @@ def bench_workload(given: Given, connection: Connection) -> tuple[Workload, dict
     workload = Workload(
         kind=given.kind.value,
         seed=_fresh_seed() if given.seed is None else given.seed,
+        engine=given.engine,
         face=given.face,
         isolation=given.isolation,
         connections=given.connections,
@@ -155,6 +165,8 @@ def bench_workload(given: Given, connection: Connection) -> tuple[Workload, dict
         mix=mix,
         script=script,
     )
+    for one in unmapped(workload):
+        raise PlanError(f"{one.key}: {one.text}", f"Allowed: {one.allowed}.")
     return workload, c_load
 
 

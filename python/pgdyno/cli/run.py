@@ -7,7 +7,7 @@ import shlex
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -72,6 +72,10 @@ ConninfoOption = Annotated[
     str | None,
     typer.Option(help="A running server, as libpq names it, instead of the plan's target."),
 ]
+EngineOption = Annotated[
+    Literal["pgdyno", "pgbench"] | None,
+    typer.Option(help="Who drives, instead of the plan's engine, where no stage says otherwise."),
+]
 OutOption = Annotated[
     Path | None, typer.Option(help="The run file; without it runs/<time>-<plan>.sqlite.")
 ]
@@ -87,10 +91,13 @@ def run(
     aa: AaOption = False,
     bindir: BindirOption = None,
     conninfo: ConninfoOption = None,
+    engine: EngineOption = None,
     out: OutOption = None,
 ) -> None:
     """Measure every stage of a plan, and write a run file and a report."""
     overrides = [*(overrides or []), *_target_overrides(bindir, conninfo)]
+    if engine is not None:
+        overrides.append(f"workload.engine={engine}")
     found = _resolved(plan, overrides, quick, aa)
     resolved = found.plan
     described = describe_stages(resolved)

@@ -16,6 +16,7 @@ from pgdyno.model.run import (
     Gap,
     KindResult,
     PartResult,
+    PgbenchSaid,
     Series,
     StepResult,
 )
@@ -36,8 +37,8 @@ class Driven:
     audit: tuple[AuditLine, ...]
     errors: tuple[dict[str, Any], ...]
     reconnects: int
-    statements_per_transaction: float
-    round_trips_per_transaction: float
+    statements_per_transaction: float | None  # None: pgbench does not tell
+    round_trips_per_transaction: float | None
     series: tuple[Series, ...]
     gaps: tuple[Gap, ...]
     parts: tuple[PartResult, ...]
@@ -45,6 +46,8 @@ class Driven:
     late: str
     late_ns: dict[str, int]
     stream_digest: Digest | None
+    engine: str = "pgdyno"  # who drove: pgdyno, or pgbench with its version
+    pgbench: PgbenchSaid | None = None
 
     @property
     def transactions(self) -> int:

@@ -191,6 +191,32 @@ class Client:
 
 
 @dataclass(frozen=True, slots=True)
+class PgbenchStatement:
+    """One command of a script of pgbench, over its whole run; it tells no more than the mean."""
+
+    kind: str  # of transaction
+    text: str  # its first line
+    mean_s: float
+    failures: int
+    retries: int
+
+
+@dataclass(frozen=True, slots=True)
+class PgbenchSaid:
+    """What pgbench itself printed of its whole run, the warm-up included; None: not printed."""
+
+    version: str
+    transactions: int
+    failed: int
+    retries: int
+    tps: float  # without the time of connecting
+    latency_mean_s: float | None
+    latency_sd_s: float | None
+    connect_s: float | None
+    statements: tuple[PgbenchStatement, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Effective:
     """A setting as read back from the running server."""
 
@@ -217,8 +243,8 @@ class TrialResult:
     events: tuple[Event, ...]
     errors: tuple[dict[str, Any], ...]  # sqlstate, count, example
     reconnects: int
-    statements_per_transaction: float
-    round_trips_per_transaction: float
+    statements_per_transaction: float | None  # None: pgbench does not tell
+    round_trips_per_transaction: float | None
     phases_s: dict[str, float]  # restore, start, prewarm, checkpoint, drive, check, stop: seconds
     notes: tuple[str, ...] = ()
     gaps: tuple[Gap, ...] = ()
@@ -228,6 +254,8 @@ class TrialResult:
     late_ns: dict[str, int] = field(default_factory=dict)
     stream_digest: Digest | None = None  # None: not told
     server: str = ""  # what the server called itself: version(); empty: not asked
+    engine: str = "pgdyno"  # who drove: pgdyno, or pgbench with its version
+    pgbench: PgbenchSaid | None = None
 
     @property
     def tps(self) -> float:

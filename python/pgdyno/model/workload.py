@@ -10,6 +10,7 @@ from typing import Literal
 
 WorkloadKind = Literal["tpcc", "tpcb", "select-only", "simple-update", "mix", "script"]
 Face = Literal["statement", "pipeline", "procedure"]
+Engine = Literal["pgdyno", "pgbench"]
 DataKind = Literal["none", "tpcb", "tpcc"]
 
 TEXT_MIX = {
@@ -118,6 +119,7 @@ class Workload:
 
     kind: WorkloadKind
     seed: int
+    engine: Engine = "pgdyno"  # who drives: ours, or the real pgbench
     face: Face = "statement"
     isolation: str = "read committed"
     connections: int = 8

@@ -7,6 +7,7 @@ settings do, or start afresh; only keys that do not shape the data may be change
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,9 @@ from pgdyno.catalog import workload_profile, workload_profile_names
 from pgdyno.model.settings import Origin, OriginKind, Setting
 from pgdyno.plan.complaint import Complaint, shown
 from pgdyno.plan.document import StageTable
+from pgdyno.plan.engine import unmapped
 from pgdyno.plan.schema_errors import faults_of, unknown_key
+from pgdyno.plan.workload import workload_of
 from pgdyno.plan.workload_table import (
     KINDS,
     SHAPES_DATA,
@@ -159,7 +162,8 @@ def impossible(table: WorkloadTable, window_s: float) -> list[tuple[str, str]]:
         found.append(("requests_max", "does not go with open arrivals; allowed: closed ones"))
     if isinstance(table, TpccTable):
         found += _impossible_tpcc(table)
-    return found
+    pgbench = unmapped(workload_of(table, defaultdict(str)))
+    return found + [(one.key, f"{one.text}; allowed: {one.allowed}") for one in pgbench]
 
 
 def _impossible_steps(table: WorkloadTable, window_s: float) -> list[tuple[str, str]]:

@@ -101,7 +101,7 @@ def trial_ident(
     return _digest({
         "target": asdict(target),
         "server": server.version_num,
-        "workload": _without_paths(asdict(stage.workload)),
+        "workload": _without_paths(_driven(stage.workload)),
         "protocol": {
             key: getattr(protocol, key) for key in ("warmup_s", "window_s", "drain_s", "prewarm")
         },
@@ -111,6 +111,14 @@ def trial_ident(
         # Only where one is named, so that other trials keep their names.
         **({"build": stage.build.ident} if stage.build else {}),
     })  # fmt: skip
+
+
+def _driven(workload: Workload) -> dict[str, Any]:
+    """The workload; a key that came later stands only where it matters, as above."""
+    driven = asdict(workload)
+    if workload.engine == "pgdyno":
+        del driven["engine"]
+    return driven
 
 
 def _without_paths(node: Any) -> Any:  # noqa: ANN401  any JSON

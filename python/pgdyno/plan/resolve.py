@@ -61,6 +61,7 @@ def resolve(
         complaints += initdb_complaints(target.initdb, major)
     resolved = resolve_stages(draft, servers, host)
     complaints += resolved.complaints
+    complaints += _gone_sessions(resolved, protocol)
     notes = [*document.notes, *resolved.notes]
     memory, disk = {}, {}
     for stage, config in zip(resolved.stages, resolved.configs, strict=True):
@@ -121,6 +122,18 @@ def resolve_target(draft: PlanDraft) -> Target:
 def resolve_workload(draft: PlanDraft) -> Workload:
     """The workload of the plan as a whole: what is loaded."""
     return workload_of(draft.document.workload, draft.sources)
+
+
+def _gone_sessions(resolved: Resolved, protocol: Protocol) -> list[Complaint]:
+    """Stages that end with their first lost connection, where a plan wants them to survive."""
+    if not protocol.survive:
+        return []
+    text = "is true, but pgbench does not connect again; allowed: engine pgdyno"
+    return [
+        Complaint(f"stage {stage.name}: protocol.survive", text)
+        for stage in resolved.stages
+        if stage.workload.engine == "pgbench"
+    ]
 
 
 def _protocol(draft: PlanDraft) -> Protocol:

@@ -19,7 +19,8 @@ def workload_lines(workload: Workload) -> list[str]:
 def _who(workload: Workload) -> str:
     clients = f"{workload.terminals} terminals over {workload.connections} connections"
     each = f", each of {workload.databases} databases" if workload.databases > 1 else ""
-    return f"{workload.kind}: {size_text(workload)}{each}, {clients},"
+    by = " driven by pgbench" if workload.engine == "pgbench" else ""
+    return f"{workload.kind}{by}: {size_text(workload)}{each}, {clients},"
 
 
 def size_text(workload: Workload) -> str:
@@ -79,6 +80,7 @@ def _unusual_tpcc(workload: Workload) -> list[str]:
 def workload_values(workload: Workload) -> dict[str, str]:
     """The keys that a stage may change, with their values as text."""
     values = {
+        "engine": workload.engine,
         "face": workload.face,
         "isolation": workload.isolation,
         "connections": str(workload.connections),

@@ -53,6 +53,7 @@ def workload_of(table: WorkloadTable, sources: Mapping[str, str]) -> Workload:
     return Workload(
         kind=table.kind,
         seed=table.seed,
+        engine=table.engine,
         face=table.face,
         isolation=table.isolation,
         connections=table.connections,

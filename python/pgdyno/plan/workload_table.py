@@ -131,6 +131,11 @@ class AnyWorkload(Table):
         le=4096,
         description="Threads of the driver; absent: one for each 4 connections, at most the cores.",
     )
+    engine: Literal["pgdyno", "pgbench"] = Field(
+        "pgdyno",
+        description="Who drives: our own driver, or the real `pgbench` of the server's programs; "
+        "what it cannot do is refused.",
+    )
     face: Literal["statement", "pipeline", "procedure"] = Field(
         "statement",
         description="How statements travel: `statement`: each in one round trip, prepared; "

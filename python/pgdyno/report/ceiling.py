@@ -12,8 +12,8 @@ from pgdyno.store.calibration import ceilings_of
 def ceiling_of_trial(info: RunInfo, workload: Workload, result: TrialResult) -> float | None:
     """Transactions a second that the driver could have reached; None: it was not calibrated."""
     known = ceilings_of(info.calibration)
-    if not known:
-        return None
+    if not known or workload.engine != "pgdyno":
+        return None  # it is that of our own driver
     # A run file keeps the ceilings of its own machine only.
     machine = known[0].machine
     found = fitting(known, machine, workload.kind, workload.face, workload.connections)

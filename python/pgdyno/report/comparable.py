@@ -61,6 +61,9 @@ def shared(plan: Plan, trials: Sequence[TrialRecord]) -> dict[str, str]:
     threads = {trial.result.client.threads for trial in trials if trial.result}
     if len(threads) == 1:
         lines["driver threads"] = str(threads.pop())
+    engines = {trial.result.engine for trial in trials if trial.result}
+    if len(engines) == 1:
+        lines["engine"] = engines.pop()
     return lines
 
 
@@ -152,6 +155,7 @@ def _measured(plan: Plan, trials: Sequence[TrialRecord]) -> list[Difference]:
     """Things that the driver tells of each trial and that should be the same."""
     facts: tuple[tuple[str, Callable[[TrialResult], str], Callable[[Stage], str], str], ...] = (
         ("what the server calls itself", lambda result: result.server, _build_of, _BY_BUILD),
+        ("engine", lambda result: result.engine, _load_of, _BY_CLIENT),
         ("driver threads", lambda result: str(result.client.threads), _load_of, _BY_CLIENT),
         ("CPUs of the driver's host", lambda result: str(result.client.cpus), _load_of, _BY_CLIENT),
         ("kinds of transactions", lambda result: ", ".join(kind.kind for kind in result.kinds),

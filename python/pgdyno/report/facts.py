@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Self
 
+from pgdyno.model.run import PgbenchSaid
+
 SCHEMA = "pgdyno.report/1"
 LABELS = {"NOPM": "TPC-C-like, not a TPC result", "tps": "not a TPC result"}
 
@@ -214,6 +216,8 @@ class TrialFacts:
     steadiness: Judgement | None
     started_ns: int | None
     ended_ns: int | None
+    engine: str | None  # who drove
+    pgbench: PgbenchSaid | None  # what it printed itself
     retries: int | None
     failed: int | None
     reconnects: int | None

@@ -32,7 +32,7 @@ def protocol_costs(plan: Plan, finished: Sequence[TrialRecord]) -> tuple[Protoco
     costs = {
         name: {round_: _cost(result) for round_, result in rounds.items()}
         for name, rounds in by_stage.items()
-        if rounds
+        if rounds and all(one.round_trips_per_transaction is not None for one in rounds.values())
     }
     faces = {stage.name: stage.workload.face for stage in plan.stages if stage.name in costs}
     lean = min(costs, key=lambda name: _trips(by_stage[name]), default=None)
@@ -42,7 +42,7 @@ def protocol_costs(plan: Plan, finished: Sequence[TrialRecord]) -> tuple[Protoco
             stage=name,
             face=faces[name],
             round_trips=_trips(by_stage[name]),
-            statements=median(r.statements_per_transaction for r in by_stage[name].values()),
+            statements=median(r.statements_per_transaction or 0 for r in by_stage[name].values()),
             costs=_spreads(list(rounds.values())),
             price=_price(rounds, costs[lean], lean) if compared and lean and name != lean else None,
         )
@@ -51,7 +51,7 @@ def protocol_costs(plan: Plan, finished: Sequence[TrialRecord]) -> tuple[Protoco
 
 
 def _trips(rounds: dict[int, TrialResult]) -> float:
-    return median(result.round_trips_per_transaction for result in rounds.values())
+    return median(result.round_trips_per_transaction or 0 for result in rounds.values())
 
 
 def _cost(result: TrialResult) -> dict[str, float]:

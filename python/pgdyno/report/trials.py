@@ -55,6 +55,8 @@ def trial_facts(
         steadiness=steadiness(_in_window(result, series)) if result else None,
         started_ns=record.started_ns,
         ended_ns=record.ended_ns,
+        engine=result.engine if result else None,
+        pgbench=result.pgbench if result else None,
         retries=_retries(result) if result else None,
         failed=sum(kind.window.failed for kind in result.kinds) if result else None,
         reconnects=result.reconnects if result else None,

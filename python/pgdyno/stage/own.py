@@ -164,7 +164,7 @@ class OwnTarget:
         effective = read_back(self._cluster.connection(), wanted)
         words = server_words(self._cluster.connection())
         connection = self._cluster.measured_connection()
-        return Ready(connection, effective, self._cluster.pid, seconds, words)
+        return Ready(connection, effective, self._cluster.pid, seconds, words, binaries.bindir)
 
     def log_text(self) -> str | None:
         """See `Target.log_text`."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pgdyno.model.build import Build
-from pgdyno.model.errors import PlanError
+from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.plan import Target as TargetPlan
 from pgdyno.model.settings import HostFacts, ServerFacts
 from pgdyno.plan.fixture import fixture_ident
@@ -89,6 +89,22 @@ def open_target(
         if build.ident in builds
     }
     return OwnTarget(plan, binaries, facts, user, home(), host.memory_bytes, named)
+
+
+def pgbench_program(bindir: Path | None) -> Path:
+    """Where pgbench is in an installation; None: in the embedded one, which drives all servers.
+
+    Raises:
+        TargetError: It has none.
+    """
+    folder = bindir or find_binaries(TargetPlan("embedded"), postgres_user(), home()).bindir
+    program = folder.absolute() / "pgbench"
+    if not program.is_file():
+        raise TargetError(
+            f"folder {folder} holds no pgbench, which is to drive",
+            hint="Install it there, or leave engine away: our own driver needs none.",
+        )
+    return program
 
 
 def _binaries(build: Build, user: OsUser) -> Binaries:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from pgdyno.model.connection import Connection
@@ -28,6 +29,7 @@ class Ready:
     postmaster_pid: int | None  # None where the server is not ours
     start_s: float
     server: str  # what it calls itself: version()
+    bindir: Path | None = None  # programs of its installation; None: not known
 
 
 class Target(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,7 @@ def given(**changes: object) -> Given:
         ({"rate": 0.0}, "--rate is 0, allowed are 0.001 to 10000000"),
         ({"rate": 5.0, "requests": 3}, "--requests does not go with --rate"),
         ({"rate": 5.0, "think": 1.0}, "--think does not go with --rate"),
+        ({"bindir": Path("/bin")}, "--bindir needs --engine pgbench"),
         ({"terminals": 4}, "--terminals 4 are fewer than --connections 8"),
     ],
 )
@@ -106,6 +108,22 @@ def test_the_scale_is_that_of_the_data() -> None:
 
     assert tpcb.pgbench is not None
     assert (tpcb.pgbench.scale, c_load, tpcb.headline) == (7, None, "tps")
+
+
+@pytest.mark.usefixtures("loaded")
+def test_pgbench_drives_if_it_can() -> None:
+    wanted = given(kind=Drivable.tpcb, engine="pgbench", rate=5.0, poisson=True)
+    assert workload_of(wanted, CONNECTION)[0].engine == "pgbench"
+
+    for changes, fact in (
+        ({"kind": Drivable.tpcc}, "kind: tpcc does not go with engine pgbench"),
+        ({"face": "procedure"}, "face: procedure does not go with engine pgbench, which sends"),
+        ({"poisson": False}, "arrivals: spacing even does not go with engine pgbench, whose rate"),
+    ):
+        with pytest.raises(PlanError) as caught:
+            workload_of(replace(wanted, **changes), CONNECTION)
+        assert caught.value.fact.startswith(fact)
+        assert str(caught.value.hint).startswith("Allowed: ")
 
 
 def test_a_database_without_branches_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,7 +40,8 @@ def _client(facts: Facts) -> Table:
 
 def _audit(facts: Facts) -> Block:
     if not facts.audit:
-        return Text("The inputs were not audited: no trial finished.", "warn")
+        why = "pgbench does not tell them" if facts.trials_finished else "no trial finished"
+        return Text(f"The inputs were not audited: {why}.", "warn")
     return Table(
         "What was asked for, over all finished trials, against the permitted bands.",
         (

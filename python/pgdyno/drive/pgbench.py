@@ -1,0 +1,322 @@
+"""The real pgbench as the driver: the same plan, its output read into the same records.
+
+One run of pgbench, from the begin of the warm-up to a second after the window. Its log of every
+transaction is cut at the window's begin and end, which lie within the run: no transaction of the
+warm-up counts, none is missing, and no session is opened within the window. What pgbench itself
+sums up is of the whole run and kept apart (`PgbenchSaid`).
+
+The log takes about 45 bytes a transaction, in memory where there is room (`/dev/shm`), so that it
+writes to no device of the server. It must hold exactly as many transactions as pgbench says it
+performed. Its times are whole µs.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from math import ceil
+from pathlib import Path
+from typing import IO, Any, BinaryIO
+
+from psycopg.conninfo import make_conninfo
+
+from pgdyno.drive.account import Sample, cost, sample
+from pgdyno.drive.pgbench_log import Form, Log
+from pgdyno.drive.pgbench_output import Progress, error_of, progress_of, said
+from pgdyno.drive.result import Driven
+from pgdyno.drive.spec import kind_names
+from pgdyno.model.connection import Connection
+from pgdyno.model.errors import DriveError
+from pgdyno.model.plan import Protocol, Workload
+from pgdyno.plan.engine import BUILTIN, unmapped
+from pgdyno.shell import Process, run, start
+
+_NS = 1_000_000_000
+_AFTER_S = 1  # pgbench runs for whole seconds, and must not end before the window
+_POLL_S = 0.1
+_SILENCE_S = 120.0  # it speaks every second; longer silence means that it hangs
+_TRIES = 11  # as our driver: ten repetitions after 40001 and 40P01
+_TRIES_SINCE = 15  # major version; before, such an error ends a client
+_ROOM_BYTES = 1 << 30  # of /dev/shm, to hold the log
+_STATEMENTS = {"tpcb": 7, "simple-update": 5, "select-only": 1}  # each in a round trip of its own
+_SAYS_NOTHING = {  # defaults that our libpq tells, with names that older ones do not know
+    "sslcertmode": "allow", "load_balance_hosts": "disable", "sslnegotiation": "postgres",
+    "min_protocol_version": "3.0", "require_auth": "",
+}  # fmt: skip
+_CLIENTS_PER_THREAD = 4  # as our driver where nobody says how many threads
+
+Tell = Callable[[dict[str, Any]], None]
+
+
+def drive_pgbench(
+    program: Path,
+    connection: Connection,
+    workload: Workload,
+    protocol: Protocol,
+    progress: Tell = lambda _: None,
+) -> Driven:
+    """Drive one window by pgbench.
+
+    Args:
+        program: pgbench.
+        connection: The loaded database.
+        workload: What is driven.
+        protocol: Seconds of warm-up, window and drain.
+        progress: Told every second.
+
+    Raises:
+        DriveError: pgbench cannot do what is asked, failed, or fell silent.
+        KeyboardInterrupt: Ctrl-C; pgbench is stopped first, and its files are removed.
+    """
+    for one in unmapped(workload):
+        raise DriveError(f"{one.key}: {one.text}", f"Allowed: {one.allowed}.")
+    version = run([program, "--version"]).stdout.strip()
+    with ExitStack() as stack:
+        place = tempfile.TemporaryDirectory(prefix="pgdyno-pgbench-", dir=_log_folder())
+        folder = Path(stack.enter_context(place))
+        args = arguments(connection, workload, protocol, folder, _major(version))
+        output = folder / "output"
+        process = start([program, *args], env=_secrets(connection), log=output,
+                        dies_with_us=signal.SIGTERM)  # fmt: skip
+        watched = _Watched(workload, protocol, folder, stack, progress)
+        try:
+            with output.open() as text:
+                watched.watch(process, text)
+        finally:
+            process.signal(signal.SIGTERM)
+            if process.wait(5) is None:
+                process.kill()
+        return _driven(watched, version)
+
+
+def arguments(
+    connection: Connection, workload: Workload, protocol: Protocol, folder: Path, major: int
+) -> list[str]:
+    """The arguments of pgbench; script files are written into the folder.
+
+    Args:
+        connection: The loaded database; its password is not among the arguments.
+        workload: What is driven.
+        protocol: Seconds of warm-up and window.
+        folder: Where the log and the scripts go.
+        major: Version of pgbench.
+    """
+    args = [
+        "--no-vacuum",
+        f"--client={workload.connections}",
+        f"--jobs={_threads(workload)}",
+        f"--time={ceil(protocol.warmup_s + protocol.window_s) + _AFTER_S}",
+        # A pooler that does not follow names of statements gets unnamed ones.
+        f"--protocol={'prepared' if connection.prepare == 'named' else 'extended'}",
+        f"--random-seed={workload.seed}",
+        "--progress=1",
+        "--progress-timestamp",
+        "-r",  # latencies of statements; its long name is another one since 15
+        "--log",
+        f"--log-prefix={folder / 'log'}",
+    ]
+    if workload.arrivals.kind == "open":
+        args.append(f"--rate={workload.arrivals.per_s:f}")
+    if major >= _TRIES_SINCE:
+        args += [f"--max-tries={_TRIES}", "--failures-detailed"]
+    if workload.script is None:
+        args.append(f"--builtin={BUILTIN[workload.kind]}")
+    else:
+        args.append(f"--scale={workload.data.scale}")
+        for name, value in workload.script.variables.items():
+            word = str(value).lower() if isinstance(value, bool) else value
+            args.append(f"--define={name}={word}")
+        for number, file in enumerate(workload.script.files):
+            own = folder / f"{number}-{Path(file.path).name}"
+            own.write_text(file.text)
+            args.append(f"--file={own}@{file.weight:.0f}")
+    return [*args, _conninfo(connection)]
+
+
+def _conninfo(connection: Connection) -> str:
+    given = connection.arguments()
+    for name in ("password", "prepare_threshold"):
+        given.pop(name, None)
+    return make_conninfo(**{
+        name: value for name, value in given.items() if _SAYS_NOTHING.get(name) != value
+    })  # fmt: skip
+
+
+def _secrets(connection: Connection) -> dict[str, str]:
+    """Variables of pgbench's environment: a password stands on no command line."""
+    password = connection.arguments().get("password")
+    if password is not None:
+        return {"PGPASSWORD": password}
+    # Several servers with different ones: libpq reads the same file again.
+    return {name: os.environ[name] for name in ("PGPASSFILE",) if name in os.environ}
+
+
+def _threads(workload: Workload) -> int:
+    most = min(ceil(workload.connections / _CLIENTS_PER_THREAD), len(os.sched_getaffinity(0)))
+    return workload.threads or most
+
+
+def _major(version: str) -> int:
+    found = re.search(r"\) (\d+)", version)
+    if found is None:
+        raise DriveError(f"version text {version!r} of pgbench is not understood")
+    return int(found[1])
+
+
+def _log_folder() -> str | None:
+    """A folder in memory if it has room; None: where temporary files go."""
+    memory = Path("/dev/shm")  # noqa: S108  the folder within is ours alone
+    if memory.is_dir() and shutil.disk_usage(memory).free >= _ROOM_BYTES:
+        return str(memory)
+    return None
+
+
+@dataclass(slots=True)
+class _Watched:
+    """A run of pgbench, as far as it has come."""
+
+    workload: Workload
+    protocol: Protocol
+    folder: Path
+    files: ExitStack
+    tell: Tell
+    begin_ns: int | None = None  # of the run, since the epoch; known with the first progress
+    lines: list[str] = field(default_factory=list)  # printed, without the progress
+    samples: list[Sample] = field(default_factory=list)
+    logs: dict[str, BinaryIO] = field(default_factory=dict)  # of its threads, open
+    failed: int = 0
+    retries: int = 0
+
+    @property
+    def kinds(self) -> list[str]:
+        """What the scripts are called."""
+        script = self.workload.script
+        return [self.workload.kind] if script is None else kind_names(script.files)
+
+    @property
+    def window_ns(self) -> tuple[int, int]:
+        """Begin and end of the window; known once the run has begun."""
+        assert self.begin_ns is not None
+        begin = self.begin_ns + round(self.protocol.warmup_s * _NS)
+        return begin, begin + round(self.protocol.window_s * _NS)
+
+    def watch(self, process: Process, text: IO[str]) -> None:
+        """Read what it prints until it ends.
+
+        Raises:
+            DriveError: It failed, or does not end.
+        """
+        heard = time.monotonic()
+        rest = ""
+        while True:
+            code = process.code()  # asked first, so that nothing printed before its end is missed
+            *lines, rest = (rest + text.read()).split("\n")
+            for line in lines:
+                self._hear(line)
+                heard = time.monotonic()
+            if code is not None:
+                break
+            if found := sample(process.pid):
+                self.samples.append(found)
+            if time.monotonic() - heard > _SILENCE_S:
+                raise DriveError(f"pgbench said nothing for {_SILENCE_S:.0f} s")
+            self._check_end()
+            time.sleep(_POLL_S)
+        if code != 0:
+            last = next((line for line in reversed(self.lines) if line.strip()), "nothing")
+            raise DriveError(f"pgbench ended with code {code}, it said last: {last.strip()}")
+        if self.begin_ns is None or len(self.samples) < 2:
+            raise DriveError("pgbench ended before it had told any progress")
+        self._take_logs()
+
+    def _take_logs(self) -> None:
+        # Open files without names: should we be killed, their memory is free again.
+        for path in sorted(self.folder.glob("log.*")):
+            self.logs[path.name] = self.files.enter_context(path.open("rb"))
+            path.unlink()
+
+    def _hear(self, line: str) -> None:
+        if found := progress_of(line):
+            if self.begin_ns is None:
+                self.begin_ns = round((found.at_s - 1) * _NS)
+                self._take_logs()
+            self._report(found)
+        elif wrong := error_of(line):
+            # The others would go on without the client that is gone: not the load of the plan.
+            raise DriveError(f"pgbench failed: {wrong.replace(f'{self.folder}/', '')}")
+        else:
+            self.lines.append(line)
+
+    def _report(self, found: Progress) -> None:
+        self.failed += found.failed
+        self.retries += found.retries
+        begin, end = self.window_ns
+        now = round(found.at_s * _NS)
+        if now < begin:
+            phase, until = "warmup", begin
+        else:
+            phase, until = ("window", end) if now < end else ("drain", now)
+        self.tell({
+            "phase": phase,
+            "phase_left_s": (until - now) / _NS,
+            "last_second": {"all": round(found.tps)},
+            "failed": self.failed,
+            "retries": self.retries,
+            "reconnects": 0,
+        })  # fmt: skip
+
+    def _check_end(self) -> None:
+        if self.begin_ns is None:
+            return
+        late_s = (time.time_ns() - self.window_ns[1]) / _NS - _AFTER_S - 1
+        if late_s > self.protocol.drain_s:
+            raise DriveError(
+                f"pgbench did not end within {self.protocol.drain_s:g} s of its time",
+                "A transaction takes too long; protocol.drain_s says how long it may.",
+            )
+
+
+def _driven(watched: _Watched, version: str) -> Driven:
+    workload, window_ns = watched.workload, watched.window_ns
+    assert watched.begin_ns is not None
+    summary = said(watched.lines, version, watched.kinds)
+    form = Form(workload.arrivals.kind == "open", _major(version) >= _TRIES_SINCE)
+    log = Log(watched.kinds, form, watched.begin_ns, window_ns)
+    for name, file in watched.logs.items():
+        log.read(name, file)
+    if log.lines != summary.transactions + summary.failed:
+        raise DriveError(
+            f"pgbench's log holds {log.lines} transactions, it performed"
+            f" {summary.transactions + summary.failed}",
+            f"Was {watched.folder.parent} full? Make the window shorter.",
+        )
+    statements = _STATEMENTS.get(workload.kind)
+    return Driven(
+        outcome="complete",
+        error=None,
+        window_ns=window_ns,
+        window_s=(window_ns[1] - window_ns[0]) / _NS,
+        kinds=log.kinds(),
+        client=cost(watched.samples, window_ns, len(os.sched_getaffinity(0))),
+        audit=(),
+        errors=log.errors(),
+        reconnects=0,
+        statements_per_transaction=statements,
+        round_trips_per_transaction=statements,
+        series=log.series(),
+        gaps=(),
+        parts=(),
+        steps=(),
+        late="",
+        late_ns={},
+        stream_digest=None,
+        engine=version,
+        pgbench=summary,
+    )

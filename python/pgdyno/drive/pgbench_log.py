@@ -1,0 +1,189 @@
+"""pgbench's log of every transaction (`--log`), cut into a window and counted.
+
+A line is `client number time script seconds microseconds [lag] [retries]`: the time in µs from when
+the transaction was due, or of a closed loop from its begin; the instant of its end; the lag from
+when it was due to its begin. Where a transaction failed, a word stands instead of the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from pgdyno.drive.histogram import Histogram
+from pgdyno.model.errors import DriveError
+from pgdyno.model.run import Counts, KindResult, Series
+
+_Ints = npt.NDArray[np.int64]
+_CHUNK_BYTES = 16 << 20
+_SECOND_NS = 1_000_000_000
+_US = 1000  # ns
+_SERIALIZATION, _DEADLOCK, _FAILED, _SKIPPED = -1, -2, -3, -4  # in place of the time
+_WORDS = {
+    b"serialization": _SERIALIZATION,
+    b"deadlock": _DEADLOCK,
+    b"failed": _FAILED,
+    b"skipped": _SKIPPED,
+}
+_SQLSTATES = {_SERIALIZATION: "40001", _DEADLOCK: "40P01", _FAILED: "failed"}
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a line has beyond the first six columns."""
+
+    lag: bool  # --rate
+    retries: bool  # --max-tries other than 1
+
+    @property
+    def columns(self) -> int:
+        """How many there are."""
+        return 6 + self.lag + self.retries
+
+
+@dataclass(slots=True)
+class _Kind:
+    response: Histogram = field(default_factory=Histogram)
+    service: Histogram = field(default_factory=Histogram)
+    queue: Histogram = field(default_factory=Histogram)
+    window: dict[str, int] = field(default_factory=dict)
+    run: dict[str, int] = field(default_factory=dict)
+    seconds: _Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+
+class Log:
+    """What the log says of a window, and of the run around it."""
+
+    def __init__(
+        self, kinds: Sequence[str], form: Form, begin_ns: int, window_ns: tuple[int, int]
+    ) -> None:
+        """Count nothing yet.
+
+        Args:
+            kinds: What the scripts are called, in their order.
+            form: Of the lines.
+            begin_ns: Begin of the run, since the epoch.
+            window_ns: Begin and end of the window, likewise.
+        """
+        self._kinds = {name: _Kind() for name in kinds}
+        self._form = form
+        self._begin_ns = begin_ns
+        self._window_ns = window_ns
+        self._failures: dict[int, int] = {}
+        self.lines = 0
+
+    def read(self, name: str, file: BinaryIO) -> None:
+        """Count the lines of an open file.
+
+        Raises:
+            DriveError: It has another form.
+        """
+        for chunk in _chunks(name, file):
+            rows = self._rows(chunk, name)
+            self.lines += len(rows)
+            for number, kind in enumerate(self._kinds.values()):
+                self._count(kind, rows[rows[:, 3] == number])
+
+    def _rows(self, chunk: bytes, name: str) -> _Ints:
+        for word, number in _WORDS.items():
+            chunk = chunk.replace(word, b"%d" % number)
+        wanted = chunk.count(b"\n") * self._form.columns
+        try:
+            values = np.fromstring(chunk, dtype=np.int64, sep=" ")
+        except ValueError as error:
+            raise DriveError(f"pgbench's log {name} is not understood: {error}") from error
+        if values.size != wanted:
+            raise DriveError(
+                f"pgbench's log {name} has {values.size} values in a part, not {wanted}"
+            )
+        return values.reshape(-1, self._form.columns)
+
+    def _count(self, kind: _Kind, rows: _Ints) -> None:
+        ended_ns = (rows[:, 4] * 1_000_000 + rows[:, 5]) * _US
+        came, until = self._window_ns
+        inside = (ended_ns >= came) & (ended_ns < until)
+        good = rows[:, 2] >= 0
+        response_ns = rows[:, 2] * _US
+        queue_ns = rows[:, 6] * _US if self._form.lag else np.zeros_like(response_ns)
+        over = good & (ended_ns >= until) & (ended_ns - response_ns < until)
+        retries = rows[:, -1] if self._form.retries else np.zeros_like(response_ns)
+        _add(kind.window, rows[inside, 2], retries[inside], unfinished=int(over.sum()))
+        _add(kind.run, rows[:, 2], retries)
+        for code in _SQLSTATES:
+            self._failures[code] = self._failures.get(code, 0) + int((rows[:, 2] == code).sum())
+        measured = good & inside
+        kind.response.add(response_ns[measured])
+        kind.service.add((response_ns - queue_ns)[measured])
+        kind.queue.add(queue_ns[measured])
+        seconds = np.maximum(ended_ns[good] - self._begin_ns, 0) // _SECOND_NS
+        size = max(kind.seconds.size, int(seconds.max(initial=-1)) + 1)
+        kind.seconds = np.bincount(seconds, minlength=size) + np.pad(
+            kind.seconds, (0, size - kind.seconds.size)
+        )
+
+    def kinds(self) -> tuple[KindResult, ...]:
+        """The kinds of transactions, in the order of the scripts."""
+        return tuple(
+            KindResult(
+                kind=name,
+                window=Counts(**kind.window),
+                run=Counts(**kind.run),
+                response=kind.response.encoded(),
+                service=kind.service.encoded(),
+                response_ns=kind.response.summary_ns(),
+                service_ns=kind.service.summary_ns(),
+                queue=kind.queue.encoded(),
+                queue_ns=kind.queue.summary_ns(),
+            )
+            for name, kind in self._kinds.items()
+        )
+
+    def series(self) -> tuple[Series, ...]:
+        """What was committed in each second from the begin of the run, by kind."""
+        size = max(kind.seconds.size for kind in self._kinds.values())
+        at = self._begin_ns + np.arange(size, dtype=np.int64) * _SECOND_NS
+        return tuple(
+            Series(
+                f"driver.committed.{name}", "1/s", "rate", at,
+                np.pad(kind.seconds, (0, size - kind.seconds.size)).astype(np.float64),
+            )
+            for name, kind in self._kinds.items()
+        )  # fmt: skip
+
+    def errors(self) -> tuple[dict[str, object], ...]:
+        """Transactions that failed for good, as the driver's results have them."""
+        return tuple(
+            {"sqlstate": _SQLSTATES[code], "count": count, "example": "pgbench tells no more"}
+            for code, count in self._failures.items()
+            if count
+        )
+
+
+def _add(counts: dict[str, int], times: _Ints, retries: _Ints, unfinished: int = 0) -> None:
+    succeeded, skipped = int((times >= 0).sum()), int((times == _SKIPPED).sum())
+    new = {
+        "due": times.size + unfinished,
+        "succeeded": succeeded,
+        "failed": times.size - succeeded - skipped,
+        "skipped": skipped,
+        "unfinished": unfinished,
+        # The log does not tell 40001 from 40P01: both stand here.
+        "retries_40001": int(retries.sum()),
+    }
+    for name, count in new.items():
+        counts[name] = counts.get(name, 0) + count
+
+
+def _chunks(name: str, file: BinaryIO) -> Iterator[bytes]:
+    """The file in parts of whole lines."""
+    rest = b""
+    while data := file.read(_CHUNK_BYTES):
+        lines, end, rest = (rest + data).rpartition(b"\n")
+        if lines:
+            yield lines + end
+    if rest:
+        raise DriveError(f"pgbench's log {name} ends within a line: {rest[:80]!r}")
