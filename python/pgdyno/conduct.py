@@ -40,7 +40,7 @@ from pgdyno.sample.diskstats import disk_sampler
 from pgdyno.sample.pgstat import server_stats_sampler
 from pgdyno.sample.procstat import host_sampler, self_sampler, server_sampler
 from pgdyno.sample.recorder import Recorder, delta
-from pgdyno.sample.serverlog import bad_lines, events
+from pgdyno.sample.serverlog import bad_lines, events, recovery
 from pgdyno.stage.place import place_of
 from pgdyno.stage.prewarm import prewarm
 from pgdyno.stage.target import Ready, Target
@@ -53,7 +53,9 @@ _LOST_SESSIONS = (  # what a server says of sessions that end, while it goes dow
     "the database system is", "terminating background worker",
 )  # fmt: skip
 _TOLD = ("deviations", "round_trips", "mix", "conditions")  # of a description, to be told
-_NOISE = ("the database system is starting up",)  # our own question whether it is ready
+_NOISE = (  # answers to our own question whether it is ready
+    "the database system is starting up", "the database system is not yet accepting connections",
+)  # fmt: skip
 
 
 class Audience(Protocol):
@@ -269,12 +271,17 @@ def measure(
     with clocked.phase("drive"):
         driven, series, failures = _drive_and_sample(plan.protocol, stage.workload, target, ready,
                                                      fixture, audience, data_folder)  # fmt: skip
+    if plan.protocol.crash_recovery:
+        with clocked.phase("recover"):
+            target.crash()
     with clocked.phase("check"):
         conditions = _check_all(databases, described["conditions"])
     log = target.log_text()
     result = _result(stage.workload, driven, series, ready, conditions, log)
     notes = tuple(f"sampler {name} stopped: {why}" for name, why in failures.items())
     seconds = {**clocked.seconds, "window": driven.window_s}
+    if plan.protocol.crash_recovery and log is not None:
+        result = replace(result, recovery=recovery(log))
     return replace(result, phases_s=seconds, notes=notes), series, log
 
 

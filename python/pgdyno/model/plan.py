@@ -38,6 +38,7 @@ class Protocol:
     confidence: float
     lowest_rung: Rung  # stages below it are refused
     survive: bool = False  # trials that lost connections and got them back are valid
+    crash_recovery: bool = False  # the server is killed after the load, and its recovery timed
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,6 +127,11 @@ class ProtocolTable(Table):
         description="A trial that lost connections and got them back is valid: for failover "
         "drills. Its gaps are shown.",
     )
+    crash_recovery: bool = Field(
+        False,
+        description="Kill the server when the load ends, start it again, and time its recovery; "
+        "consistency is checked after it. Private clusters only.",
+    )
     lowest_rung: RungName = Field(
         Rung.D0,
         description="The lowest rung of durability, D0 to D6, that stages may stand on; lower "

@@ -97,7 +97,8 @@ def _facts(plan: Plan, server: ServerFacts, host: HostFacts) -> Table:
             f"{protocol.rounds} rounds; warm-up {seconds_text(protocol.warmup_s)},"
             f" window {seconds_text(protocol.window_s)};\nequivalent within"
             f" {protocol.margin * 100:g} %, intervals of {protocol.confidence * 100:g} %,"
-            f" lowest rung {protocol.lowest_rung}{', lost connections allowed' * protocol.survive}",
+            f" lowest rung {protocol.lowest_rung}{', lost connections allowed' * protocol.survive}"
+            f"{', crash and recovery after each window' * protocol.crash_recovery}",
             _who(plan, "protocol"),
         ),
     ]

@@ -56,6 +56,9 @@ def resolve(
     if server.major not in MAJORS:
         text = f"is {server.version}; allowed: PostgreSQL {MAJORS[0]} to {MAJORS[-1]}"
         complaints.append(Complaint("target", text))
+    if protocol.crash_recovery and target.kind == "running":
+        text = "is true, but pgdyno does not kill a server that is not its own"
+        complaints.append(Complaint("protocol.crash_recovery", text))
     servers = _servers(draft, server, builds)
     for major in dict.fromkeys(one.facts.major for one in servers):
         complaints += initdb_complaints(target.initdb, major)
@@ -135,6 +138,7 @@ def _protocol(draft: PlanDraft) -> Protocol:
         confidence=float(table.confidence),
         lowest_rung=table.lowest_rung,
         survive=table.survive,
+        crash_recovery=table.crash_recovery,
     )
 
 

@@ -68,7 +68,7 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
         config = Configured(server.facts, values)
         rung, reason = stage_rung(config)
         problems = [
-            *_rung_problems(config, rung, reason, draft.document.protocol.lowest_rung),
+            *_rung_problems(rung, reason, draft.document.protocol.lowest_rung),
             *_problems_together(
                 config, draft, client.table.connections * client.table.databases, host
             ),
@@ -174,20 +174,13 @@ def stage_rung(config: Configured) -> tuple[Rung, str]:
     return rung, ", ".join(reasons) or _NOTHING_LOST
 
 
-def _rung_problems(config: Configured, rung: Rung, reason: str, lowest: Rung) -> Iterator[Problem]:
+def _rung_problems(rung: Rung, reason: str, lowest: Rung) -> Iterator[Problem]:
+    # A rung that asks for a guard on data that are kept needs none here: trials run on copies
+    # that are thrown away, and a running server does not let such settings be set.
     if rung > lowest:
         name, _, value = reason.partition(", ")[0].partition(" = ")
         text = f"{value} puts it on rung {rung}, below protocol.lowest_rung = {lowest}"
         yield name, text, f'Say lowest_rung = "{rung}" if that loss of durability is meant.'
-    for name in config.values:
-        knob, word = knobs().get(name), config.word(name)
-        for fall in knob.fall if knob else ():
-            if word is not None and fall.needs_guard and fall.holds(word):
-                text = (
-                    f"{word} needs the guard {fall.needs_guard}, which pgdyno does not have yet:"
-                    f" {fall.loses}; allowed: on"
-                )
-                yield name, text, None
 
 
 def _problems_together(

@@ -19,7 +19,7 @@ from pgdyno.report.compliance import requirements
 from pgdyno.report.deviations import deviations
 from pgdyno.report.facts import LABELS, SCHEMA, Facts, Phases, TrialFacts
 from pgdyno.report.protocol import protocol_costs
-from pgdyno.report.shape import outages, part_facts, step_facts
+from pgdyno.report.shape import outages, part_facts, recovery_facts, step_facts
 from pgdyno.report.stages import noise_facts, stage_facts, throughput_table
 from pgdyno.report.trials import trial_facts
 from pgdyno.report.trust import merged_audit, merged_conditions
@@ -71,6 +71,7 @@ def analyse(run: RunFile) -> Facts:
         steps=step_facts(names, finished, merged_quantiles),
         parts=part_facts(names, finished, merged_quantiles),
         outages=outages(trials),
+        recovery=recovery_facts(names, finished),
         protocol=protocol_costs(plan, finished),
         compliance=requirements(plan, finished),
         margin=plan.protocol.margin,

@@ -317,6 +317,16 @@ class Outage:
 
 
 @dataclass(frozen=True, slots=True)
+class RecoveryFacts:
+    """What a stage's server took to come back after it was killed under load."""
+
+    stage: str
+    ready_s: Spread  # from its start to its readiness
+    redo_s: Spread  # of these: replaying WAL
+    replayed_bytes: Spread  # of WAL
+
+
+@dataclass(frozen=True, slots=True)
 class Deviation:
     """Where the workload differs from the TPC-C text."""
 
@@ -357,6 +367,7 @@ class Facts:
     steps: tuple[StepFacts, ...]  # none where windows were not divided
     parts: tuple[PartFacts, ...]  # none where one database was driven
     outages: tuple[Outage, ...]
+    recovery: tuple[RecoveryFacts, ...]  # none where servers were not killed
     protocol: tuple[ProtocolCost, ...]
     compliance: tuple[Requirement, ...]  # none if the workload is not TPC-C
     margin: float  # ratios from 1 / (1 + margin) to 1 + margin are too close to matter

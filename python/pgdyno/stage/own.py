@@ -166,6 +166,11 @@ class OwnTarget:
         connection = self._cluster.measured_connection()
         return Ready(connection, effective, self._cluster.pid, seconds, words)
 
+    def crash(self) -> None:
+        """See `Target.crash`."""
+        assert self._cluster is not None
+        self._cluster.crash()
+
     def log_text(self) -> str | None:
         """See `Target.log_text`."""
         return self._cluster.log.read_text(errors="replace") if self._cluster else None

@@ -128,6 +128,10 @@ class RunningTarget:
         return Ready(connection, read_back(connection, settings), None, 0.0,
                      self.build["compiler"])  # fmt: skip
 
+    def crash(self) -> None:
+        """Not ours to kill; `plan.resolve` refuses a plan that asks for it."""
+        raise TargetError("the server is not ours, and is not killed")
+
     def log_text(self) -> str | None:
         """Not ours to read."""
         return None

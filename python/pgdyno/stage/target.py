@@ -72,6 +72,10 @@ class Target(Protocol):
         """Start (or reconfigure) the server with a stage's settings, and read them back."""
         ...
 
+    def crash(self) -> None:
+        """Stop the server as a crash would, and start it again; returns when it answers."""
+        ...
+
     def log_text(self) -> str | None:
         """The server's log since `apply`, or None where it cannot be read."""
         ...
