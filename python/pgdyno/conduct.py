@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Protocol
 
 import psycopg
@@ -97,7 +96,6 @@ def conduct(
     target: Target,
     run: RunFile,
     audience: Audience,
-    data_folder: Path,
     todo: Sequence[Trial] | None = None,
 ) -> None:
     """Carry out the trials of a plan, or those of `todo`, and store what was measured.
@@ -107,7 +105,6 @@ def conduct(
         target: The server under test.
         run: The run file; it knows the plan and its trials already.
         audience: Told how it goes.
-        data_folder: Where the server's data lie, for the device's counters.
         todo: Trials to be carried out; None for all.
 
     Raises:
@@ -128,9 +125,8 @@ def conduct(
         try:
             try:
                 result, series, log = measure(
-                    plan, trial, target, fixtures[trial.stage], described[trial.stage], audience,
-                    data_folder,
-                )  # fmt: skip
+                    plan, trial, target, fixtures[trial.stage], described[trial.stage], audience
+                )
                 state, reason = judge(result, log, plan.protocol.survive)
                 record = replace(record, state=state, reason=reason, result=result)
                 if log is not None:
@@ -246,7 +242,6 @@ def measure(
     fixture: Fixture,
     described: dict[str, Any],
     audience: Audience,
-    data_folder: Path,
 ) -> tuple[TrialResult, list[Series], str | None]:
     """One trial from the fixture's copy to the checked database; the server still runs after it.
 
@@ -256,7 +251,7 @@ def measure(
     clocked = _Clocked(audience, trial)
     stage = plan.stage(trial.stage)
     with clocked.phase("restore"):
-        target.restore(fixture.ident, stage.workload.databases)
+        target.restore(fixture.ident, stage.workload.databases, stage.folder)
     with clocked.phase("start"):
         ready = target.apply(stage.settings, _build_of(stage))
     databases = [
@@ -270,7 +265,7 @@ def measure(
         _checkpoint(ready)
     with clocked.phase("drive"):
         driven, series, failures = _drive_and_sample(plan.protocol, stage.workload, target, ready,
-                                                     fixture, audience, data_folder)  # fmt: skip
+                                                     fixture, audience)  # fmt: skip
     if plan.protocol.crash_recovery:
         with clocked.phase("recover"):
             target.crash()
@@ -313,7 +308,6 @@ def _drive_and_sample(
     ready: Ready,
     fixture: Fixture,
     audience: Audience,
-    data_folder: Path,
 ) -> tuple[Driven, list[Series], dict[str, str]]:
     databases = database_names(ready.connection.database, workload.databases)
     with ExitStack() as stack:
@@ -326,7 +320,7 @@ def _drive_and_sample(
         ]  # fmt: skip
         if ready.postmaster_pid is not None:
             samplers.append(server_sampler(ready.postmaster_pid))
-            if disk := disk_sampler(data_folder):
+            if ready.data_folder and (disk := disk_sampler(ready.data_folder)):
                 samplers.append(disk)
         recorder = stack.enter_context(Recorder(samplers))
         driven = drive(

@@ -112,6 +112,7 @@ def trial_ident(
         "round": round_number,
         # Only where one is named, so that other trials keep their names.
         **({"build": stage.build.ident} if stage.build else {}),
+        **({"folder": stage.folder} if stage.folder else {}),
     })  # fmt: skip
 
 

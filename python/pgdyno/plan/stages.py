@@ -15,12 +15,13 @@ from pgdyno.plan.check_setting import (
     of_running,
     setting_problem,
 )
-from pgdyno.plan.complaint import Complaint, shown
+from pgdyno.plan.complaint import Complaint, leave_out, shown
 from pgdyno.plan.configured import Configured
 from pgdyno.plan.contradictions import contradictions
 from pgdyno.plan.document import StageTable
 from pgdyno.plan.profile import size_profile
 from pgdyno.plan.read import TWIN_SUFFIX, PlanDraft
+from pgdyno.plan.then import figures_of
 from pgdyno.plan.workload import workload_of
 
 Problem = tuple[str, str, str | None]  # setting, value and what is wrong, hint
@@ -57,9 +58,11 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
     """
     result = Resolved()
     before: dict[str, Setting] = {}
+    folder: str | None = None
     told: set[Told] = set()
     for table, client, server in zip(draft.document.stage, draft.clients, servers, strict=True):
         settings = {} if table.afresh else dict(before)
+        folder = table.folder or (None if table.afresh else folder)
         settings |= _own_settings(table, settings, draft, server.facts, host, result)
         if server.build is not None:
             settings = _taken(table, settings, before, server.facts, result)
@@ -70,7 +73,7 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
         problems = [
             *_rung_problems(rung, reason, draft.document.protocol.lowest_rung),
             *_problems_together(
-                config, draft, client.table.connections * client.table.databases, host
+                config, draft, client.table.connections * client.table.databases, host, table.name
             ),
         ]
         # What an earlier stage brought in was told there.
@@ -90,7 +93,8 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
         result.stages.append(
             Stage(
                 table.name, table.why, table.afresh, ordered, rung, reason, workload,
-                client.chosen, build=server.build,
+                client.chosen, build=server.build, then=figures_of(table.then),
+                folder=folder,
             )
         )  # fmt: skip
         result.configs.append(config)
@@ -184,13 +188,13 @@ def _rung_problems(rung: Rung, reason: str, lowest: Rung) -> Iterator[Problem]:
 
 
 def _problems_together(
-    config: Configured, draft: PlanDraft, connections: int, host: HostFacts
+    config: Configured, draft: PlanDraft, connections: int, host: HostFacts, stage: str
 ) -> Iterator[Problem]:
     """Contradictions, and settings of libraries that are not loaded."""
     document = draft.document
     there = None if document.target.kind == "running" else host
     for name, text in contradictions(config, connections, there, document.target.initdb):
-        yield name, text, None
+        yield name, text, leave_out(stage) if name == "huge_pages" else None
     libraries = ",".join(
         config.values.get(name, "")
         for name in ("shared_preload_libraries", "session_preload_libraries")
@@ -222,6 +226,7 @@ def _twin(first: Stage) -> Stage:
         workload=first.workload,
         client=first.client,
         build=first.build,
+        folder=first.folder,
         twin_of=first.name,
     )
 

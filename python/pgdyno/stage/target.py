@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from pgdyno.model.connection import Connection
@@ -26,6 +27,7 @@ class Ready:
     connection: Connection
     settings: tuple[Effective, ...]
     postmaster_pid: int | None  # None where the server is not ours
+    data_folder: Path | None  # of the cluster; None where the server is not ours
     start_s: float
     server: str  # what it calls itself: version()
 
@@ -64,8 +66,11 @@ class Target(Protocol):
         """Remove what a failed load left behind."""
         ...
 
-    def restore(self, ident: str, databases: int = 1) -> Restored:
-        """A fresh copy of a fixture; the copy of the trial before is thrown away."""
+    def restore(self, ident: str, databases: int = 1, folder: str | None = None) -> Restored:
+        """A fresh copy of a fixture; the copy of the trial before is thrown away.
+
+        It lies in a folder of its own below `folder`; None: where the target keeps its clusters.
+        """
         ...
 
     def apply(self, settings: Sequence[Setting], build: str | None = None) -> Ready:

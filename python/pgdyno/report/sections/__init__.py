@@ -9,6 +9,7 @@ from pgdyno.report.sections import (
     efficiency,
     latency,
     method,
+    mistakes,
     protocol,
     recovery,
     repeat,
@@ -16,12 +17,14 @@ from pgdyno.report.sections import (
     settings,
     shape,
     stages,
+    then,
     time,
     trust,
 )
 
 ORDER = (
     stages,
+    then,
     rounds,
     time,
     shape,
@@ -31,6 +34,7 @@ ORDER = (
     protocol,
     settings,
     trust,
+    mistakes,
     compliance,
     method,
     repeat,
