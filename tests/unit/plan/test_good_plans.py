@@ -20,7 +20,9 @@ from tests.data.servers import GIB, HOST, installed, running
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "tests" / "data" / "plans" / "good"
 GOOD = sorted(FOLDER.glob("*.toml"))
-FIELD_REPORTS = ("tpcc-six-stages", "full-page-writes")
+FIELD_REPORTS = (
+    "tpcc-six-stages", "benchmarksql-9.5", "full-page-writes", "storage-comparison",
+)  # fmt: skip
 SHIPPED = sorted((ROOT / "plans").glob("*.toml"))
 
 
