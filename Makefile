@@ -80,6 +80,7 @@ reference: build ## Write the generated pages of docs/reference
 	$(BIN)/python -m pgdyno.plan.reference > docs/reference/plan.md
 	$(BIN)/python -m pgdyno.load.reference > docs/reference/tpcc.md
 	$(BIN)/python -m pgdyno.catalog.reference > docs/reference/knobs.md
+	$(BIN)/python -m pgdyno.report.mistakes > docs/reference/mistakes.md
 
 clean: ## Remove what was built; clusters and fixtures stay (see PGDYNO_HOME)
 	rm -rf $(VENV) target python/pgdyno/_core*.so

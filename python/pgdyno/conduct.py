@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Protocol
 
 import psycopg
@@ -41,7 +40,7 @@ from pgdyno.sample.diskstats import disk_sampler
 from pgdyno.sample.pgstat import server_stats_sampler
 from pgdyno.sample.procstat import host_sampler, self_sampler, server_sampler
 from pgdyno.sample.recorder import Recorder, delta
-from pgdyno.sample.serverlog import bad_lines, events
+from pgdyno.sample.serverlog import bad_lines, events, recovery
 from pgdyno.stage.place import place_of
 from pgdyno.stage.prewarm import prewarm
 from pgdyno.stage.rig import pgbench_program
@@ -55,7 +54,9 @@ _LOST_SESSIONS = (  # what a server says of sessions that end, while it goes dow
     "the database system is", "terminating background worker",
 )  # fmt: skip
 _TOLD = ("deviations", "round_trips", "mix", "conditions")  # of a description, to be told
-_NOISE = ("the database system is starting up",)  # our own question whether it is ready
+_NOISE = (  # answers to our own question whether it is ready
+    "the database system is starting up", "the database system is not yet accepting connections",
+)  # fmt: skip
 
 
 class Audience(Protocol):
@@ -97,7 +98,6 @@ def conduct(
     target: Target,
     run: RunFile,
     audience: Audience,
-    data_folder: Path,
     todo: Sequence[Trial] | None = None,
 ) -> None:
     """Carry out the trials of a plan, or those of `todo`, and store what was measured.
@@ -107,7 +107,6 @@ def conduct(
         target: The server under test.
         run: The run file; it knows the plan and its trials already.
         audience: Told how it goes.
-        data_folder: Where the server's data lie, for the device's counters.
         todo: Trials to be carried out; None for all.
 
     Raises:
@@ -128,9 +127,8 @@ def conduct(
         try:
             try:
                 result, series, log = measure(
-                    plan, trial, target, fixtures[trial.stage], described[trial.stage], audience,
-                    data_folder,
-                )  # fmt: skip
+                    plan, trial, target, fixtures[trial.stage], described[trial.stage], audience
+                )
                 state, reason = judge(result, log, plan.protocol.survive)
                 record = replace(record, state=state, reason=reason, result=result)
                 if log is not None:
@@ -246,7 +244,6 @@ def measure(
     fixture: Fixture,
     described: dict[str, Any],
     audience: Audience,
-    data_folder: Path,
 ) -> tuple[TrialResult, list[Series], str | None]:
     """One trial from the fixture's copy to the checked database; the server still runs after it.
 
@@ -256,7 +253,7 @@ def measure(
     clocked = _Clocked(audience, trial)
     stage = plan.stage(trial.stage)
     with clocked.phase("restore"):
-        target.restore(fixture.ident, stage.workload.databases)
+        target.restore(fixture.ident, stage.workload.databases, stage.folder)
     with clocked.phase("start"):
         ready = target.apply(stage.settings, _build_of(stage))
     databases = [
@@ -270,13 +267,18 @@ def measure(
         _checkpoint(ready)
     with clocked.phase("drive"):
         driven, series, failures = _drive_and_sample(plan.protocol, stage.workload, target, ready,
-                                                     fixture, audience, data_folder)  # fmt: skip
+                                                     fixture, audience)  # fmt: skip
+    if plan.protocol.crash_recovery:
+        with clocked.phase("recover"):
+            target.crash()
     with clocked.phase("check"):
         conditions = _check_all(databases, described["conditions"])
     log = target.log_text()
     result = _result(stage.workload, driven, series, ready, conditions, log)
     notes = tuple(f"sampler {name} stopped: {why}" for name, why in failures.items())
     seconds = {**clocked.seconds, "window": driven.window_s}
+    if plan.protocol.crash_recovery and log is not None:
+        result = replace(result, recovery=recovery(log))
     return replace(result, phases_s=seconds, notes=notes), series, log
 
 
@@ -308,7 +310,6 @@ def _drive_and_sample(
     ready: Ready,
     fixture: Fixture,
     audience: Audience,
-    data_folder: Path,
 ) -> tuple[Driven, list[Series], dict[str, str]]:
     databases = database_names(ready.connection.database, workload.databases)
     with ExitStack() as stack:
@@ -321,7 +322,7 @@ def _drive_and_sample(
         ]  # fmt: skip
         if ready.postmaster_pid is not None:
             samplers.append(server_sampler(ready.postmaster_pid))
-            if disk := disk_sampler(data_folder):
+            if ready.data_folder and (disk := disk_sampler(ready.data_folder)):
                 samplers.append(disk)
         recorder = stack.enter_context(Recorder(samplers))
         driven = _drive(ready.connection, workload, protocol, fixture.loaded.get("c_load"),

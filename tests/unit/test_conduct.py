@@ -121,6 +121,7 @@ def test_errors_in_the_servers_log_make_it_invalid(result: TrialResult) -> None:
     ("level", "text"),
     [
         ("FATAL", "the database system is starting up"),
+        ("FATAL", "the database system is not yet accepting connections"),
         ("ERROR", "deadlock detected"),
         ("ERROR", "could not serialize access due to concurrent update"),
     ],

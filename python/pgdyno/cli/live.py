@@ -29,6 +29,7 @@ _PHASES = {
     "start": "starting the server",
     "prewarm": "reading data into memory",
     "checkpoint": "checkpoint",
+    "recover": "crash and recovery",
     "drive": "driving",
 }
 

@@ -184,7 +184,7 @@ def _carry_out(plan: Plan, target: Target, run_file: RunFile) -> None:
     stderr.print(f"run file {run_file.path}", markup=False)
     try:
         with LiveView(plan, len(todo), stderr) as view:
-            conduct(plan, target, run_file, view, data_folder(), todo)
+            conduct(plan, target, run_file, view, todo)
     except (KeyboardInterrupt, Interrupted):
         raise Interrupted(
             f"stopped after {len(run_file.finished())} of {len(plan.trials)} trials",

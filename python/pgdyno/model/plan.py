@@ -38,6 +38,16 @@ class Protocol:
     confidence: float
     lowest_rung: Rung  # stages below it are refused
     survive: bool = False  # trials that lost connections and got them back are valid
+    crash_recovery: bool = False  # the server is killed after the load, and its recovery timed
+
+
+@dataclass(frozen=True, slots=True)
+class Then:
+    """Where the figures come from that stages are held against: another machine, another time."""
+
+    source: str
+    machine: str
+    runs: int  # behind each figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +64,8 @@ class Stage:
     client: tuple[Setting, ...] = ()  # keys of the workload that stages chose, sorted by name
     twin_of: str | None = None  # --aa: measures the same settings as this stage again
     build: Build | None = None  # what it runs on; None: the target's own installation
+    then: dict[str, float] = field(default_factory=dict)  # metric -> what it measured then
+    folder: str | None = None  # holds the cluster of its trials; None: pgdyno's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +107,7 @@ class Plan:
     aa: bool = False
     notes: tuple[str, ...] = ()  # what a reader of the report must know of the plan
     reference: dict[str, Any] = field(default_factory=dict)  # figures of others, to be shown beside
+    then: Then | None = None  # of the figures that stages carry
     # dotted key of target, workload, protocol -> "default", the plan's path, "quick", "--set ..."
     origins: dict[str, str] = field(default_factory=dict)
 

@@ -227,6 +227,15 @@ class Effective:
 
 
 @dataclass(frozen=True, slots=True)
+class Recovery:
+    """What a server did after it was killed under load, until it answered again."""
+
+    ready_s: float  # from its start to its readiness, by its own log
+    redo_s: float  # of these: replaying WAL; 0 where there was none to replay
+    replayed_bytes: int  # of WAL
+
+
+@dataclass(frozen=True, slots=True)
 class TrialResult:
     """Everything measured in one trial."""
 
@@ -256,6 +265,7 @@ class TrialResult:
     server: str = ""  # what the server called itself: version(); empty: not asked
     engine: str = "pgdyno"  # who drove: pgdyno, or pgbench with its version
     pgbench: PgbenchSaid | None = None
+    recovery: Recovery | None = None  # None: the server was not killed, or its log does not tell
 
     @property
     def tps(self) -> float:

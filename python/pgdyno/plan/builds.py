@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pgdyno.model.build import Build
 from pgdyno.model.errors import PlanError
 from pgdyno.model.settings import ServerFacts
-from pgdyno.plan.complaint import Complaint, refuse, shown
+from pgdyno.plan.complaint import Complaint, leave_out, refuse, shown
 from pgdyno.plan.read import PlanDraft
 
 _PREFIX_LETTERS_MIN = 4
@@ -69,7 +69,8 @@ def stage_builds(draft: PlanDraft, builds: Sequence[Build], cpu: str) -> tuple[B
             try:
                 build = find_build(stage.build, builds)
             except PlanError as error:
-                complaints.append(Complaint(f"stage {stage.name}", error.fact, error.hint))
+                hint = f"{error.hint} {leave_out(stage.name)}" if error.hint else None
+                complaints.append(Complaint(f"stage {stage.name}", error.fact, hint))
                 continue
             if build.cpu not in (None, cpu):
                 text = f"build {build.label} was compiled for {build.cpu}, this machine is {cpu}"

@@ -76,6 +76,7 @@ def stage_clients(
         complaints: Of the plan so far.
     """
     model = TABLES[kind_of(raw)]
+    loaded = int(raw.get("databases", model.model_fields["databases"].default))
     result = []
     values: dict[str, Any] = {}
     origins: dict[str, Origin] = {}
@@ -97,13 +98,19 @@ def stage_clients(
             continue
         complaints += [
             Complaint(f"stage {stage.name}: client.{key}", text)
-            for key, text in impossible(table, window_s)
+            for key, text in (*impossible(table, window_s), *_too_many(table, loaded))
             if stage.client
         ]
         chosen = tuple(Setting(key, told_value(values[key]), origins[key])
                        for key in sorted(values))  # fmt: skip
         result.append(StageClient(table, chosen))
     return tuple(result)
+
+
+def _too_many(table: WorkloadTable, loaded: int) -> list[tuple[str, str]]:
+    if table.databases <= loaded:
+        return []
+    return [("databases", f"is {table.databases}, workload.databases loads {loaded}")]
 
 
 def _wrong_keys(stage: StageTable, model: type[WorkloadTable]) -> list[Complaint]:

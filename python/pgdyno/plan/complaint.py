@@ -30,6 +30,11 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+def leave_out(stage: str) -> str:
+    """How a stage that this machine cannot carry out is left out, as a hint."""
+    return f"`--set stage.{stage}.skip=true` leaves the stage out."
+
+
 def refuse(source: str, complaints: Iterable[Complaint]) -> None:
     """Raise all complaints as one error; return if there are none.
 

@@ -9,7 +9,7 @@ import math
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from pgdyno.model.settings import Rung
 from pgdyno.plan.workload_table import (
@@ -33,6 +33,12 @@ def _name(text: str) -> str:
             "is not a name; allowed: up to 48 lower case letters, digits, '-', '_' and '.',"
             " beginning with a letter or digit"
         )
+    return text
+
+
+def _absolute(text: str) -> str:
+    if not text.startswith("/"):
+        raise ValueError("must be an absolute path")
     return text
 
 
@@ -63,6 +69,7 @@ Name = Annotated[str, AfterValidator(_name)]
 Lines = Annotated[tuple[Line, ...], Field(strict=False)]
 SettingText = Annotated[str, BeforeValidator(_setting_text)]
 Settings = Annotated[dict[str, SettingText], BeforeValidator(_flat)]
+Folder = Annotated[Line, AfterValidator(_absolute)]
 RungName = Annotated[Rung, Field(strict=False)]
 
 
@@ -127,11 +134,46 @@ class ProtocolTable(Table):
         description="A trial that lost connections and got them back is valid: for failover "
         "drills. Its gaps are shown.",
     )
+    crash_recovery: bool = Field(
+        False,
+        description="Kill the server when the load ends, start it again, and time its recovery; "
+        "consistency is checked after it. Private clusters only.",
+    )
     lowest_rung: RungName = Field(
         Rung.D0,
         description="The lowest rung of durability, D0 to D6, that stages may stand on; lower "
         "ones are refused. D0 loses nothing, D2 the last commits, D6 the cluster.",
     )
+
+
+class ThenTable(Table):
+    """Figures of an earlier report, which `then` of the stages gives; only ratios are compared."""
+
+    source: Line = Field(description="What was published, when, on which version.")
+    machine: Line = Field(description="What it ran on.")
+    runs: int = Field(1, ge=1, le=1000, description="How many runs are behind each figure.")
+
+
+Figure = Annotated[float | None, Field(gt=0, le=1e12)]
+
+
+class FiguresTable(Table):
+    """What an earlier report measured in a stage; each figure in a metric of its own."""
+
+    nopm: Figure = Field(None, description="Committed New-Orders a minute.")
+    tpm_total: Figure = Field(None, description="Transactions of all kinds a minute.")
+    tps: Figure = Field(None, description="Committed transactions a second.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _typed(cls, raw: Any) -> Any:  # noqa: ANN401  whatever stands in the file
+        for key in raw if isinstance(raw, dict) else ():
+            if key.lower() in ("tpmc", "tpm"):
+                raise ValueError(
+                    f"holds {key}, which says two things; allowed: nopm for New-Orders a minute,"
+                    " tpm_total for all transactions. tpmC is for audited TPC results alone"
+                )
+        return raw
 
 
 class StageTable(Table):
@@ -142,10 +184,20 @@ class StageTable(Table):
     afresh: bool = Field(
         False, description="Begin with the server's defaults, not with the stage before."
     )
+    skip: bool = Field(
+        False,
+        description="Leave the stage out; those after it build on the one before it. "
+        "`--set stage.NAME.skip=false` brings it in, e.g. where there are builds for it.",
+    )
     build: Line | None = Field(
         None,
         description="A build of `pgdyno build`, by its name or the begin of its ident, instead of "
         "the target's own installation, from this stage on.",
+    )
+    folder: Folder | None = Field(
+        None,
+        description="An existing folder, e.g. on another disk, that holds the cluster of the "
+        "trials from this stage on, instead of pgdyno's own. Private clusters only.",
     )
     profile: Line | None = Field(
         None, description="A profile of the catalogue, sized to this machine, e.g. `tuned`."
@@ -159,6 +211,9 @@ class StageTable(Table):
         {},
         description="PostgreSQL's settings, over those of the profile: text with a unit "
         '(`"16GB"`), numbers in the setting\'s own unit, `true` or `false`.',
+    )
+    then: FiguresTable = Field(
+        FiguresTable(), description="What the report of `[then]` measured in this stage."
     )
 
 
@@ -177,6 +232,9 @@ class PlanDocument(Table):
     )
     stage: Annotated[tuple[StageTable, ...], Field(strict=False, min_length=1)] = Field(
         description="The stages, in the order in which they build on each other."
+    )
+    then: ThenTable | None = Field(
+        None, description="An earlier report whose figures stand beside, see `then` of stages."
     )
     reference: dict[str, Any] = Field(
         {}, description="Figures of others that the report shows beside; any keys."

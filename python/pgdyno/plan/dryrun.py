@@ -23,6 +23,7 @@ from pgdyno.plan.needs import ONE_TO_LOAD, Fixtures, Need, plan_needs
 from pgdyno.plan.told import build_text, workload_lines, workload_values
 from pgdyno.plan.values import BadValue, canonical, show
 
+_ROUND_LETTERS_MAX = 88  # of a line of 100 columns; longer rounds are told as a sentence
 _RUNG_STYLES = {
     Rung.D0: "green",
     Rung.D1: "green",
@@ -97,7 +98,8 @@ def _facts(plan: Plan, server: ServerFacts, host: HostFacts) -> Table:
             f"{protocol.rounds} rounds; warm-up {seconds_text(protocol.warmup_s)},"
             f" window {seconds_text(protocol.window_s)};\nequivalent within"
             f" {protocol.margin * 100:g} %, intervals of {protocol.confidence * 100:g} %,"
-            f" lowest rung {protocol.lowest_rung}{', lost connections allowed' * protocol.survive}",
+            f" lowest rung {protocol.lowest_rung}{', lost connections allowed' * protocol.survive}"
+            f"{', crash and recovery after each window' * protocol.crash_recovery}",
             _who(plan, "protocol"),
         ),
     ]
@@ -131,6 +133,8 @@ def _stages(plan: Plan, configs: Sequence[Configured]) -> Iterator[RenderableTyp
             yield Padding(_client(stage, before, plan), (0, 0, 0, 2))
         if stage.build is not None:
             yield Padding(Text(build_text(stage.build)), (0, 0, 0, 2))
+        if stage.folder is not None:
+            yield Padding(Text(f"data in {stage.folder}"), (0, 0, 0, 2))
         yield Padding(_settings(stage, before, config.server), (0, 0, 0, 2))
         before = stage
 
@@ -206,12 +210,15 @@ def _trials(plan: Plan) -> Iterator[RenderableType]:
     yield Text()
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
-    for _ in plan.stages:
-        table.add_column(no_wrap=True)
-    rounds = plan.protocol.rounds
-    for number in range(1, rounds + 1):
-        row = [trial for trial in plan.trials if trial.round == number]
-        table.add_row(f"round {number}", *(f"{trial.number} {trial.stage}" for trial in row))
+    rows: dict[int, list[str]] = {}
+    for trial in plan.trials:
+        rows.setdefault(trial.round, []).append(f"{trial.number} {trial.stage}")
+    if sum(len(cell) + 2 for cell in max(rows.values(), key=_letters)) > _ROUND_LETTERS_MAX:
+        rows = {number: [", ".join(row)] for number, row in rows.items()}
+    for cell in rows[1]:
+        table.add_column(no_wrap="," not in cell)
+    for number, row in rows.items():
+        table.add_row(f"round {number}", *row)
     yield table
     each = seconds_text(plan.protocol.warmup_s + plan.protocol.window_s)
     measuring, other = plan.estimate.measuring_s, plan.estimate.other_s
@@ -219,6 +226,10 @@ def _trials(plan: Plan) -> Iterator[RenderableType]:
     yield Text(f"{len(plan.trials)} trials of {each}: {seconds_text(measuring)} of measuring")
     yield Text(f"about {seconds_text(other)} for loading, restoring, starting, checking")
     yield Text(f"about {seconds_text(measuring + other)} in all", style="bold")
+
+
+def _letters(row: Sequence[str]) -> int:
+    return sum(map(len, row))
 
 
 def _needs(

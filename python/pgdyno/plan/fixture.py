@@ -104,12 +104,15 @@ def trial_ident(
         "workload": _without_paths(_driven(stage.workload)),
         "protocol": {
             key: getattr(protocol, key) for key in ("warmup_s", "window_s", "drain_s", "prewarm")
-        },
+        }
+        # What came later, only where it is used: other trials keep their names.
+        | ({"crash_recovery": True} if protocol.crash_recovery else {}),
         "stage": stage.name,
         "settings": {one.name: _spelt(one.name, one.value, server) for one in stage.settings},
         "round": round_number,
         # Only where one is named, so that other trials keep their names.
         **({"build": stage.build.ident} if stage.build else {}),
+        **({"folder": stage.folder} if stage.folder else {}),
     })  # fmt: skip
 
 

@@ -45,6 +45,12 @@ def size_profile(
             continue
         if not setting.meant_for(server.major):
             continue
+        if knob.enum_values and setting.value and setting.value not in knob.enum_values:
+            notes.append(
+                f"profile {profile.name} leaves out {name} = {setting.value}, which this"
+                f" installation was built without"
+            )
+            continue
         values = {**before, **{one.name: one.value for one in result.values()}, **own}
         value, why = _value(knob, setting, Configured(server, values), host)
         origin = Origin(OriginKind.PROFILE, why or f"profile {profile.name}")

@@ -48,6 +48,7 @@ class PlanDraft:
     set_settings: frozenset[tuple[str, str]]  # (stage, setting) that --set chose
     clients: tuple[StageClient, ...]  # of the stages, in order
     sources: Mapping[str, str]  # path of a file that the workload names -> its content
+    skipped: tuple[str, ...] = ()  # stages that are left out
 
 
 def read_plan(
@@ -94,8 +95,10 @@ def read_plan(
         _document(with_quick(raw, quick_by_path), quick_paths, complaints)
     clients: tuple[StageClient, ...] = ()
     sources: dict[str, str] = {}
+    skipped: tuple[str, ...] = ()
     if document is not None:
         complaints += _meaning(document, aa)
+        document, skipped = _kept(document)
         by_set = _set_in_stages(chosen, "client")
         clients = stage_clients(
             final.get("workload", {}), document.stage, source, by_set,
@@ -116,6 +119,7 @@ def read_plan(
         set_settings=_set_in_stages(chosen, "settings"),
         clients=clients,
         sources=sources,
+        skipped=skipped,
     )
 
 
@@ -161,6 +165,13 @@ def _document(
         return None
 
 
+def _kept(document: PlanDocument) -> tuple[PlanDocument, tuple[str, ...]]:
+    """The document without the stages that are left out, and their names."""
+    skipped = tuple(stage.name for stage in document.stage if stage.skip)
+    kept = tuple(stage for stage in document.stage if not stage.skip)
+    return document.model_copy(update={"stage": kept}), skipped
+
+
 def _named(loc: tuple[int | str, ...], raw: dict[str, Any]) -> Path:
     """A place in the document with the stage's name for its number, as `--set` has it."""
     if loc[:1] == ("stage",) and len(loc) > 1 and isinstance(loc[1], int):
@@ -181,6 +192,8 @@ def _meaning(document: PlanDocument, aa: bool) -> list[Complaint]:
     for name, count in Counter(names).items():
         if count > 1:
             complaints.append(Complaint(f"stage {name}", f"{count} stages have this name"))
+    if all(stage.skip for stage in document.stage):
+        complaints.append(Complaint("stage", "all stages are skipped"))
     for stage in document.stage:
         if stage.build is not None and document.target.kind == "running":
             text = (
@@ -188,6 +201,9 @@ def _meaning(document: PlanDocument, aa: bool) -> list[Complaint]:
                 " others start; allowed: embedded and installed"
             )
             complaints.append(Complaint(f"stage {stage.name}: build", text))
+        if stage.folder is not None and document.target.kind == "running":
+            text = f'{shown(stage.folder)} does not go with target.kind = "running"'
+            complaints.append(Complaint(f"stage {stage.name}: folder", text))
         if stage.profile is not None and stage.profile not in profile_names():
             complaints.append(
                 Complaint(

@@ -21,10 +21,12 @@ from pgdyno.model.settings import Rung
 from pgdyno.plan.client import told_value
 from pgdyno.plan.document import (
     QUICK_KEYS,
+    FiguresTable,
     PlanDocument,
     ProtocolTable,
     StageTable,
     TargetTable,
+    ThenTable,
 )
 from pgdyno.plan.workload_table import (
     SHAPES_DATA,
@@ -82,6 +84,8 @@ def reference() -> str:
         ("`steps`", StepTable),
         ("`[protocol]`", ProtocolTable),
         ("`[[stage]]`", StageTable),
+        ("`[then]`", ThenTable),
+        ("`then` of a stage", FiguresTable),
     ):
         parts.append(f"## {title}\n\n{model.__doc__}\n\n{_table(model)}")
     parts += [_client(), _quick(), _SET, _profiles(), _workload_profiles(), _ladder(), _owned()]

@@ -22,6 +22,7 @@ from pgdyno.plan.needs import (
 from pgdyno.plan.order import balanced_order
 from pgdyno.plan.read import PlanDraft
 from pgdyno.plan.stages import Resolved, StageServer, resolve_stages
+from pgdyno.plan.then import then_complaints, then_of
 from pgdyno.plan.workload import workload_of
 
 MAJORS = range(12, 19)
@@ -52,17 +53,17 @@ def resolve(
     """
     document = draft.document
     workload, protocol, target = resolve_workload(draft), _protocol(draft), resolve_target(draft)
-    complaints = []
-    if server.major not in MAJORS:
-        text = f"is {server.version}; allowed: PostgreSQL {MAJORS[0]} to {MAJORS[-1]}"
-        complaints.append(Complaint("target", text))
+    complaints = _target_complaints(target, server, protocol)
     servers = _servers(draft, server, builds)
     for major in dict.fromkeys(one.facts.major for one in servers):
         complaints += initdb_complaints(target.initdb, major)
     resolved = resolve_stages(draft, servers, host)
     complaints += resolved.complaints
     complaints += _gone_sessions(resolved, protocol)
-    notes = [*document.notes, *resolved.notes]
+    complaints += then_complaints(
+        document, [workload_of(client.table, draft.sources) for client in draft.clients]
+    )
+    notes = [*document.notes, *_left_out(draft), *resolved.notes]
     memory, disk = {}, {}
     for stage, config in zip(resolved.stages, resolved.configs, strict=True):
         memory[stage.name] = memory_need(config, stage.workload, host, costs)
@@ -93,8 +94,24 @@ def resolve(
         aa=draft.aa,
         notes=tuple(notes),
         reference=document.reference,
+        then=then_of(document),
         origins=dict(draft.origins),
     )
+
+
+def _target_complaints(target: Target, server: ServerFacts, protocol: Protocol) -> list[Complaint]:
+    complaints = []
+    if server.major not in MAJORS:
+        text = f"is {server.version}; allowed: PostgreSQL {MAJORS[0]} to {MAJORS[-1]}"
+        complaints.append(Complaint("target", text))
+    if protocol.crash_recovery and target.kind == "running":
+        text = "is true, but pgdyno does not kill a server that is not its own"
+        complaints.append(Complaint("protocol.crash_recovery", text))
+    return complaints
+
+
+def _left_out(draft: PlanDraft) -> list[str]:
+    return [f"stage {name} is left out (skip)" for name in draft.skipped]
 
 
 def _servers(draft: PlanDraft, own: ServerFacts, builds: Builds) -> list[StageServer]:
@@ -148,6 +165,7 @@ def _protocol(draft: PlanDraft) -> Protocol:
         confidence=float(table.confidence),
         lowest_rung=table.lowest_rung,
         survive=table.survive,
+        crash_recovery=table.crash_recovery,
     )
 
 

@@ -15,12 +15,13 @@ from pgdyno.plan.check_setting import (
     of_running,
     setting_problem,
 )
-from pgdyno.plan.complaint import Complaint, shown
+from pgdyno.plan.complaint import Complaint, leave_out, shown
 from pgdyno.plan.configured import Configured
 from pgdyno.plan.contradictions import contradictions
 from pgdyno.plan.document import StageTable
 from pgdyno.plan.profile import size_profile
 from pgdyno.plan.read import TWIN_SUFFIX, PlanDraft
+from pgdyno.plan.then import figures_of
 from pgdyno.plan.workload import workload_of
 
 Problem = tuple[str, str, str | None]  # setting, value and what is wrong, hint
@@ -57,9 +58,11 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
     """
     result = Resolved()
     before: dict[str, Setting] = {}
+    folder: str | None = None
     told: set[Told] = set()
     for table, client, server in zip(draft.document.stage, draft.clients, servers, strict=True):
         settings = {} if table.afresh else dict(before)
+        folder = table.folder or (None if table.afresh else folder)
         settings |= _own_settings(table, settings, draft, server.facts, host, result)
         if server.build is not None:
             settings = _taken(table, settings, before, server.facts, result)
@@ -68,9 +71,9 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
         config = Configured(server.facts, values)
         rung, reason = stage_rung(config)
         problems = [
-            *_rung_problems(config, rung, reason, draft.document.protocol.lowest_rung),
+            *_rung_problems(rung, reason, draft.document.protocol.lowest_rung),
             *_problems_together(
-                config, draft, client.table.connections * client.table.databases, host
+                config, draft, client.table.connections * client.table.databases, host, table.name
             ),
         ]
         # What an earlier stage brought in was told there.
@@ -90,7 +93,8 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
         result.stages.append(
             Stage(
                 table.name, table.why, table.afresh, ordered, rung, reason, workload,
-                client.chosen, build=server.build,
+                client.chosen, build=server.build, then=figures_of(table.then),
+                folder=folder,
             )
         )  # fmt: skip
         result.configs.append(config)
@@ -174,30 +178,23 @@ def stage_rung(config: Configured) -> tuple[Rung, str]:
     return rung, ", ".join(reasons) or _NOTHING_LOST
 
 
-def _rung_problems(config: Configured, rung: Rung, reason: str, lowest: Rung) -> Iterator[Problem]:
+def _rung_problems(rung: Rung, reason: str, lowest: Rung) -> Iterator[Problem]:
+    # A rung that asks for a guard on data that are kept needs none here: trials run on copies
+    # that are thrown away, and a running server does not let such settings be set.
     if rung > lowest:
         name, _, value = reason.partition(", ")[0].partition(" = ")
         text = f"{value} puts it on rung {rung}, below protocol.lowest_rung = {lowest}"
         yield name, text, f'Say lowest_rung = "{rung}" if that loss of durability is meant.'
-    for name in config.values:
-        knob, word = knobs().get(name), config.word(name)
-        for fall in knob.fall if knob else ():
-            if word is not None and fall.needs_guard and fall.holds(word):
-                text = (
-                    f"{word} needs the guard {fall.needs_guard}, which pgdyno does not have yet:"
-                    f" {fall.loses}; allowed: on"
-                )
-                yield name, text, None
 
 
 def _problems_together(
-    config: Configured, draft: PlanDraft, connections: int, host: HostFacts
+    config: Configured, draft: PlanDraft, connections: int, host: HostFacts, stage: str
 ) -> Iterator[Problem]:
     """Contradictions, and settings of libraries that are not loaded."""
     document = draft.document
     there = None if document.target.kind == "running" else host
     for name, text in contradictions(config, connections, there, document.target.initdb):
-        yield name, text, None
+        yield name, text, leave_out(stage) if name == "huge_pages" else None
     libraries = ",".join(
         config.values.get(name, "")
         for name in ("shared_preload_libraries", "session_preload_libraries")
@@ -229,6 +226,7 @@ def _twin(first: Stage) -> Stage:
         workload=first.workload,
         client=first.client,
         build=first.build,
+        folder=first.folder,
         twin_of=first.name,
     )
 

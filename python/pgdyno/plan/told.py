@@ -85,6 +85,7 @@ def workload_values(workload: Workload) -> dict[str, str]:
         "isolation": workload.isolation,
         "connections": str(workload.connections),
         "terminals": str(workload.terminals),
+        "databases": str(workload.databases),
         "threads": "by connections" if workload.threads is None else str(workload.threads),
         "arrivals": arrivals_text(workload.arrivals),
         "steps": "[" + ", ".join(_step(one) for one in workload.steps) + "]",

@@ -156,7 +156,11 @@ class AnyWorkload(Table):
         None, ge=1, le=10**12, description="Requests of each terminal, which then asks no more."
     )
     databases: int = Field(
-        1, ge=1, le=1000, description="Databases that are loaded alike and driven at once."
+        1,
+        ge=1,
+        le=1000,
+        description="Databases that are loaded alike and driven at once; a stage may drive fewer "
+        "of them.",
     )
 
 
@@ -272,9 +276,12 @@ TABLES: dict[str, type[WorkloadTable]] = {
 
 SHAPES_DATA = frozenset({
     "kind", "seed", "profile", "warehouses", "schema", "foreign_keys", "partitions", "order",
-    "scale", "data", "setup", "databases",
+    "scale", "data", "setup",
 })  # fmt: skip
-"""Keys that a stage may not change, because all stages share one fixture."""
+"""Keys that a stage may not change, because all stages share one fixture.
+
+Of its `databases` a stage may drive fewer, but never more.
+"""
 
 
 def kind_of(raw: Any) -> str:  # noqa: ANN401  whatever stands in the file

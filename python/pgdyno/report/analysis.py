@@ -18,9 +18,12 @@ from pgdyno.report.comparable import asked_of, differences, shared
 from pgdyno.report.compliance import requirements
 from pgdyno.report.deviations import deviations
 from pgdyno.report.facts import LABELS, SCHEMA, Facts, Phases, TrialFacts
+from pgdyno.report.mistake_checks import Seen
+from pgdyno.report.mistakes import mistake_facts
 from pgdyno.report.protocol import protocol_costs
-from pgdyno.report.shape import outages, part_facts, step_facts
+from pgdyno.report.shape import outages, part_facts, recovery_facts, step_facts
 from pgdyno.report.stages import noise_facts, stage_facts, throughput_table
+from pgdyno.report.then import then_and_now
 from pgdyno.report.trials import trial_facts
 from pgdyno.report.trust import merged_audit, merged_conditions
 from pgdyno.stats.compare import compare_plan
@@ -71,6 +74,8 @@ def analyse(run: RunFile) -> Facts:
         steps=step_facts(names, finished, merged_quantiles),
         parts=part_facts(names, finished, merged_quantiles),
         outages=outages(trials),
+        then=then_and_now(plan, finished),
+        recovery=recovery_facts(names, finished),
         protocol=protocol_costs(plan, finished),
         compliance=requirements(plan, finished),
         margin=plan.protocol.margin,
@@ -81,6 +86,7 @@ def analyse(run: RunFile) -> Facts:
         conditions=merged_conditions(fixtures, trials),
         same=shared(plan, finished),
         differences=differing,
+        mistakes=mistake_facts(Seen(plan, finished, stages, differing)),
         phases=_phases(info, trials),
         deviations=deviations(info, names),
         reference=words.flat(plan.reference),

@@ -170,6 +170,7 @@ class StageFacts:
     steadiness: Judgement | None
     changes: tuple[SettingChange, ...]
     build: str | None  # version, compiler and flags; None: the target's own installation
+    folder: str | None  # of the cluster's data; None: pgdyno's own
 
     def percentiles(self, kind: str) -> Percentiles | None:
         """Latency of a kind, if it occurred."""
@@ -264,6 +265,16 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
+class MistakeFacts:
+    """A class of mistake that reports make, and whether it is in this one."""
+
+    ident: str  # E1 to E15
+    rule: str  # what is checked
+    verdict: str  # clear | told (true of many honest runs) | finding
+    fact: str | None  # what was found
+
+
+@dataclass(frozen=True, slots=True)
 class NoiseFloor:
     """What identical stages (`--aa`) show: the spread that an effect must stand out from."""
 
@@ -321,6 +332,44 @@ class Outage:
 
 
 @dataclass(frozen=True, slots=True)
+class ThenFacts:
+    """A figure of an earlier report and ours, each against the first stage that has both.
+
+    Machines and versions differ, so that only the ratios can be held against each other.
+    """
+
+    stage: str
+    metric: str  # nopm | tpm_total | tps: never one for another
+    base: str
+    then: float
+    then_ratio: float
+    now: float | None  # median of rounds
+    now_ratio: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ThenAndNow:
+    """An earlier report beside this one."""
+
+    source: str
+    machine: str
+    runs: int  # behind each of its figures
+    figures: tuple[ThenFacts, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryFacts:
+    """What a stage's server took to come back after it was killed under load."""
+
+    stage: str
+    ready_s: Spread  # from its start to its readiness
+    redo_s: Spread  # of these: replaying WAL
+    replayed_bytes: Spread  # of WAL
+
+
+@dataclass(frozen=True, slots=True)
 class Deviation:
     """Where the workload differs from the TPC-C text."""
 
@@ -361,6 +410,8 @@ class Facts:
     steps: tuple[StepFacts, ...]  # none where windows were not divided
     parts: tuple[PartFacts, ...]  # none where one database was driven
     outages: tuple[Outage, ...]
+    then: ThenAndNow | None  # None: the plan names no earlier report
+    recovery: tuple[RecoveryFacts, ...]  # none where servers were not killed
     protocol: tuple[ProtocolCost, ...]
     compliance: tuple[Requirement, ...]  # none if the workload is not TPC-C
     margin: float  # ratios from 1 / (1 + margin) to 1 + margin are too close to matter
@@ -371,6 +422,7 @@ class Facts:
     conditions: tuple[ConditionFacts, ...]
     same: dict[str, str]  # what all trials share
     differences: tuple[Difference, ...]
+    mistakes: tuple[MistakeFacts, ...]
     phases: Phases
     deviations: tuple[Deviation, ...]
     reference: dict[str, str]  # figures of others, as the plan gives them

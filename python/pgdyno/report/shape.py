@@ -1,11 +1,11 @@
-"""What a load was made of: its steps, its databases, and when connections were lost."""
+"""What a load was made of and what became of it: steps, databases, outages, recovery."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
 from pgdyno.model.run import KindResult, StepKind, TrialRecord, TrialResult
-from pgdyno.report.facts import Outage, PartFacts, Spread, StepFacts
+from pgdyno.report.facts import Outage, PartFacts, RecoveryFacts, Spread, StepFacts
 
 NS = 1e9
 _MINUTE_S = 60.0
@@ -74,6 +74,20 @@ def outages(trials: Sequence[TrialRecord]) -> tuple[Outage, ...]:
         if trial.result is not None
         for gap in trial.result.gaps
     )
+
+
+def recovery_facts(
+    stages: Sequence[str], finished: Sequence[TrialRecord]
+) -> tuple[RecoveryFacts, ...]:
+    """What each stage's server took to come back after it was killed, where it was."""
+    found = []
+    for stage, results in _by_stage(stages, finished):
+        known = [result.recovery for result in results if result.recovery is not None]
+        if known:
+            columns = ("ready_s", "redo_s", "replayed_bytes")
+            spreads = [_spread([float(getattr(one, name)) for one in known]) for name in columns]
+            found.append(RecoveryFacts(stage, *spreads))
+    return tuple(found)
 
 
 def _by_stage(

@@ -129,6 +129,7 @@ def _facts(
         steadiness=most_doubtful([one.steadiness for one in told]),
         changes=changed,
         build=build_text(stage.build) if stage.build else None,
+        folder=stage.folder,
     )
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from pgdyno.model.run import Event
+from pgdyno.model.run import Event, Recovery
 
 _LINE = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}) UTC \[(\d+)\] +(\w+): +(.*)$")
 _STARTING = re.compile(r"(checkpoint|restartpoint) starting: (.*)")
@@ -19,6 +19,7 @@ _TIMES = re.compile(r"(write|sync|total)=([\d.]+) s")
 _FILES = re.compile(r"(\d+) WAL file\(s\) added, (\d+) removed, (\d+) recycled")
 _VACUUM = re.compile(r'automatic (vacuum|analyze) of table "([^"]+)"')
 _ELAPSED = re.compile(r"elapsed: ([\d.]+) s")
+_REDO = re.compile(r"redo (starts|done) at ([0-9A-F]+)/([0-9A-F]+)")
 BAD = frozenset({"ERROR", "FATAL", "PANIC"})
 
 
@@ -55,6 +56,25 @@ def events(text: str) -> list[Event]:
     if open_checkpoint:
         result.append(Event("checkpoint", open_checkpoint[0], None, {"cause": open_checkpoint[1]}))
     return sorted(result, key=lambda event: event.start_ns)
+
+
+def recovery(text: str) -> Recovery | None:
+    """What the last start of the server took, crash recovery included; None if it is not told."""
+    began = ready = None
+    redo: dict[str, tuple[int, int]] = {}  # starts, done -> time and position in WAL
+    for at, _level, message in _lines(text):
+        if message.startswith("starting PostgreSQL"):
+            began, ready, redo = at, None, {}
+        elif match := _REDO.match(message):
+            redo[match[1]] = (at, (int(match[2], 16) << 32) + int(match[3], 16))
+        elif message.startswith("database system is ready to accept connections"):
+            ready = at
+    if began is None or ready is None:
+        return None
+    start, end = (redo.get(name, (0, 0)) for name in ("starts", "done"))
+    if 0 in (start[0], end[0]):
+        start = end = (0, 0)
+    return Recovery((ready - began) / 1e9, (end[0] - start[0]) / 1e9, end[1] - start[1])
 
 
 def bad_lines(text: str) -> list[str]:

@@ -26,6 +26,7 @@ DATABASE = "tpcc"
 _SOCKET_NAME = ".s.PGSQL.65535.lock"
 _SOCKET_PATH_BYTES_MAX = 107  # sun_path of unix(7), less its terminator
 _START_S = 120.0
+_RECOVER_S = 7200.0
 _STOP_S = 300.0
 
 
@@ -101,12 +102,27 @@ class Cluster:
         if self._user.is_other:
             shutil.chown(conf, self._user.uid, self._user.gid)
         self.log.write_text("")
+        return self._launch(_START_S)
+
+    def crash(self) -> float:
+        """Stop the server as a crash would, start it again as it was; returns the seconds.
+
+        The processes end at once, without a checkpoint; what they wrote stays in the kernel's
+        memory, so this is no power cut. The log goes on.
+
+        Raises:
+            TargetError: It does not come back; the last lines of its log are in the message.
+        """
+        self.stop(clean=False)
+        return self._launch(_RECOVER_S)
+
+    def _launch(self, patience_s: float) -> float:
         began = time.monotonic()
         self._process = start(
             [self._binaries.program("postgres"), "-D", self.data],
             user=self._user, log=self.log, dies_with_us=signal.SIGINT,
         )  # fmt: skip
-        self._wait_ready(began + _START_S)
+        self._wait_ready(patience_s)
         return time.monotonic() - began
 
     def connection(self) -> Connection:
@@ -163,8 +179,9 @@ class Cluster:
         lines = self.log.read_text(errors="replace").splitlines()
         return " / ".join(line.strip() for line in lines[-4:]) or "its log is empty"
 
-    def _wait_ready(self, deadline: float) -> None:
+    def _wait_ready(self, patience_s: float) -> None:
         assert self._process is not None
+        deadline = time.monotonic() + patience_s
         reason = "no answer yet"
         while time.monotonic() < deadline:
             if (code := self._process.code()) is not None:
@@ -180,7 +197,7 @@ class Cluster:
                 time.sleep(0.05)
                 continue
             return
-        raise TargetError(f"the server does not answer after {_START_S:.0f} s: {reason}")
+        raise TargetError(f"the server does not answer after {patience_s:.0f} s: {reason}")
 
 
 def _socket_folder(data: Path) -> Path:

@@ -8,7 +8,11 @@ import shutil
 from pathlib import Path
 
 from pgdyno.model.errors import TargetError
+from pgdyno.model.units import bytes_text
 from pgdyno.shell import OsUser
+
+_PLACE = "pgdyno-work"
+_MARK = ".pgdyno"
 
 
 def home(environ: dict[str, str] | None = None) -> Path:
@@ -46,6 +50,31 @@ def owned_folder(path: Path, user: OsUser, mode: int = 0o700) -> Path:
             hint="Set PGDYNO_HOME to a folder that this user can reach.",
         )
     return path
+
+
+def work_place(folder: Path, user: OsUser, needed_bytes: int) -> Path:
+    """A folder of ours within one that a stage names, for the clusters of its trials.
+
+    Raises:
+        TargetError: There is no such folder, no room in it, or something else of that name.
+    """
+    if not folder.is_dir():
+        raise TargetError(f"there is no folder {folder}", hint="Make it, or name another one.")
+    free = shutil.disk_usage(folder).free
+    place, mark = folder / _PLACE, folder / _PLACE / _MARK
+    if place.exists() and not mark.exists():
+        raise TargetError(
+            f"{place} is there already, and is not marked as pgdyno's",
+            hint="Remove it yourself, or name another folder.",
+        )
+    if not place.exists() and free < needed_bytes:
+        raise TargetError(
+            f"{folder} has {bytes_text(free)} free, the data alone are {bytes_text(needed_bytes)}",
+            hint="Name a folder with more room, or a smaller scale.",
+        )
+    owned_folder(place, user)
+    mark.touch()
+    return place
 
 
 def lock_home(home: Path) -> int:

@@ -22,7 +22,7 @@ from pgdyno.model.workload import database_names
 from pgdyno.shell import OsUser, run
 from pgdyno.stage.binaries import Binaries
 from pgdyno.stage.cluster import DATABASE, Cluster, initdb, stop_leftover
-from pgdyno.stage.home import lock_home, owned_folder, remove_folder
+from pgdyno.stage.home import lock_home, owned_folder, remove_folder, work_place
 from pgdyno.stage.readback import read_back, server_words
 from pgdyno.stage.target import Ready, Restored
 
@@ -60,6 +60,8 @@ class OwnTarget:
         self._fixtures = owned_folder(home / "fixtures", user)
         self._work = owned_folder(home / "work", user)
         self._lock = lock_home(home)
+        self._data = self._work / "data"  # of the trial
+        self._places: set[Path] = set()  # of ours, in folders that stages name
         self._cluster: Cluster | None = None
         self._loading: Path | None = None
         self.facts = facts
@@ -141,30 +143,48 @@ class OwnTarget:
 
     # -- trial --------------------------------------------------------------------------------
 
-    def restore(self, ident: str, databases: int = 1) -> Restored:
+    def restore(self, ident: str, databases: int = 1, folder: str | None = None) -> Restored:
         """See `Target.restore`."""
+        fixture = kept_fixture(self._home, ident)
+        assert fixture is not None, f"fixture {ident} vanished"
         source, copy = self._fixtures / ident / "data", self._work / "data"
+        method = fixture.restore
+        if folder is not None:
+            place = work_place(Path(folder), self._user, fixture.data_bytes)
+            self._places.add(place)
+            copy, method = place / "data", "copy"
+        self._data = copy
         stop_leftover(self._installed[None].binaries, copy, self._user)
         began = time.monotonic()
         remove_folder(copy)
         run(["cp", "-a", "--reflink=auto", source, copy], timeout_s=36_000)
         # Else the kernel would still be writing the copy back during the window.
         run(["sync", "-f", copy], timeout_s=36_000)
-        seconds = time.monotonic() - began
-        fixture = kept_fixture(self._home, ident)
-        assert fixture is not None, f"fixture {ident} vanished"
-        return Restored(fixture.restore, seconds)
+        return Restored(method, time.monotonic() - began)
 
     def apply(self, settings: Sequence[Setting], build: str | None = None) -> Ready:
         """See `Target.apply`."""
-        data, binaries = self._work / "data", self._installed[build].binaries
-        self._cluster = Cluster(binaries, data, self._user, self._plan.transport)
+        binaries = self._installed[build].binaries
+        self._cluster = Cluster(binaries, self._data, self._user, self._plan.transport)
         seconds = self._cluster.start(settings)
         wanted = (*self._cluster.own_settings(), *settings)
         effective = read_back(self._cluster.connection(), wanted)
         words = server_words(self._cluster.connection())
         connection = self._cluster.measured_connection()
-        return Ready(connection, effective, self._cluster.pid, seconds, words, binaries.bindir)
+        return Ready(
+            connection,
+            effective,
+            self._cluster.pid,
+            self._data,
+            seconds,
+            words,
+            binaries.bindir,
+        )
+
+    def crash(self) -> None:
+        """See `Target.crash`."""
+        assert self._cluster is not None
+        self._cluster.crash()
 
     def log_text(self) -> str | None:
         """See `Target.log_text`."""
@@ -176,12 +196,14 @@ class OwnTarget:
             self._cluster.stop(clean=False)
             self._cluster.close()
             self._cluster = None
-        remove_folder(self._work / "data")
+        remove_folder(self._data)
 
     def close(self) -> None:
         """See `Target.close`."""
         self.drop_half_fixture()
-        remove_folder(self._work / "data")
+        remove_folder(self._data)
+        for place in self._places:
+            remove_folder(place)
         os.close(self._lock)
 
 

@@ -103,8 +103,9 @@ class RunningTarget:
 
     # -- trial --------------------------------------------------------------------------------
 
-    def restore(self, ident: str, databases: int = 1) -> Restored:
+    def restore(self, ident: str, databases: int = 1, folder: str | None = None) -> Restored:
         """See `Target.restore`."""
+        assert folder is None, "refused with the plan"
         began = time.monotonic()
         self._drop_trials()
         # Since 15 the default strategy writes every block to WAL; copying files is as before.
@@ -125,8 +126,12 @@ class RunningTarget:
                 )
             )  # fmt: skip
         connection = self._connection.to(TRIAL)
-        return Ready(connection, read_back(connection, settings), None, 0.0,
+        return Ready(connection, read_back(connection, settings), None, None, 0.0,
                      self.build["compiler"])  # fmt: skip
+
+    def crash(self) -> None:
+        """Not ours to kill; `plan.resolve` refuses a plan that asks for it."""
+        raise TargetError("the server is not ours, and is not killed")
 
     def log_text(self) -> str | None:
         """Not ours to read."""

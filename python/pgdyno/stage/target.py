@@ -27,6 +27,7 @@ class Ready:
     connection: Connection
     settings: tuple[Effective, ...]
     postmaster_pid: int | None  # None where the server is not ours
+    data_folder: Path | None  # of the cluster; None where the server is not ours
     start_s: float
     server: str  # what it calls itself: version()
     bindir: Path | None = None  # programs of its installation; None: not known
@@ -66,12 +67,19 @@ class Target(Protocol):
         """Remove what a failed load left behind."""
         ...
 
-    def restore(self, ident: str, databases: int = 1) -> Restored:
-        """A fresh copy of a fixture; the copy of the trial before is thrown away."""
+    def restore(self, ident: str, databases: int = 1, folder: str | None = None) -> Restored:
+        """A fresh copy of a fixture; the copy of the trial before is thrown away.
+
+        It lies in a folder of its own below `folder`; None: where the target keeps its clusters.
+        """
         ...
 
     def apply(self, settings: Sequence[Setting], build: str | None = None) -> Ready:
         """Start (or reconfigure) the server with a stage's settings, and read them back."""
+        ...
+
+    def crash(self) -> None:
+        """Stop the server as a crash would, and start it again; returns when it answers."""
         ...
 
     def log_text(self) -> str | None:

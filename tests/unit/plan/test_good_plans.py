@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import io
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from pgdyno.model.plan import Plan
 from pgdyno.model.serial import from_json, to_json
 from pgdyno.model.settings import OriginKind, Rung
-from pgdyno.plan import read_plan, resolve
+from pgdyno.plan import read_plan, render_dry_run, resolve
 from tests.data.builds import builds_of
 from tests.data.servers import GIB, HOST, installed, running
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "tests" / "data" / "plans" / "good"
 GOOD = sorted(FOLDER.glob("*.toml"))
+FIELD_REPORTS = (
+    "tpcc-six-stages", "benchmarksql-9.5", "full-page-writes", "storage-comparison",
+)  # fmt: skip
 SHIPPED = sorted((ROOT / "plans").glob("*.toml"))
 
 
@@ -38,14 +44,44 @@ def test_a_good_plan_is_accepted_and_survives_the_run_file(path: Path) -> None:
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 @pytest.mark.parametrize("major", [15, 18])
 @pytest.mark.parametrize("quick", [False, True])
-def test_shipped_plans_run_everywhere(path: Path, major: int, quick: bool) -> None:
-    draft = read_plan(path, quick=quick)
+@pytest.mark.parametrize("skip", [False, True])
+def test_shipped_plans_run_everywhere(path: Path, major: int, quick: bool, skip: bool) -> None:
+    names = [stage["name"] for stage in tomllib.loads(path.read_text())["stage"]]
+    everything = [] if skip else [f"stage.{name}.skip=false" for name in names]
+    if "quick" not in tomllib.loads(path.read_text()) and quick:
+        pytest.fail(f"{path.name} has no [quick]")
+    draft = read_plan(path, everything, quick=quick)
     from_binaries, from_server = (
         resolve(draft, server, HOST, builds=builds_of(draft, server))
         for server in (installed(major), running(major))
     )
 
-    assert from_binaries.stages == from_server.stages
+    assert without_words(from_binaries) == without_words(from_server)
+    assert skip or [stage.name for stage in from_server.stages] == names
+    for plan in (from_binaries, from_server):
+        printed = io.StringIO()
+        console = Console(file=printed, width=100)
+        server = installed(major) if plan is from_binaries else running(major)
+        console.print(render_dry_run(plan, server, HOST, builds=builds_of(draft, server)))
+        assert printed.getvalue().endswith("Nothing was touched.\n")
+
+
+def without_words(plan: Plan) -> list[dict[str, str]]:
+    """The settings of each stage but those whose words depend on what the server was built with."""
+    built = {"wal_compression", "io_method"}
+    return [
+        {one.name: one.value for one in stage.settings if one.name not in built}
+        for stage in plan.stages
+    ]
+
+
+@pytest.mark.parametrize("name", FIELD_REPORTS)
+def test_plans_after_field_reports_are_quick_on_two_cores(name: str) -> None:
+    plan = resolve(read_plan(ROOT / "plans" / f"{name}.toml", quick=True), running(18), HOST)
+
+    assert plan.estimate.measuring_s + plan.estimate.other_s <= 15 * 60
+    assert plan.then is not None
+    assert sum(bool(stage.then) for stage in plan.stages) > 1
 
 
 def test_the_demo_measures_at_most_twelve_minutes() -> None:

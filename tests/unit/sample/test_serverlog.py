@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pgdyno.sample.serverlog import bad_lines, events
+from pgdyno.model.run import Recovery
+from pgdyno.sample.serverlog import bad_lines, events, recovery
 
 LOG_18 = """\
 2026-11-21 22:10:00.100 UTC [11] LOG:  database system is ready to accept connections
@@ -66,3 +67,27 @@ def test_errors_are_told_with_their_level() -> None:
 def test_an_empty_log_has_nothing() -> None:
     assert events("") == []
     assert bad_lines("") == []
+
+
+CRASH = """\
+2026-11-21 22:11:00.000 UTC [11] LOG:  received immediate shutdown request
+2026-11-21 22:11:00.500 UTC [50] LOG:  starting PostgreSQL 18.6 on x86_64-pc-linux-gnu
+2026-11-21 22:11:00.600 UTC [51] LOG:  database system was interrupted; last known up at \
+2026-11-21 22:10:30 UTC
+2026-11-21 22:11:00.700 UTC [51] LOG:  redo starts at 0/FF000000
+2026-11-21 22:11:02.950 UTC [51] LOG:  redo done at 1/1000010 system usage: CPU: user: 1.00 s
+2026-11-21 22:11:03.250 UTC [50] LOG:  database system is ready to accept connections
+"""
+
+
+def test_recovery_is_timed_by_the_log_of_the_last_start() -> None:
+    first = LOG_18.replace("database system is ready", "starting PostgreSQL 18.6", 1)
+
+    assert recovery(first + CRASH) == Recovery(2.75, 2.25, 0x2000010)
+    assert recovery(CRASH + CRASH.partition("redo starts")[0]) is None, "it never came back"
+
+
+def test_a_start_without_replay_took_no_time_for_it() -> None:
+    lines = [line for line in CRASH.splitlines(keepends=True) if "redo" not in line]
+
+    assert recovery("".join(lines)) == Recovery(2.75, 0.0, 0)

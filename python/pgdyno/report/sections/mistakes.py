@@ -1,0 +1,33 @@
+"""The mistakes that published reports make, looked for in this one."""
+
+from __future__ import annotations
+
+from pgdyno.report import words
+from pgdyno.report.document import Cell, Column, Section, Table, Text, Tone
+from pgdyno.report.facts import Facts
+
+_TONES: dict[str, Tone] = {"clear": "good", "told": "warn", "finding": "bad"}
+
+
+def section(facts: Facts) -> Section:
+    """One line for each class of mistake."""
+    found = [one for one in facts.mistakes if one.verdict == "finding"]
+    if found:
+        names = words.listed([one.ident for one in found])
+        head = Text(f"Of {len(facts.mistakes)} classes of mistake, found here: {names}.", "bad")
+    else:
+        head = Text(f"None of {len(facts.mistakes)} classes of mistake was found.", "good")
+    table = Table(
+        "What field reports got wrong, and what the check against it finds in this run.",
+        (
+            Column("class", align="left"),
+            Column("what is checked", align="left"),
+            Column("verdict", align="left"),
+        ),
+        tuple(
+            (Cell(one.ident), Cell(one.rule), Cell(one.verdict, _TONES[one.verdict], note=one.fact))
+            for one in facts.mistakes
+        ),
+        folded=not found,
+    )
+    return Section("mistakes", "Mistakes looked for", (head, table))

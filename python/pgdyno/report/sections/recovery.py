@@ -1,0 +1,57 @@
+"""What a crash costs: how long each stage's server took to come back after it was killed."""
+
+from __future__ import annotations
+
+from pgdyno.model.units import bytes_text
+from pgdyno.report import words
+from pgdyno.report.document import Cell, Column, Section, Table, Text
+from pgdyno.report.facts import Facts, RecoveryFacts, Spread
+
+
+def section(facts: Facts) -> Section | None:
+    """A line for each stage; none where no server was killed."""
+    if not facts.recovery:
+        return None
+    stages = {stage.name: stage for stage in facts.stages}
+    table = Table(
+        "Crash recovery after the load, median of rounds (lowest to highest).",
+        (
+            Column("stage", align="left"),
+            Column("until it answers", "s"),
+            Column("of that, replay", "s"),
+            Column("WAL replayed"),
+            Column("replayed a second"),
+            Column(f"{facts.headline} to {facts.first.name}"),
+        ),
+        tuple(
+            (
+                Cell(one.stage, rung=stages[one.stage].rung),
+                _seconds(one.ready_s),
+                _seconds(one.redo_s),
+                Cell(bytes_text(one.replayed_bytes.median)),
+                Cell(_rate(one)),
+                Cell(words.ratio(stages[one.stage].to_first)),
+            )
+            for one in facts.recovery
+        ),
+    )
+    note = (
+        "Each server was stopped at once when its load ended, without a checkpoint, and started"
+        " again with the same settings; the seconds are those of its own log. What there is to"
+        " replay depends on how far the next checkpoint was. The kernel and the disk stayed up:"
+        " a power cut would also empty the page cache. Consistency was checked after recovery."
+    )
+    return Section("recovery", "After a crash", (table, Text(note, "quiet")))
+
+
+def _seconds(spread: Spread) -> Cell:
+    note = None
+    if len(spread.rounds) > 1:
+        note = f"{min(spread.rounds):.3g} to {max(spread.rounds):.3g}"
+    return Cell(f"{spread.median:.3g}", note=note)
+
+
+def _rate(one: RecoveryFacts) -> str:
+    if one.redo_s.median == 0:
+        return words.NOTHING
+    return bytes_text(one.replayed_bytes.median / one.redo_s.median)

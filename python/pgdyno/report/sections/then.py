@@ -1,0 +1,76 @@
+"""Then and now: an earlier report's figures beside ours."""
+
+from __future__ import annotations
+
+from pgdyno.model.units import count_text, ratio_text
+from pgdyno.report import words
+from pgdyno.report.document import Cell, Column, Section, Table, Text, Tone
+from pgdyno.report.facts import Facts, ThenAndNow, ThenFacts
+
+_METRICS = {"nopm": "NOPM", "tpm_total": "tpmTotal", "tps": "tps"}
+
+
+def section(facts: Facts) -> Section | None:
+    """A table for each metric; none where the plan names no earlier report."""
+    if facts.then is None:
+        return None
+    metrics = dict.fromkeys(line.metric for line in facts.then.figures)
+    tables = [_table(metric, facts.then, facts) for metric in metrics]
+    runs = words.plural(facts.then.runs, "run")
+    note = (
+        f"Then: {facts.then.source}, on {facts.then.machine}; {runs} behind each figure, so that"
+        " it has no interval. Machine, version and size differ: only ratios are compared, and"
+        " each metric with itself."
+    )
+    return Section("then", "Then and now", (*tables, Text(note, "quiet")))
+
+
+def _table(metric: str, told: ThenAndNow, facts: Facts) -> Table:
+    lines = [line for line in told.figures if line.metric == metric]
+    rungs = {stage.name: stage.rung for stage in facts.stages}
+    share = words.confidence(facts.confidence)
+    return Table(
+        f"{_METRICS[metric]} of {lines[0].base} = 1, then and now.",
+        (
+            Column("stage", align="left"),
+            Column("then"),
+            Column("now"),
+            Column("then, ratio"),
+            Column("now, ratio"),
+            Column(f"{share} interval"),
+            Column("then against now", align="left"),
+        ),
+        tuple(
+            (
+                Cell(line.stage, rung=rungs[line.stage]),
+                Cell(count_text(line.then)),
+                Cell(words.NOTHING if line.now is None else count_text(line.now)),
+                Cell(_ratio(line.then_ratio)),
+                Cell(words.NOTHING if line.now_ratio is None else _ratio(line.now_ratio)),
+                Cell(
+                    words.NOTHING
+                    if line.low is None or line.high is None
+                    else f"{line.low:.3f} to {line.high:.3f}"
+                ),
+                Cell(*_held(line)),
+            )
+            for line in lines
+        ),
+    )
+
+
+def _ratio(value: float) -> str:
+    return ratio_text(value).replace("x", "×")
+
+
+def _held(line: ThenFacts) -> tuple[str, Tone]:
+    """Where then's ratio lies against the interval of ours."""
+    if line.stage == line.base:
+        return "the base of both", "quiet"
+    if line.low is None or line.high is None:
+        return "no interval", "warn"
+    if line.then_ratio > line.high:
+        return "it gained more then", "warn"
+    if line.then_ratio < line.low:
+        return "it gains more now", "warn"
+    return "as then, within the interval", "good"
