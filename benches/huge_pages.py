@@ -9,9 +9,9 @@ dropped and memory is put together, else the kernel finds few pages. Before `on`
 apply` reserves --pages; after it, `pgdyno host restore` gives them back. A first run, thrown away,
 loads the fixture.
 
-Reported: throughput, CPU seconds of the server a transaction, the longest p95 of its kinds, and the
-ratios on / off within a round; the extremes of n independent rounds enclose the median ratio with
-probability 1 - 2^(1-n).
+Reported: throughput (of TPC-C NOPM, else transactions a second), CPU of the server for each
+transaction, the longest p95 of its kinds, and the ratios on / off within a round; the extremes of n
+independent rounds enclose the median ratio with probability 1 - 2^(1-n).
 
 Limits. It needs root. Changes that `host apply` made before would be put back after the first
 trial, so none may stand. The plan names one stage, which sets shared_buffers; whether the pages
@@ -34,7 +34,7 @@ from pgdyno.host.journal import NAME, Journal
 from pgdyno.stage.home import home
 
 WAYS = ("off", "on")
-FIGURES = (("throughput", "transactions/s", 0), ("cpu_us", "server CPU us/txn", 1),
+FIGURES = (("throughput", "throughput", 0), ("cpu_us", "server CPU us/txn", 1),
            ("p95_ms", "p95, ms", 2))  # fmt: skip
 PATIENCE_S = 3600
 
@@ -125,7 +125,7 @@ def compare(wanted: argparse.Namespace) -> None:
         for way in rotated(WAYS, number - 1):
             found = trial(way, wanted, folder, f"{number}-{way}")
             runs.append({"round": number, "way": way, **found})
-            print(f"round {number} {way:3} {found['throughput']:,.0f} transactions/s", flush=True)
+            print(f"round {number} {way:3} throughput {found['throughput']:,.0f}", flush=True)
             write_json(wanted.out, {"plan": str(wanted.plan), "runs": runs})
     print(f"\n{markdown(runs)}")
 
