@@ -3,17 +3,20 @@ r"""Predicted against measured: synchronous commits a second of pgbench's TPC-B.
     python benches/commit_rate.py /var/lib/pgdyno --rounds 5 --seconds 10 --out rate.json
 
 Method. A cluster of our own on the path, initdb's settings but for memory and checkpoints. A
-round visits every number of clients, in an order that rotates:
+round visits every number of clients, in an order that rotates. Each runs with synchronous_commit
+off and on; rate, WAL and busy CPUs of the host are taken down. Predicted is the rate with it on
+(`pgdyno.stats.group_commit`), from those with it off:
 
-* pgbench with synchronous_commit=off: what a transaction takes besides its flush. All CPUs it could
-  use count as used, so n clients on c CPUs give min(n, c) / rate. WAL bytes come from the same run.
-* fio's commits, before and after the next step, as `pgdyno storage` measures them: storage drifts.
-* pgbench with synchronous_commit=on: the measured rate.
+* all of c CPUs are used at the best rate, and by n >= 2 c clients at theirs, so c / rate is the CPU
+  time of a transaction; what one client takes longer than that goes to waking idle CPUs.
 
-The prediction (`pgdyno.stats.group_commit`) knows the first two, and nothing of the third. A second
-one, of the rules alone, takes the mean time of a flush from PostgreSQL 18's own pg_stat_io of the
-third: where the first is wrong and this one right, the storage behaved otherwise under pgbench than
-under fio. Ratios are measured / predicted, one for each round, with their interval.
+and from the time and the CPU time of a flush, learned in three ways, each a column of its own:
+
+* `fio`: commits of fio before and after each window, as `pgdyno storage` measures them;
+* `a commit`: one client that does nothing but commit (pg_current_xact_id), on against off;
+* `one client`: one client of TPC-B, on against off; it says nothing of one client itself.
+
+Ratios are measured / predicted, one for each round, with their interval.
 
 Limits. Client and server share the machine. A checkpoint in a window is not predicted; none is due
 within an hour. Rows of branches are locked through the flush: clients wait for each other where the
@@ -34,7 +37,7 @@ from pathlib import Path
 from typing import Any, LiteralString
 
 import psycopg
-from measure import Command, Failure, Spread, exit_code, table, write_json
+from measure import Command, Failure, Spread, exit_code, host_busy_s, table, write_json
 
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.plan import Target
@@ -55,6 +58,7 @@ SETTINGS = {
 STATEMENTS = 7  # of a TPC-B transaction, BEGIN and END included
 GOAL = 0.15
 PROBE_S = 2
+LEARNED = ("fio", "a commit", "one client")
 _TPS = re.compile(r"^tps = ([\d.]+)", re.MULTILINE)
 _DONE = re.compile(r"actually processed: (\d+)")
 
@@ -101,18 +105,65 @@ class Bench:
 
 
 @dataclass(frozen=True, slots=True)
+class Driven:
+    """One window of pgbench."""
+
+    per_s: float
+    transactions: int
+    busy_ns: float  # of all CPUs of the host, for each transaction
+
+
+@dataclass(frozen=True, slots=True)
 class Cell:
     """One number of clients in one round."""
 
     clients: int
-    off_per_s: float
+    off: Driven
+    on: Driven
     wal_bytes: float  # of a transaction
-    probed_us: float  # a flush of one page, before and after
-    run_us: float  # the same, by the server
-    predicted_per_s: float
-    by_rules_per_s: float  # predicted from the server's own flushes
-    measured_per_s: float
+    fio_ns: float  # of a write and its flush, before and after
+    fio_cpu_ns: float
+    quantiles: tuple[tuple[float, float], ...]  # of fio's flushes
+    server_ns: float  # of a flush, by the server itself; it may wait for a CPU
     commits_a_flush: float
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """Every number of clients, and one that only commits."""
+
+    cells: tuple[Cell, ...]
+    commit_off: Driven
+    commit_on: Driven
+
+    def cell(self, clients: int) -> Cell:
+        """That of so many clients."""
+        return next(cell for cell in self.cells if cell.clients == clients)
+
+
+def predict(one: Round, cell: Cell, learned: str) -> float | None:
+    """The rate with synchronous commits; None: it is what was learned from."""
+    cpus = len(os.sched_getaffinity(0))
+    best_ns = 1e9 * cpus / max(each.off.per_s for each in one.cells)
+    first = one.cell(1)
+    wake_ns = max(0.0, 1e9 / first.off.per_s - best_ns) / STATEMENTS
+    cpu_ns = 1e9 * cpus / cell.off.per_s if cell.clients >= 2 * cpus else best_ns
+    if learned == "fio":
+        flush = Flush(cell.fio_ns, cpu_ns=cell.fio_cpu_ns, quantiles=cell.quantiles)
+    elif learned == "a commit":
+        flush = between(one.commit_off, one.commit_on, wake_ns)
+    elif cell.clients == 1:
+        return None
+    else:
+        flush = between(first.off, first.on, wake_ns)
+    transaction = Transaction(cpu_ns, STATEMENTS, cell.wal_bytes, wake_ns)
+    return commit_rate_per_s(cell.clients, flush, transaction, cpus)
+
+
+def between(off: Driven, on: Driven, wake_ns: float) -> Flush:
+    """A flush as what one client takes longer with it; the model wakes its CPU twice itself."""
+    ns = max(1.0, 1e9 / on.per_s - 1e9 / off.per_s - 2 * wake_ns)
+    return Flush(ns, cpu_ns=min(ns, max(0.0, on.busy_ns - off.busy_ns)))
 
 
 @contextmanager
@@ -136,43 +187,48 @@ def bench(path: Path, scale: int, bindir: str | None) -> Iterator[Bench]:
             cluster.close()
 
 
-def drive(one: Bench, clients: int, seconds: int, *, synchronous: bool) -> tuple[float, int]:
-    """One window; rate and number of transactions."""
+def drive(one: Bench, clients: int, seconds: int, *more: str, synchronous: bool) -> Driven:
+    """One window."""
     threads = min(clients, len(os.sched_getaffinity(0)))
+    busy_s = host_busy_s()
     said = one.pgbench(
-        "-n", "-M", "prepared", "-c", str(clients), "-j", str(threads), "-T", str(seconds),
+        "-n", "-M", "prepared", "-c", str(clients), "-j", str(threads), "-T", str(seconds), *more,
         synchronous=synchronous, wait_s=seconds + 120,
     )  # fmt: skip
+    busy_s = host_busy_s() - busy_s
     rate, done = _TPS.search(said), _DONE.search(said)
     if rate is None or done is None:
         raise Failure(f"pgbench printed no rate: {said[-300:]!r}", "Run it by itself first.")
-    return float(rate.group(1)), int(done.group(1))
+    number = int(done.group(1))
+    return Driven(float(rate.group(1)), number, 1e9 * busy_s / number)
 
 
-def cell(one: Bench, ground: fio.Ground, clients: int, seconds: int) -> Cell:
-    """Ask what is needed, predict, and measure."""
+def measure_cell(one: Bench, ground: fio.Ground, clients: int, seconds: int) -> Cell:
+    """Both windows, with the storage asked around the second."""
     before = one.wal_bytes()
-    off_per_s, done = drive(one, clients, seconds, synchronous=False)
-    wal_bytes = (one.wal_bytes() - before) / done
+    off = drive(one, clients, seconds, synchronous=False)
+    wal_bytes = (one.wal_bytes() - before) / off.transactions
     first = fio.measure_alone(ground, PROBE_S, 1)
     flushes, ms = one.flushes()
-    measured, done = drive(one, clients, seconds, synchronous=True)
+    on = drive(one, clients, seconds, synchronous=True)
     later, later_ms = one.flushes()
     last = fio.measure_alone(ground, PROBE_S, 1)
-    cpus = len(os.sched_getaffinity(0))
-    transaction = Transaction(1e9 * min(clients, cpus) / off_per_s, STATEMENTS, wal_bytes)
-    run_ns = (later_ms - ms) / (later - flushes) * 1e6
-
-    def rate(flush_ns: float) -> float:
-        cpu_ns = min((first.cpu_ns + last.cpu_ns) / 2, flush_ns)
-        flush = Flush(flush_ns, cpu_ns=cpu_ns, quantiles=first.flush_quantiles)
-        return commit_rate_per_s(clients, flush, transaction, cpus)
-
-    probed_ns = (first.ns + last.ns) / 2
     return Cell(
-        clients, off_per_s, wal_bytes, probed_ns / 1e3, run_ns / 1e3, rate(probed_ns),
-        rate(run_ns), measured, done / (later - flushes),
+        clients, off, on, wal_bytes, (first.ns + last.ns) / 2, (first.cpu_ns + last.cpu_ns) / 2,
+        first.flush_quantiles, 1e6 * (later_ms - ms) / (later - flushes),
+        on.transactions / (later - flushes),
     )  # fmt: skip
+
+
+def measure_round(one: Bench, ground: fio.Ground, order: Sequence[int], seconds: int) -> Round:
+    """Every number of clients, in this order, then one that only commits."""
+    cells = tuple(measure_cell(one, ground, clients, seconds) for clients in order)
+    script = one.folder / "commit.sql"
+    script.write_text("SELECT pg_current_xact_id();\n")
+    off, on = (
+        drive(one, 1, seconds, "-f", str(script), synchronous=each) for each in (False, True)
+    )
+    return Round(cells, off, on)
 
 
 def ratio_text(measured: Sequence[float], predicted: Sequence[float]) -> str:
@@ -184,37 +240,38 @@ def ratio_text(measured: Sequence[float], predicted: Sequence[float]) -> str:
     return f"{ratio.centre:.3f} ({ratio.low:.3f} to {ratio.high:.3f}), {met}"
 
 
-def shown(cells: Sequence[Cell]) -> str:
+def shown(rounds: Sequence[Round]) -> str:
     """A line for each number of clients, and whether the goal is met."""
-    columns = {
-        "off, 1/s": ("off_per_s", 0), "WAL bytes": ("wal_bytes", 0),
-        "flush by fio, us": ("probed_us", 1), "by the server, us": ("run_us", 1),
-        "commits a flush": ("commits_a_flush", 2), "predicted, 1/s": ("predicted_per_s", 0),
-        "measured, 1/s": ("measured_per_s", 0),
-    }  # fmt: skip
     rows = []
-    for clients in sorted({cell.clients for cell in cells}):
-        same = [cell for cell in cells if cell.clients == clients]
-        measured = [cell.measured_per_s for cell in same]
-        rows.append(
-            (
-                str(clients),
-                *(
-                    Spread.of([getattr(cell, name) for cell in same]).text(digits)
-                    for name, digits in columns.values()
-                ),
-                ratio_text(measured, [cell.predicted_per_s for cell in same]),
-                ratio_text(measured, [cell.by_rules_per_s for cell in same]),
-            )
-        )
-    heads = ("clients", *columns, f"measured / predicted, within {GOAL:.0%}", "/ by rules alone")
-    n = len([cell for cell in cells if cell.clients == cells[0].clients])
-    return f"{table(heads, rows)}\n\nn = {n}; ratios with 95% intervals"
+    for clients in sorted(cell.clients for cell in rounds[0].cells):
+        cells = [each.cell(clients) for each in rounds]
+        on = [cell.on.per_s for cell in cells]
+        row = [
+            str(clients),
+            Spread.of([cell.off.per_s for cell in cells]).text(0),
+            Spread.of(on).text(0),
+            Spread.of([cell.commits_a_flush for cell in cells]).text(2),
+            Spread.of([cell.fio_ns / 1000 for cell in cells]).text(1),
+            Spread.of([cell.server_ns / 1000 for cell in cells]).text(1),
+        ]
+        for learned in LEARNED:
+            predicted = [predict(each, each.cell(clients), learned) for each in rounds]
+            known = [rate for rate in predicted if rate is not None]
+            row.append(ratio_text(on, known) if known else "-")
+        rows.append(row)
+    heads = (
+        "clients", "off, 1/s", "on, 1/s", "commits a flush", "flush by fio, us",
+        "by the server, us", *(f"measured / predicted by {name}" for name in LEARNED),
+    )  # fmt: skip
+    n = len(rounds)
+    return f"{table(heads, rows)}\n\nn = {n}; ratios with 95% intervals, within {GOAL:.0%} or not"
 
 
 def measure(options: argparse.Namespace) -> None:
     """All rounds; what is finished is kept in the file of --out."""
-    cells: list[Cell] = []
+    rounds: list[Round] = []
+    if 1 not in options.clients:
+        raise Failure(f"--clients is {options.clients}", "The prediction needs one client, too.")
     with bench(options.path, options.scale, options.bindir) as one:
         if one.binaries.version_num < 180000:
             raise Failure(f"{one.binaries.version} has no pg_stat_io of WAL", "Take 18 or later.")
@@ -225,18 +282,18 @@ def measure(options: argparse.Namespace) -> None:
         os.sync()  # what the load left in the page cache must not meet the windows
         for number in range(options.rounds):
             by = number % len(options.clients)
-            for clients in [*options.clients[by:], *options.clients[:by]]:
-                cells.append(cell(one, ground, clients, options.seconds))
-                print(f"round {number + 1} of {options.rounds}: {cells[-1]}", flush=True)
+            order = [*options.clients[by:], *options.clients[:by]]
+            rounds.append(measure_round(one, ground, order, options.seconds))
+            print(f"round {number + 1} of {options.rounds}", flush=True)
             if options.out:
                 document = {
                     "ended_utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
                     "options": {key: str(value) for key, value in vars(options).items()},
                     "version": one.binaries.version,
-                    "cells": [asdict(each) for each in cells],
+                    "rounds": [asdict(each) for each in rounds],
                 }
                 write_json(options.out, document)
-    print(shown(cells))
+    print(shown(rounds))
 
 
 def compare(options: argparse.Namespace) -> None:
