@@ -127,20 +127,10 @@ def figure(curve: Curve) -> go.Figure:
     latencies = [ns / _MS_NS for p in points for ns in (p.p50_ns, p.p99_ns)]
     return look.figure(
         [trace for which in ("p50", "p99") for trace in _traces(points, curve, which)],
-        xaxis=_axis(unit(curve), [point.level for point in points]),
-        yaxis=_axis("ms", latencies),
+        xaxis=look.log_axis(unit(curve), [point.level for point in points]),
+        yaxis=look.log_axis("ms", latencies),
         shapes=shapes,
     )
-
-
-def _axis(title: str, values: list[float]) -> dict[str, Any]:
-    seen = [value for value in values if value > 0]
-    if not seen:
-        return look.axis(title)
-    ticks = look.decade_ticks(min(seen), max(seen))
-    return look.axis(
-        title, type="log", tickvals=ticks, ticktext=[f"{tick:,g}" for tick in ticks]
-    )  # fmt: skip
 
 
 def _traces(points: list[Point], curve: Curve, which: str) -> list[go.Scatter]:

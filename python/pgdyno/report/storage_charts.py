@@ -58,7 +58,9 @@ def _panel(probed: Probed, pattern: Pattern, what: str) -> Panel:
             traces.append(_ring(index, iops_knee(floor, pattern).knee))
     unit = "requests/s" if what == "rate" else "µs"
     alt = "; ".join(f"{floor.path}: {_told(floor, pattern)}" for floor in probed.floors)
-    figure = look.figure(traces, xaxis=_axis("under way", loads), yaxis=_axis(unit, shown))
+    figure = look.figure(
+        traces, xaxis=look.log_axis("under way", loads), yaxis=look.log_axis(unit, shown)
+    )
     return Panel(pattern, alt, figure)
 
 
@@ -97,16 +99,6 @@ def _ring(index: int, knee: GridPoint) -> go.Scatter:
             "symbol": "circle-open", "size": 16, "color": look.stage_colour(index),
             "line": {"width": 2},
         },
-    )  # fmt: skip
-
-
-def _axis(title: str, values: list[float]) -> dict[str, Any]:
-    seen = [value for value in values if value > 0]
-    if not seen:
-        return look.axis(title)
-    ticks = look.decade_ticks(min(seen), max(seen))
-    return look.axis(
-        title, type="log", tickvals=ticks, ticktext=[f"{tick:,g}" for tick in ticks]
     )  # fmt: skip
 
 

@@ -79,6 +79,15 @@ def figure(traces: list[Any], **layout: Any) -> go.Figure:  # noqa: ANN401
     )
 
 
+def log_axis(title: str, values: list[float]) -> dict[str, Any]:
+    """A logarithmic axis over the values above zero; a plain one where there are none."""
+    seen = [value for value in values if value > 0]
+    if not seen:
+        return axis(title)
+    ticks = decade_ticks(min(seen), max(seen))
+    return axis(title, type="log", tickvals=ticks, ticktext=[f"{tick:,g}" for tick in ticks])
+
+
 def decade_ticks(low: float, high: float) -> list[float]:
     """Logarithmic ticks at 1, 2 and 5 of each decade, or at the decades where that is crowded."""
     decades = range(floor(log10(low / 1.3)), ceil(log10(high * 1.3)) + 1)
