@@ -7,14 +7,19 @@ round visits every number of clients, in an order that rotates. Each runs with s
 off and on; rate, WAL and busy CPUs of the host are taken down. Predicted is the rate with it on
 (`pgdyno.stats.group_commit`), from those with it off:
 
-* all of c CPUs are used at the best rate, and by n >= 2 c clients at theirs, so c / rate is the CPU
-  time of a transaction; what one client takes longer than that goes to waking idle CPUs.
+* one client, off, that sleeps after each transaction for as long as fio's flush takes: what its
+  transactions take is their CPU time. Who waits for a flush sleeps, and caches and CPUs are cold
+  after it; back to back, transactions would look cheaper than they are.
+* where n >= 2 c clients on c CPUs take more CPU time than that, off, theirs is taken.
 
 and from the time and the CPU time of a flush, learned in three ways, each a column of its own:
 
 * `fio`: commits of fio before and after each window, as `pgdyno storage` measures them;
-* `a commit`: one client that does nothing but commit (pg_current_xact_id), on against off;
+* `a commit`: one client that does nothing but commit a message in WAL, on against off;
 * `one client`: one client of TPC-B, on against off; it says nothing of one client itself.
+
+`--slower-us` adds a sleep to every fdatasync, of fio and the server alike (a library of a few
+lines, preloaded): storage that is farther away, as cloud disks are, on a machine that has none.
 
 Ratios are measured / predicted, one for each round, with their interval.
 
@@ -29,6 +34,7 @@ import argparse
 import os
 import re
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -61,6 +67,23 @@ PROBE_S = 2
 LEARNED = ("fio", "a commit", "one client")
 _TPS = re.compile(r"^tps = ([\d.]+)", re.MULTILINE)
 _DONE = re.compile(r"actually processed: (\d+)")
+_SLEPT = re.compile(r"^ +([\d.]+) +\d+ +\\sleep", re.MULTILINE)
+_SLEEPS_LONGER_US = 50  # than it is told to: the kernel's slack for timers
+TPC_B = Path(__file__).parents[1] / "plans" / "scripts" / "tpcb.sql"
+SLOWER = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <time.h>
+int fdatasync(int file) {
+  int (*flush)(int) = (int (*)(int))dlsym(RTLD_NEXT, "fdatasync");
+  int result = flush(file), error = errno;
+  struct timespec left = { 0, SLOWER_NS };
+  while (nanosleep(&left, &left) == -1 && errno == EINTR) {}
+  errno = error;
+  return result;
+}
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +158,7 @@ class Round:
     cells: tuple[Cell, ...]
     commit_off: Driven
     commit_on: Driven
+    paced_ns: float  # of a transaction of one client after a sleep, without that
 
     def cell(self, clients: int) -> Cell:
         """That of so many clients."""
@@ -144,25 +168,24 @@ class Round:
 def predict(one: Round, cell: Cell, learned: str) -> float | None:
     """The rate with synchronous commits; None: it is what was learned from."""
     cpus = len(os.sched_getaffinity(0))
-    best_ns = 1e9 * cpus / max(each.off.per_s for each in one.cells)
     first = one.cell(1)
-    wake_ns = max(0.0, 1e9 / first.off.per_s - best_ns) / STATEMENTS
-    cpu_ns = 1e9 * cpus / cell.off.per_s if cell.clients >= 2 * cpus else best_ns
+    crowded_ns = 1e9 * cpus / cell.off.per_s if cell.clients >= 2 * cpus else 0.0
+    cpu_ns = max(one.paced_ns, crowded_ns)
     if learned == "fio":
         flush = Flush(cell.fio_ns, cpu_ns=cell.fio_cpu_ns, quantiles=cell.quantiles)
     elif learned == "a commit":
-        flush = between(one.commit_off, one.commit_on, wake_ns)
+        flush = between(1e9 / one.commit_off.per_s, one.commit_off, one.commit_on)
     elif cell.clients == 1:
         return None
     else:
-        flush = between(first.off, first.on, wake_ns)
-    transaction = Transaction(cpu_ns, STATEMENTS, cell.wal_bytes, wake_ns)
+        flush = between(one.paced_ns, first.off, first.on)
+    transaction = Transaction(cpu_ns, STATEMENTS, cell.wal_bytes)
     return commit_rate_per_s(cell.clients, flush, transaction, cpus)
 
 
-def between(off: Driven, on: Driven, wake_ns: float) -> Flush:
-    """A flush as what one client takes longer with it; the model wakes its CPU twice itself."""
-    ns = max(1.0, 1e9 / on.per_s - 1e9 / off.per_s - 2 * wake_ns)
+def between(off_ns: float, off: Driven, on: Driven) -> Flush:
+    """A flush as what one client takes longer with it, in time and in CPU time."""
+    ns = max(1.0, 1e9 / on.per_s - off_ns)
     return Flush(ns, cpu_ns=min(ns, max(0.0, on.busy_ns - off.busy_ns)))
 
 
@@ -220,15 +243,31 @@ def measure_cell(one: Bench, ground: fio.Ground, clients: int, seconds: int) -> 
     )  # fmt: skip
 
 
+def measure_paced(one: Bench, seconds: int, flush_ns: float) -> float:
+    """Time of a transaction of one client that has slept for as long as a flush takes, ns."""
+    script = one.folder / "paced.sql"
+    sleep_us = max(1, round(flush_ns / 1000 - _SLEEPS_LONGER_US))
+    script.write_text(f"{TPC_B.read_text('utf-8')}\n\\sleep {sleep_us} us\n")
+    said = one.pgbench(
+        "-n", "-M", "prepared", "-c", "1", "-T", str(seconds), "-r", "-f", str(script),
+        synchronous=False, wait_s=seconds + 120,
+    )  # fmt: skip
+    rate, slept = _TPS.search(said), _SLEPT.search(said)
+    if rate is None or slept is None:
+        raise Failure(f"pgbench printed no sleep: {said[-300:]!r}", "Run it by itself first.")
+    return 1e9 / float(rate.group(1)) - 1e6 * float(slept.group(1))
+
+
 def measure_round(one: Bench, ground: fio.Ground, order: Sequence[int], seconds: int) -> Round:
-    """Every number of clients, in this order, then one that only commits."""
+    """Every number of clients, in this order, then one that only commits, and one that sleeps."""
     cells = tuple(measure_cell(one, ground, clients, seconds) for clients in order)
     script = one.folder / "commit.sql"
-    script.write_text("SELECT pg_current_xact_id();\n")
+    script.write_text("SELECT pg_logical_emit_message(true, '', '');\n")
     off, on = (
         drive(one, 1, seconds, "-f", str(script), synchronous=each) for each in (False, True)
     )
-    return Round(cells, off, on)
+    flush_ns = sum(cell.fio_ns for cell in cells) / len(cells)
+    return Round(cells, off, on, measure_paced(one, seconds, flush_ns))
 
 
 def ratio_text(measured: Sequence[float], predicted: Sequence[float]) -> str:
@@ -267,12 +306,39 @@ def shown(rounds: Sequence[Round]) -> str:
     return f"{table(heads, rows)}\n\nn = {n}; ratios with 95% intervals, within {GOAL:.0%} or not"
 
 
+@contextmanager
+def slower(microseconds: int) -> Iterator[None]:
+    """Every fdatasync of programs that are started meanwhile takes longer by so much."""
+    if not microseconds:
+        yield
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)  # for the user that runs PostgreSQL
+        (folder / "slower.c").write_text(SLOWER)
+        library = folder / "slower.so"
+        command = [
+            "gcc", "-O2", "-shared", "-fPIC", f"-DSLOWER_NS={1000 * microseconds}L", "-o",
+            str(library), str(folder / "slower.c"), "-ldl",
+        ]  # fmt: skip
+        with Command(command, folder / "gcc.log", os.environ) as run:
+            if run.wait(60) != 0:
+                raise run.failure("failed or hung")
+        os.environ["LD_PRELOAD"] = str(library)
+        try:
+            yield
+        finally:
+            del os.environ["LD_PRELOAD"]
+
+
 def measure(options: argparse.Namespace) -> None:
     """All rounds; what is finished is kept in the file of --out."""
     rounds: list[Round] = []
+    if not 0 <= options.slower_us < 1_000_000:
+        raise Failure(f"--slower-us is {options.slower_us}", "Take less than a second.")
     if 1 not in options.clients:
         raise Failure(f"--clients is {options.clients}", "The prediction needs one client, too.")
-    with bench(options.path, options.scale, options.bindir) as one:
+    with slower(options.slower_us), bench(options.path, options.scale, options.bindir) as one:
         if one.binaries.version_num < 180000:
             raise Failure(f"{one.binaries.version} has no pg_stat_io of WAL", "Take 18 or later.")
         direct = accepts_direct(one.folder)
@@ -315,6 +381,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--warmup", type=int, default=30)
+    parser.add_argument("--slower-us", type=int, default=0)
     parser.add_argument("--bindir")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()

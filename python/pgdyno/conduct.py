@@ -272,8 +272,10 @@ def measure(
     if plan.protocol.crash_recovery:
         with clocked.phase("recover"):
             target.crash()
-    with clocked.phase("check"):
-        conditions = _check_all(databases, described["conditions"])
+    conditions: tuple[Condition, ...] = ()
+    if trial.round <= (plan.protocol.checked_rounds or plan.protocol.rounds):
+        with clocked.phase("check"):
+            conditions = _check_all(databases, described["conditions"])
     log = target.log_text()
     result = _result(stage.workload, driven, series, ready, conditions, log)
     notes = tuple(f"sampler {name} stopped: {why}" for name, why in failures.items())

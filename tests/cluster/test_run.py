@@ -94,7 +94,7 @@ def assert_nothing_left(home: Path) -> None:
 def test_a_plan_runs_to_a_report(plan: Path, folder: Path, home_env: Path) -> None:
     out = folder / "run.sqlite"
 
-    done = pgdyno("run", plan, "--out", out)
+    done = pgdyno("run", plan, "--set", "protocol.checked_rounds=1", "--out", out)
 
     for word in ("initdb", "tuned", "async", "NOPM", "tpmTotal", "p99", "D2", str(folder)):
         assert word in done.stdout
@@ -110,7 +110,7 @@ def test_a_plan_runs_to_a_report(plan: Path, folder: Path, home_env: Path) -> No
             assert result.nopm > 0
             assert result.tpm_total > result.nopm
             assert all(condition.ok for condition in result.conditions)
-            assert len(result.conditions) == 12
+            assert len(result.conditions) == (12 if trial.round == 1 else 0)
             assert result.deltas["wal.bytes"] > 0
             assert result.deltas["server.cpu_s"] > 0
             assert 0 < result.client.share_of_host < 1
@@ -125,7 +125,8 @@ def test_a_plan_runs_to_a_report(plan: Path, folder: Path, home_env: Path) -> No
                     )  # fmt: skip
         assert run.series(1)["driver.committed.new_order"].values.sum() > 0
     assert out.with_suffix(".html").stat().st_size > 1 << 20
-    for kind, word in (("md", "async"), ("json", '"schema"')):
+    checked = "hold in all 4 checks, after loading and after each trial of round 1"
+    for kind, word in (("md", "async"), ("md", checked), ("json", '"schema"')):
         assert word in pgdyno("report", out, "--format", kind, "--out", "-").stdout
     assert_nothing_left(home_env)
 

@@ -39,6 +39,7 @@ class Protocol:
     lowest_rung: Rung  # stages below it are refused
     survive: bool = False  # trials that lost connections and got them back are valid
     crash_recovery: bool = False  # the server is killed after the load, and its recovery timed
+    checked_rounds: int | None = None  # the first ones, whose trials are checked; None: all
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,6 +139,13 @@ class ProtocolTable(Table):
         description="Kill the server when the load ends, start it again, and time its recovery; "
         "consistency is checked after it. Private clusters only.",
     )
+    checked_rounds: int | None = Field(
+        None,
+        ge=1,
+        le=1000,
+        description="Consistency is checked after the trials of the first so many rounds; without "
+        "it, of all.",
+    )
     lowest_rung: RungName = Field(
         Rung.D0,
         description="The lowest rung of durability, D0 to D6, that stages may stand on; lower "
@@ -242,7 +249,7 @@ class PlanDocument(Table):
 
 
 QUICK_KEYS = {
-    "protocol": ("rounds", "warmup_s", "window_s", "drain_s", "prewarm"),
+    "protocol": ("rounds", "warmup_s", "window_s", "drain_s", "prewarm", "checked_rounds"),
     "workload": (
         "warehouses", "scale", "connections", "terminals", "threads", "requests_max", "steps",
     ),

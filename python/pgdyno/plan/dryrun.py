@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from pgdyno.model.plan import Plan, Stage
+from pgdyno.model.plan import Plan, Protocol, Stage
 from pgdyno.model.settings import HostFacts, OriginKind, Rung, ServerFacts, Setting
 from pgdyno.model.units import bytes_text, seconds_text
 from pgdyno.plan.builds import NO_BUILDS, Builds
@@ -99,13 +99,20 @@ def _facts(plan: Plan, server: ServerFacts, host: HostFacts) -> Table:
             f" window {seconds_text(protocol.window_s)};\nequivalent within"
             f" {protocol.margin * 100:g} %, intervals of {protocol.confidence * 100:g} %,"
             f" lowest rung {protocol.lowest_rung}{', lost connections allowed' * protocol.survive}"
-            f"{', crash and recovery after each window' * protocol.crash_recovery}",
+            f"{', crash and recovery after each window' * protocol.crash_recovery}"
+            f"{_checked(protocol)}",
             _who(plan, "protocol"),
         ),
     ]
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def _checked(protocol: Protocol) -> str:
+    if protocol.checked_rounds is None:
+        return ""
+    return f",\nconsistency checked up to round {protocol.checked_rounds}"
 
 
 def _who(plan: Plan, table: str) -> str:

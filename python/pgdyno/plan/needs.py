@@ -35,11 +35,11 @@ class Costs:
     driver_bytes: int = 64 * _MIB
     driver_session_bytes: int = _MIB
     system_bytes: int = 256 * _MIB  # kernel, pgdyno itself
-    load_s_per_gib: float = 8.0
-    copy_s_per_gib: float = 2.0
-    prewarm_s_per_gib: float = 1.0
-    check_s_per_gib: float = 3.0
-    trial_s: float = 4.0  # start, checkpoint, stop
+    load_s_per_gib: float = 10.0
+    copy_s_per_gib: float = 1.2
+    prewarm_s_per_gib: float = 0.7
+    check_s_per_gib: float = 5.0
+    trial_s: float = 3.5  # start, checkpoint, stop
 
 
 DEFAULT_COSTS = Costs()
@@ -155,7 +155,8 @@ def estimate(
 ) -> Estimate:
     """Time and sizes of the whole plan; `needs` are memory and disk of the hungriest stages."""
     gib = _largest(workload, fixtures, costs) / _GIB
-    trial = gib * (costs.copy_s_per_gib + costs.check_s_per_gib) + costs.trial_s
+    checked = min(1.0, (protocol.checked_rounds or protocol.rounds) / protocol.rounds)
+    trial = gib * (costs.copy_s_per_gib + checked * costs.check_s_per_gib) + costs.trial_s
     trial += gib * costs.prewarm_s_per_gib if protocol.prewarm else 0
     load = fixtures.count(None) * gib * (costs.load_s_per_gib + costs.check_s_per_gib)
     memory, disk = needs

@@ -166,6 +166,7 @@ def _protocol(draft: PlanDraft) -> Protocol:
         lowest_rung=table.lowest_rung,
         survive=table.survive,
         crash_recovery=table.crash_recovery,
+        checked_rounds=table.checked_rounds,
     )
 
 

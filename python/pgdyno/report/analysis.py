@@ -84,6 +84,7 @@ def analyse(run: RunFile) -> Facts:
         noise_floor=noise_facts(plan, table, plan.protocol.confidence),
         audit=audit,
         conditions=merged_conditions(fixtures, trials),
+        checked_rounds=plan.protocol.checked_rounds,
         same=shared(plan, finished),
         differences=differing,
         mistakes=mistake_facts(Seen(plan, finished, stages, differing)),

@@ -420,6 +420,7 @@ class Facts:
     noise_floor: NoiseFloor | None
     audit: tuple[AuditFacts, ...]
     conditions: tuple[ConditionFacts, ...]
+    checked_rounds: int | None  # whose trials were checked; None: all
     same: dict[str, str]  # what all trials share
     differences: tuple[Difference, ...]
     mistakes: tuple[MistakeFacts, ...]

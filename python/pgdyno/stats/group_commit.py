@@ -46,10 +46,9 @@ class Flush:
 class Transaction:
     """What a transaction takes besides its flush."""
 
-    cpu_ns: float = 0.0  # of client and server together
+    cpu_ns: float = 0.0  # of client and server together, after a sleep as long as a flush
     bursts: int = 1  # pieces of that: statements, between which another may have the CPU
     wal_bytes: float = 0.0
-    wake_ns: float = 0.0  # of a burst besides, where a CPU must first be woken for it
 
 
 def flush_limit_per_s(clients: int, flush_ns: float) -> float:
@@ -140,14 +139,13 @@ class _Model:
 
     def _dispatch(self) -> None:
         while self._free and self._ready:
-            idle = self._free >= len(self._ready)  # nobody queues, so the CPU was asleep
             client, what = self._ready.popleft()
             self._free -= 1
             if what == _CALL:  # what came while it waited for a CPU goes with it
                 self._group, self._waiting = self._waiting, []
             own = what in (_CALL, _RELEASE)
             ns = self._flush.cpu_ns / 2 if own else self._random.exponential(self._burst_ns)
-            self._after(ns + self._transaction.wake_ns * idle, client, what)
+            self._after(ns, client, what)
 
     def _after(self, ns: float, client: int, what: int) -> None:
         self._order += 1

@@ -55,6 +55,22 @@ def test_a_stage_drives_fewer_databases_than_are_loaded() -> None:
     assert len({stage.workload.sessions for stage in plan.stages}) == 1
 
 
+def test_what_the_client_gains_is_a_stage_of_its_own() -> None:
+    plan = six()
+    faces = [stage.workload.face for stage in plan.stages]
+
+    assert faces == ["statement"] * 6 + ["pipeline"] * 3 + ["procedure"]
+    assert plan.stage("beyond").settings == plan.stage("report-4").settings
+
+
+def test_quick_checks_the_first_round_only_and_says_so() -> None:
+    plan = resolve(read_plan(PLANS / "tpcc-six-stages.toml", quick=True), running(18), HOST)
+
+    assert plan.protocol.checked_rounds == 1
+    assert plan.origins["protocol.checked_rounds"] == "quick"
+    assert six().protocol.checked_rounds is None
+
+
 def test_durability_stands_in_stages_of_its_own() -> None:
     rungs = {stage.name: stage.rung for stage in six().stages}
 

@@ -154,21 +154,6 @@ def test_cpu_of_flushes_is_taken_from_transactions() -> None:
     assert crowd[1] < crowd[0]
 
 
-def test_waking_a_cpu_costs_those_who_do_not_queue() -> None:
-    alone, crowd = (
-        [
-            commit_rate_per_s(
-                n, Flush(1e5), Transaction(cpu_ns=1.4e5, bursts=7, wake_ns=wake_ns), cpus=1
-            )
-            for wake_ns in (0, 1e4)
-        ]
-        for n in (1, 32)
-    )
-
-    assert 1e9 / alone[1] - 1e9 / alone[0] == pytest.approx(9e4, rel=0.1)  # 7 bursts, 2 of a flush
-    assert crowd[1] == pytest.approx(crowd[0], rel=0.05)
-
-
 def test_more_wal_takes_longer_flushes() -> None:
     flush = Flush(1e5, more_page_ns=2e4)
 

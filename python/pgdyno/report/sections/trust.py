@@ -86,9 +86,12 @@ def _conditions(facts: Facts) -> list[Block]:
     if not facts.conditions:
         return [Text("The consistency conditions were not checked.", "warn")]
     checks = max(line.checks for line in facts.conditions)
+    rounds = facts.checked_rounds
+    first = "round 1" if rounds == 1 else f"the first {rounds} rounds"
+    of_rounds = f" of {first}" if rounds else ""
     violated = [line for line in facts.conditions if line.violations]
     table = Table(
-        "Consistency conditions (clause 3.3.2), after loading and after each trial.",
+        f"Consistency conditions (clause 3.3.2), after loading and after each trial{of_rounds}.",
         (
             Column("condition", align="left"),
             Column("checks"),
@@ -108,7 +111,8 @@ def _conditions(facts: Facts) -> list[Block]:
     )
     number = words.plural(len(facts.conditions), "consistency condition")
     if not violated:
-        return [Text(f"All {number} hold in all {checks} checks.", "good"), table]
+        told = f", after loading and after each trial{of_rounds}" if of_rounds else ""
+        return [Text(f"All {number} hold in all {checks} checks{told}.", "good"), table]
     names = words.listed([f"condition {line.number}" for line in violated])
     where = "; ".join(text for line in violated for text in line.violations)
     return [Text(f"Of {number}, violated: {names} ({where}).", "bad"), table]
