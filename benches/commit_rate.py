@@ -7,10 +7,10 @@ round visits every number of clients, in an order that rotates. Each runs with s
 off and on; rate, WAL and busy CPUs of the host are taken down. Predicted is the rate with it on
 (`pgdyno.stats.group_commit`), from those with it off:
 
-* one client, off, that sleeps after each transaction for as long as fio's flush takes: what its
-  transactions take is their CPU time. Who waits for a flush sleeps, and caches and CPUs are cold
-  after it; back to back, transactions would look cheaper than they are.
-* where n >= 2 c clients on c CPUs take more CPU time than that, off, theirs is taken.
+* what a transaction of one client takes is its CPU time; where n >= 2 c clients on c CPUs take more
+  CPU time than that, theirs is taken;
+* what it takes longer after a sleep as long as fio's flush goes to CPUs that were idle: who waits
+  for a flush sleeps, and finds caches and CPUs cold.
 
 and from the time and the CPU time of a flush, learned in three ways, each a column of its own:
 
@@ -170,7 +170,8 @@ def predict(one: Round, cell: Cell, learned: str) -> float | None:
     cpus = len(os.sched_getaffinity(0))
     first = one.cell(1)
     crowded_ns = 1e9 * cpus / cell.off.per_s if cell.clients >= 2 * cpus else 0.0
-    cpu_ns = max(one.paced_ns, crowded_ns)
+    alone_ns = 1e9 / first.off.per_s
+    cpu_ns, cold_ns = max(alone_ns, crowded_ns), max(0.0, one.paced_ns - alone_ns)
     if learned == "fio":
         flush = Flush(cell.fio_ns, cpu_ns=cell.fio_cpu_ns, quantiles=cell.quantiles)
     elif learned == "a commit":
@@ -179,7 +180,7 @@ def predict(one: Round, cell: Cell, learned: str) -> float | None:
         return None
     else:
         flush = between(one.paced_ns, first.off, first.on)
-    transaction = Transaction(cpu_ns, STATEMENTS, cell.wal_bytes)
+    transaction = Transaction(cpu_ns, STATEMENTS, cell.wal_bytes, cold_ns)
     return commit_rate_per_s(cell.clients, flush, transaction, cpus)
 
 

@@ -46,9 +46,10 @@ class Flush:
 class Transaction:
     """What a transaction takes besides its flush."""
 
-    cpu_ns: float = 0.0  # of client and server together, after a sleep as long as a flush
+    cpu_ns: float = 0.0  # of client and server together
     bursts: int = 1  # pieces of that: statements, between which another may have the CPU
     wal_bytes: float = 0.0
+    cold_ns: float = 0.0  # besides, on a CPU that has been idle for as long as a flush takes
 
 
 def flush_limit_per_s(clients: int, flush_ns: float) -> float:
@@ -90,7 +91,8 @@ class _Model:
         self._burst_ns = transaction.cpu_ns / transaction.bursts
         self._random = np.random.Generator(np.random.PCG64(_SEED))
         self._longer = _factors(flush, self._random)
-        self._free = cpus
+        self._free = [0.0] * cpus  # since when each idle CPU is so; the last to be so at the end
+        self._flusher_since = 0.0  # its CPU's, before it had it
         # Each: client, and bursts that are left or what the flusher does.
         self._ready = deque((client, transaction.bursts) for client in range(clients))
         self._events: list[tuple[float, int, int, int]] = []  # when, order, client, what
@@ -118,7 +120,8 @@ class _Model:
             # It has slept, so the scheduler takes it before those that have run.
             self._ready.appendleft((client, _RELEASE))
             return
-        self._free += 1
+        # The little that follows a flush does not warm a CPU.
+        self._free.append(self._flusher_since if what == _RELEASE else self._now)
         if what == _CALL:
             size = len(self._group) * self._transaction.wal_bytes
             ns = self._flush.of(size) * next(self._longer) - self._flush.cpu_ns
@@ -140,11 +143,15 @@ class _Model:
     def _dispatch(self) -> None:
         while self._free and self._ready:
             client, what = self._ready.popleft()
-            self._free -= 1
+            since = self._free.pop()
             if what == _CALL:  # what came while it waited for a CPU goes with it
                 self._group, self._waiting = self._waiting, []
-            own = what in (_CALL, _RELEASE)
-            ns = self._flush.cpu_ns / 2 if own else self._random.exponential(self._burst_ns)
+            if what in (_CALL, _RELEASE):
+                self._flusher_since = since
+                ns = self._flush.cpu_ns / 2
+            else:
+                idle = min(1.0, (self._now - since) / self._flush.ns)
+                ns = self._random.exponential(self._burst_ns) + self._transaction.cold_ns * idle
             self._after(ns, client, what)
 
     def _after(self, ns: float, client: int, what: int) -> None:

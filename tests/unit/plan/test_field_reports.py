@@ -59,7 +59,9 @@ def test_what_the_client_gains_is_a_stage_of_its_own() -> None:
     plan = six()
     faces = [stage.workload.face for stage in plan.stages]
 
-    assert faces == ["statement"] * 6 + ["pipeline"] * 3 + ["procedure"]
+    assert faces == ["statement"] * 3 + ["pipeline"] + ["statement"] * 2 + ["pipeline"] * 3 + [
+        "procedure"
+    ]
     assert plan.stage("beyond").settings == plan.stage("report-4").settings
 
 

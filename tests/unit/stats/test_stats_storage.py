@@ -154,6 +154,21 @@ def test_cpu_of_flushes_is_taken_from_transactions() -> None:
     assert crowd[1] < crowd[0]
 
 
+def test_a_cpu_that_was_idle_is_cold_and_a_busy_one_is_not() -> None:
+    alone, crowd = (
+        [
+            commit_rate_per_s(
+                n, Flush(1e5), Transaction(cpu_ns=1.4e5, bursts=7, cold_ns=cold_ns), cpus=1
+            )
+            for cold_ns in (0, 6e4)
+        ]
+        for n in (1, 32)
+    )
+
+    assert 1e9 / alone[1] - 1e9 / alone[0] == pytest.approx(6e4, rel=0.05)
+    assert crowd[1] == pytest.approx(crowd[0], rel=0.02)
+
+
 def test_more_wal_takes_longer_flushes() -> None:
     flush = Flush(1e5, more_page_ns=2e4)
 

@@ -87,8 +87,7 @@ def _conditions(facts: Facts) -> list[Block]:
         return [Text("The consistency conditions were not checked.", "warn")]
     checks = max(line.checks for line in facts.conditions)
     rounds = facts.checked_rounds
-    first = "round 1" if rounds == 1 else f"the first {rounds} rounds"
-    of_rounds = f" of {first}" if rounds else ""
+    of_rounds = {None: "", 1: " of round 1"}.get(rounds, f" of the first {rounds} rounds")
     violated = [line for line in facts.conditions if line.violations]
     table = Table(
         f"Consistency conditions (clause 3.3.2), after loading and after each trial{of_rounds}.",
