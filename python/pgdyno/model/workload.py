@@ -151,6 +151,12 @@ class Workload:
         return self.connections * self.databases
 
     @property
+    def load(self) -> str:
+        """What is asked of the server, whoever asks: other loads' throughputs do not compare."""
+        mix = tuple(sorted(self.tpcc.mix.items())) if self.tpcc is not None else ()
+        return repr((self.kind, mix, self.mix, self.script))
+
+    @property
     def headline(self) -> str:
         """The metric by which stages are compared: `NOPM`, or `tps`."""
         return "NOPM" if self.kind == "tpcc" else "tps"

@@ -45,7 +45,10 @@ def analyse(run: RunFile) -> Facts:
     plan = from_json(Plan, json.dumps(info.plan))
     finished = [trial for trial in trials if trial.state is TrialState.FINISHED]
     table = throughput_table(plan, trials)
-    compared = compare_plan(table, margin=plan.protocol.margin, confidence=plan.protocol.confidence)
+    compared = compare_plan(
+        table, margin=plan.protocol.margin, confidence=plan.protocol.confidence,
+        loads={stage.name: stage.workload.load for stage in plan.stages},
+    )  # fmt: skip
     told = _told(run, info, plan, trials)
     stages = stage_facts(plan, trials, told, compared, merged_quantiles)
     audit = merged_audit(finished, {stage.name: asked_of(stage.workload) for stage in plan.stages})

@@ -31,7 +31,7 @@ def answer(
     """Put the result into words.
 
     Args:
-        stages: In plan order; the first is the base of the comparisons.
+        stages: In plan order; the first of a load is the base of its comparisons.
         trials: All of them, finished or not.
         audit: The merged input audit.
         differences: What differs between trials besides the stage.
@@ -40,7 +40,16 @@ def answer(
     """
     found = _limits(stages, trials, audit, differences, quick=quick)
     rest = f", and is limited by: {'; '.join(found)}" if found else "; no check limits it further"
-    return Answer(_finding(stages, metric), f"This holds for this host, fixture and load{rest}.")
+    return Answer(_findings(stages, metric), f"This holds for this host, fixture and load{rest}.")
+
+
+def _findings(stages: Sequence[StageFacts], metric: str) -> str:
+    """What was found of each load."""
+    loads: dict[str, list[StageFacts]] = {}
+    for stage in stages:
+        loads.setdefault(stage.to_first.base if stage.to_first else stage.name, []).append(stage)
+    compared = [load for load in loads.values() if len(load) > 1] or list(loads.values())
+    return " ".join(_finding(load, metric) for load in compared)
 
 
 def _finding(stages: Sequence[StageFacts], metric: str) -> str:

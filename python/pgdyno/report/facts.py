@@ -436,8 +436,19 @@ class Facts:
 
     @property
     def first(self) -> StageFacts:
-        """The stage that all others are compared with."""
+        """The stage that all others are compared with, those of other loads excepted."""
         return self.stages[0]
+
+    @property
+    def base(self) -> str:
+        """What ratios are to, as a heading says it."""
+        loads = sum(stage.to_first is None for stage in self.stages)
+        return self.first.name if loads == 1 else "the first of its load"
+
+    def base_of(self, stage: StageFacts) -> StageFacts:
+        """The stage that this one is compared with; itself if it is the first of its load."""
+        name = stage.to_first.base if stage.to_first else stage.name
+        return next((one for one in self.stages if one.name == name), self.first)
 
     @property
     def main_kind(self) -> str:

@@ -55,7 +55,7 @@ def render_facts(facts: Facts) -> RenderableType:
 def _throughput(facts: Facts) -> Table:
     share = words.confidence(facts.confidence)
     table = _table("stage", "rung")
-    for head in (facts.headline, "tpmTotal", f"to {facts.first.name}", f"{share} interval"):
+    for head in (facts.headline, "tpmTotal", f"to {facts.base}", f"{share} interval"):
         table.add_column(head, justify="right", no_wrap=True)
     table.add_column("verdict")
     for stage in facts.stages:

@@ -4,10 +4,11 @@ Not here: the interval itself (`interval`), the table and its outliers (`table`)
 the choices, and the measured error rates, stand in docs/concepts/statistics.md.
 
 Two families of comparisons are made of a plan: each stage against the first, and each against the
-one before. Intervals hold one at a time, at the confidence asked for. The verdicts "better" and
-"worse" moreover need a Holm-adjusted p value within their family, so that a plan of equal stages
-has at most 5 % chance of any false verdict in either family. "Equivalent" needs no adjustment: its
-interval is twice as strict as a 5 % equivalence test asks for.
+one before; where loads differ, only those of the same load. Intervals hold one at a time, at the
+confidence asked for. The verdicts "better" and "worse" moreover need a Holm-adjusted p value within
+their family, so that a plan of equal stages has at most 5 % chance of any false verdict in either
+family. "Equivalent" needs no adjustment: its interval is twice as strict as a 5 % equivalence test
+asks for.
 
 Source: S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
 Statistics 6(2), 1979.
@@ -15,8 +16,10 @@ Statistics 6(2), 1979.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 from math import exp, inf, log1p, nan
 from typing import Literal
 
@@ -70,7 +73,7 @@ class Comparison:
 class PlanComparison:
     """Every comparison of a plan."""
 
-    against_first: tuple[Comparison, ...]  # all stages but the first, in plan order
+    against_first: tuple[Comparison, ...]  # all stages but the first (of a load), in plan order
     against_before: tuple[Comparison, ...]
     outliers: tuple[Outlier, ...]
     warnings: tuple[str, ...]  # of the plan as a whole
@@ -112,11 +115,14 @@ def compare_plan(
     margin: float = MARGIN,
     confidence: float = CONFIDENCE,
     spread: Spread = "own",
+    loads: Mapping[str, str] | None = None,
 ) -> PlanComparison:
     """Compare every stage with the first one and with the one before.
 
     Args:
         table: Throughput, see `table_of`.
+        loads: What each stage asks the server for; only stages that ask for the same are compared.
+            None: all do.
         margin: Ratios from 1 / (1 + margin) to 1 + margin are too close to matter. Symmetric in
             the logarithm, so that swapping two stages mirrors the verdict.
         confidence: Of each interval, e.g. 0.95.
@@ -136,8 +142,9 @@ def compare_plan(
         spread = "own"
         warnings.append("the table has gaps: spread taken from each comparison's own pairs")
     names = table.stages
-    firsts = [(name, names[0]) for name in names[1:]]
-    befores = list(zip(names[1:], names[:-1], strict=True))
+    bases = _bases(names, loads or {})
+    firsts = [(name, base) for name, base in bases.items() if base != name]
+    befores = [(name, before) for before, name in pairwise(names) if bases[name] == bases[before]]
     measured = {
         pair: _measure(table, *pair, confidence, spread) for pair in dict.fromkeys(firsts + befores)
     }
@@ -152,6 +159,12 @@ def compare_plan(
         margin=margin,
         confidence=confidence,
     )
+
+
+def _bases(names: Sequence[str], loads: Mapping[str, str]) -> dict[str, str]:
+    """The first stage of each one's load."""
+    firsts: dict[str, str] = {}
+    return {name: firsts.setdefault(loads.get(name, ""), name) for name in names}
 
 
 def holm(p: FloatArray) -> FloatArray:

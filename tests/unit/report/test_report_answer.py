@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from pgdyno.model.settings import Rung
+from pgdyno.model.workload import Tpcc
 from pgdyno.report.facts import Facts
-from tests.data.miniature import CHARACTERS
+from tests.data.miniature import CHARACTERS, MIX, WORKLOAD
 from tests.unit.report.conftest import analysed
 
 INITDB, TUNED, ASYNC = CHARACTERS
@@ -59,3 +60,22 @@ def test_many_clean_rounds_have_fewer_limits(tmp_path: Path, facts: Facts) -> No
     assert "paired round" not in many.answer.limits
     assert "left out" not in many.answer.limits
     assert len(many.answer.limits) < len(facts.answer.limits)
+
+
+def test_each_load_is_answered_for_itself(tmp_path: Path) -> None:
+    other = replace(WORKLOAD, tpcc=Tpcc(10, mix={**MIX, "payment": 1.0}))
+    paying, twice = (
+        replace(INITDB, nopm=nopm, stage=replace(INITDB.stage, name=name, workload=other))
+        for name, nopm in (("paying", 60_000), ("twice", 120_000))
+    )
+    facts = analysed(tmp_path / "run.sqlite", characters=(INITDB, TUNED, paying, twice), invalid=())
+
+    assert [facts.base_of(stage).name for stage in facts.stages] == [
+        "initdb", "initdb", "paying", "paying"
+    ]  # fmt: skip
+    assert facts.base == "the first of its load"
+    tuned, doubled = facts.answer.finding.split(". ", 1)
+    assert tuned.startswith("`tuned` gives ×1.")
+    assert "of `initdb`" in tuned
+    assert doubled.startswith("`twice` gives ×")
+    assert "of `paying`" in doubled

@@ -179,3 +179,15 @@ def test_the_margin_is_symmetric_in_the_logarithm() -> None:
     assert one.high < 1.5
     assert only(compare_plan(table, margin=0.7)) is Verdict.EQUIVALENT
     assert only(compare_plan(table, margin=0.5)) is Verdict.UNDECIDED
+
+
+def test_stages_of_different_loads_are_not_compared() -> None:
+    table = plan(read=BASE, far=[990.0, 1010.2, 1004.1], write=[10.0, 11.0, 12.0], copy=BASE)
+    loads = {"read": "r", "far": "r", "write": "w", "copy": "r"}
+
+    compared = compare_plan(table, loads=loads)
+
+    assert [(one.stage, one.base) for one in compared.against_first] == [
+        ("far", "read"), ("copy", "read")
+    ]  # fmt: skip
+    assert [(one.stage, one.base) for one in compared.against_before] == [("far", "read")]

@@ -22,7 +22,11 @@ def _panels(facts: Facts) -> tuple[Panel, ...]:
         return ()
     names = [stage.name for stage in stages]
     medians = [stage.throughput.median if stage.throughput else 0.0 for stage in stages]
-    before = [0.0, *medians[:-1]]
+    # The first of another load stands for itself.
+    before = [
+        0.0 if stage.to_first is None else median
+        for stage, median in zip(stages, [0.0, *medians[:-1]], strict=True)
+    ]
     ends = [_interval(stage, facts) for stage in stages]
     carried = go.Bar(
         y=names,
@@ -101,9 +105,9 @@ def _whisker(
 
 
 def _interval(stage: StageFacts, facts: Facts) -> tuple[float, float]:
-    """Ends of the interval on the axis: the ratio's, times the first stage's median."""
+    """Ends of the interval on the axis: the ratio's, times the median of its base."""
     assert stage.throughput is not None
-    against, first = stage.to_first, facts.first.throughput
+    against, first = stage.to_first, facts.base_of(stage).throughput
     if against is None or against.low is None or against.high is None or first is None:
         return stage.throughput.median, stage.throughput.median
     return against.low * first.median, against.high * first.median
@@ -149,7 +153,7 @@ CHART = Chart(
     caption=(
         "Length: median throughput of the rounds. The coloured part is the step from the stage"
         " before that was measured (hatched where it is a loss), its colour the durability rung."
-        " Whisker: interval of the ratio to the first stage, from paired rounds."
+        " Whisker: interval of the ratio to the first stage (of its load), from paired rounds."
     ),
     height_px=70,
     per_stage_px=58,

@@ -21,7 +21,7 @@ def section(facts: Facts) -> Section | None:
             Column("of that, replay", "s"),
             Column("WAL replayed"),
             Column("replayed a second"),
-            Column(f"{facts.headline} to {facts.first.name}"),
+            Column(f"{facts.headline} to {facts.base}"),
         ),
         tuple(
             (

@@ -32,7 +32,7 @@ def section(facts: Facts) -> Section:
             Column("stage", align="left"),
             Column(facts.headline),
             Column("tpmTotal"),
-            Column(f"to {facts.first.name}"),
+            Column(f"to {facts.base}"),
             Column("verdict", align="left"),
             Column("to the stage before"),
             Column("WAL per transaction"),
