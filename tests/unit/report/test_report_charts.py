@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -70,3 +71,16 @@ def test_colours_are_names_of_the_style_sheet(facts: Facts) -> None:
 def test_without_trials_there_are_no_panels(tmp_path: Path) -> None:
     nothing = analysed(tmp_path / "run.sqlite", planned=tuple(range(1, 10)), invalid=())
     assert all(chart.panels(nothing) == () for chart in charts().values())
+
+
+def test_the_first_that_was_measured_of_a_load_begins_at_zero(facts: Facts) -> None:
+    initdb, tuned, other = facts.stages
+    assert other.to_first is not None
+    missed = replace(tuned, to_first=None, throughput=None)
+    later = replace(other, to_first=replace(other.to_first, base=missed.name))
+    (panel,) = charts()["waterfall"].panels(replace(facts, stages=(initdb, missed, later)))
+
+    bars = list(panel.figure.select_traces({"type": "bar"}))
+    assert [bar.y[0] for bar in bars[1:]] == [initdb.name, later.name]
+    assert bars[0].x[1] == 0
+    assert bars[2].base[0] == 0

@@ -22,10 +22,11 @@ def _panels(facts: Facts) -> tuple[Panel, ...]:
         return ()
     names = [stage.name for stage in stages]
     medians = [stage.throughput.median if stage.throughput else 0.0 for stage in stages]
-    # The first of another load stands for itself.
-    before = [
-        0.0 if stage.to_first is None else median
-        for stage, median in zip(stages, [0.0, *medians[:-1]], strict=True)
+    # The first that was measured of a load stands for itself.
+    bases = [facts.base_of(stage).name for stage in stages]
+    before = [0.0] + [
+        median if base == base_before else 0.0
+        for median, base_before, base in zip(medians, bases, bases[1:], strict=False)
     ]
     ends = [_interval(stage, facts) for stage in stages]
     carried = go.Bar(
