@@ -5,18 +5,16 @@ r"""Predicted against measured: synchronous commits a second of pgbench's TPC-B.
 Method. A cluster of our own on the path, initdb's settings but for memory and checkpoints. A
 round visits every number of clients, in an order that rotates. Each runs with synchronous_commit
 off and on; rate, WAL and busy CPUs of the host are taken down. Predicted is the rate with it on
-(`pgdyno.stats.group_commit`), from those with it off:
+(`pgdyno.stats.group_commit`), from what is measured without:
 
-* what a transaction of one client takes is its CPU time; where n >= 2 c clients on c CPUs take more
-  CPU time than that, theirs is taken;
-* what it takes longer after a sleep as long as fio's flush goes to CPUs that were idle: who waits
-  for a flush sleeps, and finds caches and CPUs cold.
-
-and from the time and the CPU time of a flush, learned in three ways, each a column of its own:
-
-* `fio`: commits of fio before and after each window, as `pgdyno storage` measures them;
-* `a commit`: one client that does nothing but commit a message in WAL, on against off;
-* `one client`: one client of TPC-B, on against off; it says nothing of one client itself.
+* a flush is fio's, before and after each window, at once and after rests of several lengths, as
+  `pgdyno storage` measures it;
+* CPU time of a transaction is that of the same clients with synchronous_commit off, at the rate to
+  be predicted: who is not driven as fast as can be finds CPUs asleep, caches cold and fewer events
+  to handle at once, and takes more. pgbench is run at full speed and at shares of it, and the rate
+  is sought at which both agree. One client also waits for its server: its statements' time counts;
+* to commit costs CPU besides that of a flush: what one client that does nothing but commit a
+  message in WAL takes more with synchronous_commit on than off.
 
 `--slower-us` adds a sleep to every fdatasync, of fio and the server alike (a library of a few
 lines, preloaded): storage that is farther away, as cloud disks are, on a machine that has none.
@@ -24,8 +22,7 @@ lines, preloaded): storage that is farther away, as cloud disks are, on a machin
 Ratios are measured / predicted, one for each round, with their interval.
 
 Limits. Client and server share the machine. A checkpoint in a window is not predicted; none is due
-within an hour. Rows of branches are locked through the flush: clients wait for each other where the
-scale is not much larger than their number, and that is not predicted either.
+within an hour.
 """
 
 from __future__ import annotations
@@ -55,21 +52,22 @@ from pgdyno.stage.binaries import Binaries, find_binaries
 from pgdyno.stage.cluster import Cluster, initdb
 from pgdyno.stage.home import home, owned_folder
 from pgdyno.stats.ceiling import typical
-from pgdyno.stats.group_commit import Flush, Transaction, commit_rate_per_s
+from pgdyno.stats.group_commit import Flush, Transaction, at, commit_rate_per_s
 
 SETTINGS = {
     "shared_buffers": "4GB", "max_wal_size": "32GB", "min_wal_size": "2GB",
     "checkpoint_timeout": "1h", "max_connections": "200", "track_wal_io_timing": "on",
 }  # fmt: skip
 STATEMENTS = 7  # of a TPC-B transaction, BEGIN and END included
+BRANCHES = 5  # the one that locks a branch, one of as many as the scale
+SHARES = (0.1, 0.35, 0.65)  # of the highest rate without waiting for flushes
+RESTED_NS = 200_000  # of what is shown
+STEPS = 8  # towards the rate at which transactions take as long as they do
 GOAL = 0.15
-PROBE_S = 2
-LEARNED = ("fio", "a commit", "one client")
+PROBE_S = 1
 _TPS = re.compile(r"^tps = ([\d.]+)", re.MULTILINE)
 _DONE = re.compile(r"actually processed: (\d+)")
-_SLEPT = re.compile(r"^ +([\d.]+) +\d+ +\\sleep", re.MULTILINE)
-_SLEEPS_LONGER_US = 50  # than it is told to: the kernel's slack for timers
-TPC_B = Path(__file__).parents[1] / "plans" / "scripts" / "tpcb.sql"
+_STATEMENT = re.compile(r"^ +([\d.]+) +\d+ +[A-Z]", re.MULTILINE)  # no command of pgbench
 SLOWER = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -134,6 +132,7 @@ class Driven:
     per_s: float
     transactions: int
     busy_ns: float  # of all CPUs of the host, for each transaction
+    statements_ns: float  # of a transaction, as its client saw it
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +140,10 @@ class Cell:
     """One number of clients in one round."""
 
     clients: int
-    off: Driven
+    off: tuple[Driven, ...]  # at the shares of the highest rate, then at that
     on: Driven
     wal_bytes: float  # of a transaction
-    fio_ns: float  # of a write and its flush, before and after
-    fio_cpu_ns: float
-    quantiles: tuple[tuple[float, float], ...]  # of fio's flushes
+    flush: Flush  # by fio, before and after
     server_ns: float  # of a flush, by the server itself; it may wait for a CPU
     commits_a_flush: float
 
@@ -158,36 +155,34 @@ class Round:
     cells: tuple[Cell, ...]
     commit_off: Driven
     commit_on: Driven
-    paced_ns: float  # of a transaction of one client after a sleep, without that
 
     def cell(self, clients: int) -> Cell:
         """That of so many clients."""
         return next(cell for cell in self.cells if cell.clients == clients)
 
 
-def predict(one: Round, cell: Cell, learned: str) -> float | None:
-    """The rate with synchronous commits; None: it is what was learned from."""
+def predict(one: Round, cell: Cell, scale: int) -> float:
+    """The rate with synchronous commits."""
     cpus = len(os.sched_getaffinity(0))
-    first = one.cell(1)
-    crowded_ns = 1e9 * cpus / cell.off.per_s if cell.clients >= 2 * cpus else 0.0
-    alone_ns = 1e9 / first.off.per_s
-    cpu_ns, cold_ns = max(alone_ns, crowded_ns), max(0.0, one.paced_ns - alone_ns)
-    if learned == "fio":
-        flush = Flush(cell.fio_ns, cpu_ns=cell.fio_cpu_ns, quantiles=cell.quantiles)
-    elif learned == "a commit":
-        flush = between(1e9 / one.commit_off.per_s, one.commit_off, one.commit_on)
-    elif cell.clients == 1:
-        return None
-    else:
-        flush = between(one.paced_ns, first.off, first.on)
-    transaction = Transaction(cpu_ns, STATEMENTS, cell.wal_bytes, cold_ns)
-    return commit_rate_per_s(cell.clients, flush, transaction, cpus)
+    more_ns = one.commit_on.busy_ns - one.commit_off.busy_ns - cell.flush.cpu_ns
+    per_s = cell.off[-1].per_s
+    for _ in range(STEPS):
+        transaction = Transaction(
+            cpu_ns(cell, per_s) + max(0.0, more_ns), STATEMENTS, cell.wal_bytes,
+            rows=scale, row_burst=BRANCHES,
+        )  # fmt: skip
+        found = commit_rate_per_s(cell.clients, cell.flush, transaction, cpus)
+        per_s = (per_s + found) / 2
+    return per_s
 
 
-def between(off_ns: float, off: Driven, on: Driven) -> Flush:
-    """A flush as what one client takes longer with it, in time and in CPU time."""
-    ns = max(1.0, 1e9 / on.per_s - off_ns)
-    return Flush(ns, cpu_ns=min(ns, max(0.0, on.busy_ns - off.busy_ns)))
+def cpu_ns(cell: Cell, per_s: float) -> float:
+    """What a transaction takes at this rate, without its flush."""
+    rates = sorted(cell.off, key=lambda each: each.per_s)
+    busy_ns = at(tuple((each.per_s, each.busy_ns) for each in rates), per_s)
+    if cell.clients > 1:
+        return busy_ns
+    return max(busy_ns, at(tuple((each.per_s, each.statements_ns) for each in rates), per_s))
 
 
 @contextmanager
@@ -216,59 +211,67 @@ def drive(one: Bench, clients: int, seconds: int, *more: str, synchronous: bool)
     threads = min(clients, len(os.sched_getaffinity(0)))
     busy_s = host_busy_s()
     said = one.pgbench(
-        "-n", "-M", "prepared", "-c", str(clients), "-j", str(threads), "-T", str(seconds), *more,
-        synchronous=synchronous, wait_s=seconds + 120,
+        "-n", "-M", "prepared", "-c", str(clients), "-j", str(threads), "-T", str(seconds), "-r",
+        *more, synchronous=synchronous, wait_s=seconds + 120,
     )  # fmt: skip
     busy_s = host_busy_s() - busy_s
     rate, done = _TPS.search(said), _DONE.search(said)
     if rate is None or done is None:
         raise Failure(f"pgbench printed no rate: {said[-300:]!r}", "Run it by itself first.")
     number = int(done.group(1))
-    return Driven(float(rate.group(1)), number, 1e9 * busy_s / number)
+    statements_ns = 1e6 * sum(float(ms) for ms in _STATEMENT.findall(said))
+    return Driven(float(rate.group(1)), number, 1e9 * busy_s / number, statements_ns)
 
 
 def measure_cell(one: Bench, ground: fio.Ground, clients: int, seconds: int) -> Cell:
-    """Both windows, with the storage asked around the second."""
+    """Windows that do not wait for flushes, then one that does, with the storage asked around."""
     before = one.wal_bytes()
-    off = drive(one, clients, seconds, synchronous=False)
-    wal_bytes = (one.wal_bytes() - before) / off.transactions
-    first = fio.measure_alone(ground, PROBE_S, 1)
+    full = drive(one, clients, seconds, synchronous=False)
+    wal_bytes = (one.wal_bytes() - before) / full.transactions
+    slower = [
+        drive(one, clients, seconds, f"--rate={share * full.per_s:.0f}", synchronous=False)
+        for share in SHARES
+    ]
+    first = measure_flush(ground)
     flushes, ms = one.flushes()
     on = drive(one, clients, seconds, synchronous=True)
     later, later_ms = one.flushes()
-    last = fio.measure_alone(ground, PROBE_S, 1)
+    last = measure_flush(ground)
     return Cell(
-        clients, off, on, wal_bytes, (first.ns + last.ns) / 2, (first.cpu_ns + last.cpu_ns) / 2,
-        first.flush_quantiles, 1e6 * (later_ms - ms) / (later - flushes),
-        on.transactions / (later - flushes),
+        clients, (*slower, full), on, wal_bytes, both(first, last),
+        1e6 * (later_ms - ms) / (later - flushes), on.transactions / (later - flushes),
     )  # fmt: skip
 
 
-def measure_paced(one: Bench, seconds: int, flush_ns: float) -> float:
-    """Time of a transaction of one client that has slept for as long as a flush takes, ns."""
-    script = one.folder / "paced.sql"
-    sleep_us = max(1, round(flush_ns / 1000 - _SLEEPS_LONGER_US))
-    script.write_text(f"{TPC_B.read_text('utf-8')}\n\\sleep {sleep_us} us\n")
-    said = one.pgbench(
-        "-n", "-M", "prepared", "-c", "1", "-T", str(seconds), "-r", "-f", str(script),
-        synchronous=False, wait_s=seconds + 120,
+def measure_flush(ground: fio.Ground) -> Flush:
+    """Flushes of fio, at once and after pauses."""
+    busy = fio.measure_alone(ground, PROBE_S, 1)
+    return Flush.measured(busy, fio.measure_rested(ground, PROBE_S, 1))
+
+
+def both(first: Flush, last: Flush) -> Flush:
+    """The mean of two."""
+
+    def mean(one: float, other: float) -> float:
+        return (one + other) / 2
+
+    pairs = zip(first.paused, last.paused, strict=True)
+    paused = tuple((mean(a, c), mean(b, d)) for (a, b), (c, d) in pairs)
+    return Flush(
+        mean(first.ns, last.ns), paused, cpu_ns=mean(first.cpu_ns, last.cpu_ns),
+        quantiles=first.quantiles,
     )  # fmt: skip
-    rate, slept = _TPS.search(said), _SLEPT.search(said)
-    if rate is None or slept is None:
-        raise Failure(f"pgbench printed no sleep: {said[-300:]!r}", "Run it by itself first.")
-    return 1e9 / float(rate.group(1)) - 1e6 * float(slept.group(1))
 
 
 def measure_round(one: Bench, ground: fio.Ground, order: Sequence[int], seconds: int) -> Round:
-    """Every number of clients, in this order, then one that only commits, and one that sleeps."""
+    """Every number of clients, in this order, then one that only commits."""
     cells = tuple(measure_cell(one, ground, clients, seconds) for clients in order)
     script = one.folder / "commit.sql"
     script.write_text("SELECT pg_logical_emit_message(true, '', '');\n")
     off, on = (
         drive(one, 1, seconds, "-f", str(script), synchronous=each) for each in (False, True)
     )
-    flush_ns = sum(cell.fio_ns for cell in cells) / len(cells)
-    return Round(cells, off, on, measure_paced(one, seconds, flush_ns))
+    return Round(cells, off, on)
 
 
 def ratio_text(measured: Sequence[float], predicted: Sequence[float]) -> str:
@@ -280,7 +283,7 @@ def ratio_text(measured: Sequence[float], predicted: Sequence[float]) -> str:
     return f"{ratio.centre:.3f} ({ratio.low:.3f} to {ratio.high:.3f}), {met}"
 
 
-def shown(rounds: Sequence[Round]) -> str:
+def shown(rounds: Sequence[Round], scale: int) -> str:
     """A line for each number of clients, and whether the goal is met."""
     rows = []
     for clients in sorted(cell.clients for cell in rounds[0].cells):
@@ -288,20 +291,18 @@ def shown(rounds: Sequence[Round]) -> str:
         on = [cell.on.per_s for cell in cells]
         row = [
             str(clients),
-            Spread.of([cell.off.per_s for cell in cells]).text(0),
+            Spread.of([cell.off[-1].per_s for cell in cells]).text(0),
             Spread.of(on).text(0),
             Spread.of([cell.commits_a_flush for cell in cells]).text(2),
-            Spread.of([cell.fio_ns / 1000 for cell in cells]).text(1),
+            Spread.of([cell.flush.ns / 1000 for cell in cells]).text(1),
+            Spread.of([cell.flush.of(0, RESTED_NS) / 1000 for cell in cells]).text(1),
             Spread.of([cell.server_ns / 1000 for cell in cells]).text(1),
         ]
-        for learned in LEARNED:
-            predicted = [predict(each, each.cell(clients), learned) for each in rounds]
-            known = [rate for rate in predicted if rate is not None]
-            row.append(ratio_text(on, known) if known else "-")
+        row.append(ratio_text(on, [predict(each, each.cell(clients), scale) for each in rounds]))
         rows.append(row)
     heads = (
         "clients", "off, 1/s", "on, 1/s", "commits a flush", "flush by fio, us",
-        "by the server, us", *(f"measured / predicted by {name}" for name in LEARNED),
+        "after 200 us of rest", "by the server, us", "measured / predicted",
     )  # fmt: skip
     n = len(rounds)
     return f"{table(heads, rows)}\n\nn = {n}; ratios with 95% intervals, within {GOAL:.0%} or not"
@@ -360,7 +361,7 @@ def measure(options: argparse.Namespace) -> None:
                     "rounds": [asdict(each) for each in rounds],
                 }
                 write_json(options.out, document)
-    print(shown(rounds))
+    print(shown(rounds, options.scale))
 
 
 def compare(options: argparse.Namespace) -> None:

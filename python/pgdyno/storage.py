@@ -10,7 +10,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pgdyno.host.claims import claims
-from pgdyno.model.floor import PATTERNS, Floor, GridPoint, Prepared, Probed, Share, Together, Wish
+from pgdyno.model.floor import (
+    PATTERNS,
+    PAUSES_US,
+    Floor,
+    GridPoint,
+    Prepared,
+    Probed,
+    Share,
+    Together,
+    Wish,
+)
 from pgdyno.probe import fio
 from pgdyno.probe.clock import measure_clock
 from pgdyno.probe.folder import accepts_direct, own_folder, require_room
@@ -40,7 +50,7 @@ class Cost:
 def cost(wish: Wish) -> Cost:
     """Estimate a probe."""
     points = len(wish.depths) * len(wish.jobs)
-    windows = len(PATTERNS) * points + 2
+    windows = len(PATTERNS) * points + 2 + len(PAUSES_US)
     each_bytes = wish.size_bytes + fio.WAL_BYTES + FILE_BYTES + _OVERHEAD_BYTES
     writing_s = (wish.size_bytes + fio.WAL_BYTES) / _WRITTEN_BYTES_PER_S
     measuring_s = windows * (wish.seconds + _STARTS_S) + TESTS * wish.seconds
@@ -118,6 +128,8 @@ def _floor(path: str, ground: fio.Ground, wish: Wish, binaries: Binaries, told: 
     syncs = measure_sync(binaries.program("pg_test_fsync"), ground.folder, wish.seconds)
     told(f"{path}: commits under a checkpoint")
     mixed = fio.measure_commits(ground, wish.seconds, 1)
+    told(f"{path}: commits after pauses")
+    rested = fio.measure_rested(ground, wish.seconds, 1)
     return Floor(
         path=path,
         device_number=Path(path).stat().st_dev,
@@ -128,6 +140,7 @@ def _floor(path: str, ground: fio.Ground, wish: Wish, binaries: Binaries, told: 
         syncs=syncs,
         grid=_grid(path, ground, wish, told),
         mixed=mixed,
+        rested=rested,
     )
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pgdyno.model.floor import (
     PATTERNS,
+    PAUSES_US,
     Claims,
+    Commits,
     Floor,
     GridPoint,
     Latency,
@@ -58,7 +61,8 @@ def grid(rates: dict[int, float], cpu_share: float = 0.2) -> tuple[GridPoint, ..
 
 def floor(path: str, claims: Claims = DISK, rates: dict[int, float] | None = None) -> Floor:
     """A path whose grid has these rates."""
-    (alone,) = jobs("fio-commits.json")
+    (job,) = jobs("fio-commits.json")
+    alone = commits_of(job)
     under, writes = jobs("fio-mixed.json")
     return Floor(
         path=path,
@@ -67,10 +71,19 @@ def floor(path: str, claims: Claims = DISK, rates: dict[int, float] | None = Non
         prepared=Prepared(4 << 30, 16 << 30, direct=claims is DISK, bytes_per_s=5e8),
         syncs=parse_sync(recorded("fsync-18.txt")),
         grid=grid(rates or FLAT),
-        mixed=UnderCheckpoint(
-            commits_of(alone), commits_of(under), grid_point(writes, "random write", 16, 1)
+        mixed=UnderCheckpoint(alone, commits_of(under), grid_point(writes, "random write", 16, 1)),
+        rested=tuple(
+            after_rest(alone, pause_us, times)
+            for pause_us, times in zip(PAUSES_US, (1.25, 2, 3), strict=True)
         ),
     )
+
+
+def after_rest(alone: Commits, pause_us: int, times: float) -> Commits:
+    """Flushes that take so many times as long, after such a pause."""
+    mean_ns = times * alone.ns - alone.write_mean_ns
+    flush = replace(alone.flush, mean_ns=mean_ns)
+    return replace(alone, per_s=1e9 / (times * alone.ns + 1000 * pause_us), flush=flush)
 
 
 def probed(*floors: Floor, together: tuple[float, ...] = ()) -> Probed:

@@ -35,6 +35,7 @@ _DEPTHS = "1,4,16,64"
 _JOBS, _QUICK_JOBS = "1,4", "1"
 _SIZE_MIN = 64 << 20
 _SECONDS_MAX = 3600
+_TRANSACTION_US_MAX = 10_000_000
 
 
 def storage(
@@ -53,6 +54,14 @@ def storage(
     quick: Annotated[
         bool, typer.Option("--quick", help="Small file, short windows, small grid: a first look.")
     ] = False,
+    transaction_us: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=_TRANSACTION_US_MAX,
+            help="CPU time of a transaction of yours: adds the commits a second that it allows.",
+        ),
+    ] = None,
     bindir: Annotated[
         Path | None, typer.Option(help="PostgreSQL's programs. Default: the embedded ones.")
     ] = None,
@@ -76,6 +85,7 @@ def storage(
         depths=_numbers("--depths", depths or _DEPTHS),
         jobs=_numbers("--jobs", jobs or (_QUICK_JOBS if quick else _JOBS)),
         quick=quick,
+        transaction_us=transaction_us,
     )
     _check(wish)
     require_possible(wish)

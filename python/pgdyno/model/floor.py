@@ -12,6 +12,7 @@ Pattern = Literal["random read", "random write", "sequential read", "sequential 
 PATTERNS: tuple[Pattern, ...] = (
     "random read", "random write", "sequential read", "sequential write"
 )  # fmt: skip
+PAUSES_US = (60, 200, 800)  # before a flush: storage and its host may have gone to sleep
 BLOCK_BYTES = 8192  # of PostgreSQL's pages, and of everything measured here
 
 
@@ -102,6 +103,11 @@ class Commits:
         """Mean time of a write and its flush."""
         return self.write_mean_ns + self.flush.mean_ns
 
+    @property
+    def pause_ns(self) -> float:
+        """Mean time from the end of a flush to the next write."""
+        return max(0.0, 1e9 / self.per_s - self.ns)
+
 
 @dataclass(frozen=True, slots=True)
 class UnderCheckpoint:
@@ -138,6 +144,7 @@ class Floor:
     syncs: tuple[SyncRate, ...]
     grid: tuple[GridPoint, ...]
     mixed: UnderCheckpoint
+    rested: tuple[Commits, ...] = ()  # alone, after each of PAUSES_US
 
     def sync(self, test: str, method: str) -> SyncRate | None:
         """One line of pg_test_fsync; None: it is not there, or has no number."""
@@ -173,6 +180,7 @@ class Wish:
     depths: tuple[int, ...]
     jobs: tuple[int, ...]
     quick: bool = False
+    transaction_us: int | None = None  # CPU time of one, to predict rates with
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ own: the same blocks again would come from a cache below.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from pgdyno.model.errors import TargetError
-from pgdyno.model.floor import BLOCK_BYTES, Commits, GridPoint, Latency, Pattern, UnderCheckpoint
+from pgdyno.model.floor import (
+    BLOCK_BYTES,
+    PAUSES_US,
+    Commits,
+    GridPoint,
+    Latency,
+    Pattern,
+    UnderCheckpoint,
+)
 from pgdyno.probe.program import run_probe
 
 WAL_BYTES = 64 << 20  # four segments, written over and over as recycled ones are
@@ -141,6 +150,29 @@ def measure_commits(ground: Ground, seconds: int, seed: int) -> UnderCheckpoint:
     return UnderCheckpoint(alone, commits_of(under), point)
 
 
+def measure_rested(ground: Ground, seconds: int, seed: int) -> tuple[Commits, ...]:
+    """Commits after a pause of at least so long, a window for each of PAUSES_US.
+
+    The other CPUs are kept awake meanwhile, as a server would: a flush that ends where all sleep
+    takes longer still.
+
+    Raises:
+        TargetError: fio failed.
+    """
+    others = max(1, len(os.sched_getaffinity(0)) - 1)
+    awake = [
+        "--name=awake", "--new_group", "--ioengine=cpuio", "--cpuload=100", "--nice=19",
+        f"--numjobs={others}",
+    ]  # fmt: skip
+    found = []
+    for pause_us in PAUSES_US:
+        args = [*_window(seconds, seed), *_commits(ground), f"--thinktime={pause_us}", *awake]
+        what = f"commits after {pause_us} µs of rest at {ground.wal}"
+        done, *_ = _run(ground, args, seconds + 60.0, what)
+        found.append(commits_of(done))
+    return tuple(found)
+
+
 def measure_alone(ground: Ground, seconds: int, seed: int) -> Commits:
     """Commits while nothing else is written.
 
@@ -195,8 +227,8 @@ def parse_jobs(text: str, what: str) -> list[dict[str, Any]]:
     Raises:
         TargetError: It is none, or a job failed.
     """
-    try:
-        jobs: list[dict[str, Any]] = json.loads(text)["jobs"]
+    try:  # engine cpuio introduces itself before the JSON
+        jobs: list[dict[str, Any]] = json.loads(text[max(0, text.find("{")) :])["jobs"]
     except (ValueError, KeyError, TypeError) as error:
         raise TargetError(f"{what}: fio wrote no JSON: {text[:300]!r}") from error
     for job in jobs:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
-from pgdyno.model.floor import PATTERNS, Commits, Floor, Pattern, Probed
+from pgdyno.model.floor import PATTERNS, PAUSES_US, Commits, Floor, Pattern, Probed
 from pgdyno.model.units import bytes_text, count_text, ns_text
 from pgdyno.report import words
 from pgdyno.report.document import (
@@ -23,7 +23,13 @@ from pgdyno.report.document import (
 from pgdyno.report.html import render_document as render_page
 from pgdyno.report.markdown import render_document as render_markdown
 from pgdyno.report.storage_charts import drawings
-from pgdyno.stats.group_commit import commit_delay_us, flush_limit_per_s
+from pgdyno.stats.group_commit import (
+    Flush,
+    Transaction,
+    commit_delay_us,
+    commit_rate_per_s,
+    flush_limit_per_s,
+)
 from pgdyno.stats.storage import (
     DEFAULT_METHOD,
     Doubt,
@@ -36,6 +42,7 @@ from pgdyno.stats.storage import (
 )  # fmt: skip
 
 CLIENTS = (1, 2, 4, 8, 16, 32, 64)
+_MUCH_LONGER = 1.5
 _NOT_TOLD = "not told"
 Row = tuple[str, Callable[[Floor], str]]
 
@@ -98,6 +105,7 @@ def tables(probed: Probed) -> tuple[Table, ...]:
         _side_by_side(
             probed, "Synchronous commits that flushes allow, with CPU enough", _predictions()
         ),
+        *_with_transactions(probed),
     )
 
 
@@ -117,6 +125,7 @@ def limits(probed: Probed) -> list[str]:
     ]
     for floor in probed.floors:
         told.append(f"{floor.path}: {cap(floor, probed).fact}")
+        told += slower_after_rest(floor)
         size, memory = floor.prepared.size_bytes, floor.prepared.memory_bytes
         if not floor.prepared.direct:
             told.append(
@@ -131,6 +140,20 @@ def limits(probed: Probed) -> list[str]:
     if probed.wish.quick:
         told.append("shortened by --quick: windows of a second show no cache that fills up")
     return told
+
+
+def slower_after_rest(floor: Floor) -> list[str]:
+    """How much longer flushes take that do not follow each other at once; [] where they do not."""
+    alone, at_us = floor.mixed.alone, PAUSES_US[: len(floor.rested)]
+    by_pause = zip(at_us, floor.rested, strict=True)
+    pause_us, most = max(by_pause, key=lambda each: each[1].ns, default=(0, alone))
+    if most.ns < _MUCH_LONGER * alone.ns:
+        return []
+    return [
+        f"{floor.path}: a flush takes {ns_text(most.ns)} after {pause_us} µs of rest and"
+        f" {ns_text(alone.ns)} right after another, so few clients stay further below the limits"
+        " than many"
+    ]
 
 
 def _about(probed: Probed) -> tuple[str, ...]:
@@ -174,8 +197,9 @@ def _deeds(probed: Probed) -> list[Row]:
     ]
     for pattern in PATTERNS:
         rows += _pattern_rows(pattern)
+    rows.append(("commits alone", lambda f: _commits(f.mixed.alone)))
+    rows += [_rested_row(index) for index in range(len(PAUSES_US))]
     rows += [
-        ("commits alone", lambda f: _commits(f.mixed.alone)),
         ("under a checkpoint", lambda f: _commits(f.mixed.under)),
         ("its random writes", lambda f: f"{count_text(f.mixed.writes.per_s)}/s"),
         ("random reads capped by", lambda f: cap(f, probed).by),
@@ -196,13 +220,45 @@ def _pattern_rows(pattern: Pattern) -> list[Row]:
     return [(pattern, peak), ("  knee, depth × jobs", knee)]
 
 
-def _predictions() -> list[Row]:
+def _rested_row(index: int) -> Row:
+    def text(floor: Floor) -> str:
+        return ns_text(floor.rested[index].ns) if floor.rested else "not measured"
+
+    return (f"a flush after {PAUSES_US[index]} µs of rest", text)
+
+
+def _with_transactions(probed: Probed) -> tuple[Table, ...]:
+    """What CPUs and flushes allow together, where the time of a transaction was told."""
+    if probed.wish.transaction_us is None:
+        return ()
+    caption = (
+        f"Synchronous commits with {probed.wish.transaction_us} µs of CPU a transaction,"
+        f" {probed.cpus} CPUs"
+    )
     rows: list[Row] = [
-        (f"{clients} {'client' if clients == 1 else 'clients'}", _limit(clients))
+        (_clients(clients), lambda f, n=clients: f"{count_text(_rate(n, f, probed) or 0)}/s")  # type: ignore[misc]
         for clients in CLIENTS
     ]
+    return (_side_by_side(probed, caption, rows),)
+
+
+def _rate(clients: int, floor: Floor, probed: Probed) -> float | None:
+    """Commits a second with transactions; None: their time was not told."""
+    if probed.wish.transaction_us is None:
+        return None
+    flush = Flush.measured(floor.mixed.alone, floor.rested)
+    transaction = Transaction(cpu_ns=1000.0 * probed.wish.transaction_us)
+    return commit_rate_per_s(clients, flush, transaction, probed.cpus)
+
+
+def _predictions() -> list[Row]:
+    rows: list[Row] = [(_clients(clients), _limit(clients)) for clients in CLIENTS]
     rows.append(("commit_delay to try", lambda f: f"{commit_delay_us(_flush_ns(f))} µs"))
     return rows
+
+
+def _clients(number: int) -> str:
+    return f"{number} {'client' if number == 1 else 'clients'}"
 
 
 def _limit(clients: int) -> Callable[[Floor], str]:
@@ -261,6 +317,7 @@ def _derived(floor: Floor, probed: Probed) -> dict[str, object]:
     return {
         "path": floor.path,
         "commits_per_s_at_most": {n: flush_limit_per_s(n, _flush_ns(floor)) for n in CLIENTS},
+        "commits_per_s": {n: _rate(n, floor, probed) for n in CLIENTS},
         "commit_delay_us": commit_delay_us(_flush_ns(floor)),
         "capped_by": asdict(cap(floor, probed)),
         "knees": {pattern: asdict(knee) for pattern, knee in knees.items()},

@@ -129,3 +129,10 @@ def test_a_window_without_requests_is_no_zero() -> None:
 def test_what_fio_failed_at_is_said(text: str, words: str) -> None:
     with pytest.raises(TargetError, match=words):
         parse_jobs(text, "random read")
+
+
+def test_what_an_engine_says_before_the_json_is_no_part_of_it() -> None:
+    said = "awake (noop): ioengine=cpuio, cpuload=100, cpucycle=50000\n"
+
+    (job,) = parse_jobs(said + recorded("fio-commits.json"), "commits")
+    assert commits_of(job).per_s > 0

@@ -32,6 +32,36 @@ def test_paths_stand_side_by_side() -> None:
     assert follows["commit_delay to try"] == ["24 µs"] * 2
 
 
+def test_a_flush_after_rest_is_told_where_it_takes_longer() -> None:
+    deeds = {row[0].text: row[1].text for row in tables(BOTH)[1].rows}
+    alone = floor("/a").mixed.alone
+    level = replace(floor("/a"), rested=(alone, alone, alone))
+
+    assert deeds["a flush after 60 µs of rest"] == "467 µs"
+    assert "/a: a flush takes 1.12 ms after 800 µs of rest and 374 µs right after" in " ".join(
+        limits(BOTH)
+    )
+    assert "of rest" not in " ".join(limits(probed(level)))
+    before = probed(replace(floor("/a"), rested=()))
+    assert "of rest" not in " ".join(limits(before))
+    assert "not measured" in render_md(before)
+
+
+def test_transactions_lower_what_flushes_allow() -> None:
+    told = probed(floor("/a"))
+    asked = replace(told, wish=replace(told.wish, transaction_us=1000))
+    most, fewer = (
+        json.loads(render_json(each))["derived"][0]["commits_per_s"] for each in (told, asked)
+    )
+    *_, table = tables(asked)
+
+    assert set(most.values()) == {None}
+    assert fewer["1"] < fewer["16"] <= 2_000  # 2 CPUs
+    assert len(tables(told)) == len(tables(asked)) - 1
+    assert table.caption == "Synchronous commits with 1000 µs of CPU a transaction, 2 CPUs"
+    assert table.rows[0][0].text == "1 client"
+
+
 def test_atomic_writes_are_told_with_their_size() -> None:
     one = floor("/a", replace(DISK, atomic_write_bytes=16_384))
 

@@ -154,19 +154,47 @@ def test_cpu_of_flushes_is_taken_from_transactions() -> None:
     assert crowd[1] < crowd[0]
 
 
-def test_a_cpu_that_was_idle_is_cold_and_a_busy_one_is_not() -> None:
+def test_storage_that_has_rested_flushes_slower() -> None:
+    rested = Flush(1e5, paused=((0, 0), (2e5, 2e5)))
     alone, crowd = (
         [
-            commit_rate_per_s(
-                n, Flush(1e5), Transaction(cpu_ns=1.4e5, bursts=7, cold_ns=cold_ns), cpus=1
-            )
-            for cold_ns in (0, 6e4)
+            commit_rate_per_s(n, flush, Transaction(cpu_ns=1e5), cpus=8)
+            for flush in (Flush(1e5), rested)
         ]
         for n in (1, 32)
     )
 
-    assert 1e9 / alone[1] - 1e9 / alone[0] == pytest.approx(6e4, rel=0.05)
-    assert crowd[1] == pytest.approx(crowd[0], rel=0.02)
+    assert 1e9 / alone[1] - 1e9 / alone[0] == pytest.approx(1e5, rel=0.3)  # after 1e5 of work
+    assert crowd[1] / crowd[0] > 0.9 > alone[1] / alone[0]  # one flush follows the other
+
+
+def test_a_pause_between_two_that_were_measured_is_between_their_flushes() -> None:
+    flush = Flush(1e5, paused=((2e4, 0), (1.2e5, 5e4)))
+
+    assert [flush.of(0, pause) for pause in (0, 2e4, 7e4, 1.2e5, 1e9)] == [
+        1e5, 1e5, 1.25e5, 1.5e5, 1.5e5
+    ]  # fmt: skip
+
+
+def test_a_measured_flush_takes_its_pauses_from_the_rates() -> None:
+    one = floor("/a")
+    flush = Flush.measured(one.mixed.alone, one.rested)
+
+    assert flush.ns == one.mixed.alone.ns
+    assert [round(pause / 1000) for pause, _ in flush.paused[1:]] == [60, 200, 800]
+    assert [longer / flush.ns for _, longer in flush.paused] == pytest.approx([0, 0.25, 1, 2])
+    assert Flush.measured(one.mixed.alone, ()).paused == ()
+
+
+def test_who_wants_the_same_row_waits_for_its_flush() -> None:
+    def rate(rows: int, burst: int = 5) -> float:
+        transaction = Transaction(cpu_ns=1e4, bursts=7, rows=rows, row_burst=burst)
+        return commit_rate_per_s(16, Flush(1e6), transaction, cpus=8)
+
+    assert rate(1) == pytest.approx(1e9 / 1.01e6, rel=0.05)  # one after the other
+    assert rate(1, burst=1) == pytest.approx(rate(1), rel=0.05)
+    assert rate(1) < rate(16) < rate(100) < rate(100_000)
+    assert rate(100_000) == pytest.approx(rate(0), rel=0.03)
 
 
 def test_more_wal_takes_longer_flushes() -> None:
