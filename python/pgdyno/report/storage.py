@@ -197,11 +197,11 @@ def _deeds(probed: Probed) -> list[Row]:
     ]
     for pattern in PATTERNS:
         rows += _pattern_rows(pattern)
-    rows.append(("commits alone", lambda f: _commits(f.mixed.alone)))
-    rows += [_rested_row(index) for index in range(len(PAUSES_US))]
     rows += [
+        ("commits alone", lambda f: _commits(f.mixed.alone)),
         ("under a checkpoint", lambda f: _commits(f.mixed.under)),
         ("its random writes", lambda f: f"{count_text(f.mixed.writes.per_s)}/s"),
+        *(_rested_row(index) for index in range(len(PAUSES_US))),
         ("random reads capped by", lambda f: cap(f, probed).by),
     ]
     return rows
