@@ -101,11 +101,7 @@ def storage(
         probed = probe_storage(
             wish, ident, binaries, told=lambda what: _say(status, what), keep=run.put_probed
         )
-    page = path.with_suffix(".html")
-    try:
-        page.write_text(render_html(probed), encoding="utf-8")
-    except OSError as error:
-        raise StoreError(f"{page} cannot be written: {error}") from error
+    page = _page(path, probed)
     if as_json:
         sys.stdout.write(render_json(probed))
         return
@@ -161,6 +157,16 @@ def _info(ident: str, wish: Wish, binaries: Binaries) -> RunInfo:
         build=binaries.manifest(),
         workload={},
     )
+
+
+def _page(path: Path, probed: Probed) -> Path:
+    """Write the page beside the run file."""
+    page = path.with_suffix(".html")
+    try:
+        page.write_text(render_html(probed), encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"{page} cannot be written: {error}") from error
+    return page
 
 
 def _say(status: Status, what: str) -> None:

@@ -235,10 +235,11 @@ def _with_transactions(probed: Probed) -> tuple[Table, ...]:
         f"Synchronous commits with {probed.wish.transaction_us} µs of CPU a transaction,"
         f" {probed.cpus} CPUs"
     )
-    rows: list[Row] = [
-        (_clients(clients), lambda f, n=clients: f"{count_text(_rate(n, f, probed) or 0)}/s")  # type: ignore[misc]
-        for clients in CLIENTS
-    ]
+
+    def rate(clients: int) -> Callable[[Floor], str]:
+        return lambda floor: f"{count_text(_rate(clients, floor, probed) or 0)}/s"
+
+    rows: list[Row] = [(_clients(clients), rate(clients)) for clients in CLIENTS]
     return (_side_by_side(probed, caption, rows),)
 
 
