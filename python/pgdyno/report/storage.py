@@ -125,7 +125,7 @@ def limits(probed: Probed) -> list[str]:
     ]
     for floor in probed.floors:
         told.append(f"{floor.path}: {cap(floor, probed).fact}")
-        told += slower_after_rest(floor)
+        told += _slower_after_rest(floor)
         size, memory = floor.prepared.size_bytes, floor.prepared.memory_bytes
         if not floor.prepared.direct:
             told.append(
@@ -142,11 +142,12 @@ def limits(probed: Probed) -> list[str]:
     return told
 
 
-def slower_after_rest(floor: Floor) -> list[str]:
+def _slower_after_rest(floor: Floor) -> list[str]:
     """How much longer flushes take that do not follow each other at once; [] where they do not."""
-    alone, at_us = floor.mixed.alone, PAUSES_US[: len(floor.rested)]
-    by_pause = zip(at_us, floor.rested, strict=True)
-    pause_us, most = max(by_pause, key=lambda each: each[1].ns, default=(0, alone))
+    if not floor.rested:
+        return []
+    alone, by_pause = floor.mixed.alone, zip(PAUSES_US, floor.rested, strict=True)
+    pause_us, most = max(by_pause, key=lambda each: each[1].ns)
     if most.ns < _MUCH_LONGER * alone.ns:
         return []
     return [
