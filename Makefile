@@ -1,4 +1,5 @@
 # Two commands do everything on a fresh machine: `make demo` (the main job) and `make test`.
+# `make test-long` is `make test` and then `make rest`: what no person waits for at every change.
 # Each installs what it needs; as root also missing Debian packages, otherwise it names them.
 
 PYTHON ?= python3
@@ -12,10 +13,10 @@ apt = { [ "$$(id -u)" = 0 ] && apt-get update -qq && DEBIAN_FRONTEND=noninteract
   apt-get install -y -qq --no-install-recommends $(1) >/dev/null; } \
   || { echo "error: package $(1) is missing"; echo "hint: sudo apt-get install $(1)"; exit 1; }
 
-.PHONY: demo quick test check unit cluster install build packages lock reference clean help
+.PHONY: demo quick test test-long rest check gates install build packages lock reference clean help
 
 help: ## Show the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 demo: build ## The main job: load TPC-C, run three stages, write a report (ARGS=--quick: shorter)
 	$(BIN)/pgdyno run plans/demo.toml $(ARGS)
@@ -23,9 +24,20 @@ demo: build ## The main job: load TPC-C, run three stages, write a report (ARGS=
 quick: build ## The demo's short version
 	$(BIN)/pgdyno run plans/demo.toml --quick
 
-test: packages check cluster ## All tests, on real servers and in a real browser
+test: packages gates ## The tests of every day, on real servers and in a real browser
+	$(BIN)/pytest -q -m "not long"
 
-check: build ## Format, lint, types, layers, unit tests: under 90 s once built
+test-long: test ## All tests: `make test` and what it leaves out
+	$(MAKE) rest
+
+rest: packages build ## The tests marked `long`, which `make test` leaves out
+	$(BIN)/pytest -q -m long
+
+check: gates ## Format, lint, types, layers, unit tests: under 90 s once built
+	$(BIN)/pytest -q -m "not cluster and not method and not browser and not long" \
+	  --ignore tests/attack
+
+gates: build
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
 	cargo test --quiet --workspace --locked
@@ -34,10 +46,6 @@ check: build ## Format, lint, types, layers, unit tests: under 90 s once built
 	$(BIN)/mypy
 	$(BIN)/stubtest pgdyno._core --mypy-config-file pyproject.toml
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q -m "not cluster and not method and not browser"
-
-cluster: build
-	$(BIN)/pytest -q -m "cluster or method or browser"
 
 install: $(VENV)/installed ## The virtual environment with the locked dependencies
 

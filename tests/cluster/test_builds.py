@@ -11,7 +11,7 @@ from pgdyno.store.runfile import RunFile
 from tests.cluster.postgres_source import postgres_source
 from tests.cluster.test_run import assert_nothing_left, pgdyno
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.long]
 
 PLAN = """
 name = "compilers"

@@ -1,0 +1,1 @@
+"""Attacks on purpose: hostile inputs, kills at every step, strangers' files."""
