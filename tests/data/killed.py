@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import signal
-import subprocess
-import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-_SCRIPT = """
-import os, signal
-from pathlib import Path
-from pgdyno.host.change import apply, plan, restore
+from pgdyno.host.change import apply, plan
 from pgdyno.host.journal import Journal
-steps = []
-def told(step):
-    steps.append(step)
-    if len(steps) == {step}:
-        os.kill(os.getpid(), signal.SIGKILL)
-root = Path({root!r})
-journal = Journal(Path({journal!r}), {boot!r})
-apply(plan({wishes!r}, root), journal, told, root)
-restore(journal, told, root)
-"""
+from pgdyno.host.undo import restore
 
 
 def run_killed(
@@ -32,10 +20,35 @@ def run_killed(
     *,
     boot: str | None = None,
     root: Path = Path("/"),
+) -> bool:
+    """Apply and restore in a process of its own that kills itself at its n-th step, from 1.
+
+    Returns:
+        Whether there was such a step; else all was applied and restored.
+    """
+    child = os.fork()
+    if child == 0:
+        try:
+            _apply_and_restore(step, wishes, Journal(journal, boot), root)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+    assert killed or status == 0, f"step {step} ended with {status}"
+    return killed
+
+
+def _apply_and_restore(
+    step: int, wishes: Sequence[tuple[str, str]], journal: Journal, root: Path
 ) -> None:
-    """Apply and restore in a process of its own that kills itself at its n-th step, from 1."""
-    script = _SCRIPT.format(
-        step=step, wishes=list(wishes), journal=str(journal), boot=boot, root=str(root)
-    )
-    done = subprocess.run([sys.executable, "-c", script], timeout=60, check=False)
-    assert done.returncode == -signal.SIGKILL, f"step {step} was not reached"
+    steps = []
+
+    def told(one: str) -> None:
+        steps.append(one)
+        if len(steps) == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    apply(plan(wishes, root), journal, told, root)
+    restore([journal], told, root)

@@ -15,15 +15,17 @@ from rich.table import Table
 from rich.text import Text
 
 from pgdyno.cli.console import stdout
-from pgdyno.host import change, huge, layout
+from pgdyno.host import change, huge, layout, undo
 from pgdyno.host.device import device
-from pgdyno.host.journal import NAME, Change, Journal
+from pgdyno.host.journal import EARLIER_NAME, NAME, Change, Journal
+from pgdyno.host.keep import state_folder
 from pgdyno.host.layout import FileSystem, Wish
 from pgdyno.host.network import installed_ethtool
 from pgdyno.host.part import Line, Part, folded
 from pgdyno.host.processors import clock_reading_ns
 from pgdyno.host.show import Asked, machine
 from pgdyno.host.spot import spot, spots
+from pgdyno.host.undo import Wills
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.plan import Target
 from pgdyno.shell import postgres_user
@@ -149,14 +151,28 @@ def apply_command(
     _say_counted(counted)
     _tell(changes, wanted)
     if changes:
-        change.apply(changes, _journal())
+        change.apply(changes, _journals()[0])
         stdout.print("\nDone and read back. `pgdyno host restore` puts everything back.")
 
 
 @app.command()
-def restore() -> None:
-    """Put back everything that `host apply` changed and that still stands, also after a crash."""
-    undone = change.restore(_journal())
+def restore(
+    overwrite: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Put this one back though somebody else changed it."),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Leave this one as it is, and forget that we changed it."
+        ),
+    ] = None,
+) -> None:
+    """Put back everything that `host apply` changed and that still stands, also after a crash.
+
+    A value that somebody else changed since is left as it is, and told.
+    """
+    undone = undo.restore(_journals(), wills=Wills(tuple(overwrite or ()), tuple(keep or ())))
     for one in undone:
         style = "" if one.ok else "bold red"
         stdout.print(Text(f"{one.change.key}: {one.change.before}: {one.fate}", style))
@@ -166,7 +182,7 @@ def restore() -> None:
     if left:
         raise TargetError(
             f"{len(left)} of {len(undone)} values were left as they are",
-            "Somebody else changed them since. Set them by hand, or leave them.",
+            "`--overwrite NAME` puts one back all the same, `--keep NAME` lets it be as it is.",
         )
 
 
@@ -222,8 +238,10 @@ def layout_command(
     stdout.print("\nDone.")
 
 
-def _journal() -> Journal:
-    return Journal(home() / NAME)
+def _journals() -> tuple[Journal, ...]:
+    """That of today, and the one that earlier versions kept among what may be removed."""
+    earlier = Journal(home() / EARLIER_NAME, earlier=True)
+    return Journal(state_folder() / NAME), earlier
 
 
 def _counted(servers: list[str] | None, bindir: Path | None) -> tuple[huge.Count, ...]:

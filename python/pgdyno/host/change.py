@@ -1,36 +1,26 @@
-"""Changes of the running machine: planned, journalled, made, read back, undone."""
+"""Changes of the running machine: planned, journalled, made, read back.
+
+`host.undo` puts them back.
+"""
 
 from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pgdyno.catalog import MachineKnob
-from pgdyno.host.journal import Change, Journal
+from pgdyno.host.journal import Change, Journal, Standing
 from pgdyno.host.spot import ROOT, Spot, mask, spot
 from pgdyno.host.tree import system
+from pgdyno.host.undo import Told, undo
 from pgdyno.lint import check, source
 from pgdyno.model.errors import PlanError, TargetError
 
 _BOOLS = {"on": "1", "off": "0", "yes": "1", "no": "0"}
 _EXCESS = ("huge-pages-beyond-memory", "too-much-kept-free")  # rules of the linter
-Told = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Undone:
-    """What became of a change that was to be undone."""
-
-    change: Change
-    fate: str  # restored | was so | gone by a reboot | left: REASON
-
-    @property
-    def ok(self) -> bool:
-        """Whether the machine is as it was before."""
-        return not self.fate.startswith("left")
 
 
 def parse(wish: str) -> tuple[str, str]:
@@ -168,114 +158,52 @@ def apply(
     Args:
         changes: Of `plan`.
         journal: Of this machine.
-        told: Hears of every step before it is taken: `journal KEY`, `write KEY`, `read KEY`, and
-            of `undo KEY`, `undone KEY` where something fails.
+        told: Hears of every step before it is taken: `journal KEY`, `write KEY`, `read KEY`,
+            `keep KEY`, and of those of `undo.undo` where something fails.
         root: Of the file tree.
 
     Raises:
-        TargetError: The kernel refuses a value or makes another one of it; what was changed by then
-            is put back.
+        TargetError: The kernel refuses a value or makes another one of it, or somebody else changed
+            one since it was planned; what was changed by then is put back.
     """
     with journal.locked():
-        journal.mend()
-        first = journal.next_number()
+        made: list[Standing] = []
         try:
-            for number, change in enumerate(changes, start=first):
-                _make(number, change, journal, told, root)
-        except (TargetError, KeyboardInterrupt):
-            _restore(journal, told, root, since=first)
+            for change in changes:
+                _make(change, journal, made, told, root)
+        except BaseException as error:
+            left = [one for one in undo(made[::-1], journal, told, root) if not one.ok]
+            if left:
+                fates = "; ".join(f"{one.change.key} {one.fate}" for one in left)
+                raise TargetError(
+                    f"{error or 'stopped'}, and not all could be put back: {fates}",
+                    "`pgdyno host restore` tries it again.",
+                ) from error
             raise
 
 
-def _make(number: int, change: Change, journal: Journal, told: Told, root: Path) -> None:
+def _make(change: Change, journal: Journal, made: list[Standing], told: Told, root: Path) -> None:
     one = spot(change.key, root)
+    if (found := one.read()) != change.before:
+        raise TargetError(
+            f"{change.key} is {found!r}, and was {change.before!r} when it was looked at",
+            "Somebody else changes it at this very moment. Nothing of ours stands.",
+        )
     told(f"journal {change.key}")
-    journal.write("intend", number, change)
+    made.append(journal.intend(change))
     told(f"write {change.key}")
-    one.write(change.after)
-    told(f"read {change.key}")
-    now = one.read()
+    try:
+        one.write(change.after)
+    finally:  # also what a refusal or Ctrl-C left half done is told from what others do later
+        told(f"read {change.key}")
+        now = one.read()
+        also = tuple((key, spot(key, root).read()) for key, _ in change.also)
+        told(f"keep {change.key}")
+        made[-1] = replace(made[-1], became=now, also_became=also)
+        journal.done(made[-1])
     if now != change.after:
         hint = "The kernel took what it could get. All is put back as it was."
         raise TargetError(
             f"{change.key} was set to {change.after!r} and is {now!r}",
             f"{hint} {one.knob.if_less}" if one.knob.if_less else hint,
         )
-    journal.write("done", number, change)
-
-
-def restore(journal: Journal, told: Told = lambda _: None, root: Path = ROOT) -> tuple[Undone, ...]:
-    """Undo every change that still stands, the last one first.
-
-    A value that somebody else has changed since is left, and said.
-
-    Args:
-        journal: Of this machine.
-        told: Hears of every step before it is taken: `undo KEY`, `undone KEY`.
-        root: Of the file tree.
-
-    Raises:
-        TargetError: The journal cannot be read or written.
-    """
-    if not journal.path.exists():
-        return ()
-    with journal.locked():
-        journal.mend()
-        return _restore(journal, told, root)
-
-
-def _restore(journal: Journal, told: Told, root: Path, since: int = 1) -> tuple[Undone, ...]:
-    """Undo what stands of the changes from a number on."""
-    fates = []
-    for number, change, boot in journal.standing():
-        if number < since:
-            continue
-        told(f"undo {change.key}")
-        fate = _undo(change, boot == journal.boot, root)
-        undone = Undone(change, fate)
-        fates.append(undone)
-        if undone.ok:
-            told(f"undone {change.key}")
-            journal.write("undone", number, change)
-    return tuple(fates)
-
-
-def _undo(change: Change, same_boot: bool, root: Path) -> str:
-    one = spot(change.key, root)
-    try:
-        now = one.read()
-        if now != change.before:
-            if not same_boot:
-                return "gone by a reboot"  # it made a value of its own; ours no longer stands
-            if now != change.after and not _rounded(now, change):
-                return f"left: it is {now!r} now, neither {change.before!r} nor {change.after!r}"
-            _put_back(change, one, root)
-        _put_back_beside(change, root)
-        if one.read() != change.before:
-            return f"left: it is {one.read()!r} and does not become {change.before!r}"
-    except TargetError as error:
-        return f"left: {error.fact}"
-    return "restored" if now != change.before else "was so"
-
-
-def _rounded(now: str, change: Change) -> bool:
-    """Whether the kernel may have made this of what we wrote: fewer huge pages, for example."""
-    return now.isdigit() and change.after.isdigit() and change.before.isdigit() and (
-        min(int(change.before), int(change.after)) <= int(now)
-        <= max(int(change.before), int(change.after))
-    )  # fmt: skip
-
-
-def _put_back(change: Change, one: Spot, root: Path) -> None:
-    """Of two values where one sets the other to 0, the one that was not 0 is written."""
-    if change.before == "0" and any(value != "0" for _, value in change.also):
-        _put_back_beside(change, root)
-    if one.read() != change.before:
-        one.write(change.before)
-
-
-def _put_back_beside(change: Change, root: Path) -> None:
-    for key, value in change.also:
-        beside = spot(key, root)
-        if beside.read() != value and not (value == "0" and change.before != "0"):
-            beside.write(value)

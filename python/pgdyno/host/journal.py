@@ -1,8 +1,12 @@
 """What was changed on this machine, written down before it is changed: a kill leaves no riddle.
 
 One file of JSON lines, synced line by line. A change begins with `intend`, its spot's value before
-and after; `done` follows when it was read back; `undone` when it was put back. What has an `intend`
-and no `undone` may still stand.
+and after; `done` follows with what the kernel made of it, and of the spots that it moves; `moved`
+when those moved again while it was put back; `undone` when it was put back, or given up. What has
+an `intend` and no `undone` may still stand.
+
+The file lies in a folder of its own (`host.keep`), not in PGDYNO_HOME, which may be removed.
+Earlier versions had it there: such a one is still read and restored.
 """
 
 from __future__ import annotations
@@ -16,11 +20,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from pgdyno.host.keep import open_file, open_folder, require_ours
 from pgdyno.model.errors import TargetError
 
-What: TypeAlias = Literal["intend", "done", "undone"]
-NAME = "host-journal.jsonl"  # in pgdyno's home
+What: TypeAlias = Literal["intend", "done", "moved", "undone"]
+Values: TypeAlias = tuple[tuple[str, str], ...]  # of spots, by their keys
+NAME = "journal.jsonl"
+EARLIER_NAME = "host-journal.jsonl"  # in PGDYNO_HOME, until 0.1
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+class JournalError(TargetError):
+    """The journal cannot be read or written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +41,7 @@ class Change:
     key: str
     before: str
     after: str
-    also: tuple[tuple[str, str], ...] = ()  # spots that it moves, too, with their values before
+    also: Values = ()  # spots that it moves, too, with their values before
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,104 +52,170 @@ class Entry:
     number: int  # of the change, from 1
     boot: str  # the kernel's name of the time since it was started
     change: Change
+    became: str | None = None  # read back; None: not known, as of an `intend`
+    also_became: Values = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A change that was not undone, as far as the journal tells."""
+
+    number: int
+    change: Change
+    boot: str
+    became: str | None  # None: a kill came before it was read back
+    also_became: Values
 
 
 class Journal:
-    """The journal of this machine; one process at a time writes it."""
+    """A journal of this machine; one process at a time writes it."""
 
-    def __init__(self, path: Path, boot: str | None = None) -> None:
+    def __init__(self, path: Path, boot: str | None = None, *, earlier: bool = False) -> None:
         self.path = path
         self.boot = boot or BOOT_ID.read_text(encoding="utf-8").strip()
+        self._earlier = earlier  # in a folder that others may own; only the file itself is ours
+        self._handle: int | None = None
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep other processes away.
+    def locked(self, *, make: bool = True) -> Iterator[bool]:
+        """Keep other processes away; tells whether there is a journal (always, with `make`).
 
         Raises:
-            TargetError: Another one is at work, or the journal cannot be written.
+            TargetError: Another one is at work, the journal cannot be opened, or is not ours.
         """
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            handle = self.path.open("a", encoding="utf-8")
+            self._handle = self._open(make)
         except OSError as error:
-            raise TargetError(
+            raise JournalError(
                 f"write the journal {self.path}: {error.strerror}",
                 "Nothing was changed: a change that is not written down cannot be undone.",
             ) from error
-        with handle:
+        if self._handle is None:
+            yield False
+            return
+        try:
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
                 raise TargetError(
                     f"another pgdyno is changing this machine (journal {self.path})",
                     "Wait for it.",
                 ) from error
-            yield
+            self._mend()
+            yield True
+        finally:
+            os.close(self._handle)
+            self._handle = None
 
-    def write(self, what: What, number: int, change: Change) -> None:
-        """Append a line and wait until it is on the disk.
+    def _open(self, make: bool) -> int | None:
+        if self._earlier:
+            try:
+                handle = os.open(self.path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            except FileNotFoundError:
+                return None
+            require_ours(handle, self.path)
+            return handle
+        folder = open_folder(self.path.parent, make=make)
+        if folder is None:
+            return None
+        try:
+            flags = os.O_RDWR | (os.O_CREAT if make else 0)
+            handle_or_none = open_file(folder, self.path.name, self.path, flags)
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+        return handle_or_none
+
+    def write(self, entry: Entry) -> None:
+        """Append a line and wait until it is on the disk; of a line that fails nothing stays.
 
         Raises:
-            TargetError: It cannot be written.
+            JournalError: It cannot be written.
         """
-        line = json.dumps(asdict(Entry(what, number, self.boot, change))) + "\n"
+        assert self._handle is not None
+        line = (json.dumps(asdict(entry)) + "\n").encode()
+        end = os.lseek(self._handle, 0, os.SEEK_END)
         try:
-            with self.path.open("a", encoding="utf-8") as handle:
-                handle.write(line)
-                handle.flush()
-                os.fsync(handle.fileno())
+            written = os.write(self._handle, line)
+            if written < len(line):  # the disk is full, and says so with the next byte
+                os.write(self._handle, line[written:])
+            os.fsync(self._handle)
         except OSError as error:
-            raise TargetError(f"write the journal {self.path}: {error.strerror}") from error
+            os.ftruncate(self._handle, end)
+            raise JournalError(f"write the journal {self.path}: {error.strerror}") from error
+
+    def intend(self, change: Change) -> Standing:
+        """Write down what is about to be done."""
+        number = max((entry.number for entry in self.entries()), default=0) + 1
+        self.write(Entry("intend", number, self.boot, change))
+        return Standing(number, change, self.boot, None, ())
+
+    def done(self, one: Standing) -> None:
+        """Write down what the kernel made of it."""
+        self.write(Entry("done", one.number, one.boot, one.change, one.became, one.also_became))
+
+    def moved(self, one: Standing, also_became: Values) -> None:
+        """Write down where the values beside went while it was put back."""
+        self.write(Entry("moved", one.number, one.boot, one.change, one.became, also_became))
+
+    def undone(self, one: Standing) -> None:
+        """Write down that it does not stand any more."""
+        self.write(Entry("undone", one.number, one.boot, one.change))
 
     def entries(self) -> list[Entry]:
-        """All lines; one that a kill cut short at the end is left out.
+        """All lines; one that a kill cut short at the end is left out. Call it while locked.
 
         Raises:
-            TargetError: A line in between makes no sense.
+            JournalError: A line in between makes no sense.
         """
-        if not self.path.exists():
-            return []
-        lines = self.path.read_text(encoding="utf-8").split("\n")
-        *whole, cut = lines  # what follows the last newline was not written to its end
-        del cut
+        *whole, _cut = self._bytes().split(b"\n")  # what follows the last newline is no line
         try:
             return [_entry(json.loads(line)) for line in whole if line]
         except (ValueError, KeyError, TypeError) as error:
-            raise TargetError(f"journal {self.path} is damaged: {error}") from error
+            raise JournalError(f"journal {self.path} is damaged: {error}") from error
 
-    def standing(self) -> list[tuple[int, Change, str]]:
-        """Changes that were not undone, the last one first: number, change, boot."""
-        found: dict[int, tuple[Change, str]] = {}
+    def standing(self) -> list[Standing]:
+        """Changes that were not undone, the last one first. Call it while locked.
+
+        Raises:
+            JournalError: As `entries`.
+        """
+        found: dict[int, Standing] = {}
         for entry in self.entries():
-            if entry.what == "intend":
-                found[entry.number] = (entry.change, entry.boot)
-            elif entry.what == "undone":
+            if entry.what == "undone":
                 found.pop(entry.number, None)
-        return [(number, change, boot) for number, (change, boot) in reversed(found.items())]
+            else:
+                found[entry.number] = Standing(
+                    entry.number, entry.change, entry.boot, entry.became, entry.also_became
+                )
+        return list(reversed(found.values()))
 
-    def next_number(self) -> int:
-        """Of the next change."""
-        return max((entry.number for entry in self.entries()), default=0) + 1
+    def _bytes(self) -> bytes:
+        assert self._handle is not None
+        size = os.fstat(self._handle).st_size
+        return os.pread(self._handle, size, 0)
 
-    def mend(self) -> None:
+    def _mend(self) -> None:
         """Cut off a last line that a kill left unfinished, so that the next one stands alone."""
-        if not self.path.exists():
-            return
-        text = self.path.read_text(encoding="utf-8")
-        whole = text[: text.rfind("\n") + 1]
-        if whole != text:
-            with self.path.open("r+", encoding="utf-8") as handle:
-                handle.truncate(len(whole.encode()))
-                os.fsync(handle.fileno())
+        assert self._handle is not None
+        found = self._bytes()
+        whole = found[: found.rfind(b"\n") + 1]
+        if whole != found:
+            os.ftruncate(self._handle, len(whole))
+            os.fsync(self._handle)
 
 
 def _entry(raw: dict[str, Any]) -> Entry:
     change = raw["change"]
-    also: Sequence[Sequence[str]] = change["also"]
+    became = raw.get("became")
+    if became is None and raw["what"] == "done":  # until 0.1: written only if it was so
+        became = change["after"]
     return Entry(
         raw["what"], raw["number"], raw["boot"],
-        Change(
-            change["key"], change["before"], change["after"],
-            tuple((key, value) for key, value in also),
-        ),
+        Change(change["key"], change["before"], change["after"], _values(change["also"])),
+        became, _values(raw.get("also_became", ())),
     )  # fmt: skip
+
+
+def _values(raw: Sequence[Sequence[str]]) -> Values:
+    return tuple((key, value) for key, value in raw)

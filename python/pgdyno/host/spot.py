@@ -56,6 +56,8 @@ class Spot:
             text = self.path.read_text(encoding="utf-8").strip()
         except OSError as error:
             raise TargetError(f"read {self.shown_path}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise TargetError(f"{self.shown_path} holds no text") from error
         if "[" in text and "]" in text:
             return text.partition("[")[2].partition("]")[0]
         if self.knob.type == "mask":
@@ -167,7 +169,7 @@ def _template(name: str, knob: MachineKnob) -> str | None:
 def _readable(one: Spot) -> bool:
     try:
         one.read()
-    except (TargetError, UnicodeDecodeError):
+    except TargetError:
         return False
     return True
 

@@ -1,0 +1,201 @@
+"""Puts changes of the machine back, and leaves alone what somebody else changed since.
+
+A value is ours while it is the one that we read back when we made it. One that is neither that nor
+the one before was set by somebody else: it stays, and is said, unless whoever calls names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pgdyno.host.journal import Change, Journal, JournalError, Standing, Values
+from pgdyno.host.spot import ROOT, Spot, spot
+from pgdyno.model.errors import PgdynoError, PlanError
+
+Told = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What became of a change that was to be undone."""
+
+    change: Change
+    fate: str  # restored | was so | gone by a reboot | kept as it is | left: REASON
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing of it stands any more."""
+        return not self.fate.startswith("left")
+
+
+@dataclass(frozen=True, slots=True)
+class Wills:
+    """What is to become of values that somebody else changed since, by their keys."""
+
+    overwrite: Collection[str] = ()  # put back all the same
+    keep: Collection[str] = ()  # left as they are, and no more ours to put back
+
+
+def restore(
+    journals: Sequence[Journal],
+    told: Told = lambda _: None,
+    root: Path = ROOT,
+    wills: Wills = Wills(),
+) -> tuple[Undone, ...]:
+    """Undo every change that still stands, the last one first.
+
+    A value that somebody else has changed since is left, and said.
+
+    Args:
+        journals: Of this machine, the latest first; those that do not exist are passed over.
+        told: Hears of every step before it is taken, as of `undo`.
+        root: Of the file tree.
+        wills: For values that somebody else changed.
+
+    Raises:
+        PlanError: Something is willed of a key that no change is of.
+        TargetError: A journal cannot be read or written; all that could be undone is undone.
+    """
+    _require_known(journals, wills)
+    found: list[Undone] = []
+    for journal in journals:
+        with journal.locked(make=False) as there:
+            if there:
+                found += undo(journal.standing(), journal, told, root, wills)
+    return tuple(found)
+
+
+def _require_known(journals: Sequence[Journal], wills: Wills) -> None:
+    wanted = {*wills.overwrite, *wills.keep}
+    if both := set(wills.overwrite) & set(wills.keep):
+        raise PlanError(f"{min(both)} is to be overwritten and kept", "Say one of both.")
+    standing: set[str] = set()
+    for journal in journals if wanted else ():
+        with journal.locked(make=False) as there:
+            standing |= {one.change.key for one in journal.standing()} if there else set()
+    if unknown := wanted - standing:
+        raise PlanError(
+            f"nothing stands of {min(unknown)}",
+            f"Changed by pgdyno are {', '.join(sorted(standing)) or 'no values'}.",
+        )
+
+
+def undo(
+    standing: Sequence[Standing],
+    journal: Journal,
+    told: Told = lambda _: None,
+    root: Path = ROOT,
+    wills: Wills = Wills(),
+) -> tuple[Undone, ...]:
+    """Undo some changes of a locked journal, in this order.
+
+    Args:
+        standing: The changes, the last one first.
+        journal: Where they stand.
+        told: Hears of every step before it is taken: `undo KEY`, `back KEY` (of it and of those
+            that it moves), `note KEY`, `undone KEY`.
+        root: Of the file tree.
+        wills: For values that somebody else changed.
+
+    Raises:
+        TargetError: The journal cannot be written; the values are put back nevertheless.
+    """
+    found, failed = [], None
+    for one in standing:
+        told(f"undo {one.change.key}")
+        try:
+            fate = _Undoing(one, journal, told, root, wills).fate()
+            done = Undone(one.change, fate)
+            if done.ok:
+                told(f"undone {one.change.key}")
+                journal.undone(one)
+        except JournalError as error:
+            failed, done = error, Undone(one.change, f"left: {error.fact}")
+        found.append(done)
+    if failed is not None:
+        raise failed
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Undoing:
+    """One change that is being undone."""
+
+    one: Standing
+    journal: Journal
+    told: Told
+    root: Path
+    wills: Wills
+
+    def fate(self) -> str:
+        """Undo it, and tell what became of it; errors of its spots are told, not raised."""
+        change = self.one.change
+        if self.one.boot != self.journal.boot:
+            return "gone by a reboot"  # what stands there now was never ours
+        if change.key in self.wills.keep:
+            return "kept as it is"
+        try:
+            spots = {key: spot(key, self.root) for key in (change.key, *dict(change.also))}
+            return self._fate(spots, {key: one.read() for key, one in spots.items()})
+        except JournalError:
+            raise
+        except PgdynoError as error:
+            return f"left: {error.fact}"
+
+    def _fate(self, spots: dict[str, Spot], now: dict[str, str]) -> str:
+        change = self.one.change
+        overwrite = change.key in self.wills.overwrite
+        main, made = now[change.key], self.one.became or change.after
+        if main not in (change.before, made) and not overwrite:
+            return f"left: it is {main!r} now, pgdyno had made it {made!r} of {change.before!r}"
+        foreign = {} if overwrite else dict(self._foreign(now))
+        # What others set beside it stays, also where the kernel moves it once more by our write.
+        wanted = {**dict(change.also), **foreign, change.key: change.before}
+        self._write(spots, wanted)
+        if wrong := [key for key in wanted if spots[key].read() != wanted[key]]:
+            key = wrong[0]
+            return f"left: {key} is {spots[key].read()!r} and does not become {wanted[key]!r}"
+        if foreign:
+            return self._left_beside(*next(iter(foreign.items())))
+        return "was so" if now == wanted else "restored"
+
+    def _left_beside(self, key: str, value: str) -> str:
+        made = dict(self.one.also_became).get(key)
+        how = f"that had made it {made!r}" if made else "what that had made of it is not known"
+        before = dict(self.one.change.also)[key]
+        return f"left: {key}, which it moves, is {value!r} now; {how}, and before it was {before!r}"
+
+    def _foreign(self, now: dict[str, str]) -> Iterator[tuple[str, str]]:
+        """Values beside it that neither we nor the kernel after us left there.
+
+        Where a kill kept from the journal what the kernel made of them, only the 0 is known: of two
+        values that exclude each other one sets the other to that.
+        """
+        became = dict(self.one.also_became)
+        for key, before in self.one.change.also:
+            if now[key] not in (before, became.get(key, "0")):
+                yield key, now[key]
+
+    def _write(self, spots: dict[str, Spot], wanted: dict[str, str]) -> None:
+        """Write what differs; of two values where one sets the other to 0, the one that is not 0.
+
+        Where the first write moved others, that is written down before they are written.
+        """
+        key = self.one.change.key
+        beside = [name for name in spots if name != key]
+        excluded = wanted[key] == "0" and any(wanted[name] != "0" for name in beside)
+        for name in (*(() if excluded else (key,)), *beside, key):
+            if spots[name].read() == wanted[name]:
+                continue
+            self.told(f"back {name}")
+            spots[name].write(wanted[name])
+            if name == key:
+                self._note_moves(spots)
+
+    def _note_moves(self, spots: dict[str, Spot]) -> None:
+        moved: Values = tuple((name, spots[name].read()) for name, _ in self.one.change.also)
+        if moved not in (self.one.also_became, self.one.change.also):
+            self.told(f"note {self.one.change.key}")
+            self.journal.moved(self.one, moved)
