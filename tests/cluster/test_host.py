@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from pgdyno.host.change import parse
+from pgdyno.host.journal import NAME, Journal
 from pgdyno.host.spot import spot, spots
+from pgdyno.host.undo import Wills, restore
 from pgdyno.shell import postgres_user
 from tests.data.killed import run_killed
 
@@ -26,7 +30,7 @@ CANDIDATES = (
     ("net.core.somaxconn", "4097"),
     ("vm.nr_overcommit_hugepages", "3"),
 )
-STEPS = ("journal", "write", "read", "undo", "undone")
+STEPS_A_CHANGE = 7  # journal, write, read, keep; undo, back, undone
 
 
 @cache
@@ -51,10 +55,11 @@ def state() -> dict[str, str]:
     }
 
 
-def pgdyno(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def pgdyno(home: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "pgdyno", *arguments],
-        env=os.environ | {"PGDYNO_HOME": str(home)},
+        env=os.environ | {"PGDYNO_HOME": str(home), "PGDYNO_HOST_STATE": str(home / "state")}
+        | variables,
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
 
@@ -95,11 +100,75 @@ def test_a_kill_at_each_step_is_mended_bit_for_bit(
     tmp_path: Path, untouched: dict[str, str]
 ) -> None:
     wanted = [parse(wish) for wish in wishes()]
-    for step in range(1, len(STEPS) * len(wanted) + 1):
-        run_killed(step, wanted, tmp_path / "host-journal.jsonl")
-        restored = pgdyno(tmp_path, "host", "restore")
-        assert restored.returncode == 0, restored.stderr
+    journal = Journal(tmp_path / "state" / NAME)
+    step = 1
+    while run_killed(step, wanted, journal.path):
+        assert all(one.ok for one in restore([journal])), f"after a kill at step {step}"
         assert state() == untouched, f"after a kill at step {step}"
+        step += 1
+    assert step > STEPS_A_CHANGE * len(wanted)
+
+
+def test_what_somebody_sets_after_a_kill_stays(tmp_path: Path, untouched: dict[str, str]) -> None:
+    """Whatever of apply and restore came before the kill: theirs is never overwritten."""
+    one = spot("vm.swappiness")
+    if not os.access(one.path, os.W_OK):
+        pytest.skip("this user may not change the machine")
+    before, journal = one.read(), Journal(tmp_path / "state" / NAME)
+    step = 1
+    while run_killed(step, [(one.key, "57")], journal.path):
+        try:
+            one.write("30")
+            fates = restore([journal])
+            assert one.read() == "30", f"after a kill at step {step}: {fates}"
+            assert all("it is '30' now, pgdyno had made it '57' of" in it.fate for it in fates)
+            restore([journal], wills=Wills(keep=[it.change.key for it in fates]))
+        finally:
+            one.write(before)
+        step += 1
+    assert step > STEPS_A_CHANGE
+
+
+def test_all_three_values_are_told_and_the_home_may_be_gone(
+    tmp_path: Path, untouched: dict[str, str]
+) -> None:
+    one = spot("vm.swappiness")
+    before, home = one.read(), tmp_path / "home"
+    state_folder = {"PGDYNO_HOST_STATE": str(tmp_path / "elsewhere")}
+    try:
+        applied = pgdyno(home, "host", "apply", "vm.swappiness=57", **state_folder)
+        assert applied.returncode == 0, applied.stderr
+        if home.exists():
+            shutil.rmtree(home)
+        one.write("30")
+        left = pgdyno(home, "host", "restore", **state_folder)
+        assert left.returncode == 3
+        told = f"left: it is '30' now, pgdyno had made it '57' of '{before}'"
+        assert told in " ".join(left.stdout.split())
+        assert "--overwrite NAME" in left.stderr
+        assert one.read() == "30"
+        back = pgdyno(home, "host", "restore", "--overwrite", one.key, **state_folder)
+        assert back.returncode == 0, back.stderr
+        assert one.read() == before
+    finally:
+        one.write(before)
+
+
+def test_what_the_kernel_rounds_is_put_back_and_its_own_value_kept(
+    tmp_path: Path, untouched: dict[str, str]
+) -> None:
+    """Read-ahead is kept in pages of memory: 4 kB."""
+    found = [one for one in spots() if one.name == "queue/read_ahead_kb"]
+    if not found or not os.access(found[0].path, os.W_OK):
+        pytest.skip("no block device whose queue may be changed")
+    done = pgdyno(tmp_path, "host", "apply", f"{found[0].key}=130")
+    assert done.returncode == 3
+    assert "was set to '130' and is '128'" in " ".join(done.stderr.split())
+    assert state() == untouched
+    lines = (tmp_path / "state" / NAME).read_text().splitlines()
+    assert [(line["what"], line["became"]) for line in map(json.loads, lines)][:2] == [
+        ("intend", None), ("done", "128"),
+    ]  # fmt: skip
 
 
 def test_what_the_kernel_refuses_changes_nothing(tmp_path: Path, untouched: dict[str, str]) -> None:
@@ -122,7 +191,7 @@ def without_the_right(home: Path, *arguments: str) -> subprocess.CompletedProces
     return subprocess.run(
         ["setpriv", "--reuid", str(user.uid), "--regid", str(user.gid), "--clear-groups",
          sys.executable, "-c", script],
-        env=os.environ | {"PGDYNO_HOME": str(home)},
+        env=os.environ | {"PGDYNO_HOME": str(home), "PGDYNO_HOST_STATE": str(home / "state")},
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
 
