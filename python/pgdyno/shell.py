@@ -10,8 +10,10 @@ import os
 import pwd
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -108,6 +110,56 @@ def run(
     return Done(done.returncode, done.stdout, done.stderr)
 
 
+def run_whole(args: Sequence[str | Path], *, text: str | None = None) -> tuple[Done, bool]:
+    """Run a program that must not be cut short, `text` on its standard input.
+
+    It has no deadline and a session of its own; its output goes to a file. So neither Ctrl-C nor a
+    hangup reaches it, and should we be killed, it still comes to its end.
+
+    Returns:
+        What became of it, and whether somebody asked us to stop meanwhile.
+
+    Raises:
+        TargetError: It cannot be started.
+    """
+    name = Path(args[0]).name
+    with (
+        tempfile.TemporaryFile("w+") as given,
+        tempfile.TemporaryFile("w+", errors="replace") as out,
+        tempfile.TemporaryFile("w+", errors="replace") as err,
+        _signals_kept() as asked,
+    ):
+        given.write(text or "")
+        given.seek(0)
+        try:
+            code = subprocess.Popen(
+                [str(arg) for arg in args],
+                env=_environment(None), stdin=given, stdout=out, stderr=err,
+                cwd="/", start_new_session=True,
+            ).wait()  # fmt: skip
+        except OSError as error:
+            raise TargetError(f"{name} cannot be started: {error}") from error
+        for file in (out, err):
+            file.seek(0)
+        return Done(code, out.read(), err.read()), bool(asked)
+
+
+@contextmanager
+def _signals_kept() -> Iterator[list[int]]:
+    """Meanwhile, wishes to end are only noted. Python hears signals in its main thread alone."""
+    asked: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+    kinds = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {kind: signal.signal(kind, lambda number, _: asked.append(number)) for kind in kinds}
+    try:
+        yield asked
+    finally:
+        for kind, handler in before.items():
+            signal.signal(kind, handler)
+
+
 class Process:
     """A program that runs beside us. Its group is its own, so Ctrl-C reaches it through us only."""
 
@@ -171,6 +223,7 @@ def start(
     log: Path | None = None,
     pipes: bool = False,
     dies_with_us: signal.Signals | None = None,
+    folder: Path = Path("/"),
 ) -> Process:
     """Start a program that runs beside us.
 
@@ -181,6 +234,7 @@ def start(
         log: File that gets its standard error (and output, unless `pipes`).
         pipes: Connect standard input and output to us, as text lines.
         dies_with_us: The signal that the kernel sends it should this process be killed.
+        folder: It works there; names without a folder are of this one.
 
     Raises:
         TargetError: It cannot be started.
@@ -197,7 +251,7 @@ def start(
             stdout=subprocess.PIPE if pipes else (sink or subprocess.DEVNULL),
             stderr=sink or (None if pipes else subprocess.DEVNULL),
             text=True,
-            cwd="/",
+            cwd=folder,
             start_new_session=True,
             **_identity(user),
         )

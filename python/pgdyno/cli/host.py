@@ -14,8 +14,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from pgdyno.cli.console import stdout
-from pgdyno.host import change, huge, layout, undo
+from pgdyno.cli.console import stderr, stdout
+from pgdyno.host import change, huge, layout, making, undo
 from pgdyno.host.device import device
 from pgdyno.host.journal import EARLIER_NAME, NAME, Change, Journal
 from pgdyno.host.keep import state_folder
@@ -223,7 +223,13 @@ def layout_command(
         mount=mount,
         erase=tuple(os.path.realpath(path) for path in erase or ()),
     )
+    if mount is not None:
+        layout.require_free(Path(mount))
     planned = layout.plan(wish, layout.this_kernel(os.uname().release))
+    book = making.Book(state_folder() / making.NAME)
+    left = book.left_by_a_kill([one.path for one in planned.devices])
+    if left:
+        stderr.print(f"note: an earlier layout was killed: {left}", soft_wrap=True)
     for step in planned.steps:
         stdout.print(f"# {step.why}", highlight=False, style="dim")
         stdout.print(step.shown, soft_wrap=True, highlight=False, markup=False)
@@ -234,7 +240,7 @@ def layout_command(
     if not apply_it:
         stdout.print("\nNothing was touched. --apply does it.")
         return
-    layout.make(planned)
+    making.make(planned, book)
     stdout.print("\nDone.")
 
 

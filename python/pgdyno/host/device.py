@@ -1,16 +1,25 @@
-"""Block devices as they are found: how large, of what grain, and whether they hold anything."""
+"""Block devices as they are found: which, how large, of what grain, and whether they hold anything.
+
+What a probing program does not answer is not known, and what is not known is refused: nothing is
+ever taken for empty because nobody could look.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pgdyno.model.errors import PlanError
+from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.shell import run
+
+_COLUMNS = "NAME,PATH,TYPE,SIZE,LOG-SEC,PHY-SEC,MOUNTPOINTS,RO,SERIAL,WWN"
+# They stand among the options of mount, of mkfs and in fstab, where these mean something else.
+_PATH = re.compile(r"/dev/[\w./+:@=-]+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,45 +32,54 @@ class Device:
     physical_block_bytes: int
     holds: tuple[str, ...]  # what would be destroyed, each in words; empty: nothing
     busy: tuple[str, ...]  # why it cannot be touched at all
+    parts: tuple[str, ...] = ()  # paths of its partitions
+    identity: tuple[str, ...] = ()  # another device under the same path has another one
 
 
 def device(path: str) -> Device:
     """Look at a device; nothing is written.
 
     Raises:
-        PlanError: It is no block device.
-        TargetError: lsblk or wipefs failed.
+        PlanError: It is no block device, or its name means something else to mount or mkfs.
+        TargetError: What it is or holds cannot be found out.
     """
     try:
         real = os.path.realpath(path, strict=True)
-        mode = os.stat(real).st_mode
-    except OSError as error:
-        raise PlanError(f"{path}: {error.strerror}") from error
-    if not stat.S_ISBLK(mode):
+        found = os.stat(real)
+    except (OSError, ValueError) as error:
+        raise PlanError(f"{path}: {getattr(error, 'strerror', error)}") from error
+    if not stat.S_ISBLK(found.st_mode):
         raise PlanError(f"{path} is no block device", "`lsblk` lists them.")
-    columns = "NAME,TYPE,SIZE,LOG-SEC,PHY-SEC,MOUNTPOINTS,FSTYPE,PTTYPE,RO"
-    told = run(["lsblk", "--json", "--bytes", "--output", columns, real]).stdout
-    own, *below = _flat(json.loads(told)["blockdevices"])
-    holds, busy = [], []
-    for row in (own, *below):
-        mounts = [place for place in row.get("mountpoints") or () if place]
-        if mounts:
-            busy.append(f"{row['name']} is in use: {', '.join(mounts)}")
-    for row in below:
-        holds.append(f"{row['type']} {row['name']}")
-    if own["ro"]:
-        busy.append("it is read only")
-    holders = Path("/sys/class/block", Path(real).name, "holders")
-    busy += [f"{path.name} is built on it" for path in sorted(holders.glob("*"))]
-    holds += [f"{one['type']} signature" for one in _signatures(real)]
+    if not _PATH.fullmatch(real):
+        raise PlanError(f"device {real!r} has a name that other programs would misread")
+    own, *below = _listed(real)
+    signatures = [f"{one['type']} signature" for one in _signatures(real)]
     return Device(
         path=real,
         size_bytes=int(own["size"]),
         logical_block_bytes=int(own["log-sec"]),
         physical_block_bytes=int(own["phy-sec"]),
-        holds=tuple(holds),
-        busy=tuple(busy),
+        holds=(*(f"{row['type']} {row['name']}" for row in below), *signatures),
+        busy=tuple(_why_busy(real, found.st_rdev, own, below)),
+        parts=tuple(str(row["path"]) for row in below if row["type"] == "part"),
+        identity=_identity(found.st_rdev, own),
     )
+
+
+def _listed(path: str) -> list[dict[str, Any]]:
+    """The device and all that is built on it, as lsblk tells."""
+    told = run(["lsblk", "--json", "--bytes", "--output", _COLUMNS, path]).stdout
+    try:
+        rows = _flat(json.loads(told)["blockdevices"])
+        for row in rows:
+            int(row["size"]), int(row["log-sec"]), int(row["phy-sec"]), row["ro"], row["type"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise TargetError(
+            f"what {path} is cannot be found out: lsblk told {told[:200]!r}", _NOT_KNOWN
+        ) from error
+    if not rows or rows[0]["path"] != path:
+        raise TargetError(f"lsblk told nothing of {path}", _NOT_KNOWN)
+    return rows
 
 
 def _flat(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -73,10 +91,62 @@ def _flat(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
+def _why_busy(
+    path: str, number: int, own: dict[str, Any], below: list[dict[str, Any]]
+) -> list[str]:
+    busy = []
+    for row in (own, *below):
+        mounts = [place for place in row.get("mountpoints") or () if place]
+        if mounts:
+            busy.append(f"{row['name']} is in use: {', '.join(mounts)}")
+    if own["ro"]:
+        busy.append("it is read only")
+    holders = _sysfs(number) / "holders"
+    if not holders.is_dir():
+        raise TargetError(f"whether something is built on {path} cannot be found out", _NOT_KNOWN)
+    busy += [f"{one.name} is built on it" for one in sorted(holders.iterdir())]
+    return busy or _claimed(path)
+
+
+def _claimed(path: str) -> list[str]:
+    """What only the kernel knows: mounts of other namespaces, swap, arrays, logs elsewhere."""
+    try:
+        os.close(os.open(path, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC))
+    except OSError as error:
+        return [f"it is in use: {error.strerror}"]
+    return []
+
+
+def _sysfs(number: int) -> Path:
+    return Path("/sys/dev/block", f"{os.major(number)}:{os.minor(number)}").resolve()
+
+
+def _identity(number: int, own: dict[str, Any]) -> tuple[str, ...]:
+    folder = _sysfs(number)
+    told = [f"{os.major(number)}:{os.minor(number)}", str(own["size"])]
+    told += [str(own[name]) for name in ("serial", "wwn") if own.get(name)]
+    for sequence in (folder / "diskseq", folder.parent / "diskseq"):  # of a partition: its disk's
+        if sequence.is_file():
+            return (*told, sequence.read_text(encoding="utf-8").strip())
+    return tuple(told)
+
+
+_NOT_KNOWN = "It is not touched: what cannot be looked at is never taken for empty."
+
+
 def _signatures(path: str) -> list[dict[str, str]]:
     """File systems, partition tables, parts of volumes: all that wipefs knows."""
     done = run(["wipefs", "--no-act", "--json", path], check=False)
-    if done.code != 0 or not done.stdout.strip():
-        return []
-    found: list[dict[str, str]] = json.loads(done.stdout).get("signatures", [])
-    return found
+    told = done.stdout.strip()
+    try:
+        if done.code != 0:
+            raise ValueError(f"code {done.code}")
+        if not told and not done.stderr.strip():
+            return []  # older ones say nothing of nothing
+        found: list[dict[str, str]] = json.loads(told)["signatures"]
+        return [one for one in found if one["type"]]
+    except (ValueError, KeyError, TypeError) as error:
+        said = (done.stderr.strip() or told)[:200]
+        raise TargetError(
+            f"what {path} holds cannot be found out: wipefs ended with {error}: {said}", _NOT_KNOWN
+        ) from error

@@ -1,22 +1,21 @@
-"""A storage layout: partitions, stripes, a file system, its mount; planned first, then made.
+"""A storage layout: partitions, stripes, a file system, its mount; planned here, and no more.
 
-What it makes destroys what was there, so it cannot be undone: it refuses a device that holds
-anything, unless that device is named a second time.
+What `host.making` makes of it destroys what was there, so it cannot be undone: a device that holds
+anything is refused, unless it is named a second time.
 """
 
 from __future__ import annotations
 
+import os
 import shlex
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from pgdyno.host.device import Device
-from pgdyno.model.errors import PlanError, TargetError
+from pgdyno.model.errors import PlanError
 from pgdyno.model.units import bytes_text
-from pgdyno.shell import run
 
 FileSystem: TypeAlias = Literal["xfs", "ext4"]
 MIB = 1 << 20
@@ -24,7 +23,6 @@ ALIGNMENT_BYTES = MIB  # a multiple of every block of every device
 LEAST_BYTES = 300 * MIB  # less than that mkfs.xfs refuses
 PAGE_BYTES = 4096  # of memory: file systems with larger blocks need Linux 6.12
 LARGE_BLOCKS_SINCE = (6, 12)
-APPEARS_S = 5.0
 _LOG_BYTES_MAX = 2_136_997_888  # of XFS, as report 1 has it
 
 
@@ -59,6 +57,8 @@ class Step:
     args: tuple[str, ...]
     text: str = ""  # for its standard input
     appears: str = ""  # the device that it makes
+    on: tuple[str, ...] = ()  # devices that it writes over
+    forgets: bool = False  # what they hold may go
 
     @property
     def shown(self) -> str:
@@ -75,6 +75,7 @@ class Layout:
     target: str  # the device that holds the file system
     fstab: str | None
     notes: tuple[str, ...]
+    devices: tuple[Device, ...] = ()  # as they were when it was planned
 
 
 def plan(wish: Wish, kernel: Kernel) -> Layout:
@@ -84,6 +85,7 @@ def plan(wish: Wish, kernel: Kernel) -> Layout:
         PlanError: Something that cannot be, or that would destroy what was not named twice.
     """
     _check_devices(wish)
+    _check_mount(wish)
     _check_sizes(wish, kernel)
     steps: list[Step] = []
     parts = []
@@ -103,12 +105,45 @@ def plan(wish: Wish, kernel: Kernel) -> Layout:
         steps.append(Step("a place for it", ("mkdir", "-p", wish.mount)))
         steps.append(Step("mounted", ("mount", "-t", wish.file_system, "-o", named, target,
                                       wish.mount)))  # fmt: skip
-        fstab = f"{target} {wish.mount} {wish.file_system} {named} 0 2"
-    return Layout(tuple(steps), target, fstab, _notes(wish))
+        fstab = f"{target} {_in_fstab(wish.mount)} {wish.file_system} {named} 0 2"
+    return Layout(tuple(steps), target, fstab, _notes(wish), _every(wish))
+
+
+def _every(wish: Wish) -> tuple[Device, ...]:
+    return (*wish.devices, *([wish.log_device] if wish.log_device else []))
+
+
+def _in_fstab(path: str) -> str:
+    """A path as fstab and /proc/mounts have it: octal numbers for what separates there."""
+    return "".join(f"\\{ord(one):03o}" if one in " \t\n\\#" else one for one in path)
+
+
+def _check_mount(wish: Wish) -> None:
+    if wish.mount is None:
+        return
+    place = Path(wish.mount)
+    if not place.is_absolute() or not wish.mount.isprintable():
+        raise PlanError(
+            f"--mount is {wish.mount!r}, expected an absolute path without control characters"
+        )
+
+
+def require_free(place: Path) -> None:
+    """Refuse to mount over something.
+
+    Raises:
+        PlanError: It is no folder, or not an empty one.
+    """
+    if place.is_symlink() or (place.exists() and not place.is_dir()):
+        raise PlanError(f"--mount {place} is no folder")
+    if place.is_dir() and (os.path.ismount(place) or any(place.iterdir())):
+        raise PlanError(
+            f"--mount {place} is not empty", "What is in it would be hidden. Name another folder."
+        )
 
 
 def _check_devices(wish: Wish) -> None:
-    every = [*wish.devices, *([wish.log_device] if wish.log_device else [])]
+    every = _every(wish)
     if not wish.devices:
         raise PlanError("no device", "Name at least one, e.g. /dev/nvme1n1.")
     paths = [one.path for one in every]
@@ -168,7 +203,21 @@ def _emptied(one: Device, wish: Wish) -> list[Step]:
     if not one.holds or one.path not in wish.erase:
         return []
     told = ", ".join(one.holds)
-    return [Step(f"what it held is forgotten: {told}", ("wipefs", "--all", one.path))]
+    inner = [
+        Step("what its partition held is forgotten", ("wipefs", "--all", part), on=(one.path,))
+        for part in one.parts
+    ]
+    last = Step(f"what it held is forgotten: {told}", ("wipefs", "--all", one.path),
+                on=(one.path,), forgets=True)  # fmt: skip
+    return [*inner, last]
+
+
+def _shown_again(made: str, below: Sequence[Device], wish: Wish) -> list[Step]:
+    """On a new device an old file system may come to light; it may go if all below it may."""
+    if not all(one.path in wish.erase for one in below):
+        return []
+    why = "what an earlier layout left there is forgotten"
+    return [Step(why, ("wipefs", "--all", made), on=(made,), forgets=True)]
 
 
 def _partitioned(one: Device, wish: Wish, steps: list[Step]) -> str:
@@ -183,8 +232,10 @@ def _partitioned(one: Device, wish: Wish, steps: list[Step]) -> str:
             ("sfdisk", "--quiet", one.path),
             f"label: gpt\nstart={start}, type=linux\n",
             part,
+            (one.path,),
         )
     )
+    steps += _shown_again(part, (one,), wish)
     return part
 
 
@@ -193,22 +244,27 @@ def _striped(parts: Sequence[str], wish: Wish, kernel: Kernel, steps: list[Step]
     if kernel.md:
         target = "/dev/md/pgdyno"
         chunk = f"--chunk={wish.stripe_bytes // 1024}K"
-        steps.append(Step(told, ("mdadm", "--create", target, "--run", "--level=0", chunk,
-                                 f"--raid-devices={len(parts)}", *parts)))  # fmt: skip
+        create = ("mdadm", "--create", target, "--run", "--level=0", chunk,
+                  f"--raid-devices={len(parts)}", *parts)  # fmt: skip
+        steps.append(Step(told, create, appears=target, on=tuple(parts)))
+        steps += _shown_again(target, wish.devices, wish)
         return target
-    steps.append(Step("physical volumes", ("pvcreate", "--dataalignment", "4m", *parts)))
+    volumes = ("pvcreate", "--dataalignment", "4m", *parts)
+    steps.append(Step("physical volumes", volumes, on=tuple(parts)))
     steps.append(Step("a group of them", ("vgcreate", "pgdyno", *parts)))
     steps.append(
         Step(told, ("lvcreate", "--yes", "--extents", "100%FREE", "--name", "data",
                     "--stripes", str(len(parts)), "--stripesize",
-                    f"{wish.stripe_bytes // 1024}k", "pgdyno"))
+                    f"{wish.stripe_bytes // 1024}k", "pgdyno"), appears="/dev/pgdyno/data")
     )  # fmt: skip
+    steps += _shown_again("/dev/pgdyno/data", wish.devices, wish)
     return "/dev/pgdyno/data"
 
 
 def _made(target: str, wish: Wish, steps: list[Step]) -> list[str]:
     """Makes the file system; returns its mount options."""
     width = len(wish.devices)
+    log = (wish.log_device.path,) if wish.log_device else ()
     if wish.file_system == "xfs":
         args = ["mkfs.xfs", "-q", "-b", f"size={wish.block_bytes}"]
         if width > 1:
@@ -218,7 +274,7 @@ def _made(target: str, wish: Wish, steps: list[Step]) -> list[str]:
             size = min(wish.log_device.size_bytes, _LOG_BYTES_MAX) // PAGE_BYTES * PAGE_BYTES
             args += ["-l", f"logdev={wish.log_device.path},size={size}"]
             options.append(f"logdev={wish.log_device.path}")
-        steps.append(Step("the file system", (*args, target)))
+        steps.append(Step("the file system", (*args, target), on=(target, *log)))
         return options
     extended = ["lazy_itable_init=0", "lazy_journal_init=0"]
     if width > 1:
@@ -227,9 +283,9 @@ def _made(target: str, wish: Wish, steps: list[Step]) -> list[str]:
     args = ["mkfs.ext4", "-q", "-b", str(wish.block_bytes), "-E", ",".join(extended)]
     if wish.log_device is not None:
         journal = ("mke2fs", "-q", "-O", "journal_dev", "-b", str(wish.block_bytes))
-        steps.append(Step("its journal's device", (*journal, wish.log_device.path)))
+        steps.append(Step("its journal's device", (*journal, *log), on=log))
         args += ["-J", f"device={wish.log_device.path}"]
-    steps.append(Step("the file system", (*args, target)))
+    steps.append(Step("the file system", (*args, target), on=(target,)))
     return ["noatime"]
 
 
@@ -240,32 +296,6 @@ def _notes(wish: Wish) -> tuple[str, ...]:
     if wish.log_device is not None:
         notes.append(f"the loss of {wish.log_device.path} loses the file system")
     return tuple(notes)
-
-
-def make(layout: Layout, told: Callable[[Step], None] = lambda _: None) -> None:
-    """Take the steps.
-
-    Raises:
-        TargetError: One failed; its message says which were taken.
-    """
-    for number, step in enumerate(layout.steps, start=1):
-        told(step)
-        try:
-            run(step.args, text=step.text or None)
-            _await(step.appears)
-        except TargetError as error:
-            raise TargetError(
-                f"step {number} of {len(layout.steps)} failed: {error.fact}",
-                f"Taken before: {number - 1}. What they made stands; nothing else was touched.",
-            ) from error
-
-
-def _await(path: str) -> None:
-    deadline = time.monotonic() + APPEARS_S
-    while path and not Path(path).is_block_device():
-        if time.monotonic() > deadline:
-            raise TargetError(f"the kernel shows no {path} within {APPEARS_S:.0f} s")
-        time.sleep(0.05)
 
 
 def this_kernel(release: str, root: Path = Path("/")) -> Kernel:
