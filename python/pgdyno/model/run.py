@@ -285,7 +285,11 @@ class TrialResult:
 
 @dataclass(frozen=True, slots=True)
 class TrialRecord:
-    """A trial of the run file."""
+    """A trial of the run file.
+
+    A round that broke may be measured again as a whole; what was measured first stays in the file
+    under a number of its own, which tells what took its place.
+    """
 
     number: int
     round: int
@@ -296,6 +300,13 @@ class TrialRecord:
     started_ns: int | None = None
     ended_ns: int | None = None
     result: TrialResult | None = None
+    attempt: int = 1  # which measurement of its round
+    replaced_by: int | None = None  # number of the trial that took its place; None: it is used
+
+    @property
+    def failed(self) -> bool:
+        """Whether it came to its end without numbers that may be used."""
+        return self.state in (TrialState.FAILED, TrialState.INVALID)
 
 
 @dataclass(frozen=True, slots=True)

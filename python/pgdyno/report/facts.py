@@ -45,6 +45,7 @@ class Comparison:
     rounds_needed: int | None  # undecided: estimated rounds in all until it is decided
     method: str
     warnings: tuple[str, ...]
+    failures: str | None = None  # trials of either that failed, as evidence; None: none did
 
 
 @dataclass(frozen=True, slots=True)

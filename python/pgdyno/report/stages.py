@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import isfinite
 
 from pgdyno.model.errors import PgdynoError
@@ -25,22 +26,37 @@ from pgdyno.report.judge import most_doubtful
 from pgdyno.stats import compare
 from pgdyno.stats.as_benchmarksql import AsBenchmarkSql, Ended, as_benchmarksql
 from pgdyno.stats.noise import noise_floor
-from pgdyno.stats.table import Table, table_of
+from pgdyno.stats.table import Table, attempts_of, table_of
 
 SHARES = (0.5, 0.9, 0.95, 0.99, 0.999, 1.0)
 
 Quantiles = Callable[[Sequence[str], Sequence[float]], list[int]]
 
 
-def throughput_table(plan: Plan, trials: Sequence[TrialRecord]) -> Table:
-    """NOPM, or tps, of each stage in each round; a trial that did not finish has none."""
+def throughput_table(
+    plan: Plan, trials: Sequence[TrialRecord], replaced: Sequence[TrialRecord] = ()
+) -> Table:
+    """NOPM, or tps, of each stage in each round; a trial that did not finish has none.
+
+    Args:
+        plan: The resolved plan.
+        trials: Those that stand for their rounds.
+        replaced: Those of rounds that were measured again: what failed there did fail.
+    """
     throughput = {
         (trial.stage, trial.round): trial.result.throughput
         if trial.result and trial.state is TrialState.FINISHED
         else None
         for trial in trials
     }
-    return table_of(throughput, [stage.name for stage in plan.stages])
+    ended = (TrialState.FINISHED, TrialState.FAILED, TrialState.INVALID)
+    attempts = attempts_of(
+        (trial.stage, (trial.round, trial.attempt), trial.failed)
+        for trial in (*trials, *replaced)
+        if trial.state in ended
+    )
+    table = table_of(throughput, [stage.name for stage in plan.stages])
+    return replace(table, attempts=attempts)
 
 
 def stage_facts(
@@ -169,6 +185,7 @@ def _comparison(one: compare.Comparison) -> Comparison:
         rounds_needed=one.rounds_needed,
         method=one.method,
         warnings=one.warnings,
+        failures=one.failures,
     )
 
 

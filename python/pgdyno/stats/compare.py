@@ -10,6 +10,9 @@ their family, so that a plan of equal stages has at most 5 % chance of any false
 family. "Equivalent" needs no adjustment: its interval is twice as strict as a 5 % equivalence test
 asks for.
 
+A trial that failed is no gap but evidence against its stage: no verdict in its favour, and no
+"equivalent", that does not also hold with the failures counted as the worst of all values.
+
 Source: S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
 Statistics 6(2), 1979.
 """
@@ -17,7 +20,7 @@ Statistics 6(2), 1979.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 from math import exp, inf, log1p, nan
@@ -26,7 +29,15 @@ from typing import Literal
 import numpy as np
 
 from pgdyno.model.errors import PgdynoError
-from pgdyno.stats.interval import Estimate, FloatArray, Pool, estimate, hodges_lehmann, pooled_sd
+from pgdyno.stats.interval import (
+    Estimate,
+    FloatArray,
+    Pool,
+    estimate,
+    hodges_lehmann,
+    pooled_sd,
+    worst_rank_p,
+)
 from pgdyno.stats.power import rounds_for
 from pgdyno.stats.table import Outlier, Table, log_tpm, outliers
 
@@ -67,6 +78,7 @@ class Comparison:
     reason: str  # of the verdict, one clause
     rounds_needed: int | None  # for a verdict, when undecided; None also: not within reach
     warnings: tuple[str, ...]
+    failures: str | None = None  # e.g. "2 of 5 trials of tuned failed"; of the base, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +109,17 @@ class _Measured:
     p: float
     no_verdict: str | None  # why none may be given
     warnings: tuple[str, ...]
+    failed: _Failed | None = None  # None: no trial of either did
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """Failed trials of a comparison, as evidence."""
+
+    told: str
+    p_better: float  # of the ranks, those that the stage lost counted against it
+    p_worse: float  # the same of the base
+    p_equivalent: float  # the larger of both, each from its end of the margin
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +169,8 @@ def compare_plan(
     firsts = [(name, base) for name, base in bases.items() if base != name]
     befores = [(name, before) for before, name in pairwise(names) if bases[name] == bases[before]]
     measured = {
-        pair: _measure(table, *pair, confidence, spread) for pair in dict.fromkeys(firsts + befores)
+        pair: _with_failures(_measure(table, *pair, confidence, spread), table, margin)
+        for pair in dict.fromkeys(firsts + befores)
     }
     alpha = 1 - confidence
     found = outliers(table)
@@ -230,6 +254,35 @@ def _from_fit(
     )  # fmt: skip
 
 
+def _with_failures(one: _Measured, table: Table, margin: float) -> _Measured:
+    """The same with the failed trials of both as evidence against whose they are."""
+    told = [text for name in (one.stage, one.base) if (text := table.failures(name))]
+    if not told:
+        return one
+    upper, lower = table.row(one.stage), table.row(one.base)
+    used = (upper > 0) & (lower > 0)
+    pairs = log_tpm(upper[used]) - log_tpm(lower[used])
+    lost, lost_by_base = table.lost(one.stage, one.base), table.lost(one.base, one.stage)
+
+    def p_of(pairs: FloatArray, lost: int) -> float:
+        return worst_rank_p(pairs, lost) if lost else 0.0  # nothing lost asks for nothing more
+
+    failed = _Failed(
+        told="; ".join(told),
+        p_better=p_of(pairs, lost),
+        p_worse=p_of(-pairs, lost_by_base),
+        p_equivalent=max(
+            p_of(log1p(margin) + pairs, lost), p_of(log1p(margin) - pairs, lost_by_base)
+        ),
+    )
+    p = max(one.p, failed.p_better if one.ratio > 1 else failed.p_worse)
+    lived = f"{failed.told}; ratio and interval are those of the rounds in which both lived"
+    return replace(
+        one, p=p, failed=failed, warnings=(*one.warnings, lived),
+        no_verdict=f"{one.no_verdict}; {failed.told}" if one.no_verdict else None,
+    )  # fmt: skip
+
+
 def _gaps(table: Table, stage: str, base: str) -> tuple[tuple[str, ...], str | None]:
     """Say which rounds cannot be used, and whether that forbids a verdict."""
     warnings, no_verdict = [], None
@@ -257,7 +310,7 @@ def _judge(one: _Measured, p_adjusted: float, family: _Family) -> Comparison:
     verdict, reason = _verdict(one, p_adjusted, family)
     warnings = one.warnings
     needed = None
-    if verdict is Verdict.UNDECIDED and one.no_verdict is None:
+    if verdict is Verdict.UNDECIDED and one.no_verdict is None and one.failed is None:
         needed = _rounds_needed(one, family)
         reason += _needed_clause(needed)
     elif verdict in {Verdict.BETTER, Verdict.WORSE} and _inside(one, family.margin):
@@ -266,13 +319,26 @@ def _judge(one: _Measured, p_adjusted: float, family: _Family) -> Comparison:
         stage=one.stage, base=one.base, relation=family.relation, ratio=one.ratio, low=one.low,
         high=one.high, confidence=one.confidence, n=one.n, spread=one.spread, method=one.method,
         p=one.p, p_adjusted=p_adjusted, verdict=verdict, reason=reason, rounds_needed=needed,
-        warnings=warnings,
+        warnings=warnings, failures=one.failed.told if one.failed else None,
     )  # fmt: skip
 
 
 def _verdict(one: _Measured, p_adjusted: float, family: _Family) -> tuple[Verdict, str]:
     if one.no_verdict is not None:
         return Verdict.UNDECIDED, one.no_verdict
+    verdict, reason = _verdict_of_interval(one, p_adjusted, family)
+    if one.failed is None:
+        return verdict, reason
+    if verdict is Verdict.EQUIVALENT and one.failed.p_equivalent > family.alpha:
+        return Verdict.UNDECIDED, (
+            f"{reason}, but {one.failed.told}, and counted as the worst values they leave it open"
+        )
+    return verdict, f"{reason}; {one.failed.told}, counted as the worst values"
+
+
+def _verdict_of_interval(
+    one: _Measured, p_adjusted: float, family: _Family
+) -> tuple[Verdict, str]:
     apart = one.low > 1 or one.high < 1
     if apart and p_adjusted <= family.alpha:
         if one.low > 1:
@@ -280,6 +346,11 @@ def _verdict(one: _Measured, p_adjusted: float, family: _Family) -> tuple[Verdic
         return Verdict.WORSE, "the interval lies below 1"
     if _inside(one, family.margin):
         return Verdict.EQUIVALENT, f"the interval lies within the margin of {family.margin:.0%}"
+    if apart and one.failed is not None:
+        return Verdict.UNDECIDED, (
+            "the interval excludes 1, but with the failures that is not yet beyond chance"
+            f" (Holm-adjusted p {p_adjusted:.3f})"
+        )
     if apart:
         return Verdict.UNDECIDED, (
             f"the interval excludes 1, but among {family.size} comparisons that is not yet beyond"

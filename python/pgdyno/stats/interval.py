@@ -104,6 +104,30 @@ def estimate(pairs: FloatArray, confidence: float, pool: Pool | None = None) -> 
     )
 
 
+def worst_rank_p(pairs: FloatArray, lost: int) -> float:
+    """Chance of such ranks under "no difference", trials without numbers being the worst of all.
+
+    The signed-rank test, two-sided, in which each lost trial is a difference larger than all that
+    were measured, and against the stage: its throughput is not known, but none is lower. It is
+    exact for symmetric noise and any number of lost trials.
+
+    Args:
+        pairs: Paired log ratios in favour of the stage, shape `(pairs,)`, maybe none; finite.
+        lost: Trials of the stage that failed where its base did not.
+
+    Source:
+        J. M. Lachin, "Worst-rank score analysis with informatively missing observations in
+        clinical trials", Controlled Clinical Trials 20(5), 1999.
+    """
+    count = pairs.size + lost
+    if count == 0:
+        return 1.0
+    order = np.argsort(np.abs(pairs), kind="stable")
+    against = np.append(pairs[order] <= 0, np.ones(lost, dtype=bool))
+    rank_sum = int(np.arange(1, count + 1)[against].sum())
+    return float(min(1.0, 2 * _rank_sum_tail(count)[rank_sum]))
+
+
 def pooled_sd(log_tpm: FloatArray) -> FloatArray:
     """Spread of one paired log ratio, from the residuals of stage and round effects.
 

@@ -5,8 +5,8 @@ Missing and invalid trials are NaN and stay so: nothing is imputed, no outlier i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import isfinite
 
@@ -21,6 +21,18 @@ CLEAN_SEED = 19_930_101
 FREE_MIN = 3  # residuals that are free to vary; of two, one is always far from the other
 
 
+Attempt = tuple[int, int]
+"""A round, and which measurement of it, from 1: rounds that broke may be measured again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """How often a stage was tried, and where that gave no number that may be used."""
+
+    tried: int = 0
+    failed: frozenset[Attempt] = frozenset()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
     """Throughput of each stage in each round."""
@@ -28,6 +40,7 @@ class Table:
     stages: tuple[str, ...]  # in plan order
     rounds: tuple[int, ...]  # ascending
     tpm: FloatArray  # (stages, rounds); NaN: no valid trial; 0: nothing was completed
+    attempts: Mapping[str, Attempts] = field(default_factory=dict)  # by stage; none: none failed
 
     def row(self, stage: str) -> FloatArray:
         """Throughput of a stage, shape `(rounds,)`; an unknown stage is a bug."""
@@ -35,7 +48,23 @@ class Table:
 
     def only(self, stages: Sequence[str]) -> Table:
         """The same rounds of some of the stages."""
-        return Table(tuple(stages), self.rounds, np.array([self.row(name) for name in stages]))
+        rows = np.array([self.row(name) for name in stages])
+        return Table(tuple(stages), self.rounds, rows, self.attempts)
+
+    def lost(self, stage: str, other: str) -> int:
+        """Attempts that this stage failed in and the other one did not.
+
+        Where both failed, neither is worse than the other: a full disk is nobody's fault.
+        """
+        return len(self._failed(stage) - self._failed(other))
+
+    def failures(self, stage: str) -> str | None:
+        """How many of its trials failed, e.g. `2 of 5 trials of tuned failed`; None: none did."""
+        failed = len(self._failed(stage))
+        return f"{failed} of {self.attempts[stage].tried} trials of {stage} failed" if failed else None
+
+    def _failed(self, stage: str) -> frozenset[Attempt]:
+        return self.attempts.get(stage, Attempts()).failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +102,21 @@ def table_of(trials: Mapping[tuple[str, int], float | None], stages: Sequence[st
             raise PgdynoError(f"stage {stage}, round {round_}: {value} tpm, 0 or more expected")
         tpm[stages.index(stage), rounds.index(round_)] = value
     return Table(tuple(stages), rounds, tpm)
+
+
+def attempts_of(trials: Iterable[tuple[str, Attempt, bool]]) -> dict[str, Attempts]:
+    """Count trials by stage.
+
+    Args:
+        trials: Stage, attempt, and whether it failed, of every trial that came to an end: those of
+            rounds that were measured again, too. What was interrupted is no evidence.
+    """
+    found: dict[str, Attempts] = {}
+    for stage, attempt, failed in trials:
+        so_far = found.get(stage, Attempts())
+        more = so_far.failed | {attempt} if failed else so_far.failed
+        found[stage] = Attempts(so_far.tried + 1, more)
+    return found
 
 
 def log_tpm(tpm: FloatArray) -> FloatArray:

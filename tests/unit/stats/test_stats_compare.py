@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf, isnan
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 
 from pgdyno.model.errors import PgdynoError
 from pgdyno.stats.compare import PlanComparison, Verdict, compare_plan, holm
-from pgdyno.stats.table import Table, table_of
+from pgdyno.stats.interval import worst_rank_p
+from pgdyno.stats.table import Table, attempts_of, table_of
 
 NAN = float("nan")
 
@@ -191,3 +193,96 @@ def test_stages_of_different_loads_are_not_compared() -> None:
         ("far", "read"), ("copy", "read")
     ]  # fmt: skip
     assert [(one.stage, one.base) for one in compared.against_before] == [("far", "read")]
+
+
+def failing(
+    base: list[float], stage: list[float | None], of_base: tuple[int, ...] = ()
+) -> PlanComparison:
+    """Two stages; a None of `stage`, and the rounds of `of_base`, are trials that failed."""
+    cells: dict[tuple[str, int], float | None] = {}
+    for r, (one, other) in enumerate(zip(base, stage, strict=True), start=1):
+        cells |= {("a", r): None if r in of_base else one, ("b", r): other}
+    attempts = attempts_of((name, (r, 1), tpm is None) for (name, r), tpm in cells.items())
+    return compare_plan(replace(table_of(cells, ["a", "b"]), attempts=attempts))
+
+
+def test_two_failures_in_five_rounds_outweigh_the_three_that_lived() -> None:
+    five = [1000.0, 1010.0, 1004.0, 996.0, 1003.0]
+    lived: list[float | None] = [1500.0, None, 1530.0, None, 1490.0]
+    unknown = plan(a=five, b=[NAN if tpm is None else tpm for tpm in lived])
+    assert only(compare_plan(unknown)) is Verdict.BETTER  # three rounds that were never run
+
+    (one,) = failing(five, lived).against_first
+
+    assert one.verdict is Verdict.UNDECIDED
+    assert one.low > 1
+    assert one.p_adjusted > 0.05
+    assert one.rounds_needed is None
+    assert "2 of 5 trials of b failed" in one.reason
+    assert one.failures == "2 of 5 trials of b failed"
+    assert any("rounds in which both lived" in warning for warning in one.warnings)
+
+
+def test_a_stage_that_always_fails_is_nothing_but_undecided() -> None:
+    (one,) = failing([1000.0] * 5, [None] * 5).against_first
+    assert one.verdict is Verdict.UNDECIDED
+    assert "5 of 5 trials of b failed" in one.reason
+
+
+def test_one_failure_in_many_rounds_is_outweighed_and_told() -> None:
+    rng = np.random.default_rng(5)
+    base = list(1000 * np.exp(0.02 * rng.standard_normal(20)))
+    stage: list[float | None] = [2 * tpm for tpm in base]
+    noisy = [tpm * (1 + 0.01 * k) if tpm else None for k, tpm in enumerate(stage)]
+    (one,) = failing(base, [*noisy[:7], None, *noisy[8:]]).against_first
+    assert one.verdict is Verdict.BETTER
+    assert "1 of 20 trials of b failed, counted as the worst values" in one.reason
+
+
+def test_failures_of_the_base_are_none_of_the_stages_and_do_not_flatter_it() -> None:
+    five = [1000.0, 1010.0, 1004.0, 996.0, 1003.0]
+    (better,) = failing(five, [1500.0, 1530.0, 1490.0, 1510.0, 1500.0], (2,)).against_first
+    assert better.verdict is Verdict.BETTER
+    assert "1 of 5 trials of a failed" in better.reason
+    (worse,) = failing(five, [500.0, 510.0, 490.0, 503.0, 501.0], (2, 4)).against_first
+    assert worse.verdict is Verdict.UNDECIDED
+    assert worse.high < 1
+
+
+def test_a_round_that_failed_for_both_is_held_against_neither() -> None:
+    five = [1000.0, 1010.0, 1004.0, 996.0, 1003.0]
+    (one,) = failing(five, [1500.0, None, 1490.0, 1510.0, 1500.0], (2,)).against_first
+    assert one.verdict is Verdict.BETTER
+
+
+def test_a_failing_stage_is_not_equivalent() -> None:
+    base = [1000.0, 1010.0, 1004.0, 1001.0]
+    stage: list[float | None] = [1001.0, 1008.0, 1005.0, None]
+    (one,) = failing(base, stage).against_first
+    assert one.verdict is Verdict.UNDECIDED
+    assert "leave it open" in one.reason
+
+
+def test_a_failure_counts_also_where_the_round_was_measured_again() -> None:
+    five = [1000.0, 1010.0, 1004.0, 996.0, 1003.0]
+    table = plan(a=five, b=[1500.0, 1530.0, 1490.0, 1510.0, 1500.0])
+    tries = [(name, (r, 1), name == "b" and r == 2) for name in "ab" for r in range(1, 6)]
+    tries += [("a", (2, 2), False), ("b", (2, 2), False)]
+    (one,) = compare_plan(replace(table, attempts=attempts_of(tries))).against_first
+    assert one.n == 5
+    assert one.verdict is Verdict.UNDECIDED
+    assert "1 of 6 trials of b failed" in one.reason
+
+
+@pytest.mark.parametrize(
+    ("pairs", "lost", "p"),
+    [
+        ([], 0, 1.0),
+        ([], 5, 1.0),
+        ([0.1, 0.2, 0.3, 0.4, 0.5], 0, 2 / 32),
+        ([0.4] * 10, 1, 2 * 55 / 2048),  # sets of ranks 1 to 11 that sum to at most 11
+        ([-0.1, 0.2, 0.3], 0, 2 * 2 / 8),
+    ],
+)
+def test_lost_trials_have_the_highest_ranks(pairs: list[float], lost: int, p: float) -> None:
+    assert worst_rank_p(np.array(pairs), lost) == pytest.approx(p)
