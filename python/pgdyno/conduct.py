@@ -119,10 +119,8 @@ def conduct(
     for fixture in fixtures.values():
         run.put_fixture(fixture)
     for trial in plan.trials if todo is None else todo:
-        record = TrialRecord(
-            trial.number, trial.round, trial.stage, trial.ident,
-            TrialState.RUNNING, started_ns=time.time_ns(),
-        )  # fmt: skip
+        planned = run.trial(trial.number)
+        record = replace(planned, state=TrialState.RUNNING, started_ns=time.time_ns())
         run.put_trial(record)
         series: list[Series] = []
         try:

@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pgdyno.model.run import TrialState
+from pgdyno.model.run import RunInfo, TrialState
+from pgdyno.model.serial import to_json
 from pgdyno.store.runfile import RunFile
 from tests.cluster.conftest import DEBIAN_BINDIR
 
@@ -147,13 +152,60 @@ def test_ctrl_c_keeps_finished_trials_and_resume_goes_on(
         before = {trial.number: trial for trial in run.finished()}
     assert 1 <= len(before) < 6
 
-    pgdyno("resume", out)
+    again = pgdyno("resume", out)
 
     with RunFile.read(out) as run:
         after = {trial.number: trial for trial in run.finished()}
+        kept = run.replaced()
     assert len(after) == 6
-    assert all(after[number] == trial for number, trial in before.items())
+    # The round that was broken off is measured again, with the trials that it had already.
+    assert "is measured again as a whole: it was interrupted" in again.stderr
+    broken = {trial.round for trial in kept}
+    assert len(broken) == 1
+    assert all(after[n] == trial for n, trial in before.items() if trial.round not in broken)
+    assert {trial.replaced_by: trial.result for trial in kept if trial.result} == {
+        n: trial.result for n, trial in before.items() if trial.round in broken
+    }
+    assert all(t.attempt == (2 if t.round in broken else 1) for t in after.values())
     assert_nothing_left(home_env)
+
+
+def test_a_run_goes_on_where_it_was_begun_or_not_at_all(
+    plan: Path, folder: Path, home_env: Path
+) -> None:
+    out = folder / "run.sqlite"
+    one_round = ("--set", "protocol.rounds=1", "--set", "protocol.window_s=2.0")
+    pgdyno("run", plan, "--out", out, *one_round)
+    with RunFile.append(out) as run:
+        info, invalid = run.info(), replace(run.trials()[1], state=TrialState.INVALID, reason="x")
+        run.put_trial(invalid)
+    elsewhere = {**info.host, "kernel": "5.10.0-elsewhere"}
+    rewrite_host(out, info, elsewhere)
+
+    refused = " ".join(pgdyno("resume", out, code=2).stderr.split())
+
+    assert f"kernel was 5.10.0-elsewhere, is {info.host['kernel']}" in refused
+    rewrite_host(out, info, info.host)
+    done = pgdyno("resume", out)
+    told = f"round 1 is measured again as a whole: {invalid.stage} was invalid"
+    assert told in " ".join(done.stderr.split())
+    with RunFile.append(out) as run:
+        assert [trial.state for trial in run.trials()] == [TrialState.FINISHED] * 3
+        assert len(run.replaced()) == 3
+        run.put_trial(replace(run.trials()[1], state=TrialState.INVALID, reason="x"))
+    # It was repeated once; the second time it is left alone, and no success is claimed.
+    stays = pgdyno("resume", out, code=1)
+    assert "round 1 stays as it is" in " ".join(stays.stderr.split())
+    with RunFile.read(out) as run:
+        assert len(run.replaced()) == 3
+    assert_nothing_left(home_env)
+
+
+def rewrite_host(out: Path, info: RunInfo, host: dict[str, Any]) -> None:
+    """Have a run file say that it was begun on another host."""
+    with closing(sqlite3.connect(out)) as db, db:
+        head = to_json(replace(info, host=host))
+        db.execute("UPDATE head SET value = ? WHERE key = 'info'", (head,))
 
 
 def test_a_killed_run_leaves_no_server_and_is_resumed(

@@ -27,10 +27,15 @@ def compared(log: FloatArray, failed: npt.NDArray[np.bool_], *, told: bool = Tru
     tpm = whole.tpm.copy()
     tpm[1, failed] = np.nan
     base, stage = whole.stages
-    attempts = attempts_of([
-        *((base, (number, 1), False) for number in whole.rounds),
-        *((stage, (number, 1), bool(fell)) for number, fell in zip(whole.rounds, failed)),
-    ])
+    attempts = attempts_of(
+        [
+            *((base, (number, 1), False) for number in whole.rounds),
+            *(
+                (stage, (number, 1), bool(fell))
+                for number, fell in zip(whole.rounds, failed, strict=True)
+            ),
+        ]
+    )
     table = Table(whole.stages, whole.rounds, tpm)
     (one,) = compare_plan(replace(table, attempts=attempts) if told else table).against_first
     return one

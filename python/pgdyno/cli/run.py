@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -19,7 +20,7 @@ from pgdyno.drive.spec import load_spec
 from pgdyno.load.loader import describe, require_release
 from pgdyno.model.build import Build
 from pgdyno.model.errors import DriveError, Interrupted, PlanError
-from pgdyno.model.plan import Plan, Workload
+from pgdyno.model.plan import Plan, Trial, Workload
 from pgdyno.model.run import RunInfo, TrialRecord, TrialState
 from pgdyno.model.serial import from_json
 from pgdyno.model.settings import HostFacts, ServerFacts
@@ -29,9 +30,11 @@ from pgdyno.plan import (
     fixture_shape,
     read_plan,
     render_dry_run,
+    require_same,
     resolve,
     resolve_target,
     resolve_workload,
+    rest_of,
     stage_builds,
 )
 from pgdyno.report import html, summary
@@ -114,7 +117,7 @@ def run(
     try:
         info = RunInfo(
             ident, now, own_version(), _command(plan, overrides, quick, aa), asdict(resolved),
-            manifest(data_folder()), dict(target.build),
+            _manifest(resolved), dict(target.build),
             describe(workload_spec(resolved.workload, None)), differences(resolved, described),
             calibration_of(home(), this_machine(), [resolved.workload.kind]),
         )  # fmt: skip
@@ -123,24 +126,39 @@ def run(
             for t in resolved.trials
         ]
         with RunFile.create(path, info, planned) as run_file:
-            _carry_out(resolved, target, run_file)
+            _carry_out(resolved, target, run_file, resolved.trials)
     finally:
         target.close()
 
 
 def resume(
     run_file: Annotated[Path, typer.Argument(help="The run file of a stopped run.")],
+    again: Annotated[
+        bool, typer.Option("--again", help="Also rounds that failed when measured again.")
+    ] = False,
 ) -> None:
-    """Go on with a run that was stopped; finished trials are kept."""
+    """Go on with a run that was stopped or in which trials failed, on the machine it was begun on.
+
+    Rounds are measured as a whole: one that was interrupted, or in which a trial failed or was
+    invalid, is measured again, and what it gave before stays in the file. What fails a second time
+    is not repeated unless asked for.
+    """
     require_release()
     with RunFile.append(run_file) as kept:
         info = kept.info()
         plan = from_plan_json(info)
+        require_same(
+            {"pgdyno": info.pgdyno, **info.host}, {"pgdyno": own_version(), **_manifest(plan)}
+        )
         builds = {one.ident: build_facts(one) for one in _builds_of(plan)}
         target = open_target(plan.target, server_facts(plan.target), local_facts(), builds)
         try:
-            _same_build(info, target)
-            _carry_out(plan, target, kept)
+            require_same({"PostgreSQL": info.build}, {"PostgreSQL": target.build})
+            rest = rest_of(plan, kept.trials(), kept.replaced(), again=again)
+            for line in rest.told:
+                stderr.print(line, markup=False)
+            kept.begin_again(rest.repeated)
+            _carry_out(plan, target, kept, rest.todo)
         finally:
             target.close()
 
@@ -168,23 +186,16 @@ def _builds_of(plan: Plan) -> list[Build]:
     return list(named.values())
 
 
-def _same_build(info: RunInfo, target: Target) -> None:
-    if target.build != info.build:
-        raise PlanError(
-            f"the run was begun on {info.build['version']} ({info.build['origin']}),"
-            f" this is {target.build['version']} ({target.build['origin']})",
-            hint="Trials on different builds cannot be compared; start a new run.",
-        )
+def _manifest(plan: Plan) -> dict[str, object]:
+    return manifest(data_folder(), [stage.folder for stage in plan.stages if stage.folder])
 
 
-def _carry_out(plan: Plan, target: Target, run_file: RunFile) -> None:
-    over = {TrialState.FINISHED, TrialState.INVALID}
-    ended = {trial.number for trial in run_file.trials() if trial.state in over}
-    todo = [trial for trial in plan.trials if trial.number not in ended]
+def _carry_out(plan: Plan, target: Target, run_file: RunFile, todo: Sequence[Trial]) -> None:
     stderr.print(f"run file {run_file.path}", markup=False)
     try:
-        with LiveView(plan, len(todo), stderr) as view:
-            conduct(plan, target, run_file, view, todo)
+        if todo:
+            with LiveView(plan, len(todo), stderr) as view:
+                conduct(plan, target, run_file, view, todo)
     except (KeyboardInterrupt, Interrupted):
         raise Interrupted(
             f"stopped after {len(run_file.finished())} of {len(plan.trials)} trials",
@@ -195,8 +206,8 @@ def _carry_out(plan: Plan, target: Target, run_file: RunFile) -> None:
     report.write_text(html.render_facts(facts), encoding="utf-8")
     stdout.print(summary.render_facts(facts))
     stdout.print(f"report   {report}", markup=False, soft_wrap=True)
-    failed = [t for t in run_file.trials() if t.state is not TrialState.FINISHED]
-    if failed:
+    finished = {trial.number for trial in run_file.finished()}
+    if any(trial.number not in finished for trial in plan.trials):
         raise typer.Exit(1)
 
 

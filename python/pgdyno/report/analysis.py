@@ -42,9 +42,10 @@ def analyse(run: RunFile) -> Facts:
         PgdynoError: The plan in it asks for an impossible comparison.
     """
     info, fixtures, trials = run.info(), run.fixtures(), run.trials()
+    replaced = run.replaced()
     plan = from_json(Plan, json.dumps(info.plan))
     finished = [trial for trial in trials if trial.state is TrialState.FINISHED]
-    table = throughput_table(plan, trials)
+    table = throughput_table(plan, trials, replaced)
     compared = compare_plan(
         table, margin=plan.protocol.margin, confidence=plan.protocol.confidence,
         loads={stage.name: stage.workload.load for stage in plan.stages},

@@ -5,6 +5,8 @@ In a container the limits are those of the cgroup, never the host's.
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
 import math
 import os
 import platform
@@ -120,8 +122,13 @@ def file_system(path: Path) -> dict[str, str]:
     return best
 
 
-def manifest(data: Path) -> dict[str, object]:
-    """The host as the report shows it: everything that may explain a different number."""
+def manifest(data: Path, folders: Iterable[str] = ()) -> dict[str, object]:
+    """The host as the report shows it: everything that may explain a different number.
+
+    Args:
+        data: The folder where clusters are put.
+        folders: Others that stages name for theirs.
+    """
     facts = host_facts(data)
     frequency = psutil.cpu_freq()
     return {
@@ -140,7 +147,21 @@ def manifest(data: Path) -> dict[str, object]:
         "file_system": file_system(_existing(data)),
         "sysctl": {name: _text(f"/proc/sys/{name}") for name in _SYSCTLS},
         "swap_bytes": psutil.swap_memory().total,
+        "driver": driver_hash(),
+        **({"folders": told} if (told := _file_systems(folders)) else {}),
     }
+
+
+def driver_hash() -> str:
+    """The first letters of the hash of our driver's own binary: another build is another client."""
+    spec = importlib.util.find_spec("pgdyno._core")
+    assert spec is not None
+    assert spec.origin is not None
+    return hashlib.sha256(Path(spec.origin).read_bytes()).hexdigest()[:16]
+
+
+def _file_systems(folders: Iterable[str]) -> dict[str, dict[str, str]]:
+    return {folder: file_system(_existing(Path(folder))) for folder in dict.fromkeys(folders)}
 
 
 def this_machine() -> Machine:
@@ -156,7 +177,11 @@ _SYSCTLS = (
     "vm/dirty_bytes",
     "vm/dirty_ratio",
     "vm/dirty_expire_centisecs",
+    "vm/dirty_writeback_centisecs",
     "vm/nr_hugepages",
+    "vm/nr_overcommit_hugepages",
+    "vm/zone_reclaim_mode",
+    "kernel/numa_balancing",
 )
 
 

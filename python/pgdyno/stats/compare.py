@@ -336,9 +336,7 @@ def _verdict(one: _Measured, p_adjusted: float, family: _Family) -> tuple[Verdic
     return verdict, f"{reason}; {one.failed.told}, counted as the worst values"
 
 
-def _verdict_of_interval(
-    one: _Measured, p_adjusted: float, family: _Family
-) -> tuple[Verdict, str]:
+def _verdict_of_interval(one: _Measured, p_adjusted: float, family: _Family) -> tuple[Verdict, str]:
     apart = one.low > 1 or one.high < 1
     if apart and p_adjusted <= family.alpha:
         if one.low > 1:

@@ -61,7 +61,9 @@ class Table:
     def failures(self, stage: str) -> str | None:
         """How many of its trials failed, e.g. `2 of 5 trials of tuned failed`; None: none did."""
         failed = len(self._failed(stage))
-        return f"{failed} of {self.attempts[stage].tried} trials of {stage} failed" if failed else None
+        return (
+            f"{failed} of {self.attempts[stage].tried} trials of {stage} failed" if failed else None
+        )
 
     def _failed(self, stage: str) -> frozenset[Attempt]:
         return self.attempts.get(stage, Attempts()).failed

@@ -2,7 +2,8 @@
 
 A run file is a SQLite database: `run` (head, as JSON), `trial` (record as JSON), `series` (packed
 columns), `log` (texts). Trials are written when they end, in one transaction each, so that a crash
-keeps all the finished ones.
+keeps all the finished ones. A trial that is measured again takes its place, and what was there
+before moves to a number after the plan's, with its series and its log: nothing is thrown away.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -21,7 +23,7 @@ from pgdyno.model.serial import from_json, to_json
 from pgdyno.store.codec import pack, unpack_float, unpack_int
 from pgdyno.store.earlier import head_of
 
-FORMAT = 2  # 1: TPC-C only, see `earlier`
+FORMAT = 3  # 1: TPC-C only, see `earlier`; 2: no round was measured again
 _FIXTURE = "fixture"  # begin of the key of each in the head
 _PROBED = "storage"
 APPLICATION_ID = 0x70676479  # "pgdy"
@@ -116,6 +118,23 @@ class RunFile:
                 ],
             )
 
+    def begin_again(self, numbers: Iterable[int]) -> None:
+        """Have trials of the plan measured once more; what was measured stays in the file."""
+        with self._transaction() as db:
+            for number in numbers:
+                old = self.trial(number)
+                if old.state is not TrialState.PLANNED:
+                    (last,) = db.execute("SELECT max(number) FROM trial").fetchone()
+                    kept = replace(old, number=last + 1, replaced_by=number)
+                    db.execute("INSERT INTO trial VALUES (?, ?, ?, ?, ?)", _trial_row(kept))
+                    db.execute("UPDATE series SET trial = ? WHERE trial = ?", (last + 1, number))
+                    db.execute("UPDATE log SET trial = ? WHERE trial = ?", (last + 1, number))
+                fresh = TrialRecord(
+                    number, old.round, old.stage, old.ident, TrialState.PLANNED,
+                    attempt=old.attempt + 1,
+                )  # fmt: skip
+                db.execute("INSERT OR REPLACE INTO trial VALUES (?, ?, ?, ?, ?)", _trial_row(fresh))
+
     def put_log(self, name: str, content: str, trial: int | None = None) -> None:
         """Keep a text, e.g. the server's log of a trial. Secrets must not be in it."""
         with self._transaction() as db:
@@ -142,10 +161,24 @@ class RunFile:
         text = self._head(_PROBED)
         return from_json(Probed, text) if text else None
 
+    def trial(self, number: int) -> TrialRecord:
+        """The trial of this number.
+
+        Raises:
+            StoreError: There is none.
+        """
+        row = self._db.execute("SELECT record FROM trial WHERE number = ?", (number,)).fetchone()
+        if row is None:
+            raise StoreError(f"run file {self.path} has no trial {number}, its plan has one")
+        return from_json(TrialRecord, row[0])
+
     def trials(self) -> list[TrialRecord]:
-        """All trials, in the order of the plan."""
-        rows = self._db.execute("SELECT record FROM trial ORDER BY number")
-        return [from_json(TrialRecord, record) for (record,) in rows]
+        """All trials that count, in the order of the plan."""
+        return [trial for trial in self._all() if trial.replaced_by is None]
+
+    def replaced(self) -> list[TrialRecord]:
+        """Trials of rounds that were measured again, in the order in which those were begun."""
+        return [trial for trial in self._all() if trial.replaced_by is not None]
 
     def finished(self) -> list[TrialRecord]:
         """The trials whose numbers may be used."""
@@ -166,6 +199,10 @@ class RunFile:
         """The texts kept for a trial, or for the run as a whole."""
         rows = self._db.execute("SELECT name, content FROM log WHERE trial IS ?", (trial,))
         return dict(rows.fetchall())
+
+    def _all(self) -> Iterator[TrialRecord]:
+        rows = self._db.execute("SELECT record FROM trial ORDER BY number")
+        return (from_json(TrialRecord, record) for (record,) in rows)
 
     def _head(self, key: str) -> str | None:
         row = self._db.execute("SELECT value FROM head WHERE key = ?", (key,)).fetchone()

@@ -18,6 +18,7 @@ from pgdyno.report.analysis import analyse
 from pgdyno.store.runfile import RunFile
 
 FIRST = Path(__file__).parents[2] / "data" / "format-1.sqlite"
+SECOND = FIRST.with_name("format-2.sqlite")
 INFO = RunInfo("r1", 1, "0.1.0", "pgdyno run x", {"name": "x"}, {}, {}, {})
 TRIALS = [TrialRecord(n, 1, f"s{n}", "h", TrialState.PLANNED) for n in (1, 2)]
 
@@ -73,6 +74,26 @@ def test_a_trial_written_again_replaces_its_series(path: Path) -> None:
         run.put_trial(TRIALS[0], [])
 
         assert run.series(1) == {}
+
+
+def test_what_is_measured_again_keeps_what_was_there(path: Path) -> None:
+    series = Series("a", "1", "gauge", np.array([1]), np.array([1.0]))
+    failed = TrialRecord(1, 1, "s1", "h", TrialState.FAILED, "no disk", 3, 5)
+    with RunFile.create(path, INFO, TRIALS) as run:
+        run.put_trial(failed, [series])
+        run.put_log("server", "PANIC", 1)
+        for attempt in (2, 3):
+            run.begin_again([1, 2])
+            assert {(t.number, t.state, t.attempt) for t in run.trials()} == {
+                (1, TrialState.PLANNED, attempt), (2, TrialState.PLANNED, attempt)
+            }  # fmt: skip
+
+        # What was never begun left nothing to keep.
+        assert run.replaced() == [replace(failed, number=3, replaced_by=1)]
+        assert run.series(1) == {}
+        assert run.series(3)["a"].values.tolist() == [1.0]
+        assert run.logs(1) == {}
+        assert run.logs(3) == {"server": "PANIC"}
 
 
 def test_an_existing_file_is_never_overwritten(path: Path) -> None:
@@ -142,10 +163,22 @@ def test_a_file_of_the_first_format_is_reported() -> None:
     assert "better than `initdb`" in facts.answer.finding
 
 
-def test_a_file_of_the_first_format_is_not_gone_on_with(tmp_path: Path) -> None:
-    copy = tmp_path / "first.sqlite"
-    copy.write_bytes(FIRST.read_bytes())
+def test_a_file_of_the_second_format_is_reported() -> None:
+    with RunFile.read(SECOND) as run:
+        facts = analyse(run)
+        assert run.replaced() == []
 
-    with pytest.raises(StoreError, match="format 1") as caught:
+    assert [stage.name for stage in facts.stages] == ["tuned", "async-commit"]
+    assert [trial.state for trial in facts.trials] == ["finished"] * 3 + ["failed"]
+
+
+@pytest.mark.parametrize(("file", "number"), [(FIRST, 1), (SECOND, 2)])
+def test_a_file_of_an_earlier_format_is_not_gone_on_with(
+    tmp_path: Path, file: Path, number: int
+) -> None:
+    copy = tmp_path / "first.sqlite"
+    copy.write_bytes(file.read_bytes())
+
+    with pytest.raises(StoreError, match=f"format {number}") as caught:
         RunFile.append(copy)
     assert "not gone on with" in str(caught.value.hint)

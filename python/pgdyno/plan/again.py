@@ -1,0 +1,75 @@
+"""Which rounds of a run are still to be measured, or measured again; and which stay as they are.
+
+Stages are compared by pairs of one round, so a round is measured as a whole or not at all: a trial
+that is repeated hours after its neighbours is no pair with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pgdyno.model.plan import Plan, Trial
+from pgdyno.model.run import TrialRecord, TrialState
+
+_FAILURES_REPEATED = 1  # of a round, without being asked
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """What is left of a run."""
+
+    todo: tuple[Trial, ...]  # in the order of the plan
+    repeated: tuple[int, ...]  # numbers of `todo` whose round was begun before
+    told: tuple[str, ...]  # what is measured again, and what is not, and why: a line each
+
+
+def rest_of(
+    plan: Plan,
+    trials: Sequence[TrialRecord],
+    replaced: Sequence[TrialRecord] = (),
+    *,
+    again: bool = False,
+) -> Rest:
+    """What of a plan is not measured yet, in whole rounds.
+
+    A round that was interrupted is measured again. So is one with failed or invalid trials, once:
+    what fails twice for a reason of its own would fail for ever, and go on costing hours. Whoever
+    removed the reason asks for it with `again`.
+
+    Args:
+        plan: The resolved plan.
+        trials: Those that stand for their rounds.
+        replaced: Those of rounds that were measured again.
+        again: Whether rounds that failed twice are measured again, too.
+    """
+    todo: list[Trial] = []
+    repeated: list[int] = []
+    told: list[str] = []
+    for number in dict.fromkeys(trial.round for trial in plan.trials):
+        planned = [trial for trial in plan.trials if trial.round == number]
+        mine = [trial for trial in trials if trial.round == number]
+        states = {trial.state for trial in mine}
+        if states == {TrialState.FINISHED}:
+            continue
+        before = {trial.attempt for trial in replaced if trial.round == number and trial.failed}
+        whole = not states & {TrialState.PLANNED, TrialState.RUNNING}
+        if whole and len(before) >= _FAILURES_REPEATED and not again:
+            told.append(
+                f"round {number} stays as it is: {_why(mine)}, and it was measured again before"
+                " (--again measures it once more)"
+            )
+            continue
+        todo += planned
+        if states != {TrialState.PLANNED}:
+            repeated += [trial.number for trial in planned]
+            told.append(f"round {number} is measured again as a whole: {_why(mine)}")
+    return Rest(tuple(todo), tuple(repeated), tuple(told))
+
+
+def _why(trials: Sequence[TrialRecord]) -> str:
+    failed = [f"{trial.stage} {_STATES[trial.state]}" for trial in trials if trial.failed]
+    return ", ".join(failed) or "it was interrupted"
+
+
+_STATES = {TrialState.FAILED: "failed", TrialState.INVALID: "was invalid"}
