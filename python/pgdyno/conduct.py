@@ -24,7 +24,15 @@ from pgdyno.load.consistency import check, require
 from pgdyno.load.loader import How, describe, load
 from pgdyno.load.setup import run_setup
 from pgdyno.model.connection import Connection
-from pgdyno.model.errors import CheckError, DriveError, Interrupted, PgdynoError, PlanError
+from pgdyno.model.errors import (
+    CheckError,
+    DriveError,
+    Interrupted,
+    PgdynoError,
+    PlanError,
+    StoreError,
+)
+from pgdyno.model.foreign import told
 from pgdyno.model.plan import Plan, Stage, Trial, Workload
 from pgdyno.model.plan import Protocol as ProtocolPlan
 from pgdyno.model.run import (
@@ -134,18 +142,18 @@ def conduct(
                     run.put_log("server", log, trial.number)
             finally:
                 target.stop()
-        except Interrupted:
-            raise
-        except (PgdynoError, psycopg.Error) as error:
-            record = replace(record, state=TrialState.FAILED, reason=_reason(error), result=None)
+        except (Interrupted, StoreError):
+            raise  # where the run file itself cannot be written, nothing can be kept of a trial
+        except Exception as error:
+            if (failure := told(error)) is None:
+                raise
+            record = replace(record, state=TrialState.FAILED, reason=_reason(failure), result=None)
         run.put_trial(replace(record, ended_ns=time.time_ns()), series)
         audience.trial_done(record)
 
 
-def _reason(error: PgdynoError | psycopg.Error) -> str:
-    if isinstance(error, PgdynoError):
-        return f"{error.fact} ({error.hint})" if error.hint else error.fact
-    return f"the server failed: {str(error).strip()}"
+def _reason(error: PgdynoError) -> str:
+    return f"{error.fact} ({error.hint})" if error.hint else error.fact
 
 
 def describe_stages(plan: Plan) -> dict[str, dict[str, Any]]:
@@ -438,7 +446,7 @@ def judge(
     failed = sum(kind.run.failed for kind in result.kinds)
     lost = sum(e["count"] for e in result.errors if _is_lost(e["sqlstate"])) if survive else 0
     if failed > lost:
-        reasons.append(f"{failed} transactions failed, e.g. {result.errors[:1]}")
+        reasons.append(f"{failed} transactions failed{_example(result.errors)}")
     if result.reconnects and not survive:
         reasons.append(f"{result.reconnects} connections were lost")
     if not any(kind.window.succeeded for kind in result.kinds):
@@ -454,6 +462,13 @@ def judge(
     if reasons:
         return TrialState.INVALID, "; ".join(reasons)
     return TrialState.FINISHED, None
+
+
+def _example(errors: Sequence[dict[str, Any]]) -> str:
+    if not errors:
+        return ""
+    first = errors[0]
+    return f", {first['count']} of them with {first['sqlstate']}: {first['example']}"
 
 
 def _is_lost(sqlstate: str) -> bool:

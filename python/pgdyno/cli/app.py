@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import signal
 import sys
+import tempfile
+import traceback
+from contextlib import suppress
 from importlib import import_module
 from types import FrameType
 from typing import Annotated, Any
@@ -14,6 +19,7 @@ from typer.core import TyperGroup
 from pgdyno import __version__
 from pgdyno.cli.console import say_error, stdout
 from pgdyno.model.errors import Interrupted, PgdynoError
+from pgdyno.model.foreign import SystemFailure, reason, told
 
 COMMANDS = {
     "run": "pgdyno.cli.run:run",
@@ -61,6 +67,7 @@ _STYLE: dict[str, Any] = {
     "rich_markup_mode": "rich",
     "context_settings": {"help_option_names": ["-h", "--help"]},
 }
+_WORDS_MAX = 300  # of an error's text; all of it stands in the file
 app = typer.Typer(name="pgdyno", cls=Commands, no_args_is_help=True, **_STYLE)
 
 
@@ -89,14 +96,68 @@ def _terminate(_number: int, _frame: FrameType | None) -> None:
 
 def main() -> None:
     """Run the command line; errors become `error: …`, `hint: …` and an exit code here only."""
+    code = _run()
+    # What was printed may still wait in a buffer, and find a full device only now.
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        code = code or _say(SystemFailure(f"standard output: {reason(error)}"))
+    _leave(code)
+
+
+def _run() -> int:
+    """The command's exit code."""
     signal.signal(signal.SIGTERM, _terminate)
     # A script's background jobs inherit an ignored SIGINT; whoever sends one means it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         app(standalone_mode=True)
-    except PgdynoError as error:
-        say_error(error.fact, error.hint)
-        sys.exit(error.exit_code)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
     except KeyboardInterrupt:
-        say_error("stopped", "Nothing of it is still running.")
-        sys.exit(Interrupted.exit_code)
+        return _say(Interrupted("stopped", "Nothing of it is still running."))
+    except Exception as error:
+        return _say(told(error) or _defect(error))
+    return 0
+
+
+def _say(error: PgdynoError) -> int:
+    with suppress(OSError):  # nobody can be told on a full device; the code still tells
+        say_error(error.fact, error.hint)
+    return error.exit_code
+
+
+class Defect(PgdynoError):
+    """Something that nobody foresaw: to be mended in pgdyno, not by its user."""
+
+    exit_code = 70
+
+
+def _defect(error: Exception) -> PgdynoError:
+    """The error with its traceback in a file, or on standard error where `PGDYNO_DEBUG` is set."""
+    words = " ".join(str(error).split())
+    shown = words if len(words) <= _WORDS_MAX else f"{words[:_WORDS_MAX]}..."
+    fact = f"pgdyno itself failed: {type(error).__name__}: {shown}"
+    trace = "".join(traceback.format_exception(error))
+    if os.environ.get("PGDYNO_DEBUG"):
+        with suppress(OSError):
+            sys.stderr.write(trace)
+        return Defect(fact, "Report it with what stands above.")
+    try:
+        handle, path = tempfile.mkstemp(prefix="pgdyno-defect-", suffix=".txt")
+        with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
+            file.write(f"pgdyno {__version__}\n{shlex.join(sys.argv)}\n{trace}")
+    except OSError:
+        return Defect(fact, "PGDYNO_DEBUG=1 shows where; report it with that.")
+    return Defect(fact, f"Report it with {path}, which says where; finished trials are kept.")
+
+
+def _leave(code: int) -> None:
+    """End; a stream that cannot be written must not have the last word at the interpreter's end."""
+    for number, stream in ((1, sys.stdout), (2, sys.stderr)):
+        try:
+            stream.flush()
+        except OSError:
+            with suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+    sys.exit(code)

@@ -5,7 +5,6 @@ Keys that say nothing are left out; the core's defaults are the same as the reco
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import PurePath
@@ -14,6 +13,7 @@ from typing import Any
 from pgdyno.model.connection import Connection
 from pgdyno.model.plan import Protocol, Workload
 from pgdyno.model.workload import Arrivals, Data, SourceFile, Tpcc, database_names
+from pgdyno.plan.toml import parse_toml
 
 
 def workload_spec(workload: Workload, c_load: dict[str, int] | None) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def workload_spec(workload: Workload, c_load: dict[str, int] | None) -> dict[str
         return spec | asdict(workload.pgbench)
     spec["scale"] = workload.data.scale
     if workload.mix is not None:
-        return spec | tomllib.loads(workload.mix.file.text)
+        return spec | parse_toml(workload.mix.file.text)
     assert workload.script is not None
     names = kind_names(workload.script.files)
     scripts = [

@@ -6,7 +6,6 @@ postgresql.conf, sysctl.conf, fstab, limits.conf, the kernel's command line, com
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -16,6 +15,8 @@ from typing import Literal, TypeAlias, get_args
 from pgdyno.catalog import knobs, known_settings
 from pgdyno.lint.commands import settings
 from pgdyno.model.errors import PlanError
+from pgdyno.plan.files import BadFile, text_file
+from pgdyno.plan.toml import BadToml, parse_toml
 
 Kind: TypeAlias = Literal["postgresql", "sysctl", "fstab", "limits", "boot", "commands", "plan"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -81,10 +82,9 @@ def read_source(path: str, kind: Kind | None = None) -> Source:
         PlanError: It cannot be read, or its name does not tell of which kind it is.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
-        raise PlanError(f"{path}: {reason}") from error
+        text = text_file(path)
+    except BadFile as error:
+        raise PlanError(f"{path} {error}") from error
     return parse(path, kind or kind_of(path), text)
 
 
@@ -214,8 +214,8 @@ _READERS: dict[str, Callable[[str], _Found | None]] = {
 def _plan(path: str, text: str) -> Iterator[Assignment]:
     """Settings of each stage, over those of the stages that it adds to."""
     try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        raw = parse_toml(text)
+    except BadToml as error:
         raise PlanError(f"{path}: not TOML: {error}") from error
     carried: dict[str, str] = {}
     for stage in raw.get("stage", ()):

@@ -146,6 +146,16 @@ class Workload:
         return own.data
 
     @property
+    def files(self) -> tuple[SourceFile, ...]:
+        """The files that a plan named; their texts are stored in the run file."""
+        if self.mix is not None:
+            named: tuple[SourceFile, ...] = (self.mix.file,)
+        else:
+            named = self.script.files if self.script is not None else ()
+        setup = self.data.setup
+        return (*named, setup) if setup is not None else named
+
+    @property
     def sessions(self) -> int:
         """Connections of all databases together."""
         return self.connections * self.databases

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import difflib
+import re
 
 from pgdyno.catalog import knobs, known_settings
 from pgdyno.model.plan import TargetKind
 from pgdyno.model.settings import ServerFacts, ServerKnob
 from pgdyno.plan.complaint import shown
-from pgdyno.plan.values import BadValue, canonical
+from pgdyno.plan.values import BadValue, allowed, canonical
+from pgdyno.plan.workload_table import CONTROL
 
 SESSION_CONTEXTS = ("user", "superuser")
 """Settings that a session may set on a server that others run."""
+
+
+_NAME = re.compile(r"[A-Za-z_][\w$]*(\.[A-Za-z_][\w$]*)*", re.ASCII)
+
+
+def setting_text(name: str, given: str | bool, server: ServerFacts) -> tuple[str, str | None]:
+    """A value of the plan as text, and what is wrong with a true or false that is none here."""
+    if not isinstance(given, bool):
+        return given, None
+    knob = server.knobs.get(name)
+    if knob is not None and knob.vartype not in ("bool", "enum"):
+        return "", f"{shown(given)} is neither on nor off here; allowed: {allowed(knob)}"
+    return ("on" if given else "off"), None
 
 
 def setting_problem(name: str, value: str, server: ServerFacts, kind: TargetKind) -> str | None:
@@ -20,7 +35,11 @@ def setting_problem(name: str, value: str, server: ServerFacts, kind: TargetKind
     if known is not None and known.owned is not None:
         instead = f"; say it with {known.instead}" if known.instead else ""
         return f"{shown(value)} belongs to pgdyno: {known.owned}{instead}"
+    if not _NAME.fullmatch(name):
+        return f"{shown(value)}: is not the name of a setting"
     knob = server.knobs.get(name)
+    if knob is None and CONTROL.search(value):
+        return f"{shown(value)} holds control characters; allowed: text of one line"
     if knob is None:
         # Whether an extension's library is loaded is seen later: libraries_problem.
         of_extension = "." in name and kind != "running"

@@ -25,6 +25,7 @@ from pgdyno.plan.workload_table import (
     KINDS,
     SHAPES_DATA,
     TABLES,
+    StepTable,
     TpccTable,
     WorkloadTable,
     keys_of,
@@ -151,7 +152,7 @@ def _nested(value: object) -> str:
 
 def impossible(table: WorkloadTable, window_s: float) -> list[tuple[str, str]]:
     """What the types alone do not say, as (key, what is wrong)."""
-    found = _impossible_steps(table, window_s)
+    found = _impossible_steps(table, window_s) or _asks_nothing(table, window_s)
     many = f"connections = {table.connections}"
     if table.terminals is not None and table.terminals < table.connections:
         found.append((
@@ -173,14 +174,35 @@ def impossible(table: WorkloadTable, window_s: float) -> list[tuple[str, str]]:
     return found + [(one.key, f"{one.text}; allowed: {one.allowed}") for one in pgbench]
 
 
+def _asks_nothing(table: WorkloadTable, window_s: float) -> list[tuple[str, str]]:
+    """A schedule under which no request, or none at all for certain, is due in the window."""
+    steps = [(step.seconds, *_ends(step)) for step in table.steps] or [(window_s, 1.0, 1.0)]
+    if not any(start or end for _, start, end in steps):
+        return [("steps", "have the factor 0 throughout, so that nothing is asked; allowed: one"
+                 " above 0")]  # fmt: skip
+    if table.arrivals is None:
+        return []
+    due = table.arrivals.rate * sum(seconds * (start + end) / 2 for seconds, start, end in steps)
+    if due < 1:
+        return [("arrivals.rate", f"{table.arrivals.rate:g} lets {due:.2g} requests be due in the"
+                 f" window of {window_s:g} s; allowed: so many that one is")]  # fmt: skip
+    return []
+
+
+def _ends(step: StepTable) -> tuple[float, float]:
+    """Factors at the begin and the end of a step."""
+    if step.factor is not None:
+        return step.factor, step.factor
+    return step.from_ or 0.0, step.to or 0.0
+
+
 def _impossible_steps(table: WorkloadTable, window_s: float) -> list[tuple[str, str]]:
     seconds = sum(step.seconds for step in table.steps)
     if table.steps and abs(seconds - window_s) > _STEPS_TOLERANCE_S:
         return [
             ("steps", f"last {seconds:g} s, protocol.window_s is {window_s:g}; allowed: the same")
         ]
-    highest = max((one.factor or max(one.from_ or 0, one.to or 0) for one in table.steps),
-                  default=0.0)  # fmt: skip
+    highest = max((max(_ends(one)) for one in table.steps), default=0.0)
     if table.arrivals is None and highest > 1:
         return [
             ("steps", f"have the factor {highest:g}, but with closed arrivals it is a share of the"
@@ -193,6 +215,12 @@ def _impossible_tpcc(table: TpccTable) -> list[tuple[str, str]]:
     found = []
     if not any(getattr(table.mix, kind) for kind in KINDS):
         found.append(("mix", "all weights are 0; allowed: one above 0"))
+    if table.partitions is not None and table.partitions.count > table.warehouses:
+        found.append((
+            "partitions.count",
+            f"{table.partitions.count} are more than warehouses = {table.warehouses}, so that some"
+            " would stay empty; allowed: as many or fewer",
+        ))  # fmt: skip
     for key in ("keying_multiplier", "think_multiplier"):
         value = getattr(table, key)
         if value and table.arrivals is not None:

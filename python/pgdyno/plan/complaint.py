@@ -6,8 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pgdyno.model.errors import PlanError
+from pgdyno.plan.toml import toml_value
+
+COMPLAINTS_MAX = 200
+"""So many are looked for: each may need a search for what was meant."""
 
 _HINT = "Nothing was touched."
+_TOLD_MAX = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +29,7 @@ class Complaint:
 
 def shown(value: object) -> str:
     """A value of the plan as TOML has it, shortened."""
-    text = str(value).lower() if isinstance(value, bool) else repr(value)
-    if isinstance(value, str):
-        text = f'"{value}"'
+    text = toml_value(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -48,5 +51,7 @@ def refuse(source: str, complaints: Iterable[Complaint]) -> None:
     hint = " ".join([*hints, _HINT])
     if len(unique) == 1:
         raise PlanError(f"{source}: {unique[0]}", hint)
-    lines = "".join(f"\n  {one}" for one in unique)
+    lines = "".join(f"\n  {one}" for one in unique[:_TOLD_MAX])
+    if len(unique) > _TOLD_MAX:
+        lines += f"\n  and {len(unique) - _TOLD_MAX} more"
     raise PlanError(f"{source}: {len(unique)} errors{lines}", hint)

@@ -5,6 +5,7 @@ The descriptions of the fields are the reference: `docs/reference/plan.md` is ma
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from typing import Annotated, Any, Literal
@@ -25,6 +26,10 @@ from pgdyno.plan.workload_table import (
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,47}")
 """What stages, plans and builds may be called."""
+STAGES_MAX = 1000
+"""Of a plan; each is resolved, compared with the first and drawn."""
+SETTINGS_MAX = 1000
+"""Of a stage; a server has not half as many."""
 
 
 def _name(text: str) -> str:
@@ -42,9 +47,9 @@ def _absolute(text: str) -> str:
     return text
 
 
-def _setting_text(value: object) -> str:
+def _setting_text(value: object) -> str | bool:
     if isinstance(value, bool):
-        return "on" if value else "off"
+        return value  # whether the setting takes one is seen later
     if isinstance(value, int | float) and math.isfinite(value):
         return str(value)
     if isinstance(value, str):
@@ -65,9 +70,18 @@ def _flat(value: object) -> object:
     return result
 
 
+def _plain(value: dict[str, Any]) -> dict[str, Any]:
+    # What a run file keeps as JSON, which has neither dates nor infinities.
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        raise ValueError("holds a date, a time or a number that is not finite") from None
+    return value
+
+
 Name = Annotated[str, AfterValidator(_name)]
 Lines = Annotated[tuple[Line, ...], Field(strict=False)]
-SettingText = Annotated[str, BeforeValidator(_setting_text)]
+SettingText = Annotated[str | bool, BeforeValidator(_setting_text)]
 Settings = Annotated[dict[str, SettingText], BeforeValidator(_flat)]
 Folder = Annotated[Line, AfterValidator(_absolute)]
 RungName = Annotated[Rung, Field(strict=False)]
@@ -214,7 +228,7 @@ class StageTable(Table):
         description="Keys of `[workload]` with other values from this stage on, e.g. "
         '`{ face = "pipeline" }`; only keys that do not shape the data.',
     )
-    settings: Settings = Field(
+    settings: Annotated[Settings, Field(max_length=SETTINGS_MAX)] = Field(
         {},
         description="PostgreSQL's settings, over those of the profile: text with a unit "
         '(`"16GB"`), numbers in the setting\'s own unit, `true` or `false`.',
@@ -237,13 +251,13 @@ class PlanDocument(Table):
         {},
         description="What `--quick` changes: sizes of `protocol` and `workload` only.",
     )
-    stage: Annotated[tuple[StageTable, ...], Field(strict=False, min_length=1)] = Field(
-        description="The stages, in the order in which they build on each other."
-    )
+    stage: Annotated[
+        tuple[StageTable, ...], Field(strict=False, min_length=1, max_length=STAGES_MAX)
+    ] = Field(description="The stages, in the order in which they build on each other.")
     then: ThenTable | None = Field(
         None, description="An earlier report whose figures stand beside, see `then` of stages."
     )
-    reference: dict[str, Any] = Field(
+    reference: Annotated[dict[str, Any], AfterValidator(_plain)] = Field(
         {}, description="Figures of others that the report shows beside; any keys."
     )
 

@@ -5,6 +5,7 @@ Readable at 100 columns and without colours; colours only repeat what the words 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 
 from rich import box
@@ -23,6 +24,7 @@ from pgdyno.plan.needs import ONE_TO_LOAD, Fixtures, Need, plan_needs
 from pgdyno.plan.told import build_text, workload_lines, workload_values
 from pgdyno.plan.values import BadValue, canonical, show
 
+_DIGEST_LETTERS = 16
 _ROUND_LETTERS_MAX = 88  # of a line of 100 columns; longer rounds are told as a sentence
 _RUNG_STYLES = {
     Rung.D0: "green",
@@ -65,6 +67,7 @@ def render_dry_run(
         *_stages(plan, configs),
         *_trials(plan),
         *_needs(plan, configs, host, fixtures),
+        *_stored(plan),
         *_notes(plan),
         Text(),
         Text("Nothing was touched."),
@@ -258,6 +261,23 @@ def _needs(
 
 def _of(need: Need, there: int) -> str:
     return f"{bytes_text(need.total_bytes)} of {bytes_text(there)}"
+
+
+def _stored(plan: Plan) -> Iterator[RenderableType]:
+    """Whose text goes into the run file, which people share, beside the plan's own."""
+    named = {(file.path, file.text) for stage in plan.stages for file in stage.workload.files}
+    if not named:
+        return
+    yield _heading("Files whose text the run file will hold, beside the plan's")
+    yield Text()
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for _ in range(3):
+        table.add_column(overflow="fold")
+    for path, text in sorted(named):
+        content = text.encode()
+        digest = hashlib.sha256(content).hexdigest()[:_DIGEST_LETTERS]
+        table.add_row(path, f"{len(content)} bytes", f"SHA-256 {digest}…")
+    yield table
 
 
 def _notes(plan: Plan) -> Iterator[RenderableType]:

@@ -86,19 +86,18 @@ def fixture_ident(shape: Mapping[str, Any]) -> str:
     return _digest(shape)
 
 
-def trial_ident(
+def trial_idents(
     target: Target,
     server: ServerFacts,
     protocol: Protocol,
     stage: Stage,
-    round_number: int,
-) -> str:
-    """The name of what one trial measures.
+) -> list[str]:
+    """The names of what the trials of a stage measure, by their rounds.
 
     Reasons, notes and how results are judged are left out; so is the spelling of values: 1GB and
     1024MB are the same.
     """
-    return _digest({
+    shape = {
         "target": asdict(target),
         "server": server.version_num,
         "workload": _without_paths(_driven(stage.workload)),
@@ -109,11 +108,11 @@ def trial_ident(
         | ({"crash_recovery": True} if protocol.crash_recovery else {}),
         "stage": stage.name,
         "settings": {one.name: _spelt(one.name, one.value, server) for one in stage.settings},
-        "round": round_number,
         # Only where one is named, so that other trials keep their names.
         **({"build": stage.build.ident} if stage.build else {}),
         **({"folder": stage.folder} if stage.folder else {}),
-    })  # fmt: skip
+    }  # fmt: skip
+    return [_digest({**shape, "round": one}) for one in range(1, protocol.rounds + 1)]
 
 
 def _driven(workload: Workload) -> dict[str, Any]:

@@ -34,6 +34,8 @@ class Costs:
     session_bytes: int = 10 * _MIB  # private memory of a session beyond work_mem
     driver_bytes: int = 64 * _MIB
     driver_session_bytes: int = _MIB
+    # 41 B of a million closed terminals against the null server; growing takes more for a moment.
+    driver_terminal_bytes: int = 96
     system_bytes: int = 256 * _MIB  # kernel, pgdyno itself
     load_s_per_gib: float = 10.0
     copy_s_per_gib: float = 1.2
@@ -97,13 +99,14 @@ def memory_need(
     workers = int(config.number("autovacuum_max_workers") or 3)
     if config.word("autovacuum") == "off":
         workers = 0
-    count = workload.sessions
+    count, terminals = workload.sessions, workload.terminals * workload.databases
+    driver = costs.driver_bytes + count * costs.driver_session_bytes
     return Need((
         ("shared_buffers", buffers),
         ("other shared memory", shared_memory_bytes(config) - buffers),
         (f"{count} sessions ({bytes_text(session)} each)", count * session),
         (f"{workers} vacuum workers", workers * vacuum),
-        ("driver", costs.driver_bytes + count * costs.driver_session_bytes),
+        ("driver", driver + terminals * costs.driver_terminal_bytes),
         ("system", costs.system_bytes),
     ))  # fmt: skip
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import copy
 import re
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pgdyno.plan.complaint import Complaint, shown
 from pgdyno.plan.document import QUICK_KEYS
+from pgdyno.plan.toml import BadToml, parse_toml
 
 Path = tuple[str, ...]
 
@@ -33,14 +33,14 @@ def parse_override(text: str) -> Override | Complaint:
     if not equals:
         return Complaint(where, "no '=' in it", "Write --set KEY=VALUE.")
     try:
-        path = _path(tomllib.loads(f"{key.strip()} = 0"))
-    except tomllib.TOMLDecodeError:
+        path = _path(parse_toml(f"{key.strip()} = 0"))
+    except BadToml:
         return Complaint(where, "its key is not a dotted TOML key")
     if path[0] == "quick":
         return Complaint(where, "quick cannot be set", "Set the key itself.")
     try:
-        value = tomllib.loads(f"value = {value_text}")["value"]
-    except tomllib.TOMLDecodeError:
+        value = parse_toml(f"value = {value_text}")["value"]
+    except BadToml:
         if not _BARE.fullmatch(value_text.strip()):
             return Complaint(where, "its value is not TOML", "Text needs quotes: 'a.b=\"c d\"'.")
         value = value_text.strip()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from pgdyno.plan.override import (
 )
 from pgdyno.plan.schema_errors import complaints_of
 from pgdyno.plan.sources import read_sources, text_of
+from pgdyno.plan.toml import BadToml, parse_toml
 from pgdyno.plan.workload_table import TABLES, kind_of
 
 TWIN_SUFFIX = "-twin"
@@ -71,11 +71,9 @@ def read_plan(
     source = os.fspath(path)
     text = text_of(FilePath(source), f"plan {source}", "Name a TOML file; plans/ holds examples.")
     try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise PlanError(
-            f"{source}: not TOML: {_lower(str(error))}", "Nothing was touched."
-        ) from error
+        raw = parse_toml(text)
+    except BadToml as error:
+        raise PlanError(f"{source}: not TOML: {error}", "Nothing was touched.") from error
     parsed = [parse_override(override) for override in overrides]
     complaints = [one for one in parsed if isinstance(one, Complaint)]
     chosen = [one for one in parsed if isinstance(one, Override)]
@@ -130,10 +128,6 @@ def _set_in_stages(chosen: Sequence[Override], table: str) -> frozenset[tuple[st
         for one in chosen
         if len(one.path) > 3 and one.path[0] == "stage" and one.path[2] == table
     )
-
-
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
 
 
 def _document(

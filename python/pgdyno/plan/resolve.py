@@ -7,7 +7,7 @@ from pgdyno.model.settings import HostFacts, ServerFacts
 from pgdyno.model.units import bytes_text
 from pgdyno.plan.builds import NO_BUILDS, Builds
 from pgdyno.plan.complaint import Complaint, refuse
-from pgdyno.plan.fixture import trial_ident
+from pgdyno.plan.fixture import trial_idents
 from pgdyno.plan.initdb import after_initdb, initdb_complaints
 from pgdyno.plan.needs import (
     DEFAULT_COSTS,
@@ -27,6 +27,8 @@ from pgdyno.plan.workload import workload_of
 
 MAJORS = range(12, 19)
 """Major versions of PostgreSQL that can be targets."""
+TRIALS_MAX = 10_000
+"""Of a plan; at the shortest they take half a day."""
 
 
 def resolve(
@@ -75,6 +77,10 @@ def resolve(
         complaints += _too_much(disk, host.free_disk_bytes, "disk", f"{host.data_path} has free")
     if len(resolved.stages) == 1:
         notes.append("one stage alone is compared with nothing; --aa would measure the noise")
+    count = len(resolved.stages) * protocol.rounds
+    if count > TRIALS_MAX:
+        text = f"{protocol.rounds} of {len(resolved.stages)} stages are {count} trials"
+        complaints.append(Complaint("protocol.rounds", f"{text}; allowed: {TRIALS_MAX}"))
     refuse(draft.source, complaints)
     hungriest = _hungriest(memory)[1], _hungriest(disk)[1]
     trials = _trials(resolved, target, protocol)
@@ -191,9 +197,12 @@ def _trials(
 ) -> tuple[Trial, ...]:
     stages = resolved.stages
     result: list[Trial] = []
+    idents = [
+        trial_idents(target, config.server, protocol, stage)
+        for stage, config in zip(stages, resolved.configs, strict=True)
+    ]
     for round_number, row in enumerate(balanced_order(len(stages), protocol.rounds), start=1):
         for index in row:
-            stage, server = stages[index], resolved.configs[index].server
-            ident = trial_ident(target, server, protocol, stage, round_number)
-            result.append(Trial(len(result) + 1, round_number, stage.name, ident))
+            ident = idents[index][round_number - 1]
+            result.append(Trial(len(result) + 1, round_number, stages[index].name, ident))
     return tuple(result)

@@ -8,7 +8,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from pgdyno.plan.complaint import Complaint, shown
+from pgdyno.plan.complaint import COMPLAINTS_MAX, Complaint, shown
 from pgdyno.plan.document import PlanDocument
 from pgdyno.plan.workload_table import TABLES, keys_of, kind_of
 
@@ -34,7 +34,7 @@ _BOUNDS = {
 def complaints_of(error: ValidationError, raw: dict[str, Any]) -> list[tuple[Loc, Complaint]]:
     """Each error with its place in the document."""
     found = []
-    for detail in error.errors(include_url=False):
+    for detail in error.errors(include_url=False)[:COMPLAINTS_MAX]:
         loc = loc_of(detail)
         if detail["type"] == "too_short" and loc == ("stage",) and raw.get("stage"):
             continue  # it leaves out wrong ones
@@ -86,6 +86,11 @@ def _text(detail: ErrorDetails, root: type[BaseModel], loc: Loc) -> str:
         return "at least one is needed"
     if kind == "extra_forbidden":
         return unknown_key(str(loc[-1]), keys_of(_table_at(root, loc[:-1])))
+    if kind == "too_long":
+        context = detail["ctx"]
+        return f"are {context['actual_length']}, allowed are at most {context['max_length']}"
+    if kind == "tuple_type" and loc == ("stage",) and isinstance(detail["input"], dict):
+        return "is one table, but must be an array of tables; begin each with [[stage]]"
     return f"{shown(detail['input'])} {_fault(kind, detail)}"
 
 

@@ -3,38 +3,36 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
 from pgdyno.model.errors import PlanError
 from pgdyno.plan.complaint import Complaint
+from pgdyno.plan.files import BadFile, text_file
 from pgdyno.plan.schema_errors import unknown_key
+from pgdyno.plan.toml import BadToml, parse_toml
 from pgdyno.plan.workload_table import MixFileTable, ScriptTable, WorkloadTable
 
 MIX_KEYS = ("transactions", "variables", "invariants")
 """Tables of a mix; how fast and how often it is driven, and its scale, the plan says."""
 
-_SIZE_MAX_BYTES = 1 << 20
+_WHERE = (
+    "Paths are relative to the folder of the plan; what they name is stored in the run file, so"
+    " it must lie in that folder."
+)
 
 
-def text_of(path: Path, what: str, hint: str) -> str:
-    """The text of a file.
+def text_of(path: Path, what: str, hint: str, within: Path | None = None) -> str:
+    """The text of a file; see `files.text_file`.
 
     Raises:
-        PlanError: It cannot be read, is larger than a mebibyte, or not UTF-8.
+        PlanError: It cannot be read, is no regular file, larger than a mebibyte, not UTF-8, or
+            not below `within`.
     """
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        told = error.strerror or str(error)
-        raise PlanError(f"{what} cannot be read: {told[:1].lower()}{told[1:]}", hint) from error
-    if len(data) > _SIZE_MAX_BYTES:
-        raise PlanError(f"{what} has {len(data)} bytes, allowed are {_SIZE_MAX_BYTES}", hint)
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise PlanError(f"{what} is not UTF-8: byte {error.start} is wrong", hint) from error
+        return text_file(path, within=within)
+    except BadFile as error:
+        raise PlanError(f"{what} {error}", hint) from error
 
 
 def read_sources(
@@ -48,7 +46,7 @@ def read_sources(
             if path in found or path in told:
                 continue
             try:
-                text = text_of(folder / path, path, "Paths are relative to the folder of the plan.")
+                text = text_of(folder / path, path, _WHERE, within=folder)
                 if isinstance(table, MixFileTable) and key == "file":
                     check_mix(path, text)
                 found[path] = text
@@ -65,10 +63,9 @@ def check_mix(path: str, text: str) -> None:
         PlanError: It is not.
     """
     try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        told = str(error)
-        raise PlanError(f"{path} is not TOML: {told[:1].lower()}{told[1:]}") from error
+        raw = parse_toml(text)
+    except BadToml as error:
+        raise PlanError(f"{path} is not TOML: {error}") from error
     for key in raw:
         if key not in MIX_KEYS:
             raise PlanError(f"{path}: {unknown_key(key, list(MIX_KEYS))}")

@@ -14,8 +14,9 @@ from pgdyno.plan.check_setting import (
     libraries_problem,
     of_running,
     setting_problem,
+    setting_text,
 )
-from pgdyno.plan.complaint import Complaint, leave_out, shown
+from pgdyno.plan.complaint import COMPLAINTS_MAX, Complaint, leave_out, shown
 from pgdyno.plan.configured import Configured
 from pgdyno.plan.contradictions import contradictions
 from pgdyno.plan.document import StageTable
@@ -61,6 +62,8 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
     folder: str | None = None
     told: set[Told] = set()
     for table, client, server in zip(draft.document.stage, draft.clients, servers, strict=True):
+        if len(result.complaints) > COMPLAINTS_MAX:
+            break
         settings = {} if table.afresh else dict(before)
         folder = table.folder or (None if table.afresh else folder)
         settings |= _own_settings(table, settings, draft, server.facts, host, result)
@@ -134,8 +137,9 @@ def _own_settings(
     """What the stage itself adds: its profile, and its settings over it."""
     kind = draft.document.target.kind
     own: dict[str, Setting] = {}
-    for name, value in table.settings.items():
-        if problem := setting_problem(name, value, server, kind):
+    for name, given in table.settings.items():
+        value, problem = setting_text(name, given, server)
+        if problem := problem or setting_problem(name, value, server, kind):
             result.complaints.append(_of(table.name, name, problem))
             continue
         overridden = (table.name, name) in draft.set_settings

@@ -10,6 +10,7 @@ import math
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from pgdyno.catalog import known_settings
 from pgdyno.model.settings import ServerKnob
@@ -44,6 +45,7 @@ class _Unit:
     family: dict[str, int]
 
 
+@lru_cache(maxsize=4096)
 def canonical(knob: ServerKnob, text: str) -> str:
     """A value in one spelling: numbers in the setting's own unit, `on` and `off`, enums as told.
 

@@ -14,6 +14,10 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 KINDS = ("new_order", "payment", "order_status", "delivery", "stock_level")
 
 
+CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
+"""Characters that no line of text holds: they would end a path, or move a terminal's cursor."""
+
+
 class Table(BaseModel):
     """A table of the plan file: strict, frozen, no unknown keys."""
 
@@ -21,8 +25,10 @@ class Table(BaseModel):
 
 
 def _one_line(text: str) -> str:
-    if not text.strip() or "\n" in text:
+    if not text.strip() or len(text.splitlines()) != 1:
         raise ValueError("must be one line of text, and not empty")
+    if odd := CONTROL.search(text):
+        raise ValueError(f"holds the control character U+{ord(odd[0]):04X}")
     return text
 
 
@@ -67,7 +73,9 @@ class PartitionsTable(Table):
     """How the large tables are partitioned, by warehouse."""
 
     by: Literal["hash", "range"] = Field(description="How warehouses are dealt out.")
-    count: int = Field(ge=1, le=10_000, description="Partitions of each table.")
+    count: int = Field(
+        ge=1, le=10_000, description="Partitions of each table, at most one for each warehouse."
+    )
 
 
 class ArrivalsTable(Table):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
@@ -58,7 +58,7 @@ class RunFile:
         Raises:
             StoreError: The file exists, or cannot be written.
         """
-        if path.exists():
+        if os.path.lexists(path):
             raise StoreError(f"run file {path} exists", hint="Name another one with --out.")
         # Whoever looks meanwhile, or a kill, must never meet half a file under its name.
         nascent = path.with_name(f".{path.name}.{os.getpid()}")
@@ -66,10 +66,11 @@ class RunFile:
             path.parent.mkdir(parents=True, exist_ok=True)
             _write_plan(nascent, info, trials)
             nascent.rename(path)
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, ValueError, sqlite3.Error) as error:  # ValueError: NUL in the path
             raise StoreError(f"run file {path} cannot be written: {error}") from error
         finally:
-            nascent.unlink(missing_ok=True)
+            with suppress(OSError, ValueError):  # what could not be made need not be removed
+                nascent.unlink(missing_ok=True)
         return cls.append(path)
 
     @classmethod

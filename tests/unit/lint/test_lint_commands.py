@@ -99,7 +99,7 @@ def test_names_tell_the_kind(name: str, kind: str) -> None:
 
 
 def test_what_cannot_be_read_is_told_before_its_name_is_judged(tmp_path: Path) -> None:
-    with pytest.raises(PlanError, match="what: No such file"):
+    with pytest.raises(PlanError, match="what cannot be read: no such file"):
         read_source(str(tmp_path / "what"))
     (tmp_path / "what").touch()
     with pytest.raises(PlanError, match="what: its name does not tell what it is") as caught:

@@ -34,7 +34,7 @@ def test_a_missing_file(tmp_path: Path) -> None:
 
 
 def test_a_folder(tmp_path: Path) -> None:
-    with pytest.raises(PlanError, match="cannot be read: is a directory"):
+    with pytest.raises(PlanError, match="is a folder, allowed is a regular file"):
         read_plan(tmp_path)
 
 

@@ -1,0 +1,123 @@
+"""TOML to plain values, within bounds: the one parser for plans, `--set`, mixes and lint.
+
+What the library cannot bear is refused before or after it: keys of thousands of parts take it
+quadratic time, deep nesting ends its recursion, and everything that walks the values after it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from typing import Any
+
+PARTS_MAX = 64
+"""Of a dotted key."""
+NESTING_MAX = 16
+"""Of tables and arrays in each other; a plan needs five."""
+
+_SHOWN_LETTERS = 60
+_AT = re.compile(r" \(at line (\d+), column \d+\)$")
+_TWICE = re.compile(r"Cannot declare \((.*?),?\) twice")
+# Possessive, and from the begin of a word only: else a long word takes quadratic time by itself.
+_RUN = re.compile(r"""(?<![\w"'-])[\w"'-]++(?:[ \t]*+\.[ \t]*+[\w"'-]++)++""")
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+
+
+class BadToml(ValueError):
+    """A text that is not TOML, or beyond what a plan may have; in lower case, with its line."""
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """The values of a TOML text.
+
+    Raises:
+        BadToml: It is none; or a key has more than 64 parts, or values are nested deeper than 16.
+    """
+    parts, line = _longest_key(text)
+    if parts > PARTS_MAX:
+        raise BadToml(f"a key has {parts} parts, allowed are {PARTS_MAX} (at line {line})")
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadToml(_told(str(error), text)) from error
+    except RecursionError as error:
+        lines = text.split("\n")
+        line = max(range(len(lines)), key=lambda n: lines[n].count("[") + lines[n].count("{"))
+        raise BadToml(f"nested too deep, allowed are {NESTING_MAX} levels; line {line + 1} has"
+                      " the most brackets") from error  # fmt: skip
+    except ValueError as error:
+        raise BadToml(f"a number has more digits than {sys.get_int_max_str_digits()}") from error
+    if key := _too_deep(found):
+        raise BadToml(f"{key} is nested too deep, allowed are {NESTING_MAX} levels")
+    return found
+
+
+def _longest_key(text: str) -> tuple[int, int]:
+    """Parts of the longest dotted word of a text, and its line; it may stand in a comment."""
+    parts, at = max(
+        ((match[0].count(".") + 1, match.start()) for match in _RUN.finditer(text)),
+        default=(0, 0),
+    )
+    return parts, text.count("\n", 0, at) + 1
+
+
+def _told(message: str, text: str) -> str:
+    """What the library says, with the line that it means."""
+    if twice := _TWICE.match(message):
+        parts = re.findall(r"""(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")""", twice[1])
+        table = ".".join(one or other for one, other in parts)
+        message = message.replace(twice[0], f"table {table} is declared twice")
+    found, lines = _AT.search(message), text.split("\n")
+    message = message[:1].lower() + message[1:]
+    if found is None and "end of document" not in message:
+        return message
+    # It may stand beyond the last line that says something.
+    number = int(found[1]) if found else len(lines)
+    shown = next((line.strip() for line in reversed(lines[:number]) if line.strip()), "")
+    shown = shown if len(shown) <= _SHOWN_LETTERS else shown[: _SHOWN_LETTERS - 3] + "..."
+    return f"{message}: {shown}" if shown else message
+
+
+def _too_deep(value: dict[str, Any]) -> str | None:
+    """The key of a value that lies too deep; without recursion, which that would end."""
+    left: list[tuple[str, object, int]] = [("", value, 0)]
+    while left:
+        key, node, depth = left.pop()
+        if depth > NESTING_MAX:
+            return f"{key[:_SHOWN_LETTERS]}..." if len(key) > _SHOWN_LETTERS else key
+        for name, inner in _inside(node):
+            left.append((f"{key}{name}".removeprefix("."), inner, depth + 1))
+    return None
+
+
+def _inside(node: object) -> Iterator[tuple[str, object]]:
+    if isinstance(node, dict):
+        yield from ((f".{key}", one) for key, one in node.items())
+    elif isinstance(node, list):
+        yield from ((f"[{number}]", one) for number, one in enumerate(node))
+
+
+def toml_value(value: object) -> str:
+    """A value as TOML writes it, on one line; of an odd one what it is."""
+    if isinstance(value, dict):
+        inner = ", ".join(f"{key} = {toml_value(one)}" for key, one in value.items())
+        return f"{{ {inner} }}" if inner else "{}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(toml_value(one) for one in value) + "]"
+    if isinstance(value, str):
+        return '"' + "".join(_ESCAPES.get(letter, letter) for letter in value) + '"'
+    return _scalar(value)
+
+
+def _scalar(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    try:
+        return "nothing" if value is None else str(value)
+    except ValueError:  # more digits than Python writes
+        return f"a number of {value.bit_length() if isinstance(value, int) else 0} bits"
