@@ -28,6 +28,7 @@ from pgdyno.model.errors import (
     CheckError,
     DriveError,
     Interrupted,
+    LostError,
     PgdynoError,
     PlanError,
     StoreError,
@@ -53,7 +54,7 @@ from pgdyno.sample.serverlog import bad_lines, events, recovery
 from pgdyno.stage.place import place_of
 from pgdyno.stage.prewarm import prewarm
 from pgdyno.stage.rig import pgbench_program
-from pgdyno.stage.target import Ready, Target
+from pgdyno.stage.target import Ready, Target, ending
 from pgdyno.stats.client_limit import host_idle_share
 from pgdyno.store.runfile import RunFile
 
@@ -119,6 +120,7 @@ def conduct(
         todo: Trials to be carried out; None for all.
 
     Raises:
+        LostError: The target is not this run's any more; trials that ended are stored.
         PgdynoError: The fixture cannot be made. A trial's failure is stored, not raised.
         KeyboardInterrupt: Ctrl-C; finished trials are in the run file.
     """
@@ -132,7 +134,7 @@ def conduct(
         run.put_trial(record)
         series: list[Series] = []
         try:
-            try:
+            with ending(target.stop):
                 result, series, log = measure(
                     plan, trial, target, fixtures[trial.stage], described[trial.stage], audience
                 )
@@ -140,10 +142,15 @@ def conduct(
                 record = replace(record, state=state, reason=reason, result=result)
                 if log is not None:
                     run.put_log("server", log, trial.number)
-            finally:
-                target.stop()
         except (Interrupted, StoreError):
             raise  # where the run file itself cannot be written, nothing can be kept of a trial
+        except LostError as error:
+            # What was measured to its end stays; nothing that follows can be.
+            if record.result is None:
+                record = replace(record, state=TrialState.FAILED, reason=_reason(error))
+            run.put_trial(replace(record, ended_ns=time.time_ns()), series)
+            audience.trial_done(record)
+            raise
         except Exception as error:
             if (failure := told(error)) is None:
                 raise
@@ -222,7 +229,7 @@ def make_fixture(
     if found := target.find_fixture(ident):
         return found
     clocked = _Clocked(audience, None)
-    try:
+    with ending(target.drop_half_fixture):
         with clocked.phase("prepare"):
             connection = target.begin_fixture(ident, build)
         loaded: dict[str, Any] = {}
@@ -239,9 +246,6 @@ def make_fixture(
         with clocked.phase("keep"):
             fixture = Fixture(ident, shape, 0, loaded, conditions, "", reused=False)
             return target.keep_fixture(fixture, plan.workload.databases)
-    except BaseException:
-        target.drop_half_fixture()
-        raise
 
 
 def measure(

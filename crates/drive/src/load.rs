@@ -6,6 +6,7 @@ mod crew;
 mod estimate;
 mod job;
 mod ledger;
+mod look;
 mod phases;
 mod pieces;
 mod plan;

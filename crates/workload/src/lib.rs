@@ -9,6 +9,7 @@ pub mod csv;
 pub mod dataset;
 pub mod digest;
 pub mod draw;
+pub mod made;
 pub mod mix;
 pub mod nurand;
 pub mod permute;

@@ -123,7 +123,7 @@ def _run() -> int:
 
 def _say(error: PgdynoError) -> int:
     with suppress(OSError):  # nobody can be told on a full device; the code still tells
-        say_error(error.fact, error.hint)
+        say_error(error.fact, error.hint, getattr(error, "__notes__", ()))
     return error.exit_code
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import TextIO
 
 from rich.console import Console
@@ -19,9 +20,11 @@ stdout = _console(sys.stdout)
 stderr = _console(sys.stderr)
 
 
-def say_error(fact: str, hint: str | None) -> None:
-    """Print a failure: the fact, then the hint."""
+def say_error(fact: str, hint: str | None, notes: Iterable[str] = ()) -> None:
+    """Print a failure: the fact, what else went wrong, then the hint."""
     stderr.print(f"[bold red]error:[/] {_plain(fact)}")
+    for note in notes:
+        stderr.print(f"[bold]note:[/] {_plain(note)}")
     if hint:
         stderr.print(f"[bold]hint:[/] {_plain(hint)}")
 

@@ -19,7 +19,7 @@ from pgdyno.drive.driver import workload_spec
 from pgdyno.drive.spec import load_spec
 from pgdyno.load.loader import describe, require_release
 from pgdyno.model.build import Build
-from pgdyno.model.errors import DriveError, Interrupted, PlanError, StoreError
+from pgdyno.model.errors import DriveError, Interrupted, LostError, PlanError, StoreError
 from pgdyno.model.foreign import reason
 from pgdyno.model.plan import Plan, Trial, Workload
 from pgdyno.model.run import RunInfo, TrialRecord, TrialState
@@ -51,7 +51,7 @@ from pgdyno.stage.rig import (
     open_target,
     server_facts,
 )
-from pgdyno.stage.target import Target
+from pgdyno.stage.target import Target, ending
 from pgdyno.store.calibration import calibration_of
 from pgdyno.store.runfile import RunFile
 
@@ -115,7 +115,7 @@ def run(
     ident = f"{time.strftime('%Y%m%d-%H%M%S', time.localtime(now / 1e9))}-{resolved.name}"
     path = out or Path("runs") / f"{ident}.sqlite"
     target = open_target(resolved.target, found.server, found.host, found.builds.facts)
-    try:
+    with ending(target.close):
         info = RunInfo(
             ident, now, own_version(), _command(plan, overrides, quick, aa), asdict(resolved),
             _manifest(resolved), dict(target.build),
@@ -127,9 +127,9 @@ def run(
             for t in resolved.trials
         ]
         with RunFile.create(path, info, planned) as run_file:
-            _carry_out(resolved, target, run_file, resolved.trials)
-    finally:
-        target.close()
+            is_whole = _carry_out(resolved, target, run_file, resolved.trials)
+    if not is_whole:
+        raise typer.Exit(1)
 
 
 def resume(
@@ -153,15 +153,15 @@ def resume(
         )
         builds = {one.ident: build_facts(one) for one in _builds_of(plan)}
         target = open_target(plan.target, server_facts(plan.target), local_facts(), builds)
-        try:
+        with ending(target.close):
             require_same({"PostgreSQL": info.build}, {"PostgreSQL": target.build})
             rest = rest_of(plan, kept.trials(), kept.replaced(), again=again)
             for line in rest.told:
                 stderr.print(line, markup=False)
             kept.begin_again(rest.repeated)
-            _carry_out(plan, target, kept, rest.todo)
-        finally:
-            target.close()
+            is_whole = _carry_out(plan, target, kept, rest.todo)
+    if not is_whole:
+        raise typer.Exit(1)
 
 
 def from_plan_json(info: RunInfo) -> Plan:
@@ -191,7 +191,8 @@ def _manifest(plan: Plan) -> dict[str, object]:
     return manifest(data_folder(), [stage.folder for stage in plan.stages if stage.folder])
 
 
-def _carry_out(plan: Plan, target: Target, run_file: RunFile, todo: Sequence[Trial]) -> None:
+def _carry_out(plan: Plan, target: Target, run_file: RunFile, todo: Sequence[Trial]) -> bool:
+    """Measure what is left and write the report; tells whether all trials are finished."""
     stderr.print(f"run file {run_file.path}", markup=False)
     try:
         if todo:
@@ -202,6 +203,11 @@ def _carry_out(plan: Plan, target: Target, run_file: RunFile, todo: Sequence[Tri
             f"stopped after {len(run_file.finished())} of {len(plan.trials)} trials",
             f"Go on with `pgdyno resume {run_file.path}`.",
         ) from None
+    except LostError as error:
+        done = f"{len(run_file.finished())} of {len(plan.trials)} trials are finished"
+        raise LostError(
+            f"{error.fact}; {done}", f"{error.hint} Go on with `pgdyno resume {run_file.path}`."
+        ) from error
     report = run_file.path.with_suffix(".html")
     facts = analyse(run_file)
     try:
@@ -214,8 +220,7 @@ def _carry_out(plan: Plan, target: Target, run_file: RunFile, todo: Sequence[Tri
     stdout.print(summary.render_facts(facts))
     stdout.print(f"report   {report}", markup=False, soft_wrap=True)
     finished = {trial.number for trial in run_file.finished()}
-    if any(trial.number not in finished for trial in plan.trials):
-        raise typer.Exit(1)
+    return all(trial.number in finished for trial in plan.trials)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,9 @@ from pgdyno.model.units import count_text
 CONFIG = "config.csv"
 _SCHEMAS = {"bmsql": "cust-hist.csv", "spec": "history.csv"}  # told by a file of their own
 _CHUNK_BYTES = 1 << 20
+_NAMED = 5
+# No table of somebody else's in another schema is ever meant.
+_PIN = "SELECT set_config('search_path', quote_ident(current_schema()), true)"
 _ROWS_VARY = "order-line.csv", "order_line.csv"  # 5 to 15 for each order
 
 
@@ -115,11 +118,6 @@ def load_csv(
         ):
             for table in described["tables"]:
                 session.execute(f"VACUUM (ANALYZE) {table['name']}".encode())
-    except psycopg.errors.DuplicateTable as error:
-        raise DriveError(
-            f"database {connection.database}: {error.diag.message_primary}",
-            "Load into another database; nothing was changed.",
-        ) from error
     except psycopg.Error as error:
         fact = f"{job.step}: {str(error).strip()}"
         raise DriveError(fact, "Nothing of the import is left in the database.") from error
@@ -167,19 +165,34 @@ class _Job:
 
     def fill(self, cursor: Cursor[Any]) -> None:
         """Everything but the vacuum; the caller commits."""
-        csv = self.described["csv"]
+        csv, made = self.described["csv"], self.described["made"]
         tables = [table["ddl"] for table in self.described["tables"]]
         load_table = self.described["load_table"]
         with self.phase("prepare"):
-            self._run(cursor, [*csv["before"], *tables, load_table["ddl"]])
+            self._require_room(cursor)
+            creation = [*csv["before"], *tables, load_table["ddl"], *made["before"]]
+            self._run(cursor, [_PIN, *creation])
         with self.phase("copy"):
             for file in self.files:
                 self._copy(cursor, file)
         with self.phase("index"):
-            self._run(cursor, csv["after"])
+            self._run(cursor, [*csv["after"], *made["after"]])
         with self.phase("record"):
             record = SQL("INSERT INTO {} VALUES (%s, %s)").format(Identifier(load_table["name"]))
             cursor.executemany(record, list(self._record().items()))
+
+    def _require_room(self, cursor: Cursor[Any]) -> None:
+        """Nothing may have a name that is needed, in any schema of the search path."""
+        self.step = "look for tables"
+        found = cursor.execute(self.described["made"]["in_the_way"].encode()).fetchall()
+        if found:
+            names = [what for what, _ in found]
+            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+            raise DriveError(
+                f"database {cursor.connection.info.dbname} has {', '.join(names[:_NAMED])}{more},"
+                " the import would create such",
+                "Load into another database; nothing was changed.",
+            )
 
     def _run(self, cursor: Cursor[Any], statements: list[str]) -> None:
         for statement in statements:

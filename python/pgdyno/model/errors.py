@@ -34,6 +34,10 @@ class TargetError(PgdynoError):
     exit_code = 3
 
 
+class LostError(TargetError):
+    """The server under test is no longer this run's; nothing more may be changed there."""
+
+
 class DriveError(PgdynoError):
     """The load driver or the loader failed."""
 

@@ -17,7 +17,7 @@ from pgdyno.stage.cluster import server_settings
 from pgdyno.stage.home import home
 from pgdyno.stage.host import host_facts
 from pgdyno.stage.own import Installed, OwnTarget, kept_fixture
-from pgdyno.stage.running import RunningTarget
+from pgdyno.stage.running import RunningTarget, ask_server
 from pgdyno.stage.shelf import build_bindir, kept_builds
 from pgdyno.stage.target import Target
 
@@ -39,11 +39,7 @@ def server_facts(plan: TargetPlan) -> ServerFacts:
         TargetError: It is not there.
     """
     if plan.kind == "running":
-        target = RunningTarget(_conninfo(plan))
-        try:
-            return target.facts
-        finally:
-            target.close()
+        return ask_server(_conninfo(plan)).facts
     user = postgres_user()
     return server_settings(find_binaries(plan, user, home()), user)
 
@@ -77,7 +73,7 @@ def open_target(
         builds: Version and settings of the builds that stages name, by ident.
 
     Raises:
-        TargetError: It is not there, or another pgdyno uses its folder.
+        TargetError: It is not there, or another pgdyno uses its folder or the server.
     """
     if plan.kind == "running":
         return RunningTarget(_conninfo(plan))

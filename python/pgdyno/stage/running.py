@@ -1,17 +1,20 @@
 """A target whose server runs already and is not ours: only what can be set there is set.
 
-Everything happens in databases that pgdyno made and marked with a comment: the fixture
-(`pgdyno_fixture_…`) is the template of the trial's database (`pgdyno_trial`). Settings are set on
-the trial's database, so nothing of the server itself changes, and nothing is left when it is gone.
+Everything happens in databases that pgdyno made and that are marked from their first moment (how
+stands in `owner`): the fixture (`pgdyno_fixture_…`) is the template of the trial's database
+(`pgdyno_trial`). Settings are set on the trial's database, so nothing of the server itself changes,
+and nothing is left when it is gone. A run that is killed at any step leaves databases that the next
+one drops before it begins: all of ours but fixtures that say that they are whole.
 """
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, LiteralString
+from typing import LiteralString
 
 import psycopg
 from psycopg import sql
@@ -24,33 +27,68 @@ from pgdyno.model.settings import ServerFacts, Setting
 from pgdyno.model.workload import database_names
 from pgdyno.plan.server import SETTINGS_QUERY, facts_of_rows
 from pgdyno.stage.conninfo import reach
+from pgdyno.stage.owner import Owner
 from pgdyno.stage.readback import read_back
 from pgdyno.stage.target import Ready, Restored
 
 TRIAL = "pgdyno_trial"
-_MARK = "pgdyno "  # every database of ours has a comment that begins so
+_FIXTURE = "fixture "  # begins the purpose of one that is whole
+_OUR_NAMES = re.compile(r"pgdyno_trial(_\d+)?|pgdyno_fixture_.+")
+
+
+@dataclass(frozen=True, slots=True)
+class RunningServer:
+    """A server as it was asked; nothing of it was changed, and no session is left there."""
+
+    connection: Connection
+    facts: ServerFacts
+    build: dict[str, str]
+
+
+def ask_server(conninfo: str) -> RunningServer:
+    """Ask a running server what it is: reads, takes no lock, leaves nothing.
+
+    Raises:
+        PlanError: The conninfo is refused.
+        TargetError: No server answers.
+    """
+    connection = reach(conninfo)
+    with psycopg.connect(**connection.arguments(), autocommit=True) as session:
+        number = session.info.server_version
+        version = f"PostgreSQL {session.info.parameter_status('server_version')}"
+        rows = session.execute(SETTINGS_QUERY).fetchall()
+        compiler = session.execute("SELECT version()").fetchone()
+        tls = " over TLS" if session.pgconn.ssl_in_use else ""
+    build = {
+        "version": version,
+        "version_num": str(number),
+        "configure": "unknown",
+        "compiler": str(compiler[0]) if compiler else "unknown",
+        "origin": f"running server, {connection.shown()}{tls}",
+    }
+    return RunningServer(connection, facts_of_rows(rows, number, version), build)
 
 
 class RunningTarget:
     """Databases of ours on somebody else's server."""
 
     def __init__(self, conninfo: str) -> None:
-        self._connection = reach(conninfo)
-        self._session = psycopg.connect(**self._connection.arguments(), autocommit=True)
-        info = self._session.info
-        rows = self._session.execute(SETTINGS_QUERY).fetchall()
-        version = f"PostgreSQL {info.parameter_status('server_version')}"
-        self.facts: ServerFacts = facts_of_rows(rows, info.server_version, version)
-        self.build: dict[str, str] = {
-            "version": version,
-            "version_num": str(info.server_version),
-            "configure": "unknown",
-            "compiler": str(self._value("SELECT version()")),
-            "origin": f"running server, {self._connection.shown()}"
-            f"{' over TLS' if self._session.pgconn.ssl_in_use else ''}",
-        }
+        """Take the server, and clean up after runs that were killed there.
+
+        Raises:
+            PlanError: The conninfo is refused, or leads to a pooler.
+            TargetError: No server answers, or another pgdyno has it.
+        """
+        server = ask_server(conninfo)
+        self._connection, self.facts, self.build = server.connection, server.facts, server.build
         self._loading: str | None = None
         self._trials: list[str] = []  # databases of the trial
+        self._owner = Owner(self._connection)
+        try:
+            self._sweep()
+        except BaseException:
+            self._owner.release()
+            raise
 
     def facts_of(self, build: str | None) -> ServerFacts:
         """See `Target.facts_of`."""
@@ -61,18 +99,18 @@ class RunningTarget:
 
     def find_fixture(self, ident: str) -> Fixture | None:
         """See `Target.find_fixture`."""
-        comment = self._comment(_fixture_name(ident))
-        if comment is None or not comment.startswith(f"{_MARK}fixture "):
+        found = self._owner.find(_fixture_name(ident))
+        if found is None or not found.is_whole or not found.purpose.startswith(_FIXTURE):
             return None
-        found = from_json(Fixture, comment.removeprefix(f"{_MARK}fixture "))
-        return replace(found, reused=True)
+        fixture = from_json(Fixture, found.purpose.removeprefix(_FIXTURE))
+        return replace(fixture, reused=True)
 
     def begin_fixture(self, ident: str, build: str | None = None) -> Connection:
         """See `Target.begin_fixture`."""
         self._loading = _fixture_name(ident)
-        self._drop(self._loading)
-        self._run("CREATE DATABASE {}", self._loading)
-        self._mark(self._loading, "loading")
+        self._owner.drop(self._loading)
+        self._owner.create(self._loading)
+        self._owner.say(self._loading, "loading")
         connection = self._connection.to(self._loading)
         with psycopg.connect(**connection.arguments(), autocommit=True) as session:
             try:
@@ -87,18 +125,18 @@ class RunningTarget:
     def keep_fixture(self, fixture: Fixture, databases: int = 1) -> Fixture:
         """See `Target.keep_fixture`."""
         assert self._loading is not None
-        size = self._value("SELECT pg_database_size(%s)", self._loading)
+        ((size,),) = self._owner.execute("SELECT pg_database_size(%s)", (self._loading,))
         kept = replace(fixture, data_bytes=int(size), restore="template database")
         # Nobody may connect to a template while it is copied.
-        self._run("ALTER DATABASE {} WITH ALLOW_CONNECTIONS false", self._loading)
-        self._mark(self._loading, f"fixture {to_json(kept)}")
+        self._owner.close_door(self._loading)
+        self._owner.say(self._loading, _FIXTURE + to_json(kept))
         self._loading = None
         return kept
 
     def drop_half_fixture(self) -> None:
         """See `Target.drop_half_fixture`."""
         if self._loading is not None:
-            self._drop(self._loading)
+            self._owner.drop(self._loading)
             self._loading = None
 
     # -- trial --------------------------------------------------------------------------------
@@ -111,16 +149,16 @@ class RunningTarget:
         # Since 15 the default strategy writes every block to WAL; copying files is as before.
         how: LiteralString = " STRATEGY file_copy" if self.facts.major >= 15 else ""
         for name in database_names(TRIAL, databases):
+            self._owner.drop(name)
             self._trials.append(name)
-            self._drop(name)
-            self._run("CREATE DATABASE {} TEMPLATE {}" + how, name, _fixture_name(ident))
-            self._mark(name, "trial")
+            self._owner.create(name, " TEMPLATE {}" + how, _fixture_name(ident))
+            self._owner.say(name, "trial")
         return Restored("template database", time.monotonic() - began)
 
     def apply(self, settings: Sequence[Setting], build: str | None = None) -> Ready:
         """See `Target.apply`."""
         for name, setting in product(self._trials, settings):
-            self._session.execute(
+            self._owner.execute(
                 sql.SQL("ALTER DATABASE {} SET {} = {}").format(
                     sql.Identifier(name), sql.Identifier(setting.name), sql.Literal(setting.value)
                 )
@@ -147,53 +185,21 @@ class RunningTarget:
             self.drop_half_fixture()
             self._drop_trials()
         finally:
-            self._session.close()
+            self._owner.release()
 
     # -- databases of ours --------------------------------------------------------------------
 
-    def _comment(self, name: str) -> str | None:
-        """The comment on a database; empty if it has none, None if it does not exist."""
-        row = self._session.execute(
-            "SELECT coalesce(shobj_description(oid, 'pg_database'), '')"
-            " FROM pg_database WHERE datname = %s",
-            (name,),
-        ).fetchone()
-        return row[0] if row else None
-
-    def _mark(self, name: str, what: str) -> None:
-        self._session.execute(
-            sql.SQL("COMMENT ON DATABASE {} IS {}").format(
-                sql.Identifier(name), sql.Literal(_MARK + what)
-            )
-        )
+    def _sweep(self) -> None:
+        """Drop what runs that were killed left: everything of ours but finished fixtures."""
+        for found in self._owner.all_ours():
+            is_kept = found.purpose.startswith(_FIXTURE) and found.is_whole
+            if _OUR_NAMES.fullmatch(found.name) and not is_kept:
+                self._owner.drop(found.name)
 
     def _drop_trials(self) -> None:
-        for name in self._trials or [TRIAL]:
-            self._drop(name)
+        for name in self._trials:
+            self._owner.drop(name)
         self._trials = []
-
-    def _drop(self, name: str) -> None:
-        comment = self._comment(name)
-        if comment is None:
-            return
-        if not comment.startswith(_MARK):
-            raise TargetError(
-                f"database {name} exists and is not marked as ours",
-                hint="Rename it or drop it yourself; pgdyno drops only what it made.",
-            )
-        self._run("ALTER DATABASE {} WITH ALLOW_CONNECTIONS false", name)
-        self._session.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,)
-        )
-        self._run("DROP DATABASE {}", name)
-
-    def _run(self, text: LiteralString, *names: str) -> None:
-        self._session.execute(sql.SQL(text).format(*map(sql.Identifier, names)))
-
-    def _value(self, text: LiteralString, *arguments: Any) -> Any:  # noqa: ANN401 - a column
-        row = self._session.execute(text, arguments or None).fetchone()
-        assert row is not None
-        return row[0]
 
 
 def _fixture_name(ident: str) -> str:

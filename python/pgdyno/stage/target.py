@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+import psycopg
+
 from pgdyno.model.connection import Connection
+from pgdyno.model.errors import LostError, PgdynoError
 from pgdyno.model.run import Effective, Fixture
 from pgdyno.model.settings import ServerFacts, Setting
 
@@ -31,6 +35,25 @@ class Ready:
     start_s: float
     server: str  # what it calls itself: version()
     bindir: Path | None = None  # programs of its installation; None: not known
+
+
+@contextmanager
+def ending(end: Callable[[], None]) -> Iterator[None]:
+    """Call `end` afterwards in any case. If it fails as well, the first error stays the error.
+
+    Only that the target is lost comes before everything: it is why the rest failed.
+    """
+    try:
+        yield
+    except BaseException as first:
+        try:
+            end()
+        except LostError:
+            raise
+        except (PgdynoError, psycopg.Error, OSError) as second:
+            first.add_note(f"afterwards: {second}")
+        raise
+    end()
 
 
 class Target(Protocol):

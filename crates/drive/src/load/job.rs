@@ -6,6 +6,7 @@ use wire::{Error, Session, Stream};
 use workload::{
     copy::{HEADER, TRAILER},
     dataset::{Dataset, Units},
+    made,
 };
 
 use super::{
@@ -40,7 +41,8 @@ pub(super) async fn run(
     let note = ledger::note(&step.name);
     match &step.action {
         Action::Sql { sql, atomic: true } => {
-            session.simple(&format!("BEGIN; {sql}; {note}; COMMIT")).await?;
+            let made = made::hanging();
+            session.simple(&format!("BEGIN; {sql}; {made}; {note}; COMMIT")).await?;
             shared.worked(step.cost);
         }
         Action::Sql { sql, atomic: false } => {
@@ -51,18 +53,25 @@ pub(super) async fn run(
             session.simple(&note).await?;
             shared.worked(step.cost);
         }
-        Action::Copy { table, before, sql, units, batches } => {
-            let begin = match before {
-                Some(before) => format!("BEGIN; {before}"),
-                None => "BEGIN".to_owned(),
-            };
-            session.simple(&begin).await?;
+        Action::Copy { table, relation, before, sql, units, batches } => {
+            session.simple(&format!("BEGIN; {before}; {}", guard(relation))).await?;
             let rows = Rows { dataset, table: *table, units, batches: batches.clone() };
             rows.copy(sql, step.cost, session, shared, buffer).await?;
             session.simple(&format!("{note}; COMMIT")).await?;
         }
     }
     Ok(())
+}
+
+/// Fails if the relation, which is locked by now, is not the one that the load made: rows are never
+/// copied into a table that somebody put in its place.
+fn guard(relation: &str) -> String {
+    format!(
+        "DO $$ BEGIN IF NOT EXISTS (SELECT FROM {} WHERE kind = 'relation' \
+         AND id = '{relation}'::regclass) THEN RAISE EXCEPTION \
+         'table {relation} is not the one that the load made'; END IF; END $$",
+        made::TABLE
+    )
 }
 
 /// Rows to stream.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use wire::{Session, Stream};
+use workload::made::literal;
 
 use super::strategy::Copies;
 use crate::error::RunError;
@@ -67,9 +68,4 @@ pub(super) async fn read(
         RunError::spec(fact, Some("Load anew with --drop-ours, or into another database."))
     })?;
     Ok((begun, done))
-}
-
-/// As a literal of SQL.
-pub(super) fn literal(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
 }

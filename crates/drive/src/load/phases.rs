@@ -5,7 +5,7 @@ use tokio::runtime;
 use super::{
     board::Board,
     crew,
-    plan::{Asked, Plan},
+    plan::{self, Asked, Plan},
     progress::{Course, Phase, Shared},
     report::{LoadReport, PhaseReport, TableReport},
     tables,
@@ -76,7 +76,7 @@ fn fill(
     result?;
     let begun_ns = steady_ns();
     shared.enter(Phase::Record);
-    let bytes = runtime.block_on(record(asked, plan))?;
+    let bytes = runtime.block_on(record(plan))?;
     Ok((PhaseReport::of_one(Phase::Record, begun_ns), bytes))
 }
 
@@ -92,8 +92,8 @@ fn stopped(shared: &Shared, board: &Board) -> RunError {
 
 /// Records the load, in a session of its own: one that was kept while rows were copied for hours
 /// might have been ended by a firewall. Returns the bytes on disk.
-async fn record(asked: &Asked, plan: &Plan) -> Result<u64, RunError> {
-    let mut session = asked.connect().await?;
+async fn record(plan: &Plan) -> Result<u64, RunError> {
+    let mut session = plan::connect(&plan.target).await?;
     tables::record(&mut session, &plan.stored, &plan.record()).await?;
     let bytes = tables::disk_bytes(&mut session, &plan.stored).await?;
     let _unheard = session.close().await;

@@ -2,7 +2,13 @@
 
 use std::sync::Arc;
 
-use workload::dataset::{Dataset, PartitionBy, Partitions, Table, Units};
+use workload::{
+    dataset::{Dataset, PartitionBy, Partitions, Table, Units},
+    made,
+    tpcc::schema::LOAD_TABLE,
+};
+
+use super::ledger;
 
 /// Storage parameter while a table is filled: autovacuum would compete with the COPY, and be
 /// cancelled by the index builds.
@@ -125,6 +131,28 @@ pub(super) fn relations(
 /// The relations of all tables, as [`relations`].
 pub(super) fn all(dataset: &dyn Dataset, routing: Option<&Routing>) -> Vec<Relation> {
     (0..dataset.tables().len()).flat_map(|at| relations(dataset, at, routing)).collect()
+}
+
+/// Names of everything that [`creation`] and the records of a load create.
+pub(super) fn names(dataset: &dyn Dataset) -> Vec<String> {
+    let parts = all(dataset, None).into_iter().filter(|one| one.partition.is_some());
+    let mut names = made::parts(dataset);
+    names.extend(parts.map(|one| one.name));
+    names.extend([LOAD_TABLE, ledger::TABLE, made::TABLE].map(str::to_owned));
+    names
+}
+
+/// Names of the indexes that a load builds, with those of partitions.
+pub(super) fn index_names(dataset: &dyn Dataset) -> Vec<String> {
+    let mut names = Vec::new();
+    for (at, table) in dataset.tables().iter().enumerate() {
+        let count = partitioned(dataset, at).map_or(0, |(_, partitions)| partitions.count);
+        for index in dataset.indexes().into_iter().filter(|index| index.table == table.name) {
+            names.extend((1..=count).map(|number| partition_name(&index.name, number)));
+            names.push(index.name);
+        }
+    }
+    names
 }
 
 /// The query that tells which unit is in which hash partition: rows of remainder and unit from 0.

@@ -7,11 +7,15 @@ use std::{
 
 use serde_json::{Value, json};
 use wire::{Session, Stream, Target, Timestamp};
-use workload::dataset::{Dataset, Units, of_spec};
+use workload::{
+    dataset::{Dataset, Units, of_spec},
+    made::quoted,
+};
 
 use super::{
     board::Board,
-    ledger::Begun,
+    ledger::{self, Begun},
+    look::{self, Found, Seen},
     pieces::{self, Relation},
     progress::Work,
     report::Choice,
@@ -19,7 +23,7 @@ use super::{
     spec::LoadSpec,
     steps::Terms,
     strategy::{self, Copies, Server},
-    tables::{self, Found, Occupied},
+    tables,
 };
 use crate::error::RunError;
 
@@ -55,8 +59,8 @@ pub(super) struct Plan {
 
 /// What is done to the database before the steps.
 pub(super) enum Opening {
-    /// Tables are created, after those of an earlier load were dropped.
-    Create(Option<Occupied>),
+    /// Tables are created, in place of those of an earlier load if there is one.
+    Create(Option<Box<Seen>>),
     /// A complete load is made one that is not.
     Reopen,
     /// A load goes on.
@@ -80,8 +84,7 @@ impl Asked {
     }
 
     pub(super) async fn connect(&self) -> Result<Session<Stream>, RunError> {
-        let session = Session::connect(&self.target, &[]).await;
-        session.map_err(|e| RunError::target(&format!("connect to {}", self.target), &e))
+        connect(&self.target).await
     }
 
     /// Looks at the database, decides, and creates what is not there. From here on there are
@@ -90,11 +93,9 @@ impl Asked {
         let mut session = self.connect().await?;
         let (mut plan, opening) = self.draft(&mut session).await?;
         match opening {
-            Opening::Create(occupied) => {
-                if let Some(occupied) = occupied {
-                    occupied.drop(&*plan.dataset, &mut session).await?;
-                }
-                tables::create(&*plan.dataset, &plan.begun, &mut session).await?;
+            Opening::Create(earlier) => {
+                let earlier = earlier.as_deref();
+                tables::create(&*plan.dataset, &plan.begun, earlier, &mut session).await?;
             }
             Opening::Reopen => {
                 tables::reopen(&*plan.dataset, &plan.begun, &plan.stored, &mut session).await?;
@@ -116,28 +117,39 @@ impl Asked {
     ) -> Result<(Plan, Opening), RunError> {
         let server = server::ask(session).await?;
         let dataset = self.dataset(self.spec.loaded_at_unix_s)?;
-        let (found, occupied) = tables::look(&*dataset, session).await?;
-        Ok(match self.decide(found, &occupied)? {
+        let seen = look::look(&*dataset, session).await?;
+        let schema = seen.schema.clone();
+        let (mut plan, opening) = match self.decide(&seen)? {
             Decision::Fresh { drop } => {
-                (self.fresh(server, dataset), Opening::Create(drop.then_some(occupied)))
+                let earlier = drop.then(|| Box::new(seen));
+                (self.fresh(server, dataset), Opening::Create(earlier))
             }
             Decision::Resume(begun, done) => {
-                (self.resumed(server, *begun, done)?, Opening::Nothing)
+                (self.resumed(server, *begun, done, &seen)?, Opening::Nothing)
             }
             Decision::TopUp(record) => {
-                (self.topped_up(server, &record, session).await?, Opening::Reopen)
+                (self.topped_up(server, &record, &seen, session).await?, Opening::Reopen)
             }
-        })
+        };
+        // No table of somebody else's in another schema is ever meant.
+        server::set(&mut plan.target, "search_path", quoted(&schema));
+        Ok((plan, opening))
     }
 
     /// What to do about what was found. Nothing is touched yet.
-    fn decide(&self, found: Found, occupied: &Occupied) -> Result<Decision, RunError> {
+    fn decide(&self, seen: &Seen) -> Result<Decision, RunError> {
         let refuse = |fact: String, hint: &str| Err(RunError::spec(fact, Some(hint)));
         let LoadSpec { resume, top_up, drop_ours, .. } = self.spec;
-        let database = &self.spec.connection.database;
-        match found {
-            Found::Part(begun, done) if resume => Ok(Decision::Resume(begun, done)),
-            Found::Complete(record) if top_up => Ok(Decision::TopUp(record)),
+        let Seen { database, schema, .. } = seen;
+        if !seen.foreign.is_empty() {
+            return Err(seen.in_the_way());
+        }
+        if (resume || top_up || drop_ours) && !seen.added.is_empty() {
+            return Err(seen.added_to());
+        }
+        match &seen.found {
+            Found::Part(begun, done) if resume => Ok(Decision::Resume(begun.clone(), done.clone())),
+            Found::Complete(record) if top_up => Ok(Decision::TopUp(record.clone())),
             Found::Complete(_) if resume => refuse(
                 format!("the load in database {database} is complete, there is nothing to resume"),
                 "It can be used as it is.",
@@ -158,19 +170,15 @@ impl Asked {
                 "Load it without --top-up.",
             ),
             Found::Nothing => Ok(Decision::Fresh { drop: false }),
-            Found::Foreign if drop_ours => refuse(
-                format!(
-                    "{}, and {} does not say that they are ours",
-                    occupied.fact(),
-                    workload::tpcc::schema::LOAD_TABLE
-                ),
-                "Drop them yourself, or use another database.",
-            ),
             _ if drop_ours => Ok(Decision::Fresh { drop: true }),
-            _ => refuse(
-                occupied.fact(),
-                "Load into another database, or allow the loader to drop an earlier load \
-                 (--drop-ours).",
+            Found::Remains(of) => refuse(
+                format!("database {database} has a load {of} in schema {schema}"),
+                "Load into another database, or drop it, and nothing else, with --drop-ours.",
+            ),
+            Found::Complete(_) | Found::Part(..) | Found::Unrecorded => refuse(
+                format!("database {database} has a complete load in schema {schema}"),
+                "Use it, load into another database, or drop it, and nothing else, with \
+                 --drop-ours.",
             ),
         }
     }
@@ -205,10 +213,12 @@ impl Asked {
         server: Server,
         begun: Begun,
         done: HashSet<String>,
+        seen: &Seen,
     ) -> Result<Plan, RunError> {
         let dataset = self.dataset(begun.loaded_at_unix_s)?;
         let record = record(&*dataset);
         self.require_same(&begun.record, &record, None)?;
+        seen.require(&pieces::names(&*dataset))?;
         let plan = self.plan(server, dataset, begun, self.choices());
         Ok(Plan { done, ..plan })
     }
@@ -217,6 +227,7 @@ impl Asked {
         &self,
         server: Server,
         found: &BTreeMap<String, String>,
+        seen: &Seen,
         session: &mut Session<Stream>,
     ) -> Result<Plan, RunError> {
         let number = |key: &str| found.get(key).and_then(|value| value.parse::<i64>().ok());
@@ -235,6 +246,10 @@ impl Asked {
             let fact = format!("table {table} has other columns with {name} {units} than {from}");
             return Err(RunError::spec(fact, Some("Load anew with --drop-ours.")));
         }
+        let ledger = |name: &String| name != ledger::TABLE;
+        let mut names: Vec<String> = pieces::names(&*dataset).into_iter().filter(ledger).collect();
+        names.extend(pieces::index_names(&*dataset));
+        seen.require(&names)?;
         self.require_untouched(&*dataset, session).await?;
         let builds = u64::from(units - from) * 100 >= u64::from(from) * BUILDS_FROM_PERCENT;
         let copies = Copies::Batches;
@@ -383,6 +398,12 @@ impl Plan {
         record.insert("loaded_at_unix_s".into(), self.begun.loaded_at_unix_s.to_string());
         record
     }
+}
+
+/// A session of a load.
+pub(super) async fn connect(target: &Target) -> Result<Session<Stream>, RunError> {
+    let session = Session::connect(target, &[]).await;
+    session.map_err(|e| RunError::target(&format!("connect to {target}"), &e))
 }
 
 /// What a load does about what it found.

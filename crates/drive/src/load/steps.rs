@@ -79,8 +79,10 @@ pub(super) enum Action {
     Copy {
         /// Index into the tables of the dataset.
         table: usize,
-        /// SQL before the COPY, in its transaction.
-        before: Option<String>,
+        /// The table or partition.
+        relation: String,
+        /// SQL before the COPY, in its transaction: it locks the relation.
+        before: String,
         /// `COPY … FROM STDIN`.
         sql: String,
         /// Whose rows.
@@ -198,6 +200,11 @@ impl Terms<'_> {
         };
         let options = if whole { "FORMAT binary, FREEZE" } else { "FORMAT binary" };
         let sql = format!("COPY {name} ({}) FROM STDIN ({options})", described.copied);
+        let before = if whole {
+            format!("TRUNCATE {name}")
+        } else {
+            format!("LOCK TABLE {name} IN ROW EXCLUSIVE MODE")
+        };
         let cost = self.copy_cost(relation);
         let mut places = Vec::new();
         for start in (0..all).step_by(size as usize) {
@@ -215,7 +222,8 @@ impl Terms<'_> {
                 after: Vec::new(),
                 action: Action::Copy {
                     table: *table,
-                    before: whole.then(|| format!("TRUNCATE {name}")),
+                    relation: name.clone(),
+                    before: before.clone(),
                     sql: sql.clone(),
                     units: units.clone(),
                     batches,

@@ -1,24 +1,27 @@
-//! What is in the database before a load, and what a load creates, drops and records there.
+//! What a load creates, drops and records in the database. It drops what its own record names and
+//! nothing else, in one transaction with what it creates instead.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
-use wire::{Error, Session, Stream};
+use wire::{Session, Stream};
 use workload::{
     dataset::Dataset,
+    made::{self, literal, quoted},
     tpcc::schema::{LOAD_TABLE, LOAD_TABLE_DDL},
 };
 
 use super::{
-    ledger::{self, Begun, literal},
+    ledger::{self, Begun},
+    look::{Made, Seen},
     pieces::{self, Relation},
 };
-use crate::error::RunError;
+use crate::error::{ErrorKind, RunError};
 
 /// Comment on [`LOAD_TABLE`] before the name of the workload. The table has no rows until the load
 /// is complete.
-const MARK: &str = "tables of a pgdyno load of ";
+pub(super) const MARK: &str = "tables of a pgdyno load of ";
 /// Key of an advisory lock: sessions of a load share it; who begins one must have it alone.
-const LOCK: &str = "1346850361, 1869374820";
+pub(super) const LOCK: &str = "1346850361, 1869374820";
 /// Taken by each session of a load, for as long as it lasts: work that outlives its loader keeps
 /// another load out.
 ///
@@ -26,155 +29,49 @@ const LOCK: &str = "1346850361, 1869374820";
 pub(super) const ATTENDANCE: &str = "SELECT pg_advisory_lock_shared(1346850361, 1869374820); \
     SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'";
 
-/// What is in the database.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Found {
-    /// Nothing that a load would create.
-    Nothing,
-    /// A complete load of ours, with what it remembers.
-    Complete(BTreeMap<String, String>),
-    /// A load of ours that did not end, with the steps it did.
-    Part(Box<Begun>, HashSet<String>),
-    /// A load of ours that did not end and cannot go on.
-    Remains,
-    /// Somebody else's tables.
-    Foreign,
-}
-
-/// Tables that are in the way, by name, and where.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Occupied {
-    names: Vec<String>,
-    schema: String,
-    database: String,
-}
-
-impl Occupied {
-    /// For errors.
-    pub(super) fn fact(&self) -> String {
-        let Self { names, schema, database, .. } = self;
-        format!(
-            "database {database} has tables {} in schema {schema}, a load creates them",
-            names.join(", ")
-        )
-    }
-
-    /// Drops them all; sequences after the tables that use them. Without CASCADE: what others
-    /// built upon them makes this fail.
-    pub(super) async fn drop(
-        &self,
-        dataset: &dyn Dataset,
-        session: &mut Session<Stream>,
-    ) -> Result<(), RunError> {
-        let is_sequence = |name: &&String| dataset.sequences().contains(&name.as_str());
-        let (sequences, tables): (Vec<&String>, Vec<&String>) =
-            self.names.iter().partition(is_sequence);
-        let drop = |what: &str, names: &[&String]| {
-            let names: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
-            (!names.is_empty()).then(|| format!("DROP {what} {}", names.join(", ")))
-        };
-        let sql: Vec<String> =
-            [drop("TABLE", &tables), drop("SEQUENCE", &sequences)].into_iter().flatten().collect();
-        let done = session.simple(&sql.join("; ")).await;
-        done.map(drop_rows).map_err(|e| RunError::target(&"drop the earlier load", &e))
-    }
-}
-
 /// Nothing is of interest in the answer.
 fn drop_rows(_rows: Vec<Vec<Option<String>>>) {}
 
-/// Looks at the database, alone: no other load is under way.
-pub(super) async fn look(
-    dataset: &dyn Dataset,
-    session: &mut Session<Stream>,
-) -> Result<(Found, Occupied), RunError> {
-    let failed = |e: Error| RunError::target(&"look for tables", &e);
-    alone(session).await?;
-    let tables = dataset.tables().iter().map(|table| table.name.clone());
-    let partitions = pieces::all(dataset, None).into_iter();
-    let partitions = partitions.filter(|one| one.partition.is_some()).map(|one: Relation| one.name);
-    let sequences = dataset.sequences().iter().map(|name| (*name).to_owned());
-    let ours = [LOAD_TABLE, ledger::TABLE].map(str::to_owned);
-    let list: Vec<String> = tables
-        .chain(partitions)
-        .chain(sequences)
-        .chain(ours)
-        .map(|name| format!("to_regclass({})", literal(&name)))
-        .collect();
-    // A partition goes with its table.
-    let sql = format!(
-        "SELECT relname, relnamespace::regnamespace, current_database() FROM pg_class \
-         WHERE oid IN ({}) AND NOT relispartition ORDER BY relname",
-        list.join(", ")
-    );
-    let rows = session.simple(&sql).await.map_err(failed)?;
-    let found: Vec<[String; 3]> = rows
-        .into_iter()
-        .filter_map(|row| <[Option<String>; 3]>::try_from(row).ok())
-        .map(|row| row.map(Option::unwrap_or_default))
-        .collect();
-    let Some([_, schema, database]) = found.first().cloned() else {
-        return Ok((Found::Nothing, Occupied::default()));
+/// Statements that drop all that is left of an earlier load, without CASCADE. Nobody can put another
+/// table in the place of one that is locked, so that what was looked at is what is dropped.
+fn removal(earlier: &Seen) -> Vec<String> {
+    let full = |one: &&Made| format!("{}.{}", quoted(&earlier.schema), quoted(&one.name));
+    let of = |kinds: [&str; 2]| -> Vec<String> {
+        let whole = earlier.made.iter().filter(|one| !one.is_part);
+        whole.filter(|one| kinds.contains(&one.relkind.as_str())).map(|one| full(&one)).collect()
     };
-    let one_schema = found.iter().all(|[_, of, _]| *of == schema);
-    let names: Vec<String> = found.into_iter().map(|[name, ..]| name).collect();
-    let has = |name: &str| names.iter().any(|known| known == name);
-    let state = if has(LOAD_TABLE) && one_schema {
-        state(dataset.name(), has(ledger::TABLE), session).await?
-    } else {
-        Found::Foreign
-    };
-    Ok((state, Occupied { names, schema, database }))
+    let (tables, sequences) = (of(["r", "p"]), of(["S", "S"]));
+    let mut sql = Vec::new();
+    if !tables.is_empty() {
+        sql.push(format!("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", tables.join(", ")));
+    }
+    // LOCK takes no sequences; this keeps others from dropping one as well.
+    sql.extend(sequences.iter().map(|name| format!("ALTER SEQUENCE {name} OWNED BY NONE")));
+    let oids: Vec<&str> = earlier.made.iter().map(|one| one.oid.as_str()).collect();
+    sql.push(format!(
+        "DO $$ BEGIN IF (SELECT count(*) FROM ({ours}) AS ours WHERE oid IN ({oids})) <> {count} \
+         OR EXISTS ({added}) THEN RAISE EXCEPTION 'tables of the earlier load were changed while \
+         they were looked at'; END IF; END $$",
+        ours = made::OURS,
+        oids = oids.join(", "),
+        count = oids.len(),
+        added = made::added(),
+    ));
+    if !tables.is_empty() {
+        sql.push(format!("DROP TABLE {}", tables.join(", ")));
+    }
+    if !sequences.is_empty() {
+        sql.push(format!("DROP SEQUENCE {}", sequences.join(", ")));
+    }
+    sql
 }
 
-/// Waits a little for sessions of another load that have nobody left to work for.
-async fn alone(session: &mut Session<Stream>) -> Result<(), RunError> {
-    let sql = format!(
-        "BEGIN; SET LOCAL lock_timeout = '10s'; SELECT pg_advisory_xact_lock({LOCK}); COMMIT"
-    );
-    match session.simple(&sql).await {
-        Ok(_) => Ok(()),
-        Err(e) if e.sqlstate() == Some("55P03") => {
-            let fact = "another load of this database is under way".to_owned();
-            Err(RunError::spec(fact, Some("Wait for its end, or stop it.")))
-        }
-        Err(e) => Err(RunError::target(&"look for another load", &e)),
-    }
-}
-
-/// What [`LOAD_TABLE`] speaks of: a complete load (rows) or not (its comment), ours or not.
-async fn state(
-    workload: &str,
-    has_ledger: bool,
-    session: &mut Session<Stream>,
-) -> Result<Found, RunError> {
-    let failed = |e: Error| RunError::target(&format!("read {LOAD_TABLE}"), &e);
-    let sql = format!("SELECT key, value FROM {LOAD_TABLE}");
-    let rows = match session.simple(&sql).await {
-        Ok(rows) => rows,
-        // A table of that name without these columns is somebody else's.
-        Err(e) if matches!(e.sqlstate(), Some("42703" | "42883")) => return Ok(Found::Foreign),
-        Err(e) => return Err(failed(e)),
-    };
-    let record: BTreeMap<String, String> = rows
-        .into_iter()
-        .filter_map(|row| <[Option<String>; 2]>::try_from(row).ok())
-        .filter_map(|[key, value]| Some((key?, value?)))
-        .collect();
-    if let Some(of) = record.get("workload") {
-        return Ok(if of == workload { Found::Complete(record) } else { Found::Foreign });
-    }
-    let sql = format!("SELECT obj_description('{LOAD_TABLE}'::regclass, 'pg_class')");
-    let rows = session.simple(&sql).await.map_err(failed)?;
-    let comment = rows.into_iter().next().and_then(|row| row.into_iter().next()?);
-    if comment.as_deref() != Some(format!("{MARK}{workload}").as_str()) {
-        return Ok(Found::Foreign);
-    }
-    if !has_ledger {
-        return Ok(Found::Remains);
-    }
-    let (begun, done) = ledger::read(session).await?;
-    Ok(Found::Part(Box::new(begun), done))
+/// Views, keys and the like lean on tables that were to be dropped: the server's own hint would be
+/// to drop those as well.
+fn leaned_on(error: &wire::Error) -> RunError {
+    let fact = format!("others lean on tables of the earlier load: {error}");
+    let hint = "Nothing was changed. Drop what leans on them yourself, or use another database.";
+    RunError { kind: ErrorKind::Target, fact, hint: Some(hint.to_owned()) }
 }
 
 /// Statements that happen together or not at all.
@@ -183,19 +80,25 @@ pub(super) fn transaction(statements: impl IntoIterator<Item = String>) -> Strin
     format!("BEGIN; {}; COMMIT", all.join("; "))
 }
 
-/// Creates all tables and the ledger. [`LOAD_TABLE`] stays empty until they are complete.
+/// Creates all tables and the ledger, in place of those of an earlier load if there is one, and
+/// remembers what was created. [`LOAD_TABLE`] stays empty until the tables are complete.
 pub(super) async fn create(
     dataset: &dyn Dataset,
     begun: &Begun,
+    earlier: Option<&Seen>,
     session: &mut Session<Stream>,
 ) -> Result<(), RunError> {
     let mark = literal(&format!("{MARK}{}", dataset.name()));
-    let mut sql = pieces::creation(dataset);
+    let mut sql = earlier.map(removal).unwrap_or_default();
+    sql.extend(pieces::creation(dataset));
     sql.push(LOAD_TABLE_DDL.to_owned());
     sql.push(format!("COMMENT ON TABLE {LOAD_TABLE} IS {mark}"));
     sql.extend(ledger::creation(begun)?);
-    let done = session.simple(&transaction(sql)).await;
-    done.map(drop_rows).map_err(|e| RunError::target(&"create tables", &e))
+    sql.extend(made::creation(&pieces::names(dataset)));
+    match session.simple(&transaction(sql)).await {
+        Err(e) if e.sqlstate() == Some("2BP01") => Err(leaned_on(&e)),
+        done => done.map(drop_rows).map_err(|e| RunError::target(&"create tables", &e)),
+    }
 }
 
 /// Makes a complete load one that is not: more units are added to it. References are dropped, and
@@ -209,30 +112,34 @@ pub(super) async fn reopen(
     let mut sql = vec![format!("DELETE FROM {LOAD_TABLE}")];
     let off = |one: &Relation| format!("ALTER TABLE {} SET (autovacuum_enabled = off)", one.name);
     sql.extend(stored.iter().map(off));
-    let tables: Vec<String> =
-        dataset.tables().iter().map(|table| format!("'{}'::regclass", table.name)).collect();
-    sql.push(dropped("f", &tables));
+    sql.push(dropped("f", None));
     if begun.builds {
-        sql.push(dropped("p", &tables));
-        let indexes = dataset.indexes().into_iter().filter(|index| !index.primary);
-        let indexes: Vec<String> = indexes.map(|index| index.name).collect();
-        if !indexes.is_empty() {
-            sql.push(format!("DROP INDEX {}", indexes.join(", ")));
+        let (keys, others): (Vec<_>, Vec<_>) =
+            dataset.indexes().into_iter().partition(|index| index.primary);
+        let keys: Vec<String> = keys.iter().map(|index| literal(&index.name)).collect();
+        sql.push(dropped("p", Some(&keys.join(", "))));
+        let others: Vec<String> = others.into_iter().map(|index| index.name).collect();
+        if !others.is_empty() {
+            sql.push(format!("DROP INDEX {}", others.join(", ")));
         }
     }
     sql.extend(ledger::creation(begun)?);
+    sql.push(made::relations(&[ledger::TABLE.to_owned()]));
     let done = session.simple(&transaction(sql)).await;
     done.map(drop_rows).map_err(|e| RunError::target(&"open the load again", &e))
 }
 
-/// Drops the constraints of one type of these tables; those of partitions go with their table's.
-fn dropped(kind: &str, tables: &[String]) -> String {
+/// Drops the load's own constraints of one type, of these names if some are given; those of
+/// partitions go with their table's.
+fn dropped(kind: &str, names: Option<&str>) -> String {
+    let named = names.map(|names| format!(" AND conname IN ({names})")).unwrap_or_default();
     format!(
         "DO $$ DECLARE one record; BEGIN FOR one IN SELECT conrelid::regclass AS t, conname \
-         FROM pg_constraint WHERE conrelid IN ({}) AND contype = '{kind}' AND conparentid = 0 \
+         FROM pg_constraint JOIN {} m ON m.kind = 'constraint' AND m.id = pg_constraint.oid \
+         WHERE contype = '{kind}' AND conparentid = 0{named} \
          LOOP EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', one.t, one.conname); \
          END LOOP; END $$",
-        tables.join(", ")
+        made::TABLE
     )
 }
 

@@ -84,6 +84,9 @@ fn obliging(call: &Call) -> Vec<Step> {
             row(&["maintenance_work_mem", "65536"]),
         ];
     }
+    if call.sql.starts_with("SELECT current_database()") {
+        return vec![row(&["shop", "public"])];
+    }
     if call.sql.starts_with("SELECT sum(pg_total") {
         return vec![row(&["123456"])];
     }
@@ -159,74 +162,145 @@ fn in_order(calls: &[String]) {
 
 type Pairs = &'static [(&'static str, &'static str)];
 
-/// A database that has tables (with their schemas) already; `owner` is what `pgdyno_load` says, in
-/// its row or in its comment.
-fn occupied(tables: Pairs, owner: Pairs) -> Scripted {
+/// What a database holds when a load comes.
+#[derive(Clone, Copy, Default)]
+struct Holding {
+    /// What has a name that the load needs, in words, and its OID.
+    names: Pairs,
+    /// OIDs and names of tables that the record of an earlier load has, and that are still there.
+    made: Pairs,
+    /// What others put upon those.
+    added: &'static [&'static str],
+    /// Rows of `pgdyno_load`.
+    load: Pairs,
+    /// Its comment.
+    comment: &'static str,
+}
+
+const TABLES: Holding = Holding {
+    names: &[("table public.orders", "1"), ("table public.pgdyno_load", "2")],
+    made: &[("1", "orders"), ("2", "pgdyno_load")],
+    added: &[],
+    load: &[("workload", "tpcc")],
+    comment: "",
+};
+
+/// A database that has such tables; it refuses to drop them.
+fn occupied(holding: Holding) -> Scripted {
     Scripted::new(move |call: &Call| {
-        if call.sql.starts_with("SELECT relname") {
-            return tables.iter().map(|(table, schema)| row(&[table, schema, "shop"])).collect();
+        let sql = call.sql.as_str();
+        if sql.starts_with("SELECT format(") {
+            return holding.names.iter().map(|(what, oid)| row(&[what, oid])).collect();
         }
-        if call.sql.starts_with("SELECT key, value") {
-            let rows = owner.iter().filter(|(key, _)| *key != "comment");
-            return rows.map(|(key, value)| row(&[key, value])).collect();
+        if sql.starts_with("SELECT to_regclass('pgdyno_load_made') IS NOT NULL") {
+            return vec![row(&[if holding.made.is_empty() { "f" } else { "t" }])];
         }
-        if call.sql.starts_with("SELECT obj_description") {
-            let comments = owner.iter().filter(|(key, _)| *key == "comment");
-            return comments.map(|(_, value)| row(&[value])).collect();
+        if sql.starts_with("SELECT oid, name, relkind") {
+            return holding.made.iter().map(|(oid, name)| row(&[oid, name, "r", "f"])).collect();
         }
-        if call.sql.starts_with("DROP") {
+        if sql.starts_with("WITH RECURSIVE ours") {
+            return holding.added.iter().map(|what| row(&[what])).collect();
+        }
+        if sql.starts_with("SELECT key, value") {
+            return holding.load.iter().map(|(key, value)| row(&[key, value])).collect();
+        }
+        if sql.contains("obj_description") {
+            return vec![row(&[holding.comment])];
+        }
+        if sql.contains("DROP") {
             return vec![Step::error("2BP01", "other objects depend on it")];
         }
-        let looks = ["SELECT name", "BEGIN; SET LOCAL lock_timeout"];
-        let harmless = looks.iter().any(|look| call.sql.starts_with(look));
-        assert!(harmless, "nothing else may be done: {}", call.sql);
+        let looks = ["SELECT name", "SELECT set_config", "SELECT current_database()"];
+        let harmless = looks.iter().any(|look| sql.starts_with(look));
+        assert!(harmless || sql.starts_with("BEGIN; SET LOCAL lock_timeout"), "not that: {sql}");
         obliging(call)
     })
 }
 
-const ROW: Pairs = &[("workload", "tpcc")];
-
-#[test]
-fn a_database_with_such_tables_is_refused_by_their_names() {
-    let scripted = occupied(&[("orders", "public"), ("stock", "public")], ROW);
-    let (_listener, load) = load(&scripted, false);
-    let error = result(&load).unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Spec);
-    assert_eq!(
-        error.fact,
-        "database shop has tables orders, stock in schema public, a load creates them"
-    );
-    assert!(!error.hint.unwrap().contains("remain"), "nothing of ours is there");
+fn refused(holding: Holding, drop_ours: bool) -> (RunError, Vec<String>) {
+    let scripted = occupied(holding);
+    let (_listener, load) = load(&scripted, drop_ours);
+    (result(&load).unwrap_err(), sent(&scripted))
 }
 
 #[test]
-fn tables_that_are_not_ours_are_never_dropped() {
-    let both: Pairs = &[("orders", "public"), ("pgdyno_load", "public")];
-    for (tables, owner) in [
-        (&[("orders", "public")][..], ROW),
-        (both, &[][..]),
-        (both, &[("workload", "another")][..]),
-        (both, &[("comment", "my own table")][..]),
-        (&[("orders", "shop"), ("pgdyno_load", "public")][..], ROW),
+fn a_database_with_a_load_is_refused_and_may_be_dropped() {
+    let (error, _) = refused(TABLES, false);
+    assert_eq!(error.kind, ErrorKind::Spec);
+    assert_eq!(error.fact, "database shop has a complete load in schema public");
+    let hint = error.hint.unwrap();
+    assert!(hint.contains("drop it, and nothing else, with --drop-ours"), "{hint}");
+    assert!(!hint.contains("remain"), "{hint}");
+}
+
+#[test]
+fn what_the_record_does_not_name_is_never_dropped_nor_is_it_advised() {
+    let users = Holding { made: &[], load: &[], ..TABLES };
+    // A load of ours beside a user's table, and a table in the place of one of ours.
+    let beside = Holding {
+        names: &[("table public.orders", "1"), ("view public.stock", "7")],
+        made: &[("1", "orders"), ("2", "pgdyno_load")],
+        ..TABLES
+    };
+    let replaced = Holding { made: &[("9", "stock"), ("2", "pgdyno_load")], ..TABLES };
+    for (holding, named) in [
+        (users, "table public.orders, table public.pgdyno_load"),
+        (beside, "view public.stock"),
+        (replaced, "table public.orders"),
     ] {
-        let scripted = occupied(tables, owner);
-        let (_listener, load) = load(&scripted, true);
-        let error = result(&load).unwrap_err();
-        assert!(error.fact.contains("does not say that they are ours"), "{}", error.fact);
-        let dropped = scripted.log().calls().iter().any(|call| call.sql.contains("DROP"));
-        assert!(!dropped);
+        for drop_ours in [false, true] {
+            let (error, sent) = refused(holding, drop_ours);
+            assert_eq!(
+                error.fact,
+                format!(
+                    "database shop has {named}, which pgdyno did not make; this load would use \
+                     such names"
+                )
+            );
+            assert!(!error.hint.unwrap().contains("--drop-ours"));
+            assert!(!sent.iter().any(|sql| sql.contains("DROP")), "{sent:?}");
+        }
     }
 }
 
 #[test]
+fn a_load_without_a_record_is_not_dropped_and_it_is_said_what_to_drop() {
+    let older = Holding { made: &[], comment: "tables of a pgdyno load of tpcc", ..TABLES };
+    let (error, sent) = refused(older, true);
+    assert!(error.fact.contains("has a load that does not say what it made"), "{}", error.fact);
+    let hint = error.hint.unwrap();
+    assert!(hint.contains("yourself: table public.orders, table public.pgdyno_load"), "{hint}");
+    assert!(!sent.iter().any(|sql| sql.contains("DROP")), "{sent:?}");
+}
+
+#[test]
+fn what_others_added_to_our_tables_is_not_dropped_with_them() {
+    let added = Holding { added: &["index mine", "trigger audit on table orders"], ..TABLES };
+    let (error, sent) = refused(added, true);
+    assert_eq!(
+        error.fact,
+        "in database shop others added to tables of the load: index mine, trigger audit on table \
+         orders"
+    );
+    assert!(!sent.iter().any(|sql| sql.contains("DROP")), "{sent:?}");
+}
+
+#[test]
 fn tables_that_are_ours_are_dropped_all_at_once_and_without_cascade() {
-    for owner in [ROW, &[("comment", "tables of a pgdyno load of tpcc")]] {
-        let scripted = occupied(&[("orders", "public"), ("pgdyno_load", "public")], owner);
-        let (_listener, load) = load(&scripted, true);
-        let error = result(&load).unwrap_err();
-        assert!(error.fact.contains("drop the earlier load: ERROR 2BP01"), "{}", error.fact);
-        let last = scripted.log().calls().pop().unwrap();
-        assert_eq!(last.sql, "DROP TABLE orders, pgdyno_load");
+    for made in [
+        Holding { load: &[], comment: "tables of a pgdyno load of tpcc", ..TABLES },
+        Holding { load: &[("workload", "pgbench")], ..TABLES },
+        TABLES,
+    ] {
+        let (error, sent) = refused(made, true);
+        assert!(error.fact.contains("others lean on tables of the earlier load"), "{}", error.fact);
+        let last = sent.last().unwrap();
+        let lock = "LOCK TABLE \"public\".\"orders\", \"public\".\"pgdyno_load\" IN ACCESS";
+        let drop = "; DROP TABLE \"public\".\"orders\", \"public\".\"pgdyno_load\"; CREATE";
+        let at = |part: &str| last.find(part).expect(part);
+        assert!(at("BEGIN; ") < at(lock) && at(lock) < at("changed while they were looked at"));
+        assert!(at("changed while they were looked at") < at(drop) && last.ends_with("COMMIT"));
+        assert!(!last.contains("CASCADE") && !error.hint.unwrap().contains("CASCADE"));
     }
 }
 

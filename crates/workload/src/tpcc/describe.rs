@@ -4,10 +4,12 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use wire::Timestamp;
 
+use crate::made;
+
 use super::{
     KINDS, Tpcc, VERSION, consistency, constants, csv, deviations, faces, procedures,
     schema::{LOAD_TABLE, LOAD_TABLE_DDL},
-    spec::Face,
+    spec::{Face, Schema},
 };
 
 #[derive(Serialize)]
@@ -66,6 +68,7 @@ impl Tpcc {
             "load_table": {"name": LOAD_TABLE, "ddl": LOAD_TABLE_DDL},
             "indexes": indexes,
             "csv": csv::describe(&self.spec),
+            "made": remembering(self.spec.schema),
             "conditions": consistency::conditions(schema, constants::of_load(&self.spec)),
             "load_checks": consistency::load_checks(self, &rows),
             "deviations": deviations::deviations(&self.spec),
@@ -78,4 +81,18 @@ impl Tpcc {
             "disk_bytes_estimate": schema.disk_bytes(self.spec.warehouses),
         })
     }
+}
+
+/// SQL by which a load from files looks for what is in the way, and remembers what it made.
+fn remembering(schema: Schema) -> Value {
+    let tables = schema.tables().iter().map(|table| table.name.to_owned());
+    let sequences = schema.sequences().iter().map(|name| (*name).to_owned());
+    let own = [LOAD_TABLE, made::TABLE].map(str::to_owned);
+    let relations: Vec<String> = tables.chain(sequences).chain(own).collect();
+    let indexes: Vec<String> = schema.indexes().into_iter().map(|index| index.name).collect();
+    json!({
+        "in_the_way": made::in_the_way(&relations, &indexes, "current_schema()"),
+        "before": made::creation(&relations),
+        "after": [made::hanging()],
+    })
 }

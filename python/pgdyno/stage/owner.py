@@ -1,0 +1,297 @@
+"""Whose a server is that is not ours, and which of its databases are ours: one owner at a time.
+
+**Ours** is a database that `CREATE DATABASE` itself marked: it has a connection limit that nobody
+else would choose. A comment can only follow the creation, and a kill comes between; the limit is
+there in the same instant as the database, is not copied with a template, and hinders nobody. Who
+sets another limit or name takes the database over, and pgdyno leaves it alone. What a comment adds
+is only what the database is for. (A server that dies in the middle of `DROP DATABASE` leaves a
+database that can only be dropped, and puts its own mark into the limit: there the comment counts.)
+
+**The owner** is whoever holds an advisory lock. Those are per database, and two pgdynos may come
+in by different ones, so the lock lies in a database that all of them know: `pgdyno_owner`. Its
+creation is a claim for the whole server, since names of databases are unique there, and needs no
+right but CREATEDB. While its holder is connected nobody can drop or rename it; when it goes, the
+next one makes it anew, or finds it and takes the lock. All that is created and dropped on the
+server goes through the very session that holds the lock: when the session is gone nothing can be
+dropped any more, and a statement that outlives its killed client keeps the next owner out until it
+ends.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, LiteralString
+
+import psycopg
+from psycopg import sql
+
+from pgdyno.model.connection import Connection
+from pgdyno.model.errors import LostError, PlanError, TargetError
+
+OWNER = "pgdyno_owner"
+LIMIT = 1_346_850_361
+"""The connection limit of databases of ours; far above what any server takes."""
+
+_INVALID = -2  # what DROP DATABASE puts there before it removes files
+_MARK = "pgdyno "  # every comment of ours begins so
+_LOCK = (1_346_850_361, 1_869_379_954)
+_PATIENCE = "5s"  # of a session whose client was killed and that is still at work
+_ATTEMPTS = 5  # of a claim whose database goes away meanwhile
+_TIMEOUTS = "statement_timeout", "idle_session_timeout", "idle_in_transaction_session_timeout"
+_GOODBYES = psycopg.errors.AdminShutdown, psycopg.errors.CrashShutdown
+_DATABASES = """
+SELECT datname, datconnlimit, coalesce(shobj_description(oid, 'pg_database'), '')
+FROM pg_database
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A database of the server, as it says of itself."""
+
+    name: str
+    limit: int
+    comment: str
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether pgdyno made it."""
+        invalid = self.limit == _INVALID and self.comment.startswith(_MARK)
+        return self.limit == LIMIT or invalid
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is ours and was not dropped by half."""
+        return self.limit == LIMIT
+
+    @property
+    def purpose(self) -> str:
+        """What it is for, in our words; empty where that was not said yet."""
+        return self.comment.removeprefix(_MARK) if self.comment.startswith(_MARK) else ""
+
+
+class Owner:
+    """The right to create and drop databases of ours on a server."""
+
+    def __init__(self, connection: Connection) -> None:
+        """Take the server, before anything is touched.
+
+        Raises:
+            PlanError: A pooler stands in between.
+            TargetError: Another pgdyno has it, or `pgdyno_owner` is somebody else's.
+        """
+        if connection.pooled:
+            raise PlanError(
+                "a pooler stands between pgdyno and the server",
+                hint="Name the server itself; only `bench` works through a pooler.",
+            )
+        self._connection = connection
+        self._session = self._take()
+
+    # -- the claim ----------------------------------------------------------------------------
+
+    def _take(self) -> psycopg.Connection[Any]:
+        for _ in range(_ATTEMPTS):
+            try:
+                self._make_room()
+                session = self._enter()
+            except psycopg.Error as error:
+                raise TargetError(
+                    f"{self._connection.shown()} cannot be owned: {str(error).strip()}",
+                    hint="A role with CREATEDB is needed there, and a way into database"
+                    f" {OWNER} (pg_hba.conf).",
+                ) from error
+            if session is not None:
+                return session
+        raise TargetError(
+            f"database {OWNER} on {self._connection.shown()} goes as often as it is made",
+            hint="Does something drop databases there?",
+        )
+
+    def _make_room(self) -> None:
+        """Have the database that the lock lies in."""
+        with psycopg.connect(**self._connection.arguments(), autocommit=True) as outside:
+            found = _find(outside, OWNER)
+            if found is not None and not found.is_ours:
+                raise _foreign(OWNER)
+            if found is not None and found.limit == _INVALID:
+                outside.execute(_named("DROP DATABASE IF EXISTS {}", OWNER))
+                found = None
+            if found is None:
+                # Somebody else may make it at the same time, which is as good.
+                with suppress(psycopg.errors.DuplicateDatabase, psycopg.errors.UniqueViolation):
+                    outside.execute(_creation(OWNER, " TEMPLATE template0"))
+                    _comment(outside, OWNER, "owner: who measures here holds a lock in it")
+
+    def _enter(self) -> psycopg.Connection[Any] | None:
+        """Connect to it and take the lock; None: it is gone again."""
+        arguments = {**self._connection.to(OWNER).arguments(), "application_name": _own_name()}
+        try:
+            session = psycopg.connect(**arguments, autocommit=True)
+        except psycopg.OperationalError:
+            with psycopg.connect(**self._connection.arguments(), autocommit=True) as outside:
+                if _find(outside, OWNER) is None:
+                    return None
+            raise
+        try:
+            session.execute(
+                "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = ANY(%s)",
+                (list(_TIMEOUTS),),
+            )
+            session.execute(f"SET lock_timeout = '{_PATIENCE}'")
+            found = _find(session, OWNER)
+            if found is None or not found.is_ours:  # made by somebody else since we looked
+                raise _foreign(OWNER)
+            session.execute("SELECT pg_advisory_lock(%s, %s)", _LOCK)
+            session.execute("SET lock_timeout = 0")
+        except psycopg.errors.LockNotAvailable:
+            with session:
+                raise self._taken(session) from None
+        except BaseException:
+            session.close()
+            raise
+        return session
+
+    def _taken(self, session: psycopg.Connection[Any]) -> TargetError:
+        row = session.execute(
+            "SELECT application_name, a.pid, usename FROM pg_locks l"
+            " JOIN pg_stat_activity a ON a.pid = l.pid WHERE locktype = 'advisory' AND granted"
+            " AND datname = current_database() AND (classid, objid) = (%s, %s)",
+            _LOCK,
+        ).fetchone()
+        who = _told(*row) if row else "who has gone this very moment"
+        return TargetError(
+            f"another pgdyno has the server {self._connection.shown()}: {who}",
+            hint="Wait for its end, or stop it; two would disturb each other's trials.",
+        )
+
+    def release(self) -> None:
+        """Give the server back. The lock's database goes as well, unless the next one waits."""
+        pid = self._session.info.backend_pid if not self._session.closed else 0
+        self._session.close()
+        # What cannot be dropped now is found and used by the next owner.
+        with (
+            suppress(psycopg.Error),
+            psycopg.connect(**self._connection.arguments(), autocommit=True) as outside,
+        ):
+            found = _find(outside, OWNER)
+            others = outside.execute(
+                "SELECT pid FROM pg_stat_activity WHERE datname = %s AND pid <> %s", (OWNER, pid)
+            ).fetchone()
+            if found is not None and found.is_ours and others is None:
+                outside.execute(_named("DROP DATABASE {}", OWNER))
+
+    # -- what an owner does -------------------------------------------------------------------
+
+    def create(self, name: str, how: LiteralString = "", *names: str) -> None:
+        """Create a database that is ours from its first moment; `how` stands behind its name."""
+        self.execute(_creation(name, how, *names))
+
+    def say(self, name: str, purpose: str) -> None:
+        """Say what a database of ours is for."""
+        self.execute(_comment_text(name, purpose))
+
+    def close_door(self, name: str) -> None:
+        """Let nobody connect to a database of ours."""
+        self.execute(_named("ALTER DATABASE {} WITH ALLOW_CONNECTIONS false", name))
+
+    def find(self, name: str) -> Database | None:
+        """A database by its name."""
+        rows = self.execute(_DATABASES + "WHERE datname = %s", (name,))
+        return Database(*rows[0]) if rows else None
+
+    def all_ours(self) -> list[Database]:
+        """All databases of ours that this role may drop, but the lock's."""
+        rows = self.execute(
+            _DATABASES + "WHERE datname <> %s AND pg_has_role(datdba, 'MEMBER')", (OWNER,)
+        )
+        return [found for row in rows if (found := Database(*row)).is_ours]
+
+    def drop(self, name: str) -> None:
+        """Drop a database of ours with those who are in it; a missing one is fine.
+
+        Raises:
+            TargetError: It is not ours.
+        """
+        found = self.find(name)
+        if found is None:
+            return
+        if not found.is_ours:
+            raise _foreign(name)
+        if found.limit != _INVALID:
+            if not found.purpose:
+                self.say(name, "left over")
+            self.close_door(name)
+        self.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,)
+        )
+        self.execute(_named("DROP DATABASE {}", name))
+
+    def execute(
+        self, query: LiteralString | sql.Composed, arguments: tuple[Any, ...] | None = None
+    ) -> list[tuple[Any, ...]]:
+        """Rows of a statement in the session that holds the lock.
+
+        Raises:
+            LostError: The session is gone, and the server with it: nothing may be dropped.
+            TargetError: The server refuses.
+        """
+        try:
+            cursor = self._session.execute(query, arguments)
+            return cursor.fetchall() if cursor.description else []
+        except psycopg.Error as error:
+            said = " ".join(str(error).split())
+            if self._session.closed or isinstance(error, _GOODBYES):
+                where = self._connection.shown()
+                raise LostError(
+                    f"the session that held {where} for this run is gone: {said}",
+                    hint="Did the server stop? What it left there goes when the next run begins.",
+                ) from error
+            raise TargetError(f"the server refused: {said}") from error
+
+
+def _foreign(name: str) -> TargetError:
+    return TargetError(
+        f"database {name} exists and is not marked as ours",
+        hint="Rename it or drop it yourself; pgdyno drops only what it made.",
+    )
+
+
+def _find(session: psycopg.Connection[Any], name: str) -> Database | None:
+    row = session.execute(_DATABASES + "WHERE datname = %s", (name,)).fetchone()
+    return Database(*row) if row else None
+
+
+def _named(text: LiteralString, *names: str) -> sql.Composed:
+    return sql.SQL(text).format(*map(sql.Identifier, names))
+
+
+def _creation(name: str, how: LiteralString, *names: str) -> sql.Composed:
+    mark = sql.SQL(" CONNECTION LIMIT {}").format(sql.Literal(LIMIT))
+    return _named("CREATE DATABASE {}" + how, name, *names) + mark
+
+
+def _comment_text(name: str, purpose: str) -> sql.Composed:
+    text = sql.SQL("COMMENT ON DATABASE {} IS {}")
+    return text.format(sql.Identifier(name), sql.Literal(_MARK + purpose))
+
+
+def _comment(session: psycopg.Connection[Any], name: str, purpose: str) -> None:
+    session.execute(_comment_text(name, purpose))
+
+
+def _own_name() -> str:
+    """What others see in pg_stat_activity, even without rights: process, since when, and where."""
+    since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return f"pgdyno {os.getpid()} {since} {socket.gethostname()}"
+
+
+def _told(application: str, backend: int, role: str) -> str:
+    match application.split(" ", 3):
+        case ["pgdyno", pid, since, host]:
+            return f"process {pid} on host {host} since {since} (role {role}, backend {backend})"
+    return f"application {application!r} (role {role}, backend {backend})"

@@ -1,0 +1,215 @@
+"""Runs on a server that is not ours: killed at every statement, two at once, without their session.
+
+Strangers' databases stay as they are, and the next run finds its way.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from pgdyno.model.connection import Connection
+from pgdyno.model.errors import LostError, PlanError, TargetError
+from pgdyno.stage.owner import LIMIT, OWNER, Owner
+from pgdyno.stage.running import TRIAL, RunningTarget, ask_server
+from tests.attack.owning import IDENT, conninfo_of, killed, statements, work
+from tests.attack.witness import database_facts, server_facts
+from tests.cluster.conftest import TARGETS, cluster_apart
+from tests.cluster.loading import run
+
+pytestmark = pytest.mark.cluster
+SEED = 11
+FIXTURE = f"pgdyno_fixture_{IDENT}"
+STRANGERS = {  # name, comment
+    "shop": None,
+    "pgdyno": "pgdyno trial",
+    "pgdyno_trial_7": "pgdyno trial",
+    "pgdyno_fixture_mine": "pgdyno fixture {}",
+    "pgdyno_fixture_half": "pgdyno loading",
+}
+
+
+@pytest.fixture(scope="module", params=sorted(TARGETS))
+def server(request: pytest.FixtureRequest) -> Iterator[Connection]:
+    """Somebody else's server, whose databases have names and comments like ours."""
+    with cluster_apart(request.param, "socket") as cluster:
+        connection = cluster.connection()
+        for name, comment in STRANGERS.items():
+            run(connection, f"CREATE DATABASE {name}")
+            if comment:
+                run(connection, f"COMMENT ON DATABASE {name} IS '{comment}'")
+        run(connection.to("shop"), "CREATE TABLE customer AS SELECT generate_series(1, 9) AS id")
+        run(connection, "ALTER DATABASE shop SET work_mem = '5MB'")
+        yield connection.to("shop")
+
+
+def without_fixture(facts: dict[str, list[tuple[object, ...]]]) -> object:
+    databases = [row for row in facts["databases"] if row[1] != FIXTURE]
+    return {**facts, "databases": databases}
+
+
+def is_left(connection: Connection) -> set[str]:
+    rows = run(connection, f"SELECT datname FROM pg_database WHERE datconnlimit IN ({LIMIT}, -2)")
+    return {name for (name,) in rows}
+
+
+def survives(server: Connection, step: int, when: str) -> None:
+    """A run killed there harms nobody, and the next one works and leaves only its fixture."""
+    before = without_fixture(server_facts(server)), database_facts(server)
+    killed(conninfo_of(server), step, when)  # type: ignore[arg-type]
+    done = work(conninfo_of(server.to("postgres")))
+    assert done.returncode == 0, (step, when, done.stderr)
+    assert is_left(server) == {FIXTURE}, (step, when)
+    assert (without_fixture(server_facts(server)), database_facts(server)) == before, (step, when)
+
+
+def test_a_run_killed_at_some_statements_harms_nobody(server: Connection) -> None:
+    sent = statements(conninfo_of(server))
+    creations = [at for at, text in enumerate(sent, 1) if text.startswith("CREATE DATABASE")]
+    assert len(creations) == 4, "the lock's, the fixture's, two of the trial"
+    chosen = random.Random(SEED + len(sent))
+    survives(server, chosen.choice(creations), "after")
+    survives(server, chosen.choice(creations), "during")
+    survives(server, chosen.randrange(1, len(sent) + 1), "before")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("when", ["before", "during", "after"])
+def test_a_run_killed_at_any_statement_harms_nobody(server: Connection, when: str) -> None:
+    for step in range(1, len(statements(conninfo_of(server))) + 1):
+        survives(server, step, when)
+
+
+def test_the_second_is_told_who_has_the_server(server: Connection) -> None:
+    target = RunningTarget(conninfo_of(server))
+    try:
+        target.begin_fixture("other")
+        before = server_facts(server)
+        told = r"another pgdyno has the server .*: process \d+ on host \S+ since 20\d\d-.* \(role"
+        with pytest.raises(TargetError, match=told):
+            RunningTarget(conninfo_of(server.to("postgres")))
+        assert server_facts(server) == before
+    finally:
+        target.close()
+    assert OWNER not in is_left(server)
+
+
+def test_asking_a_server_takes_nothing_and_disturbs_nobody(server: Connection) -> None:
+    target = RunningTarget(conninfo_of(server))
+    try:
+        target.begin_fixture("other")
+        target._owner.create(TRIAL)
+        before = server_facts(server)
+        assert ask_server(conninfo_of(server)).facts == target.facts
+        assert server_facts(server) == before
+    finally:
+        target.close()
+        RunningTarget(conninfo_of(server)).close()
+    assert is_left(server) <= {FIXTURE}
+
+
+@pytest.mark.parametrize("name", [OWNER, TRIAL, FIXTURE])
+def test_a_stranger_of_that_name_is_never_dropped(server: Connection, name: str) -> None:
+    run(server, f"DROP DATABASE IF EXISTS {FIXTURE}")
+    run(server, f"CREATE DATABASE {name}")
+    run(server, f"COMMENT ON DATABASE {name} IS 'pgdyno trial'")
+    before = server_facts(server)
+    try:
+        done = work(conninfo_of(server))
+        assert f"database {name} exists and is not marked as ours" in done.stderr
+        after = server_facts(server)
+        ours = {FIXTURE} - {name}
+        kept = [row for row in after["databases"] if row[1] not in ours]
+        assert {**after, "databases": kept} == before
+    finally:
+        run(server, f"DROP DATABASE {name}")
+        RunningTarget(conninfo_of(server)).close()
+
+
+def test_a_role_that_may_only_create_databases_is_enough(server: Connection) -> None:
+    run(server, "CREATE ROLE worker LOGIN CREATEDB")
+    run(server, f"DROP DATABASE IF EXISTS {FIXTURE}")
+    try:
+        worker = conninfo_of(server).replace(f"user={server.user}", "user=worker")
+        done = work(worker)
+        # Only an extension is beyond it, on versions that do not trust pg_prewarm.
+        assert done.returncode == 0 or "pg_prewarm" in done.stderr, done.stderr
+        assert is_left(server) <= {FIXTURE}
+        run(server, "ALTER ROLE worker NOCREATEDB")
+        with pytest.raises(TargetError, match=r"cannot be owned: .*permission denied to create"):
+            RunningTarget(worker)
+    finally:
+        run(server, f"DROP DATABASE IF EXISTS {FIXTURE}")
+        run(server, "DROP ROLE worker")
+
+
+def test_a_run_whose_session_is_gone_drops_nothing(server: Connection) -> None:
+    target = RunningTarget(conninfo_of(server))
+    target._owner.create(TRIAL)
+    target._trials.append(TRIAL)
+    run(server, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{OWNER}'")
+    for step in (target.stop, target.close, lambda: target.restore(IDENT)):
+        with pytest.raises(LostError, match=r"session that held .* for this run is gone"):
+            step()
+    assert TRIAL in is_left(server)
+    RunningTarget(conninfo_of(server)).close()
+    assert is_left(server) <= {FIXTURE}
+
+
+def test_a_database_that_others_took_over_is_theirs(server: Connection) -> None:
+    target = RunningTarget(conninfo_of(server))
+    target._owner.create(TRIAL)
+    target._trials.append(TRIAL)
+    run(server, f"ALTER DATABASE {TRIAL} CONNECTION LIMIT 10")
+    try:
+        with pytest.raises(TargetError, match=f"database {TRIAL} exists and is not marked as ours"):
+            target.stop()
+    finally:
+        target._trials.clear()
+        target.close()
+        run(server, f"DROP DATABASE {TRIAL}")
+
+
+def test_a_pooler_owns_nothing(server: Connection) -> None:
+    with pytest.raises(PlanError, match="a pooler stands between pgdyno and the server"):
+        Owner(replace(server, pooled=True))
+
+
+@pytest.mark.long
+def test_many_who_want_a_server_have_it_one_after_the_other(server: Connection) -> None:
+    holders, most, wins = 0, 0, 0
+    guard = threading.Lock()
+    refusals: list[str] = []
+    doors = [server, server.to("postgres"), server.to("pgdyno")]
+
+    def contend(number: int) -> None:
+        nonlocal holders, most, wins
+        for _ in range(6):
+            try:
+                owner = Owner(doors[number % len(doors)])
+            except TargetError as error:
+                refusals.append(error.fact)
+                continue
+            with guard:
+                holders += 1
+                wins += 1
+                most = max(most, holders)
+            owner.create(TRIAL)
+            owner.drop(TRIAL)
+            with guard:
+                holders -= 1
+            owner.release()
+
+    threads = [threading.Thread(target=contend, args=(number,)) for number in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == 1
+    assert all("another pgdyno has the server" in fact for fact in refusals), refusals
+    assert wins >= 6
+    assert is_left(server) - {FIXTURE} in (set(), {OWNER})

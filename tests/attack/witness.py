@@ -1,0 +1,89 @@
+"""What a server and folders hold, to the last OID and file, told so that two looks compare."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from pgdyno.model.connection import Connection
+
+Facts = dict[str, list[tuple[Any, ...]]]
+
+_SERVER = {
+    "databases": "SELECT d.oid, datname, datdba, datconnlimit, datallowconn, datistemplate,"
+    " datacl::text, shobj_description(d.oid, 'pg_database') FROM pg_database d",
+    "roles": "SELECT oid, rolname, rolsuper, rolcreatedb, rolcanlogin, rolconnlimit FROM pg_roles",
+    "settings of databases and roles": "SELECT * FROM pg_db_role_setting",
+    "settings": "SELECT name, setting, source FROM pg_settings"
+    " WHERE name <> 'application_name' AND source NOT IN ('client', 'session')",
+    "tablespaces": "SELECT oid, spcname FROM pg_tablespace",
+    "locks": "SELECT locktype, classid, objid FROM pg_locks WHERE locktype = 'advisory'",
+}
+_USER = "relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)"
+_DATABASE = {
+    "schemas": "SELECT oid, nspname FROM pg_namespace WHERE nspname !~ '^pg_(temp|toast_temp)'",
+    "relations": "SELECT oid, relname, relnamespace::regnamespace::text, relkind::text, relowner,"
+    f" relfilenode, relnatts, reloptions::text FROM pg_class WHERE {_USER}",
+    "views": f"SELECT oid, pg_get_viewdef(oid) FROM pg_class WHERE relkind = 'v' AND {_USER}",
+    "indexes": "SELECT indexrelid, pg_get_indexdef(indexrelid), indisvalid FROM pg_index"
+    f" JOIN pg_class ON pg_class.oid = indexrelid WHERE {_USER}",
+    "constraints": "SELECT oid, conname, conrelid, pg_get_constraintdef(oid) FROM pg_constraint"
+    " WHERE connamespace <> 'information_schema'::regnamespace",
+    "triggers": "SELECT oid, tgname, tgrelid FROM pg_trigger WHERE NOT tgisinternal",
+    "types": "SELECT oid, typname, typnamespace FROM pg_type"
+    " WHERE typnamespace::regnamespace::text NOT IN ('pg_catalog', 'information_schema')",
+    "functions": "SELECT oid, proname FROM pg_proc"
+    " WHERE pronamespace::regnamespace::text NOT IN ('pg_catalog', 'information_schema')",
+    "comments": "SELECT objoid, classoid::regclass::text, description FROM pg_description"
+    " WHERE objoid >= 16384",
+    "publications": "SELECT prrelid, prpubid FROM pg_publication_rel",
+}
+
+
+def _read(session: psycopg.Connection[Any], queries: dict[str, str]) -> Facts:
+    return {
+        name: sorted(session.execute(query.encode()).fetchall(), key=repr)
+        for name, query in queries.items()
+    }
+
+
+def server_facts(connection: Connection) -> Facts:
+    """Databases, roles, settings and advisory locks of a whole server."""
+    with psycopg.connect(**connection.arguments(), autocommit=True) as session:
+        return _read(session, _SERVER)
+
+
+def database_facts(connection: Connection) -> Facts:
+    """Every object of users in a database, with the number and the hash of each table's rows."""
+    with psycopg.connect(**connection.arguments(), autocommit=True) as session:
+        facts = _read(session, _DATABASE)
+        tables = session.execute(
+            f"SELECT oid::regclass::text FROM pg_class WHERE relkind IN ('r', 'S', 'm') AND {_USER}"
+            " AND relnamespace <> 'pg_toast'::regnamespace".encode()
+        ).fetchall()
+        facts["rows"] = sorted(
+            (name, *rows[0])
+            for (name,) in tables
+            if (rows := session.execute(
+                f"SELECT count(*), sum(hash_record_extended(t, 0))::text FROM {name} t".encode()
+            ).fetchall())
+        )  # fmt: skip
+    return facts
+
+
+def tree(folder: Path) -> dict[str, tuple[Any, ...]]:
+    """Every file below a folder: kind and mode, owner, size, time of change, content of links."""
+    found: dict[str, tuple[Any, ...]] = {}
+    for place, folders, files in os.walk(folder):
+        for name in [*folders, *files]:
+            path = Path(place, name)
+            facts = path.lstat()
+            link = str(path.readlink()) if path.is_symlink() else None
+            size = facts.st_size if path.is_file() else 0
+            found[str(path.relative_to(folder))] = (
+                facts.st_mode, facts.st_uid, facts.st_gid, size, facts.st_mtime_ns, link,
+            )  # fmt: skip
+    return found
