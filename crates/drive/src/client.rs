@@ -14,7 +14,7 @@ use crate::{
     meter::Record,
     queue::Job,
     retry::{Ending, Failure, Repetition, perform},
-    statements::{Laps, Stopwatch},
+    statements::Stopwatch,
 };
 
 const BACK_OFF_FIRST_MS: u64 = 50;
@@ -41,12 +41,13 @@ pub async fn run_client<W: Workload, K: Clock, D: Dial>(
 }
 
 /// Performs requests until the run ends (`None`) or the connection is lost.
+#[expect(clippy::await_holding_refcell_ref, reason = "the lane looks when this task is no more")]
 async fn serve<W: Workload, K: Clock, D: Dial>(
     lane: &Lane<W, K, D>,
     slot: usize,
     session: &mut Session<D::Stream>,
 ) -> Option<Box<Failure>> {
-    let mut laps = Laps::default();
+    let mut laps = lane.laps[slot].borrow_mut();
     while let Some((job, taken_ns)) = lane.next(slot).await {
         let Job { head, request } = &job;
         let now = micros(lane.course.unix_ns(taken_ns));

@@ -96,6 +96,38 @@ pub fn quantiles(text: &str, shares: &[f64]) -> Result<Vec<u64>, RunError> {
     Ok(shares.iter().map(|&share| histogram.value_at_quantile(share)).collect())
 }
 
+/// Where the lower bounds begin among a histogram's values. A request without an answer is recorded
+/// with the time until nobody waited for it any more; its own would have been longer. A quantile
+/// below the least of these is exact, whatever they would have become; from there on it is a lower
+/// bound itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExactBelow(u64);
+
+impl Default for ExactBelow {
+    /// All values are exact.
+    fn default() -> Self {
+        Self(u64::MAX)
+    }
+}
+
+impl ExactBelow {
+    /// Notes that a value was recorded which is a lower bound; beyond an hour it is an hour.
+    pub fn bound(&mut self, ns: u64) {
+        self.0 = self.0.min(ns.min(HIGHEST_NS));
+    }
+
+    /// Adds what another one noted.
+    pub fn add(&mut self, other: Self) {
+        self.0 = self.0.min(other.0);
+    }
+
+    /// The least lower bound; none where all values are exact.
+    #[must_use]
+    pub fn ns(self) -> Option<u64> {
+        (self.0 < u64::MAX).then_some(self.0)
+    }
+}
+
 /// What is read at a glance, in ns; zeros when nothing was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Summary {
@@ -106,12 +138,15 @@ pub struct Summary {
     p999: u64,
     max: u64,
     mean: u64,
+    /// What is not below it is a lower bound, and so is the mean then; absent: all is exact.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exact_below: Option<u64>,
 }
 
 impl Summary {
     /// Of a histogram.
     #[must_use]
-    pub fn of<T: Counter>(histogram: &Histogram<T>) -> Self {
+    pub fn of<T: Counter>(histogram: &Histogram<T>, exact_below: ExactBelow) -> Self {
         #[allow(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -126,6 +161,7 @@ impl Summary {
             p999: histogram.value_at_quantile(0.999),
             max: histogram.max(),
             mean,
+            exact_below: exact_below.ns(),
         }
     }
 }

@@ -23,9 +23,9 @@ use crate::{
     clock::Clock,
     course::{Course, Published, Shared, Window},
     dial::Dial,
-    meter::{Meter, Record},
+    meter::{Meter, Record, Taken, Unanswered},
     queue::{Head, Job, Queue, Schedule},
-    statements::Groups,
+    statements::{Groups, Laps},
     steps::Profile,
 };
 
@@ -65,9 +65,12 @@ pub struct Lane<W: Workload, K, D> {
     pub(crate) number: usize,
     pub(crate) groups: Groups,
     queue: RefCell<Queue<W>>,
-    /// By connection: what is being performed, and what would cancel it.
-    in_flight: RefCell<Vec<Option<Head>>>,
+    /// By connection: what is being performed since when, and what would cancel it.
+    in_flight: RefCell<Vec<Option<(Head, u64)>>>,
     keys: RefCell<Vec<Option<CancelKey>>>,
+    /// By connection: the exchanges of what is being performed. They outlive the task that makes
+    /// them, which ends in the middle when the drain does.
+    pub(crate) laps: Vec<RefCell<Laps>>,
     /// Connections without a request wait here.
     idle: Notify,
     /// The earliest due time changed.
@@ -151,11 +154,13 @@ pub async fn run_lane<W: Workload, K: Clock, D: Dial>(
             () = publish(&lane) => {}
         }
     };
-    if timeout(Duration::from_nanos(course.drain_ns), drained).await.is_err() {
-        drop(tasks);
+    let drained = timeout(Duration::from_nanos(course.drain_ns), drained).await;
+    let ended_ns = lane.clock.now_ns();
+    drop(tasks);
+    if drained.is_err() {
         lane.cancel_abandoned().await;
     }
-    lane.settle()
+    lane.settle(ended_ns)
 }
 
 /// Wakes connections when requests become due, and tells the other threads how far this one is at
@@ -235,6 +240,7 @@ impl<W: Workload, K: Clock, D: Dial> Lane<W, K, D> {
             queue: RefCell::new(queue),
             in_flight: RefCell::new(vec![None; share.connections]),
             keys: RefCell::new(vec![None; share.connections]),
+            laps: (0..share.connections).map(|_| RefCell::default()).collect(),
             idle: Notify::new(),
             earlier: Notify::new(),
             exhausted: Cell::new(false),
@@ -248,18 +254,23 @@ impl<W: Workload, K: Clock, D: Dial> Lane<W, K, D> {
         Window { from_ns: self.course.window.from_ns, until_ns: self.shared.until_ns() }
     }
 
-    /// The next request for a connection, and when it was taken up; waits until there is one.
+    /// The next request for a connection, and when it was taken up; waits until there is one. After
+    /// the window there are those that became due in it, unless somebody asked for an early end.
     /// `None`: the run is over.
     pub(crate) async fn next(&self, slot: usize) -> Option<(Job<W::Request>, u64)> {
         loop {
             let now_ns = self.clock.now_ns();
             let window = self.window();
-            if now_ns >= window.until_ns {
+            let is_over = now_ns >= window.until_ns;
+            if is_over && self.shared.is_stopped() {
                 return None;
             }
             if let Some(job) = self.take(now_ns, window) {
-                self.in_flight.borrow_mut()[slot] = Some(job.head);
+                self.in_flight.borrow_mut()[slot] = Some((job.head, now_ns));
                 return Some((job, now_ns));
+            }
+            if is_over {
+                return None;
             }
             self.idle.notified().await;
         }
@@ -333,15 +344,15 @@ impl<W: Workload, K: Clock, D: Dial> Lane<W, K, D> {
             let in_flight = self.in_flight.borrow();
             let keys = self.keys.borrow();
             let slots = in_flight.iter().zip(keys.iter());
-            slots.filter_map(|(head, key)| head.and(*key)).collect()
+            slots.filter_map(|(performed, key)| performed.and(*key)).collect()
         };
         for key in abandoned {
             self.dial.cancel(key).await;
         }
     }
 
-    /// Closes the books: what is left was due and did not end.
-    fn settle(&self) -> Meter<W::Audit> {
+    /// Closes the books: what is left was due, and had no answer when the drain ended.
+    fn settle(&self, ended_ns: u64) -> Meter<W::Audit> {
         let window = self.window();
         let kinds = self.workload.kinds();
         let mut meter = self.meter.replace(Meter::new(
@@ -351,10 +362,12 @@ impl<W: Workload, K: Clock, D: Dial> Lane<W, K, D> {
         ));
         let mut queue = self.queue.borrow_mut();
         for head in queue.left(window) {
-            meter.unfinished(&head, window);
+            meter.unanswered(&Unanswered { head: &head, taken: None }, window, ended_ns);
         }
-        for head in self.in_flight.borrow().iter().flatten() {
-            meter.unfinished(head, window);
+        for (performed, laps) in self.in_flight.borrow().iter().zip(&self.laps) {
+            let Some((head, at_ns)) = performed else { continue };
+            let taken = Some(Taken { at_ns: *at_ns, laps: &laps.borrow() });
+            meter.unanswered(&Unanswered { head, taken }, window, ended_ns);
         }
         meter.add_due(queue.book());
         meter.assert_conserved(kinds);

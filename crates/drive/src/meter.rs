@@ -10,7 +10,7 @@ use workload::{Audit, Outcome};
 use crate::{
     course::{Course, Published, Window},
     due::DueBook,
-    histogram,
+    histogram::{self, ExactBelow},
     queue::Head,
     retry::{Ending, Retries},
     statements::{Laps, StatementTimes},
@@ -36,6 +36,13 @@ pub struct Counts {
     pub skipped: u64,
     /// Carried out: still waiting or in flight at the end.
     pub unfinished: u64,
+    /// The part of the window's `unfinished` that was answered in the drain.
+    pub drained: u64,
+    /// The part of `unfinished` that had no answer when the drain ended.
+    pub unanswered: u64,
+    /// The part of `unanswered` that a connection took up before the window ended: all through the
+    /// drain the server was silent.
+    pub stuck: u64,
     /// Repeated after a serialisation failure.
     pub retries_40001: u64,
     /// Repeated after a deadlock.
@@ -51,6 +58,8 @@ impl Counts {
         let ended = self.succeeded + self.rolled_back + self.failed + self.skipped;
         assert_eq!(self.due, ended + self.unfinished, "requests of {what} are conserved: {self:?}");
         assert!(self.unknown <= self.failed, "unknown is a part of failed: {self:?}");
+        assert!(self.drained + self.unanswered <= self.unfinished, "parts of unfinished: {self:?}");
+        assert!(self.stuck <= self.unanswered, "stuck is a part of unanswered: {self:?}");
     }
 
     fn end(&mut self, ending: &Ending) {
@@ -62,6 +71,12 @@ impl Counts {
                 self.unknown += u64::from(failure.unknown);
             }
         }
+    }
+
+    fn give_up(&mut self, is_stuck: bool) {
+        self.unfinished += 1;
+        self.unanswered += 1;
+        self.stuck += u64::from(is_stuck);
     }
 
     fn retry(&mut self, retries: Retries) {
@@ -77,6 +92,9 @@ impl Counts {
         self.unknown += other.unknown;
         self.skipped += other.skipped;
         self.unfinished += other.unfinished;
+        self.drained += other.drained;
+        self.unanswered += other.unanswered;
+        self.stuck += other.stuck;
         self.retries_40001 += other.retries_40001;
         self.retries_40p01 += other.retries_40p01;
     }
@@ -89,18 +107,35 @@ pub struct KindMeter {
     pub window: Counts,
     /// Of the whole run, warm-up and drain included.
     pub run: Counts,
-    /// End minus due time, of transactions that came to their end within the window.
+    /// End minus due time, of all requests that somebody waited for within the window: due before
+    /// its end, not ended before its begin. Answered in the drain: in full; never answered: as the
+    /// time until the end of the drain. Failed and skipped ones have no time.
     pub response: Histogram<u64>,
-    /// End minus the time when a connection took it up, of the same.
+    /// End minus the time when a connection took it up, of those that one took up.
     pub service: Histogram<u64>,
-    /// That time minus the due time, of the same.
+    /// That time minus the due time; not taken up: as the time until the end of the drain.
     pub queue: Histogram<u64>,
-    /// Keying times of the same, summed.
+    /// Which of these times are lower bounds.
+    pub exact_below: Waits,
+    /// The part of the window's `unanswered` that no connection took up.
+    pub unsent: u64,
+    /// Keying times of the requests that were answered, summed.
     pub keying_ns: u128,
     /// Think times that followed the same, summed.
     pub think_ns: u128,
-    /// Times of the same requests' statements.
+    /// Times of all the requests' statements.
     pub statements: StatementTimes,
+}
+
+/// Where the lower bounds begin in each of a kind's histograms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// Of response times.
+    pub response: ExactBelow,
+    /// Of service times.
+    pub service: ExactBelow,
+    /// Of times until a connection took a request up.
+    pub queue: ExactBelow,
 }
 
 impl KindMeter {
@@ -111,6 +146,8 @@ impl KindMeter {
             response: histogram::empty(),
             service: histogram::empty(),
             queue: histogram::empty(),
+            exact_below: Waits::default(),
+            unsent: 0,
             keying_ns: 0,
             think_ns: 0,
             statements: StatementTimes::default(),
@@ -127,12 +164,46 @@ impl KindMeter {
         self.statements.add(record.laps);
     }
 
+    /// Times a request without an answer until now.
+    fn time_unanswered(&mut self, request: &Unanswered<'_>, now_ns: u64) {
+        let &Unanswered { head, taken, .. } = request;
+        let at_least = |histogram: &mut Histogram<u64>, bound: &mut ExactBelow, since_ns: u64| {
+            let ns = now_ns.saturating_sub(since_ns);
+            histogram::record(histogram, ns);
+            bound.bound(ns);
+        };
+        at_least(&mut self.response, &mut self.exact_below.response, head.due_ns);
+        match taken {
+            None => at_least(&mut self.queue, &mut self.exact_below.queue, head.due_ns),
+            Some(Taken { at_ns, laps }) => {
+                at_least(&mut self.service, &mut self.exact_below.service, at_ns);
+                histogram::record(&mut self.queue, at_ns - head.due_ns);
+                self.statements.add_unanswered(laps, now_ns);
+            }
+        }
+    }
+
+    /// Whether every request that must have a time has one.
+    fn assert_timed(&self, name: &str) {
+        let Counts { succeeded, rolled_back, drained, unanswered, .. } = self.window;
+        let timed = succeeded + rolled_back + drained + unanswered;
+        for (histogram, wanted) in
+            [(&self.response, timed), (&self.queue, timed), (&self.service, timed - self.unsent)]
+        {
+            assert_eq!(histogram.len(), wanted, "{name}: every wait in the window is timed");
+        }
+    }
+
     fn merge(&mut self, other: &Self) {
         self.window.merge(&other.window);
         self.run.merge(&other.run);
         histogram::add(&mut self.response, &other.response);
         histogram::add(&mut self.service, &other.service);
         histogram::add(&mut self.queue, &other.queue);
+        self.exact_below.response.add(other.exact_below.response);
+        self.exact_below.service.add(other.exact_below.service);
+        self.exact_below.queue.add(other.exact_below.queue);
+        self.unsent += other.unsent;
         self.keying_ns += other.keying_ns;
         self.think_ns += other.think_ns;
         self.statements.merge(&other.statements);
@@ -144,8 +215,10 @@ impl KindMeter {
 pub struct StepMeter {
     /// Their outcomes in the window.
     pub counts: Counts,
-    /// End minus due time, of those that came to their end within the window.
+    /// End minus due time, as of the whole window.
     pub response: Histogram<u64>,
+    /// Where the lower bounds begin among these.
+    pub exact_below: ExactBelow,
 }
 
 fn by_step(kinds: usize) -> Vec<StepMeter> {
@@ -154,12 +227,14 @@ fn by_step(kinds: usize) -> Vec<StepMeter> {
 
 impl StepMeter {
     fn new() -> Self {
-        Self { counts: Counts::default(), response: histogram::empty() }
+        let exact_below = ExactBelow::default();
+        Self { counts: Counts::default(), response: histogram::empty(), exact_below }
     }
 
     fn merge(&mut self, other: &Self) {
         self.counts.merge(&other.counts);
         histogram::add(&mut self.response, &other.response);
+        self.exact_below.add(other.exact_below);
     }
 }
 
@@ -236,6 +311,24 @@ pub struct Record<'a> {
     pub laps: &'a Laps,
 }
 
+/// When a connection took a request up, and what it did since.
+#[derive(Clone, Copy, Debug)]
+pub struct Taken<'a> {
+    /// That instant.
+    pub at_ns: u64,
+    /// Times of its last attempt's exchanges.
+    pub laps: &'a Laps,
+}
+
+/// A request without an answer when the books are closed.
+#[derive(Clone, Copy, Debug)]
+pub struct Unanswered<'a> {
+    /// The request's head.
+    pub head: &'a Head,
+    /// None: it was never taken up.
+    pub taken: Option<Taken<'a>>,
+}
+
 /// Counters and histograms of one thread, or of several merged.
 #[derive(Debug)]
 pub struct Meter<A> {
@@ -262,6 +355,10 @@ pub struct Meter<A> {
     pub rolled_back: Seconds,
     /// Failed.
     pub failed: Seconds,
+    /// The last end of a request of the window that was carried out of it.
+    pub last_end_ns: Option<u64>,
+    /// When requests without an answer were given up; of several threads the first.
+    pub given_up_ns: Option<u64>,
     /// Repeated.
     pub retries: Seconds,
     /// By SQLSTATE or class.
@@ -293,6 +390,8 @@ impl<A: Audit> Meter<A> {
             committed: (0..kinds).map(|_| series()).collect(),
             rolled_back: series(),
             failed: series(),
+            last_end_ns: None,
+            given_up_ns: None,
             retries: series(),
             errors: BTreeMap::new(),
             audit: A::default(),
@@ -300,8 +399,8 @@ impl<A: Audit> Meter<A> {
         }
     }
 
-    /// Counts a request that ended. It belongs to the window if it ended there; if it ended later,
-    /// it was carried out of it.
+    /// Counts a request that ended. Its outcome belongs to the window if it ended there; if it ended
+    /// later, it was carried out of it. Its time belongs to the window in both cases.
     pub fn record(&mut self, record: &Record<'_>, request: &A::Request, window: Window) {
         let &Record { head, ended_ns, ending, work, .. } = record;
         let second = self.second(ended_ns);
@@ -328,7 +427,12 @@ impl<A: Audit> Meter<A> {
         self.record_step(record, window);
         let meter = &mut self.kinds[head.kind];
         if ended_ns >= window.until_ns {
+            self.last_end_ns = self.last_end_ns.max(Some(ended_ns));
             meter.window.unfinished += 1;
+            if let Ending::Done(_) = ending {
+                meter.window.drained += 1;
+                meter.time(record);
+            }
             return;
         }
         meter.window.end(ending);
@@ -347,12 +451,14 @@ impl<A: Audit> Meter<A> {
         let &Record { head, ended_ns, ending, .. } = record;
         let Some(step) = head.place.step else { return };
         let meter = &mut self.steps[usize::from(step)][head.kind];
+        let is_done = matches!(ending, Ending::Done(_));
         if ended_ns >= window.until_ns {
             meter.counts.unfinished += 1;
-            return;
+            meter.counts.drained += u64::from(is_done);
+        } else {
+            meter.counts.end(ending);
         }
-        meter.counts.end(ending);
-        if let Ending::Done(_) = ending {
+        if is_done {
             histogram::record(&mut meter.response, ended_ns - head.due_ns);
         }
     }
@@ -370,17 +476,26 @@ impl<A: Audit> Meter<A> {
         }
     }
 
-    /// At the end: counts a request that was due and did not end.
-    pub fn unfinished(&mut self, head: &Head, window: Window) {
+    /// At the end: counts a request that was due and has no answer by now.
+    pub fn unanswered(&mut self, request: &Unanswered<'_>, window: Window, now_ns: u64) {
+        let &Unanswered { head, taken } = request;
+        let is_stuck = taken.is_some_and(|taken| taken.at_ns < window.until_ns);
         let meter = &mut self.kinds[head.kind];
-        meter.run.unfinished += 1;
+        meter.run.give_up(is_stuck);
         let carried_in = window.exists() && head.due_ns < window.from_ns;
         if head.place.in_window || carried_in {
             meter.window.due += u64::from(!head.place.in_window);
-            meter.window.unfinished += 1;
+            meter.window.give_up(is_stuck);
+            meter.unsent += u64::from(taken.is_none());
+            meter.time_unanswered(request, now_ns);
+            self.given_up_ns = Some(now_ns);
         }
         if let Some(step) = head.place.step {
-            self.steps[usize::from(step)][head.kind].counts.unfinished += 1;
+            let meter = &mut self.steps[usize::from(step)][head.kind];
+            let ns = now_ns.saturating_sub(head.due_ns);
+            meter.counts.give_up(is_stuck);
+            histogram::record(&mut meter.response, ns);
+            meter.exact_below.bound(ns);
         }
     }
 
@@ -411,10 +526,7 @@ impl<A: Audit> Meter<A> {
         for (meter, name) in self.kinds.iter().zip(names) {
             meter.run.assert_conserved(name);
             meter.window.assert_conserved(name);
-            let timed = meter.window.succeeded + meter.window.rolled_back;
-            for histogram in [&meter.response, &meter.service, &meter.queue] {
-                assert_eq!(histogram.len(), timed, "{name}: every end in the window is timed");
-            }
+            meter.assert_timed(name);
         }
         for (step, kinds) in self.steps.iter().enumerate() {
             for (meter, name) in kinds.iter().zip(names) {
@@ -443,6 +555,9 @@ impl<A: Audit> Meter<A> {
         }
         self.rolled_back.merge(&other.rolled_back);
         self.failed.merge(&other.failed);
+        self.last_end_ns = self.last_end_ns.max(other.last_end_ns);
+        let given_up_ns = self.given_up_ns.into_iter().chain(other.given_up_ns);
+        self.given_up_ns = given_up_ns.min();
         self.retries.merge(&other.retries);
         for (class, failures) in &other.errors {
             let mine = self

@@ -10,13 +10,15 @@ use crate::{
     cpu::{ClientCost, nanos},
     error::RunError,
     gaps::GapResult,
-    histogram::{Summary, encode},
+    histogram::{ExactBelow, Summary, encode},
     meter::{Counts, Digest, KindMeter, Meter, Seconds, StepMeter},
     statements::{Groups, StatementResult},
     steps::Profile,
 };
 
-const VERSION: u32 = 1;
+/// Since 2 times are those of all requests that somebody waited for within the window; before, they
+/// were of those that ended there.
+const VERSION: u32 = 2;
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -24,6 +26,8 @@ const VERSION: u32 = 1;
 pub enum RunOutcome {
     /// As planned.
     Complete,
+    /// As planned, but requests of the window had no answer when the drain ended.
+    Unanswered,
     /// Somebody asked for an early end.
     Stopped,
     /// No server could be reached any more.
@@ -39,9 +43,10 @@ pub struct KindResult {
     pub window: Counts,
     /// Outcomes of the whole run.
     pub run: Counts,
-    /// Histogram of response times in the window, base64 of V2 deflate, ns.
+    /// Histogram of response times, base64 of V2 deflate, ns: of all requests that somebody waited
+    /// for within the window. Those without an answer are in it with the time until the drain ended.
     pub response: String,
-    /// Histogram of service times, likewise.
+    /// Histogram of service times, likewise, of those that a connection took up.
     pub service: String,
     /// Response times at a glance.
     pub response_ns: Summary,
@@ -51,11 +56,11 @@ pub struct KindResult {
     pub service_ns: Summary,
     /// Times until a connection took it up, at a glance.
     pub queue_ns: Summary,
-    /// Mean keying time, of those that came to their end in the window.
+    /// Mean keying time, of those that were answered.
     pub keying_mean_s: f64,
     /// Mean think time that followed the same.
     pub think_mean_s: f64,
-    /// Times of statements, of those that came to their end in the window, last attempts only.
+    /// Times of statements, of all requests with a response time, last attempts only.
     pub statements: Vec<StatementResult>,
 }
 
@@ -66,7 +71,7 @@ pub struct StepKindResult {
     pub name: String,
     /// Of those that became due in the step: their outcomes in the window.
     pub counts: Counts,
-    /// Histogram of their response times, base64 of V2 deflate, ns.
+    /// Histogram of their response times, base64 of V2 deflate, ns, as of the whole window.
     pub response: String,
     /// Response times at a glance.
     pub response_ns: Summary,
@@ -152,6 +157,10 @@ pub struct RunResult {
     pub window_unix_ns: [u64; 2],
     /// Its length; shorter than planned if the run was stopped.
     pub window_s: f64,
+    /// From the window's end to the last end of a request that was carried out of it; 0: none was.
+    pub drained_s: f64,
+    /// From the window's end until requests without an answer were given up; none: all had one.
+    pub given_up_s: Option<f64>,
     /// By kind of transaction.
     pub kinds: Vec<KindResult>,
     /// By part, where the specification has any.
@@ -200,11 +209,14 @@ impl RunResult {
         let outcome = match &error {
             Some(_) => RunOutcome::GaveUp,
             None if shared.is_stopped() => RunOutcome::Stopped,
+            None if meter.given_up_ns.is_some() => RunOutcome::Unanswered,
             None => RunOutcome::Complete,
         };
         let names = workload.kinds();
         let window = measured(course, shared);
-        let ended: u64 = meter.kinds.iter().map(|kind| kind.response.len()).sum();
+        let ended = meter.kinds.iter().map(|kind| kind.window.succeeded + kind.window.rolled_back);
+        let ended: u64 = ended.sum();
+        let after_s = |at_ns: u64| nanos(at_ns.saturating_sub(window.until_ns));
         Ok(Self {
             version: VERSION,
             outcome,
@@ -212,11 +224,13 @@ impl RunResult {
             started_unix_ns: course.start_unix_ns,
             window_unix_ns: [course.unix_ns(window.from_ns), course.unix_ns(window.until_ns)],
             window_s: nanos(window.until_ns - window.from_ns),
+            drained_s: meter.last_end_ns.map_or(0.0, after_s),
+            given_up_s: meter.given_up_ns.map(after_s),
             kinds: KindResult::all(workload, meter)?,
             parts: Vec::new(),
             steps: StepResult::all(names, meter, course, window)?,
             late: encode(&meter.late)?,
-            late_ns: Summary::of(&meter.late),
+            late_ns: Summary::of(&meter.late, ExactBelow::default()),
             stream_digest: DigestResult::new(meter.digest),
             seconds: SecondsResult::new(names, meter, course, window),
             errors: errors(meter),
@@ -253,18 +267,20 @@ impl KindResult {
     }
 
     fn new(name: &str, meter: &KindMeter, groups: &Groups) -> Result<Self, RunError> {
+        let below = meter.exact_below;
+        let answered = meter.response.len() - meter.window.unanswered;
         Ok(Self {
             name: name.to_owned(),
             window: meter.window,
             run: meter.run,
             response: encode(&meter.response)?,
             service: encode(&meter.service)?,
-            response_ns: Summary::of(&meter.response),
+            response_ns: Summary::of(&meter.response, below.response),
             queue: encode(&meter.queue)?,
-            service_ns: Summary::of(&meter.service),
-            queue_ns: Summary::of(&meter.queue),
-            keying_mean_s: mean_s(meter.keying_ns, meter.response.len()),
-            think_mean_s: mean_s(meter.think_ns, meter.response.len()),
+            service_ns: Summary::of(&meter.service, below.service),
+            queue_ns: Summary::of(&meter.queue, below.queue),
+            keying_mean_s: mean_s(meter.keying_ns, answered),
+            think_mean_s: mean_s(meter.think_ns, answered),
             statements: StatementResult::all(&meter.statements, groups)?,
         })
     }
@@ -328,7 +344,7 @@ impl StepKindResult {
             name: name.to_owned(),
             counts: meter.counts,
             response: encode(&meter.response)?,
-            response_ns: Summary::of(&meter.response),
+            response_ns: Summary::of(&meter.response, meter.exact_below),
         })
     }
 }

@@ -12,7 +12,7 @@ use wire::{Answers, Error, Exchange, Param, Statement, StatementId};
 use crate::{
     clock::Clock,
     error::RunError,
-    histogram::{HIGHEST_NS, Summary, encode},
+    histogram::{ExactBelow, HIGHEST_NS, Summary, encode},
 };
 
 /// Coarser than response times (1 %, 64 ns): there is a histogram for every statement, kind and
@@ -75,12 +75,15 @@ pub struct Laps {
     groups: Vec<Group>,
     /// End of an exchange's groups, and how long it took.
     ends: Vec<(usize, u64)>,
+    /// When the exchange began that has no answer yet.
+    open_ns: Option<u64>,
 }
 
 impl Laps {
     fn clear(&mut self) {
         self.groups.clear();
         self.ends.clear();
+        self.open_ns = None;
     }
 
     fn carry(&mut self, group: Group) {
@@ -92,6 +95,13 @@ impl Laps {
 
     fn end(&mut self, ns: u64) {
         self.ends.push((self.groups.len(), ns));
+        self.open_ns = None;
+    }
+
+    /// What the exchange without an answer carries, and when it began.
+    fn open(&self) -> Option<(&[Group], u64)> {
+        let begin = self.ends.last().map_or(0, |(end, _)| *end);
+        Some((&self.groups[begin..], self.open_ns?))
     }
 
     fn iter(&self) -> impl Iterator<Item = (&[Group], u64)> {
@@ -144,6 +154,7 @@ impl<X: Exchange, K: Clock> Exchange for Timed<'_, X, K> {
 
     async fn exchange(&mut self) -> Result<&Answers, Error> {
         let begun_ns = self.since_ns.take().unwrap_or_else(|| self.clock.now_ns());
+        self.laps.open_ns = Some(begun_ns);
         let answers = self.session.exchange().await?;
         let ended_ns = self.clock.now_ns();
         self.laps.end(ended_ns - begun_ns);
@@ -167,6 +178,8 @@ pub struct StatementTimes {
     /// One statement, by its group.
     single: Vec<Option<Histogram<u32>>>,
     batches: HashMap<Box<[Group]>, Histogram<u32>>,
+    /// Of those that had no answer in the end.
+    exact_below: BTreeMap<Vec<Group>, ExactBelow>,
 }
 
 impl StatementTimes {
@@ -177,6 +190,24 @@ impl StatementTimes {
         }
     }
 
+    /// Adds the exchanges of an attempt that had no answer; the last one took so long at least.
+    pub fn add_unanswered(&mut self, laps: &Laps, now_ns: u64) {
+        self.add(laps);
+        let Some((groups, begun_ns)) = laps.open() else { return };
+        let ns = now_ns.saturating_sub(begun_ns);
+        record(self.of(groups), ns);
+        self.exact_below.entry(self.key(groups).to_vec()).or_default().bound(ns);
+    }
+
+    /// Under what an exchange is counted: its own groups, or the others.
+    fn key<'a>(&self, groups: &'a [Group]) -> &'a [Group] {
+        let full = self.batches.len() >= BATCHES_MAX;
+        if groups.len() != 1 && full && !self.batches.contains_key(groups) {
+            return &[];
+        }
+        groups
+    }
+
     fn of(&mut self, groups: &[Group]) -> &mut Histogram<u32> {
         if let [group] = groups {
             let at = usize::from(*group);
@@ -185,8 +216,7 @@ impl StatementTimes {
             }
             return self.single[at].get_or_insert_with(empty);
         }
-        let full = self.batches.len() >= BATCHES_MAX;
-        let key: &[Group] = if full && !self.batches.contains_key(groups) { &[] } else { groups };
+        let key = self.key(groups);
         if !self.batches.contains_key(key) {
             self.batches.insert(key.into(), empty());
         }
@@ -201,6 +231,9 @@ impl StatementTimes {
     pub fn merge(&mut self, other: &Self) {
         for (key, theirs) in other.all() {
             self.of(&key).add(theirs).expect("histograms that grow can be added");
+        }
+        for (key, theirs) in &other.exact_below {
+            self.exact_below.entry(self.key(key).to_vec()).or_default().add(*theirs);
         }
     }
 
@@ -247,6 +280,7 @@ impl StatementResult {
     /// A histogram cannot be written.
     pub fn all(times: &StatementTimes, groups: &Groups) -> Result<Vec<Self>, RunError> {
         let one = |(key, histogram): (Vec<Group>, &Histogram<u32>)| {
+            let exact_below = times.exact_below.get(&key).copied().unwrap_or_default();
             let statements: Vec<String> =
                 key.iter().map(|group| groups.name(*group).to_owned()).collect();
             Ok(Self {
@@ -254,7 +288,7 @@ impl StatementResult {
                 statements,
                 count: histogram.len(),
                 histogram: encode(histogram)?,
-                ns: Summary::of(histogram),
+                ns: Summary::of(histogram, exact_below),
             })
         };
         times.all().into_iter().map(one).collect()
@@ -319,6 +353,31 @@ mod tests {
             [("begin", 1), ("begin+stock+end", 2), ("begin+a.sql:12+…+end (4)", 1), ("stock", 2)];
         assert_eq!(shown, want);
         assert_eq!(results[2].statements, ["begin", "a.sql:12", "_7", "end"]);
+    }
+
+    #[test]
+    fn an_exchange_without_an_answer_took_so_long_at_least() {
+        let mut times = StatementTimes::default();
+        times.add(&laps(&[(&[0], 1_000), (&[1, 2], 2_000)]));
+        let mut cut = laps(&[(&[0], 3_000)]);
+        cut.carry(groups().of(StatementId(1)));
+        cut.carry(groups().of(StatementId(6)));
+        let mut waits = StatementTimes::default();
+        waits.add_unanswered(&cut, 9_000_000);
+        cut.open_ns = Some(2_000_000);
+        waits.add_unanswered(&cut, 9_000_000);
+        times.merge(&waits);
+        let results = StatementResult::all(&times, &groups()).expect("results");
+        let shown: Vec<(&str, u64, bool)> = (results.iter())
+            .map(|one| {
+                let json = serde_json::to_value(one.ns).expect("a summary");
+                (one.name.as_str(), one.count, json.get("exact_below").is_some())
+            })
+            .collect();
+        assert_eq!(shown, [("begin", 3, false), ("stock", 1, false), ("stock+end", 1, true)]);
+        let json = serde_json::to_value(results[2].ns).expect("a summary");
+        assert_eq!(json["exact_below"], 7_000_000);
+        assert!(cut.open().is_some() && laps(&[(&[0], 1)]).open().is_none());
     }
 
     #[test]

@@ -149,7 +149,7 @@ fn ten_thousand_terminals_share_four_connections() {
 }
 
 #[test]
-fn window_takes_what_ended_in_it() {
+fn window_counts_what_ended_in_it_and_times_what_was_waited_for() {
     // Each request takes 400 ms: one runs across the window's begin and one across its end.
     let outcome =
         Virtual { warmup_ns: SECOND, window_ns: SECOND, ..Virtual::default() }.run(&slow(400));
@@ -157,7 +157,8 @@ fn window_takes_what_ended_in_it() {
     assert_eq!((counts.due, counts.succeeded, counts.unfinished), (3, 2, 1), "{counts:?}");
     let run = outcome.run(0);
     assert_eq!((run.due, run.succeeded, run.unfinished), (5, 5, 0), "the drain ends it: {run:?}");
-    assert_eq!(outcome.meter.kinds[0].response.len(), 2);
+    assert_eq!((counts.drained, counts.unanswered), (1, 0));
+    assert_eq!(outcome.meter.kinds[0].response.len(), 3, "the drained one, too");
 }
 
 #[test]

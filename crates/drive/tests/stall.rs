@@ -55,11 +55,9 @@ fn model(gap_ns: u64, connections: usize, work_ns: u64, until_ns: u64) -> [Vec<u
         let first = free_ns.iter_mut().min().unwrap();
         let begin_ns = due_ns.max(*first);
         *first = done_ns(begin_ns, work_ns);
-        if *first < until_ns {
-            response.push(*first - due_ns);
-            queue.push(begin_ns - due_ns);
-            service.push(*first - begin_ns);
-        }
+        response.push(*first - due_ns);
+        queue.push(begin_ns - due_ns);
+        service.push(*first - begin_ns);
     }
     [response, queue, service]
 }

@@ -95,9 +95,11 @@ fn results_add_up_over_threads() {
     assert!((result["statements_per_transaction"].as_f64().unwrap() - 3.0).abs() < 1e-9);
     assert!((result["round_trips_per_transaction"].as_f64().unwrap() - 3.0).abs() < 1e-9);
     let window = &result["kinds"][0]["window"];
-    let timed = number(&window["succeeded"]) + number(&window["rolled_back"]);
+    let timed = ["succeeded", "rolled_back", "drained"].map(|name| number(&window[name]));
+    assert_eq!(window["unfinished"], window["drained"], "the drain is long enough");
+    assert_eq!((&result["outcome"], &result["given_up_s"]), (&json!("complete"), &json!(null)));
     let histogram = drive::histogram::decode(result["kinds"][0]["response"].as_str().unwrap());
-    assert_eq!(histogram.unwrap().len(), timed);
+    assert_eq!(histogram.unwrap().len(), timed.iter().sum::<u64>());
     let client = &result["client"];
     assert!(client["user_s"].as_f64().unwrap() + client["system_s"].as_f64().unwrap() > 0.0);
     assert!((client["window_s"].as_f64().unwrap() - 0.3).abs() < 0.2);

@@ -11,7 +11,7 @@ use drive::{
     clock::{Clock, TokioClock},
     course::{Course, Shared, Window},
     dial::Dial,
-    lane::{Share, connect, run_lane},
+    lane::{Share, connect, merge, run_lane},
     meter::{Counts, Meter},
     queue::Schedule,
     steps::Step,
@@ -37,6 +37,8 @@ pub struct Simple {
     pub deferred_every: u64,
     /// Every so many requests of a terminal one rolls back; 0: none.
     pub rollback_every: u64,
+    /// All statements of a request travel together.
+    pub pipelined: bool,
     kinds: Vec<String>,
     statements: Vec<Statement>,
 }
@@ -137,12 +139,16 @@ impl Workload for Simple {
         _now: Timestamp,
     ) -> Result<Outcome, Error> {
         session.queue(BEGIN, &[]);
-        session.exchange().await?;
+        if !self.pipelined {
+            session.exchange().await?;
+        }
         let terminal = i32::try_from(request.terminal).unwrap();
         let number = i64::try_from(request.number).unwrap();
         let params = [Param::I32(terminal), Param::I64(number), Param::I64(request.value)];
         session.queue(UPDATE, &params);
-        session.exchange().await?;
+        if !self.pipelined {
+            session.exchange().await?;
+        }
         session.queue(if request.rolls_back { ROLLBACK } else { COMMIT }, &[]);
         session.exchange().await?;
         Ok(if request.rolls_back { Outcome::RolledBack } else { Outcome::Committed })
@@ -184,8 +190,11 @@ impl Dial for SimDial {
 /// What a run on virtual time is made of.
 pub struct Virtual {
     pub workload: Simple,
+    /// Of all lanes together.
     pub connections: usize,
     pub terminals: u32,
+    /// Lanes that connections and terminals are dealt to.
+    pub lanes: usize,
     pub warmup_ns: u64,
     pub window_ns: u64,
     pub drain_ns: u64,
@@ -206,6 +215,7 @@ impl Default for Virtual {
             workload: Simple::new(1),
             connections: 1,
             terminals: 1,
+            lanes: 1,
             warmup_ns: 0,
             window_ns: 10 * SECOND,
             drain_ns: 10 * SECOND,
@@ -239,27 +249,30 @@ impl Outcomes {
 }
 
 impl Virtual {
-    /// Runs one lane against the scripted server, on a clock that jumps to the next event.
+    /// Runs all lanes against the scripted server, on a clock that jumps to the next event.
     pub fn run(self, scripted: &Scripted) -> Outcomes {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .start_paused(true)
             .build()
             .unwrap();
-        LocalSet::new().block_on(&runtime, self.lane(scripted.clone()))
+        LocalSet::new().block_on(&runtime, self.run_lanes(scripted.clone()))
     }
 
-    async fn lane(self, scripted: Scripted) -> Outcomes {
-        let clock = TokioClock::new();
-        let workload = Arc::new(self.workload);
-        let dial = SimDial { scripted, statements: workload.statements().to_vec() };
-        let share = Share {
-            lane: 0,
-            connections: self.connections,
-            terminals: Terminals::of_one_thread(self.terminals),
+    /// What a lane has, dealt as the driver deals its threads'.
+    pub fn share(&self, lane: usize) -> Share {
+        let narrow = |number: usize| u32::try_from(number).unwrap();
+        Share {
+            lane,
+            connections: (lane..self.connections).step_by(self.lanes).count(),
+            terminals: Terminals {
+                first: narrow(lane),
+                stride: narrow(self.lanes),
+                all: self.terminals,
+            },
             schedule: Schedule {
                 arrivals: self.arrivals,
-                steps: self.steps,
+                steps: self.steps.clone(),
                 part: 0,
                 requests_max: self.requests_max,
                 deferred_max: self.deferred_max,
@@ -268,17 +281,30 @@ impl Virtual {
             },
             retries_max: self.retries_max,
             give_up_ns: self.give_up_ns,
-        };
-        let shared = Arc::new(Shared::new(1, KINDS.len()));
-        let sessions = connect(&share, &clock, &dial, &shared).await.unwrap().unwrap();
-        let start_ns = clock.now_ns();
+        }
+    }
+
+    /// When its phases begin, after a start at an instant.
+    pub fn course(&self, start_ns: u64, start_unix_ns: u64) -> Course {
         let from_ns = start_ns + self.warmup_ns;
-        let course = Course {
-            start_ns,
-            start_unix_ns: clock.unix_ns(),
-            window: Window { from_ns, until_ns: from_ns + self.window_ns },
-            drain_ns: self.drain_ns,
-        };
+        let window = Window { from_ns, until_ns: from_ns + self.window_ns };
+        Course { start_ns, start_unix_ns, window, drain_ns: self.drain_ns }
+    }
+
+    async fn run_lanes(self, scripted: Scripted) -> Outcomes {
+        let clock = TokioClock::new();
+        let workload = Arc::new(self.workload.clone());
+        let statements = workload.statements().to_vec();
+        let shared = Arc::new(Shared::new(self.lanes, KINDS.len()));
+        let mut lanes = Vec::new();
+        for lane in 0..self.lanes {
+            let share = self.share(lane);
+            let dial = SimDial { scripted: scripted.clone(), statements: statements.clone() };
+            let sessions = connect(&share, &clock, &dial, &shared).await.unwrap().unwrap();
+            lanes.push((share, dial, sessions));
+        }
+        let start_ns = clock.now_ns();
+        let course = self.course(start_ns, clock.unix_ns());
         shared.begin(course);
         if let Some(after_ns) = self.stop_after_ns {
             let (shared, clock) = (Arc::clone(&shared), clock.clone());
@@ -287,8 +313,17 @@ impl Virtual {
                 shared.stop(clock.now_ns());
             });
         }
-        let theirs = Arc::clone(&shared);
-        let meter = run_lane(share, workload, clock.clone(), dial, theirs, course, sessions).await;
+        let mut running = Vec::new();
+        for (share, dial, sessions) in lanes {
+            let (workload, theirs) = (Arc::clone(&workload), Arc::clone(&shared));
+            let lane = run_lane(share, workload, clock.clone(), dial, theirs, course, sessions);
+            running.push(tokio::task::spawn_local(lane));
+        }
+        let mut meters = Vec::new();
+        for lane in running {
+            meters.push(lane.await.unwrap());
+        }
+        let meter = merge(meters, &KINDS.map(str::to_owned)).unwrap();
         Outcomes { meter, shared, lasted_ns: clock.now_ns() - start_ns }
     }
 }
