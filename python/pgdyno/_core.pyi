@@ -32,6 +32,8 @@ class Drive:
         """Connect, prepare, and begin the warm-up in threads of its own."""
     def poll(self) -> str:
         """Progress as JSON; cheap, asked about twice a second."""
+    def open(self) -> None:
+        """End the warm-up now, so that the window begins; its planned end stays."""
     def stop(self) -> None:
         """Begin the drain now; `result` then holds what was measured so far."""
     def result(self) -> str:

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import psycopg
 
 from pgdyno.drive.driver import Driven, drive, workload_spec
+from pgdyno.drive.pace import Pace, pace_of
 from pgdyno.drive.pgbench import drive_pgbench
 from pgdyno.drive.spec import load_spec
 from pgdyno.load.consistency import check, require
@@ -46,6 +47,7 @@ from pgdyno.model.run import (
 )
 from pgdyno.model.workload import database_names
 from pgdyno.plan.fixture import fixture_ident, fixture_shape
+from pgdyno.sample.checkpoints import Begins
 from pgdyno.sample.diskstats import disk_sampler
 from pgdyno.sample.pgstat import server_stats_sampler
 from pgdyno.sample.procstat import host_sampler, self_sampler, server_sampler
@@ -277,8 +279,8 @@ def measure(
     with clocked.phase("checkpoint"):
         _checkpoint(ready)
     with clocked.phase("drive"):
-        driven, series, failures = _drive_and_sample(plan.protocol, stage.workload, target, ready,
-                                                     fixture, audience)  # fmt: skip
+        driven, series, failures = _drive_and_sample(plan.protocol, stage.workload, trial.round,
+                                                     ready, fixture, audience)  # fmt: skip
     if plan.protocol.crash_recovery:
         with clocked.phase("recover"):
             target.crash()
@@ -319,16 +321,19 @@ def _checkpoint(ready: Ready) -> None:
 def _drive_and_sample(
     protocol: ProtocolPlan,
     workload: Workload,
-    target: Target,
+    round_number: int,
     ready: Ready,
     fixture: Fixture,
     audience: Audience,
 ) -> tuple[Driven, list[Series], dict[str, str]]:
     databases = database_names(ready.connection.database, workload.databases)
     with ExitStack() as stack:
-        session = stack.enter_context(
-            psycopg.connect(**ready.connection.arguments(), autocommit=True)
+        session, another = (
+            stack.enter_context(psycopg.connect(**ready.connection.arguments(), autocommit=True))
+            for _ in range(2)
         )
+        begins = Begins(another)
+        pace = pace_of(protocol, round_number, begins.count, begins.spacing())
         samplers = [
             host_sampler(), self_sampler(),
             server_stats_sampler(session, session.info.server_version // 10_000, databases),
@@ -339,7 +344,7 @@ def _drive_and_sample(
                 samplers.append(disk)
         recorder = stack.enter_context(Recorder(samplers))
         driven = _drive(ready.connection, workload, protocol, fixture.loaded.get("c_load"),
-                        audience.driving, ready.bindir)  # fmt: skip
+                        audience.driving, ready.bindir, pace)  # fmt: skip
     return driven, [*driven.series, *recorder.series()], recorder.failures
 
 
@@ -350,11 +355,12 @@ def _drive(
     c_load: dict[str, int] | None,
     progress: Callable[[dict[str, Any]], None],
     bindir: Path | None,
+    pace: Pace | None = None,
 ) -> Driven:
     if workload.engine == "pgbench":
         program = pgbench_program(bindir)
         return drive_pgbench(program, connection, workload, protocol, progress)
-    return drive(connection, workload, protocol, c_load, progress)
+    return drive(connection, workload, protocol, c_load, progress, pace=pace)
 
 
 def drive_alone(
@@ -426,6 +432,7 @@ def _result(
         server=ready.server,
         engine=driven.engine,
         pgbench=driven.pgbench,
+        followed=driven.followed,
     )
 
 

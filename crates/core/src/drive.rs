@@ -54,6 +54,10 @@ impl Drive {
         self.0.poll(py)
     }
 
+    fn open(&self, py: Python<'_>) -> PyResult<()> {
+        self.0.tell(py, Run::open)
+    }
+
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
         self.0.stop(py)
     }

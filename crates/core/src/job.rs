@@ -77,6 +77,10 @@ impl<W: Work> Job<W> {
         })
     }
 
+    pub(crate) fn tell(&self, py: Python<'_>, what: fn(&W)) -> PyResult<()> {
+        py.detach(|| self.started(what))
+    }
+
     pub(crate) fn stop(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.started(W::stop))
     }

@@ -10,6 +10,9 @@ use tokio::sync::watch;
 
 use crate::gaps::{GapResult, Gaps};
 
+/// From the call that ends the warm-up to the begin of the window.
+const OPENING_NS: u64 = 20_000_000;
+
 /// The measured part of a run: from `from_ns` to just before `until_ns`, of the steady clock. Empty
 /// when the run was stopped before it began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +77,7 @@ pub struct Published {
 #[derive(Debug)]
 pub struct Shared {
     course: watch::Sender<Option<Course>>,
+    from_ns: AtomicU64,
     until_ns: AtomicU64,
     stopped: AtomicBool,
     finished: AtomicBool,
@@ -97,6 +101,7 @@ impl Shared {
             || Published { committed: counters(), last_second: counters(), ..Published::default() };
         Self {
             course: watch::Sender::new(None),
+            from_ns: AtomicU64::new(u64::MAX),
             until_ns: AtomicU64::new(u64::MAX),
             stopped: AtomicBool::new(false),
             finished: AtomicBool::new(false),
@@ -115,7 +120,20 @@ impl Shared {
         let until_ns = course.window.until_ns;
         let before = self.until_ns.fetch_min(until_ns, Relaxed);
         course.window.until_ns = until_ns.min(before);
+        self.from_ns.store(course.window.from_ns, Relaxed);
         self.course.send_replace(Some(course));
+    }
+
+    /// Ends the warm-up now: the window begins, a little later, so that every thread knows it before
+    /// the first request that belongs to it becomes due. Nothing changes once it has begun.
+    pub fn open(&self, now_ns: u64) {
+        self.course.send_modify(|course| {
+            if let Some(course) = course {
+                let from_ns = now_ns + OPENING_NS;
+                course.window.from_ns = course.window.from_ns.min(from_ns);
+                self.from_ns.fetch_min(from_ns, Relaxed);
+            }
+        });
     }
 
     /// Ends the run now: nothing becomes due any more, the drain begins.
@@ -151,6 +169,12 @@ impl Shared {
     #[must_use]
     pub fn follow(&self) -> watch::Receiver<Option<Course>> {
         self.course.subscribe()
+    }
+
+    /// Begin of the window as it stands now; `u64::MAX` before the course is set.
+    #[must_use]
+    pub fn from_ns(&self) -> u64 {
+        self.from_ns.load(Relaxed)
     }
 
     /// End of the window as it stands now; `u64::MAX` before the course is set.

@@ -249,9 +249,9 @@ impl<W: Workload, K: Clock, D: Dial> Lane<W, K, D> {
         }
     }
 
-    /// The window, as long as it is by now: a stop makes it shorter.
+    /// The window as it is by now: an early end of the warm-up makes it longer, a stop shorter.
     pub(crate) fn window(&self) -> Window {
-        Window { from_ns: self.course.window.from_ns, until_ns: self.shared.until_ns() }
+        Window { from_ns: self.shared.from_ns(), until_ns: self.shared.until_ns() }
     }
 
     /// The next request for a connection, and when it was taken up; waits until there is one. After

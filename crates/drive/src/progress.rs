@@ -91,9 +91,9 @@ fn phase(shared: &Shared, now_ns: u64) -> (Phase, u64) {
     let until_ns = shared.until_ns();
     if now_ns >= until_ns {
         (Phase::Drain, until_ns.saturating_add(course.drain_ns))
-    } else if now_ns >= course.window.from_ns {
+    } else if now_ns >= shared.from_ns() {
         (Phase::Window, until_ns)
     } else {
-        (Phase::Warmup, course.window.from_ns.min(until_ns))
+        (Phase::Warmup, shared.from_ns().min(until_ns))
     }
 }

@@ -244,9 +244,9 @@ impl RunResult {
     }
 }
 
-/// The window as it was; of no length at its planned begin when the run was stopped before.
+/// The window as it was; of no length when the run was stopped before its begin.
 fn measured(course: &Course, shared: &Shared) -> Window {
-    let from_ns = course.window.from_ns.min(shared.until_ns().max(course.start_ns));
+    let from_ns = shared.from_ns().min(shared.until_ns().max(course.start_ns));
     Window { from_ns, until_ns: shared.until_ns().max(from_ns) }
 }
 

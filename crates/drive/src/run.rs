@@ -91,6 +91,11 @@ impl Run {
         Progress::read(&self.shared, &self.kinds, self.begun_ns, steady_ns())
     }
 
+    /// Ends the warm-up now: the window begins. Its planned end stays.
+    pub fn open(&self) {
+        self.shared.open(steady_ns());
+    }
+
     /// Begins the drain now.
     pub fn stop(&self) {
         self.shared.stop(steady_ns());
@@ -170,9 +175,9 @@ fn conduct<W: Workload>(
         };
         let course = course(spec, &clock);
         shared.begin(course);
-        reach(&clock, shared, course.window.from_ns).await;
+        reach(&clock, shared, Shared::from_ns).await;
         let before = Account::read(&tids)?;
-        reach(&clock, shared, u64::MAX).await;
+        reach(&clock, shared, |_| u64::MAX).await;
         let client = before.until(&Account::read(&tids)?, tids.len());
         drop(alive);
         let mut by_part: Vec<Vec<Meter<W::Audit>>> = dials.iter().map(|_| Vec::new()).collect();
@@ -233,11 +238,11 @@ fn course(spec: &Spec, clock: &impl Clock) -> Course {
     }
 }
 
-/// Sleeps until an instant, or until the window ends, whatever comes first.
-async fn reach(clock: &impl Clock, shared: &Shared, at_ns: u64) {
+/// Sleeps until an instant that may change, or until the window ends, whatever comes first.
+async fn reach(clock: &impl Clock, shared: &Shared, at_ns: fn(&Shared) -> u64) {
     let mut course = shared.follow();
     loop {
-        let goal_ns = at_ns.min(shared.until_ns());
+        let goal_ns = at_ns(shared).min(shared.until_ns());
         if clock.now_ns() >= goal_ns {
             return;
         }

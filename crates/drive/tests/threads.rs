@@ -192,6 +192,33 @@ fn stop_ends_the_window_and_keeps_what_was_measured() {
 }
 
 #[test]
+fn open_ends_the_warm_up_and_what_follows_is_the_window() {
+    let listener = Listener::start(Scripted::new(quick)).unwrap();
+    let change = json!({"warmup_s": 3600.0, "window_s": 3600.0, "threads": 2, "connections": 4,
+                        "terminals": 4});
+    let run = Run::start_with(spec(&listener, &change), Simple::new(1)).unwrap();
+    let deadline = drive::clock::steady_ns() + 30_000_000_000;
+    let until = |reached: &dyn Fn() -> bool, what: &str| {
+        while !reached() {
+            assert!(drive::clock::steady_ns() < deadline, "{what}");
+            std::thread::yield_now();
+        }
+    };
+    until(&|| run.progress().committed["work"] > 0, "something is committed in the warm-up");
+    assert_eq!(run.progress().phase, drive::progress::Phase::Warmup);
+    run.open();
+    until(&|| run.progress().phase == drive::progress::Phase::Window, "the window begins");
+    let before = run.progress().committed["work"];
+    until(&|| run.progress().committed["work"] > before, "something is committed in the window");
+    run.open(); // once it has begun, nothing changes
+    run.stop();
+    let result = finish(&run);
+    let (window, whole) = (result.kinds[0].window, result.kinds[0].run);
+    assert!(window.succeeded > 0 && window.succeeded < whole.succeeded, "{window:?} of {whole:?}");
+    assert!(result.window_s < 30.0);
+}
+
+#[test]
 fn server_that_goes_away_for_good_ends_the_run() {
     let mut calls = 0;
     let scripted = Scripted::new(move |_: &Call| {

@@ -11,10 +11,13 @@ import queue
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
+from pgdyno.drive.pace import OPEN, STOP, Pace
 from pgdyno.drive.result import Driven, parse_result
 from pgdyno.drive.spec import drive_spec, workload_spec
 from pgdyno.model.connection import Connection
@@ -24,6 +27,7 @@ from pgdyno.shell import Process, start
 
 __all__ = ["Driven", "drive", "parse_result", "workload_spec"]
 
+_PACE_S = 0.1  # how often a pace is asked
 _SILENCE_S = 120.0  # the worker speaks twice a second; longer silence means that it hangs
 
 
@@ -34,6 +38,7 @@ def drive(
     c_load: dict[str, int] | None,
     progress: Callable[[dict[str, Any]], None] = lambda _: None,
     cpus: Sequence[int] = (),
+    pace: Pace | None = None,
 ) -> Driven:
     """Drive one window.
 
@@ -44,12 +49,15 @@ def drive(
         c_load: The constants that the data were loaded with.
         progress: Told twice a second.
         cpus: Those that the driver may use; none: as this process.
+        pace: Says when warm-up and window end; None: as the protocol has it, by the clock.
 
     Raises:
         DriveError: The driver failed, crashed, or fell silent.
         KeyboardInterrupt: Ctrl-C; the driver is stopped first.
     """
     spec = drive_spec(connection, workload, protocol, c_load)
+    if pace is not None:
+        spec |= {"warmup_s": pace.warmup_max_s, "window_s": pace.window_max_s}
     pinned = ["--cpus", ",".join(map(str, cpus))] if cpus else []
     process = start([sys.executable, "-m", "pgdyno.drive.worker", *pinned], pipes=True,
                     dies_with_us=signal.SIGTERM)  # fmt: skip
@@ -57,7 +65,7 @@ def drive(
         # On its standard input, so that a password stands on no command line.
         process.stdin.write(json.dumps(spec) + "\n")
         process.stdin.close()
-        last = _watch(process, progress)
+        last = _watch(process, progress, pace)
     except BrokenPipeError as error:
         raise DriveError(f"the driver ended with code {process.wait(5)}") from error
     finally:
@@ -66,10 +74,17 @@ def drive(
             if process.wait(protocol.drain_s + 5) is None:
                 process.kill()
         process.close_pipes()
-    return parse_result(last)
+    driven = parse_result(last)
+    if pace is None:
+        return driven
+    if pace.has_stopped and driven.outcome == "stopped":
+        driven = replace(driven, outcome="complete")  # as it was asked for
+    return replace(driven, followed=pace.followed(driven.window_ns))
 
 
-def _watch(process: Process, progress: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+def _watch(
+    process: Process, progress: Callable[[dict[str, Any]], None], pace: Pace | None = None
+) -> dict[str, Any]:
     lines: queue.Queue[str | None] = queue.Queue()
 
     def pump() -> None:
@@ -79,19 +94,26 @@ def _watch(process: Process, progress: Callable[[dict[str, Any]], None]) -> dict
         lines.put(None)
 
     threading.Thread(target=pump, name="pgdyno driver output", daemon=True).start()
-    return _last(process, lines, progress)
+    return _last(process, lines, progress, pace)
 
 
 def _last(
     process: Process,
     lines: queue.Queue[str | None],
     progress: Callable[[dict[str, Any]], None],
+    pace: Pace | None,
 ) -> dict[str, Any]:
+    heard, phase = time.monotonic(), ""
     while True:
+        if pace is not None and (told := pace.turn(phase, time.monotonic())):
+            process.signal({OPEN: signal.SIGUSR1, STOP: signal.SIGTERM}[told])
         try:
-            line = lines.get(timeout=_SILENCE_S)
+            line = lines.get(timeout=_SILENCE_S if pace is None else _PACE_S)
         except queue.Empty:
+            if time.monotonic() - heard < _SILENCE_S:
+                continue
             raise DriveError(f"the driver said nothing for {_SILENCE_S:.0f} s") from None
+        heard = time.monotonic()
         if line is None:
             raise DriveError(f"the driver ended with code {process.wait(5)} and without a result")
         message = json.loads(line)
@@ -101,4 +123,5 @@ def _last(
         if "result" in message:
             result: dict[str, Any] = message["result"]
             return result
+        phase = message["phase"]
         progress(message)

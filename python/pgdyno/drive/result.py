@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import TypeAdapter
 
+from pgdyno.model.cycle import Followed
 from pgdyno.model.run import (
     AuditLine,
     Client,
@@ -48,6 +49,7 @@ class Driven:
     stream_digest: Digest | None
     engine: str = "pgdyno"  # who drove: pgdyno, or pgbench with its version
     pgbench: PgbenchSaid | None = None
+    followed: Followed | None = None  # where checkpoints decided when the window ended
 
     @property
     def transactions(self) -> int:

@@ -3,8 +3,8 @@
 Run as `python -m pgdyno.drive.worker`. Standard input: one line, the spec as JSON (so that no
 password stands on a command line). Standard output: lines of JSON, twice a second the progress, at
 the end `{"result": ...}` or `{"error": {"kind", "fact", "hint"}}`; the exit code is 1 after an
-error. SIGTERM and SIGINT end the window early; the result is still printed. `--cpus 0,1` keeps all
-its threads on these CPUs.
+error. SIGUSR1 ends the warm-up early, so that the window begins. SIGTERM and SIGINT end the window
+early; the result is still printed. `--cpus 0,1` keeps all its threads on these CPUs.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from pgdyno import _core
 PROGRESS_S = 0.5
 _DRAIN_POLL_S = 0.02  # a drain mostly takes some ms; the result should not wait for the next tick
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_OPEN_SIGNAL = signal.SIGUSR1
+_SIGNALS = (*_STOP_SIGNALS, _OPEN_SIGNAL)
 
 
 def main() -> int:
@@ -33,7 +35,7 @@ def main() -> int:
         os.sched_setaffinity(0, {int(cpu) for cpu in sys.argv[2].split(",")})
     spec_json = sys.stdin.readline()
     # Taken by `sigtimedwait` where we sleep, so that no handler interrupts anything.
-    signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
         result = _drive(spec_json)
         print(f'{{"result": {result}}}', flush=True)
@@ -58,7 +60,12 @@ def _drive(spec_json: str) -> str:
         if time.monotonic() - told_s >= PROGRESS_S:
             print(text, flush=True)
             told_s = time.monotonic()
-        if signal.sigtimedwait(_STOP_SIGNALS, _pause_s(progress)) is not None:
+        told = signal.sigtimedwait(_SIGNALS, _pause_s(progress))
+        if told is None:
+            continue
+        if told.si_signo == _OPEN_SIGNAL:
+            run.open()
+        else:
             run.stop()
 
 

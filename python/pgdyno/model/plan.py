@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pgdyno.model.build import Build
+from pgdyno.model.cycle import Checkpoints
 from pgdyno.model.settings import Rung, Setting
 from pgdyno.model.workload import Workload
 
@@ -40,6 +41,9 @@ class Protocol:
     survive: bool = False  # trials that lost connections and got them back are valid
     crash_recovery: bool = False  # the server is killed after the load, and its recovery timed
     checked_rounds: int | None = None  # the first ones, whose trials are checked; None: all
+    checkpoints: Checkpoints = "ignore"  # how windows follow them
+    cycles: int = 2  # whole ones in each window, at least; with checkpoints = "cycles"
+    anchors: int = 2  # first rounds whose trials are anchors; with checkpoints = "anchors"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pgdyno.model.cycle import Followed
+
 
 class TrialState(StrEnum):
     """How far a trial came."""
@@ -266,6 +268,7 @@ class TrialResult:
     engine: str = "pgdyno"  # who drove: pgdyno, or pgbench with its version
     pgbench: PgbenchSaid | None = None
     recovery: Recovery | None = None  # None: the server was not killed, or its log does not tell
+    followed: Followed | None = None  # None: the window had no eye on checkpoints
 
     @property
     def tps(self) -> float:

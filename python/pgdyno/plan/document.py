@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
+from pgdyno.model.cycle import Checkpoints
 from pgdyno.model.settings import Rung
 from pgdyno.plan.workload_table import (
     TABLES,
@@ -160,6 +161,27 @@ class ProtocolTable(Table):
         description="Consistency is checked after the trials of the first so many rounds; without "
         "it, of all.",
     )
+    checkpoints: Checkpoints = Field(
+        "ignore",
+        description="`ignore`: windows begin and end by the clock. `cycles`: they begin and end "
+        "when a checkpoint begins, so that they hold whole cycles; `warmup_s` and `window_s` are "
+        "then at least so long. `anchors`: the first trials of each stage go on for 1.3 cycles, "
+        "the others are short, and both are joined; for cycles of minutes. Stages that change "
+        "checkpoints, full page images or the background writer get no verdict without either.",
+    )
+    cycles: int = Field(
+        2,
+        ge=1,
+        le=100,
+        description='Whole checkpoint cycles in a window, at least, with `checkpoints = "cycles"`.',
+    )
+    anchors: int = Field(
+        2,
+        ge=1,
+        le=1000,
+        description='Rounds whose trials are anchors, with `checkpoints = "anchors"`: the first '
+        "ones; fewer than two allow no verdict.",
+    )
     lowest_rung: RungName = Field(
         Rung.D0,
         description="The lowest rung of durability, D0 to D6, that stages may stand on; lower "
@@ -263,7 +285,10 @@ class PlanDocument(Table):
 
 
 QUICK_KEYS = {
-    "protocol": ("rounds", "warmup_s", "window_s", "drain_s", "prewarm", "checked_rounds"),
+    "protocol": (
+        "rounds", "warmup_s", "window_s", "drain_s", "prewarm", "checked_rounds", "checkpoints",
+        "cycles", "anchors",
+    ),
     "workload": (
         "warehouses", "scale", "connections", "terminals", "threads", "requests_max", "steps",
     ),

@@ -6,7 +6,7 @@ Readable at 100 columns and without colours; colours only repeat what the words 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -19,8 +19,9 @@ from pgdyno.model.settings import HostFacts, OriginKind, Rung, ServerFacts, Sett
 from pgdyno.model.units import bytes_text, seconds_text
 from pgdyno.plan.builds import NO_BUILDS, Builds
 from pgdyno.plan.configured import Configured
+from pgdyno.plan.cycles import cycle_lines, expected_cycle_s, protocol_text
 from pgdyno.plan.initdb import after_initdb
-from pgdyno.plan.needs import ONE_TO_LOAD, Fixtures, Need, plan_needs
+from pgdyno.plan.needs import DEFAULT_COSTS, ONE_TO_LOAD, Fixtures, Need, plan_needs
 from pgdyno.plan.told import build_text, workload_lines, workload_values
 from pgdyno.plan.values import BadValue, canonical, show
 
@@ -65,7 +66,7 @@ def render_dry_run(
         Text(),
         _facts(plan, server, host),
         *_stages(plan, configs),
-        *_trials(plan),
+        *_trials(plan, _cycles(plan, configs, host)),
         *_needs(plan, configs, host, fixtures),
         *_stored(plan),
         *_notes(plan),
@@ -103,13 +104,18 @@ def _facts(plan: Plan, server: ServerFacts, host: HostFacts) -> Table:
             f" {protocol.margin * 100:g} %, intervals of {protocol.confidence * 100:g} %,"
             f" lowest rung {protocol.lowest_rung}{', lost connections allowed' * protocol.survive}"
             f"{', crash and recovery after each window' * protocol.crash_recovery}"
-            f"{_checked(protocol)}",
+            f"{_checked(protocol)}{_followed(protocol)}",
             _who(plan, "protocol"),
         ),
     ]
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def _followed(protocol: Protocol) -> str:
+    text = protocol_text(protocol)
+    return f",\n{text}" if text else ""
 
 
 def _checked(protocol: Protocol) -> str:
@@ -215,7 +221,15 @@ def _origin(setting: Setting) -> str:
     return "plan" if kind is OriginKind.PLAN else detail
 
 
-def _trials(plan: Plan) -> Iterator[RenderableType]:
+def _cycles(plan: Plan, configs: Sequence[Configured], host: HostFacts) -> dict[str, float]:
+    rate = host.cpus * DEFAULT_COSTS.wal_bytes_per_cpu_s
+    return {
+        stage.name: expected_cycle_s(config, rate)
+        for stage, config in zip(plan.stages, configs, strict=True)
+    }
+
+
+def _trials(plan: Plan, cycles: Mapping[str, float]) -> Iterator[RenderableType]:
     yield _heading("Trials")
     yield Text()
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
@@ -233,7 +247,11 @@ def _trials(plan: Plan) -> Iterator[RenderableType]:
     each = seconds_text(plan.protocol.warmup_s + plan.protocol.window_s)
     measuring, other = plan.estimate.measuring_s, plan.estimate.other_s
     yield Text()
-    yield Text(f"{len(plan.trials)} trials of {each}: {seconds_text(measuring)} of measuring")
+    told = list(cycle_lines(plan.protocol, cycles))
+    of = "" if told else f" of {each}"
+    yield Text(f"{len(plan.trials)} trials{of}: {seconds_text(measuring)} of measuring")
+    for line in told:
+        yield Text(f"  {line}")
     yield Text(f"about {seconds_text(other)} for loading, restoring, starting, checking")
     yield Text(f"about {seconds_text(measuring + other)} in all", style="bold")
 

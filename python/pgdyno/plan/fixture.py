@@ -105,7 +105,8 @@ def trial_idents(
             key: getattr(protocol, key) for key in ("warmup_s", "window_s", "drain_s", "prewarm")
         }
         # What came later, only where it is used: other trials keep their names.
-        | ({"crash_recovery": True} if protocol.crash_recovery else {}),
+        | ({"crash_recovery": True} if protocol.crash_recovery else {})
+        | _followed(protocol, round_number),
         "stage": stage.name,
         "settings": {one.name: _spelt(one.name, one.value, server) for one in stage.settings},
         # Only where one is named, so that other trials keep their names.
@@ -113,6 +114,14 @@ def trial_idents(
         **({"folder": stage.folder} if stage.folder else {}),
     }  # fmt: skip
     return [_digest({**shape, "round": one}) for one in range(1, protocol.rounds + 1)]
+
+
+def _followed(protocol: Protocol, round_number: int) -> dict[str, Any]:
+    if protocol.checkpoints == "cycles":
+        return {"cycles": protocol.cycles}
+    if protocol.checkpoints == "anchors" and round_number <= protocol.anchors:
+        return {"anchor": True}
+    return {}
 
 
 def _driven(workload: Workload) -> dict[str, Any]:

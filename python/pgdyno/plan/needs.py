@@ -15,6 +15,7 @@ from pgdyno.model.plan import Estimate, Plan, Protocol, Workload
 from pgdyno.model.settings import HostFacts
 from pgdyno.model.units import bytes_text
 from pgdyno.plan.configured import Configured
+from pgdyno.plan.cycles import driven_s, expected_cycle_s
 
 _MIB = 1 << 20
 _GIB = 1 << 30
@@ -31,6 +32,7 @@ class Costs:
     branch_bytes: int = 15_800_000  # 100,000 accounts of pgbench with their key
     database_bytes: int = 8 * _MIB  # catalogues
     growth_bytes_per_cpu_s: int = 8 * _MIB  # what the load adds to the data at most
+    wal_bytes_per_cpu_s: int = 10 * _MIB  # what the load writes, for the length of cycles
     session_bytes: int = 10 * _MIB  # private memory of a session beyond work_mem
     driver_bytes: int = 64 * _MIB
     driver_session_bytes: int = _MIB
@@ -136,7 +138,8 @@ def disk_need(
 ) -> Need:
     """Disk of fixtures, copy and WAL under a stage's settings."""
     size, missing = _largest(workload, fixtures, costs), fixtures.count(None)
-    seconds = protocol.warmup_s + protocol.window_s + protocol.drain_s
+    cycle = expected_cycle_s(config, host.cpus * costs.wal_bytes_per_cpu_s)
+    seconds = driven_s(protocol, cycle) + protocol.drain_s
     growth = int(seconds * host.cpus * costs.growth_bytes_per_cpu_s)
     name = "fixture" if missing == 1 else f"{missing} fixtures"
     parts = [(name, missing * size)] if missing else []
@@ -151,12 +154,21 @@ def disk_need(
 def estimate(
     workload: Workload,
     protocol: Protocol,
-    trials: int,
+    trials: Sequence[float],
     needs: tuple[Need, Need],
     fixtures: Fixtures = ONE_TO_LOAD,
     costs: Costs = DEFAULT_COSTS,
 ) -> Estimate:
-    """Time and sizes of the whole plan; `needs` are memory and disk of the hungriest stages."""
+    """Time and sizes of the whole plan.
+
+    Args:
+        workload: What is loaded.
+        protocol: How stages are measured.
+        trials: Seconds of warm-up and window of each trial.
+        needs: Memory and disk of the hungriest stages.
+        fixtures: Sizes of the loaded databases that the stages need.
+        costs: Assumptions of the estimates.
+    """
     gib = _largest(workload, fixtures, costs) / _GIB
     checked = min(1.0, (protocol.checked_rounds or protocol.rounds) / protocol.rounds)
     trial = gib * (costs.copy_s_per_gib + checked * costs.check_s_per_gib) + costs.trial_s
@@ -164,8 +176,8 @@ def estimate(
     load = fixtures.count(None) * gib * (costs.load_s_per_gib + costs.check_s_per_gib)
     memory, disk = needs
     return Estimate(
-        measuring_s=trials * (protocol.warmup_s + protocol.window_s),
-        other_s=load + trials * trial,
+        measuring_s=sum(trials),
+        other_s=load + len(trials) * trial,
         disk_bytes=disk.total_bytes,
         memory_bytes=memory.total_bytes,
     )

@@ -180,6 +180,12 @@ def _meaning(document: PlanDocument, aa: bool) -> list[Complaint]:
     complaints = _target(document.target)
     found = impossible(document.workload, document.protocol.window_s)
     complaints += [Complaint(f"workload.{key}", text) for key, text in found]
+    given = document.protocol.model_fields_set
+    complaints += [
+        Complaint(f"protocol.{key}", 'says nothing without protocol.checkpoints = "' + key + '"')
+        for key in ("cycles", "anchors")
+        if key in given and "checkpoints" not in given
+    ]
     names = [stage.name for stage in document.stage]
     if aa:
         names.append(names[0] + TWIN_SUFFIX)

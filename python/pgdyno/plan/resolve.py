@@ -7,6 +7,7 @@ from pgdyno.model.settings import HostFacts, ServerFacts
 from pgdyno.model.units import bytes_text
 from pgdyno.plan.builds import NO_BUILDS, Builds
 from pgdyno.plan.complaint import Complaint, refuse
+from pgdyno.plan.cycles import cycle_complaints, cycle_notes, driven_s, expected_cycle_s
 from pgdyno.plan.fixture import trial_idents
 from pgdyno.plan.initdb import after_initdb, initdb_complaints
 from pgdyno.plan.needs import (
@@ -62,10 +63,12 @@ def resolve(
     resolved = resolve_stages(draft, servers, host)
     complaints += resolved.complaints
     complaints += _gone_sessions(resolved, protocol)
+    complaints += cycle_complaints(protocol, resolved.stages)
     complaints += then_complaints(
         document, [workload_of(client.table, draft.sources) for client in draft.clients]
     )
     notes = [*document.notes, *_left_out(draft), *resolved.notes]
+    notes += cycle_notes(protocol, resolved.stages, resolved.configs)
     memory, disk = {}, {}
     for stage, config in zip(resolved.stages, resolved.configs, strict=True):
         memory[stage.name] = memory_need(config, stage.workload, host, costs)
@@ -84,6 +87,11 @@ def resolve(
     refuse(draft.source, complaints)
     hungriest = _hungriest(memory)[1], _hungriest(disk)[1]
     trials = _trials(resolved, target, protocol)
+    cycles = {
+        stage.name: expected_cycle_s(config, host.cpus * costs.wal_bytes_per_cpu_s)
+        for stage, config in zip(resolved.stages, resolved.configs, strict=True)
+    }
+    driven = [driven_s(protocol, cycles[trial.stage], trial.round) for trial in trials]
     return Plan(
         name=document.name,
         question=document.question,
@@ -94,7 +102,7 @@ def resolve(
         protocol=protocol,
         stages=tuple(resolved.stages),
         trials=trials,
-        estimate=estimate(workload, protocol, len(trials), hungriest, fixtures, costs),
+        estimate=estimate(workload, protocol, driven, hungriest, fixtures, costs),
         quick=draft.quick,
         overrides=draft.overrides,
         aa=draft.aa,
@@ -173,6 +181,9 @@ def _protocol(draft: PlanDraft) -> Protocol:
         survive=table.survive,
         crash_recovery=table.crash_recovery,
         checked_rounds=table.checked_rounds,
+        checkpoints=table.checkpoints,
+        cycles=table.cycles,
+        anchors=table.anchors,
     )
 
 

@@ -1,0 +1,97 @@
+"""Windows of whole checkpoint cycles, and anchors, on real servers whose cycles are short."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pgdyno.model.run import TrialRecord, TrialResult, TrialState
+from pgdyno.store.runfile import RunFile
+from tests.cluster.conftest import DEBIAN_BINDIR
+from tests.cluster.test_run import pgdyno
+
+pytestmark = pytest.mark.cluster
+
+PLAN = """
+name = "cycles"
+question = "Do windows begin and end with checkpoints?"
+
+[target]
+kind = "embedded"
+
+[workload]
+kind = "tpcc"
+warehouses = 2
+connections = 4
+
+[protocol]
+rounds = 1
+warmup_s = 1.0
+window_s = 1.0
+{protocol}
+
+[[stage]]
+name = "small-wal"
+why = "Checkpoints by WAL, every few seconds."
+settings = {{ max_wal_size = "32MB", min_wal_size = "32MB", checkpoint_timeout = "30s" }}
+"""
+NOTICED_S = 1.0  # from a checkpoint's begin until the driver is told; 15 tells twice a second
+
+
+def measured(folder: Path, protocol: str, *args: str) -> TrialResult:
+    path, out = folder / "cycles.toml", folder / "run.sqlite"
+    path.write_text(PLAN.format(protocol=protocol))
+    pgdyno("run", path, "--out", out, *args)
+    with RunFile.read(out) as run:
+        trial: TrialRecord = run.trials()[0]
+    assert trial.state is TrialState.FINISHED, trial.reason
+    assert trial.result is not None
+    return trial.result
+
+
+def begins_s(result: TrialResult) -> list[float]:
+    """When checkpoints began by the server's own log, seconds since the window's begin."""
+    return [
+        (event.start_ns - result.window_ns[0]) / 1e9
+        for event in result.events
+        if event.kind == "checkpoint"
+    ]
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        pytest.param((), id="18"),
+        pytest.param(("--bindir", DEBIAN_BINDIR), id="15", marks=pytest.mark.long),
+    ],
+)
+def test_a_window_of_whole_cycles_begins_and_ends_with_checkpoints(
+    folder: Path, home_env: Path, server: tuple[str, ...]
+) -> None:
+    result = measured(folder, 'checkpoints = "cycles"\ncycles = 2', *server)
+
+    begins = begins_s(result)
+    assert any(-NOTICED_S <= at <= 0.0 for at in begins), begins
+    assert any(result.window_s - NOTICED_S <= at <= result.window_s for at in begins), begins
+    inside = [at for at in begins if -NOTICED_S <= at <= result.window_s]
+    assert len(inside) >= 3, "two cycles have three begins"
+    assert result.followed is not None
+    assert result.followed.cycles == 2
+    assert len(result.followed.begins_ns) >= 3
+    assert result.followed.load_ns[0] < result.window_ns[0]
+    # What was counted belongs to this window and no other.
+    assert result.client.window_s == pytest.approx(result.window_s, abs=0.1)
+    counted = sum(kind.window.succeeded for kind in result.kinds if kind.kind == "new_order")
+    assert result.nopm == pytest.approx(counted * 60 / result.window_s)
+
+
+def test_an_anchor_goes_on_into_the_second_cycle(folder: Path, home_env: Path) -> None:
+    result = measured(folder, 'checkpoints = "anchors"\nanchors = 1')
+
+    assert result.followed is not None
+    assert result.followed.cycles is None
+    begin, end = result.followed.load_ns
+    first = result.followed.begins_ns[0]
+    assert (end - begin) / (first - begin) >= 1.25
+    assert result.followed.spacing.max_wal_bytes == 32 << 20
