@@ -6,6 +6,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
+# Tests run side by side; more than four servers at once measure each other more than themselves.
+WORKERS ?= $(shell cpus=$$(nproc); echo $$((cpus < 4 ? cpus : 4)))
+PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadgroup
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
 # Installs a Debian package as root; tells anybody else how to.
@@ -25,16 +28,16 @@ quick: build ## The demo's short version
 	$(BIN)/pgdyno run plans/demo.toml --quick
 
 test: packages gates ## The tests of every day, on real servers and in a real browser
-	$(BIN)/pytest -q -m "not long"
+	$(PYTEST) -m "not long"
 
 test-long: test ## All tests: `make test` and what it leaves out
 	$(MAKE) rest
 
 rest: packages build ## The tests marked `long`, which `make test` leaves out
-	$(BIN)/pytest -q -m long
+	$(PYTEST) -m long
 
 check: gates ## Format, lint, types, layers, unit tests: under 90 s once built
-	$(BIN)/pytest -q -m "not cluster and not method and not browser and not long" \
+	$(PYTEST) -m "not cluster and not method and not browser and not long" \
 	  --ignore tests/attack
 
 gates: build

@@ -1,6 +1,93 @@
-"""For all tests: examples of Hypothesis are not timed, since a busy machine is no defect."""
+"""For all tests: their order, their places on parallel workers, and that they leave nothing behind.
 
+Tests know nothing of each other: `--shuffle N` runs them in an order that N decides, and they hold
+in any. Workers of pytest-xdist share the machine but no folder; tests that share a server of their
+module stay together, as do those that change the machine itself (`xdist_group("machine")`).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.leftovers import PREFIX, SESSION, leftovers, machine
+
+# Examples of Hypothesis are not timed, since a busy machine is no defect.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+# What takes longest comes first, so that the short ones fill the workers' last minute.
+_FIRST = ("cluster", "attack", "method", "browser")
+_BEFORE = pytest.StashKey[Any]()
+_LEFT = pytest.StashKey[list[str]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--shuffle", type=int, metavar="N", help="tests in an order that N decides")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """One folder for the session, which its workers inherit."""
+    if SESSION in os.environ and hasattr(config, "workerinput"):
+        return
+    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}tests-{os.getpid()}-", dir="/tmp"))
+    folder.chmod(0o755)  # servers run as another user
+    os.environ[SESSION] = str(folder)
+    config.stash[_BEFORE] = machine(folder)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None and (group := _shared(item)):
+            item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: _FIRST.index(kind) if (kind := _kind(item)) in _FIRST else 9)
+    if (seed := config.getoption("shuffle")) is not None:
+        order = np.random.default_rng(seed).permutation(len(items))
+        items[:] = [items[at] for at in order]
+
+
+def _kind(item: pytest.Item) -> str:
+    return item.path.relative_to(Path(__file__).parent).parts[0]
+
+
+def _shared(item: pytest.Item) -> str | None:
+    """What the tests have in common that use the same fixtures of their module; None without."""
+    definitions = getattr(item, "_fixtureinfo").name2fixturedefs  # noqa: B009
+    wide = sorted(
+        name for name, found in definitions.items() if found[-1].scope in ("module", "package")
+    )
+    if not wide:
+        return None
+    values = getattr(getattr(item, "callspec", None), "indices", {})
+    chosen = [f"{name}{values[name]}" for name in wide if name in values]
+    return "-".join([item.path.stem, *chosen])
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """The session fails when one of its tests left something."""
+    before = session.config.stash.get(_BEFORE, None)
+    if before is None:
+        return
+    factory = getattr(session.config, "_tmp_path_factory")  # noqa: B009
+    session.config.stash[_LEFT] = left = leftovers(before, factory.getbasetemp())
+    if left and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for line in terminalreporter.config.stash.get(_LEFT, []):
+        terminalreporter.write_line(f"LEFT BEHIND {line}", red=True)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if config.stash.get(_BEFORE, None) is not None:
+        shutil.rmtree(config.stash[_BEFORE].folder, ignore_errors=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -25,6 +26,7 @@ from pgdyno.stage.cluster import Cluster, initdb, server_settings
 from pgdyno.stage.home import owned_folder
 from pgdyno.stage.host import host_facts
 from pgdyno.stage.own import OwnTarget
+from tests.leftovers import SESSION
 
 DEBIAN_BINDIR = "/usr/lib/postgresql/15/bin"
 TARGETS = {
@@ -36,7 +38,7 @@ WORKLOAD = {"kind": "tpcc", "warehouses": 2, "seed": 7}
 
 def reachable_folder(prefix: str) -> Iterator[Path]:
     """A folder that any user can enter; pytest's own are closed to others."""
-    folder = Path(tempfile.mkdtemp(prefix=f"pgdyno-{prefix}-", dir="/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix=f"{prefix}-", dir=os.environ[SESSION]))
     folder.chmod(0o755)
     yield folder
     shutil.rmtree(folder, ignore_errors=True)

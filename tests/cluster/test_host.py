@@ -20,7 +20,7 @@ from pgdyno.host.undo import Wills, restore
 from pgdyno.shell import postgres_user
 from tests.data.killed import run_killed
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("machine")]
 # Moved somewhat from what they are; harmless for whatever else runs here.
 CANDIDATES = (
     ("vm.swappiness", "57"),

@@ -23,7 +23,7 @@ from pgdyno.stage.host import host_facts
 from tests.cluster.conftest import DEBIAN_BINDIR, TARGETS
 from tests.cluster.test_host import pgdyno, without_the_right
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("machine")]
 # What moves the size of the shared memory, in ways that no formula of ours follows.
 CONFIGURED = {"shared_buffers": "200MB", "max_connections": "77", "max_locks_per_transaction": "99"}
 

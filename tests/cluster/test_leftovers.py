@@ -1,0 +1,83 @@
+"""The check at the end of a session of tests notices whatever a test may leave."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests import leftovers as check
+from tests.leftovers import PREFIX, SESSION, leftovers, machine
+
+pytestmark = pytest.mark.cluster
+
+
+@contextmanager
+def sleeping(folder: Path, env: dict[str, str] | None = None) -> Iterator[int]:
+    """A process that is there, environment and all: the kernel shows that a little later."""
+    with subprocess.Popen(["sleep", "600"], cwd=folder, env=env) as process:
+        deadline = time.monotonic() + 60
+        while not Path(f"/proc/{process.pid}/environ").read_bytes():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        yield process.pid
+        process.kill()
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a session within this one."""
+    monkeypatch.setattr(check, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(check, "PLACES", (tmp_path / "places",))
+    folder = tmp_path / "places" / f"{PREFIX}tests-{os.getpid()}-x"
+    folder.mkdir(parents=True)
+    monkeypatch.setenv(SESSION, str(folder))
+    return folder
+
+
+def test_a_process_is_noticed_wherever_it_works(session: Path, tmp_path: Path) -> None:
+    before = machine(session)
+    assert leftovers(before, tmp_path) == []
+
+    with sleeping(Path("/")) as pid:
+        found = leftovers(before, tmp_path)
+
+    assert found == [f"process {pid}: sleep 600"]
+    assert leftovers(before, tmp_path) == []
+
+
+def test_folders_are_noticed_but_not_those_of_others(session: Path, tmp_path: Path) -> None:
+    before = machine(session)
+    (session / "home").mkdir()
+    ours = session.parent / f"{PREFIX}sockets"
+    ours.mkdir()
+    (session.parent / f"{PREFIX}tests-1-y").mkdir()  # process 1 always runs
+    theirs = Path(tempfile.mkdtemp(prefix=PREFIX, dir=session.parent))
+    stranger = {name: value for name, value in os.environ.items() if name != SESSION}
+
+    with sleeping(theirs, stranger):
+        found = leftovers(before, tmp_path / "elsewhere")
+
+    assert sorted(found) == sorted([str(session / "home"), str(ours)])
+
+
+def test_a_mount_is_noticed(session: Path, tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("mounting needs root")
+    before = machine(session)
+    place = tmp_path / "mounted"
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", place], check=True)
+    try:
+        (found,) = leftovers(before, tmp_path)
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+    assert found.startswith(f"mount none {place} tmpfs ")
+    assert leftovers(before, tmp_path) == []
