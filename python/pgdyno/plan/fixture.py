@@ -97,23 +97,23 @@ def trial_idents(
     Reasons, notes and how results are judged are left out; so is the spelling of values: 1GB and
     1024MB are the same.
     """
+    kept = {key: getattr(protocol, key) for key in ("warmup_s", "window_s", "drain_s", "prewarm")}
+    # What came later, only where it is used: other trials keep their names.
+    kept |= {"crash_recovery": True} if protocol.crash_recovery else {}
     shape = {
         "target": asdict(target),
         "server": server.version_num,
         "workload": _without_paths(_driven(stage.workload)),
-        "protocol": {
-            key: getattr(protocol, key) for key in ("warmup_s", "window_s", "drain_s", "prewarm")
-        }
-        # What came later, only where it is used: other trials keep their names.
-        | ({"crash_recovery": True} if protocol.crash_recovery else {})
-        | _followed(protocol, round_number),
         "stage": stage.name,
         "settings": {one.name: _spelt(one.name, one.value, server) for one in stage.settings},
         # Only where one is named, so that other trials keep their names.
         **({"build": stage.build.ident} if stage.build else {}),
         **({"folder": stage.folder} if stage.folder else {}),
     }  # fmt: skip
-    return [_digest({**shape, "round": one}) for one in range(1, protocol.rounds + 1)]
+    return [
+        _digest({**shape, "protocol": kept | _followed(protocol, one), "round": one})
+        for one in range(1, protocol.rounds + 1)
+    ]
 
 
 def _followed(protocol: Protocol, round_number: int) -> dict[str, Any]:
