@@ -8,7 +8,8 @@ import signal
 import sys
 import tempfile
 import traceback
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from types import FrameType
 from typing import Annotated, Any
@@ -18,8 +19,9 @@ from typer.core import TyperGroup
 
 from pgdyno import __version__
 from pgdyno.cli.console import say_error, stdout
-from pgdyno.model.errors import Interrupted, PgdynoError
+from pgdyno.model.errors import Interrupted, PgdynoError, PlanError
 from pgdyno.model.foreign import SystemFailure, reason, told
+from pgdyno.model.text import visible
 
 COMMANDS = {
     "run": "pgdyno.cli.run:run",
@@ -44,6 +46,16 @@ COMMANDS = {
 class Commands(TyperGroup):
     """Imports a command when it is called: what reports need takes longer than a small load."""
 
+    def make_context(self, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+        """As typer does; what was typed is shown as it is, also where it is refused."""
+        with _seen():
+            return super().make_context(*arguments, **named)
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401
+        """The same of the command's own arguments."""
+        with _seen():
+            return super().invoke(ctx)
+
     def list_commands(self, ctx: object) -> list[str]:
         """In the order of the help."""
         return list(COMMANDS)
@@ -59,6 +71,17 @@ class Commands(TyperGroup):
         one = typer.Typer(**_STYLE)
         one.command(cmd_name)(found)
         return typer.main.get_command(one)
+
+
+@contextmanager
+def _seen() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if hasattr(error, "format_message"):  # a refusal of typer's
+            shown = visible(error.format_message())
+            error.format_message = lambda: shown
+        raise
 
 
 _STYLE: dict[str, Any] = {
@@ -94,6 +117,17 @@ def _terminate(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+def _require_text(arguments: list[str]) -> None:
+    for one in arguments:
+        try:
+            one.encode()
+        except UnicodeEncodeError:
+            raise PlanError(
+                f"argument {visible(one)} is no text in UTF-8",
+                "Run files and reports could not hold it. Name it otherwise.",
+            ) from None
+
+
 def main() -> None:
     """Run the command line; errors become `error: …`, `hint: …` and an exit code here only."""
     code = _run()
@@ -111,6 +145,7 @@ def _run() -> int:
     # A script's background jobs inherit an ignored SIGINT; whoever sends one means it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
+        _require_text(sys.argv[1:])
         app(standalone_mode=True)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)

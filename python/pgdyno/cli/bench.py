@@ -90,7 +90,7 @@ def bench(
             _print_statements(driven)
         stdout.print(_client_text(driven, driven_workload, idle_share, connection))
     for error in driven.errors:
-        stderr.print(f"{error['count']} × {error['sqlstate']}: {error['example']}", markup=False)
+        stderr.print(f"{error['count']} × {error['sqlstate']}: {error['example']}")
     if driven.error:
         raise DriveError(driven.error)
 
@@ -132,7 +132,7 @@ def _print(driven: Driven, workload: Workload) -> None:
         f" {client.share_of_host:.1%} of the host; seed {workload.seed}"
     )
     if driven.pgbench is not None:
-        stdout.print(pgbench_text(driven.pgbench), highlight=False, soft_wrap=True)
+        stdout.print(pgbench_text(driven.pgbench), soft_wrap=True)
 
 
 def _print_statements(driven: Driven) -> None:

@@ -16,7 +16,7 @@ from pgdyno.build.compile import How, build
 from pgdyno.build.recipe import BLOCKS_KB, FEATURES, OPTIMISE, WAL_BLOCKS_KB, told
 from pgdyno.build.source import look
 from pgdyno.build.train import train
-from pgdyno.cli.console import stderr, stdout
+from pgdyno.cli.console import say, stderr, stdout
 from pgdyno.model.build import Recipe
 from pgdyno.model.units import seconds_text
 from pgdyno.plan.builds import find_build
@@ -91,12 +91,11 @@ def build_command(
     with stderr.status("looking at the source") as status:
         found = look(source)
         head = f"PostgreSQL {found.version}, {told(recipe)}"
-        say = status.update if stderr.is_terminal else stderr.print
-        how = How(name, jobs, lambda phase: say(f"{head}: {phase}"))
+        how = How(name, jobs, lambda phase: say(status, f"{head}: {phase}"))
         done, known = build(found, recipe, place, postgres_user(), train, how)
     took = "was there already" if known else f"took {seconds_text(sum(done.seconds.values()))}"
-    stdout.print(f"{done.label}: {done.version}, {done.told}; {took}", soft_wrap=True, markup=False)
-    stdout.print(str(build_bindir(place, done.ident)), soft_wrap=True, markup=False)
+    stdout.print(f"{done.label}: {done.version}, {done.told}; {took}", soft_wrap=True)
+    stdout.print(str(build_bindir(place, done.ident)), soft_wrap=True)
 
 
 @app.command(name="list")

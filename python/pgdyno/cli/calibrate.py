@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.status import Status
 from rich.table import Table
+from rich.text import Text
 
 from pgdyno.calibrate import WARMUP_S, calibrate
 from pgdyno.cli.bench_workload import Drivable
@@ -51,7 +52,11 @@ def calibrate_command(
     with Status("starting", console=stderr) as status:
         ceilings = list(
             calibrate(
-                workloads, threads=threads, rounds=rounds, window_s=seconds, told=status.update
+                workloads,
+                threads=threads,
+                rounds=rounds,
+                window_s=seconds,
+                told=lambda what: status.update(Text(what)),
             )
         )
     kept = add_ceilings(home(), ceilings) if keep else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rich.table import Table
+from rich.text import Text
 
 from pgdyno.cli.console import stdout
 from pgdyno.cli.endpoint import ConninfoOption, endpoint
@@ -18,7 +19,7 @@ def check(conninfo: ConninfoOption = "") -> None:
     results = check_conditions(connection, described["conditions"])
     table = Table("no.", "condition", "violations", "seconds", box=None, pad_edge=False)
     for condition in results:
-        found = "0" if condition.ok else f"[bold red]{condition.violations}[/]"
+        found = Text(str(condition.violations), "" if condition.ok else "bold red")
         table.add_row(str(condition.number), condition.title, found, f"{condition.seconds:.2f}")
     stdout.print(table)
     require(results)

@@ -51,8 +51,8 @@ def export(
     """
     spec = {"kind": workload.value, "warehouses": warehouses, "seed": seed, "schema": schema.value}
     with Progress(
-        TextColumn("export"), BarColumn(), TextColumn("{task.fields[detail]}"), console=stderr,
-        transient=True,
+        TextColumn("export"), BarColumn(), TextColumn("{task.fields[detail]}", markup=False),
+        console=stderr, transient=True,
     ) as bar:  # fmt: skip
         task = bar.add_task("export", total=None, detail="")
 

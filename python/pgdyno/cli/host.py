@@ -231,12 +231,12 @@ def layout_command(
     if left:
         stderr.print(f"note: an earlier layout was killed: {left}", soft_wrap=True)
     for step in planned.steps:
-        stdout.print(f"# {step.why}", highlight=False, style="dim")
-        stdout.print(step.shown, soft_wrap=True, highlight=False, markup=False)
+        stdout.print(f"# {step.why}", style="dim")
+        stdout.print(step.shown, soft_wrap=True)
     for note in planned.notes:
         stdout.print(f"note: {note}")
     if planned.fstab:
-        stdout.print(f"\n/etc/fstab: {planned.fstab}", soft_wrap=True, highlight=False)
+        stdout.print(f"\n/etc/fstab: {planned.fstab}", soft_wrap=True)
     if not apply_it:
         stdout.print("\nNothing was touched. --apply does it.")
         return
@@ -261,7 +261,7 @@ def _say_counted(counted: Sequence[huge.Count]) -> None:
 
 def _print_commands(lines: Sequence[str]) -> None:
     for line in lines:
-        stdout.print(line, soft_wrap=True, highlight=False, markup=False)
+        stdout.print(line, soft_wrap=True)
 
 
 def _wanted(

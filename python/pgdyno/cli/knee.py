@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import typer
 from rich.status import Status
 from rich.table import Table
+from rich.text import Text
 
 from pgdyno.cli import bench_options as options
 from pgdyno.cli.bench_workload import Given, bench_workload
@@ -81,7 +82,7 @@ def knee_command(
 
         def told(what: Point | str) -> None:
             if isinstance(what, str):
-                status.update(what)
+                status.update(Text(what))
             else:
                 stderr.print(_line(what, search))
 

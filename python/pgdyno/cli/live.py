@@ -106,11 +106,11 @@ class LiveView:
         done, todo = len(self._done), self._todo
         head = Table.grid(padding=(0, 2))
         where = f"trial {done + 1} of {todo}" if self._trial else "fixture"
-        stage = (
-            f"round {self._trial.round}, stage [bold]{self._trial.stage}[/]" if self._trial else ""
-        )
+        stage = Text()
+        if self._trial:
+            stage = Text.assemble(f"round {self._trial.round}, stage ", (self._trial.stage, "bold"))
         head.add_row(
-            f"[bold]{where}[/]", stage, _PHASES.get(self._phase, self._phase),
+            Text(where, "bold"), stage, _PHASES.get(self._phase, self._phase),
             f"{seconds_text(self.left_s())} left for the plan",
         )  # fmt: skip
         return Group(head, self._detail(), ProgressBar(total=max(1, todo), completed=done))

@@ -246,6 +246,6 @@ def _print(report: dict[str, Any], *, as_json: bool) -> None:
 
 def _bar() -> Progress:
     return Progress(
-        TextColumn("{task.fields[phase]:<12}"), BarColumn(),
-        TextColumn("{task.fields[detail]}"), console=stderr, transient=True,
+        TextColumn("{task.fields[phase]:<12}", markup=False), BarColumn(),
+        TextColumn("{task.fields[detail]}", markup=False), console=stderr, transient=True,
     )  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -25,6 +24,7 @@ from pgdyno.model.plan import Plan, Trial, Workload
 from pgdyno.model.run import RunInfo, TrialRecord, TrialState
 from pgdyno.model.serial import from_json
 from pgdyno.model.settings import HostFacts, ServerFacts
+from pgdyno.model.text import shell_line
 from pgdyno.plan import (
     Builds,
     fixture_ident,
@@ -193,7 +193,7 @@ def _manifest(plan: Plan) -> dict[str, object]:
 
 def _carry_out(plan: Plan, target: Target, run_file: RunFile, todo: Sequence[Trial]) -> bool:
     """Measure what is left and write the report; tells whether all trials are finished."""
-    stderr.print(f"run file {run_file.path}", markup=False)
+    stderr.print(f"run file {run_file.path}")
     try:
         if todo:
             with LiveView(plan, len(todo), stderr) as view:
@@ -276,4 +276,4 @@ def _command(path: Path, overrides: list[str], quick: bool, aa: bool) -> str:
     for override in overrides:
         words += ["--set", override]
     words += ["--quick"] * quick + ["--aa"] * aa
-    return shlex.join(words)
+    return shell_line(words)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -14,11 +14,12 @@ from rich.status import Status
 from rich.table import Table as Printed
 from rich.text import Text
 
-from pgdyno.cli.console import stderr, stdout
+from pgdyno.cli.console import say, stderr, stdout
 from pgdyno.model.errors import PlanError, StoreError
 from pgdyno.model.floor import Probed, Wish
 from pgdyno.model.plan import Target
 from pgdyno.model.run import RunInfo
+from pgdyno.model.text import shell_line, visible
 from pgdyno.model.units import bytes_text, seconds_text
 from pgdyno.report.document import Points, Table
 from pgdyno.report.storage import answer, remarks, render_html, render_json, tables
@@ -99,14 +100,14 @@ def storage(
     info = _info(ident, wish, binaries)
     with RunFile.create(path, info, ()) as run, Status("starting", console=stderr) as status:
         probed = probe_storage(
-            wish, ident, binaries, told=lambda what: _say(status, what), keep=run.put_probed
+            wish, ident, binaries, told=partial(say, status), keep=run.put_probed
         )
     page = _page(path, probed)
     if as_json:
         sys.stdout.write(render_json(probed))
         return
     _print(probed)
-    stdout.print(f"run file: {path}, page: {page.name}", soft_wrap=True, markup=False)
+    stdout.print(f"run file: {path}, page: {page.name}", soft_wrap=True)
 
 
 def _bytes(option: str, text: str) -> int:
@@ -131,6 +132,14 @@ def _check(wish: Wish) -> None:
         raise PlanError(
             f"--size is {bytes_text(wish.size_bytes)}, at least {bytes_text(least)} are needed"
         )
+    for path in wish.paths:
+        try:
+            path.encode()
+        except UnicodeEncodeError:
+            raise PlanError(
+                f"path {visible(path)} is no text in UTF-8",
+                "Run file and page could not hold it. Measure a folder beside it.",
+            ) from None
     if len(set(wish.paths)) < len(wish.paths):
         raise PlanError("a path is named twice", "Each is measured once.")
 
@@ -151,7 +160,7 @@ def _info(ident: str, wish: Wish, binaries: Binaries) -> RunInfo:
         ident=ident,
         started_ns=time.time_ns(),
         pgdyno=own_version(),
-        command=shlex.join(["pgdyno", *sys.argv[1:]]),
+        command=shell_line(["pgdyno", *sys.argv[1:]]),
         plan={},
         host=manifest(Path(wish.paths[0])),
         build=binaries.manifest(),
@@ -167,12 +176,6 @@ def _page(path: Path, probed: Probed) -> Path:
     except OSError as error:
         raise StoreError(f"{page} cannot be written: {error}") from error
     return page
-
-
-def _say(status: Status, what: str) -> None:
-    status.update(what)
-    if not stderr.is_terminal:
-        stderr.print(what, soft_wrap=True, markup=False)
 
 
 def _print(probed: Probed) -> None:

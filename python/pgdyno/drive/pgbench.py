@@ -134,7 +134,7 @@ def arguments(
             word = str(value).lower() if isinstance(value, bool) else value
             args.append(f"--define={name}={word}")
         for number, file in enumerate(workload.script.files):
-            own = folder / f"{number}-{Path(file.path).name}"
+            own = folder / f"{number}.sql"  # not the user's name: an @ begins a weight there
             own.write_text(file.text)
             args.append(f"--file={own}@{file.weight:.0f}")
     return [*args, _conninfo(connection)]
@@ -250,7 +250,9 @@ class _Watched:
             self._report(found)
         elif wrong := error_of(line):
             # The others would go on without the client that is gone: not the load of the plan.
-            raise DriveError(f"pgbench failed: {wrong.replace(f'{self.folder}/', '')}")
+            for number, name in enumerate(self.kinds):
+                wrong = wrong.replace(f"{self.folder}/{number}.sql", name)
+            raise DriveError(f"pgbench failed: {wrong}")
         else:
             self.lines.append(line)
 

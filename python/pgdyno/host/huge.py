@@ -59,8 +59,8 @@ def count(server: str, home: Path, bindir: Path | None = None) -> Count:
         PlanError: It is neither, or it wants huge pages of another size.
         TargetError: It cannot be asked, or it runs on another machine.
     """
-    if Path(server).is_dir():
-        return _of_folder(server, home, bindir)
+    if Path(server).is_dir():  # programs run elsewhere, where a relative path is another one
+        return _of_folder(str(Path(server).absolute()), home, bindir)
     if "=" in server or "://" in server:
         return _of_running(server)
     raise PlanError(

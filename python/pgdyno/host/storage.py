@@ -12,6 +12,7 @@ from pgdyno.host.tree import system, text
 from pgdyno.lint import Finding, Severity, System, check
 from pgdyno.lint.source import parse
 from pgdyno.model.units import bytes_text
+from pgdyno.stage.host import mounts
 
 _DISKS = frozenset(("ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "nfs", "nfs4"))
 _SECTOR = 512  # of /sys/block/*/size, whatever the device has
@@ -36,11 +37,9 @@ def disks(root: Path) -> Iterator[Line]:
 
 def file_systems(root: Path) -> Iterator[Line]:
     """Where they are and how they are mounted; what the linter says of it."""
-    mounts = text(root / "proc/mounts")
-    findings = _findings(mounts, system(root))
-    for number, line in enumerate(mounts.splitlines(), start=1):
-        device, mount, kind, options, *_ = line.split()
-        place = mount.replace("\\040", " ")
+    table = root / "proc/mounts"
+    findings = _findings(text(table), system(root))
+    for number, (device, place, kind, options) in enumerate(mounts(table), start=1):
         # Containers have single files of the host mounted over their own.
         if kind not in _DISKS or (root / place.lstrip("/")).is_file():
             continue

@@ -133,7 +133,7 @@ def parse(path: str, kind: Kind, text: str) -> Source:
 def _lines(text: str, *, joined: bool) -> Iterator[tuple[int, str]]:
     """Lines with their numbers; `joined`: one that ends in a backslash goes on in the next."""
     begun: list[tuple[int, str]] = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(re.split("\r?\n", text), start=1):
         begun.append((number, line.removesuffix("\\") if joined else line))
         if not joined or not line.endswith("\\"):
             yield begun[0][0], " ".join(part for _, part in begun)

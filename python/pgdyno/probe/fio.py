@@ -2,6 +2,9 @@
 
 One process with threads for jobs, so that its end is the end of all. Every window has a seed of its
 own: the same blocks again would come from a cache below.
+
+fio takes a colon in a name for the end of one file and the begin of the next. So it works in our
+folder and is told names of our own, never the user's path.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from pgdyno.probe.program import run_probe
 
 WAL_BYTES = 64 << 20  # four segments, written over and over as recycled ones are
 CHECKPOINT_DEPTH = 16  # writes that the kernel has under way for a checkpointer
+_DATA, _WAL = "data", "wal"
 _WRITE_BYTES = 1 << 20
 _WRITE_FLOOR_BYTES_PER_S = 5e6  # storage slower than that hangs
 _NAME = {
@@ -50,7 +54,7 @@ def find_fio() -> Path:
             "Install it: `apt-get install fio`. Nothing was measured: a table without it would"
             " have empty columns.",
         )
-    return Path(found)
+    return Path(found).absolute()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +69,12 @@ class Ground:
     @property
     def data(self) -> Path:
         """The file of pages."""
-        return self.folder / "data"
+        return self.folder / _DATA
 
     @property
     def wal(self) -> Path:
         """The file of commits."""
-        return self.folder / "wal"
+        return self.folder / _WAL
 
 
 def version(program: Path) -> str:
@@ -88,13 +92,13 @@ def write_files(ground: Ground) -> float:
         TargetError: fio failed, e.g. because the disk is full.
     """
     rates = []
-    for file, size in ((ground.wal, WAL_BYTES), (ground.data, ground.size_bytes)):
+    for file, size in ((_WAL, WAL_BYTES), (_DATA, ground.size_bytes)):
         job = [
-            f"--name={file.name}", f"--filename={file}", "--rw=write", f"--bs={_WRITE_BYTES}",
+            f"--name={file}", f"--filename={file}", "--rw=write", f"--bs={_WRITE_BYTES}",
             f"--size={size}", "--iodepth=8", "--end_fsync=1", *_engine(ground.direct),
         ]  # fmt: skip
         timeout_s = 60 + size / _WRITE_FLOOR_BYTES_PER_S
-        (done,) = _run(ground, job, timeout_s, f"write {file}")
+        (done,) = _run(ground, job, timeout_s, f"write {ground.folder / file}")
         rates.append(float(done["write"]["bw_bytes"]))
     return rates[1]
 
@@ -130,7 +134,9 @@ def measure_together(
     """
     args = _window(seconds, seed)
     for number, ground in enumerate(grounds):
-        args += _job(ground, f"path{number}", "random read", depth, jobs)
+        name = f"path{number}"
+        (grounds[0].folder / name).symlink_to(ground.folder)
+        args += _job(ground, name, "random read", depth, jobs, f"{name}/{_DATA}")
         args.append("--new_group")
     done = _run(grounds[0], args, seconds + 60.0, "random reads on all paths")
     return tuple(grid_point(each, "random read", depth, jobs).per_s for each in done)
@@ -144,7 +150,7 @@ def measure_commits(ground: Ground, seconds: int, seed: int) -> UnderCheckpoint:
     """
     checkpoint = _job(ground, "checkpoint", "random write", CHECKPOINT_DEPTH, 1)
     alone = measure_alone(ground, seconds, seed)
-    both = [*_window(seconds, seed), *_commits(ground), *checkpoint, "--new_group"]
+    both = [*_window(seconds, seed), *_commits(), *checkpoint, "--new_group"]
     under, writes = _run(ground, both, seconds + 60.0, f"commits at {ground.wal}")
     point = grid_point(writes, "random write", CHECKPOINT_DEPTH, 1)
     return UnderCheckpoint(alone, commits_of(under), point)
@@ -166,7 +172,7 @@ def measure_rested(ground: Ground, seconds: int, seed: int) -> tuple[Commits, ..
     ]  # fmt: skip
     found = []
     for pause_us in PAUSES_US:
-        args = [*_window(seconds, seed), *_commits(ground), f"--thinktime={pause_us}", *awake]
+        args = [*_window(seconds, seed), *_commits(), f"--thinktime={pause_us}", *awake]
         what = f"commits after {pause_us} µs of rest at {ground.wal}"
         done, *_ = _run(ground, args, seconds + 60.0, what)
         found.append(commits_of(done))
@@ -179,7 +185,7 @@ def measure_alone(ground: Ground, seconds: int, seed: int) -> Commits:
     Raises:
         TargetError: fio failed.
     """
-    args = [*_window(seconds, seed), *_commits(ground)]
+    args = [*_window(seconds, seed), *_commits()]
     (done,) = _run(ground, args, seconds + 60.0, f"commits at {ground.wal}")
     return commits_of(done)
 
@@ -241,10 +247,11 @@ def _run(ground: Ground, args: Sequence[str], timeout_s: float, what: str) -> li
     output = ground.folder / "fio.json"
     output.unlink(missing_ok=True)
     general = [
-        "--output-format=json", f"--output={output}", "--thread", "--group_reporting",
+        "--output-format=json", f"--output={output.name}", "--thread", "--group_reporting",
         "--lat_percentiles=1", "--clat_percentiles=0", f"--percentile_list={_PERCENTILES}",
     ]  # fmt: skip
-    run_probe([ground.program, *general, *args], timeout_s=timeout_s, what=what)
+    run_probe([ground.program, *general, *args], timeout_s=timeout_s, what=what,
+              folder=ground.folder)  # fmt: skip
     return parse_jobs(output.read_text("utf-8"), what)
 
 
@@ -252,18 +259,20 @@ def _window(seconds: int, seed: int) -> list[str]:
     return ["--time_based", f"--runtime={seconds}", f"--randseed={seed}", "--norandommap"]
 
 
-def _job(ground: Ground, name: str, pattern: Pattern, depth: int, jobs: int) -> list[str]:
+def _job(
+    ground: Ground, name: str, pattern: Pattern, depth: int, jobs: int, file: str = _DATA
+) -> list[str]:
     part = ground.size_bytes // jobs // _WRITE_BYTES * _WRITE_BYTES
     return [
-        f"--name={name}", f"--filename={ground.data}", f"--rw={_NAME[pattern]}",
+        f"--name={name}", f"--filename={file}", f"--rw={_NAME[pattern]}",
         f"--bs={BLOCK_BYTES}", f"--iodepth={depth}", f"--numjobs={jobs}", f"--size={part}",
         f"--offset_increment={part}", *_engine(ground.direct),
     ]  # fmt: skip
 
 
-def _commits(ground: Ground) -> list[str]:
+def _commits() -> list[str]:
     return [
-        "--name=commits", f"--filename={ground.wal}", "--rw=write", f"--bs={BLOCK_BYTES}",
+        "--name=commits", f"--filename={_WAL}", "--rw=write", f"--bs={BLOCK_BYTES}",
         f"--size={WAL_BYTES}", "--ioengine=psync", "--fdatasync=1", "--overwrite=1",
     ]  # fmt: skip
 

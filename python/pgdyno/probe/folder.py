@@ -39,9 +39,8 @@ def own_folder(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise PlanError(f"{path}: no folder can be made in it: {error.strerror}") from error
     try:
-        lock = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        lock = _locked(folder)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
             yield folder
         finally:
             os.close(lock)
@@ -49,10 +48,21 @@ def own_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
+def _locked(folder: Path) -> int:
+    try:
+        lock = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    except OSError as error:
+        raise PlanError(f"{folder}: no file can be made in it: {error.strerror}") from error
+    return lock
+
+
 def _remove_leftovers(path: Path) -> None:
     for left in path.glob(f"{_PREFIX}*"):
         try:
-            lock = os.open(left / _LOCK, os.O_RDWR | os.O_CLOEXEC)
+            if left.lstat().st_uid != os.geteuid() or left.is_symlink():
+                continue
+            lock = os.open(left / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError:
             continue  # just being made, or somebody else's
         try:

@@ -13,20 +13,23 @@ from pgdyno.shell import start
 _SAID_CHARS = 300
 
 
-def run_probe(args: Sequence[str | Path], *, timeout_s: float, what: str) -> str:
+def run_probe(
+    args: Sequence[str | Path], *, timeout_s: float, what: str, folder: Path = Path("/")
+) -> str:
     """Run a program and return what it printed.
 
     Args:
         args: The program and its arguments.
         timeout_s: After so many seconds it hangs.
         what: What it does, for the message.
+        folder: Where it works.
 
     Raises:
         TargetError: It does not start, fails or hangs; its first words are in the message.
     """
     name = Path(args[0]).name
     with tempfile.NamedTemporaryFile("r", prefix="pgdyno-") as log:
-        process = start(args, log=Path(log.name), dies_with_us=signal.SIGKILL)
+        process = start(args, log=Path(log.name), dies_with_us=signal.SIGKILL, folder=folder)
         try:
             code = process.wait(timeout_s)
         finally:

@@ -17,6 +17,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs
 
+from pgdyno.model.text import visible
 from pgdyno.report.analysis import analyse
 from pgdyno.report.charts import Key, Panel, charts
 from pgdyno.report.compose import compose
@@ -105,7 +106,7 @@ def _draw(name: str, drawing: Drawing, figures: dict[str, Any]) -> _Chart:
     panels = []
     for number, panel in enumerate(drawing.panels, 1):
         ident = f"chart-{name}-{number}"
-        figures[ident] = json.loads(panel.figure.to_json())
+        figures[ident] = _seen_within(json.loads(panel.figure.to_json()))
         panels.append(_Panel(ident, panel.title, panel.alt))
     return _Chart(
         drawing.title, drawing.caption, drawing.height, drawing.across, drawing.keys, tuple(panels)
@@ -117,6 +118,7 @@ def _environment() -> Environment:
         loader=PackageLoader("pgdyno.report", "page"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_seen,
         trim_blocks=True,
     )
     environment.filters["inline"] = _inline
@@ -124,13 +126,27 @@ def _environment() -> Environment:
     return environment
 
 
+def _seen(value: object) -> object:
+    """What a template prints, with what is not seen shown by its number; our own pieces as is."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
 def _inline(text: str) -> Markup:
     """Escaped text; what stands between backticks becomes code."""
-    parts = _CODE.split(text)
+    parts = _CODE.split(visible(text))
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if index % 2 else escape(part)
         for index, part in enumerate(parts)
     )
+
+
+def _seen_within(value: Any) -> Any:  # noqa: ANN401  whatever JSON holds
+    """The same of all texts of a drawing."""
+    if isinstance(value, dict):
+        return {key: _seen_within(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_seen_within(one) for one in value]
+    return visible(value) if isinstance(value, str) else value
 
 
 def _json(figures: dict[str, Any]) -> str:

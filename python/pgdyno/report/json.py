@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from pgdyno.model.text import ascii_json
 from pgdyno.report.analysis import analyse
 from pgdyno.report.facts import Facts
 from pgdyno.store import RunFile
@@ -30,7 +31,8 @@ def render(run: RunFile) -> str:
 
 def render_facts(facts: Facts) -> str:
     """The JSON of facts that are computed already."""
-    return json.dumps(asdict(facts), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    text = json.dumps(asdict(facts), ensure_ascii=False, allow_nan=False, indent=1)
+    return ascii_json(text) + "\n"
 
 
 def schema() -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from pgdyno.model.text import one_line, visible
 from pgdyno.report.analysis import analyse
 from pgdyno.report.compose import compose
 from pgdyno.report.document import (
@@ -21,7 +22,11 @@ from pgdyno.report.facts import Facts
 from pgdyno.store import RunFile
 
 _CODE = re.compile(r"(`[^`]+`)")
-_SPECIAL = re.compile(r"([\\*<\[|]|(?<!\w)_|_(?!\w))")  # not the underscores of a name
+# Not the underscores of a name.
+_SPECIAL = re.compile(r"([\\*<\[|~`]|&(?=#?\w+;)|(?<!\w)_|_(?!\w))")
+_BEGINS = re.compile(r"^(?:(\d+)([.)])(?=\s)|([#>+=-]))")  # of a heading, a list, a quotation
+_PIPE = re.compile(r"(?<!\\)\|")
+_TICKS = re.compile(r"`+")
 
 
 def render(run: RunFile) -> str:
@@ -43,7 +48,7 @@ def render_document(document: Document, pgdyno: str, ident: str) -> str:
     parts = [
         f"# {_text(document.title)}",
         f"{_text(document.kicker)}  \n**{document.label}.** {_text(' · '.join(document.about))}",
-        *(f"> {_text(sentence)}" for sentence in document.answer),
+        *(f"> {_paragraph(sentence)}" for sentence in document.answer),
     ]
     for section in document.sections:
         blocks = [_block(block) for block in section.blocks]
@@ -55,11 +60,12 @@ def render_document(document: Document, pgdyno: str, ident: str) -> str:
 def _block(block: Block) -> str:
     match block:
         case Text():
-            return _text(block.text)
+            return _paragraph(block.text)
         case Points():
-            return "\n".join(f"- {_text(item)}" for item in block.items)
+            return "\n".join(f"- {_paragraph(item)}" for item in block.items)
         case Command():
-            return f"```sh\n{block.text}\n```"
+            fence = _fence(block.text, 3)
+            return f"{fence}sh\n{visible(block.text)}\n{fence}"
         case Figure():
             return ""
         case Table():
@@ -79,15 +85,34 @@ def _head(column: Column) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    text = f"`{cell.text.replace('|', chr(92) + '|')}`" if cell.code else _text(cell.text)
+    text = _code(cell.text) if cell.code else _text(cell.text)
     if cell.rung is not None:
         text = f"{cell.rung} {text}"
-    return f"{text} ({_text(cell.note)})" if cell.note else text
+    text = f"{text} ({_text(cell.note)})" if cell.note else text
+    return _PIPE.sub(r"\|", text)  # a table has its pipes first, also within code
+
+
+def _code(text: str) -> str:
+    """Code, whatever ticks there are in it."""
+    if not text:
+        return ""
+    ticks, shown = _fence(text, 1), one_line(text)
+    return f"{ticks} {shown} {ticks}" if len(ticks) > 1 else f"`{shown}`"
+
+
+def _fence(text: str, least: int) -> str:
+    longest = max((len(ticks) for ticks in _TICKS.findall(text)), default=0)
+    return "`" * max(least, longest + 1)
 
 
 def _text(text: str) -> str:
     """Text whose special characters mean themselves; code between backticks stays code."""
-    parts = _CODE.split(" ".join(text.split()))
+    parts = _CODE.split(visible(" ".join(text.split())))
     return "".join(
         part if index % 2 else _SPECIAL.sub(r"\\\1", part) for index, part in enumerate(parts)
     )
+
+
+def _paragraph(text: str) -> str:
+    """The same at the begin of a line, where further characters have a meaning."""
+    return _BEGINS.sub(r"\1\\\2\3", _text(text))

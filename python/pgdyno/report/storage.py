@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
 from pgdyno.model.floor import PATTERNS, PAUSES_US, Commits, Floor, Pattern, Probed
+from pgdyno.model.text import ascii_json
 from pgdyno.model.units import bytes_text, count_text, ns_text
 from pgdyno.report import words
 from pgdyno.report.document import (
@@ -64,7 +65,7 @@ def render_json(probed: Probed) -> str:
         "measured": asdict(probed),
         "derived": [_derived(floor, probed) for floor in probed.floors],
     }
-    return json.dumps(told, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    return ascii_json(json.dumps(told, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
 
 
 def document(probed: Probed) -> Document:

@@ -26,7 +26,8 @@ BAD = frozenset({"ERROR", "FATAL", "PANIC"})
 def _lines(text: str) -> Iterator[tuple[int, str, str]]:
     """Time in unix ns, level and message of each line; continuation lines join their head."""
     head: tuple[int, str, str] | None = None
-    for line in text.splitlines():
+    # Only that: whatever else separates lines may stand in a client's words.
+    for line in text.removesuffix("\n").split("\n"):
         if match := _LINE.match(line):
             if head:
                 yield head

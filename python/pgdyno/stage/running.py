@@ -9,6 +9,7 @@ one drops before it begins: all of ours but fixtures that say that they are whol
 
 from __future__ import annotations
 
+import csv
 import re
 import time
 from collections.abc import Sequence
@@ -32,6 +33,11 @@ from pgdyno.stage.readback import read_back
 from pgdyno.stage.target import Ready, Restored
 
 TRIAL = "pgdyno_trial"
+# Settings whose items the server quotes one by one (GUC_LIST_QUOTE).
+_LISTS = frozenset((
+    "local_preload_libraries", "search_path", "session_preload_libraries",
+    "shared_preload_libraries", "temp_tablespaces", "unix_socket_directories",
+))  # fmt: skip
 _FIXTURE = "fixture "  # begins the purpose of one that is whole
 _OUR_NAMES = re.compile(r"pgdyno_trial(_\d+)?|pgdyno_fixture_.+")
 
@@ -160,7 +166,7 @@ class RunningTarget:
         for name, setting in product(self._trials, settings):
             self._owner.execute(
                 sql.SQL("ALTER DATABASE {} SET {} = {}").format(
-                    sql.Identifier(name), sql.Identifier(setting.name), sql.Literal(setting.value)
+                    sql.Identifier(name), sql.Identifier(setting.name), _value_of(setting)
                 )
             )  # fmt: skip
         connection = self._connection.to(TRIAL)
@@ -200,6 +206,15 @@ class RunningTarget:
         for name in self._trials:
             self._owner.drop(name)
         self._trials = []
+
+
+def _value_of(setting: Setting) -> sql.Composable:
+    """A list is written item by item: in one literal it would be one item with commas in it."""
+    if setting.name not in _LISTS:
+        return sql.Literal(setting.value)
+    items = csv.reader([setting.value], skipinitialspace=True)
+    words = [word.strip() for item in items for word in item]
+    return sql.SQL(", ").join(map(sql.Literal, words or [""]))
 
 
 def _fixture_name(ident: str) -> str:

@@ -76,8 +76,8 @@ def test_scripts_are_files_with_weights_and_variables(tmp_path: Path) -> None:
     args = told(replace(TPCB, kind="script", pgbench=None, script=script), tmp_path)
 
     assert {"--scale=4", "--define=n=3", "--define=yes=true", "--define=word=a b"} <= set(args)
-    assert {f"--file={tmp_path}/0-x.sql@1", f"--file={tmp_path}/1-x.sql@3"} <= set(args)
-    assert (tmp_path / "1-x.sql").read_text() == "SELECT 2;"
+    assert {f"--file={tmp_path}/0.sql@1", f"--file={tmp_path}/1.sql@3"} <= set(args)
+    assert (tmp_path / "1.sql").read_text() == "SELECT 2;"
 
 
 @pytest.fixture

@@ -24,8 +24,8 @@ LINE = (
 
 
 def test_it_lies_outside_of_what_may_be_removed() -> None:
-    home = {"PGDYNO_HOME": "/srv/pgdyno", "XDG_STATE_HOME": "/home/a/states"}
-    own = "/var/lib/pgdyno-host" if os.geteuid() == 0 else "/home/a/states/pgdyno-host"
+    home = {"PGDYNO_HOME": "/srv/pgdyno", "XDG_STATE_HOME": "/srv/states"}
+    own = "/var/lib/pgdyno-host" if os.geteuid() == 0 else "/srv/states/pgdyno-host"
     assert str(state_folder(home)) == own
     assert state_folder(home | {"PGDYNO_HOST_STATE": "/srv/x"}) == Path("/srv/x")
     with pytest.raises(TargetError, match="expected an absolute path"):

@@ -1,0 +1,78 @@
+"""Texts of others, made harmless to look at: names, paths, words of servers and programs.
+
+A terminal obeys control characters, and a reader is led astray by those that turn the direction of
+writing or take no room. All of them are shown by their numbers instead. What a page or a document
+means by its characters (`<`, `|`, `*`) is for the format that prints them, not for here.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import unicodedata
+from collections.abc import Sequence
+from functools import cache
+
+_PLAIN = re.compile(r"[\n\x20-\x7e]*")
+_UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # controls, formats, bytes that are no UTF-8, separators
+_JSON_UNSEEN = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]|[^\x00-\x7f]")
+
+
+def visible(text: str) -> str:
+    r"""The text with what is not seen shown by its number, e.g. `\x1b`, `\u202e`; lines stay."""
+    if _PLAIN.fullmatch(text):
+        return text
+    return "".join(one if one == "\n" else _shown(one) for one in text)
+
+
+def one_line(text: str) -> str:
+    r"""The same for what has no lines, as a name or a path: `\n` too is shown."""
+    return visible(text).replace("\n", "\\n")
+
+
+def ascii_json(text: str) -> str:
+    r"""JSON of the same meaning, in which what is not seen is written as `\u....`."""
+    return _JSON_UNSEEN.sub(lambda found: _in_json(found[0]), text)
+
+
+def shell_line(words: Sequence[str]) -> str:
+    r"""Words as they are typed in a shell; what is not seen as bash has it: `$'\x1b'`."""
+    return " ".join(map(_typed, words))
+
+
+def _typed(word: str) -> str:
+    if one_line(word) == word:
+        return shlex.quote(word)
+    typed = "".join(
+        f"\\{one}" if one in "\\'" else one if _shown(one) == one else _bytes(one) for one in word
+    )
+    return f"$'{typed}'"
+
+
+def _bytes(one: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in one.encode(errors="surrogateescape"))
+
+
+@cache
+def _shown(one: str) -> str:
+    if unicodedata.category(one) not in _UNSEEN:
+        return one
+    if one == "\t":
+        return "\\t"
+    number = ord(one)
+    if 0xDC80 <= number <= 0xDCFF:  # a byte that is no UTF-8, as Python's file names have it
+        return f"\\x{number - 0xDC00:02x}"
+    if number < 0x100:
+        return f"\\x{number:02x}"
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+
+@cache
+def _in_json(one: str) -> str:
+    if unicodedata.category(one) not in _UNSEEN:
+        return one
+    number = ord(one)
+    if number < 0x10000:
+        return f"\\u{number:04x}"
+    high, low = divmod(number - 0x10000, 0x400)
+    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
