@@ -20,10 +20,12 @@ from pgdyno.load.loader import require_release
 from pgdyno.model.errors import PlanError, StoreError
 from pgdyno.model.knee import Curve, Point
 from pgdyno.model.serial import to_json
+from pgdyno.model.text import ascii_json
 from pgdyno.model.units import count_text, ns_text
 from pgdyno.model.workload import Arrivals
 from pgdyno.report.curve import render_curve, unit, verdict
 from pgdyno.stats.knee import Search, keeps
+from pgdyno.store.page import write_page
 
 _MS_NS = 1e6
 
@@ -141,8 +143,8 @@ def _write(curve: Curve, out: Path | None) -> Path:
     page = (out or Path("runs") / f"{curve.ident}.html").with_suffix(".html")
     try:
         page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(render_curve(curve), "utf-8")
-        page.with_suffix(".json").write_text(to_json(curve) + "\n", "utf-8")
     except OSError as error:
         raise StoreError(f"{page} cannot be written: {error}") from error
+    write_page(page, render_curve(curve))
+    write_page(page.with_suffix(".json"), ascii_json(to_json(curve)) + "\n")
     return page

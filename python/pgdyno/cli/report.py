@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from pgdyno.cli.console import stdout
-from pgdyno.model.errors import StoreError
 from pgdyno.report import html, markdown, storage
 from pgdyno.report import json as json_report
+from pgdyno.store.page import write_page
 from pgdyno.store.runfile import RunFile
 
 
@@ -46,8 +46,5 @@ def report(
         sys.stdout.write(text)
         return
     path = out or run_file.with_suffix(f".{format_.value}")
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise StoreError(f"report {path} cannot be written: {error}") from error
-    stdout.print(str(path), markup=False, soft_wrap=True)
+    write_page(path, text)
+    stdout.print(str(path), soft_wrap=True)

@@ -18,8 +18,7 @@ from pgdyno.drive.driver import workload_spec
 from pgdyno.drive.spec import load_spec
 from pgdyno.load.loader import describe, require_release
 from pgdyno.model.build import Build
-from pgdyno.model.errors import DriveError, Interrupted, LostError, PlanError, StoreError
-from pgdyno.model.foreign import reason
+from pgdyno.model.errors import DriveError, Interrupted, LostError, PlanError
 from pgdyno.model.plan import Plan, Trial, Workload
 from pgdyno.model.run import RunInfo, TrialRecord, TrialState
 from pgdyno.model.serial import from_json
@@ -53,6 +52,7 @@ from pgdyno.stage.rig import (
 )
 from pgdyno.stage.target import Target, ending
 from pgdyno.store.calibration import calibration_of
+from pgdyno.store.page import write_page
 from pgdyno.store.runfile import RunFile
 
 PlanPath = Annotated[
@@ -210,13 +210,10 @@ def _carry_out(plan: Plan, target: Target, run_file: RunFile, todo: Sequence[Tri
         ) from error
     report = run_file.path.with_suffix(".html")
     facts = analyse(run_file)
-    try:
-        report.write_text(html.render_facts(facts), encoding="utf-8")
-    except OSError as error:
-        raise StoreError(
-            f"report {report} cannot be written: {reason(error)}",
-            f"The run file is whole: `pgdyno report {run_file.path} --out PATH`.",
-        ) from error
+    write_page(
+        report, html.render_facts(facts),
+        f"The run file is whole: `pgdyno report {run_file.path} --out PATH`.",
+    )  # fmt: skip
     stdout.print(summary.render_facts(facts))
     stdout.print(f"report   {report}", markup=False, soft_wrap=True)
     finished = {trial.number for trial in run_file.finished()}

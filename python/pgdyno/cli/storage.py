@@ -15,7 +15,7 @@ from rich.table import Table as Printed
 from rich.text import Text
 
 from pgdyno.cli.console import say, stderr, stdout
-from pgdyno.model.errors import PlanError, StoreError
+from pgdyno.model.errors import PlanError
 from pgdyno.model.floor import Probed, Wish
 from pgdyno.model.plan import Target
 from pgdyno.model.run import RunInfo
@@ -28,6 +28,7 @@ from pgdyno.stage.binaries import Binaries, find_binaries
 from pgdyno.stage.home import home
 from pgdyno.stage.host import manifest, own_version
 from pgdyno.storage import cost, probe_storage, require_possible
+from pgdyno.store.page import write_page
 from pgdyno.store.runfile import RunFile
 
 _SIZE, _QUICK_SIZE = "4GiB", "256MiB"
@@ -171,10 +172,7 @@ def _info(ident: str, wish: Wish, binaries: Binaries) -> RunInfo:
 def _page(path: Path, probed: Probed) -> Path:
     """Write the page beside the run file."""
     page = path.with_suffix(".html")
-    try:
-        page.write_text(render_html(probed), encoding="utf-8")
-    except OSError as error:
-        raise StoreError(f"{page} cannot be written: {error}") from error
+    write_page(page, render_html(probed))
     return page
 
 

@@ -29,13 +29,17 @@ def test_a_folder_in_use_stays_and_a_dead_one_goes(tmp_path: Path) -> None:
     dead = tmp_path / ".pgdyno-storage-dead"
     dead.mkdir()
     (dead / "in-use").touch()
+    (tmp_path / ".pgdyno-storage-just-made").mkdir()  # killed before it had its lock
     foreign = tmp_path / ".pgdyno-storage-foreign"
     foreign.mkdir()
+    (foreign / "data").touch()
+    (tmp_path / ".pgdyno-storage-link").symlink_to(foreign)
     with own_folder(tmp_path) as first, own_folder(tmp_path) as second:
         assert first != second
         assert first.is_dir()
 
-    assert list(tmp_path.iterdir()) == [foreign]
+    assert sorted(tmp_path.iterdir()) == [foreign, tmp_path / ".pgdyno-storage-link"]
+    assert (foreign / "data").exists()
 
 
 def test_what_is_no_folder_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,239 @@
+"""Storage and builds, killed at each step and out of room: nothing half is left, the next works."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from pgdyno.build import compile as compiling
+from pgdyno.build.compile import How, build
+from pgdyno.build.source import look
+from pgdyno.host.change import apply, plan
+from pgdyno.host.journal import Journal
+from pgdyno.host.spot import spot
+from pgdyno.model.build import Recipe
+from pgdyno.model.errors import PgdynoError, PlanError, StoreError, TargetError
+from pgdyno.probe.folder import own_folder
+from pgdyno.shell import postgres_user
+from pgdyno.stage.shelf import kept_builds
+from pgdyno.store import RunFile
+from pgdyno.store.page import write_page
+from tests.cluster.test_build_steps import Case, _untrained, case  # noqa: F401  a fixture
+from tests.cluster.test_storage import memory_disk
+from tests.data.miniature import write_miniature
+
+pytestmark = [pytest.mark.cluster, pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")]
+KIB, MIB = 1 << 10, 1 << 20
+
+
+def killed(work: Callable[[], object]) -> bool:
+    """Do something in a process of its own; tells whether it killed itself."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        except BaseException as error:
+            os.write(2, f"{error!r}\n".encode())
+            os._exit(1)
+        os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    assert status in (0, signal.SIGKILL), status
+    return status == signal.SIGKILL
+
+
+class Countdown:
+    """Kills this process at the n-th call of any function that it is put in front of."""
+
+    def __init__(self, step: int) -> None:
+        self.left = step
+
+    def __call__(self, function: Callable[..., object]) -> Callable[..., object]:
+        def counted(*arguments: object, **named: object) -> object:
+            self.left -= 1
+            if self.left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return function(*arguments, **named)
+
+        return counted
+
+
+def files(folder: Path) -> dict[str, bytes | None]:
+    return {str(one): one.read_bytes() if one.is_file() else None for one in folder.rglob("*")}
+
+
+def test_a_probe_killed_at_any_call_leaves_only_what_the_next_removes(tmp_path: Path) -> None:
+    for name in ("stranger", ".pgdyno-storage-stranger", ".pgdyno-storage-"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "data").write_text("theirs")
+    before = files(tmp_path)
+
+    def work(step: int) -> None:
+        count = Countdown(step)
+        for name in ("open", "close", "unlink", "rmdir", "mkdir"):
+            setattr(os, name, count(getattr(os, name)))
+        with own_folder(tmp_path) as folder:
+            (folder / "data").write_bytes(b"x" * 8192)
+            (folder / "path0").symlink_to(tmp_path / "stranger")
+
+    step = 1
+    while killed(lambda step=step: work(step)):  # type: ignore[misc]
+        with own_folder(tmp_path) as folder:
+            ours = {one for one in files(tmp_path) if one.startswith(str(folder))}
+            assert set(files(tmp_path)) - ours == set(before), f"after a kill at call {step}"
+        assert files(tmp_path) == before, f"after a kill at call {step}"
+        step += 1
+    assert step > 8
+
+
+PHASES = ("unpack", "configure", "compile", "install", "start", "record")
+
+
+@pytest.mark.parametrize("last", PHASES)
+def test_a_build_killed_in_any_phase_is_never_used(
+    case: Case, last: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stranger = case.home / "builds" / "of-somebody-else"
+    stranger.mkdir(parents=True)
+    (stranger / "work").write_text("theirs")
+    monkeypatch.setattr(compiling, "server_settings", lambda *_: None)
+
+    def said(phase: str) -> None:
+        if phase == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def work() -> None:
+        def kept(*_: object) -> None:
+            said("record")
+
+        compiling.keep_build = kept
+        how = How("half", None, said)
+        build(look(case.source), Recipe(), case.home, postgres_user(), _untrained, how)
+
+    assert killed(work)
+    assert kept_builds(case.home) == ()
+    done, known = case.build(Recipe(), "half")
+    assert not known
+    assert kept_builds(case.home) == (done,)
+    assert (stranger / "work").read_text() == "theirs"
+
+
+def test_a_record_is_whole_or_not_there(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiling, "server_settings", lambda *_: None)
+
+    def work() -> None:
+        Path.replace = Countdown(1)(Path.replace)  # type: ignore[method-assign,assignment]
+        case.build(Recipe())
+
+    assert killed(work)
+    assert kept_builds(case.home) == ()
+    assert not case.build(Recipe())[1]
+
+
+@contextmanager
+def with_room(place: Path, room_bytes: int) -> Iterator[Path]:
+    """A file system that has no more room than so."""
+    with memory_disk(place, 64) as disk:
+        filler = disk / "filler"
+        with filler.open("wb") as handle:
+            handle.write(b"x" * (64 * MIB - room_bytes))
+        yield disk
+        assert filler.exists()
+
+
+@pytest.mark.parametrize("room", [0, 8 * KIB, 20 * KIB, 40 * KIB, 80 * KIB])
+def test_a_build_without_room_is_none(
+    case: Case, tmp_path: Path, room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (case.source / "large").write_bytes(b"x" * (64 * KIB))
+    monkeypatch.setattr(compiling, "_SPACE_BYTES", 0)
+    monkeypatch.setattr(compiling, "server_settings", lambda *_: None)
+    with with_room(case.home / "disk", room) as disk:
+        disk.chmod(0o755)
+        small = Case(case.source, disk)
+        with pytest.raises((PgdynoError, OSError)):
+            small.build(Recipe())
+        assert kept_builds(disk) == ()
+        assert not list(disk.glob("builds/*/install/*"))
+        (disk / "filler").write_bytes(b"")
+        assert not small.build(Recipe())[1], "with room again, it works"
+
+
+def test_a_journal_without_room_forbids_changes(tmp_path: Path) -> None:
+    swappiness = spot("vm.swappiness")
+    before = swappiness.read()
+    with with_room(tmp_path / "disk", 0) as disk:
+        changes = plan([("vm.swappiness", str(int(before) + 1))])
+        for path in (disk / "journal.jsonl", disk / "new/journal.jsonl"):
+            with pytest.raises(TargetError, match="write the journal"):
+                apply(changes, Journal(path))
+            assert swappiness.read() == before
+        assert all(one.stat().st_size == 0 for one in disk.rglob("*.jsonl"))
+
+
+@pytest.mark.parametrize("room", [0, 4 * KIB, 64 * KIB])
+def test_a_probe_without_room_leaves_nothing(tmp_path: Path, room: int) -> None:
+    with with_room(tmp_path / "disk", room) as disk:
+        before = files(disk)
+        with pytest.raises((PlanError, OSError)), own_folder(disk) as folder:
+            (folder / "data").write_bytes(b"x" * MIB)
+        assert files(disk) == before
+
+
+@pytest.mark.parametrize("room", [0, 4 * KIB, 64 * KIB, 512 * KIB])
+def test_a_run_file_without_room_is_whole_or_not_there(tmp_path: Path, room: int) -> None:
+    whole = write_miniature(tmp_path / "run.sqlite")
+    with RunFile.read(whole) as run:
+        info, trials = run.info(), run.trials()
+    with with_room(tmp_path / "disk", room) as disk:
+        before = files(disk)
+        try:
+            with RunFile.create(disk / "run.sqlite", info, trials[:1]) as fresh:
+                kept = fresh.trials()
+                with pytest.raises(StoreError, match="Is the disk full|cannot be written"):
+                    for _ in range(200):
+                        fresh.put_log("server.log", "x" * (64 * KIB))
+                assert fresh.trials() == kept, "what was kept stays"
+        except StoreError as error:
+            assert "cannot be written" in error.fact
+            assert files(disk) == before
+        else:
+            with RunFile.read(disk / "run.sqlite") as again:
+                assert again.info() == info
+
+
+@pytest.mark.parametrize("room", [0, 4 * KIB])
+def test_a_report_without_room_leaves_the_one_before(tmp_path: Path, room: int) -> None:
+    run = write_miniature(tmp_path / "run.sqlite")
+    with with_room(tmp_path / "disk", room) as disk:
+        for page in (disk / "page.html", disk / "old.html"):
+            if page.name == "old.html" and room:
+                page.write_text("before")
+            before = files(disk)
+            done = subprocess.run(
+                [sys.executable, "-m", "pgdyno", "report", str(run), "--out", str(page)],
+                capture_output=True, text=True, timeout=60, check=False,
+            )  # fmt: skip
+            assert done.returncode == 6, done.stderr
+            told = " ".join(done.stderr.split())
+            assert f"report {page} cannot be written: no space left on device" in told
+            assert files(disk) == before
+
+
+def test_a_report_goes_through_links_and_to_devices(tmp_path: Path) -> None:
+    """Nothing is put in the place of a device, even where that could be done."""
+    target = tmp_path / "target.html"
+    target.write_text("before")
+    link = tmp_path / "link.html"
+    link.symlink_to(target)
+    write_page(link, "now")
+    assert (link.is_symlink(), target.read_text()) == (True, "now")
+    write_page(Path("/dev/null"), "nothing")
+    assert Path("/dev/null").is_char_device()
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["link.html", "target.html"]
