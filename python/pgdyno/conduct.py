@@ -53,6 +53,7 @@ from pgdyno.sample.pgstat import server_stats_sampler
 from pgdyno.sample.procstat import host_sampler, self_sampler, server_sampler
 from pgdyno.sample.recorder import Recorder, delta
 from pgdyno.sample.serverlog import bad_lines, events, recovery
+from pgdyno.stage.durability import read_durability
 from pgdyno.stage.place import place_of
 from pgdyno.stage.prewarm import prewarm
 from pgdyno.stage.rig import pgbench_program
@@ -273,6 +274,7 @@ def measure(
         ready.connection.to(name)
         for name in database_names(ready.connection.database, stage.workload.databases)
     ]
+    durability = read_durability(databases, stage.workload)
     with clocked.phase("prewarm"):
         for database in databases if plan.protocol.prewarm else ():
             prewarm(database)
@@ -294,7 +296,8 @@ def measure(
     seconds = {**clocked.seconds, "window": driven.window_s}
     if plan.protocol.crash_recovery and log is not None:
         result = replace(result, recovery=recovery(log))
-    return replace(result, phases_s=seconds, notes=notes), series, log
+    result = replace(result, phases_s=seconds, notes=notes, durability=durability)
+    return result, series, log
 
 
 def _check_all(

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pgdyno.model.durability import Durability, Loss
 from pgdyno.model.plan import Estimate, Plan, Protocol, Stage, Target, Trial, Workload
 from pgdyno.model.run import (
     AuditLine,
@@ -63,6 +64,7 @@ class Character:
     noise: float  # standard deviation of the logarithm between rounds
     wal_bytes_per_tx: float
     checkpoint_at_s: tuple[float, ...]  # since the begin of the window
+    durability: Durability | None = None  # as read back; None: as planned
 
 
 CHARACTERS = (
@@ -270,8 +272,16 @@ def _measure(
             "restore": 4.2, "start": 1.1, "prewarm": 2.0, "checkpoint": 1.4,
             "drive": WARMUP_S + WINDOW_S + 0.3, "check": 3.9, "window": WINDOW_S,
         },
+        durability=character.durability or _durability(character.stage),
     )  # fmt: skip
     return result, series
+
+
+def _durability(stage: Stage) -> Durability:
+    if stage.rung is Rung.D0:
+        return Durability()
+    loses = "a crash may lose the last commits, never consistency"
+    return Durability((Loss(stage.rung, stage.rung_reason, loses, "server", "pg_settings"),))
 
 
 def _rates(

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pgdyno.model.build import Build
 from pgdyno.model.cycle import Checkpoints
+from pgdyno.model.durability import Durability
 from pgdyno.model.settings import Rung, Setting
 from pgdyno.model.workload import Workload
 
@@ -71,6 +72,7 @@ class Stage:
     build: Build | None = None  # what it runs on; None: the target's own installation
     then: dict[str, float] = field(default_factory=dict)  # metric -> what it measured then
     folder: str | None = None  # holds the cluster of its trials; None: pgdyno's own
+    durability: Durability | None = None  # all that is known beforehand; None: an earlier pgdyno
 
 
 @dataclass(frozen=True, slots=True)

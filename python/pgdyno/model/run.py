@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pgdyno.model.cycle import Followed
+from pgdyno.model.durability import Durability
 
 
 class TrialState(StrEnum):
@@ -269,6 +270,7 @@ class TrialResult:
     pgbench: PgbenchSaid | None = None
     recovery: Recovery | None = None  # None: the server was not killed, or its log does not tell
     followed: Followed | None = None  # None: the window had no eye on checkpoints
+    durability: Durability | None = None  # as read back before it was driven; None: not read
 
     @property
     def tps(self) -> float:

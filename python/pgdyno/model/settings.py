@@ -5,17 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from pgdyno.model.durability import Durability, Rung
 
-class Rung(StrEnum):
-    """A level of the durability ladder; a stage has the lowest rung of its settings."""
-
-    D0 = "D0"  # nothing is lost: fsync, full page writes and synchronous commit are on
-    D1 = "D1"  # full pages compressed or protected by hardware: nothing is lost
-    D2 = "D2"  # a crash may lose the last commits, never consistency
-    D3 = "D3"  # no replica, no point in time recovery
-    D4 = "D4"  # a crash of the machine may tear pages
-    D5 = "D5"  # the file system may reorder writes
-    D6 = "D6"  # a crash of the machine loses the cluster
+__all__ = [
+    "HostFacts", "Origin", "OriginKind", "Rung", "ServerFacts", "ServerKnob", "Setting"
+]  # fmt: skip
 
 
 class OriginKind(StrEnum):
@@ -87,3 +81,4 @@ class HostFacts:
     free_disk_bytes: int  # where clusters are put
     data_path: str  # folder of clusters and fixtures
     file_system: str  # its type, e.g. "ext4"
+    durability: Durability | None = None  # of the storage below `data_path`; None: not looked at

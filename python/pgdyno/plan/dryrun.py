@@ -144,6 +144,9 @@ def _stages(plan: Plan, configs: Sequence[Configured]) -> Iterator[RenderableTyp
         title.append(f"  {stage.rung}", style=_RUNG_STYLES[stage.rung])
         title.append(f"  {stage.rung_reason}", style="not bold dim")
         yield title
+        if stage.durability is not None and stage.durability.not_known:
+            unread = "; ".join(stage.durability.not_known)
+            yield Padding(Text(f"not known before it runs: {unread}", style="dim"), (0, 0, 0, 2))
         yield Padding(Text(stage.why), (0, 0, 0, 2))
         if stage.client and stage.twin_of is None:
             yield Padding(_client(stage, before, plan), (0, 0, 0, 2))

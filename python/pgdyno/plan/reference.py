@@ -217,7 +217,9 @@ def _ladder() -> str:
         guard = f" (needs the guard {fall.needs_guard})" if fall.needs_guard else ""
         rows.append(f"| {rung} | `{name}` = {values} | {fall.loses}{guard} |")
     rows.append(
-        "\nA stage stands on the lowest rung of its settings; with none of these it is D0.\n"
+        "\nA stage stands on the lowest rung of all that it may lose. Beside its settings these"
+        " are, read back in every trial, the settings of database, role and session, unlogged"
+        " tables, missing standbys, and the storage: see [durability](../concepts/durability.md).\n"
     )
     return "\n".join(rows)
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 
 from pgdyno.catalog import knobs, profile
 from pgdyno.model.build import Build
+from pgdyno.model.durability import Durability, together
 from pgdyno.model.plan import Stage
 from pgdyno.model.settings import HostFacts, Origin, OriginKind, Rung, ServerFacts, Setting
+from pgdyno.model.workload import Workload
 from pgdyno.plan.check_setting import (
     SESSION_CONTEXTS,
     libraries_problem,
@@ -20,6 +22,7 @@ from pgdyno.plan.complaint import COMPLAINTS_MAX, Complaint, leave_out, shown
 from pgdyno.plan.configured import Configured
 from pgdyno.plan.contradictions import contradictions
 from pgdyno.plan.document import StageTable
+from pgdyno.plan.durability import Read, settings_losses, workload_losses
 from pgdyno.plan.profile import size_profile
 from pgdyno.plan.read import TWIN_SUFFIX, PlanDraft
 from pgdyno.plan.then import figures_of
@@ -72,9 +75,10 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
         before = settings
         values = {name: one.value for name, one in settings.items()}
         config = Configured(server.facts, values)
-        rung, reason = stage_rung(config)
+        workload = workload_of(client.table, draft.sources)
+        durability = _durability(config, settings, workload, draft, folder, host)
         problems = [
-            *_rung_problems(rung, reason, draft.document.protocol.lowest_rung),
+            *_rung_problems(config, draft.document.protocol.lowest_rung),
             *_problems_together(
                 config, draft, client.table.connections * client.table.databases, host, table.name
             ),
@@ -92,12 +96,11 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
                 told.add((settings[name], name, text))
                 result.notes.append(f"stage {table.name}: {name} = {text}")
         ordered = tuple(settings[name] for name in sorted(settings))
-        workload = workload_of(client.table, draft.sources)
         result.stages.append(
             Stage(
-                table.name, table.why, table.afresh, ordered, rung, reason, workload,
-                client.chosen, build=server.build, then=figures_of(table.then),
-                folder=folder,
+                table.name, table.why, table.afresh, ordered, durability.lowest,
+                reason_of(durability), workload, client.chosen, build=server.build,
+                then=figures_of(table.then), folder=folder, durability=durability,
             )
         )  # fmt: skip
         result.configs.append(config)
@@ -169,22 +172,53 @@ def _own_settings(
 
 
 def stage_rung(config: Configured) -> tuple[Rung, str]:
-    """The rung of a stage, and the settings that put it there."""
-    falls = [
-        (fall.rung, f"{name} = {word}")
-        for name, knob in knobs().items()
-        if (word := config.word(name)) is not None
-        for fall in knob.fall
-        if fall.holds(word)
-    ]
-    rung = max((rung for rung, _ in falls), default=Rung.D0)
-    reasons = [reason for at, reason in falls if at == rung]
-    return rung, ", ".join(reasons) or _NOTHING_LOST
+    """The rung of a stage by its settings, and all of them that give up durability."""
+    found = together(Durability(settings_losses(_reader(config, {}))))
+    return found.lowest, reason_of(found)
 
 
-def _rung_problems(rung: Rung, reason: str, lowest: Rung) -> Iterator[Problem]:
+def reason_of(durability: Durability) -> str:
+    """All that gives up durability, lowest rungs first, in a line."""
+    return ", ".join(loss.what for loss in durability.losses) or _NOTHING_LOST
+
+
+def _durability(
+    config: Configured,
+    settings: Mapping[str, Setting],
+    workload: Workload,
+    draft: PlanDraft,
+    folder: str | None,
+    host: HostFacts,
+) -> Durability:
+    """What is known before anything runs."""
+    own = Durability(
+        (
+            *settings_losses(_reader(config, settings)),
+            *workload_losses(workload, config.server.knobs),
+        )
+    )
+    if draft.document.target.kind == "running":
+        return together(own, Durability((), ("the server's storage, tables, databases and roles",)))
+    if folder is not None:
+        return together(own, Durability((), (f"the storage of folder {folder}",)))
+    return together(own, host.durability or Durability())
+
+
+def _reader(config: Configured, settings: Mapping[str, Setting]) -> Read:
+    def read(name: str) -> tuple[str, str, str] | None:
+        word = config.word(name)
+        if word is None:
+            return None
+        source = settings[name].origin.detail if name in settings else "the server's default"
+        return word, "server", source
+
+    return read
+
+
+def _rung_problems(config: Configured, lowest: Rung) -> Iterator[Problem]:
     # A rung that asks for a guard on data that are kept needs none here: trials run on copies
     # that are thrown away, and a running server does not let such settings be set.
+    rung, reason = stage_rung(config)
     if rung > lowest:
         name, _, value = reason.partition(", ")[0].partition(" = ")
         text = f"{value} puts it on rung {rung}, below protocol.lowest_rung = {lowest}"
@@ -231,6 +265,7 @@ def _twin(first: Stage) -> Stage:
         client=first.client,
         build=first.build,
         folder=first.folder,
+        durability=first.durability,
         twin_of=first.name,
     )
 

@@ -24,7 +24,7 @@ from pgdyno.report.protocol import protocol_costs
 from pgdyno.report.shape import outages, part_facts, recovery_facts, step_facts
 from pgdyno.report.stages import noise_facts, stage_facts, throughput_table
 from pgdyno.report.then import then_and_now
-from pgdyno.report.trials import trial_facts
+from pgdyno.report.trials import replaced_facts, trial_facts
 from pgdyno.report.trust import merged_audit, merged_conditions
 from pgdyno.stats.compare import compare_plan
 from pgdyno.store import RunFile
@@ -66,7 +66,13 @@ def analyse(run: RunFile) -> Facts:
         question=plan.question,
         headline=plan.workload.headline,
         answer=answer(
-            stages, told, audit, differing, metric=plan.workload.headline, quick=plan.quick
+            stages,
+            told,
+            audit,
+            differing,
+            metric=plan.workload.headline,
+            quick=plan.quick,
+            again=sorted({trial.round for trial in replaced}),
         ),
         started_ns=info.started_ns,
         trials_planned=len(trials),
@@ -75,6 +81,7 @@ def analyse(run: RunFile) -> Facts:
         notes=plan.notes,
         stages=stages,
         trials=told,
+        replaced=tuple(replaced_facts(trial) for trial in replaced),
         steps=step_facts(names, finished, merged_quantiles),
         parts=part_facts(names, finished, merged_quantiles),
         outages=outages(trials),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pgdyno.model.units import count_text
 from pgdyno.report import words
+from pgdyno.report.durability import NOT_KNOWN
 from pgdyno.report.facts import (
     Answer,
     AuditFacts,
@@ -15,7 +16,6 @@ from pgdyno.report.facts import (
     TrialFacts,
 )
 
-SAFE = ("D0", "D1")  # rungs on which nothing is lost
 FEW_PAIRS = 5  # fewer are named as a limit; the interval is honest, but wide and easily disturbed
 
 
@@ -27,6 +27,7 @@ def answer(
     *,
     metric: str,
     quick: bool,
+    again: Sequence[int] = (),
 ) -> Answer:
     """Put the result into words.
 
@@ -37,8 +38,12 @@ def answer(
         differences: What differs between trials besides the stage.
         metric: By which stages are compared, e.g. `NOPM`.
         quick: Whether the plan was shortened by `--quick`.
+        again: Rounds that were measured more than once.
     """
     found = _limits(stages, trials, audit, differences, quick=quick)
+    if again:
+        rounds = words.listed([str(number) for number in again])
+        found.append(f"round{'s' * (len(again) > 1)} {rounds} measured again")
     rest = f", and is limited by: {'; '.join(found)}" if found else "; no check limits it further"
     return Answer(_findings(stages, metric), f"This holds for this host, fixture and load{rest}.")
 
@@ -69,9 +74,12 @@ def _finding(stages: Sequence[StageFacts], metric: str) -> str:
         told = "; ".join(_undone(stage) for stage in others)
         return f"No stage is shown to be better than `{stages[0].name}`: {told}."
     best = max(better, key=_ratio)
-    safe = [stage for stage in better if stage.rung in SAFE]
+    safe = [stage for stage in better if stage.rung in words.SAFE]
     if not safe:
-        return f"Only on a lower rung is a stage better: {_praise(best, stages[0], metric)}."
+        only = "Only on a lower rung is a stage better"
+        if any(stage.rung == NOT_KNOWN for stage in better):
+            only = "Of no stage that is better is it known that nothing is lost"
+        return f"{only}: {_praise(best, stages[0], metric)}."
     safest = max(safe, key=_ratio)
     if safest is best:
         return f"{_praise(best, stages[0], metric)}."
@@ -84,14 +92,14 @@ def _praise(stage: StageFacts, first: StageFacts, metric: str) -> str:
         f"`{stage.name}` gives {words.ratio(stage.to_first)} the {metric} of `{first.name}`"
         f" ({_interval(stage)}, {words.plural(stage.to_first.rounds, 'paired round')}):"
         f" {words.count(stage.throughput)} instead of {words.count(first.throughput)},"
-        f" on rung {stage.rung}, where {words.RUNGS[stage.rung]}"
+        f" on rung {stage.rung}, where {words.risks(stage)}"
     )
 
 
 def _more(stage: StageFacts) -> str:
     return (
         f"`{stage.name}` gives {words.ratio(stage.to_first)} ({_interval(stage)}), but on rung"
-        f" {stage.rung}, where {words.RUNGS[stage.rung]}"
+        f" {stage.rung}, where {words.risks(stage)}"
     )
 
 
@@ -109,7 +117,8 @@ def _interval(stage: StageFacts) -> str:
     if stage.to_first.low is None:
         return "no interval"
     share = words.confidence(stage.to_first.confidence)
-    return f"{share} interval {words.interval(stage.to_first)}"
+    failed = f"; {stage.to_first.failures}" if stage.to_first.failures else ""
+    return f"{share} interval {words.interval(stage.to_first)}{failed}"
 
 
 def _ratio(stage: StageFacts) -> float:
@@ -129,7 +138,8 @@ def _limits(
     if pairs and min(pairs) < FEW_PAIRS:
         few = f"only {words.plural(min(pairs), 'paired round')}"
         found.append(few if min(pairs) else "a stage without any paired round")
-    found += _missing(trials)
+    found += _missing(stages, trials)
+    found += [words.planned_otherwise(one) for one in stages if one.rung != one.rung_planned]
     found += _judged(stages, "client_limit", "finding", "the client was the limit")
     found += _judged(
         stages, "client_limit", "unknown", "it is not known whether the client was the limit"
@@ -149,12 +159,18 @@ def _limits(
     return found
 
 
-def _missing(trials: Sequence[TrialFacts]) -> list[str]:
+def _missing(stages: Sequence[StageFacts], trials: Sequence[TrialFacts]) -> list[str]:
     found = []
-    for state, told in (("invalid", "invalid"), ("failed", "failed"), ("planned", "not run")):
-        number = sum(trial.state == state for trial in trials)
-        if number:
-            found.append(f"{number} of {count_text(len(trials))} trials {told} and left out")
+    for state, told in (
+        ("invalid", "invalid, which counts against"),
+        ("failed", "failed, which counts against"),
+        ("planned", "not run, of"),
+        ("running", "broken off, of"),
+    ):
+        mine = [trial.stage for trial in trials if trial.state == state]
+        if mine:
+            names = words.listed([f"`{one.name}`" for one in stages if one.name in mine])
+            found.append(f"{len(mine)} of {count_text(len(trials))} trials {told} {names}")
     return found
 
 

@@ -56,7 +56,7 @@ def _card(stage: StageFacts, metric: str) -> Card:
     return Card(
         name=stage.name,
         rung=stage.rung,
-        risk=words.RUNGS[stage.rung],
+        risk=words.risks(stage),
         value=words.count(stage.throughput),
         unit=metric,
         second=f"{words.count(stage.tpm_total)} tpmTotal",

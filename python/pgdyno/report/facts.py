@@ -142,6 +142,17 @@ class Requirement:
 
 
 @dataclass(frozen=True, slots=True)
+class LossFacts:
+    """One thing by which a stage gives up durability."""
+
+    rung: str
+    what: str
+    loses: str  # a clause
+    layer: str  # server, database, role, session, workload, tables, process, file system, device
+    source: str  # where it was read
+
+
+@dataclass(frozen=True, slots=True)
 class StageFacts:
     """Everything said of one stage."""
 
@@ -149,8 +160,12 @@ class StageFacts:
     why: str
     twin_of: str | None
     afresh: bool
-    rung: str
-    rung_reason: str
+    rung: str  # the lowest of all losses; "D?" where none was found but not all could be read
+    rung_reason: str  # all losses, and what is not known
+    rung_planned: str  # by what was known before
+    losses: tuple[LossFacts, ...]  # lowest rung first; as read back, if any trial did
+    not_known: tuple[str, ...]  # layers that could not be read, and why
+    read_back: bool  # else the plan's word is all there is
     rounds: tuple[int, ...]  # finished ones
     rounds_planned: int
     throughput: Spread | None  # in the metric of `Facts.headline`; what stages are compared by
@@ -225,6 +240,19 @@ class TrialFacts:
     reconnects: int | None
     notes: tuple[str, ...]
     timeline: Timeline | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacedFacts:
+    """A trial of a round that was measured again: kept, not used, and evidence if it failed."""
+
+    number: int
+    replaced_by: int
+    round: int
+    stage: str
+    state: str
+    reason: str | None
+    throughput: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,6 +436,7 @@ class Facts:
     notes: tuple[str, ...]
     stages: tuple[StageFacts, ...]
     trials: tuple[TrialFacts, ...]
+    replaced: tuple[ReplacedFacts, ...]  # none where no round was measured again
     steps: tuple[StepFacts, ...]  # none where windows were not divided
     parts: tuple[PartFacts, ...]  # none where one database was driven
     outages: tuple[Outage, ...]

@@ -22,7 +22,6 @@ from pgdyno.report.comparable import WINDOW_TOLERANCE
 from pgdyno.report.facts import Difference, StageFacts
 
 TRANSACTIONS_MIN = 1_000  # of a window; in fewer the mix has not settled
-SAFE = ("D0", "D1")
 _PAYMENT_SHARE, _OTHER_SHARE = 0.43, 0.04  # clause 5.2.3: at least
 _PER_RUN = ("port", "unix_socket_directories")  # chosen anew for each trial
 _COMPANIONS = {"max_wal_senders"}  # that wal_level = minimal forces to change with it
@@ -241,10 +240,10 @@ def not_measured(seen: Seen) -> str | None:
 def price_hidden(seen: Seen) -> str | None:
     """Where durability is given up, two stages must differ in nothing else."""
     found = []
-    if seen.plan.stages[0].rung not in SAFE:
+    if seen.plan.stages[0].rung not in words.SAFE:
         found.append(f"the first stage stands on {seen.plan.stages[0].rung} already")
     for rung in dict.fromkeys(stage.rung for stage in seen.plan.stages):
-        if rung not in SAFE and not _priced(seen.plan, rung):
+        if rung not in words.SAFE and not _priced(seen.plan, rung):
             found.append(f"no two stages differ in nothing but what leads to {rung}")
     return "; ".join(found) or None
 
@@ -252,7 +251,7 @@ def price_hidden(seen: Seen) -> str | None:
 def _priced(plan: Plan, rung: str) -> bool:
     durability = {name for name, knob in knobs().items() if knob.fall} | _COMPANIONS
     return any(
-        safe.rung in SAFE
+        safe.rung in words.SAFE
         and fallen.rung == rung
         and safe.build == fallen.build
         and safe.folder == fallen.folder

@@ -11,6 +11,7 @@ from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.run import StatementResult, TrialRecord, TrialResult, TrialState
 from pgdyno.plan.told import build_text
 from pgdyno.report.changes import changes, effective_of
+from pgdyno.report.durability import Standing, standing
 from pgdyno.report.efficiency import METRICS, per_transaction
 from pgdyno.report.facts import (
     Comparison,
@@ -90,6 +91,7 @@ def stage_facts(
                 stage,
                 mine,
                 [one for trial in mine for one in told if one.number == trial.number],
+                standing(stage, trials),
                 (to_first.get(stage.name), to_previous.get(stage.name)),
                 changes(
                     before,
@@ -109,6 +111,7 @@ def _facts(
     stage: Stage,
     trials: Sequence[TrialRecord],
     told: Sequence[TrialFacts],
+    stands: Standing,
     compared: tuple[Comparison | None, Comparison | None],
     changed: tuple[SettingChange, ...],
     quantiles: Quantiles,
@@ -121,8 +124,12 @@ def _facts(
         why=stage.why,
         twin_of=stage.twin_of,
         afresh=stage.afresh,
-        rung=stage.rung.value,
-        rung_reason=stage.rung_reason,
+        rung=stands.rung,
+        rung_reason=stands.reason,
+        rung_planned=stands.planned,
+        losses=stands.losses,
+        not_known=stands.not_known,
+        read_back=stands.read_back,
         rounds=tuple(trial.round for trial in trials),
         rounds_planned=sum(trial.stage == stage.name for trial in plan.trials),
         throughput=Spread.of(tuple(result.throughput for result in results)),

@@ -13,7 +13,6 @@ from rich.text import Text
 from pgdyno.model.units import bytes_text, ns_text
 from pgdyno.report import words
 from pgdyno.report.analysis import analyse
-from pgdyno.report.answer import SAFE
 from pgdyno.report.document import Tone
 from pgdyno.report.facts import Facts, StageFacts
 from pgdyno.report.sections.stages import checkpoint_counts
@@ -46,18 +45,31 @@ def render_facts(facts: Facts) -> RenderableType:
         for t in facts.not_finished
         if t.reason is not None
     ]
-    risky = sorted({stage.rung for stage in facts.stages} - set(SAFE))
-    parts += [Text(words.rung(rung), style="dim") for rung in risky]
+    parts += [Text(line, style="dim") for line in _risks(facts)]
     parts.append(Text(f"{facts.label}.", style="dim"))
     return Group(*parts)
+
+
+def _risks(facts: Facts) -> list[str]:
+    """What each rung in use loses, and all by which stages stand below D1."""
+    found = [loss.rung for stage in facts.stages for loss in stage.losses]
+    rungs = sorted({*found, *(stage.rung for stage in facts.stages)} - set(words.SAFE))
+    reasons: dict[str, list[str]] = {}
+    for stage in facts.stages:
+        if stage.rung not in words.SAFE:
+            reasons.setdefault(stage.rung_reason, []).append(stage.name)
+    lines = [words.rung(rung) for rung in rungs]
+    return [*lines, *(f"{words.listed(names)}: {why}" for why, names in reasons.items())]
 
 
 def _throughput(facts: Facts) -> Table:
     share = words.confidence(facts.confidence)
     table = _table("stage", "rung")
-    for head in (facts.headline, "tpmTotal", f"to {facts.base}", f"{share} interval"):
+    for head in (facts.headline, "tpmTotal", f"to {facts.base}"):
         table.add_column(head, justify="right", no_wrap=True)
-    table.add_column("verdict")
+    # What gives way on a narrow terminal: an interval on two lines is still whole.
+    table.add_column(f"{share} interval", justify="right")
+    table.add_column("verdict", min_width=len("undecided"))
     for stage in facts.stages:
         table.add_row(
             stage.name,

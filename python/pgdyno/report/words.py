@@ -8,19 +8,21 @@ from datetime import UTC, datetime
 from pgdyno.model.units import bytes_text, count_text, ratio_text
 from pgdyno.model.workload import TEXT_MIX
 from pgdyno.report.document import Tone
-from pgdyno.report.facts import Comparison, Spread
+from pgdyno.report.facts import Comparison, Spread, StageFacts
 
 NOTHING = "–"
 
 RUNGS = {
+    "D?": "what may be lost is not known",
     "D0": "nothing is lost",
     "D1": "nothing is lost, pages are protected otherwise",
     "D2": "a crash may lose the last commits",
-    "D3": "no replica, no recovery to a point in time",
+    "D3": "there is no replica and no recovery to a point in time",
     "D4": "a crash of the machine may tear pages",
-    "D5": "the file system may reorder writes",
-    "D6": "a crash of the machine loses the cluster",
+    "D5": "what was flushed may not be on the disk",
+    "D6": "a crash of the machine loses the data",
 }
+SAFE = ("D0", "D1")  # rungs on which nothing is lost
 
 _TONES: dict[str, Tone] = {"better": "good", "worse": "bad", "equivalent": "", "undecided": "warn"}
 
@@ -28,6 +30,24 @@ _TONES: dict[str, Tone] = {"better": "good", "worse": "bad", "equivalent": "", "
 def rung(name: str) -> str:
     """A rung with what it risks, e.g. `D2: a crash may lose the last commits`."""
     return f"{name}: {RUNGS[name]}"
+
+
+def risks(stage: StageFacts) -> str:
+    """All that a stage may lose, lowest rung first, in one clause."""
+    lost = [stage.rung, *(loss.rung for loss in stage.losses if loss.rung not in SAFE)]
+    told = [RUNGS[one] for one in dict.fromkeys(lost)]
+    unread = [f"not everything could be read ({'; '.join(stage.not_known)})"]
+    return listed([*told, *(unread if stage.not_known else [])])
+
+
+def planned_otherwise(stage: StageFacts) -> str:
+    """That a stage does not stand where it was planned to."""
+    reasons = [loss.what for loss in stage.losses if loss.rung == stage.rung]
+    why = f" ({'; '.join(reasons or stage.not_known)})" if reasons or stage.not_known else ""
+    return (
+        f"`{stage.name}` was planned on rung {stage.rung_planned} and was found on"
+        f" {stage.rung}{why}"
+    )
 
 
 def kind(name: str) -> str:
@@ -62,6 +82,8 @@ def verdict(comparison: Comparison | None) -> str:
         return NOTHING
     if comparison.rounds == 0:
         return "not measured"
+    if comparison.verdict == "undecided" and comparison.failures is not None:
+        return "undecided, trials failed"
     if comparison.verdict == "undecided" and comparison.rounds_needed is not None:
         return f"undecided, needs about {comparison.rounds_needed} rounds"
     return comparison.verdict

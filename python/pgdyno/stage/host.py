@@ -21,6 +21,7 @@ from pgdyno import __version__
 from pgdyno.model.calibration import Machine
 from pgdyno.model.settings import HostFacts
 from pgdyno.shell import run
+from pgdyno.stage.storage import storage_losses
 
 
 def host_facts(data: Path) -> HostFacts:
@@ -38,6 +39,7 @@ def host_facts(data: Path) -> HostFacts:
         free_disk_bytes=shutil.disk_usage(existing).free,
         data_path=str(data),
         file_system=file_system(existing)["type"],
+        durability=storage_losses(existing.resolve(), "data folder"),
     )
 
 

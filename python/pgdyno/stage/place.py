@@ -41,7 +41,7 @@ def place_of(connection: Connection) -> Place:
             row = session.execute(_QUERY).fetchone()
             # The backend must live while its process is looked at.
             pid = int(row[0]) if row else 0
-            memory = _memory_bytes(pid) if _is_backend(pid, str(row[1] if row else "")) else None
+            memory = _memory_bytes(pid) if is_backend(pid, str(row[1] if row else "")) else None
     except psycopg.Error as error:
         raise TargetError(f"ask the server where it is: {str(error).strip()}") from error
     if row is None or memory is None:
@@ -88,7 +88,7 @@ def _bytes_in(folder: Path) -> int | None:
         return None
 
 
-def _is_backend(pid: int, user: str) -> bool:
+def is_backend(pid: int, user: str) -> bool:
     """Whether a process of this host is that backend: its title names the user."""
     try:
         title = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")

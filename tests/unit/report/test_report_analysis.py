@@ -58,7 +58,10 @@ def test_planted_speedups_lie_in_their_intervals(facts: Facts) -> None:
         assert compared.high is not None
         # The made-up dips of checkpoints and the Poisson noise move a stage by some percent.
         assert compared.low * 0.95 <= character.nopm / base <= compared.high * 1.05
-        assert compared.verdict == "better"
+        # One of its three trials was invalid, and two cannot outweigh that.
+        invalid = character.stage.name == "async-commit"
+        assert compared.verdict == ("undecided" if invalid else "better")
+        assert compared.failures == ("1 of 3 trials of async-commit failed" if invalid else None)
 
 
 def test_costs_are_counters_divided_by_transactions(facts: Facts) -> None:
@@ -101,7 +104,7 @@ def test_a_failed_trial_has_a_reason_and_no_numbers(tmp_path: Path) -> None:
     assert failed.state == "failed"
     assert failed.reason == "server went away: 57P02 after 12 s"
     assert failed.nopm is None
-    assert "1 of 9 trials failed and left out" in facts.answer.limits
+    assert "1 of 9 trials failed, which counts against `tuned`" in facts.answer.limits
 
 
 def test_identical_stages_give_the_noise_floor(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def stage_dash(index: int) -> str:
 
 def rung_colour(rung: str) -> str:
     """Colour of a rung, from safe to unsafe."""
-    return f"var(--rung-{rung.lower()})"
+    return f"var(--rung-{rung.lower().replace('?', 'x')})"
 
 
 def axis(title: str | None = None, **more: Any) -> dict[str, Any]:  # noqa: ANN401

@@ -6,6 +6,7 @@ from pgdyno.report.document import Section
 from pgdyno.report.facts import Facts
 from pgdyno.report.sections import (
     compliance,
+    durability,
     efficiency,
     latency,
     method,
@@ -29,6 +30,7 @@ ORDER = (
     rounds,
     time,
     shape,
+    durability,
     recovery,
     latency,
     efficiency,

@@ -15,6 +15,8 @@ def section(facts: Facts) -> Section:
         blocks.append(Text(f"Noise floor: {facts.noise_floor.sentence}."))
         blocks += [Text(f"Noise floor: {warning}.") for warning in facts.noise_floor.warnings]
     blocks.append(_left_out(facts))
+    if facts.replaced:
+        blocks.append(_replaced(facts))
     blocks.append(
         Table(
             "All trials in the order of execution; what is not finished is not used.",
@@ -57,6 +59,32 @@ def _left_out(facts: Facts) -> Block:
                 Cell(trial.reason or "not reached"),
             )
             for trial in facts.not_finished
+        ),
+    )
+
+
+def _replaced(facts: Facts) -> Table:
+    return Table(
+        "Trials of rounds that were measured again as a whole: not used, but what failed counts"
+        " against its stage.",
+        (
+            Column("trial", align="left"),
+            Column("round"),
+            Column("state", align="left"),
+            Column(facts.headline),
+            Column("replaced by trial"),
+            Column("reason", align="left"),
+        ),
+        tuple(
+            (
+                Cell(f"{one.number} {one.stage}"),
+                Cell(str(one.round)),
+                Cell(one.state, "bad" if one.state in ("failed", "invalid") else ""),
+                _number(one.throughput),
+                Cell(str(one.replaced_by)),
+                Cell(one.reason or "its round was broken off or had others that failed"),
+            )
+            for one in facts.replaced
         ),
     )
 

@@ -30,7 +30,7 @@ def section(facts: Facts) -> Section:
 def _stage(stage: StageFacts, before: StageFacts | None) -> list[Block]:
     against = f"`{before.name}`" if before else "the defaults of the server"
     afresh = " It does not build on it." if before and stage.afresh else ""
-    rung = f"Rung {words.rung(stage.rung)} ({stage.rung_reason})."
+    rung = f"Rung {stage.rung}: {words.risks(stage)} ({stage.rung_reason})."
     build = f" It runs on {stage.build}." if stage.build else ""
     told = f"`{stage.name}`: {stage.why.rstrip('.')}. {rung}{build}"
     if not stage.changes:

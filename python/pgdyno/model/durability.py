@@ -1,0 +1,59 @@
+"""What a stage may lose: every loss with its rung, its layer, and where it was read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Rung(StrEnum):
+    """A level of the durability ladder; a stage has the lowest rung of all its losses."""
+
+    D0 = "D0"  # nothing is lost: fsync, full page writes and synchronous commit are on
+    D1 = "D1"  # full pages compressed or protected by hardware: nothing is lost
+    D2 = "D2"  # a crash may lose the last commits, never consistency
+    D3 = "D3"  # no replica, no point in time recovery
+    D4 = "D4"  # a crash of the machine may tear pages
+    D5 = "D5"  # what was flushed may not be on the disk, or a failed flush goes unnoticed
+    D6 = "D6"  # a crash of the machine loses the data
+
+
+HARMLESS = (Rung.D0, Rung.D1)
+"""Rungs on which nothing is lost that was committed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """One thing that gives up durability."""
+
+    rung: Rung
+    what: str  # e.g. "synchronous_commit = off"
+    loses: str  # a clause, e.g. "a crash may lose the last commits, never consistency"
+    layer: str  # server, database, role, session, workload, tables, process, file system, device
+    source: str  # where it was read, e.g. "plans/demo.toml: stage async"
+
+
+@dataclass(frozen=True, slots=True)
+class Durability:
+    """What was found on all layers that could be looked at, and which could not."""
+
+    losses: tuple[Loss, ...] = ()
+    not_known: tuple[str, ...] = ()  # what could not be read, and why; clauses
+
+    @property
+    def lowest(self) -> Rung:
+        """The lowest rung of what was found; what is not known may be lower."""
+        return max((loss.rung for loss in self.losses), default=Rung.D0)
+
+    @property
+    def rung(self) -> Rung | None:
+        """The rung; None where nothing was found, but not everything could be looked at."""
+        return None if self.not_known and self.lowest in HARMLESS else self.lowest
+
+
+def together(*parts: Durability) -> Durability:
+    """All that was found anywhere, lowest rungs first, each once."""
+    losses = dict.fromkeys(loss for part in parts for loss in part.losses)
+    not_known = dict.fromkeys(text for part in parts for text in part.not_known)
+    ordered = sorted(losses, key=lambda loss: loss.rung, reverse=True)
+    return Durability(tuple(ordered), tuple(not_known))
