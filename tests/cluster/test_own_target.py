@@ -7,6 +7,8 @@ import pytest
 
 from pgdyno.model.errors import TargetError
 from pgdyno.model.settings import Origin, OriginKind, Setting
+from pgdyno.model.workload import Pgbench, Workload
+from pgdyno.plan import fixture_shape
 from pgdyno.stage.own import OwnTarget
 from tests.cluster.conftest import TARGETS, Opener, loaded
 
@@ -17,6 +19,15 @@ ORIGIN = Origin(OriginKind.PLAN, "a test")
 @pytest.fixture(params=sorted(TARGETS))
 def target(request: pytest.FixtureRequest, open_own: Opener) -> OwnTarget:
     return open_own(request.param)
+
+
+def test_releases_store_as_their_fixtures_have_been_named_by(target: OwnTarget) -> None:
+    shape = fixture_shape(TARGETS["embedded-18"], Workload("tpcb", 1, pgbench=Pgbench(1)),
+                          target.facts)  # fmt: skip
+
+    assert target.facts.disk_format is not None
+    assert target.facts.disk_format.catalog_version > 2022_09_00
+    assert "catalog_version" not in shape
 
 
 def test_a_fixture_is_loaded_once_and_consistent(target: OwnTarget) -> None:

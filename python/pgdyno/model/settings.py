@@ -8,7 +8,8 @@ from enum import StrEnum
 from pgdyno.model.durability import Durability, Rung
 
 __all__ = [
-    "HostFacts", "Origin", "OriginKind", "Rung", "ServerFacts", "ServerKnob", "Setting"
+    "DiskFormat", "HostFacts", "Origin", "OriginKind", "Rung", "ServerFacts", "ServerKnob",
+    "Setting",
 ]  # fmt: skip
 
 
@@ -57,12 +58,21 @@ class ServerKnob:
 
 
 @dataclass(frozen=True, slots=True)
+class DiskFormat:
+    """What a server refuses to start on unless it is its own: see pg_control_system()."""
+
+    catalog_version: int  # e.g. 202506291
+    control_version: int  # e.g. 1800
+
+
+@dataclass(frozen=True, slots=True)
 class ServerFacts:
     """A PostgreSQL version and its settings."""
 
     version_num: int  # e.g. 180006, 150018
     version: str  # e.g. "PostgreSQL 18.6"
     knobs: dict[str, ServerKnob]  # by name
+    disk_format: DiskFormat | None = None  # None: it was not asked, or does not tell
 
     @property
     def major(self) -> int:

@@ -12,12 +12,28 @@ from dataclasses import asdict
 from typing import Any
 
 from pgdyno.model.plan import Protocol, Stage, Target, Workload
-from pgdyno.model.settings import ServerFacts
+from pgdyno.model.settings import DiskFormat, ServerFacts
 from pgdyno.model.workload import Tpcc
 from pgdyno.plan.values import BadValue, canonical
 
 _IDENT_LETTERS = 16
 _BLOCK_BYTES = 8192  # unless PostgreSQL was compiled otherwise
+_COMPILED = {  # further ones of which a server wants its own in the control file
+    "wal_block_size": _BLOCK_BYTES,
+    "segment_size": 131_072,  # blocks
+    "max_index_keys": 32,
+    "max_identifier_length": 63,
+}
+# Major version to catalogue and control file of its releases; what is between releases has others.
+_RELEASED = {
+    12: DiskFormat(201909212, 1201),
+    13: DiskFormat(202007201, 1300),
+    14: DiskFormat(202107181, 1300),
+    15: DiskFormat(202209061, 1300),
+    16: DiskFormat(202307071, 1300),
+    17: DiskFormat(202406281, 1700),
+    18: DiskFormat(202506291, 1800),
+}
 _CHECKSUMS_BY_DEFAULT = 18  # major version of PostgreSQL
 
 
@@ -33,24 +49,36 @@ def fixture_shape(
         rows_version: Of the core's rows of this workload; None: none are loaded.
     """
     version = {} if rows_version is None else {"rows_version": rows_version}
-    wal_block = _block_bytes("wal_block_size", server)
     return (
         _data_shape(workload)
         | version
-        # Only where it matters, as below.
-        | ({} if wal_block == _BLOCK_BYTES else {"wal_block_size": wal_block})
+        | _unreleased(server)
         | {
             "postgres_major": server.major,
-            "block_size": _block_bytes("block_size", server),
+            "block_size": _compiled("block_size", server, _BLOCK_BYTES),
             "checksums": _checksums(target, server),
             "initdb": list(target.initdb),
         }
     )
 
 
-def _block_bytes(name: str, server: ServerFacts) -> int:
+def _unreleased(server: ServerFacts) -> dict[str, int]:
+    """What a build stores otherwise than the releases of its major version.
+
+    Two builds of one major version may refuse each other's data: two commits of a development
+    branch, say. Told only where it matters, as below.
+    """
+    compiled = {name: _compiled(name, server, usual) for name, usual in _COMPILED.items()}
+    found = {name: value for name, value in compiled.items() if value != _COMPILED[name]}
+    own = server.disk_format
+    if own is not None and own != _RELEASED.get(server.major):
+        found |= asdict(own)
+    return found
+
+
+def _compiled(name: str, server: ServerFacts, usual: int) -> int:
     knob = server.knobs.get(name)
-    return int(knob.default) if knob and knob.default else _BLOCK_BYTES
+    return int(knob.default) if knob and knob.default else usual
 
 
 def _data_shape(workload: Workload) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from pgdyno.catalog import KnownSetting, known_settings
 from pgdyno.model.errors import TargetError
-from pgdyno.model.settings import ServerFacts, ServerKnob
+from pgdyno.model.settings import DiskFormat, ServerFacts, ServerKnob
 
 SETTINGS_QUERY = """
 SELECT name, vartype, unit, context, min_val, max_val, enumvals,
@@ -23,6 +23,9 @@ FROM pg_settings ORDER BY name
 
 A default by which the server chooses, such as -1, is told as such, not as what it chose.
 """
+
+FORMAT_QUERY = "SELECT catalog_version_no, pg_control_version FROM pg_control_system()"
+"""What the cluster's own control file says of its format."""
 
 _COLUMNS = 9
 
@@ -70,10 +73,16 @@ def parse_describe_config(text: str, version_num: int, version: str) -> ServerFa
     return ServerFacts(version_num, version, dict(sorted(result.items())))
 
 
-def facts_of_rows(rows: Iterable[Sequence[Any]], version_num: int, version: str) -> ServerFacts:
-    """The settings of a server, from rows of `SETTINGS_QUERY`."""
+def facts_of_rows(
+    rows: Iterable[Sequence[Any]],
+    version_num: int,
+    version: str,
+    disk_format: Sequence[int] | None = None,
+) -> ServerFacts:
+    """The settings of a server, from rows of `SETTINGS_QUERY`, and the row of `FORMAT_QUERY`."""
     knobs = [knob_of_row(row) for row in rows]
-    return ServerFacts(version_num, version, {knob.name: knob for knob in knobs})
+    told = DiskFormat(*disk_format) if disk_format else None
+    return ServerFacts(version_num, version, {knob.name: knob for knob in knobs}, told)
 
 
 def knob_of_row(row: Sequence[Any]) -> ServerKnob:

@@ -16,7 +16,7 @@ import psycopg
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
 from pgdyno.model.settings import Origin, OriginKind, ServerFacts, Setting
-from pgdyno.plan.server import SETTINGS_QUERY, facts_of_rows
+from pgdyno.plan.server import FORMAT_QUERY, SETTINGS_QUERY, facts_of_rows
 from pgdyno.shell import OsUser, Process, run, start
 from pgdyno.stage.binaries import Binaries
 from pgdyno.stage.home import owned_folder
@@ -226,11 +226,12 @@ def server_settings(binaries: Binaries, user: OsUser) -> ServerFacts:
             cluster.start([])
             with psycopg.connect(**cluster.connection().arguments()) as session:
                 rows = session.execute(SETTINGS_QUERY).fetchall()
+                disk_format = session.execute(FORMAT_QUERY).fetchone()
         finally:
             cluster.close()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return facts_of_rows(rows, binaries.version_num, binaries.version)
+    return facts_of_rows(rows, binaries.version_num, binaries.version, disk_format)
 
 
 def stop_leftover(binaries: Binaries, data: Path, user: OsUser) -> None:

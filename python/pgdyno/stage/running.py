@@ -26,7 +26,7 @@ from pgdyno.model.run import Fixture
 from pgdyno.model.serial import from_json, to_json
 from pgdyno.model.settings import ServerFacts, Setting
 from pgdyno.model.workload import database_names
-from pgdyno.plan.server import SETTINGS_QUERY, facts_of_rows
+from pgdyno.plan.server import FORMAT_QUERY, SETTINGS_QUERY, facts_of_rows
 from pgdyno.stage.conninfo import reach
 from pgdyno.stage.owner import Owner
 from pgdyno.stage.readback import read_back
@@ -63,6 +63,10 @@ def ask_server(conninfo: str) -> RunningServer:
         number = session.info.server_version
         version = f"PostgreSQL {session.info.parameter_status('server_version')}"
         rows = session.execute(SETTINGS_QUERY).fetchall()
+        try:
+            disk_format = session.execute(FORMAT_QUERY).fetchone()
+        except psycopg.errors.InsufficientPrivilege:
+            disk_format = None  # fixtures never leave this server, so that none can be of another
         compiler = session.execute("SELECT version()").fetchone()
         tls = " over TLS" if session.pgconn.ssl_in_use else ""
     build = {
@@ -72,7 +76,7 @@ def ask_server(conninfo: str) -> RunningServer:
         "compiler": str(compiler[0]) if compiler else "unknown",
         "origin": f"running server, {connection.shown()}{tls}",
     }
-    return RunningServer(connection, facts_of_rows(rows, number, version), build)
+    return RunningServer(connection, facts_of_rows(rows, number, version, disk_format), build)
 
 
 class RunningTarget:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pgdyno.model.settings import DiskFormat, ServerFacts
 from pgdyno.plan import fixture_ident, fixture_shape, read_plan, resolve
 from tests.data.servers import HOST, installed, running
 
@@ -25,6 +28,32 @@ def test_rows_of_another_version_are_another_fixture() -> None:
         for version in (None, 1, 2)
     ]
     assert len({fixture_ident(shape) for shape in shapes}) == 3
+
+
+def shape_of(server: ServerFacts) -> dict[str, Any]:
+    plan = resolve(read_plan(PLAN), installed(18), HOST)
+    return fixture_shape(plan.target, plan.workload, server)
+
+
+def test_builds_of_one_major_with_other_catalogues_share_no_fixture() -> None:
+    released = replace(installed(18), disk_format=DiskFormat(202506291, 1800))
+    builds = [
+        replace(released, disk_format=one)
+        for one in (DiskFormat(202504091, 1800), DiskFormat(202503121, 1800),
+                    DiskFormat(202504091, 1700))
+    ]  # fmt: skip
+    names = {fixture_ident(shape_of(server)) for server in (released, *builds)}
+    assert len(names) == 4
+    # A release keeps the name that its fixtures always had.
+    assert shape_of(released) == shape_of(installed(18))
+    assert shape_of(builds[0])["catalog_version"] == 202504091
+
+
+@pytest.mark.parametrize("name", ["wal_block_size", "segment_size", "max_index_keys"])
+def test_what_was_compiled_otherwise_is_another_fixture(name: str) -> None:
+    server = running(18)
+    knobs = {**server.knobs, name: replace(server.knobs[name], default="77")}
+    assert shape_of(replace(server, knobs=knobs))[name] == 77
 
 
 def test_the_shape_holds_only_what_shapes_the_data() -> None:
