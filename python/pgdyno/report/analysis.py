@@ -16,6 +16,7 @@ from pgdyno.report.answer import answer
 from pgdyno.report.ceiling import ceiling_of_trial
 from pgdyno.report.comparable import asked_of, differences, shared
 from pgdyno.report.compliance import requirements
+from pgdyno.report.credit import with_credit
 from pgdyno.report.deviations import deviations
 from pgdyno.report.facts import LABELS, SCHEMA, Facts, Phases, TrialFacts
 from pgdyno.report.mistake_checks import Seen
@@ -51,7 +52,9 @@ def analyse(run: RunFile) -> Facts:
         loads={stage.name: stage.workload.load for stage in plan.stages},
     )  # fmt: skip
     told = _told(run, info, plan, trials)
-    stages = stage_facts(plan, trials, told, compared, merged_quantiles)
+    stages = with_credit(
+        stage_facts(plan, trials, told, compared, merged_quantiles), plan, table, compared
+    )
     audit = merged_audit(finished, {stage.name: asked_of(stage.workload) for stage in plan.stages})
     differing = differences(plan, finished)
     names = [stage.name for stage in plan.stages]

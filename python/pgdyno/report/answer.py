@@ -79,11 +79,19 @@ def _finding(stages: Sequence[StageFacts], metric: str) -> str:
         only = "Only on a lower rung is a stage better"
         if any(stage.rung == NOT_KNOWN for stage in better):
             only = "Of no stage that is better is it known that nothing is lost"
-        return f"{only}: {_praise(best, stages[0], metric)}."
+        whose = "".join(f" {sentence}." for sentence in _credit(best, stages[0]))
+        return f"{only}: {_praise(best, stages[0], metric)}.{whose}"
     safest = max(safe, key=_ratio)
+    credits = dict.fromkeys((*_credit(safest, stages[0]), *_credit(best, stages[0])))
+    whose = "".join(f" {sentence}." for sentence in credits)
     if safest is best:
-        return f"{_praise(best, stages[0], metric)}."
-    return f"{_praise(safest, stages[0], metric)}; {_more(best)}."
+        return f"{_praise(best, stages[0], metric)}.{whose}"
+    return f"{_praise(safest, stages[0], metric)}; {_more(best)}.{whose}"
+
+
+def _credit(stage: StageFacts, first: StageFacts) -> list[str]:
+    """Whose its gain over the first is, where its client is another."""
+    return [one for one in stage.credit if f"differs from `{first.name}`" in one]
 
 
 def _praise(stage: StageFacts, first: StageFacts, metric: str) -> str:

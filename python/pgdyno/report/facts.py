@@ -187,6 +187,7 @@ class StageFacts:
     changes: tuple[SettingChange, ...]
     build: str | None  # version, compiler and flags; None: the target's own installation
     folder: str | None  # of the cluster's data; None: pgdyno's own
+    credit: tuple[str, ...] = ()  # whose the difference is where the client changed: first, before
 
     def percentiles(self, kind: str) -> Percentiles | None:
         """Latency of a kind, if it occurred."""

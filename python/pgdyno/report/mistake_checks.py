@@ -16,9 +16,9 @@ from pgdyno.catalog import knobs
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.run import TrialRecord, TrialResult
 from pgdyno.plan.figures import misplaced, mistyped
-from pgdyno.plan.told import workload_values
 from pgdyno.report import words
 from pgdyno.report.comparable import WINDOW_TOLERANCE
+from pgdyno.report.credit import changed_client, changed_settings
 from pgdyno.report.facts import Difference, StageFacts
 
 TRANSACTIONS_MIN = 1_000  # of a window; in fewer the mix has not settled
@@ -79,8 +79,8 @@ def several_factors(seen: Seen) -> str | None:
     found = []
     for before, stage in _steps(seen.plan):
         layers = {
-            "settings": _changed_settings(before, stage),
-            "the client": _changed_client(before, stage),
+            "settings": changed_settings(before, stage),
+            "the client": changed_client(before, stage),
             "the build": {"build"} if before.build != stage.build else set(),
             "the folder": {"folder"} if before.folder != stage.folder else set(),
         }
@@ -186,7 +186,7 @@ def off_the_path(seen: Seen) -> str | None:
         values = {one.name: one.value.lower() for one in stage.settings}
         idle = {
             name: why
-            for name in _changed_settings(before, stage)
+            for name in changed_settings(before, stage)
             if (why := _idle(name, values, stage.workload.sessions))
         }
         if before.folder != stage.folder and (why := _no_flush(values)):
@@ -256,7 +256,7 @@ def _priced(plan: Plan, rung: str) -> bool:
         and safe.build == fallen.build
         and safe.folder == fallen.folder
         and safe.workload == fallen.workload
-        and _changed_settings(safe, fallen) <= durability
+        and changed_settings(safe, fallen) <= durability
         for safe in plan.stages
         for fallen in plan.stages
     )
@@ -265,18 +265,3 @@ def _priced(plan: Plan, rung: str) -> bool:
 def _steps(plan: Plan) -> Iterator[tuple[Stage, Stage]]:
     """Each stage after the one that it is compared with as a step."""
     return pairwise(stage for stage in plan.stages if stage.twin_of is None)
-
-
-def _changed_settings(before: Stage, stage: Stage) -> set[str]:
-    old = {(one.name, one.value) for one in before.settings}
-    new = {(one.name, one.value) for one in stage.settings}
-    return {name for name, _ in old ^ new}
-
-
-def _changed_client(before: Stage, stage: Stage) -> set[str]:
-    old, new = workload_values(before.workload), workload_values(stage.workload)
-    changed = {key for key in new if old.get(key) != new[key]}
-    # The same sessions dealt out to more databases are one change.
-    if "databases" in changed and before.workload.sessions == stage.workload.sessions:
-        changed -= {"connections", "terminals"}
-    return changed

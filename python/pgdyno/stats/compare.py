@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
-from math import exp, inf, log1p, nan
+from math import exp, inf, isfinite, log1p, nan
 from typing import Literal
 
 import numpy as np
@@ -183,6 +183,21 @@ def compare_plan(
         margin=margin,
         confidence=confidence,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """A ratio of two stages without a verdict: one look beside the families asks for none."""
+
+    ratio: float
+    low: float
+    high: float
+
+
+def ratio_between(table: Table, stage: str, base: str, confidence: float) -> Between | None:
+    """The ratio of any two stages; None where they have no two rounds to compare."""
+    one = _measure(table, stage, base, confidence, "own")
+    return Between(one.ratio, one.low, one.high) if isfinite(one.high) else None
 
 
 def _bases(names: Sequence[str], loads: Mapping[str, str]) -> dict[str, str]:

@@ -129,7 +129,8 @@ def _warnings(facts: Facts) -> tuple[str, ...]:
                 stages = about.setdefault(warning, {}).setdefault(comparison.base, [])
                 if stage.name not in stages:
                     stages.append(stage.name)
-    return (*(_about(warning, bases) for warning, bases in about.items()), *facts.warnings)
+    whose = dict.fromkeys(one for stage in facts.stages for one in stage.credit)
+    return (*(_about(warning, bases) for warning, bases in about.items()), *whose, *facts.warnings)
 
 
 def _about(warning: str, bases: dict[str, list[str]]) -> str:
