@@ -22,6 +22,7 @@ _Ints = npt.NDArray[np.int64]
 _CHUNK_BYTES = 16 << 20
 _SECOND_NS = 1_000_000_000
 _US = 1000  # ns
+_DAYS_S = 30 * 86_400  # longer than any run: what lies beyond was no time
 _SERIALIZATION, _DEADLOCK, _FAILED, _SKIPPED = -1, -2, -3, -4  # in place of the time
 _WORDS = {
     b"serialization": _SERIALIZATION,
@@ -100,7 +101,31 @@ class Log:
             raise DriveError(
                 f"pgbench's log {name} has {values.size} values in a part, not {wanted}"
             )
-        return values.reshape(-1, self._form.columns)
+        rows = values.reshape(-1, self._form.columns)
+        self._require_plausible(rows, name)
+        return rows
+
+    def _require_plausible(self, rows: _Ints, name: str) -> None:
+        """Nothing that was garbled by a second writer or a full disk is counted.
+
+        Raises:
+            DriveError: A line names a script or a time that cannot be.
+        """
+        first, last = (at // _SECOND_NS for at in (self._begin_ns, self._window_ns[1]))
+        bounds = {
+            2: (_SKIPPED, _DAYS_S * 1_000_000), 3: (0, len(self._kinds) - 1),
+            4: (first - _DAYS_S, last + _DAYS_S), 5: (0, 999_999),
+        }  # fmt: skip
+        if self._form.lag:
+            bounds[6] = (0, _DAYS_S * 1_000_000)
+        for column, (low, high) in bounds.items():
+            wrong = (rows[:, column] < low) | (rows[:, column] > high)
+            if wrong.any():
+                found = int(rows[wrong, column][0])
+                raise DriveError(
+                    f"pgbench's log {name} has {found} in column {column + 1}, possible are"
+                    f" {low} to {high}"
+                )
 
     def _count(self, kind: _Kind, rows: _Ints) -> None:
         ended_ns = (rows[:, 4] * 1_000_000 + rows[:, 5]) * _US

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pgdyno.model.errors import DriveError
+from pgdyno.model.reading import finite
 from pgdyno.model.run import PgbenchSaid, PgbenchStatement
 
 _MS_PER_S = 1e3
@@ -44,11 +45,13 @@ def progress_of(line: str) -> Progress | None:
     if found is None:
         return None
     at, tps, mean, _sd, rest = found.groups()
-    counts = {name: int(count) for count, name in _COUNTED.findall(rest)}
-    latency = None if "nan" in mean.lower() else float(mean) / _MS_PER_S
-    return Progress(
-        float(at), float(tps), latency, counts.get("failed", 0), counts.get("retries", 0)
-    )
+    try:
+        counts = {name: int(finite(count)) for count, name in _COUNTED.findall(rest)}
+        latency = None if "nan" in mean.lower() else finite(mean) / _MS_PER_S
+        failed, retries = counts.get("failed", 0), counts.get("retries", 0)
+        return Progress(finite(at), finite(tps), latency, failed, retries)
+    except ValueError:  # two programs wrote into one line; the summary is what counts
+        return None
 
 
 def error_of(line: str) -> str | None:
@@ -70,7 +73,11 @@ def said(lines: Sequence[str], version: str, kinds: Sequence[str]) -> PgbenchSai
     """
     text = "\n".join(lines)
     found = {name: re.search(line, text, re.MULTILINE) for name, line in _NUMBERS.items()}
-    values = {name: float(match[1]) for name, match in found.items() if match}
+    try:
+        values = {name: finite(match[1]) for name, match in found.items() if match}
+        statements = _statements(lines, kinds)
+    except ValueError as error:
+        raise DriveError(f"pgbench's summary is not understood: {error}") from error
     if "transactions" not in values or "tps" not in values:
         raise DriveError(f"pgbench printed no summary that is understood: {text[-300:]!r}")
     return PgbenchSaid(
@@ -82,7 +89,7 @@ def said(lines: Sequence[str], version: str, kinds: Sequence[str]) -> PgbenchSai
         latency_mean_s=_seconds(values, "latency_mean_s"),
         latency_sd_s=_seconds(values, "latency_sd_s"),
         connect_s=_seconds(values, "connect_s"),
-        statements=_statements(lines, kinds),
+        statements=statements,
     )
 
 
@@ -91,16 +98,22 @@ def _seconds(values: dict[str, float], name: str) -> float | None:
 
 
 def _statements(lines: Sequence[str], kinds: Sequence[str]) -> tuple[PgbenchStatement, ...]:
-    """The mean latency of each command; of a statement of several lines the first is shown."""
+    """The mean latency of each command; of a statement of several lines the first is shown.
+
+    Raises:
+        ValueError: A number is none, or of a script that was not run.
+    """
     script, inside, found = 0, False, []
     for line in lines:
         if heading := re.match(r"SQL script (\d+):", line):
-            script, inside = int(heading[1]) - 1, False
+            script, inside = int(finite(heading[1])) - 1, False
         elif "statement latencies in milliseconds" in line:
             inside = True
         elif inside and (match := _STATEMENT.match(line)):
+            if not 0 <= script < len(kinds):
+                raise ValueError(f"script {script + 1} of {len(kinds)}")
             mean_ms, *counts, text = match.groups()
-            failures, retries = (int(count or 0) for count in counts)
-            mean_s = float(mean_ms) / _MS_PER_S
+            failures, retries = (int(finite(count or 0)) for count in counts)
+            mean_s = finite(mean_ms) / _MS_PER_S
             found.append(PgbenchStatement(kinds[script], text, mean_s, failures, retries))
     return tuple(found)

@@ -68,12 +68,21 @@ def device(path: str) -> Device:
 
 def _listed(path: str) -> list[dict[str, Any]]:
     """The device and all that is built on it, as lsblk tells."""
-    told = run(["lsblk", "--json", "--bytes", "--output", _COLUMNS, path]).stdout
+    return rows_of(run(["lsblk", "--json", "--bytes", "--output", _COLUMNS, path]).stdout, path)
+
+
+def rows_of(told: str, path: str) -> list[dict[str, Any]]:
+    """The rows of lsblk's JSON on a device: it, then what is on it, with all that is read of them.
+
+    Raises:
+        TargetError: It is not what lsblk writes, or of another device.
+    """
     try:
         rows = _flat(json.loads(told)["blockdevices"])
         for row in rows:
-            int(row["size"]), int(row["log-sec"]), int(row["phy-sec"]), row["ro"], row["type"]
-    except (ValueError, KeyError, TypeError) as error:
+            _ = row["name"], row["type"], row["ro"], row["path"], [*(row.get("mountpoints") or ())]
+            _ = int(row["size"]), int(row["log-sec"]), int(row["phy-sec"])
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise TargetError(
             f"what {path} is cannot be found out: lsblk told {told[:200]!r}", _NOT_KNOWN
         ) from error
@@ -86,7 +95,6 @@ def _flat(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     found = []
     for row in rows:
         children = row.pop("children", [])
-        assert isinstance(children, list)
         found += [row, *_flat(children)]
     return found
 

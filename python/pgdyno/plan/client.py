@@ -20,6 +20,7 @@ from pgdyno.plan.complaint import Complaint, shown
 from pgdyno.plan.document import StageTable
 from pgdyno.plan.engine import unmapped
 from pgdyno.plan.schema_errors import faults_of, unknown_key
+from pgdyno.plan.toml import toml_key
 from pgdyno.plan.workload import workload_of
 from pgdyno.plan.workload_table import (
     KINDS,
@@ -118,7 +119,7 @@ def _wrong_keys(stage: StageTable, model: type[WorkloadTable]) -> list[Complaint
     allowed = [key for key in keys_of(model) if key not in SHAPES_DATA]
     wrong = []
     for key in stage.client:
-        where = f"stage {stage.name}: client.{key}"
+        where = f"stage {stage.name}: client.{toml_key(key)}"
         if key in SHAPES_DATA and key in keys_of(model):
             text = f"shapes the data, which all stages share; allowed: {', '.join(allowed)}"
             wrong.append(Complaint(where, text, "Use another plan for other data."))

@@ -10,7 +10,7 @@ from typing import Any
 
 from pgdyno.plan.complaint import Complaint, shown
 from pgdyno.plan.document import QUICK_KEYS
-from pgdyno.plan.toml import BadToml, parse_toml
+from pgdyno.plan.toml import BadToml, parse_toml, toml_key
 
 Path = tuple[str, ...]
 
@@ -73,7 +73,7 @@ def quick_values(raw: dict[str, Any]) -> tuple[dict[Path, Any], list[Complaint]]
             values[path] = value
             continue
         keys = [f"{name}.{key}" for name, keys in QUICK_KEYS.items() for key in keys]
-        where = f"quick.{'.'.join(path)}"
+        where = f"quick.{'.'.join(map(toml_key, path))}"
         complaints.append(Complaint(where, f"--quick cannot change it; allowed: {', '.join(keys)}"))
     return values, complaints
 

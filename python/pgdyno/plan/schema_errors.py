@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 
 from pgdyno.plan.complaint import COMPLAINTS_MAX, Complaint, shown
 from pgdyno.plan.document import PlanDocument
+from pgdyno.plan.toml import toml_key
 from pgdyno.plan.workload_table import TABLES, keys_of, kind_of
 
 Loc = tuple[int | str, ...]
@@ -66,7 +67,7 @@ def _where(loc: Loc, raw: dict[str, Any]) -> str:
         stages, number = raw.get("stage"), loc[1]
         stage = stages[number] if isinstance(stages, list) and isinstance(number, int) else None
         name = stage.get("name") if isinstance(stage, dict) else None
-        head = f"stage {name}" if isinstance(name, str) else f"stage number {int(number) + 1}"
+        head = f"stage {toml_key(name)}" if isinstance(name, str) else f"stage number {int(number) + 1}"
         return f"{head}: {_dotted(loc[2:])}" if len(loc) > 2 else head
     return _dotted(loc)
 
@@ -74,7 +75,7 @@ def _where(loc: Loc, raw: dict[str, Any]) -> str:
 def _dotted(loc: Loc) -> str:
     text = ""
     for part in loc:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}"
+        text += f"[{part}]" if isinstance(part, int) else f".{toml_key(part)}"
     return text.removeprefix(".")
 
 

@@ -26,6 +26,7 @@ from pgdyno.plan.durability import Read, settings_losses, workload_losses
 from pgdyno.plan.profile import size_profile
 from pgdyno.plan.read import TWIN_SUFFIX, PlanDraft
 from pgdyno.plan.then import figures_of
+from pgdyno.plan.toml import toml_key
 from pgdyno.plan.workload import workload_of
 
 Problem = tuple[str, str, str | None]  # setting, value and what is wrong, hint
@@ -274,4 +275,4 @@ def _of(
     stage: str, name: str, text: str, between: str = " = ", hint: str | None = None
 ) -> Complaint:
     """A complaint on a setting of a stage: `stage tuned: max_wal_size = "1XB" ...`."""
-    return Complaint(f"stage {stage}", f"{name}{between}{text}", hint)
+    return Complaint(f"stage {stage}", f"{toml_key(name)}{between}{text}", hint)

@@ -23,6 +23,8 @@ _AT = re.compile(r" \(at line (\d+), column \d+\)$")
 _TWICE = re.compile(r"Cannot declare \((.*?),?\) twice")
 # Possessive, and from the begin of a word only: else a long word takes quadratic time by itself.
 _RUN = re.compile(r"""(?<![\w"'-])[\w"'-]++(?:[ \t]*+\.[ \t]*+[\w"'-]++)++""")
+_BARE = re.compile(r"[A-Za-z0-9_.-]+", re.ASCII)
+_TABLES = re.compile(r"\[\[ *([^]]+?) *\]\]")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
@@ -77,6 +79,8 @@ def _told(message: str, text: str) -> str:
     # It may stand beyond the last line that says something.
     number = int(found[1]) if found else len(lines)
     shown = next((line.strip() for line in reversed(lines[:number]) if line.strip()), "")
+    if "overwrite" in message and (table := _TABLES.match(shown)):
+        return f"[{table[1]}] stands above; begin each with [[{table[1]}]] (at line {number})"
     shown = shown if len(shown) <= _SHOWN_LETTERS else shown[: _SHOWN_LETTERS - 3] + "..."
     return f"{message}: {shown}" if shown else message
 
@@ -100,16 +104,28 @@ def _inside(node: object) -> Iterator[tuple[str, object]]:
         yield from ((f"[{number}]", one) for number, one in enumerate(node))
 
 
+def toml_key(key: str) -> str:
+    """A key as TOML writes it: bare, or in quotes."""
+    return key if _BARE.fullmatch(key) else toml_value(key)
+
+
 def toml_value(value: object) -> str:
     """A value as TOML writes it, on one line; of an odd one what it is."""
     if isinstance(value, dict):
-        inner = ", ".join(f"{key} = {toml_value(one)}" for key, one in value.items())
+        inner = ", ".join(f"{toml_key(key)} = {toml_value(one)}" for key, one in value.items())
         return f"{{ {inner} }}" if inner else "{}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(toml_value(one) for one in value) + "]"
     if isinstance(value, str):
-        return '"' + "".join(_ESCAPES.get(letter, letter) for letter in value) + '"'
+        return '"' + "".join(map(_escaped, value)) + '"'
     return _scalar(value)
+
+
+def _escaped(letter: str) -> str:
+    """A letter as it stands in quotes: what is not to be seen by its number."""
+    if letter in _ESCAPES or letter.isprintable():
+        return _ESCAPES.get(letter, letter)
+    return f"\\u{ord(letter):04X}" if ord(letter) < 1 << 16 else f"\\U{ord(letter):08X}"
 
 
 def _scalar(value: object) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pgdyno.model.errors import TargetError
 from pgdyno.model.floor import Clock
+from pgdyno.model.reading import finite
 from pgdyno.probe.program import run_probe
 
 _LOOP = re.compile(r"^Per loop time including overhead: ([\d.]+) ns", re.MULTILINE)
@@ -38,5 +39,9 @@ def parse_clock(text: str) -> Clock:
     loop = _LOOP.search(text)
     if loop is None:
         raise TargetError(f"pg_test_timing printed no time of a loop: {text[-300:]!r}")
-    buckets = tuple((float(bound), int(count)) for bound, count in _BUCKET.findall(text))
-    return Clock(float(loop.group(1)), buckets)
+    try:
+        found = _BUCKET.findall(text)
+        buckets = tuple((finite(bound), int(finite(count))) for bound, count in found)
+        return Clock(finite(loop.group(1)), buckets)
+    except ValueError as error:
+        raise TargetError(f"pg_test_timing's output is not understood: {error}") from error

@@ -12,7 +12,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from pgdyno.model.floor import (
     Pattern,
     UnderCheckpoint,
 )
+from pgdyno.model.reading import finite
 from pgdyno.probe.program import run_probe
 
 WAL_BYTES = 64 << 20  # four segments, written over and over as recycled ones are
@@ -196,16 +198,17 @@ def grid_point(job: dict[str, Any], pattern: Pattern, depth: int, jobs: int) -> 
     Raises:
         TargetError: It did nothing in its window.
     """
-    side = job["read" if pattern.endswith("read") else "write"]
-    return GridPoint(
-        pattern=pattern,
-        depth=depth,
-        jobs=jobs,
-        per_s=float(side["iops"]),
-        bytes_per_s=float(side["bw_bytes"]),
-        latency=_latency(side["lat_ns"], pattern),
-        cpu_share=_cpu_share(job),
-    )
+    with _understood():
+        side = job["read" if pattern.endswith("read") else "write"]
+        return GridPoint(
+            pattern=pattern,
+            depth=depth,
+            jobs=jobs,
+            per_s=finite(side["iops"]),
+            bytes_per_s=finite(side["bw_bytes"]),
+            latency=_latency(side["lat_ns"], pattern),
+            cpu_share=_cpu_share(job),
+        )
 
 
 def commits_of(job: dict[str, Any]) -> Commits:
@@ -214,17 +217,20 @@ def commits_of(job: dict[str, Any]) -> Commits:
     Raises:
         TargetError: It did nothing in its window.
     """
-    side, flushes = job["write"], job["sync"]["lat_ns"]
-    per_s = float(side["iops"])
-    shares = {float(share) / 100: float(ns) for share, ns in flushes.get("percentile", {}).items()}
-    ends = {0.0: float(flushes["min"]), 1.0: float(flushes["max"])}
-    return Commits(
-        per_s=per_s,
-        flush=_latency(flushes, "fdatasync"),
-        write_mean_ns=float(side["lat_ns"]["mean"]),
-        cpu_ns=1e9 * _cpu_share(job) / per_s,
-        flush_quantiles=tuple(sorted((shares | ends).items())),
-    )
+    with _understood():
+        side, flushes = job["write"], job["sync"]["lat_ns"]
+        flush = _latency(flushes, "fdatasync")
+        percentiles = flushes.get("percentile", {})
+        shares = {finite(share) / 100: finite(ns) for share, ns in percentiles.items()}
+        ends = {0.0: finite(flushes["min"]), 1.0: finite(flushes["max"])}
+        per_s = finite(side["iops"])
+        return Commits(
+            per_s=per_s,
+            flush=flush,
+            write_mean_ns=finite(side["lat_ns"]["mean"]),
+            cpu_ns=1e9 * _cpu_share(job) / per_s,
+            flush_quantiles=tuple(sorted((shares | ends).items())),
+        )
 
 
 def parse_jobs(text: str, what: str) -> list[dict[str, Any]]:
@@ -235,12 +241,25 @@ def parse_jobs(text: str, what: str) -> list[dict[str, Any]]:
     """
     try:  # engine cpuio introduces itself before the JSON
         jobs: list[dict[str, Any]] = json.loads(text[max(0, text.find("{")) :])["jobs"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise TargetError(f"{what}: fio wrote no JSON: {text[:300]!r}") from error
-    for job in jobs:
-        if job["error"]:
-            raise TargetError(f"{what}: fio's job {job['jobname']} ended with error {job['error']}")
+    with _understood():
+        for job in jobs:
+            if job["error"]:
+                failed = f"fio's job {job['jobname']} ended with error {job['error']}"
+                raise TargetError(f"{what}: {failed}")
     return jobs
+
+
+@contextmanager
+def _understood() -> Iterator[None]:
+    """What is read of fio's JSON is there, and of the kind that it has always been."""
+    try:
+        yield
+    except KeyError as error:
+        raise TargetError(f"fio's JSON lacks {error}, which is read of it") from error
+    except (TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise TargetError(f"fio's JSON is not understood: {error}") from error
 
 
 def _run(ground: Ground, args: Sequence[str], timeout_s: float, what: str) -> list[dict[str, Any]]:
@@ -252,7 +271,7 @@ def _run(ground: Ground, args: Sequence[str], timeout_s: float, what: str) -> li
     ]  # fmt: skip
     run_probe([ground.program, *general, *args], timeout_s=timeout_s, what=what,
               folder=ground.folder)  # fmt: skip
-    return parse_jobs(output.read_text("utf-8"), what)
+    return parse_jobs(output.read_text("utf-8", errors="replace"), what)
 
 
 def _window(seconds: int, seed: int) -> list[str]:
@@ -282,11 +301,13 @@ def _engine(direct: bool) -> list[str]:
 
 
 def _cpu_share(job: dict[str, Any]) -> float:
-    return float(job["usr_cpu"] + job["sys_cpu"]) / 100
+    return (finite(job["usr_cpu"]) + finite(job["sys_cpu"])) / 100
 
 
 def _latency(found: dict[str, Any], what: str) -> Latency:
     if not found["N"]:
         raise TargetError(f"fio did no {what} in its window", "Give it more --seconds.")
-    p50, p95, p99, p999 = (int(found["percentile"][f"{share:f}"]) for share in (50, 95, 99, 99.9))
-    return Latency(p50, p95, p99, p999, int(found["max"]), float(found["mean"]), int(found["N"]))
+    shares = [finite(found["percentile"][f"{share:f}"]) for share in (50, 95, 99, 99.9)]
+    p50, p95, p99, p999 = map(int, shares)
+    most, count = int(finite(found["max"])), int(finite(found["N"]))
+    return Latency(p50, p95, p99, p999, most, finite(found["mean"]), count)

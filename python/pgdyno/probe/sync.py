@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pgdyno.model.errors import TargetError
 from pgdyno.model.floor import SyncRate
+from pgdyno.model.reading import finite
 from pgdyno.probe.program import run_probe
 
 FILE_BYTES = 16 << 20
@@ -47,7 +48,10 @@ def parse_sync(text: str) -> tuple[SyncRate, ...]:
     Raises:
         TargetError: It holds no rate of fdatasync.
     """
-    found = tuple(_rates(text))
+    try:
+        found = tuple(_rates(text))
+    except ValueError as error:
+        raise TargetError(f"pg_test_fsync's output is not understood: {error}") from error
     if not any(one.method == "fdatasync" and one.per_s for one in found):
         raise TargetError(f"pg_test_fsync printed no rate of fdatasync: {text[-300:]!r}")
     return found
@@ -60,4 +64,4 @@ def _rates(text: str) -> Iterator[SyncRate]:
         if test and (match := _LINE.match(line)):
             per_s = match["per_s"]
             method = " ".join(match["method"].split())
-            yield SyncRate(test, method, float(per_s) if per_s else None)
+            yield SyncRate(test, method, finite(per_s) if per_s else None)

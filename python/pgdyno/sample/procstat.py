@@ -18,7 +18,7 @@ def parse_host(text: str) -> Row:
     """CPU seconds since boot, all CPUs together, by state; guest time is in `user` already."""
     for line in text.splitlines():
         words = line.split()
-        if words[0] == "cpu":
+        if words[:1] == ["cpu"]:
             ticks = [int(word) for word in words[1 : len(_FIELDS) + 1]]
             return {f"cpu.{name}_s": n / _TICKS for name, n in zip(_FIELDS, ticks, strict=True)}
     raise ValueError("no line `cpu` in /proc/stat")

@@ -14,12 +14,12 @@ from pgdyno.model.run import Event, Recovery
 _LINE = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}) UTC \[(\d+)\] +(\w+): +(.*)$")
 _STARTING = re.compile(r"(checkpoint|restartpoint) starting: (.*)")
 _COMPLETE = re.compile(r"(checkpoint|restartpoint) complete: (.*)")
-_BUFFERS = re.compile(r"wrote (\d+) buffers")
-_TIMES = re.compile(r"(write|sync|total)=([\d.]+) s")
-_FILES = re.compile(r"(\d+) WAL file\(s\) added, (\d+) removed, (\d+) recycled")
+_BUFFERS = re.compile(r"wrote (\d{1,18}) buffers")
+_TIMES = re.compile(r"(write|sync|total)=(\d{1,9}(?:\.\d+)?) s")
+_FILES = re.compile(r"(\d{1,18}) WAL file\(s\) added, (\d{1,18}) removed, (\d{1,18}) recycled")
 _VACUUM = re.compile(r'automatic (vacuum|analyze) of table "([^"]+)"')
-_ELAPSED = re.compile(r"elapsed: ([\d.]+) s")
-_REDO = re.compile(r"redo (starts|done) at ([0-9A-F]+)/([0-9A-F]+)")
+_ELAPSED = re.compile(r"elapsed: (\d{1,9}(?:\.\d+)?) s")
+_REDO = re.compile(r"redo (starts|done) at ([0-9A-F]{1,8})/([0-9A-F]{1,8})")
 BAD = frozenset({"ERROR", "FATAL", "PANIC"})
 
 
@@ -31,7 +31,10 @@ def _lines(text: str) -> Iterator[tuple[int, str, str]]:
         if match := _LINE.match(line):
             if head:
                 yield head
-            stamp = datetime.strptime(match[1], "%Y-%m-%d %H:%M:%S.%f").replace(tzinfo=UTC)
+            try:
+                stamp = datetime.strptime(match[1], "%Y-%m-%d %H:%M:%S.%f").replace(tzinfo=UTC)
+            except ValueError:  # no such day: the line is a piece of another
+                continue
             head = (round(stamp.timestamp() * 1000) * 1_000_000, match[3], match[4])
         elif head:
             head = (head[0], head[1], f"{head[2]} {line.strip()}")

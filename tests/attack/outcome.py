@@ -1,0 +1,135 @@
+"""How an attacked command ended: in success or a clean refusal, in bounded time and memory."""
+
+from __future__ import annotations
+
+import io
+import re
+import resource
+import signal
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+from pgdyno.cli import app, console
+
+CASE_S = 60.0
+"""Far more than any case takes on a busy machine: longer is a hang."""
+CASE_BYTES = 2 << 30
+"""Address space beyond what the process has already."""
+
+_CODES = {1, 2, 3, 4, 5, 6, 7}
+_PYTHON = re.compile(
+    r"Traceback|datetime\.|<class|<object|\bNone\b|PosixPath|Decimal\(|Fraction\(|\('|\{'|\b(?:True|"
+    r"False)\b|[a-z]Error\b|dict_keys"
+)
+
+
+class Hang(BaseException):
+    """A case took longer than any case may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Exit code, and what was printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+def _hang(_number: int, _frame: FrameType | None) -> None:
+    raise Hang
+
+
+@contextmanager
+def bounded() -> Iterator[None]:
+    """A deadline and a limit of memory for what runs in it."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    most = pages * resource.getpagesize() + CASE_BYTES
+    resource.setrlimit(resource.RLIMIT_AS, (most, before[1]))
+    old = signal.signal(signal.SIGALRM, _hang)
+    signal.setitimer(signal.ITIMER_REAL, CASE_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def command(monkeypatch: pytest.MonkeyPatch, *words: str) -> Ended:
+    """Run the command line in this process, as `pgdyno WORDS` would."""
+    out, err = io.StringIO(), io.StringIO()
+    with monkeypatch.context() as patch, bounded():
+        patch.setattr(sys, "argv", ["pgdyno", *words])
+        patch.setattr(sys, "stdout", out)
+        patch.setenv("PGDYNO_DEBUG", "1")
+        patch.setattr(sys, "stderr", err)
+        for one, file in ((console.stdout, out), (console.stderr, err)):
+            patch.setattr(one, "file", file)
+            patch.setattr(one, "width", 10_000)
+        handlers = [(n, signal.getsignal(n)) for n in (signal.SIGTERM, signal.SIGINT)]
+        try:
+            code = app._run()
+        finally:
+            for number, handler in handlers:
+                signal.signal(number, handler)
+    return Ended(code, out.getvalue(), err.getvalue())
+
+
+def require_clean(ended: Ended, *named: str) -> str:
+    """Whether it was accepted or refused; a refusal names what it must, and no Python.
+
+    Raises:
+        AssertionError: It is neither.
+    """
+    if ended.code == 0:
+        return "accepted"
+    assert ended.code in _CODES, f"exit code {ended.code}\n{ended.err}"
+    assert "error: " in ended.err, f"no error is told: {ended.err!r}"
+    for name in named:
+        assert name in ended.err, f"{name} is not named: {ended.err}"
+    python = _PYTHON.search(ended.err)
+    assert python is None, f"Python's words {python[0]!r}: {ended.err}" if python else ""
+    return "refused"
+
+
+def listing(folder: Path) -> dict[str, tuple[int, int, int]]:
+    """What lies in a folder: kind, size and time of each path."""
+    found = {}
+    for path in folder.rglob("*"):
+        facts = path.lstat()
+        found[str(path.relative_to(folder))] = (facts.st_mode, facts.st_size, facts.st_mtime_ns)
+    return found
+
+
+class Tally:
+    """Counts how the cases of a campaign ended, and tells which one failed."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.counts: Counter[str] = Counter()
+
+    @contextmanager
+    def case(self, number: int, content: bytes, *about: str) -> Iterator[None]:
+        """One case; its failure is told with what repeats it."""
+        try:
+            yield
+        except (Exception, Hang) as error:
+            shown = content[:3000].decode("utf-8", errors="backslashreplace")
+            raise AssertionError(
+                f"{self.what} number {number} {' '.join(about)}:"
+                f" {type(error).__name__}: {error}\n--- input\n{shown}"
+            ) from error
+
+    def told(self) -> str:
+        """For people."""
+        ends = ", ".join(f"{count} {how}" for how, count in sorted(self.counts.items()))
+        return f"{self.what}: {self.counts.total()} tried, {ends}"

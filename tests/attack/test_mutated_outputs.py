@@ -1,0 +1,169 @@
+"""A campaign of mutated outputs of other programs: read, or refused by an error of ours.
+
+pgbench's log and summary, fio's JSON, pg_test_fsync, pg_test_timing, the server's log, files of
+/proc, lsblk's JSON. A record that is made of one holds finite numbers; nothing else is known of it.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pgdyno.drive.pgbench_log import Form, Log
+from pgdyno.drive.pgbench_output import error_of, progress_of, said
+from pgdyno.host.device import rows_of
+from pgdyno.model.errors import PgdynoError
+from pgdyno.probe.clock import parse_clock
+from pgdyno.probe.fio import commits_of, grid_point, parse_jobs
+from pgdyno.probe.sync import parse_sync
+from pgdyno.sample import diskstats, procstat
+from pgdyno.sample.serverlog import bad_lines, events, recovery
+from pgdyno.stage.host import read_meminfo
+from tests.attack.mutations import spoiled
+from tests.attack.outcome import Tally, bounded
+
+DATA = Path(__file__).parents[1] / "data"
+SEED = 12
+S = 1_000_000_000
+BEGIN = 1_795_348_700 * S
+LOG = """\
+2026-11-21 10:00:00.000 UTC [42] LOG:  starting PostgreSQL 18.6
+2026-11-21 10:00:01.000 UTC [43] LOG:  redo starts at 0/1A2B3C
+2026-11-21 10:00:02.000 UTC [43] LOG:  redo done at 0/2A2B3C system usage: CPU: user: 0.01 s
+2026-11-21 10:00:02.100 UTC [42] LOG:  database system is ready to accept connections
+2026-11-21 10:00:05.000 UTC [44] LOG:  checkpoint starting: time
+2026-11-21 10:00:09.000 UTC [44] LOG:  checkpoint complete: wrote 812 buffers (5.0%); 0 WAL file(s)\
+ added, 0 removed, 3 recycled; write=3.900 s, sync=0.010 s, total=4.000 s; sync files=9
+2026-11-21 10:00:10.000 UTC [45] LOG:  automatic vacuum of table "bench.public.order_line": index
+\tpages: 0 removed, 9 remain
+\tsystem usage: CPU: user: 0.10 s, system: 0.00 s, elapsed: 1.50 s
+2026-11-21 10:00:11.000 UTC [46] ERROR:  division by zero
+"""
+LSBLK = json.dumps({
+    "blockdevices": [{
+        "name": "vdb", "path": "/dev/vdb", "type": "disk", "size": 1 << 30, "log-sec": 512, "phy-sec": 4096,
+        "mountpoints": [None], "fstype": None, "pttype": "gpt", "ro": False,
+        "children": [{"name": "vdb1", "path": "/dev/vdb1", "type": "part", "size": 1 << 29, "log-sec": 512,
+                      "phy-sec": 4096, "mountpoints": ["/srv"], "fstype": "ext4", "pttype": None,
+                      "ro": False}],
+    }],
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """An output, and what reads it; `foreseen` are errors that its caller turns into words."""
+
+    name: str
+    text: bytes
+    read: Callable[[bytes], object]
+    foreseen: tuple[type[Exception], ...] = ()
+
+
+def _text(reader: Callable[[str], object]) -> Callable[[bytes], object]:
+    return lambda data: reader(data.decode("utf-8", errors="replace"))
+
+
+def _log(form: Form, kinds: int) -> Callable[[bytes], object]:
+    def read(data: bytes) -> object:
+        names = [f"kind {number}" for number in range(kinds)]
+        log = Log(names, form, BEGIN, (BEGIN, BEGIN + 1000 * S))
+        log.read("a.log", io.BytesIO(data))
+        return [log.kinds(), log.series(), log.errors()]
+
+    return read
+
+
+def _summary(data: bytes) -> object:
+    lines = data.decode("utf-8", errors="replace").split("\n")
+    told = [(progress_of(line), error_of(line)) for line in lines]
+    return told, said(lines, "pgbench", ["one", "other"])
+
+
+def _grid(data: bytes) -> object:
+    jobs = parse_jobs(data.decode("utf-8", errors="replace"), "a test")
+    return [grid_point(job, "random read", 4, 1) for job in jobs]
+
+
+def _commits(data: bytes) -> object:
+    jobs = parse_jobs(data.decode("utf-8", errors="replace"), "a test")
+    return [commits_of(job) for job in jobs]
+
+
+def _server(text: str) -> object:
+    return events(text), recovery(text), bad_lines(text)
+
+
+def readers() -> Iterator[Reader]:
+    """All outputs that were recorded, each with its reader."""
+    forms = {"rate": (Form(True, True), 1), "ser": (Form(False, True), 2)}
+    for path in sorted((DATA / "pgbench").iterdir()):
+        data = path.read_bytes()
+        if path.suffix == ".log":
+            yield Reader(path.name, data[:20_000].rpartition(b"\n")[0] + b"\n",
+                         _log(*forms[path.stem.partition("-")[2]]))  # fmt: skip
+        else:
+            yield Reader(path.name, data, _summary)
+    for name, read in (("randread", _grid), ("commits", _commits), ("together", _grid)):
+        yield Reader(f"fio-{name}", (DATA / "probe" / f"fio-{name}.json").read_bytes(), read)
+    for path in sorted((DATA / "probe").glob("*.txt")):
+        one = parse_sync if path.name.startswith("fsync") else parse_clock
+        yield Reader(path.name, path.read_bytes(), _text(one))
+    yield Reader("server's log", LOG.encode(), _text(_server))
+    yield Reader("lsblk", LSBLK.encode(), _text(lambda text: rows_of(text, "/dev/vdb")))
+    for version in ("5.10", "6.18"):
+        # The recorder names a sampler that fails, and asks it no more.
+        stat = (DATA / "proc" / f"stat-{version}").read_bytes()
+        disks = (DATA / "proc" / f"diskstats-{version}").read_bytes()
+        yield Reader(f"stat-{version}", stat, _text(procstat.parse_host), (ValueError,))
+        yield Reader(f"diskstats-{version}", disks, _text(lambda text: diskstats.parse(text, "vda")),
+                     (ValueError,))  # fmt: skip
+    yield Reader("meminfo", Path("/proc/meminfo").read_bytes(), _text(read_meminfo), (ValueError,))
+
+
+READERS = tuple(readers())
+
+
+def require_finite(value: Any) -> None:
+    """Whether all numbers of a record are finite."""
+    if isinstance(value, float):
+        assert math.isfinite(value), f"{value} was read"
+    elif is_dataclass(value):
+        for field in fields(value):
+            require_finite(getattr(value, field.name))
+    elif isinstance(value, dict):
+        require_finite(list(value.values()))
+    elif isinstance(value, list | tuple):
+        for one in value:
+            require_finite(one)
+    elif isinstance(value, np.ndarray):
+        assert np.isfinite(value).all()
+
+
+@pytest.mark.parametrize(
+    ("first", "count"), [(0, 20), pytest.param(20, 100, marks=pytest.mark.long)]
+)
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
+def test_a_mutated_output_is_read_or_refused(
+    reader: Reader, capsys: pytest.CaptureFixture[str], first: int, count: int
+) -> None:
+    tally = Tally(f"mutated outputs ({reader.name})")
+    for number in range(first, first + count):
+        data = spoiled(reader.text, np.random.default_rng([SEED, number]))
+        with tally.case(number, data), bounded():
+            try:
+                require_finite(reader.read(data))
+                tally.counts["accepted"] += 1
+            except (PgdynoError, *reader.foreseen) as error:
+                assert str(error), "an error without words"
+                tally.counts["refused"] += 1
+    with capsys.disabled():
+        print(f"\n{tally.told()}")

@@ -1,0 +1,80 @@
+"""A campaign of mutated plans: each ends in a dry run, or in a refusal that names the file.
+
+Every case is a function of its number: run `-k "mutated_plans and 123"`-like slices by editing none
+of it, since a failing case prints its number and its text.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pgdyno.cli import run as command_run
+from pgdyno.model.calibration import Machine
+from tests.attack.mutations import as_toml, huge_plan, other_values, single_table, spoiled
+from tests.attack.outcome import Tally, command, listing, require_clean
+from tests.data.servers import HOST, installed
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = (ROOT / "plans", ROOT / "tests" / "data" / "plans" / "good")
+PLANS = sorted(
+    path for folder in FOLDERS for path in folder.glob("*.toml") if path.stem not in ("running",)
+)
+SEED = 11
+
+
+@pytest.fixture
+def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with what plans name, and a server and a machine that need not be asked."""
+    for folder in FOLDERS:
+        shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command_run, "server_facts", lambda _: installed(18))
+    monkeypatch.setattr(command_run, "build_facts", lambda _: installed(18))
+    monkeypatch.setattr(command_run, "local_facts", lambda: HOST)
+    monkeypatch.setattr(command_run, "builds_there", lambda: ())
+    monkeypatch.setattr(command_run, "fixture_bytes", lambda *_: None)
+    monkeypatch.setattr(command_run, "this_machine", lambda: Machine("cpu", 2, "6.1"))
+    return tmp_path
+
+
+def mutated(number: int) -> tuple[bytes, list[str]]:
+    """The plan of a case, and the keys that it touches where it is still TOML."""
+    rng = np.random.default_rng([SEED, number])
+    plan = PLANS[int(rng.integers(len(PLANS)))].read_bytes()
+    way = int(rng.integers(20))
+    if way < 12:
+        times = 1 if way < 9 else int(rng.integers(2, 6))
+        document, touched = other_values(tomllib.loads(plan.decode()), rng, times)
+        return as_toml(document), touched if times == 1 else []
+    if way < 18:
+        return spoiled(plan, rng), []
+    return (huge_plan if way == 18 else single_table)(plan, rng), []
+
+
+@pytest.mark.parametrize(
+    ("first", "count"),
+    [(0, 150), *(pytest.param(at, 250, marks=pytest.mark.long) for at in range(150, 1650, 250))],
+)
+def test_a_mutated_plan_is_carried_out_or_refused(
+    at_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    first: int, count: int,
+) -> None:  # fmt: skip
+    tally = Tally("mutated plans")
+    plan = at_home / "attacked.toml"
+    for number in range(first, first + count):
+        text, touched = mutated(number)
+        plan.write_bytes(text)
+        with tally.case(number, text, *touched):
+            before = listing(at_home)
+            ended = command(monkeypatch, "run", "attacked.toml", "--dry-run")
+            how = require_clean(ended, *(["attacked.toml"] if ended.code else []))
+            assert listing(at_home) == before, "a dry run changed something"
+            tally.counts[how] += 1
+    assert tally.counts["refused"] > count / 4
+    with capsys.disabled():
+        print(f"\n{tally.told()}")
