@@ -1,7 +1,7 @@
 """Hostile variants of valid inputs: each is a function of its generator, and so of its seed.
 
-Two ways: of bytes, which spoil the form (flips, cuts, marks, nesting), and of a plan's values, which
-keep it TOML and spoil what it says. What is made is data; nothing here knows what must happen.
+Two ways: of bytes, which spoil the form (flips, cuts, marks, nesting), and of a plan's values,
+which keep it TOML and spoil what it says. Nothing here knows what must happen with them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,19 @@ HOSTILE = (
     {"": 1}, {"x.y\nz": 1}, datetime.date(2026, 1, 1), datetime.time(1, 2),
     datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC),
 )  # fmt: skip
-_KEYS = ("x", "Name", "work_mem", "кey", "", "a.b", "a\nb", "__class__", "kind", "stage", "settings")
+_KEYS = (
+    "x",
+    "Name",
+    "work_mem",
+    "кey",
+    "",
+    "a.b",
+    "a\nb",
+    "__class__",
+    "kind",
+    "stage",
+    "settings",
+)
 
 
 # -- of bytes ------------------------------------------------------------------------------------
@@ -128,7 +140,7 @@ def huge_plan(plan: bytes, rng: Generator) -> bytes:
         "[reference]\n" + "\n".join(f"k{n} = {n}" for n in range(many)),
         f"x = 0x{'f' * many}",
         f'x = "{"y" * many}"',
-        'notes = [' + '"n", ' * many + "]",
+        "notes = [" + '"n", ' * many + "]",
         "\n".join(f"unknown_{n} = 1" for n in range(many)),
     ][int(rng.integers(10))]
     top = rng.integers(2) and not extra.startswith("[")

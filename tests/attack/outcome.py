@@ -70,7 +70,7 @@ def command(monkeypatch: pytest.MonkeyPatch, *words: str) -> Ended:
     with monkeypatch.context() as patch, bounded():
         patch.setattr(sys, "argv", ["pgdyno", *words])
         patch.setattr(sys, "stdout", out)
-        patch.setenv("PGDYNO_DEBUG", "1")
+        patch.delenv("PGDYNO_DEBUG", raising=False)
         patch.setattr(sys, "stderr", err)
         for one, file in ((console.stdout, out), (console.stderr, err)):
             patch.setattr(one, "file", file)

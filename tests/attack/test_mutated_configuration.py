@@ -1,13 +1,14 @@
-"""A campaign of mutated configuration files for `lint`: findings, or a refusal that names the file."""
+"""A campaign of mutated configuration files for `lint`: findings, or a refusal that names them."""
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.attack.mutations import HOSTILE_TEXT, spoiled
+from tests.attack.mutations import HOSTILE_TEXT, as_toml, other_values, spoiled
 from tests.attack.outcome import Tally, command, listing, require_clean
 
 ROOT = Path(__file__).parents[2]
@@ -23,6 +24,8 @@ def mutated(number: int) -> tuple[str, bytes]:
     rng = np.random.default_rng([SEED, number])
     path = FILES[int(rng.integers(len(FILES)))]
     data = path.read_bytes()
+    if path.suffix == ".toml" and rng.integers(2):
+        return path.name, as_toml(other_values(tomllib.loads(data.decode()), rng, 3)[0])
     if rng.integers(4):
         return path.name, spoiled(data, rng)
     lines = data.decode().split("\n")

@@ -117,8 +117,10 @@ def _strange(path: Path, what: str) -> None:
         with closing(sqlite3.connect(path)) as db, db:
             db.execute("CREATE TABLE t (a)")
     else:
-        path.write_bytes({"empty": b"", "text": b"hello\n" * 50, "gzip": b"\x1f\x8b\x08" + b"x" * 99,
-                          "UTF-16": "x".encode("utf-16")}[what])  # fmt: skip
+        path.write_bytes({
+            "empty": b"", "text": b"hello\n" * 50, "gzip": b"\x1f\x8b\x08" + b"x" * 99,
+            "UTF-16": "x".encode("utf-16"),
+        }[what])  # fmt: skip
 
 
 @pytest.mark.parametrize(

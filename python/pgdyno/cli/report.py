@@ -13,7 +13,7 @@ from pgdyno.cli.console import stdout
 from pgdyno.report import html, markdown, storage
 from pgdyno.report import json as json_report
 from pgdyno.store.page import write_page
-from pgdyno.store.runfile import RunFile
+from pgdyno.store.runfile import RunFile, as_written
 
 
 class Format(StrEnum):
@@ -39,7 +39,7 @@ def report(
     ] = None,
 ) -> None:
     """Write the report of a run; needs nothing but the run file."""
-    with RunFile.read(run_file) as run:
+    with RunFile.read(run_file) as run, as_written(run_file):
         probed = run.probed()
         text = _OF_STORAGE[format_](probed) if probed else _RENDER[format_](run)
     if str(out) == "-":

@@ -53,7 +53,7 @@ from pgdyno.stage.rig import (
 from pgdyno.stage.target import Target, ending
 from pgdyno.store.calibration import calibration_of
 from pgdyno.store.page import write_page
-from pgdyno.store.runfile import RunFile
+from pgdyno.store.runfile import RunFile, as_written
 
 PlanPath = Annotated[
     Path, typer.Argument(help="The plan (TOML), e.g. plans/demo.toml.", exists=True, dir_okay=False)
@@ -146,8 +146,9 @@ def resume(
     """
     require_release()
     with RunFile.append(run_file) as kept:
-        info = kept.info()
-        plan = from_plan_json(info)
+        with as_written(run_file):
+            info = kept.info()
+            plan = from_plan_json(info)
         require_same(
             {"pgdyno": info.pgdyno, **info.host}, {"pgdyno": own_version(), **_manifest(plan)}
         )

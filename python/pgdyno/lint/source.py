@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from pgdyno.catalog import knobs, known_settings
 from pgdyno.lint.commands import settings
 from pgdyno.model.errors import PlanError
 from pgdyno.plan.files import BadFile, text_file
-from pgdyno.plan.toml import BadToml, parse_toml
+from pgdyno.plan.toml import BadToml, parse_toml, toml_value
 
 Kind: TypeAlias = Literal["postgresql", "sysctl", "fstab", "limits", "boot", "commands", "plan"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -218,11 +218,19 @@ def _plan(path: str, text: str) -> Iterator[Assignment]:
     except BadToml as error:
         raise PlanError(f"{path}: not TOML: {error}") from error
     carried: dict[str, str] = {}
-    for stage in raw.get("stage", ()):
+    for stage in _stages(path, raw.get("stage", [])):
         mine = {name: _word(value) for name, value in stage.get("settings", {}).items()}
         carried = mine if stage.get("afresh") else carried | mine
         for name, value in carried.items():
             yield Assignment(path, 0, "plan", f"stage {stage.get('name', '?')}", name, value)
+
+
+def _stages(path: str, stages: object) -> list[dict[str, Any]]:
+    tables: list[Any] = stages if isinstance(stages, list) else [stages]
+    for stage in tables:
+        if not isinstance(stage, dict) or not isinstance(stage.get("settings", {}), dict):
+            raise PlanError(f"{path}: stage is {toml_value(stage)[:60]}, not a table with settings")
+    return tables
 
 
 def _word(value: object) -> str:

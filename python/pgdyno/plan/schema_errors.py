@@ -67,7 +67,11 @@ def _where(loc: Loc, raw: dict[str, Any]) -> str:
         stages, number = raw.get("stage"), loc[1]
         stage = stages[number] if isinstance(stages, list) and isinstance(number, int) else None
         name = stage.get("name") if isinstance(stage, dict) else None
-        head = f"stage {toml_key(name)}" if isinstance(name, str) else f"stage number {int(number) + 1}"
+        head = (
+            f"stage {toml_key(name)}"
+            if isinstance(name, str)
+            else f"stage number {int(number) + 1}"
+        )
         return f"{head}: {_dotted(loc[2:])}" if len(loc) > 2 else head
     return _dotted(loc)
 

@@ -79,8 +79,8 @@ def _told(message: str, text: str) -> str:
     # It may stand beyond the last line that says something.
     number = int(found[1]) if found else len(lines)
     shown = next((line.strip() for line in reversed(lines[:number]) if line.strip()), "")
-    if "overwrite" in message and (table := _TABLES.match(shown)):
-        return f"[{table[1]}] stands above; begin each with [[{table[1]}]] (at line {number})"
+    if "overwrite" in message and (again := _TABLES.match(shown)):
+        return f"[{again[1]}] stands above; begin each with [[{again[1]}]] (at line {number})"
     shown = shown if len(shown) <= _SHOWN_LETTERS else shown[: _SHOWN_LETTERS - 3] + "..."
     return f"{message}: {shown}" if shown else message
 

@@ -10,22 +10,31 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
+from pydantic import ValidationError
+
+from pgdyno._core import CoreError
 from pgdyno.model.errors import StoreError
 from pgdyno.model.floor import Probed
 from pgdyno.model.run import Fixture, RunInfo, Series, TrialRecord, TrialState
 from pgdyno.model.serial import from_json, to_json
+from pgdyno.plan.files import BadFile, require_regular
 from pgdyno.store.codec import pack, unpack_float, unpack_int
 from pgdyno.store.earlier import head_of
 
 FORMAT = 3  # 1: TPC-C only, see `earlier`; 2: no round was measured again
 _FIXTURE = "fixture"  # begin of the key of each in the head
 _PROBED = "storage"
+NOT_AS_WRITTEN = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError,
+                  AssertionError, CoreError)  # fmt: skip
+"""How a reader notices that a record is not what was written: of another type, shape or size."""
+_DAMAGED = "Copy it anew from where it was written."
 APPLICATION_ID = 0x70676479  # "pgdy"
 
 _SCHEMA = """
@@ -145,22 +154,25 @@ class RunFile:
 
     def info(self) -> RunInfo:
         """The head of the file."""
-        version = self._db.execute("PRAGMA user_version").fetchone()[0]
-        return from_json(RunInfo, head_of(version, self._head("info") or "{}"))
+        with self._reading("head"):
+            version = self._db.execute("PRAGMA user_version").fetchone()[0]
+            return from_json(RunInfo, head_of(version, self._head("info") or "{}"))
 
     def fixtures(self) -> tuple[Fixture, ...]:
         """The fixtures, as far as the run came: one, unless builds of stages need their own."""
-        rows = self._db.execute(
-            "SELECT value FROM head WHERE key LIKE ? ORDER BY rowid", (f"{_FIXTURE}%",)
-        )
-        found = [from_json(Fixture, text) for (text,) in rows]
+        with self._reading("fixtures"):
+            rows = self._db.execute(
+                "SELECT value FROM head WHERE key LIKE ? ORDER BY rowid", (f"{_FIXTURE}%",)
+            )
+            found = [from_json(Fixture, text) for (text,) in rows]
         # Earlier run files have one, under a name without its ident.
         return tuple({fixture.ident: fixture for fixture in found}.values())
 
     def probed(self) -> Probed | None:
         """What probes of storage learned; None: the file is of a plan."""
-        text = self._head(_PROBED)
-        return from_json(Probed, text) if text else None
+        with self._reading("probes"):
+            text = self._head(_PROBED)
+            return from_json(Probed, text) if text else None
 
     def trial(self, number: int) -> TrialRecord:
         """The trial of this number.
@@ -168,10 +180,13 @@ class RunFile:
         Raises:
             StoreError: There is none.
         """
-        row = self._db.execute("SELECT record FROM trial WHERE number = ?", (number,)).fetchone()
-        if row is None:
+        text = "SELECT record FROM trial WHERE number = ?"
+        with self._reading(f"trial {number}"):
+            row = self._db.execute(text, (number,)).fetchone()
+            found = from_json(TrialRecord, row[0]) if row is not None else None
+        if found is None:
             raise StoreError(f"run file {self.path} has no trial {number}, its plan has one")
-        return from_json(TrialRecord, row[0])
+        return found
 
     def trials(self) -> list[TrialRecord]:
         """All trials that count, in the order of the plan."""
@@ -187,27 +202,40 @@ class RunFile:
 
     def series(self, trial: int) -> dict[str, Series]:
         """The series of a trial, by name."""
-        rows = self._db.execute(
-            "SELECT name, unit, kind, unix_ns, samples FROM series WHERE trial = ? ORDER BY name",
-            (trial,),
-        )
-        return {
-            name: Series(name, unit, kind, unpack_int(unix_ns), unpack_float(samples))
-            for name, unit, kind, unix_ns, samples in rows
-        }
+        with self._reading(f"series of trial {trial}"):
+            rows = self._db.execute(
+                "SELECT name, unit, kind, unix_ns, samples FROM series WHERE trial = ?"
+                " ORDER BY name",
+                (trial,),
+            )
+            return {
+                name: Series(name, unit, kind, unpack_int(unix_ns), unpack_float(samples))
+                for name, unit, kind, unix_ns, samples in rows
+            }
 
     def logs(self, trial: int | None = None) -> dict[str, str]:
         """The texts kept for a trial, or for the run as a whole."""
-        rows = self._db.execute("SELECT name, content FROM log WHERE trial IS ?", (trial,))
-        return dict(rows.fetchall())
+        with self._reading("logs"):
+            rows = self._db.execute("SELECT name, content FROM log WHERE trial IS ?", (trial,))
+            return dict(rows.fetchall())
 
-    def _all(self) -> Iterator[TrialRecord]:
-        rows = self._db.execute("SELECT record FROM trial ORDER BY number")
-        return (from_json(TrialRecord, record) for (record,) in rows)
+    def _all(self) -> list[TrialRecord]:
+        with self._reading("trials"):
+            rows = self._db.execute("SELECT record FROM trial ORDER BY number")
+            return [from_json(TrialRecord, record) for (record,) in rows]
 
     def _head(self, key: str) -> str | None:
         row = self._db.execute("SELECT value FROM head WHERE key = ?", (key,)).fetchone()
         return row[0] if row else None
+
+    @contextmanager
+    def _reading(self, what: str) -> Iterator[None]:
+        """What a damaged file holds is told as such, whichever layer notices it."""
+        try:
+            yield
+        except (sqlite3.Error, zlib.error, *NOT_AS_WRITTEN) as error:
+            text = f"{what}: {_noticed(error)}"
+            raise StoreError(f"run file {self.path} is damaged: {text}", _DAMAGED) from error
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -219,6 +247,39 @@ class RunFile:
                 f"run file {self.path} cannot be written: {error}",
                 hint="Is the disk full? Finished trials are kept; `pgdyno resume` goes on.",
             ) from error
+
+
+def _noticed(error: Exception) -> str:
+    """What is wrong, in a line."""
+    if isinstance(error, CoreError):
+        return str(error.args[1])
+    if not isinstance(error, ValidationError):
+        return str(error) or type(error).__name__
+    first = error.errors(include_url=False)[0]
+    place = ".".join(map(str, first["loc"])) or "its JSON"
+    return f"{place}: {first['msg'].lower()}"
+
+
+@contextmanager
+def as_written(path: Path) -> Iterator[None]:
+    """For what is made of a run file: where its records contradict each other, the file is wrong.
+
+    `PGDYNO_DEBUG` lets the error through, so that a defect of ours can be told from it.
+
+    Raises:
+        StoreError: What was read cannot be what a run wrote.
+    """
+    try:
+        yield
+    except (NotImplementedError, RecursionError):
+        raise
+    except NOT_AS_WRITTEN as error:
+        if os.environ.get("PGDYNO_DEBUG"):
+            raise
+        raise StoreError(
+            f"run file {path} is damaged, or pgdyno cannot understand it: {_noticed(error)}",
+            f"{_DAMAGED} If a run wrote it so, report it with what PGDYNO_DEBUG=1 shows.",
+        ) from error
 
 
 def _write_plan(path: Path, info: RunInfo, trials: Iterable[TrialRecord]) -> None:
@@ -238,8 +299,10 @@ def _trial_row(trial: TrialRecord) -> tuple[int, int, str, str, str]:
 
 
 def _open(path: Path, mode: str, oldest: int = 1) -> sqlite3.Connection:
-    if not path.is_file():
-        raise StoreError(f"run file {path} does not exist", hint="List them with `ls runs`.")
+    try:
+        require_regular(path)
+    except BadFile as error:
+        raise StoreError(f"run file {path} {error}", hint="List them with `ls runs`.") from error
     try:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True)
         found = connection.execute("PRAGMA application_id").fetchone()[0]
