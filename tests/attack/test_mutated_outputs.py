@@ -47,15 +47,15 @@ LOG = """\
 \tsystem usage: CPU: user: 0.10 s, system: 0.00 s, elapsed: 1.50 s
 2026-11-21 10:00:11.000 UTC [46] ERROR:  division by zero
 """
-LSBLK = json.dumps({
-    "blockdevices": [{
-        "name": "vdb", "path": "/dev/vdb", "type": "disk", "size": 1 << 30, "log-sec": 512, "phy-sec": 4096,
-        "mountpoints": [None], "fstype": None, "pttype": "gpt", "ro": False,
-        "children": [{"name": "vdb1", "path": "/dev/vdb1", "type": "part", "size": 1 << 29, "log-sec": 512,
-                      "phy-sec": 4096, "mountpoints": ["/srv"], "fstype": "ext4", "pttype": None,
-                      "ro": False}],
-    }],
-})  # fmt: skip
+_PART = {
+    "name": "vdb1", "path": "/dev/vdb1", "type": "part", "size": 1 << 29, "log-sec": 512,
+    "phy-sec": 4096, "mountpoints": ["/srv"], "ro": False,
+}  # fmt: skip
+_DISK = {
+    "name": "vdb", "path": "/dev/vdb", "type": "disk", "size": 1 << 30, "log-sec": 512,
+    "phy-sec": 4096, "mountpoints": [None], "ro": False, "children": [_PART],
+}  # fmt: skip
+LSBLK = json.dumps({"blockdevices": [_DISK]})
 
 
 @dataclass(frozen=True, slots=True)
