@@ -46,6 +46,7 @@ from pgdyno.model.run import (
     TrialState,
 )
 from pgdyno.model.workload import database_names
+from pgdyno.plan.complaint import Complaint, refuse
 from pgdyno.plan.fixture import fixture_ident, fixture_shape
 from pgdyno.sample.checkpoints import Begins
 from pgdyno.sample.diskstats import disk_sampler
@@ -160,6 +161,17 @@ def conduct(
             record = replace(record, state=TrialState.FAILED, reason=_reason(failure), result=None)
         run.put_trial(replace(record, ended_ns=time.time_ns()), series)
         audience.trial_done(record)
+
+
+def rehearse(plan: Plan, target: Target) -> None:
+    """Try the settings of all stages, before a run file is begun and anything is loaded.
+
+    Raises:
+        PlanError: Naming each stage that the server refuses, and why.
+        TargetError: No server of the target runs at all.
+    """
+    problems = target.rehearse(plan.stages)
+    refuse(plan.source, [Complaint(f"stage {stage}", text) for stage, text in problems])
 
 
 def _reason(error: PgdynoError) -> str:

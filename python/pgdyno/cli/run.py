@@ -13,7 +13,7 @@ import typer
 
 from pgdyno.cli.console import stderr, stdout
 from pgdyno.cli.live import LiveView
-from pgdyno.conduct import conduct, describe_stages, differences
+from pgdyno.conduct import conduct, describe_stages, differences, rehearse
 from pgdyno.drive.driver import workload_spec
 from pgdyno.drive.spec import load_spec
 from pgdyno.load.loader import describe, require_release
@@ -37,6 +37,7 @@ from pgdyno.plan import (
     rest_of,
     stage_builds,
 )
+from pgdyno.plan.needs import fixture_size
 from pgdyno.report import html, summary
 from pgdyno.report.analysis import analyse
 from pgdyno.stage.home import home
@@ -48,6 +49,7 @@ from pgdyno.stage.rig import (
     fixture_bytes,
     local_facts,
     open_target,
+    require_folders,
     server_facts,
 )
 from pgdyno.stage.target import Target, ending
@@ -105,6 +107,7 @@ def run(
     found = _resolved(plan, overrides, quick, aa)
     resolved = found.plan
     described = describe_stages(resolved)
+    require_folders(resolved, found.data_bytes)
     if dry_run:
         stdout.print(
             render_dry_run(resolved, found.server, found.host, found.fixtures, found.builds)
@@ -116,6 +119,7 @@ def run(
     path = out or Path("runs") / f"{ident}.sqlite"
     target = open_target(resolved.target, found.server, found.host, found.builds.facts)
     with ending(target.close):
+        rehearse(resolved, target)
         info = RunInfo(
             ident, now, own_version(), _command(plan, overrides, quick, aa), asdict(resolved),
             _manifest(resolved), dict(target.build),
@@ -230,6 +234,12 @@ class _Resolved:
     host: HostFacts
     fixtures: tuple[int | None, ...]  # those of the stages; None: not there yet
     builds: Builds
+
+    @property
+    def data_bytes(self) -> int:
+        """Of the largest fixture, as it is or as it is estimated."""
+        guessed = fixture_size(self.plan.workload)
+        return max(guessed if size is None else size for size in self.fixtures)
 
 
 def _resolved(path: Path, overrides: list[str], quick: bool, aa: bool) -> _Resolved:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psycopg
 
 from pgdyno.model.connection import Connection
+from pgdyno.model.plan import Stage
 from pgdyno.model.plan import Target as TargetPlan
 from pgdyno.model.run import Fixture
 from pgdyno.model.serial import from_json, to_json
@@ -24,6 +25,7 @@ from pgdyno.stage.binaries import Binaries
 from pgdyno.stage.cluster import DATABASE, Cluster, initdb, stop_leftover
 from pgdyno.stage.home import lock_home, owned_folder, remove_folder, work_place
 from pgdyno.stage.readback import read_back, server_words
+from pgdyno.stage.rehearse import rehearse
 from pgdyno.stage.target import Ready, Restored
 
 _LOAD_MEMORY_SHARE = 1 / 8
@@ -70,6 +72,21 @@ class OwnTarget:
     def facts_of(self, build: str | None) -> ServerFacts:
         """See `Target.facts_of`."""
         return self._installed[build].facts
+
+    def rehearse(self, stages: Sequence[Stage]) -> Iterator[tuple[str, str]]:
+        """See `Target.rehearse`."""
+
+        def place(folder: str | None) -> Path:
+            if folder is None:
+                return self._work
+            found = work_place(Path(folder), self._user, 0)
+            self._places.add(found)
+            return found
+
+        return rehearse(
+            stages, lambda build: self._installed[build].binaries, self._user, self._plan.initdb,
+            place,
+        )  # fmt: skip
 
     # -- fixture ------------------------------------------------------------------------------
 

@@ -8,8 +8,10 @@ from typing import Any
 
 from pgdyno.model.build import Build
 from pgdyno.model.errors import PlanError, TargetError
+from pgdyno.model.plan import Plan
 from pgdyno.model.plan import Target as TargetPlan
 from pgdyno.model.settings import HostFacts, ServerFacts
+from pgdyno.plan.complaint import Complaint, refuse
 from pgdyno.plan.fixture import fixture_ident
 from pgdyno.shell import OsUser, postgres_user
 from pgdyno.stage.binaries import Binaries, find_binaries
@@ -17,6 +19,7 @@ from pgdyno.stage.cluster import server_settings
 from pgdyno.stage.home import home
 from pgdyno.stage.host import host_facts
 from pgdyno.stage.own import Installed, OwnTarget, kept_fixture
+from pgdyno.stage.rehearse import folder_problems
 from pgdyno.stage.running import RunningTarget, ask_server
 from pgdyno.stage.shelf import build_bindir, kept_builds
 from pgdyno.stage.target import Target
@@ -53,6 +56,16 @@ def build_facts(build: Build) -> ServerFacts:
     """Version and settings of a build, as `server_facts`."""
     user = postgres_user()
     return server_settings(_binaries(build, user), user)
+
+
+def require_folders(plan: Plan, data_bytes: int) -> None:
+    """Look whether the folders that stages name can hold their clusters; nothing is changed.
+
+    Raises:
+        PlanError: Naming each that cannot, and why.
+    """
+    problems = folder_problems(plan.stages, postgres_user(), data_bytes)
+    refuse(plan.source, [Complaint(f"stage {stage}", text) for stage, text in problems])
 
 
 def fixture_bytes(plan: TargetPlan, shape: dict[str, Any]) -> int | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import csv
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import LiteralString
@@ -22,6 +22,7 @@ from psycopg import sql
 
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
+from pgdyno.model.plan import Stage
 from pgdyno.model.run import Fixture
 from pgdyno.model.serial import from_json, to_json
 from pgdyno.model.settings import ServerFacts, Setting
@@ -104,6 +105,21 @@ class RunningTarget:
         """See `Target.facts_of`."""
         assert build is None, "no plan names builds for a server that others start"
         return self.facts
+
+    def rehearse(self, stages: Sequence[Stage]) -> Iterator[tuple[str, str]]:
+        """See `Target.rehearse`: in transactions that are rolled back."""
+        first = {(one.name, one.value): stage.name for stage in stages[::-1]
+                 for one in stage.settings}  # fmt: skip
+        with psycopg.connect(**self._connection.arguments(), autocommit=True) as session:
+            for (name, value), stage in first.items():
+                change = sql.SQL("SET LOCAL {} = {}").format(
+                    sql.Identifier(*name.split(".")), sql.Literal(value)
+                )
+                try:
+                    with session.transaction(force_rollback=True):
+                        session.execute(change)
+                except psycopg.Error as error:
+                    yield stage, f"{name} = {value}: {str(error).strip()}"
 
     # -- fixture ------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ import psycopg
 
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import LostError, PgdynoError
+from pgdyno.model.plan import Stage
 from pgdyno.model.run import Effective, Fixture
 from pgdyno.model.settings import ServerFacts, Setting
 
@@ -69,6 +70,14 @@ class Target(Protocol):
 
     def facts_of(self, build: str | None) -> ServerFacts:
         """Version and settings of the server."""
+        ...
+
+    def rehearse(self, stages: Sequence[Stage]) -> Iterator[tuple[str, str]]:
+        """Try the settings of each stage before anything is loaded.
+
+        Yields:
+            A stage, and why the server refuses its settings.
+        """
         ...
 
     def find_fixture(self, ident: str) -> Fixture | None:
