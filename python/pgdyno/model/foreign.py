@@ -67,6 +67,6 @@ _WORDS: dict[str, Callable[[BaseException], tuple[str, str | None]]] = {
     "builtins.MemoryError": lambda _: ("there is not enough memory", _MEMORY),
     "sqlite3.Error": lambda error: (f"SQLite failed: {error}", "Is there room, and a right?"),
     # Its arguments are kind, fact and hint, as `crates/core` makes them.
-    "pgdyno._core.CoreError": lambda error: (str(error.args[1]), error.args[2]),
+    "_core.CoreError": lambda error: (str(error.args[1]), error.args[2]),
     "psycopg.Error": lambda error: (f"the server failed: {_first_line(error)}", _SERVER),
 }

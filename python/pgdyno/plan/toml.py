@@ -23,7 +23,7 @@ _AT = re.compile(r" \(at line (\d+), column \d+\)$")
 _TWICE = re.compile(r"Cannot declare \((.*?),?\) twice")
 # Possessive, and from the begin of a word only: else a long word takes quadratic time by itself.
 _RUN = re.compile(r"""(?<![\w"'-])[\w"'-]++(?:[ \t]*+\.[ \t]*+[\w"'-]++)++""")
-_BARE = re.compile(r"[A-Za-z0-9_.-]+", re.ASCII)
+_BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 _TABLES = re.compile(r"\[\[ *([^]]+?) *\]\]")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
@@ -105,14 +105,17 @@ def _inside(node: object) -> Iterator[tuple[str, object]]:
 
 
 def toml_key(key: str) -> str:
-    """A key as TOML writes it: bare, or in quotes."""
-    return key if _BARE.fullmatch(key) else toml_value(key)
+    """A key for people: as TOML writes it, or a dotted name as PostgreSQL does."""
+    return key if _BARE.fullmatch(key.replace(".", "_")) else toml_value(key)
 
 
 def toml_value(value: object) -> str:
     """A value as TOML writes it, on one line; of an odd one what it is."""
     if isinstance(value, dict):
-        inner = ", ".join(f"{toml_key(key)} = {toml_value(one)}" for key, one in value.items())
+        inner = ", ".join(
+            f"{key if _BARE.fullmatch(key) else toml_value(key)} = {toml_value(one)}"
+            for key, one in value.items()
+        )
         return f"{{ {inner} }}" if inner else "{}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(toml_value(one) for one in value) + "]"

@@ -1,0 +1,76 @@
+"""How commands end when the machine does not go along: with an error, a code, and no traceback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pgdyno.cli.app import Defect
+from pgdyno.model.foreign import SystemFailure
+
+_RAISES = """
+import sys
+from pgdyno.cli import app
+def fail(**_):
+    raise {error}
+app.app = fail
+sys.argv = ["pgdyno", "run", "x.toml"]
+app.main()
+"""
+
+
+def pgdyno(*words: str, out: str) -> subprocess.CompletedProcess[str]:
+    with Path(out).open("w") as sink:
+        return subprocess.run(
+            [sys.executable, "-m", "pgdyno", *words], stdout=sink, stderr=subprocess.PIPE,
+            text=True, check=False, timeout=120,
+        )  # fmt: skip
+
+
+def raising(error: str, folder: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", _RAISES.format(error=error)], capture_output=True, text=True,
+        check=False, timeout=120, env={"TMPDIR": str(folder), "PATH": "/usr/bin:/bin", **environ},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("words", [("knobs",), ("--help",), ("lint", "/proc/cmdline")])
+def test_output_to_a_full_device_is_an_error(words: tuple[str, ...]) -> None:
+    done = pgdyno(*words, out="/dev/full")
+
+    assert done.returncode == SystemFailure.exit_code
+    assert "error: " in done.stderr
+    assert "no space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+def test_a_failure_of_the_system_is_told_without_a_traceback(tmp_path: Path) -> None:
+    done = raising("OSError(28, 'No space left on device', '/srv/x')", tmp_path)
+
+    assert done.returncode == SystemFailure.exit_code
+    assert done.stderr.startswith("error: /srv/x: no space left on device\nhint: ")
+    assert "Traceback" not in done.stderr
+
+
+def test_a_defect_leaves_its_traceback_in_a_file(tmp_path: Path) -> None:
+    done = raising("KeyError('tuned')", tmp_path)
+
+    assert done.returncode == Defect.exit_code
+    assert "pgdyno itself failed: KeyError: 'tuned'" in done.stderr
+    assert "Traceback" not in done.stderr
+    (report,) = tmp_path.iterdir()
+    assert report.name in done.stderr.replace("\n", "")
+    assert "KeyError: 'tuned'" in report.read_text()
+    assert "Traceback" in report.read_text()
+
+
+def test_a_defect_is_shown_at_once_where_asked_for(tmp_path: Path) -> None:
+    done = raising("KeyError('tuned')", tmp_path, PGDYNO_DEBUG="1")
+
+    assert done.returncode == Defect.exit_code
+    assert "Traceback" in done.stderr
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,82 @@
+"""TOML within bounds: what would end the parser, or take it minutes, is refused with its place."""
+
+from __future__ import annotations
+
+import datetime
+import tomllib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgdyno.plan.toml import NESTING_MAX, BadToml, parse_toml, toml_value
+
+
+def refused(text: str) -> str:
+    with pytest.raises(BadToml) as caught:
+        parse_toml(text)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a = 1\nx = " + "[" * 2000 + "]" * 2000, "line 2 has the most brackets"),
+        ("x = " + "{ a = " * 500 + "1" + " }" * 500, "nested too deep, allowed are 16 levels"),
+        ("a = 1\n" + ".".join("a" * 3000) + " = 1", "3000 parts, allowed are 64 (at line 2"),
+        ("[" + " . ".join(["'a'"] * 70) + "]", "a key has 70 parts"),
+        (".".join("a" * 20) + " = 1", "a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a is nested too deep"),
+        ("x = " + "9" * 5000, "a number has more digits than 4300"),
+        ('name = "x"\nname = "y"\nz = 1', 'a value (at line 2, column 11): name = "y"'),
+        ('name = "x"\nname = "y"', 'cannot overwrite a value (at end of document): name = "y"'),
+        ("[protocol]\n\n[protocol]", "table protocol is declared twice (at line 3, column 10)"),
+        ("[stage]\nname = 1\n[[stage]]\n", "[stage] stands above; begin each with [[stage]]"),
+        ("name : 1\n", "expected '=' after a key"),
+    ],
+)  # fmt: skip
+def test_a_refusal_tells_what_and_where(text: str, told: str) -> None:
+    assert told in refused(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a" * (1 << 20), "'" * (1 << 20), "a " * (1 << 19), "a" + " " * (1 << 20),
+     ".".join("a" * (1 << 19)) + "=1"],
+    ids=["word", "quotes", "words", "spaces", "key"],
+)  # fmt: skip
+def test_a_mebibyte_of_one_thing_ends(text: str) -> None:
+    refused(text)
+
+
+def test_what_is_nested_as_deep_as_allowed_is_read() -> None:
+    text = "x = " + "[" * (NESTING_MAX - 1) + "]" * (NESTING_MAX - 1)
+
+    assert parse_toml(text) == tomllib.loads(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (datetime.date(2026, 1, 1), "2026-01-01"),
+        ({"a": True, "b c": [1, "x"]}, '{ a = true, "b c" = [1, "x"] }'),
+        ("a\x1b[31m\u202e\n", r'"a\u001B[31m\u202E\n"'),
+        (None, "nothing"),
+    ],
+)
+def test_values_are_shown_as_toml(value: object, shown: str) -> None:
+    assert toml_value(value) == shown
+
+
+def test_a_number_too_long_for_digits_is_shown_by_its_size() -> None:
+    assert toml_value(16**5000 - 1) == "a number of 20000 bits"
+
+
+_SCALARS = st.one_of(
+    st.text(), st.booleans(), st.integers(-(2**62), 2**62), st.floats(allow_nan=False)
+)
+
+
+@given(st.dictionaries(st.text(), st.recursive(_SCALARS, st.lists, max_leaves=5)))
+def test_what_is_shown_is_read_again(value: dict[str, Any]) -> None:
+    assert parse_toml(f"x = {toml_value(value)}") == {"x": value}
