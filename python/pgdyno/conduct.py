@@ -60,6 +60,7 @@ from pgdyno.stage.prewarm import prewarm
 from pgdyno.stage.rig import pgbench_program
 from pgdyno.stage.target import Ready, Target, ending
 from pgdyno.stats.client_limit import host_idle_share
+from pgdyno.stats.window_end import stuck_reason, window_end
 from pgdyno.store.runfile import RunFile
 
 _NO_ANSWER = "connection lost"  # as the driver counts a session that ended without a word
@@ -448,6 +449,9 @@ def _result(
         engine=driven.engine,
         pgbench=driven.pgbench,
         followed=driven.followed,
+        drained_s=driven.drained_s,
+        given_up_s=driven.given_up_s,
+        untold=driven.untold,
     )
 
 
@@ -460,9 +464,10 @@ def judge(
 ) -> tuple[TrialState, str | None]:
     """Whether the numbers of a trial may be used.
 
-    Inconsistent data, failed transactions, lost connections and errors in the server's log make
-    them invalid: the load was not the one that the plan asked for. A plan that is to `survive`
-    asked for lost connections; what failed with them is then a part of the result.
+    Inconsistent data, failed transactions, lost connections, requests that the server left without
+    an answer for longer than the drain, and errors in the server's log make them invalid: the load
+    was not the one that the plan asked for. A plan that is to `survive` asked for lost connections;
+    what failed with them is then a part of the result.
     """
     reasons = []
     try:
@@ -477,6 +482,8 @@ def judge(
         reasons.append(f"{result.reconnects} connections were lost")
     if not any(kind.window.succeeded for kind in result.kinds):
         reasons.append("no transaction succeeded in the window")
+    if stuck := stuck_reason(window_end([kind.window for kind in result.kinds], result.given_up_s)):
+        reasons.append(stuck)
     if any(error["sqlstate"] in ("stopped", "gave_up") for error in result.errors):
         reasons.append("the driver did not reach the end of the window")
     bad = [line for line in bad_lines(log or "") if not any(n in line for n in _NOISE)]

@@ -15,6 +15,7 @@ from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Arrivals, Workload
 from pgdyno.stage.host import own_version
 from pgdyno.stats.knee import Search, knee, next_level
+from pgdyno.stats.window_end import exact_below
 from pgdyno.store.histogram import merged_quantiles
 
 _SHARES = (0.5, 0.99)
@@ -112,6 +113,8 @@ def _point(driven: Driven, level: float, kinds: Sequence[str]) -> Point:
         achieved_per_s=driven.transactions / driven.window_s,
         p50_ns=p50_ns,
         p99_ns=p99_ns,
-        n=sum(kind.window.succeeded + kind.window.rolled_back for kind in counted),
+        n=sum(kind.window.timed for kind in counted),
         failed=sum(kind.window.failed for kind in driven.kinds),
+        unanswered=sum(kind.window.unanswered for kind in counted),
+        exact_below_ns=exact_below([kind.response_ns for kind in counted]),
     )

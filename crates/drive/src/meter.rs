@@ -18,6 +18,9 @@ use crate::{
 };
 
 const SECOND_NS: u64 = 1_000_000_000;
+/// Skipped requests are never answered. They have no time, so whatever is shown of the others is a
+/// lower bound.
+const LONGER_THAN_ALL: u64 = 0;
 
 /// Outcomes of a kind of transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -507,12 +510,19 @@ impl<A: Audit> Meter<A> {
             meter.run.skipped += due.skipped_run;
             meter.window.due += due.window;
             meter.window.skipped += due.skipped_window;
+            if due.skipped_window > 0 {
+                meter.exact_below.response.bound(LONGER_THAN_ALL);
+                meter.exact_below.queue.bound(LONGER_THAN_ALL);
+            }
         }
         for (meter, &(due, skipped)) in
             self.steps.iter_mut().flatten().zip(book.steps.iter().flatten())
         {
             meter.counts.due += due;
             meter.counts.skipped += skipped;
+            if skipped > 0 {
+                meter.exact_below.bound(LONGER_THAN_ALL);
+            }
         }
         self.due.merge(&book.due);
         self.skipped.merge(&book.skipped);

@@ -74,6 +74,7 @@ fn full_queue_skips_what_comes_and_counts_it() {
     assert!((50..=51).contains(&counts.unfinished), "{counts:?}");
     assert_eq!(counts.skipped, 2000 - counts.succeeded - counts.unfinished);
     assert_eq!(outcome.meter.skipped.0.iter().sum::<u64>(), outcome.run(0).skipped);
+    assert_eq!(outcome.meter.kinds[0].exact_below.response.ns(), Some(0), "all are lower bounds");
     // Fifty wait before each: the limit bounds the response time too.
     assert!(outcome.meter.kinds[0].response.max() < 520 * MS);
 }

@@ -21,13 +21,15 @@ from pgdyno.load.loader import require_release
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
 from pgdyno.model.plan import Protocol, Workload
-from pgdyno.model.run import PgbenchSaid
+from pgdyno.model.run import PgbenchSaid, Series
 from pgdyno.model.settings import Rung
-from pgdyno.model.units import count_text, ns_text
+from pgdyno.model.units import at_least_text, count_text, ns_text
 from pgdyno.stage.home import home
 from pgdyno.stage.host import this_machine
+from pgdyno.stats.answer import Finding
 from pgdyno.stats.ceiling import ceiling_per_s, fitting
 from pgdyno.stats.client_limit import ceiling_share, client_limit, load_of
+from pgdyno.stats.window_end import answer_of, stuck_reason, window_end
 from pgdyno.store.calibration import read_ceilings
 
 
@@ -104,7 +106,17 @@ def _as_json(driven: Driven, workload: Workload) -> dict[str, Any]:
     nopm = driven.nopm if workload.headline == "NOPM" else None
     figures = {"headline": workload.headline, "nopm": nopm, "tpm_total": driven.tpm_total,
                "tps": driven.tps}  # fmt: skip
-    return {**figures, "seed": workload.seed, **asdict(replace(driven, series=()))}
+    seconds = [_series_json(one) for one in driven.series]
+    rest = asdict(replace(driven, series=()))
+    return {**figures, "seed": workload.seed, **rest, "series": seconds}
+
+
+def _series_json(series: Series) -> dict[str, Any]:
+    """A column, each value with the begin of its second; see docs/guides/load-and-drive.md."""
+    return {
+        "name": series.name, "unit": series.unit, "kind": series.kind,
+        "unix_ns": series.unix_ns.tolist(), "values": series.values.tolist(),
+    }  # fmt: skip
 
 
 def _print(driven: Driven, workload: Workload) -> None:
@@ -114,9 +126,9 @@ def _print(driven: Driven, workload: Workload) -> None:
         counts = kind.window
         retries = counts.retries_40001 + counts.retries_40p01
         numbers = (counts.succeeded, counts.rolled_back, counts.failed, retries)
-        latencies = (kind.response_ns[name] for name in ("p50", "p95", "p99", "max"))
-        table.add_row(kind.kind, *map(count_text, numbers), *map(ns_text, latencies))
+        table.add_row(kind.kind, *map(count_text, numbers), *_latencies(kind.response_ns))
     stdout.print(table)
+    _print_window_end(driven)
     client = driven.client
     per_transaction = (client.user_s + client.system_s) / max(1, driven.transactions)
     if workload.headline == "NOPM":
@@ -147,9 +159,23 @@ def _print_statements(driven: Driven) -> None:
     table = Table(*columns, box=None, pad_edge=False)
     for kind in driven.kinds:
         for one in kind.statements:
-            latencies = (one.ns[name] for name in ("p50", "p95", "p99", "max"))
-            table.add_row(kind.kind, one.name, count_text(one.count), *map(ns_text, latencies))
+            table.add_row(kind.kind, one.name, count_text(one.count), *_latencies(one.ns))
     stdout.print(table)
+
+
+def _latencies(ns: dict[str, int]) -> list[str]:
+    below = ns.get("exact_below")
+    return [at_least_text(ns[name], below) for name in ("p50", "p95", "p99", "max")]
+
+
+def _print_window_end(driven: Driven) -> None:
+    """Requests without an answer, in numbers; nothing where all have one."""
+    end = window_end([kind.window for kind in driven.kinds], driven.given_up_s, driven.untold)
+    told = answer_of(end)
+    if isinstance(told, Finding):
+        stdout.print(f"{told.fact}; ≥ marks lower bounds", style="yellow", highlight=False)
+    if stuck := stuck_reason(end):
+        stdout.print(stuck, style="yellow", highlight=False)
 
 
 def pgbench_text(said: PgbenchSaid) -> str:

@@ -21,7 +21,7 @@ from pgdyno.model.errors import PlanError, StoreError
 from pgdyno.model.knee import Curve, Point
 from pgdyno.model.serial import to_json
 from pgdyno.model.text import ascii_json
-from pgdyno.model.units import count_text, ns_text
+from pgdyno.model.units import at_least_text, count_text
 from pgdyno.model.workload import Arrivals
 from pgdyno.report.curve import render_curve, unit, verdict
 from pgdyno.stats.knee import Search, keeps
@@ -119,7 +119,7 @@ def _line(point: Point, search: Search) -> str:
     kept = "kept" if keeps(point, search.limit_p99_ns) else "broken"
     return (
         f"{count_text(point.level)}: achieved {count_text(point.achieved_per_s)}/s,"
-        f" p99 {ns_text(point.p99_ns)}, limit {kept}"
+        f" p99 {at_least_text(point.p99_ns, point.exact_below_ns)}, limit {kept}"
     )
 
 
@@ -130,8 +130,8 @@ def _print(curve: Curve) -> None:
     for point in sorted(curve.points, key=lambda point: point.level):
         table.add_row(
             *map(count_text, (point.level, point.offered_per_s, point.achieved_per_s)),
-            ns_text(point.p50_ns),
-            ns_text(point.p99_ns),
+            at_least_text(point.p50_ns, point.exact_below_ns),
+            at_least_text(point.p99_ns, point.exact_below_ns),
             count_text(point.n),
             "kept" if keeps(point, curve.limit_p99_ns) else "broken",
         )

@@ -300,12 +300,14 @@ def _driven(watched: _Watched, version: str) -> Driven:
             f"Was {watched.folder.parent} full? Make the window shorter.",
         )
     statements = _STATEMENTS.get(workload.kind)
+    arrivals = workload.arrivals
+    untold = log.untold(arrivals.per_s) if arrivals.per_s is not None else 0
     return Driven(
-        outcome="complete",
+        outcome="unanswered" if untold else "complete",
         error=None,
         window_ns=window_ns,
         window_s=(window_ns[1] - window_ns[0]) / _NS,
-        kinds=log.kinds(),
+        kinds=log.kinds(untold),
         client=cost(watched.samples, window_ns, len(os.sched_getaffinity(0))),
         audit=(),
         errors=log.errors(),
@@ -321,4 +323,6 @@ def _driven(watched: _Watched, version: str) -> Driven:
         stream_digest=None,
         engine=version,
         pgbench=summary,
+        drained_s=log.drained_s,
+        untold=untold,
     )

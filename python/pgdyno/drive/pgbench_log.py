@@ -1,8 +1,12 @@
-"""pgbench's log of every transaction (`--log`), cut into a window and counted.
+"""pgbench's log of every transaction (`--log`), cut into a window, counted and timed.
 
 A line is `client number time script seconds microseconds [lag] [retries]`: the time in µs from when
 the transaction was due, or of a closed loop from its begin; the instant of its end; the lag from
 when it was due to its begin. Where a transaction failed, a word stands instead of the time.
+
+When its time is over, pgbench finishes the transactions that it has begun, and begins no more: with
+a rate, what was due and waited for a client is never told. Each thread draws its own due times in
+order, so what it does not tell lies behind the last one that it does.
 """
 
 from __future__ import annotations
@@ -47,6 +51,15 @@ class Form:
 
 
 @dataclass(slots=True)
+class _Thread:
+    """What the file of one of pgbench's threads tells of the window's end."""
+
+    clients: set[int] = field(default_factory=set)
+    busy: set[int] = field(default_factory=set)  # of these, performing as the window ended
+    due_ns: int = 0  # of the last transaction
+
+
+@dataclass(slots=True)
 class _Kind:
     response: Histogram = field(default_factory=Histogram)
     service: Histogram = field(default_factory=Histogram)
@@ -75,7 +88,9 @@ class Log:
         self._begin_ns = begin_ns
         self._window_ns = window_ns
         self._failures: dict[int, int] = {}
+        self._threads: dict[str, _Thread] = {}
         self.lines = 0
+        self.drained_s = 0.0  # from the window's end to the last end of what it had begun
 
     def read(self, name: str, file: BinaryIO) -> None:
         """Count the lines of an open file.
@@ -86,6 +101,7 @@ class Log:
         for chunk in _chunks(name, file):
             rows = self._rows(chunk, name)
             self.lines += len(rows)
+            self._note_thread(name, rows)
             for number, kind in enumerate(self._kinds.values()):
                 self._count(kind, rows[rows[:, 3] == number])
 
@@ -127,8 +143,36 @@ class Log:
                     f" {low} to {high}"
                 )
 
+    def _note_thread(self, name: str, rows: _Ints) -> None:
+        if not self._form.lag:
+            return
+        _, until = self._window_ns
+        thread = self._threads.setdefault(name, _Thread())
+        rows = rows[rows[:, 2] >= 0]
+        ended_ns = _ended_ns(rows)
+        due_ns = ended_ns - rows[:, 2] * _US
+        busy = (due_ns + rows[:, 6] * _US <= until) & (until < ended_ns)
+        thread.clients.update(np.unique(rows[:, 0]).tolist())
+        thread.busy.update(rows[busy, 0].tolist())
+        thread.due_ns = max(thread.due_ns, int(due_ns.max(initial=0)))
+
+    def untold(self, per_s: float) -> int:
+        """About how many requests were due in the window that the log does not hold.
+
+        Args:
+            per_s: The rate of all threads; each has its share, as a Poisson process.
+        """
+        came, until = self._window_ns
+        spans_ns = [
+            until - max(thread.due_ns, came)
+            for thread in self._threads.values()
+            # A client that was free at the end had nothing due that waited.
+            if thread.busy == thread.clients and thread.due_ns < until
+        ]
+        return round(per_s * sum(spans_ns) / _SECOND_NS / max(1, len(self._threads)))
+
     def _count(self, kind: _Kind, rows: _Ints) -> None:
-        ended_ns = (rows[:, 4] * 1_000_000 + rows[:, 5]) * _US
+        ended_ns = _ended_ns(rows)
         came, until = self._window_ns
         inside = (ended_ns >= came) & (ended_ns < until)
         good = rows[:, 2] >= 0
@@ -136,11 +180,12 @@ class Log:
         queue_ns = rows[:, 6] * _US if self._form.lag else np.zeros_like(response_ns)
         over = good & (ended_ns >= until) & (ended_ns - response_ns < until)
         retries = rows[:, -1] if self._form.retries else np.zeros_like(response_ns)
-        _add(kind.window, rows[inside, 2], retries[inside], unfinished=int(over.sum()))
+        _add(kind.window, rows[inside, 2], retries[inside], drained=int(over.sum()))
+        self.drained_s = max(self.drained_s, int((ended_ns[over] - until).max(initial=0)) / 1e9)
         _add(kind.run, rows[:, 2], retries)
         for code in _SQLSTATES:
             self._failures[code] = self._failures.get(code, 0) + int((rows[:, 2] == code).sum())
-        measured = good & inside
+        measured = (good & inside) | over
         kind.response.add(response_ns[measured])
         kind.service.add((response_ns - queue_ns)[measured])
         kind.queue.add(queue_ns[measured])
@@ -150,8 +195,14 @@ class Log:
             kind.seconds, (0, size - kind.seconds.size)
         )
 
-    def kinds(self) -> tuple[KindResult, ...]:
-        """The kinds of transactions, in the order of the scripts."""
+    def kinds(self, untold: int = 0) -> tuple[KindResult, ...]:
+        """The kinds of transactions, in the order of the scripts.
+
+        Args:
+            untold: Requests of the window that the log does not hold. They would have taken longer
+                than any that it holds for as long, so all that is shown is a lower bound then.
+        """
+        bound = {"exact_below": 0} if untold else {}
         return tuple(
             KindResult(
                 kind=name,
@@ -159,10 +210,10 @@ class Log:
                 run=Counts(**kind.run),
                 response=kind.response.encoded(),
                 service=kind.service.encoded(),
-                response_ns=kind.response.summary_ns(),
+                response_ns=kind.response.summary_ns() | bound,
                 service_ns=kind.service.summary_ns(),
                 queue=kind.queue.encoded(),
-                queue_ns=kind.queue.summary_ns(),
+                queue_ns=kind.queue.summary_ns() | bound,
             )
             for name, kind in self._kinds.items()
         )
@@ -188,14 +239,20 @@ class Log:
         )
 
 
-def _add(counts: dict[str, int], times: _Ints, retries: _Ints, unfinished: int = 0) -> None:
+def _ended_ns(rows: _Ints) -> _Ints:
+    ended: _Ints = (rows[:, 4] * 1_000_000 + rows[:, 5]) * _US
+    return ended
+
+
+def _add(counts: dict[str, int], times: _Ints, retries: _Ints, drained: int = 0) -> None:
     succeeded, skipped = int((times >= 0).sum()), int((times == _SKIPPED).sum())
     new = {
-        "due": times.size + unfinished,
+        "due": times.size + drained,
         "succeeded": succeeded,
         "failed": times.size - succeeded - skipped,
         "skipped": skipped,
-        "unfinished": unfinished,
+        "unfinished": drained,
+        "drained": drained,
         # The log does not tell 40001 from 40P01: both stand here.
         "retries_40001": int(retries.sum()),
     }

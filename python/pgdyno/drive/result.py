@@ -29,7 +29,7 @@ _MINUTE_S = 60.0
 class Driven:
     """What the driver measured."""
 
-    outcome: str  # complete | stopped | gave_up
+    outcome: str  # complete | unanswered | stopped | gave_up
     error: str | None
     window_ns: tuple[int, int]
     window_s: float
@@ -50,6 +50,9 @@ class Driven:
     engine: str = "pgdyno"  # who drove: pgdyno, or pgbench with its version
     pgbench: PgbenchSaid | None = None
     followed: Followed | None = None  # where checkpoints decided when the window ended
+    drained_s: float = 0.0  # these three as `TrialResult` has them
+    given_up_s: float | None = None
+    untold: int = 0
 
     @property
     def transactions(self) -> int:
@@ -102,6 +105,8 @@ def parse_result(raw: dict[str, Any]) -> Driven:
         late=raw.get("late", ""),
         late_ns=raw.get("late_ns", {}),
         stream_digest=_read(Digest | None, raw.get("stream_digest")),
+        drained_s=raw["drained_s"],
+        given_up_s=raw["given_up_s"],
     )
 
 

@@ -20,6 +20,13 @@ class Point:
     p99_ns: int
     n: int  # response times behind the two
     failed: int = 0
+    unanswered: int = 0  # of these; they count as at least the time until they were given up
+    exact_below_ns: int | None = None  # from here on the two are lower bounds; None: both exact
+
+    @property
+    def is_p99_exact(self) -> bool:
+        """Whether the p99 is not only known to be at least so much."""
+        return self.exact_below_ns is None or self.p99_ns < self.exact_below_ns
 
 
 @dataclass(frozen=True, slots=True)

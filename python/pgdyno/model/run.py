@@ -32,7 +32,9 @@ class Counts:
     """Outcomes of a kind of transaction.
 
     Always: due = succeeded + rolled_back + failed + skipped + unfinished. `unknown` is the part of
-    `failed` whose commit may have happened.
+    `failed` whose commit may have happened. Of the window's `unfinished`, `drained` were answered
+    in the drain and `unanswered` had no answer when it ended; `stuck` is the part of those that
+    were sent before the window ended, so that the server was silent all through the drain.
     """
 
     due: int = 0
@@ -44,32 +46,46 @@ class Counts:
     unfinished: int = 0
     retries_40001: int = 0
     retries_40p01: int = 0
+    drained: int | None = None  # None: not told, as before format 3; the unfinished have no time
+    unanswered: int = 0
+    stuck: int = 0
+
+    @property
+    def timed(self) -> int:
+        """Of the window: requests that have a response time."""
+        return self.succeeded + self.rolled_back + (self.drained or 0) + self.unanswered
 
 
 @dataclass(frozen=True, slots=True)
 class StatementResult:
-    """Round trips of one statement in the window; several in one are named by what they carry."""
+    """Round trips of one statement; several in one are named by what they carry."""
 
     name: str
     count: int
     histogram: str  # base64 of V2 deflate, ns
-    ns: dict[str, int]  # p50 p90 p95 p99 p999 max mean
+    ns: dict[str, int]  # as `KindResult.response_ns`
 
 
 @dataclass(frozen=True, slots=True)
 class KindResult:
-    """One kind of transaction in one window."""
+    """One kind of transaction in one window.
+
+    Its times are of all requests that somebody waited for within the window: due before its end,
+    not ended before its begin. Those that never had an answer are among them with the time until
+    they were given up. From the least of these on, `exact_below`, values are lower bounds, also
+    quantiles; the mean is one then, too. The key is absent where all is exact.
+    """
 
     kind: str  # e.g. "new_order"
     window: Counts
     run: Counts  # warm-up and drain included
     response: str  # histogram, base64 of V2 deflate, ns from the due time
     service: str  # the same, from when a connection took it up
-    response_ns: dict[str, int]  # p50 p90 p95 p99 p999 max mean
+    response_ns: dict[str, int]  # p50 p90 p95 p99 p999 max mean, perhaps exact_below
     service_ns: dict[str, int]
     queue: str = ""  # histogram, from the due time to when a connection took it up
     queue_ns: dict[str, int] = field(default_factory=dict)
-    keying_mean_s: float | None = None  # of those that came to their end in the window
+    keying_mean_s: float | None = None  # of those that were answered
     think_mean_s: float | None = None  # that followed the same
     statements: tuple[StatementResult, ...] = ()
 
@@ -271,6 +287,9 @@ class TrialResult:
     recovery: Recovery | None = None  # None: the server was not killed, or its log does not tell
     followed: Followed | None = None  # None: the window had no eye on checkpoints
     durability: Durability | None = None  # as read back before it was driven; None: not read
+    drained_s: float = 0.0  # from the window's end to the last end of what was carried out of it
+    given_up_s: float | None = None  # from there until requests without an answer were given up
+    untold: int = 0  # requests due in the window that pgbench's log does not hold, about
 
     @property
     def tps(self) -> float:

@@ -24,6 +24,17 @@ def ns_text(ns: float) -> str:
     return "0 ns" if ns == 0 else f"{ns:.2g} ns"
 
 
+def at_least_text(ns: float, exact_below_ns: float | None) -> str:
+    """A latency, marked where it is a lower bound, e.g. `≥ 5.00 s`.
+
+    Args:
+        ns: The latency.
+        exact_below_ns: From which value on latencies are lower bounds; None: all are exact.
+    """
+    is_bound = exact_below_ns is not None and ns >= exact_below_ns
+    return f"≥ {ns_text(ns)}" if is_bound else ns_text(ns)
+
+
 def seconds_text(seconds: float) -> str:
     """A duration for people: `45 s`, `11 min 30 s`, `2 h 05 min`."""
     whole = round(seconds)

@@ -156,6 +156,10 @@ def _limits(
     found += _judged(
         stages, "checkpoint_cycle", "unknown", "it is not known whether checkpoint cycles are whole"
     )
+    found += _judged(stages, "window_end", "finding", "requests of the windows had no answer")
+    found += _judged(
+        stages, "window_end", "unknown", "requests under way at the windows' ends have no time"
+    )
     found += _judged(stages, "steadiness", "drifting", "throughput drifted")
     found += _judged(stages, "steadiness", "unknown", "steadiness could not be told")
     out = [line.name for line in audit if not line.ok]

@@ -8,7 +8,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from pgdyno.model.knee import Curve, Point
-from pgdyno.model.units import count_text, ns_text
+from pgdyno.model.units import at_least_text, count_text, ns_text
 from pgdyno.report import words
 from pgdyno.report.charts import Key, Panel, look
 from pgdyno.report.document import Cell, Document, Figure, Section, Table, columns
@@ -93,16 +93,17 @@ def _table(curve: Curve) -> Table:
             Cell(count_text(point.level)),
             Cell(count_text(point.offered_per_s)),
             Cell(count_text(point.achieved_per_s)),
-            Cell(ns_text(point.p50_ns)),
-            Cell(ns_text(point.p99_ns)),
+            Cell(at_least_text(point.p50_ns, point.exact_below_ns)),
+            Cell(at_least_text(point.p99_ns, point.exact_below_ns)),
             Cell(count_text(point.n)),
+            Cell(count_text(point.unanswered)),
             Cell(count_text(point.failed)),
             Cell("kept") if keeps(point, curve.limit_p99_ns) else Cell("broken", tone="bad"),
         )
         for point in curve.points
     )
-    heads = columns("load", ("due", "1/s"), ("achieved", "1/s"), "p50", "p99", "n", "failed",
-                    "limit")  # fmt: skip
+    heads = columns("load", ("due", "1/s"), ("achieved", "1/s"), "p50", "p99", "n",
+                    "no answer", "failed", "limit")  # fmt: skip
     return Table(f"All windows in the order of measurement; load in {unit(curve)}", heads, rows)
 
 
@@ -150,7 +151,8 @@ def _traces(points: list[Point], curve: Curve, which: str) -> list[go.Scatter]:
             mode="markers",
             marker={"symbol": look.stage_symbol(index), "size": 7, "color": colour},
             text=[
-                f"{ns_text(value[point])} at {count_text(point.achieved_per_s)} achieved/s"
+                f"{at_least_text(value[point], point.exact_below_ns)}"
+                f" at {count_text(point.achieved_per_s)} achieved/s"
                 for point in points
             ],
             hovertemplate=f"%{{x:,.0f}} {unit(curve)}, {which}: %{{text}}<extra></extra>",

@@ -12,7 +12,7 @@ from typing import Self
 
 from pgdyno.model.run import PgbenchSaid
 
-SCHEMA = "pgdyno.report/1"
+SCHEMA = "pgdyno.report/2"
 LABELS = {"NOPM": "TPC-C-like, not a TPC result", "tps": "not a TPC result"}
 
 
@@ -64,16 +64,20 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Percentiles:
-    """Latency of one kind of transaction, rounds merged, from the due time to the answer."""
+    """Latency of one kind of transaction, rounds merged, from the due time to the answer.
+
+    Of all requests that somebody waited for within the windows, those without an answer included.
+    """
 
     kind: str
-    n: int
+    n: int  # requests
     p50_ns: int
     p90_ns: int
     p95_ns: int
     p99_ns: int
     p999_ns: int
     max_ns: int
+    exact_below_ns: int | None = None  # from here on they are lower bounds; None: all are exact
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +91,7 @@ class StatementFacts:
     p95_ns: int
     p99_ns: int
     max_ns: int
+    exact_below_ns: int | None = None  # as `Percentiles` has it
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +189,7 @@ class StageFacts:
     client_limit: Judgement | None  # was the load generator the limit?
     ceiling_share: Spread | None  # of what the driver reaches here; None: not calibrated
     steadiness: Judgement | None
+    window_end: Judgement | None  # have all requests of the window an answer?
     changes: tuple[SettingChange, ...]
     build: str | None  # version, compiler and flags; None: the target's own installation
     folder: str | None  # of the cluster's data; None: pgdyno's own
@@ -232,6 +238,7 @@ class TrialFacts:
     client_limit: Judgement | None
     ceiling_share: float | None  # of what the driver reaches against the null server
     steadiness: Judgement | None
+    window_end: Judgement | None
     started_ns: int | None
     ended_ns: int | None
     engine: str | None  # who drove
@@ -337,6 +344,7 @@ class StepFacts:
     failed: int
     skipped: int
     percentiles_ns: tuple[int, ...] | None  # main kind: p50, p95, p99, maximum
+    exact_below_ns: int | None = None  # as `Percentiles` has it
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,6 +355,7 @@ class PartFacts:
     name: str
     throughput: Spread  # in the metric of `Facts.headline`
     percentiles_ns: tuple[int, ...] | None  # main kind: p50, p95, p99, maximum
+    exact_below_ns: int | None = None  # as `Percentiles` has it
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,8 @@ from pgdyno.stats.client_limit import client_limit as judge_client
 from pgdyno.stats.client_limit import host_idle_share, load_of
 from pgdyno.stats.steady import check_window
 from pgdyno.stats.window import Checkpoint, checkpoint_facts
+from pgdyno.stats.window_end import answer_of
+from pgdyno.stats.window_end import window_end as add_up
 
 NS = 1e9
 _DOUBT = ("clear", "steady", "unknown", "drifting", "finding")  # most doubtful last
@@ -67,6 +69,12 @@ def checkpoint_cycle(result: TrialResult) -> tuple[int | None, Judgement]:
     except PgdynoError as error:
         return None, Judgement("unknown", error.fact, error.hint)
     return None if known is None else found.completed, _judgement(found.answer)
+
+
+def window_end(result: TrialResult) -> Judgement:
+    """Whether all requests of the window have an answer, or some are lower bounds."""
+    counts = [kind.window for kind in result.kinds]
+    return _judgement(answer_of(add_up(counts, result.given_up_s, result.untold)))
 
 
 def most_doubtful(judgements: Sequence[Judgement | None]) -> Judgement | None:

@@ -59,7 +59,8 @@ def _cost(result: TrialResult) -> dict[str, float]:
     ended = [(k, k.window.succeeded + k.window.rolled_back) for k in result.kinds]
     count = sum(n for _, n in ended)
     found = per_transaction(result)
-    if count:
+    # With requests that have no answer the mean is a lower bound only.
+    if count and not any("exact_below" in kind.service_ns for kind in result.kinds):
         found["service_us"] = sum(k.service_ns["mean"] * n for k, n in ended if n) / count / 1e3
     return {name: found[name] for name in MEASURES if name in found}
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from pgdyno.model.run import KindResult, StepKind, TrialRecord, TrialResult
 from pgdyno.report.facts import Outage, PartFacts, RecoveryFacts, Spread, StepFacts
+from pgdyno.stats.window_end import exact_below
 
 NS = 1e9
 _MINUTE_S = 60.0
@@ -38,6 +39,7 @@ def step_facts(
                     failed=sum(kind.counts.failed for step in steps for kind in step.kinds),
                     skipped=sum(kind.counts.skipped for step in steps for kind in step.kinds),
                     percentiles_ns=_merged([step.kinds for step in steps], quantiles),
+                    exact_below_ns=_exact_below([step.kinds for step in steps]),
                 )
             )
     return tuple(found)
@@ -55,7 +57,8 @@ def part_facts(
                 mine = [kind for part in result.parts if part.name == name for kind in part.kinds]
                 rates.append(_throughput(result, mine))
                 kinds.append(mine)
-            found.append(PartFacts(stage, name, _spread(rates), _merged(kinds, quantiles)))
+            times = _merged(kinds, quantiles)
+            found.append(PartFacts(stage, name, _spread(rates), times, _exact_below(kinds)))
     return tuple(found)
 
 
@@ -115,9 +118,19 @@ def _spread(values: Sequence[float]) -> Spread:
 
 def _merged(rounds: Sequence[Kinds], quantiles: Quantiles) -> tuple[int, ...] | None:
     """p50, p95, p99 and the maximum of the first kind, rounds merged; None where none ended."""
-    names = [kind.kind for kinds in rounds for kind in kinds]
-    if not names:
+    parts = [kind.response for kind in _main(rounds)]
+    if not parts:
         return None
-    parts = [kind.response for kinds in rounds for kind in kinds if kind.kind == names[0]]
     found = tuple(quantiles(parts, (0.5, 0.95, 0.99, 1.0)))
     return found if any(found) else None
+
+
+def _exact_below(rounds: Sequence[Kinds]) -> int | None:
+    """From which value on these are lower bounds."""
+    return exact_below(kind.response_ns for kind in _main(rounds))
+
+
+def _main(rounds: Sequence[Kinds]) -> list[KindResult | StepKind]:
+    """The first kind of each round."""
+    every: list[KindResult | StepKind] = [kind for kinds in rounds for kind in kinds]
+    return [kind for kind in every if kind.kind == every[0].kind]

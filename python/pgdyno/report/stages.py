@@ -28,6 +28,7 @@ from pgdyno.stats import compare
 from pgdyno.stats.as_benchmarksql import AsBenchmarkSql, Ended, as_benchmarksql
 from pgdyno.stats.noise import noise_floor
 from pgdyno.stats.table import Table, attempts_of, table_of
+from pgdyno.stats.window_end import exact_below
 
 SHARES = (0.5, 0.9, 0.95, 0.99, 0.999, 1.0)
 
@@ -118,7 +119,7 @@ def _facts(
 ) -> StageFacts:
     results = [trial.result for trial in trials if trial.result]
     bmsql = stage.workload.tpcc is not None and stage.workload.tpcc.schema == "bmsql"
-    printed = [_as_benchmarksql(result) for result in results] if bmsql else []
+    printed = [one for result in results if bmsql and (one := _as_benchmarksql(result))]
     return StageFacts(
         name=stage.name,
         why=stage.why,
@@ -150,6 +151,7 @@ def _facts(
             tuple(one.ceiling_share for one in told if one.ceiling_share is not None)
         ),
         steadiness=most_doubtful([one.steadiness for one in told]),
+        window_end=most_doubtful([one.window_end for one in told]),
         changes=changed,
         build=build_text(stage.build) if stage.build else None,
         folder=stage.folder,
@@ -201,20 +203,27 @@ def _latency(results: Sequence[TrialResult], quantiles: Quantiles) -> tuple[Perc
     lines = []
     for name in kinds:
         parts = [kind for result in results for kind in result.kinds if kind.kind == name]
-        n = sum(part.window.succeeded + part.window.rolled_back for part in parts)
+        n = sum(part.window.timed for part in parts)
         if n == 0:
             continue
         values = quantiles([part.response for part in parts], SHARES)
-        lines.append(Percentiles(name, n, *values))
+        below_ns = exact_below(part.response_ns for part in parts)
+        lines.append(replace(Percentiles(name, n, *values), exact_below_ns=below_ns))
     return tuple(lines)
 
 
-def _as_benchmarksql(result: TrialResult) -> AsBenchmarkSql:
+def _as_benchmarksql(result: TrialResult) -> AsBenchmarkSql | None:
+    """None: it would still wait for the last answer."""
+    if any(kind.window.unanswered for kind in result.kinds):
+        return None
     ended = {
-        kind.kind: Ended(kind.window.succeeded, kind.window.rolled_back, kind.window.failed)
+        kind.kind: Ended(
+            kind.window.succeeded, kind.window.rolled_back, kind.window.failed,
+            late=0 if kind.window.drained is None else kind.window.unfinished,
+        )
         for kind in result.kinds
-    }
-    return as_benchmarksql(ended, result.window_s)
+    }  # fmt: skip
+    return as_benchmarksql(ended, result.window_s + result.drained_s)
 
 
 def _statements(results: Sequence[TrialResult], quantiles: Quantiles) -> tuple[StatementFacts, ...]:
@@ -225,11 +234,14 @@ def _statements(results: Sequence[TrialResult], quantiles: Quantiles) -> tuple[S
                 found.setdefault((kind.kind, one.name), []).append(one)
     shares = (0.5, 0.95, 0.99, 1.0)
     return tuple(
-        StatementFacts(
-            kind,
-            name,
-            sum(part.count for part in parts),
-            *quantiles([part.histogram for part in parts], shares),
+        replace(
+            StatementFacts(
+                kind,
+                name,
+                sum(part.count for part in parts),
+                *quantiles([part.histogram for part in parts], shares),
+            ),
+            exact_below_ns=exact_below(part.ns for part in parts),
         )
         for (kind, name), parts in found.items()
     )

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pgdyno.model.units import bytes_text, ns_text
+from pgdyno.model.units import at_least_text, bytes_text
 from pgdyno.report import words
 from pgdyno.report.analysis import analyse
 from pgdyno.report.document import Tone
@@ -44,6 +44,11 @@ def render_facts(facts: Facts) -> RenderableType:
         Text(f"trial {t.number} ({t.stage}, round {t.round}) {t.state}: {t.reason}", style="red")
         for t in facts.not_finished
         if t.reason is not None
+    ]
+    parts += [
+        Text(f"{stage.name}: {stage.window_end.fact}", style="yellow")
+        for stage in facts.stages
+        if stage.window_end is not None and stage.window_end.verdict == "finding"
     ]
     parts += [Text(line, style="dim") for line in _risks(facts)]
     parts.append(Text(f"{facts.label}.", style="dim"))
@@ -103,7 +108,8 @@ def _times(stage: StageFacts, kind: str) -> tuple[str, ...]:
     line = stage.percentiles(kind)
     if line is None:
         return (words.NOTHING,) * 4
-    return tuple(ns_text(ns) for ns in (line.p50_ns, line.p95_ns, line.p99_ns, line.max_ns))
+    times = (line.p50_ns, line.p95_ns, line.p99_ns, line.max_ns)
+    return tuple(at_least_text(ns, line.exact_below_ns) for ns in times)
 
 
 def _table(*names: str) -> Table:

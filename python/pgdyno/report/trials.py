@@ -10,7 +10,7 @@ import numpy.typing as npt
 from pgdyno.model.run import Series, TrialRecord, TrialResult
 from pgdyno.report.ceiling import rate
 from pgdyno.report.facts import Checkpoint, ReplacedFacts, Timeline, TrialFacts
-from pgdyno.report.judge import checkpoint_cycle, client_limit, steadiness
+from pgdyno.report.judge import checkpoint_cycle, client_limit, steadiness, window_end
 from pgdyno.report.shape import outages
 
 POINTS_MAX = 240  # of a line; longer trials are averaged
@@ -53,6 +53,7 @@ def trial_facts(
         else None,
         ceiling_share=rate(result) / ceiling_per_s if result and ceiling_per_s else None,
         steadiness=steadiness(_in_window(result, series)) if result else None,
+        window_end=window_end(result) if result else None,
         started_ns=record.started_ns,
         ended_ns=record.ended_ns,
         engine=result.engine if result else None,

@@ -48,10 +48,11 @@ class Search:
 
 
 def keeps(point: Point, limit_p99_ns: int) -> bool:
-    """Whether a window kept to the limit: its p99, its rate, and no failure."""
+    """Whether a window kept to the limit: its p99, all of it, its rate, and no failure."""
     return (
         point.n > 0
         and point.failed == 0
+        and point.is_p99_exact
         and point.p99_ns <= limit_p99_ns
         and point.achieved_per_s >= ACHIEVED_MIN * point.offered_per_s
     )

@@ -6,7 +6,7 @@ from math import log10
 
 import plotly.graph_objects as go
 
-from pgdyno.model.units import ns_text
+from pgdyno.model.units import at_least_text
 from pgdyno.report import words
 from pgdyno.report.charts import look
 from pgdyno.report.charts.chart import Chart, Key, Panel
@@ -18,6 +18,14 @@ MS_NS = 1e6
 
 def _values(line: Percentiles) -> tuple[int, ...]:
     return (line.p50_ns, line.p90_ns, line.p95_ns, line.p99_ns, line.p999_ns, line.max_ns)
+
+
+def _symbols(line: Percentiles, symbol: str) -> str | list[str]:
+    """Of each point; one name for all where all are exact."""
+    below = line.exact_below_ns
+    if below is None:
+        return symbol
+    return [f"{symbol}-open" if value >= below else symbol for value in _values(line)]
 
 
 def _panels(facts: Facts) -> tuple[Panel, ...]:
@@ -51,12 +59,13 @@ def _panel(facts: Facts, kind: str, low_ms: float, high_ms: float) -> Panel:
                     "width": 1.5,
                     "dash": look.stage_dash(index),
                 },
-                marker={"symbol": look.stage_symbol(index), "size": 7},
-                text=[ns_text(value) for value in _values(line)],
+                marker={"symbol": _symbols(line, look.stage_symbol(index)), "size": 7},
+                text=[at_least_text(value, line.exact_below_ns) for value in _values(line)],
                 hovertemplate=f"{stage.name}, %{{x}}: %{{text}}<extra></extra>",
             )
         )
-        told.append(f"{stage.name} p50 {ns_text(line.p50_ns)}, p99 {ns_text(line.p99_ns)}")
+        p50, p99 = (at_least_text(ns, line.exact_below_ns) for ns in (line.p50_ns, line.p99_ns))
+        told.append(f"{stage.name} p50 {p50}, p99 {p99}")
     name = words.kind(kind)
     ticks = look.decade_ticks(low_ms, high_ms)
     drawing = look.figure(
@@ -87,7 +96,8 @@ CHART = Chart(
     title="Latency percentiles",
     caption=(
         "From the due time of a transaction to its answer, rounds of a stage merged. Logarithmic"
-        " axis, the same in every panel; the maximum is a single transaction."
+        " axis, the same in every panel; the maximum is a single transaction. Hollow points are"
+        " lower bounds: of requests that had no answer."
     ),
     height_px=250,
     panels=_panels,

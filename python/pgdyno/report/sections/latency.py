@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pgdyno.model.units import count_text, ns_text
+from pgdyno.model.units import at_least_text, count_text
 from pgdyno.report import words
 from pgdyno.report.document import Cell, Figure, Section, Table, Text, columns
-from pgdyno.report.facts import Facts, Percentiles
+from pgdyno.report.facts import Facts, Judgement, Percentiles
 
-HEADS = ("p50", "p90", "p95", "p99", "p99.9", "max", "transactions")
+HEADS = ("p50", "p90", "p95", "p99", "p99.9", "max", "requests")
 
 
 def section(facts: Facts) -> Section:
@@ -33,9 +33,12 @@ def section(facts: Facts) -> Section:
             ),
             _table("Response time of the other kinds, rounds merged.", rest, folded=True),
             *_statements(facts),
+            *_window_ends(facts),
             Text(
-                "Percentiles come from the merged histograms of all finished rounds, never from"
-                " averages of percentiles. A stage's maximum is one transaction.",
+                "Times are of all requests that somebody waited for within a window; those answered"
+                " after its end count in full. Percentiles come from the merged histograms of all"
+                " finished rounds, never from averages of percentiles. A stage's maximum is one"
+                " transaction.",
                 "quiet",
             ),
         ),
@@ -51,12 +54,34 @@ def _table(caption: str, lines: Sequence[tuple[str, Percentiles | None]], *, fol
     )
 
 
+def _window_ends(facts: Facts) -> tuple[Text, ...]:
+    """Which requests have no answer, by stage; nothing where all have one."""
+    return tuple(
+        Text(f"`{stage.name}` {_rounds(end)}: {end.fact}.{_mark(end)}", "warn")
+        for stage in facts.stages
+        if (end := stage.window_end) is not None and end.verdict != "clear"
+    )
+
+
+def _rounds(end: Judgement) -> str:
+    if end.of_rounds == 1:
+        return "in its round"
+    return f"in {end.rounds} of {words.plural(end.of_rounds, 'round')}, the first of them"
+
+
+def _mark(end: Judgement) -> str:
+    return " ≥ marks lower bounds." if end.verdict == "finding" else ""
+
+
 def _statements(facts: Facts) -> tuple[Table, ...]:
     """Where the time of a transaction goes, seen from the driver; long, so on request."""
     rows = tuple(
         (
             Cell(f"{words.kind(one.kind)}, {one.name}, {stage.name}"),
-            *(Cell(ns_text(ns)) for ns in (one.p50_ns, one.p95_ns, one.p99_ns, one.max_ns)),
+            *(
+                Cell(at_least_text(ns, one.exact_below_ns))
+                for ns in (one.p50_ns, one.p95_ns, one.p99_ns, one.max_ns)
+            ),
             Cell(count_text(one.n)),
         )
         for stage in facts.stages
@@ -73,4 +98,5 @@ def _values(line: Percentiles | None) -> tuple[Cell, ...]:
     if line is None:
         return tuple(Cell(words.NOTHING) for _ in HEADS)
     times = (line.p50_ns, line.p90_ns, line.p95_ns, line.p99_ns, line.p999_ns, line.max_ns)
-    return (*(Cell(ns_text(time)) for time in times), Cell(count_text(line.n)))
+    shown = (Cell(at_least_text(time, line.exact_below_ns)) for time in times)
+    return (*shown, Cell(count_text(line.n)))

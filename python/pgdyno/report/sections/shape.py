@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pgdyno.model.units import count_text, ns_text, seconds_text
+from pgdyno.model.units import at_least_text, count_text, seconds_text
 from pgdyno.report import words
 from pgdyno.report.document import Block, Cell, Column, Section, Table, columns
 from pgdyno.report.facts import Facts
@@ -34,7 +34,7 @@ def _steps(facts: Facts) -> tuple[Table, ...]:
             Cell(seconds_text(one.seconds)),
             Cell(_factor(one.factor)),
             Cell(words.count(one.ended_per_s)),
-            *_times(one.percentiles_ns),
+            *_times(one.percentiles_ns, one.exact_below_ns),
             Cell(count_text(one.failed)),
             Cell(count_text(one.skipped)),
         )
@@ -60,17 +60,17 @@ def _parts(facts: Facts) -> tuple[Table, ...]:
         (
             Cell(f"{one.stage}, {one.name}"),
             Cell(words.count(one.throughput)),
-            *_times(one.percentiles_ns),
+            *_times(one.percentiles_ns, one.exact_below_ns),
         )
         for one in facts.parts
     )
     return (Table(caption, columns("stage, database", facts.headline, *TIMES), rows),)
 
 
-def _times(percentiles_ns: tuple[int, ...] | None) -> tuple[Cell, ...]:
+def _times(percentiles_ns: tuple[int, ...] | None, exact_below_ns: int | None) -> tuple[Cell, ...]:
     if percentiles_ns is None:
         return tuple(Cell(words.NOTHING) for _ in TIMES)
-    return tuple(Cell(ns_text(ns)) for ns in percentiles_ns)
+    return tuple(Cell(at_least_text(ns, exact_below_ns)) for ns in percentiles_ns)
 
 
 def _outages(facts: Facts) -> tuple[Table, ...]:
