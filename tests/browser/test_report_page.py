@@ -52,8 +52,15 @@ def opened(
         context.close()
 
 
-@pytest.mark.parametrize("size", [WIDE, PHONE])
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("size", "theme"),
+    [
+        (WIDE, "light"),
+        (PHONE, "dark"),
+        pytest.param(WIDE, "dark", marks=pytest.mark.long),
+        pytest.param(PHONE, "light", marks=pytest.mark.long),
+    ],
+)
 def test_draws_every_chart_in_silence(
     browser: Browser, report: Path, tmp_path: Path, size: tuple[int, int], theme: Theme
 ) -> None:
@@ -66,7 +73,9 @@ def test_draws_every_chart_in_silence(
         assert noise == []
 
 
-@pytest.mark.parametrize("width", [320, 375, 768, 1280])
+@pytest.mark.parametrize(
+    "width", [320, *(pytest.param(width, marks=pytest.mark.long) for width in (375, 768, 1280))]
+)
 def test_never_scrolls_sideways(browser: Browser, report: Path, width: int) -> None:
     with opened(browser, report, (width, 800)) as (page, _):
         page.evaluate(
@@ -75,6 +84,7 @@ def test_never_scrolls_sideways(browser: Browser, report: Path, width: int) -> N
         assert page.evaluate("() => document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.long
 def test_charts_fit_their_panels(browser: Browser, report: Path) -> None:
     with opened(browser, report, PHONE) as (page, _):
         over = page.evaluate(
@@ -84,6 +94,7 @@ def test_charts_fit_their_panels(browser: Browser, report: Path) -> None:
         assert max(over) <= 0
 
 
+@pytest.mark.long
 def test_light_and_dark_differ_in_page_and_charts(browser: Browser, report: Path) -> None:
     seen = {}
     for theme in ("light", "dark"):
@@ -107,6 +118,7 @@ def test_the_button_changes_the_theme_and_back(browser: Browser, report: Path) -
         assert noise == []
 
 
+@pytest.mark.long
 def test_a_change_of_the_system_theme_is_followed(browser: Browser, report: Path) -> None:
     with opened(browser, report) as (page, _):
         before = page.evaluate(STROKES)
@@ -195,7 +207,7 @@ CONTRAST = """() => {
 }"""
 
 
-@pytest.mark.parametrize("size", [WIDE, PHONE])
+@pytest.mark.parametrize("size", [WIDE, pytest.param(PHONE, marks=pytest.mark.long)])
 def test_the_page_of_storage_draws_every_chart_in_silence(
     browser: Browser, tmp_path: Path, size: tuple[int, int]
 ) -> None:

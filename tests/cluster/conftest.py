@@ -33,6 +33,9 @@ TARGETS = {
     "embedded-18": TargetPlan("embedded"),
     "debian-15": TargetPlan("installed", bindir=DEBIAN_BINDIR),
 }
+# For tests of what is the same in every version: one of them every day, both in the long run.
+VERSIONS = (pytest.param("debian-15", marks=pytest.mark.long), "embedded-18")
+OLD_VERSION_FIRST = ("debian-15", pytest.param("embedded-18", marks=pytest.mark.long))
 WORKLOAD = {"kind": "tpcc", "warehouses": 2, "seed": 7}
 
 

@@ -28,7 +28,7 @@ from pgdyno.shell import postgres_user
 from pgdyno.stage.binaries import find_binaries
 from pgdyno.stage.cluster import Cluster
 from pgdyno.store import RunFile
-from tests.cluster.conftest import TARGETS, cluster_apart
+from tests.cluster.conftest import TARGETS, VERSIONS, cluster_apart
 from tests.cluster.test_run import pgdyno
 
 pytestmark = pytest.mark.cluster
@@ -74,7 +74,7 @@ class There:
         )
 
 
-@pytest.fixture(scope="module", params=sorted(TARGETS))
+@pytest.fixture(scope="module", params=VERSIONS)
 def there(request: pytest.FixtureRequest, session_home: Path) -> Iterator[There]:
     binaries = find_binaries(TARGETS[request.param], postgres_user(), session_home)
     with cluster_apart(request.param, "socket") as cluster:

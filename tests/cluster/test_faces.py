@@ -100,8 +100,8 @@ def test_one_terminal_leaves_the_same_database_through_every_face(open_own: Open
 
 CONTENDED = [
     ("debian-15", "pipeline", "read committed"),
-    ("debian-15", "procedure", "read committed"),
-    ("embedded-18", "pipeline", "repeatable read"),
+    pytest.param("debian-15", "procedure", "read committed", marks=pytest.mark.long),
+    pytest.param("embedded-18", "pipeline", "repeatable read", marks=pytest.mark.long),
     ("embedded-18", "procedure", "serializable"),
 ]
 

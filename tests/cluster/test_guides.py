@@ -14,10 +14,15 @@ import pytest
 
 from pgdyno.model.connection import Connection
 from tests.cluster.conftest import cluster_apart
+from tests.waiting import DEADLINE_S
 
 pytestmark = pytest.mark.cluster
 ROOT = Path(__file__).parents[2]
-GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
+EVERY_DAY = {"load-and-drive"}
+GUIDES = [
+    pytest.param(path, id=path.stem, marks=[] if path.stem in EVERY_DAY else [pytest.mark.long])
+    for path in sorted((ROOT / "docs" / "guides").glob("*.md"))
+]
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -27,7 +32,7 @@ def server() -> Iterator[Connection]:
         yield cluster.connection()
 
 
-@pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("guide", GUIDES)
 def test_guide(guide: Path, folder: Path, home_env: Path, server: Connection) -> None:
     database = "guide_" + re.sub(r"\W", "_", guide.stem)
     with psycopg.connect(**server.arguments(), autocommit=True) as session:
@@ -43,6 +48,7 @@ def test_guide(guide: Path, folder: Path, home_env: Path, server: Connection) ->
     for block in blocks:
         done = subprocess.run(
             ["bash", "-euc", block],
-            cwd=folder, env=environment, capture_output=True, text=True, timeout=240, check=False,
+            cwd=folder, env=environment, capture_output=True, text=True, timeout=DEADLINE_S,
+            check=False,
         )  # fmt: skip
         assert done.returncode == 0, f"{block}\n{done.stdout}\n{done.stderr}"

@@ -20,7 +20,7 @@ from pgdyno.stage.binaries import find_binaries
 from pgdyno.stage.cluster import Cluster, initdb
 from pgdyno.stage.home import owned_folder
 from pgdyno.stage.host import host_facts
-from tests.cluster.conftest import DEBIAN_BINDIR, TARGETS
+from tests.cluster.conftest import DEBIAN_BINDIR, TARGETS, VERSIONS
 from tests.cluster.test_host import pgdyno, without_the_right
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("machine")]
@@ -64,7 +64,7 @@ def made(name: str, folder: Path, home: Path) -> Iterator[Server]:
         cluster.close()
 
 
-@pytest.fixture(params=list(TARGETS))
+@pytest.fixture(params=VERSIONS)
 def server(request: pytest.FixtureRequest, folder: Path, session_home: Path) -> Iterator[Server]:
     with made(request.param, folder, session_home) as found:
         yield found

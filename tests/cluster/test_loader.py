@@ -14,7 +14,7 @@ from pgdyno.load.room import require_room, told
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
 from pgdyno.stage.place import place_of
-from tests.cluster.conftest import TARGETS, cluster_apart
+from tests.cluster.conftest import VERSIONS, cluster_apart
 from tests.cluster.loading import (
     LOADED_AT,
     PGBENCH,
@@ -52,7 +52,7 @@ class Direct:
         return connection
 
 
-@pytest.fixture(scope="module", params=sorted(TARGETS))
+@pytest.fixture(scope="module", params=VERSIONS)
 def direct(request: pytest.FixtureRequest) -> Iterator[Direct]:
     with cluster_apart(request.param, "socket") as cluster:
         server = cluster.connection()
@@ -123,9 +123,11 @@ def test_all_pages_are_visible_and_frozen(direct: Direct, copies: Any) -> None:
 
 @pytest.mark.parametrize(
     ("name", "partitions", "order"),
-    [("hashed", {"by": "hash", "count": 3}, "warehouse"),
-     ("ranged", {"by": "range", "count": 2}, "arrival")],
-)  # fmt: skip
+    [
+        pytest.param("hashed", {"by": "hash", "count": 3}, "warehouse", marks=pytest.mark.long),
+        ("ranged", {"by": "range", "count": 2}, "arrival"),
+    ],
+)
 def test_partitions_hold_the_same_rows(
     direct: Direct, name: str, partitions: dict[str, Any], order: str
 ) -> None:
@@ -149,6 +151,7 @@ def test_partitions_hold_the_same_rows(
         assert run(connection, "SELECT DISTINCT s_w_id FROM stock_p2") == [(2,)]
 
 
+@pytest.mark.long
 def test_orders_lie_as_they_arrived(direct: Direct) -> None:
     connection = direct.loaded("arrived", order="arrival", foreign_keys=False)
 

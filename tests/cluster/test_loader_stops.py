@@ -23,7 +23,7 @@ from pgdyno.shell import postgres_user
 from pgdyno.stage.cluster import Cluster
 from pgdyno.stage.home import owned_folder
 from pgdyno.stage.place import place_of
-from tests.cluster.conftest import TARGETS, cluster_apart
+from tests.cluster.conftest import VERSIONS, cluster_apart
 from tests.cluster.loading import LOADED_AT, contents, keys, new_database, run
 
 pytestmark = pytest.mark.cluster
@@ -35,7 +35,7 @@ ROOM_BYTES = 64 << 20
 FULL_DISK = r"(copy|build) \w+: ERROR 53100: .*No space left"
 
 
-@pytest.fixture(scope="module", params=sorted(TARGETS))
+@pytest.fixture(scope="module", params=VERSIONS)
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     with cluster_apart(request.param, "socket") as cluster:
         yield cluster

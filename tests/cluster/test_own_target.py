@@ -10,13 +10,13 @@ from pgdyno.model.settings import Origin, OriginKind, Setting
 from pgdyno.model.workload import Pgbench, Workload
 from pgdyno.plan import fixture_shape
 from pgdyno.stage.own import OwnTarget
-from tests.cluster.conftest import TARGETS, Opener, loaded
+from tests.cluster.conftest import VERSIONS, Opener, loaded
 
 pytestmark = pytest.mark.cluster
 ORIGIN = Origin(OriginKind.PLAN, "a test")
 
 
-@pytest.fixture(params=sorted(TARGETS))
+@pytest.fixture(params=VERSIONS)
 def target(request: pytest.FixtureRequest, open_own: Opener) -> OwnTarget:
     return open_own(request.param)
 

@@ -41,7 +41,13 @@ settings = { full_page_writes = false }
 """
 
 
-@pytest.mark.parametrize("options", [[], ["--bindir", DEBIAN_BINDIR]], ids=["18", "15"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param([], id="18"),
+        pytest.param(["--bindir", DEBIAN_BINDIR], id="15", marks=pytest.mark.long),
+    ],
+)
 def test_recovery_is_timed_and_checked(folder: Path, home_env: Path, options: list[str]) -> None:
     plan, out = folder / "crash.toml", folder / "run.sqlite"
     plan.write_text(PLAN)

@@ -15,7 +15,7 @@ from pgdyno.model.run import Fixture
 from pgdyno.model.settings import Origin, OriginKind, Setting
 from pgdyno.stage.running import TRIAL, RunningTarget
 from pgdyno.store.runfile import RunFile
-from tests.cluster.conftest import TARGETS, cluster_apart
+from tests.cluster.conftest import OLD_VERSION_FIRST, cluster_apart
 from tests.cluster.test_run import PLAN, pgdyno
 
 pytestmark = pytest.mark.cluster
@@ -23,7 +23,7 @@ ORIGIN = Origin(OriginKind.PLAN, "a test")
 SMALL = {"kind": "tpcc", "warehouses": 1, "seed": 7}
 
 
-@pytest.fixture(scope="module", params=sorted(TARGETS))
+@pytest.fixture(scope="module", params=OLD_VERSION_FIRST)
 def foreign(request: pytest.FixtureRequest) -> Iterator[Connection]:
     """Somebody else's server with somebody else's database, reached over TCP by password."""
     with cluster_apart(request.param, "tcp") as cluster:

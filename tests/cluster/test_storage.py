@@ -93,6 +93,7 @@ def test_two_paths_are_measured_side_by_side(folder: Path, home_env: Path) -> No
     assert "**What storage claims**" in report.stdout
 
 
+@pytest.mark.long
 def test_an_installed_postgresql_will_do(folder: Path, home_env: Path) -> None:
     out = folder / "s.sqlite"
     done = storage(folder, home=home_env, out=out, more=DEBIAN)
@@ -148,7 +149,9 @@ def children(pid: int) -> set[int]:
     return {int(word) for word in text.split()}
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
+)
 def test_an_interrupted_probe_leaves_nothing(
     folder: Path, home_env: Path, number: signal.Signals
 ) -> None:

@@ -25,7 +25,7 @@ from pgdyno.shell import postgres_user
 from pgdyno.stage.binaries import find_binaries
 from pgdyno.stage.host import host_facts
 from pgdyno.stage.own import OwnTarget
-from tests.cluster.conftest import TARGETS, WORKLOAD, Opener, loaded, settings_of
+from tests.cluster.conftest import OLD_VERSION_FIRST, TARGETS, WORKLOAD, Opener, loaded, settings_of
 
 pytestmark = pytest.mark.cluster
 DATA = Path(__file__).parents[1] / "data"
@@ -40,7 +40,7 @@ def workload(**changes: Any) -> Workload:
     return Workload(**{"kind": "tpcc", "seed": 3, "terminals": 20, "tpcc": tpcc} | changes)
 
 
-@pytest.fixture(scope="module", params=sorted(TARGETS))
+@pytest.fixture(scope="module", params=OLD_VERSION_FIRST)
 def target(request: pytest.FixtureRequest, session_home: Path) -> Iterator[OwnTarget]:
     user = postgres_user()
     binaries = find_binaries(TARGETS[request.param], user, session_home)
