@@ -12,6 +12,7 @@ from typing import Literal
 from psycopg.conninfo import make_conninfo
 
 from pgdyno.model.connection import Connection
+from tests.waiting import DEADLINE_S
 
 IDENT = "abc123"
 _SCRIPT = Path(__file__).with_name("owning_process.py")
@@ -26,7 +27,7 @@ def work(conninfo: str, step: int = 0, when: When = "after") -> subprocess.Compl
     """
     return subprocess.run(
         [sys.executable, str(_SCRIPT), conninfo, IDENT, str(step), when],
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=DEADLINE_S, check=False,
     )  # fmt: skip
 
 

@@ -7,6 +7,8 @@ import platform
 import subprocess
 from pathlib import Path
 
+from tests.waiting import DEADLINE_S
+
 PACKAGE = "postgresql-15"
 MIRROR = "http://deb.debian.org/debian"
 GIVEN = "PGDYNO_TEST_SOURCE"
@@ -37,7 +39,12 @@ def postgres_source(folder: Path) -> Path:
                               for word in ("-o", f"{key}={value}"))]  # fmt: skip
     for command in (["update"], ["source", "--download-only", PACKAGE]):
         done = subprocess.run(
-            [*apt, *command], cwd=folder, capture_output=True, text=True, timeout=240, check=False
+            [*apt, *command],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE_S,
+            check=False,
         )
         assert done.returncode == 0, (
             f"{' '.join(command)} from {MIRROR} failed (or name a tarball in {GIVEN}):"

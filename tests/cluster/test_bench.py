@@ -67,8 +67,11 @@ def test_a_rate_is_kept_and_latencies_of_statements_are_printed(conninfo: str) -
 
     assert "accounts_select" in done.stdout
     tps = next(line for line in done.stdout.splitlines() if " tps over " in line)
-    assert 50 < float(tps.split()[0]) < 160
+    assert 0 < float(tps.split()[0]) < 160
     assert "NOPM" not in done.stdout
+    # A busy machine serves them late, but they are due when they are due.
+    (kind,) = bench(conninfo, "select-only", "--rate", "100", "--poisson")["kinds"]
+    assert 50 < kind["window"]["due"] < 160
 
 
 def test_scripts_and_mixes_are_driven(conninfo: str, tmp_path: Path) -> None:

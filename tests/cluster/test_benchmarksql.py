@@ -187,10 +187,18 @@ def test_a_broken_file_leaves_nothing_behind(server: Connection, files: Path) ->
     assert one(connection, "SELECT count(*) FROM pg_class WHERE relname ~ 'bmsql|pgdyno'") == (0,)
 
 
-def test_a_database_that_benchmarksql_loaded_is_known(by_server: Connection) -> None:
-    with psycopg.connect(**by_server.arguments()) as session:
-        # Its loader, unlike its files, counts deliveries from 1.
-        session.execute("UPDATE bmsql_customer SET c_delivery_cnt = 1")
+@pytest.fixture
+def by_its_loader(by_server: Connection) -> Iterator[Connection]:
+    """Its loader, unlike its files, counts deliveries from 1."""
+    change = "UPDATE bmsql_customer SET c_delivery_cnt = %s"
+    with psycopg.connect(**by_server.arguments(), autocommit=True) as session:
+        session.execute(change, [1])
+        yield by_server
+        session.execute(change, [describe(SPEC)["c_load"]["c_delivery_cnt"]])
+
+
+def test_a_database_that_benchmarksql_loaded_is_known(by_its_loader: Connection) -> None:
+    by_server = by_its_loader
     known = loaded_workload(by_server)
 
     assert (known.schema, known.warehouses, known.seed) == ("bmsql", 1, None)

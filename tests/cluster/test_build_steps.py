@@ -25,6 +25,7 @@ from pgdyno.stage.binaries import find_binaries
 from pgdyno.stage.home import lock_home
 from pgdyno.stage.shelf import kept_builds
 from tests.cluster.test_run import pgdyno
+from tests.waiting import DEADLINE_S
 
 pytestmark = pytest.mark.cluster
 
@@ -38,7 +39,6 @@ sed -i "s|PREFIX|${1#--prefix=}|g" Makefile
 # Its programs are links to those of a real PostgreSQL, so that what it installs runs.
 INSTALL = "mkdir -p PREFIX; ln -sfn BINDIR PREFIX/bin"
 LEFT = f"777{os.getpid()}"  # seconds of a sleep that nobody else sleeps
-DEADLINE_S = 60
 
 
 class Case(NamedTuple):

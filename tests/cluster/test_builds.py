@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -112,14 +113,20 @@ def test_what_is_there_is_not_compiled_again_and_can_be_removed(
 
     again = pgdyno("build", gcc["source"], "-O", "0")
     taken = pgdyno("build", gcc["source"], "-O", "1", "--name", "by-clang", code=2)
-    pgdyno("builds", "remove", gcc["ident"][:6])
     plan = folder / "plan.toml"
     plan.write_text(PLAN)
-    refused = pgdyno("run", plan, code=2)
+    place = home_env / "builds" / gcc["ident"]
+    subprocess.run(["cp", "-a", place, folder / "kept"], check=True)  # for whoever comes next
+    try:
+        pgdyno("builds", "remove", gcc["ident"][:6])
+        refused = pgdyno("run", plan, code=2)
+        removed = not place.exists()
+    finally:
+        subprocess.run(["mv", "-T", folder / "kept", place], check=True)
 
     assert "by-gcc: PostgreSQL 15." in again.stdout
     assert "was there already" in again.stdout
     assert "name 'by-clang' is taken by build" in " ".join(taken.stderr.split())
-    assert not (home_env / "builds" / gcc["ident"]).exists()
+    assert removed
     text = " ".join(refused.stderr.split())
     assert 'stage gcc: build "by-gcc" is unknown; there are: by-clang' in text

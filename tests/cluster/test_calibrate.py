@@ -21,6 +21,7 @@ from pgdyno.model.workload import Arrivals, Pgbench, Workload
 from pgdyno.report.curve import render_curve, verdict
 from pgdyno.stats.knee import Search
 from pgdyno.store.calibration import read_ceilings
+from tests.waiting import DEADLINE_S
 
 pytestmark = pytest.mark.cluster
 SELECTS = Workload(
@@ -33,7 +34,7 @@ def test_calibrate_keeps_a_ceiling_for_each_face(tmp_path: Path) -> None:
         [sys.executable, "-m", "pgdyno", "calibrate", "--connections", "3", "--rounds", "1",
          "--seconds", "0.5", "--json"],
         env=os.environ | {"PGDYNO_HOME": str(tmp_path)},
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=DEADLINE_S, check=False,
     )  # fmt: skip
 
     assert done.returncode == 0, done.stderr

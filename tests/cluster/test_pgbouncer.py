@@ -23,6 +23,7 @@ from pgdyno.shell import postgres_user, start
 from pgdyno.stage.conninfo import reach, resolve
 from pgdyno.stage.home import owned_folder
 from tests.cluster.conftest import cluster_apart, reachable_folder
+from tests.waiting import DEADLINE_S
 
 pytestmark = pytest.mark.cluster
 CLIENTS = 8
@@ -62,11 +63,11 @@ def pooled(server: Connection) -> Iterator[str]:
         wait_for(conninfo, log)
         yield conninfo
         process.signal(signal.SIGTERM)
-        assert process.wait(10) is not None
+        assert process.wait(DEADLINE_S) is not None
 
 
 def wait_for(conninfo: str, log: Path) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + DEADLINE_S
     while True:
         try:
             psycopg.connect(conninfo).close()

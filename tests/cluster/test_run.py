@@ -9,21 +9,22 @@ import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from pgdyno.model.run import RunInfo, TrialState
 from pgdyno.model.serial import to_json
 from pgdyno.store.runfile import RunFile
 from tests.cluster.conftest import DEBIAN_BINDIR
+from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.cluster
 ROOT = Path(__file__).parents[2]
-DEADLINE_S = 240
 
 PLAN = """
 name = "small"
@@ -143,7 +144,7 @@ def test_ctrl_c_keeps_finished_trials_and_resume_goes_on(
     process = start_and_wait_for_first_trial(plan, out)
 
     process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=DEADLINE_S)
 
     assert process.returncode == 130
     assert f"pgdyno resume {out}" in " ".join(stderr.split())
@@ -215,9 +216,9 @@ def test_a_killed_run_leaves_no_server_and_is_resumed(
     process = start_and_wait_for_first_trial(plan, out)
 
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=DEADLINE_S)
 
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + DEADLINE_S
     while servers(home_env) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert servers(home_env) == []
@@ -249,13 +250,20 @@ def start_and_wait_for_first_trial(plan: Path, out: Path) -> subprocess.Popen[st
     raise AssertionError("no trial was finished in time")
 
 
+def drivers(pid: int) -> list[psutil.Process]:
+    """The drivers that a run has at work: while there is one, its server must live."""
+    found = []
+    for child in psutil.Process(pid).children(recursive=True):
+        with suppress(psutil.Error):
+            if "pgdyno.drive.worker" in child.cmdline():
+                found.append(child)
+    return found
+
+
 def test_a_server_that_dies_fails_its_trial_only(plan: Path, folder: Path, home_env: Path) -> None:
     out = folder / "run.sqlite"
     process = start_and_wait_for_first_trial(plan, out)
-    deadline = time.monotonic() + 60
-    while not (home_env / "work" / "data" / "postmaster.pid").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: drivers(process.pid), "second trial under load")
     pid = int((home_env / "work" / "data" / "postmaster.pid").read_text().split()[0])
 
     os.kill(pid, signal.SIGKILL)

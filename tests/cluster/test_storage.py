@@ -20,6 +20,7 @@ from pgdyno.model.floor import PATTERNS
 from pgdyno.probe.fio import Ground, find_fio, write_files
 from pgdyno.probe.folder import own_folder
 from pgdyno.store.runfile import RunFile
+from tests.waiting import DEADLINE_S
 
 pytestmark = pytest.mark.cluster
 MIB = 1 << 20
@@ -42,7 +43,7 @@ def storage(
         environment["PATH"] = search
     return subprocess.run(
         arguments(*paths, out=out, more=more),
-        env=environment, capture_output=True, text=True, timeout=300, check=False,
+        env=environment, capture_output=True, text=True, timeout=DEADLINE_S, check=False,
     )  # fmt: skip
 
 
@@ -88,7 +89,7 @@ def test_two_paths_are_measured_side_by_side(folder: Path, home_env: Path) -> No
     assert "tmpfs keeps its files in memory" in page
     report = subprocess.run(
         [sys.executable, "-m", "pgdyno", "report", str(out), "--format", "md", "--out", "-"],
-        capture_output=True, text=True, timeout=60, check=True,
+        capture_output=True, text=True, timeout=DEADLINE_S, check=True,
     )  # fmt: skip
     assert "**What storage claims**" in report.stdout
 
@@ -132,7 +133,7 @@ def test_a_disk_that_fills_up_meanwhile_is_told_and_left_clean(folder: Path) -> 
 
 def until_measuring(out: Path, process: subprocess.Popen[str]) -> None:
     """Wait until the run file knows the clock: the files are being written then, or later."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + DEADLINE_S
     while time.monotonic() < deadline:
         assert process.poll() is None
         if out.exists():
@@ -167,7 +168,7 @@ def test_an_interrupted_probe_leaves_nothing(
     until_busy(disk)
     started = children(process.pid)
     process.send_signal(number)
-    said, _ = process.communicate(timeout=60)
+    said, _ = process.communicate(timeout=DEADLINE_S)
 
     assert process.returncode == 130, said
     assert list(disk.iterdir()) == []
@@ -177,7 +178,7 @@ def test_an_interrupted_probe_leaves_nothing(
 
 
 def until_busy(disk: Path) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + DEADLINE_S
     while not list(disk.glob(".pgdyno-storage-*/pg_test_fsync")):
         assert time.monotonic() < deadline, "pg_test_fsync never began"
         time.sleep(0.05)
@@ -194,8 +195,8 @@ def test_a_killed_probe_is_cleaned_up_by_the_next(folder: Path, home_env: Path) 
     until_busy(disk)
     started = children(process.pid)
     process.kill()
-    process.wait(30)
-    deadline = time.monotonic() + 30
+    process.wait(DEADLINE_S)
+    deadline = time.monotonic() + DEADLINE_S
     while any(Path(f"/proc/{pid}").exists() for pid in started) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not {pid for pid in started if Path(f"/proc/{pid}").exists()}

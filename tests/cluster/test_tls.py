@@ -22,6 +22,7 @@ from pgdyno.model.connection import Connection
 from pgdyno.stage.conninfo import reach, resolve
 from tests.cluster.authority import Authority, Certificate, give_to_server
 from tests.cluster.conftest import cluster_apart, reachable_folder
+from tests.waiting import DEADLINE_S
 
 pytestmark = pytest.mark.cluster
 PASSWORD = "of the test"
@@ -75,7 +76,7 @@ def reload(admin: Connection) -> None:
     with psycopg.connect(**admin.arguments(), autocommit=True) as session:
         row = session.execute("SELECT pg_conf_load_time(), pg_reload_conf()").fetchone()
     assert row is not None
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + DEADLINE_S
     while time.monotonic() < deadline:
         with psycopg.connect(**admin.arguments()) as session:
             if session.execute("SELECT pg_conf_load_time()").fetchone() != row[:1]:
@@ -233,7 +234,7 @@ def test_what_is_abandoned_is_cancelled_over_tls_too(secure: Secure) -> None:
 def wait_for_silence(secure: Secure) -> None:
     """Until nobody sleeps any more."""
     busy = "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND state = 'active'"
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + DEADLINE_S
     with psycopg.connect(**secure.admin.arguments(), autocommit=True) as session:
         while session.execute(busy).fetchall():
             assert time.monotonic() < deadline
@@ -260,21 +261,34 @@ def test_scram_is_bound_to_the_channel(secure: Secure) -> None:
     assert "sslmode=require" in hint
 
 
+@contextmanager
+def serving(secure: Secure, certificate: Certificate) -> Iterator[None]:
+    """Another certificate of the server, and its own again."""
+    names = ("server.crt", "server.key")
+    own = [(secure.data / name).read_bytes() for name in names]
+    give_to_server(certificate, secure.data)
+    reload(secure.admin)
+    try:
+        yield
+    finally:
+        for name, content in zip(names, own, strict=True):
+            (secure.data / name).write_bytes(content)
+        reload(secure.admin)
+
+
 def test_a_certificate_of_version_1_is_taken_where_nothing_is_checked(secure: Secure) -> None:
     for folder in reachable_folder("old"):
-        give_to_server(Authority(folder, "old").issue("server", ""), secure.data)
-        reload(secure.admin)
-        assert seen(secure, "host=127.0.0.1 sslmode=require") == TLS13
+        with serving(secure, Authority(folder, "old").issue("server", "")):
+            assert seen(secure, "host=127.0.0.1 sslmode=require") == TLS13
 
 
 def test_a_server_signed_by_itself_is_trusted_when_it_is_named(secure: Secure) -> None:
     for folder in reachable_folder("self"):
         own = Authority(folder, "self").root
-        give_to_server(own, secure.data)
-        reload(secure.admin)
         host = "host=127.0.0.1 sslmode=verify-ca"
-        assert seen(secure, f"{host} sslrootcert={own.crt}") == TLS13
-        fact, hint = refusal(secure, f"{host} sslrootcert={secure.strangers}")
+        with serving(secure, own):
+            assert seen(secure, f"{host} sslrootcert={own.crt}") == TLS13
+            fact, hint = refusal(secure, f"{host} sslrootcert={secure.strangers}")
         assert "invalid peer certificate" in fact
         assert "signs itself must stand in sslrootcert" in hint
 
