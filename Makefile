@@ -11,12 +11,12 @@ WORKERS ?= $(shell cpus=$$(nproc); echo $$((cpus < 4 ? cpus : 4)))
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadgroup
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-# Installs a Debian package as root; tells anybody else how to.
-apt = { [ "$$(id -u)" = 0 ] && apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
-  apt-get install -y -qq --no-install-recommends $(1) >/dev/null; } \
-  || { echo "error: package $(1) is missing"; echo "hint: sudo apt-get install $(1)"; exit 1; }
+# Installs Debian packages as root, one make at a time; tells anybody else how to.
+apt = { [ "$$(id -u)" = 0 ] && flock Makefile sh -c "apt-get update -qq && \
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(1) >/dev/null"; } \
+  || { echo "error: not installed: $(1)"; echo "hint: sudo apt-get install $(1)"; exit 1; }
 
-.PHONY: demo quick test test-long rest check gates install build packages lock reference clean help
+.PHONY: demo quick test test-long rest check gates rust-tests install build packages lock reference clean help
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -27,28 +27,34 @@ demo: build ## The main job: load TPC-C, run three stages, write a report (ARGS=
 quick: build ## The demo's short version
 	$(BIN)/pgdyno run plans/demo.toml --quick
 
-test: packages gates ## The tests of every day, on real servers and in a real browser
+# The first of them installs, compiles and downloads, each beside the others: on a new machine that
+# is half of the time, and a linker needs one processor only.
+test: ## The tests of every day, on real servers and in a real browser
+	@$(MAKE) --no-print-directory -j3 packages build rust-tests
+	cargo test --quiet --workspace --locked
 	$(PYTEST) -m "not long"
 
-test-long: test ## All tests: `make test` and what it leaves out
-	$(MAKE) rest
+test-long: test rest ## All tests: `make test` and what it leaves out
 
-rest: packages build ## The tests marked `long`, which `make test` leaves out
+rest: packages gates ## What `make test` leaves out: the tests marked `long`, and the gates
 	$(PYTEST) -m long
 
 check: gates ## Format, lint, types, layers, unit tests: under 90 s once built
+	cargo test --quiet --workspace --locked
 	$(PYTEST) -m "not cluster and not method and not browser and not long" \
 	  --ignore tests/attack
 
-gates: build
+gates: build # what is asked of the code before it is run
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
-	cargo test --quiet --workspace --locked
 	$(BIN)/ruff format --check --quiet python tests benches
 	$(BIN)/ruff check --quiet python tests benches
 	$(BIN)/mypy
 	$(BIN)/stubtest pgdyno._core --mypy-config-file pyproject.toml
 	$(BIN)/lint-imports
+
+rust-tests:
+	@command -v cargo >/dev/null || exit 0; cargo test --quiet --workspace --locked --no-run
 
 install: $(VENV)/installed ## The virtual environment with the locked dependencies
 
@@ -70,18 +76,17 @@ $(VENV)/built: $(VENV)/installed pyproject.toml $(RUST)
 	@VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet >/dev/null
 	@touch $@
 
-# Debian packages of the tests and of `pgdyno storage`: an installed PostgreSQL, a pooler,
-# certificates, a browser, what makes file systems, a load for disks, and compilers.
+# What the tests and `pgdyno storage` want: an installed PostgreSQL, a pooler, certificates, a browser,
+# what makes file systems and partitions, a load for disks, and compilers. A file, and its package.
+WANTED := /usr/lib/postgresql/15/bin/postgres:postgresql-15 /usr/sbin/pgbouncer:pgbouncer \
+  /usr/bin/openssl:openssl /usr/bin/chromium:chromium /usr/sbin/mkfs.xfs:xfsprogs \
+  /usr/sbin/sfdisk:fdisk /usr/bin/fio:fio /usr/bin/gcc:gcc /usr/include/stdio.h:libc6-dev \
+  /usr/bin/clang:clang
+
 packages: ## Debian packages that commands and tests want, as root
-	@[ -x /usr/lib/postgresql/15/bin/postgres ] || $(call apt,postgresql-15)
-	@[ -x /usr/sbin/pgbouncer ] || $(call apt,pgbouncer)
-	@[ -x /usr/bin/openssl ] || $(call apt,openssl)
-	@[ -x /usr/bin/chromium ] || $(call apt,chromium)
-	@[ -x /usr/sbin/mkfs.xfs ] || $(call apt,xfsprogs)
-	@[ -x /usr/sbin/sfdisk ] || $(call apt,fdisk)
-	@[ -x /usr/bin/fio ] || $(call apt,fio)
-	@[ -x /usr/bin/gcc ] || $(call apt,gcc libc6-dev)
-	@[ -x /usr/bin/clang ] || $(call apt,clang)
+	@missing=; for one in $(WANTED); do \
+	  [ -e "$${one%%:*}" ] || missing="$$missing $${one#*:}"; done; \
+	  [ -z "$$missing" ] || $(call apt,$$missing)
 
 lock: ## Resolve requirements.lock anew (needs uv)
 	uv pip compile pyproject.toml --extra dev --python-version 3.11 --generate-hashes \

@@ -96,6 +96,16 @@ def test_only_the_clock_reads_time_in_rust() -> None:
     assert readers <= {"drive/src/clock.rs"}
 
 
+def test_every_rust_test_is_part_of_its_crates_binary() -> None:
+    lost = []
+    for tests in (ROOT / "crates").glob("*/tests"):
+        main = (tests / "main.rs").read_text()
+        parts = [path.stem for path in tests.iterdir() if path.name != "main.rs"]
+        lost += [f"{tests}/{part}" for part in parts if f"\nmod {part};" not in main]
+
+    assert lost == []
+
+
 def test_only_core_knows_python() -> None:
     manifests = {
         path.parent.name

@@ -4,7 +4,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
-mod kit;
 
 use std::{cmp::Reverse, collections::BinaryHeap, fmt::Write as _, path::Path, time::Duration};
 
@@ -17,7 +16,7 @@ use drive::{
     steps::Profile,
 };
 use hdrhistogram::Histogram;
-use kit::{MS, Outcomes, SECOND, Simple, Virtual, is_update};
+use crate::kit::{MS, Outcomes, SECOND, Simple, Virtual, is_update};
 use proptest::prelude::*;
 use sim::{Call, Script, Scripted, Step};
 

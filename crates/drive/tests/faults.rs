@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
-mod kit;
-
 use std::{
     collections::HashMap,
     sync::{
@@ -13,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use kit::{MS, SECOND, Simple, Virtual, identity, is_update};
+use crate::kit::{MS, SECOND, Simple, Virtual, identity, is_update};
 use proptest::prelude::*;
 use sim::{Call, Script, Scripted, Step};
 

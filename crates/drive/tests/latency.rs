@@ -2,11 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
-mod kit;
-
 use std::time::Duration;
 
-use kit::{MS, SECOND, Simple, Virtual, identity, is_update};
+use crate::kit::{MS, SECOND, Simple, Virtual, identity, is_update};
 use sim::{Call, Scripted, Step};
 
 /// A server that takes `ms` for every UPDATE.

@@ -2,15 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
-mod kit;
-
 use std::time::Duration;
 
+use crate::kit::{MS, Outcomes, SECOND, Simple, Virtual, is_update};
 use drive::{
     arrivals::{ArrivalsSpec, Spacing},
     steps::Step as Stair,
 };
-use kit::{MS, Outcomes, SECOND, Simple, Virtual, is_update};
 use proptest::prelude::*;
 use sim::{Call, Scripted, Step};
 

@@ -3,16 +3,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
-mod kit;
-
 use std::time::Duration;
 
+use crate::kit::{MS, SECOND, Virtual, is_update};
 use drive::{
     arrivals::{ArrivalsSpec, Spacing},
     clock::{Clock, TokioClock},
     histogram,
 };
-use kit::{MS, SECOND, Virtual, is_update};
 use sim::{Call, Scripted, Step};
 
 const STALL_NS: (u64, u64) = (3 * SECOND, 5 * SECOND);

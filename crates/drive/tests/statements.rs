@@ -2,16 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
-mod kit;
-
 use std::time::Duration;
 
+use crate::kit::{MS, SECOND, Simple, Virtual, is_update};
 use drive::statements::{Groups, StatementResult};
-use kit::{MS, SECOND, Simple, Virtual, is_update};
 use sim::{Call, Scripted, Step};
 use workload::Workload;
 
-fn results(outcome: &kit::Outcomes) -> Vec<(String, u64, serde_json::Value)> {
+fn results(outcome: &crate::kit::Outcomes) -> Vec<(String, u64, serde_json::Value)> {
     let groups = Groups::new(Simple::new(1).statements());
     let all = StatementResult::all(&outcome.meter.kinds[0].statements, &groups).unwrap();
     let json = |one: StatementResult| (one.name, one.count, serde_json::to_value(one.ns).unwrap());

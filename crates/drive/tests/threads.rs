@@ -3,16 +3,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
-mod kit;
-
 use std::{collections::BTreeMap, time::Duration};
 
+use crate::kit::{Simple, identity, is_update};
 use drive::{
     result::{RunOutcome, RunResult},
     run::Run,
     spec::Spec,
 };
-use kit::{Simple, identity, is_update};
 use serde_json::{Value, json};
 use sim::{Call, Listener, Scripted, Step};
 

@@ -1,6 +1,6 @@
 //! Expressions: values that pgbench 15 gave (`\set a debug(…)`), and what must be refused.
 
-use crate::session::{Fake, run};
+use super::session::{Fake, run};
 
 /// The value of an expression, as it is sent.
 fn value(expression: &str) -> Result<String, String> {

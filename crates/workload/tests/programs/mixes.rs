@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use wire::{Kind, Results};
 use workload::{Outcome, Workload};
 
-use crate::session::{Fake, Reply, mixes, perform};
+use super::session::{Fake, Reply, mixes, perform};
 
 /// A mix of one transaction.
 fn mix(transaction: &Value) -> Value {

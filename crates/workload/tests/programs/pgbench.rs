@@ -3,7 +3,7 @@
 use serde_json::json;
 use workload::{Outcome, Workload, pgbench::Pgbench};
 
-use crate::session::{Fake, Reply, perform};
+use super::session::{Fake, Reply, perform};
 
 fn workload(kind: &str, face: &str) -> Pgbench {
     let spec = json!({"kind": kind, "face": face, "scale": 2, "seed": 11});

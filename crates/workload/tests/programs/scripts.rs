@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use wire::{Results, Timestamp};
 use workload::{Outcome, Workload};
 
-use crate::session::{Fake, Reply, now, perform, run, scripts};
+use super::session::{Fake, Reply, now, perform, run, scripts};
 
 fn sent(text: &str) -> Vec<String> {
     let mut session = Fake::default();

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use serde_json::json;
 use workload::{dataset::Units, tpcc::rows::Target};
 
-use crate::{
+use super::{
     copied::{arrived, batches},
     tpcc,
 };
@@ -42,7 +42,7 @@ fn orders_come_by_number_from_all_districts() {
     for (target, [number, warehouse, district]) in TABLES {
         let rows = arrived(&tpcc, target, &Units::Range(0..2));
         let key =
-            |row: &crate::copied::Row| (row.int(number), row.int(warehouse), row.int(district));
+            |row: &super::copied::Row| (row.int(number), row.int(warehouse), row.int(district));
         let keys: Vec<(i32, i32, i32)> = rows.iter().map(key).collect();
         assert!(keys.is_sorted(), "{target:?}");
         let orders: BTreeSet<(i32, i32, i32)> = keys.iter().copied().collect();
@@ -54,7 +54,7 @@ fn orders_come_by_number_from_all_districts() {
 
 #[test]
 fn other_tables_have_no_such_order() {
-    let rows = tpcc(json!({"warehouses": 1})).rows(crate::copied::LOADED_AT);
+    let rows = tpcc(json!({"warehouses": 1})).rows(super::copied::LOADED_AT);
     for target in [Target::Stock, Target::Item, Target::Customer, Target::History] {
         let mut out = b"kept".to_vec();
         assert_eq!(rows.arrived(target, &Units::Range(0..1), 0, &mut out), None);

@@ -4,7 +4,7 @@
 use wire::{Answers, Decimal, Error, Exchange, Param, StatementId, Timestamp};
 use workload::{Workload, tpcc::Tpcc};
 
-use crate::called;
+use super::called;
 
 /// A parameter as it was sent.
 #[derive(Clone, Debug, PartialEq)]

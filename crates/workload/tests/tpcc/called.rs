@@ -1,7 +1,7 @@
 //! What the functions of face `procedure` return on the books: the same imagined database as for
 //! the statements, a call at a time.
 
-use crate::books::{
+use super::books::{
     Books, DISCOUNT, Entry, Field, Sent, TAX, customer, place, price, status, text,
 };
 

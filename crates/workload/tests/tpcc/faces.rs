@@ -13,7 +13,7 @@ use workload::{
     },
 };
 
-use crate::{
+use super::{
     books::{Books, Entry, Sent},
     finish, tpcc,
 };
@@ -268,7 +268,7 @@ fn a_call_gets_its_isolation_from_its_session() {
             name == "default_transaction_isolation" && value == isolation
         }));
         assert!(tpcc.setup()[0].contains(&format!("<> '{isolation}'")));
-        let own = crate::tpcc(json!({"face": "pipeline", "isolation": isolation}));
+        let own = super::tpcc(json!({"face": "pipeline", "isolation": isolation}));
         assert!(own.settings().is_empty(), "its BEGIN says it");
     }
 }

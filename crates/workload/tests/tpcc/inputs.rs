@@ -13,7 +13,7 @@ use workload::{
     },
 };
 
-use crate::tpcc;
+use super::tpcc;
 
 /// Requests of some terminals, so many of each.
 fn requests(tpcc: &workload::tpcc::Tpcc, terminals: u32, each: u64) -> Vec<Request> {
@@ -222,7 +222,7 @@ fn trap_18_keying_is_constant_and_thinking_exponential_cut_at_ten_means() {
         let (low, high) = workload::chi_square::binomial_band((-1.0_f64).exp(), n);
         assert!((low..=high).contains(&(real(over) / real(n))), "not exponential: {over} of {n}");
     }
-    let idle = crate::tpcc(json!({}));
+    let idle = super::tpcc(json!({}));
     let (_, timing) = idle.request(0, 0);
     assert_eq!((timing.keying_ns, timing.think_ns), (0, 0), "the default has no pauses");
 }

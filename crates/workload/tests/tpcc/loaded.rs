@@ -10,7 +10,7 @@ use workload::{
     tpcc::{constants::of_load, names::LastNames, rows::Target, schema::TABLES},
 };
 
-use crate::{
+use super::{
     copied::{LOADED_AT, all, batches},
     tpcc,
 };
@@ -254,7 +254,7 @@ fn tables_have_the_cardinalities_of_the_text() {
 fn warehouses_and_districts_start_with_the_sums_of_the_text() {
     let tpcc = tpcc(json!({"warehouses": 2}));
     let warehouses = all(&tpcc, Target::Warehouse);
-    let tax = |row: &crate::copied::Row, column| (0..=2000).contains(&row.decimal(column).unscaled);
+    let tax = |row: &super::copied::Row, column| (0..=2000).contains(&row.decimal(column).unscaled);
     for (row, number) in warehouses.iter().zip(1..) {
         assert_eq!(row.int("w_id"), number);
         assert_eq!(row.decimal("w_ytd"), Decimal::new(30_000_000, 2));

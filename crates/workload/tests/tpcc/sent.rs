@@ -13,7 +13,7 @@ use workload::{
     },
 };
 
-use crate::{
+use super::{
     books::{Books, Sent},
     finish, tpcc,
 };

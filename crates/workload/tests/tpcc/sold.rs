@@ -13,7 +13,7 @@ use workload::{
     },
 };
 
-use crate::{
+use super::{
     books::{Books, DISCOUNT, Sent, TAX, price},
     finish, tpcc,
 };
