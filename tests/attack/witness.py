@@ -22,7 +22,16 @@ _SERVER = {
     "tablespaces": "SELECT oid, spcname FROM pg_tablespace",
     "locks": "SELECT locktype, classid, objid FROM pg_locks WHERE locktype = 'advisory'",
 }
-_USER = "relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)"
+_USER = (
+    "relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace,"
+    " 'pg_toast'::regnamespace)"
+)
+_OURS = """
+WITH ours AS (SELECT id FROM pgdyno_load_made WHERE kind = 'relation')
+SELECT id::bigint, id::regclass::text FROM ours JOIN pg_class ON pg_class.oid = id
+UNION SELECT oid::bigint, '' FROM pg_type WHERE typrelid IN (SELECT id FROM ours)
+UNION SELECT typarray::bigint, '' FROM pg_type WHERE typrelid IN (SELECT id FROM ours)
+"""
 _DATABASE = {
     "schemas": "SELECT oid, nspname FROM pg_namespace WHERE nspname !~ '^pg_(temp|toast_temp)'",
     "relations": "SELECT oid, relname, relnamespace::regnamespace::text, relkind::text, relowner,"
@@ -39,6 +48,7 @@ _DATABASE = {
     " WHERE pronamespace::regnamespace::text NOT IN ('pg_catalog', 'information_schema')",
     "comments": "SELECT objoid, classoid::regclass::text, description FROM pg_description"
     " WHERE objoid >= 16384",
+    "sequences": "SELECT seqrelid::bigint, pg_sequence_last_value(seqrelid) FROM pg_sequence",
     "publications": "SELECT prrelid, prpubid FROM pg_publication_rel",
 }
 
@@ -61,8 +71,8 @@ def database_facts(connection: Connection) -> Facts:
     with psycopg.connect(**connection.arguments(), autocommit=True) as session:
         facts = _read(session, _DATABASE)
         tables = session.execute(
-            f"SELECT oid::regclass::text FROM pg_class WHERE relkind IN ('r', 'S', 'm') AND {_USER}"
-            " AND relnamespace <> 'pg_toast'::regnamespace".encode()
+            "SELECT oid::regclass::text FROM pg_class"
+            f" WHERE relkind IN ('r', 'm') AND {_USER}".encode()
         ).fetchall()
         facts["rows"] = sorted(
             (name, *rows[0])
@@ -71,6 +81,20 @@ def database_facts(connection: Connection) -> Facts:
                 f"SELECT count(*), sum(hash_record_extended(t, 0))::text FROM {name} t".encode()
             ).fetchall())
         )  # fmt: skip
+    return facts
+
+
+def strangers_facts(connection: Connection) -> Facts:
+    """As `database_facts`, of what the loads of pgdyno in it did not make."""
+    facts = database_facts(connection)
+    with psycopg.connect(**connection.arguments(), autocommit=True) as session:
+        there = session.execute("SELECT to_regclass('pgdyno_load_made') IS NOT NULL").fetchone()
+        rows = session.execute(_OURS).fetchall() if there == (True,) else []
+    oids, names = {oid for oid, _ in rows}, {name for _, name in rows}
+    for kind in ("relations", "indexes", "types", "comments", "sequences"):
+        facts[kind] = [row for row in facts[kind] if row[0] not in oids]
+    facts["constraints"] = [row for row in facts["constraints"] if row[2] not in oids]
+    facts["rows"] = [row for row in facts["rows"] if row[0] not in names]
     return facts
 
 

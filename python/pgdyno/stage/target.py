@@ -50,7 +50,8 @@ def ending(end: Callable[[], None]) -> Iterator[None]:
         try:
             end()
         except LostError:
-            raise
+            if not isinstance(first, LostError):
+                raise
         except (PgdynoError, psycopg.Error, OSError) as second:
             first.add_note(f"afterwards: {second}")
         raise

@@ -132,11 +132,11 @@ pub(super) async fn reopen(
 /// Drops the load's own constraints of one type, of these names if some are given; those of
 /// partitions go with their table's.
 fn dropped(kind: &str, names: Option<&str>) -> String {
-    let named = names.map(|names| format!(" AND conname IN ({names})")).unwrap_or_default();
+    let which = names.map(|names| format!(" AND conname IN ({names})")).unwrap_or_default();
     format!(
         "DO $$ DECLARE one record; BEGIN FOR one IN SELECT conrelid::regclass AS t, conname \
          FROM pg_constraint JOIN {} m ON m.kind = 'constraint' AND m.id = pg_constraint.oid \
-         WHERE contype = '{kind}' AND conparentid = 0{named} \
+         WHERE contype = '{kind}' AND conparentid = 0{which} \
          LOOP EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', one.t, one.conname); \
          END LOOP; END $$",
         made::TABLE
