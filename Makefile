@@ -32,12 +32,12 @@ quick: build ## The demo's short version
 test: ## The tests of every day, on real servers and in a real browser
 	@$(MAKE) --no-print-directory -j3 packages build rust-tests
 	cargo test --quiet --workspace --locked
-	$(PYTEST) -m "not long"
+	$(PYTEST) -m "not long" $(ARGS)
 
 test-long: test rest ## All tests: `make test` and what it leaves out
 
 rest: packages gates ## What `make test` leaves out: the tests marked `long`, and the gates
-	$(PYTEST) -m long
+	$(PYTEST) -m long $(ARGS)
 
 check: gates ## Format, lint, types, layers, unit tests: under 90 s once built
 	cargo test --quiet --workspace --locked
