@@ -115,7 +115,7 @@ def spec(connection: Connection) -> str:
         "workload": {**WORKLOAD, "face": "pipeline"},
         "connection": connection.spec(),
         "connections": CONNECTIONS, "terminals": CONNECTIONS, "threads": 2,
-        "warmup_s": 0.0, "window_s": 60.0, "drain_s": 10.0, "allow_debug": True,
+        "warmup_s": 0.0, "window_s": 900.0, "drain_s": 10.0, "allow_debug": True,
     })  # fmt: skip
 
 

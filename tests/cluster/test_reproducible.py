@@ -22,7 +22,7 @@ from tests.cluster.conftest import TARGETS, loaded, opened
 pytestmark = pytest.mark.cluster
 REQUESTS = 150
 PROTOCOL = Protocol(
-    rounds=1, warmup_s=0, window_s=120, drain_s=5, prewarm=False, margin=0.05, confidence=0.95,
+    rounds=1, warmup_s=0, window_s=900, drain_s=5, prewarm=False, margin=0.05, confidence=0.95,
     lowest_rung=Rung.D0,
 )  # fmt: skip
 TABLES = (

@@ -40,8 +40,8 @@ connections = 4
 
 [protocol]
 rounds = 2
-warmup_s = 1.0
-window_s = 3.0
+warmup_s = 0.5
+window_s = 1.5
 lowest_rung = "D2"
 
 [[stage]]
