@@ -10,7 +10,7 @@ from pgdyno.model.settings import Origin, OriginKind, Setting
 from pgdyno.model.workload import Pgbench, Workload
 from pgdyno.plan import fixture_shape
 from pgdyno.stage.own import OwnTarget
-from tests.cluster.conftest import VERSIONS, Opener, loaded
+from tests.cluster.conftest import TARGETS, VERSIONS, Opener, loaded
 
 pytestmark = pytest.mark.cluster
 ORIGIN = Origin(OriginKind.PLAN, "a test")

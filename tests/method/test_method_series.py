@@ -51,12 +51,12 @@ def test_the_drift_interval_covers(phi: float, steps: int, floor: float, change:
 @pytest.mark.parametrize(
     ("phi", "steps", "ceiling"),
     [
-        (0.0, 30, 0.05),
+        pytest.param(0.0, 30, 0.05, marks=pytest.mark.long),
         (0.0, 60, 0.05),
         (0.5, 60, 0.055),
-        (0.8, 60, 0.05),
-        (0.95, 60, 0.05),
-        (0.8, 300, 0.06),
+        pytest.param(0.8, 60, 0.05, marks=pytest.mark.long),
+        pytest.param(0.95, 60, 0.05, marks=pytest.mark.long),
+        pytest.param(0.8, 300, 0.06, marks=pytest.mark.long),
         # Correlation over a batch's length and enough steps not to be refused: the worst case.
         (0.9, 300, 0.075),
     ],
@@ -101,7 +101,9 @@ def test_a_clear_drift_is_found_and_a_calm_window_called_steady() -> None:
     sim.assert_rate_at_least(steady.count(SteadyState.STEADY), count, 0.90)
 
 
-@pytest.mark.parametrize("ramp_s", [0, 20, 45])
+@pytest.mark.parametrize(
+    "ramp_s", [20, *(pytest.param(ramp_s, marks=pytest.mark.long) for ramp_s in (0, 45))]
+)
 def test_the_warm_up_cut_lies_near_the_end_of_the_ramp(ramp_s: int) -> None:
     count, steps = 500, 150
     shape = np.ones(steps)
@@ -125,7 +127,9 @@ def test_the_noise_floor_interval_holds_the_true_spread() -> None:
     sim.assert_rate_at_most(hits, count, 0.96)
 
 
-@pytest.mark.parametrize("rounds", [3, 5, 10])
+@pytest.mark.parametrize(
+    "rounds", [3, *(pytest.param(rounds, marks=pytest.mark.long) for rounds in (5, 10))]
+)
 def test_undisturbed_plans_are_rarely_warned_of_interference(rounds: int) -> None:
     count = 2000
     warned = sum(

@@ -30,11 +30,11 @@ def last_comparisons(log: FloatArray, margin: float = 0.03) -> list[Comparison]:
     ("noise", "rounds", "stages"),
     [
         (sim.normal, 3, 3),
-        (sim.normal, 3, 6),
-        (sim.normal, 10, 3),
-        (sim.heavy, 3, 3),
+        pytest.param(sim.normal, 3, 6, marks=pytest.mark.long),
+        pytest.param(sim.normal, 10, 3, marks=pytest.mark.long),
+        pytest.param(sim.heavy, 3, 3, marks=pytest.mark.long),
         (sim.skewed, 5, 3),
-        (sim.unequal, 5, 3),
+        pytest.param(sim.unequal, 5, 3, marks=pytest.mark.long),
     ],
 )
 def test_equal_stages_get_a_false_verdict_in_at_most_5_percent_of_plans(
@@ -59,7 +59,9 @@ def test_without_holm_six_equal_stages_would_exceed_5_percent() -> None:
     sim.assert_rate_at_least(false, count, 0.06)
 
 
-@pytest.mark.parametrize("effect", [0.01, 0.05, 0.20])
+@pytest.mark.parametrize(
+    "effect", [0.05, *(pytest.param(effect, marks=pytest.mark.long) for effect in (0.01, 0.20))]
+)
 def test_a_planted_effect_is_covered_from_table_to_result(effect: float) -> None:
     seed = 210 + int(100 * effect)
     found = last_comparisons(plans(sim.normal, seed, 3, (0.0, effect), 2000))
@@ -75,7 +77,9 @@ def test_a_large_effect_is_found_in_three_rounds() -> None:
     sim.assert_rate_at_least(better, 1000, 0.95)
 
 
-@pytest.mark.parametrize("rounds", sim.ROUNDS)
+@pytest.mark.parametrize(
+    "rounds", [3, *(pytest.param(rounds, marks=pytest.mark.long) for rounds in sim.ROUNDS[1:])]
+)
 @pytest.mark.parametrize("effect", [0.03, 1 / 1.03 - 1])
 def test_equivalent_is_wrong_in_at_most_half_of_5_percent_at_the_margin(
     rounds: int, effect: float
