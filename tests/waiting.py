@@ -17,5 +17,5 @@ def until(ready: Callable[[], object], what: str) -> None:
     """
     deadline = time.monotonic() + DEADLINE_S
     while not ready():
-        assert time.monotonic() < deadline, f"no {what} within {DEADLINE_S:.0f} s"
+        assert time.monotonic() < deadline, f"not within {DEADLINE_S:.0f} s: {what}"
         time.sleep(_PAUSE_S)

@@ -20,7 +20,8 @@ from pgdyno.stage.home import owned_folder
 from pgdyno.stage.running import TRIAL, RunningTarget
 from tests.attack.owning import conninfo_of
 from tests.attack.witness import database_facts, server_facts, tree
-from tests.cluster.conftest import TARGETS, cluster_apart
+from tests.cluster.conftest import TARGETS, VERSIONS, cluster_apart
+from tests.waiting import DEADLINE_S
 
 pytestmark = pytest.mark.cluster
 PLAN = """
@@ -70,7 +71,7 @@ class Place:
             ["unshare", "--mount", "sh", "-c", ALONE, "sh",
              sys.executable, "-m", "pgdyno", "run", str(plan), "--dry-run"],
             cwd=self.here, env=os.environ | {"PGDYNO_HOME": str(self.home)},
-            capture_output=True, text=True, timeout=120, check=False,
+            capture_output=True, text=True, timeout=DEADLINE_S, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert "as-it-is" in done.stdout
@@ -92,7 +93,7 @@ def place() -> Iterator[Place]:
     shutil.rmtree(folder)
 
 
-@pytest.fixture(scope="module", params=sorted(TARGETS))
+@pytest.fixture(scope="module", params=VERSIONS)
 def server(request: pytest.FixtureRequest) -> Iterator[Connection]:
     with cluster_apart(request.param, "tcp") as cluster:
         yield cluster.measured_connection().to("postgres")

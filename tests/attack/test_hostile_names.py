@@ -45,6 +45,7 @@ from pgdyno.store import RunFile
 from tests.cluster.conftest import TARGETS, cluster_apart
 from tests.data.hostile import ENDS, NO_TEXT, WORDS
 from tests.data.miniature import write_miniature
+from tests.waiting import DEADLINE_S
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
@@ -157,7 +158,7 @@ def test_commands_show_what_was_typed_and_do_not_obey_it(
         [sys.executable, "-m", "pgdyno", *arguments], cwd=tmp_path,
         env=os.environ | {"PGDYNO_HOME": str(tmp_path / "home"),
                           "PGDYNO_HOST_STATE": str(tmp_path / "state")},
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=DEADLINE_S, check=False,
     )  # fmt: skip
     assert done.returncode not in (0, 70), done.stdout + done.stderr
     assert "Traceback" not in done.stderr
@@ -168,7 +169,7 @@ def test_commands_show_what_was_typed_and_do_not_obey_it(
 def test_arguments_that_are_no_text_are_refused(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pgdyno", "report", os.fsencode(NO_TEXT)],
-        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+        cwd=tmp_path, capture_output=True, text=True, timeout=DEADLINE_S, check=False,
     )  # fmt: skip
     assert done.returncode == 2
     assert r"argument a\xff\x80b is no text in UTF-8" in done.stderr
@@ -219,7 +220,7 @@ def test_a_browser_sees_only_text(facts: Facts, tmp_path: Path) -> None:
     dumped = subprocess.run(
         ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=10000",
          f"--user-data-dir={tmp_path}/profile", "--dump-dom", page.as_uri()],
-        capture_output=True, text=True, timeout=120, check=True,
+        capture_output=True, text=True, timeout=DEADLINE_S, check=True,
     ).stdout  # fmt: skip
     assert "main-svg" in dumped, "the charts are drawn"
     assert "data-pwned" not in dumped
@@ -363,7 +364,7 @@ def _check_pgbench(cluster: Cluster, names: list[str], folder: Path) -> None:
         conninfo = _conninfo(cluster.connection().to(word))
         done = subprocess.run(
             [program, "-n", "-t", "1", "-f", script, conninfo],
-            capture_output=True, text=True, timeout=60, check=False,
+            capture_output=True, text=True, timeout=DEADLINE_S, check=False,
         )  # fmt: skip
         assert "number of transactions actually processed: 1/1" in done.stdout, done.stderr
 

@@ -18,14 +18,14 @@ from pgdyno.shell import postgres_user
 from pgdyno.stage.durability import read_durability
 from pgdyno.stage.home import owned_folder
 from pgdyno.stage.storage import storage_losses
-from tests.cluster.conftest import TARGETS, cluster_apart
+from tests.cluster.conftest import VERSIONS, cluster_apart
 
 pytestmark = pytest.mark.cluster
 LOAD = Workload("tpcb", 1, pgbench=Pgbench(1))
 MEMORY = Path("/dev/shm")
 
 
-@pytest.fixture(scope="module", params=sorted(TARGETS))
+@pytest.fixture(scope="module", params=VERSIONS)
 def server(request: pytest.FixtureRequest) -> Iterator[Connection]:
     """Somebody's server with a database `shop` and the roles `hasty` and `plain`."""
     with cluster_apart(request.param, "socket") as cluster:
