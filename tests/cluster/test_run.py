@@ -123,6 +123,9 @@ def test_a_plan_runs_to_a_report(plan: Path, folder: Path, home_env: Path) -> No
             effective = {setting.name: setting.value for setting in result.settings}
             expected = "off" if trial.stage == "async" else None  # defaults are not listed
             assert effective.get("synchronous_commit") == expected
+            assert result.durability is not None
+            lost = {(loss.what, loss.layer) for loss in result.durability.losses}
+            assert (("synchronous_commit = off", "server") in lost) == (trial.stage == "async")
             for kind in result.kinds:
                 for counts in (kind.window, kind.run):
                     assert counts.due == (

@@ -114,6 +114,12 @@ settings = { synchronous_commit = "off" }
 
     with RunFile.read(out) as run:
         assert len(run.finished()) == 4
+        for trial in run.finished():
+            assert trial.result is not None
+            assert trial.result.durability is not None
+            lost = {(loss.what, loss.layer) for loss in trial.result.durability.losses}
+            # Settings of a stage are set on the trial's database, and found there.
+            assert (("synchronous_commit = off", "database") in lost) == (trial.stage == "async")
         (fixture,) = run.fixtures()
         assert fixture.restore == "template database"
     assert foreign.password is not None

@@ -80,8 +80,8 @@ def _plain(text: str) -> str:
 
 
 def _below(path: str, what: str, root: Path, seen: frozenset[str]) -> Iterator[Found]:
-    mounts = read_mounts((root / "proc/self/mountinfo").read_text())
-    mount = mount_of(path, mounts)
+    table = _text(root / "proc/self/mountinfo") or ""
+    mount = mount_of(path, read_mounts(table))
     if mount is None:
         yield f"what {what} lies on"
         return

@@ -132,6 +132,10 @@ def test_a_disk_that_tells_nothing_is_not_known(tmp_path: Path) -> None:
     assert found(machine(tmp_path, "xfs", cache=None)).rung is None
 
 
+def test_without_a_table_of_mounts_nothing_is_known(tmp_path: Path) -> None:
+    assert found(tmp_path).rung is None
+
+
 def test_a_disk_in_memory(tmp_path: Path) -> None:
     root = machine(tmp_path, "ext4", mounts="22 21 251:0 / /srv/pg rw - ext4 /dev/zram0 rw")
     disk(root, "zram0", "251:0", "write through")
