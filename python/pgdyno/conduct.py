@@ -46,7 +46,6 @@ from pgdyno.model.run import (
     TrialState,
 )
 from pgdyno.model.workload import database_names
-from pgdyno.plan.complaint import Complaint, refuse
 from pgdyno.plan.fixture import fixture_ident, fixture_shape
 from pgdyno.sample.checkpoints import Begins
 from pgdyno.sample.diskstats import disk_sampler
@@ -164,17 +163,6 @@ def conduct(
         audience.trial_done(record)
 
 
-def rehearse(plan: Plan, target: Target) -> None:
-    """Try the settings of all stages, before a run file is begun and anything is loaded.
-
-    Raises:
-        PlanError: Naming each stage that the server refuses, and why.
-        TargetError: No server of the target runs at all.
-    """
-    problems = target.rehearse(plan.stages)
-    refuse(plan.source, [Complaint(f"stage {stage}", text) for stage, text in problems])
-
-
 def _reason(error: PgdynoError) -> str:
     return f"{error.fact} ({error.hint})" if error.hint else error.fact
 
@@ -191,7 +179,9 @@ def describe_stages(plan: Plan) -> dict[str, dict[str, Any]]:
             found[stage.name] = describe(workload_spec(stage.workload, None))
         except DriveError as error:
             hint = f"{error.hint} Nothing was touched." if error.hint else "Nothing was touched."
-            raise PlanError(f"{plan.source}: stage {stage.name}: {error.fact}", hint) from error
+            files = ", ".join(file.path for file in stage.workload.files)
+            where = f"{plan.source}: stage {stage.name}{f': {files}' if files else ''}"
+            raise PlanError(f"{where}: {error.fact}", hint) from error
     return found
 
 

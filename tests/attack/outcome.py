@@ -25,8 +25,8 @@ CASE_BYTES = 2 << 30
 
 _CODES = {1, 2, 3, 4, 5, 6, 7}
 _PYTHON = re.compile(
-    r"Traceback|datetime\.|<class|<object|\bNone\b|PosixPath|Decimal\(|Fraction\(|\('|\{'|\b(?:True|"
-    r"False)\b|[a-z]Error\b|dict_keys"
+    r"Traceback|datetime\.|<class|<object|\bNone\b|PosixPath|Decimal\(|Fraction\(|\('|\{'\w+':|"
+    r"\b(?:True|False)\b|[a-z]Error\b|dict_keys"
 )
 
 

@@ -1,7 +1,7 @@
 """A campaign of mutated plans: each ends in a dry run, or in a refusal that names the file.
 
-Every case is a function of its number: run `-k "mutated_plans and 123"`-like slices by editing none
-of it, since a failing case prints its number and its text.
+So does a plan whose mix, script or setup was mutated. Every case is a function of its number; one
+that fails prints its number and its text.
 """
 
 from __future__ import annotations
@@ -21,6 +21,13 @@ from tests.data.servers import HOST, installed
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = (ROOT / "plans", ROOT / "tests" / "data" / "plans" / "good")
+NAMED = sorted(
+    path.relative_to(folder)
+    for folder in FOLDERS
+    for kind in ("mixes", "scripts", "files")
+    for path in folder.glob(f"{kind}/*")
+)
+"""Files that these plans name."""
 PLANS = sorted(
     path for folder in FOLDERS for path in folder.glob("*.toml") if path.stem not in ("running",)
 )
@@ -76,5 +83,48 @@ def test_a_mutated_plan_is_carried_out_or_refused(
             assert listing(at_home) == before, "a dry run changed something"
             tally.counts[how] += 1
     assert tally.counts["refused"] > count / 4
+    with capsys.disabled():
+        print(f"\n{tally.told()}")
+
+
+def around(path: Path) -> bytes:
+    """A plan of the file, of the kind that it is."""
+    kind = "mix" if path.suffix == ".toml" else "script"
+    return f"""
+name = "around"
+question = "Is the file refused by name?"
+[workload]
+kind = "{kind}"
+file = "{path}"
+[[stage]]
+name = "one"
+why = "The only one."
+""".encode()
+
+
+@pytest.mark.parametrize(
+    ("first", "count"), [(0, 50), pytest.param(50, 450, marks=pytest.mark.long)]
+)
+def test_a_mutated_mix_or_script_is_carried_out_or_refused(
+    at_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    first: int, count: int,
+) -> None:  # fmt: skip
+    tally = Tally("mutated mixes and scripts")
+    for number in range(first, first + count):
+        rng = np.random.default_rng([SEED, 1, number])
+        path = NAMED[int(rng.integers(len(NAMED)))]
+        before = (at_home / path).read_bytes()
+        if path.suffix == ".toml" and rng.integers(3):
+            text = as_toml(other_values(tomllib.loads(before.decode()), rng)[0])
+        else:
+            text = spoiled(before, rng)
+        (at_home / path).write_bytes(text)
+        (at_home / "attacked.toml").write_bytes(around(path))
+        with tally.case(number, text, str(path)):
+            ended = command(monkeypatch, "run", "attacked.toml", "--dry-run")
+            named = ["attacked.toml", path.name] if ended.code else []
+            tally.counts[require_clean(ended, *named)] += 1
+        (at_home / path).write_bytes(before)
+    assert tally.counts["refused"]
     with capsys.disabled():
         print(f"\n{tally.told()}")

@@ -82,7 +82,7 @@ pub struct Transaction {
 
 /// A statement.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a statement must be text, or a table of sql and rows")]
 pub enum Sql {
     /// SQL alone.
     Plain(String),
@@ -152,7 +152,7 @@ pub enum ParameterKind {
 
 /// A whole number, or an expression of variables that is one.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a bound must be a whole number, or an expression as text")]
 pub enum Bound {
     /// Itself.
     Number(i64),

@@ -13,13 +13,14 @@ import typer
 
 from pgdyno.cli.console import stderr, stdout
 from pgdyno.cli.live import LiveView
-from pgdyno.conduct import conduct, describe_stages, differences, rehearse
+from pgdyno.conduct import conduct, describe_stages, differences
 from pgdyno.drive.driver import workload_spec
 from pgdyno.drive.spec import load_spec
 from pgdyno.load.loader import describe, require_release
 from pgdyno.model.build import Build
-from pgdyno.model.errors import DriveError, Interrupted, LostError, PlanError
+from pgdyno.model.errors import DriveError, Interrupted, LostError, PgdynoError, PlanError
 from pgdyno.model.plan import Plan, Trial, Workload
+from pgdyno.model.plan import Target as TargetPlan
 from pgdyno.model.run import RunInfo, TrialRecord, TrialState
 from pgdyno.model.serial import from_json
 from pgdyno.model.settings import HostFacts, ServerFacts
@@ -38,6 +39,7 @@ from pgdyno.plan import (
     stage_builds,
 )
 from pgdyno.plan.needs import fixture_size
+from pgdyno.plan.read import PlanDraft
 from pgdyno.report import html, summary
 from pgdyno.report.analysis import analyse
 from pgdyno.stage.home import home
@@ -50,6 +52,7 @@ from pgdyno.stage.rig import (
     local_facts,
     open_target,
     require_folders,
+    require_rehearsed,
     server_facts,
 )
 from pgdyno.stage.target import Target, ending
@@ -119,7 +122,7 @@ def run(
     path = out or Path("runs") / f"{ident}.sqlite"
     target = open_target(resolved.target, found.server, found.host, found.builds.facts)
     with ending(target.close):
-        rehearse(resolved, target)
+        require_rehearsed(resolved, target)
         info = RunInfo(
             ident, now, own_version(), _command(plan, overrides, quick, aa), asdict(resolved),
             _manifest(resolved), dict(target.build),
@@ -248,13 +251,26 @@ def _resolved(path: Path, overrides: list[str], quick: bool, aa: bool) -> _Resol
     named = stage_builds(draft, builds_there(), this_machine().cpu_model)
     distinct = {one.ident: one for one in named if one}
     builds = Builds(named, {ident: build_facts(one) for ident, one in distinct.items()})
-    server, host = server_facts(target), local_facts()
+    server, host = _asked(draft, target), local_facts()
     version = _rows_version(path, workload)
     shapes = [fixture_shape(target, workload, builds.server(one, server), version) for one in named]
     fixtures = {fixture_ident(shape): fixture_bytes(target, shape) for shape in shapes}
     there = tuple(fixtures.values())
     plan = resolve(draft, server, host, there, builds=builds)
     return _Resolved(plan, server, host, there, builds)
+
+
+def _asked(draft: PlanDraft, target: TargetPlan) -> ServerFacts:
+    """What the server is; where it is not there, the key or option that named it is told."""
+    try:
+        return server_facts(target)
+    except PgdynoError as error:
+        key = {"installed": "target.bindir", "running": "target.conninfo"}.get(target.kind)
+        if key is None:
+            raise
+        by_option = draft.origins[key].startswith("--set")
+        where = f"--{key.partition('.')[2]}" if by_option else f"{draft.source}: {key}"
+        raise type(error)(f"{where}: {error.fact}", error.hint) from error
 
 
 def _rows_version(path: Path, workload: Workload) -> int | None:

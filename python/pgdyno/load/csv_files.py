@@ -19,6 +19,7 @@ from pgdyno.load.loader import describe
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError, Interrupted
 from pgdyno.model.units import count_text
+from pgdyno.plan.files import BadFile, text_file
 
 CONFIG = "config.csv"
 _SCHEMAS = {"bmsql": "cust-hist.csv", "spec": "history.csv"}  # told by a file of their own
@@ -73,12 +74,10 @@ def read_folder(path: Path) -> CsvFolder:
 
 def _config(path: Path) -> dict[str, int]:
     try:
-        pairs = [line.split(",") for line in path.read_text().splitlines() if line]
+        pairs = [line.split(",") for line in text_file(path).splitlines() if line]
         return {name: int(value) for name, value in pairs}
-    except OSError as error:
-        raise DriveError(
-            f"cannot read {path}: {error.strerror}", "It says how many warehouses there are."
-        ) from error
+    except BadFile as error:
+        raise DriveError(f"{path} {error}", "It says how many warehouses there are.") from error
     except ValueError as error:
         raise DriveError(
             f"{path} is not understood: {error}", "Its lines are a name, a comma and a number."

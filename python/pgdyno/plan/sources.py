@@ -10,7 +10,7 @@ from pgdyno.model.errors import PlanError
 from pgdyno.plan.complaint import Complaint
 from pgdyno.plan.files import BadFile, text_file
 from pgdyno.plan.schema_errors import unknown_key
-from pgdyno.plan.toml import BadToml, parse_toml
+from pgdyno.plan.toml import BadToml, parse_toml, toml_key
 from pgdyno.plan.workload_table import MixFileTable, ScriptTable, WorkloadTable
 
 MIX_KEYS = ("transactions", "variables", "invariants")
@@ -68,7 +68,7 @@ def check_mix(path: str, text: str) -> None:
         raise PlanError(f"{path} is not TOML: {error}") from error
     for key in raw:
         if key not in MIX_KEYS:
-            raise PlanError(f"{path}: {unknown_key(key, list(MIX_KEYS))}")
+            raise PlanError(f"{path}: {toml_key(key)}: {unknown_key(key, list(MIX_KEYS))}")
     try:
         json.dumps(raw, allow_nan=False)
     except (TypeError, ValueError) as error:

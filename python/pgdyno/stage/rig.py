@@ -68,6 +68,16 @@ def require_folders(plan: Plan, data_bytes: int) -> None:
     refuse(plan.source, [Complaint(f"stage {stage}", text) for stage, text in problems])
 
 
+def require_rehearsed(plan: Plan, target: Target) -> None:
+    """Try the settings of all stages, before a run file is begun and anything is loaded.
+
+    Raises:
+        PlanError: Naming each stage that the server refuses, and why.
+    """
+    problems = target.rehearse(plan.stages)
+    refuse(plan.source, [Complaint(f"stage {stage}", text) for stage, text in problems])
+
+
 def fixture_bytes(plan: TargetPlan, shape: dict[str, Any]) -> int | None:
     """Size of a fixture of a plan if it is there already; None if it must be loaded."""
     found = None if plan.kind == "running" else kept_fixture(home(), fixture_ident(shape))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from pgdyno.model.build import Build
 from pgdyno.model.errors import TargetError
 from pgdyno.model.serial import from_json, to_json
@@ -33,7 +31,7 @@ def kept_builds(home: Path) -> tuple[Build, ...]:
     for path in (home / "builds").glob(f"*/{_RECORD}"):
         try:
             found.append(from_json(Build, path.read_text(encoding="utf-8")))
-        except (ValidationError, OSError) as error:
+        except (ValueError, OSError) as error:  # also of a text that is none, or no such record
             raise TargetError(
                 f"{path} is no record of a build that this pgdyno knows: {error}",
                 f"Remove {path.parent}, and build it again.",

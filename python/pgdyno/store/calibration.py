@@ -13,9 +13,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from pgdyno.model.calibration import Ceiling, Machine
 from pgdyno.model.errors import StoreError
+from pgdyno.plan.files import BadFile, text_file
 
 _VERSION = 1
 _NAME = "calibration.json"
+_BYTES_MAX = 64 << 20
 _CEILINGS = TypeAdapter(tuple[Ceiling, ...])
 
 
@@ -27,11 +29,11 @@ def read_ceilings(home: Path) -> tuple[Ceiling, ...]:
     """
     path = home / _NAME
     try:
-        text = path.read_text("utf-8")
-    except FileNotFoundError:
-        return ()
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error}") from error
+        text = text_file(path, _BYTES_MAX)
+    except BadFile as error:
+        if not path.exists():
+            return ()
+        raise StoreError(f"{path} {error}") from error
     try:
         document = json.loads(text)
         if document["version"] != _VERSION:

@@ -55,7 +55,7 @@ def test_what_is_in_the_files_can_be_told_from_them(tmp_path: Path) -> None:
         ("warehouses,1\n", "does not say nURandCLast"),
         ("warehouses;1\n", "is not understood"),
         ("warehouses,one\n", "is not understood"),
-        (None, "cannot read"),
+        (None, "cannot be read"),
     ],
 )
 def test_files_that_do_not_say_what_they_are_are_refused(

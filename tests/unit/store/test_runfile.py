@@ -123,7 +123,7 @@ def test_a_reader_cannot_write(path: Path) -> None:
 
 
 def test_a_missing_file_is_an_error(path: Path) -> None:
-    with pytest.raises(StoreError, match="does not exist"):
+    with pytest.raises(StoreError, match="no such file"):
         RunFile.read(path)
 
 
