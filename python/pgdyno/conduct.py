@@ -151,20 +151,16 @@ def conduct(
         except LostError as error:
             # What was measured to its end stays; nothing that follows can be.
             if record.result is None:
-                record = replace(record, state=TrialState.FAILED, reason=_reason(error))
+                record = replace(record, state=TrialState.FAILED, reason=error.told)
             run.put_trial(replace(record, ended_ns=time.time_ns()), series)
             audience.trial_done(record)
             raise
         except Exception as error:
             if (failure := told(error)) is None:
                 raise
-            record = replace(record, state=TrialState.FAILED, reason=_reason(failure), result=None)
+            record = replace(record, state=TrialState.FAILED, reason=failure.told, result=None)
         run.put_trial(replace(record, ended_ns=time.time_ns()), series)
         audience.trial_done(record)
-
-
-def _reason(error: PgdynoError) -> str:
-    return f"{error.fact} ({error.hint})" if error.hint else error.fact
 
 
 def describe_stages(plan: Plan) -> dict[str, dict[str, Any]]:

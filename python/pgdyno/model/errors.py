@@ -21,6 +21,11 @@ class PgdynoError(Exception):
         self.fact = fact
         self.hint = hint
 
+    @property
+    def told(self) -> str:
+        """Fact and hint in one line, as a record keeps them."""
+        return f"{self.fact} ({self.hint})" if self.hint else self.fact
+
 
 class PlanError(PgdynoError):
     """The plan, or an option that changes it, cannot be carried out. Nothing was touched."""
