@@ -30,7 +30,6 @@ from pgdyno.model.errors import (
     DriveError,
     Interrupted,
     LostError,
-    PgdynoError,
     PlanError,
     StoreError,
 )
