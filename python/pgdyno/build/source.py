@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import lzma
 import re
 import shutil
 import tarfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from pgdyno.model.errors import PlanError, TargetError
+from pgdyno.plan.files import BadFile, require_regular
 from pgdyno.plan.resolve import MAJORS
 
 _PACKAGE = re.compile(
     r"^PACKAGE_NAME='PostgreSQL'$.*?^PACKAGE_VERSION='((\d+)[.\w]*)'$", re.MULTILINE | re.DOTALL
 )
+_BROKEN = (tarfile.TarError, OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
+_CONFIGURE_BYTES = 8 << 20  # ten times PostgreSQL's; a tarball may claim any size
 _HINT = "Name PostgreSQL's source: its top folder, or a tarball of postgresql.org."
 
 
@@ -68,7 +73,7 @@ def unpack(source: Source, folder: Path) -> Path:
             for member in archive:
                 _require_inside(source.path, member)
                 archive.extract(member, folder)
-    except (tarfile.TarError, OSError, EOFError) as error:
+    except _BROKEN as error:
         raise TargetError(f"{source.path} cannot be unpacked into {folder}: {error}") from error
     next(path.parent for path in folder.glob("*/configure")).rename(top)
     return top
@@ -90,7 +95,8 @@ def _configure_of_tree(path: Path) -> str:
     configure = path / "configure"
     if not configure.is_file():
         raise PlanError(f"{path} holds no configure", _HINT)
-    return configure.read_text(errors="replace")
+    with configure.open("rb") as handle:
+        return handle.read(_CONFIGURE_BYTES).decode(errors="replace")
 
 
 def _configure_of_tarball(path: Path) -> str:
@@ -101,13 +107,17 @@ def _configure_of_tarball(path: Path) -> str:
                 if member.isfile() and len(parts) == 2 and parts[1] == "configure":
                     handle = archive.extractfile(member)
                     assert handle is not None
-                    return handle.read().decode(errors="replace")
-    except (tarfile.TarError, OSError, EOFError) as error:
+                    return handle.read(_CONFIGURE_BYTES).decode(errors="replace")
+    except _BROKEN as error:
         raise PlanError(f"{path} is no tarball: {error}", _HINT) from error
     raise PlanError(f"{path} holds no configure", _HINT)
 
 
 def _digest_of_file(path: Path) -> str:
+    try:
+        require_regular(path)
+    except BadFile as error:
+        raise PlanError(f"{path} {error}", _HINT) from error
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 

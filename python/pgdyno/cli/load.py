@@ -19,6 +19,7 @@ from pgdyno.load.consistency import check, require
 from pgdyno.load.csv_files import load_csv, read_folder
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import PlanError
+from pgdyno.model.reading import finite
 from pgdyno.model.units import bytes_text, count_text, seconds_text
 from pgdyno.stage.place import place_of
 
@@ -169,7 +170,7 @@ def _spec(
     if workload is Loadable.tpcc:
         return {
             "kind": "tpcc", "warehouses": scale, "seed": seed, "schema": schema.value,
-            "foreign_keys": foreign_keys, "partitions": _partitions(partitions),
+            "foreign_keys": foreign_keys, "partitions": _partitions(partitions, scale),
             "order": order.value,
         }  # fmt: skip
     for name, given in (
@@ -183,7 +184,7 @@ def _spec(
     return {"kind": workload.value, "scale": scale, "foreign_keys": foreign_keys}
 
 
-def _partitions(text: str | None) -> dict[str, Any] | None:
+def _partitions(text: str | None, warehouses: int) -> dict[str, Any] | None:
     if text is None:
         return None
     by, _, count = text.partition(":")
@@ -191,6 +192,11 @@ def _partitions(text: str | None) -> dict[str, Any] | None:
         raise PlanError(
             f"--partitions is {text}, known are hash:N and range:N",
             hint="For example --partitions range:4.",
+        )
+    if not 1 <= int(finite(count)) <= warehouses:
+        raise PlanError(
+            f"--partitions is {text}, allowed are 1 to {warehouses}, one for each warehouse",
+            hint="More would stay empty.",
         )
     return {"by": by, "count": int(count)}
 
