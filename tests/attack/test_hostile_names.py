@@ -42,7 +42,7 @@ from pgdyno.stage.conninfo import resolve
 from pgdyno.stage.host import file_system, mounts
 from pgdyno.stage.running import _value_of
 from pgdyno.store import RunFile
-from tests.cluster.conftest import TARGETS, cluster_apart
+from tests.cluster.conftest import cluster_apart
 from tests.data.hostile import ENDS, NO_TEXT, WORDS
 from tests.data.miniature import write_miniature
 from tests.waiting import DEADLINE_S
@@ -150,7 +150,16 @@ COMMANDS = (
 )
 
 
-@pytest.mark.parametrize("arguments", COMMANDS, ids=map(str, range(len(COMMANDS))))
+OF_EVERY_DAY = (0, 1, 4, 5, 9, 14, 20)  # a file, a plan, a run file, a server, a value, a folder
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(one, id=str(number), marks=[] if number in OF_EVERY_DAY else pytest.mark.long)
+        for number, one in enumerate(COMMANDS)
+    ],
+)
 def test_commands_show_what_was_typed_and_do_not_obey_it(
     tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
@@ -332,7 +341,7 @@ def test_libpq_reads_a_conninfo_as_it_was_meant(word: str) -> None:
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("name", list(TARGETS))
+@pytest.mark.parametrize("name", ["embedded-18", pytest.param("debian-15", marks=pytest.mark.long)])
 def test_servers_hold_any_setting_and_any_database(name: str, tmp_path: Path) -> None:
     origin = Origin(OriginKind.PLAN, "of this test")
     with cluster_apart(name, "socket") as cluster:

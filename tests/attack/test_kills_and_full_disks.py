@@ -25,7 +25,8 @@ from pgdyno.shell import postgres_user
 from pgdyno.stage.shelf import kept_builds
 from pgdyno.store import RunFile
 from pgdyno.store.page import write_page
-from tests.cluster.test_build_steps import Case, _untrained, case  # noqa: F401  a fixture
+from tests.cluster.conftest import reachable_folder
+from tests.cluster.test_build_steps import CONFIGURE, Case, _untrained
 from tests.cluster.test_storage import memory_disk
 from tests.data.miniature import write_miniature
 
@@ -90,6 +91,22 @@ def test_a_probe_killed_at_any_call_leaves_only_what_the_next_removes(tmp_path: 
         assert files(tmp_path) == before, f"after a kill at call {step}"
         step += 1
     assert step > 8
+
+
+@pytest.fixture
+def case(monkeypatch: pytest.MonkeyPatch) -> Iterator[Case]:
+    """A source that stands for PostgreSQL's, and a home that its builder can reach."""
+    for folder in reachable_folder("attack"):
+        source = folder / "postgresql-18.6"
+        (source / "contrib").mkdir(parents=True)
+        (source / "contrib" / "Makefile").write_text("all:\ninstall:\n")
+        (source / "configure").write_text(CONFIGURE)
+        (source / "configure").chmod(0o755)
+        monkeypatch.setenv("PGDYNO_HOME", str(folder / "home"))
+        found = Case(source, folder / "home")
+        found.home.mkdir()
+        found.write()
+        yield found
 
 
 PHASES = ("unpack", "configure", "compile", "install", "start", "record")
@@ -193,37 +210,44 @@ def test_a_run_file_without_room_is_whole_or_not_there(tmp_path: Path, room: int
         info, trials = run.info(), run.trials()
     with with_room(tmp_path / "disk", room) as disk:
         before = files(disk)
-        try:
-            with RunFile.create(disk / "run.sqlite", info, trials[:1]) as fresh:
-                kept = fresh.trials()
-                with pytest.raises(StoreError, match="Is the disk full|cannot be written"):
-                    for _ in range(200):
-                        fresh.put_log("server.log", "x" * (64 * KIB))
-                assert fresh.trials() == kept, "what was kept stays"
-        except StoreError as error:
-            assert "cannot be written" in error.fact
+        path = disk / "run.sqlite"
+        if room < 512 * KIB:
+            with pytest.raises(StoreError, match="cannot be written"):
+                RunFile.create(path, info, trials[:1])
             assert files(disk) == before
-        else:
-            with RunFile.read(disk / "run.sqlite") as again:
-                assert again.info() == info
+            return
+        with RunFile.create(path, info, trials[:1]) as fresh:
+            kept = fresh.trials()
+            with pytest.raises(StoreError, match="cannot be written"):
+                fresh.put_log("server.log", "x" * MIB)
+            assert fresh.trials() == kept, "what was kept stays"
+        with RunFile.read(path) as again:
+            assert (again.info(), again.trials()) == (info, kept)
 
 
-@pytest.mark.parametrize("room", [0, 4 * KIB])
-def test_a_report_without_room_leaves_the_one_before(tmp_path: Path, room: int) -> None:
-    run = write_miniature(tmp_path / "run.sqlite")
+@pytest.mark.parametrize("room", [0, 4 * KIB, 64 * KIB])
+def test_a_page_without_room_leaves_the_one_before(tmp_path: Path, room: int) -> None:
     with with_room(tmp_path / "disk", room) as disk:
-        for page in (disk / "page.html", disk / "old.html"):
-            if page.name == "old.html" and room:
-                page.write_text("before")
-            before = files(disk)
-            done = subprocess.run(
-                [sys.executable, "-m", "pgdyno", "report", str(run), "--out", str(page)],
-                capture_output=True, text=True, timeout=60, check=False,
-            )  # fmt: skip
-            assert done.returncode == 6, done.stderr
-            told = " ".join(done.stderr.split())
-            assert f"report {page} cannot be written: no space left on device" in told
+        (disk / "old.html").write_bytes(b"x" * (room // 2))
+        before = files(disk)
+        for page in (disk / "new.html", disk / "old.html"):
+            with pytest.raises(StoreError, match="no space left on device"):
+                write_page(page, "y" * MIB)
             assert files(disk) == before
+
+
+def test_a_report_without_room_is_told(tmp_path: Path) -> None:
+    run = write_miniature(tmp_path / "run.sqlite")
+    with with_room(tmp_path / "disk", 0) as disk:
+        before, page = files(disk), disk / "page.md"
+        done = subprocess.run(
+            [sys.executable, "-m", "pgdyno", "report", str(run), "-f", "md", "--out", str(page)],
+            capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        assert done.returncode == 6, done.stderr
+        told = " ".join(done.stderr.split())
+        assert f"report {page} cannot be written: no space left on device" in told
+        assert files(disk) == before
 
 
 def test_a_report_goes_through_links_and_to_devices(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ one drops before it begins: all of ours but fixtures that say that they are whol
 
 from __future__ import annotations
 
-import csv
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -39,6 +38,7 @@ _LISTS = frozenset((
     "local_preload_libraries", "search_path", "session_preload_libraries",
     "shared_preload_libraries", "temp_tablespaces", "unix_socket_directories",
 ))  # fmt: skip
+_ITEM = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^\s,"][^,"]*?))\s*(?:,|$)')
 _FIXTURE = "fixture "  # begins the purpose of one that is whole
 _OUR_NAMES = re.compile(r"pgdyno_trial(_\d+)?|pgdyno_fixture_.+")
 
@@ -232,9 +232,12 @@ def _value_of(setting: Setting) -> sql.Composable:
     """A list is written item by item: in one literal it would be one item with commas in it."""
     if setting.name not in _LISTS:
         return sql.Literal(setting.value)
-    items = csv.reader([setting.value], skipinitialspace=True)
-    words = [word.strip() for item in items for word in item]
-    return sql.SQL(", ").join(map(sql.Literal, words or [""]))
+    items = []
+    for quoted, plain in _ITEM.findall(setting.value):
+        # Names are folded where they are not quoted, files of libraries are not.
+        folded = plain if setting.name.endswith("_libraries") else plain.lower()
+        items.append(quoted.replace('""', '"') or folded)
+    return sql.SQL(", ").join(map(sql.Literal, items or [""]))
 
 
 def _fixture_name(ident: str) -> str:
