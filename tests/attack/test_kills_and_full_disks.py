@@ -182,6 +182,7 @@ def test_a_build_without_room_is_none(
         assert not small.build(Recipe())[1], "with room again, it works"
 
 
+@pytest.mark.xdist_group("machine")
 def test_a_journal_without_room_forbids_changes(tmp_path: Path) -> None:
     swappiness = spot("vm.swappiness")
     before = swappiness.read()

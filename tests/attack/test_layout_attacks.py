@@ -21,6 +21,7 @@ from tests.data.waiting import until
 
 pytestmark = [
     pytest.mark.cluster,
+    pytest.mark.xdist_group("machine"),  # a device that is free belongs to who asks first
     pytest.mark.skipif(os.geteuid() != 0, reason="loop devices need root"),
 ]
 KERNEL = layout.Kernel((6, 18), md=False, device_mapper=False)
