@@ -18,10 +18,11 @@ from pgdyno.stage.owner import LIMIT, OWNER, Owner
 from pgdyno.stage.running import TRIAL, RunningTarget, ask_server
 from tests.attack.owning import IDENT, conninfo_of, killed, statements, work
 from tests.attack.witness import database_facts, server_facts
-from tests.cluster.conftest import TARGETS, cluster_apart
+from tests.cluster.conftest import cluster_apart
 from tests.cluster.loading import run
 
 pytestmark = pytest.mark.cluster
+VERSIONS = ["embedded-18", pytest.param("debian-15", marks=pytest.mark.long)]
 SEED = 11
 FIXTURE = f"pgdyno_fixture_{IDENT}"
 STRANGERS = {  # name, comment
@@ -33,7 +34,7 @@ STRANGERS = {  # name, comment
 }
 
 
-@pytest.fixture(scope="module", params=sorted(TARGETS))
+@pytest.fixture(scope="module", params=VERSIONS)
 def server(request: pytest.FixtureRequest) -> Iterator[Connection]:
     """Somebody else's server, whose databases have names and comments like ours."""
     with cluster_apart(request.param, "socket") as cluster:

@@ -53,7 +53,9 @@ def start_again(cluster: Cluster) -> None:
             time.sleep(0.1)
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize(
+    "how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.long)]
+)
 def test_a_run_whose_server_goes_says_so_and_is_resumed(tmp_path: Path, how: int) -> None:
     with cluster_apart("embedded-18", "socket") as cluster:
         server = cluster.connection()

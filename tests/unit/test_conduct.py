@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from pgdyno.conduct import describe_stages, differences, judge
-from pgdyno.model.errors import PlanError
-from pgdyno.model.run import Condition, TrialResult, TrialState
+from pgdyno.conduct import conduct, describe_stages, differences, judge
+from pgdyno.model.errors import DriveError, LostError, PlanError, TargetError
+from pgdyno.model.run import Condition, Fixture, TrialRecord, TrialResult, TrialState
+from pgdyno.model.settings import ServerFacts
 from pgdyno.plan import read_plan, resolve
+from pgdyno.stage.target import Target
 from pgdyno.store import RunFile
 from tests.data.builds import builds_of
 from tests.data.miniature import write_miniature
@@ -172,3 +176,69 @@ def test_a_result_without_new_orders_is_compared_by_tps(result: TrialResult) -> 
 
     assert (result.headline, result.throughput) == ("NOPM", result.nopm)
     assert (other.headline, other.throughput) == ("tps", committed / result.window_s)
+
+
+class Quiet:
+    """Nobody listens."""
+
+    def phase(self, trial: object, name: str) -> None: ...
+    def loading(self, state: object) -> None: ...
+    def driving(self, state: object) -> None: ...
+    def trial_done(self, record: object) -> None: ...
+
+
+class Failing:
+    """A target whose trials fail one after the other, each in its own way."""
+
+    def __init__(self, of_trials: list[Exception], at_stops: list[Exception | None]) -> None:
+        self._of_trials, self._at_stops = iter(of_trials), iter(at_stops)
+
+    def facts_of(self, build: str | None) -> ServerFacts:
+        return installed(18)
+
+    def find_fixture(self, ident: str) -> Fixture:
+        return Fixture(ident, {}, 1, {}, (), "copy", reused=True)
+
+    def restore(self, *_: object) -> None:
+        raise next(self._of_trials)
+
+    def stop(self) -> None:
+        if error := next(self._at_stops):
+            raise error
+
+
+def conducted(tmp_path: Path, target: Failing) -> list[TrialRecord]:
+    """Trials of a plan after the target was conducted, whether or not to the end."""
+    plan = resolve(read_plan(ROOT / "plans" / "demo.toml", quick=True), installed(18), HOST)
+    write_miniature(tmp_path / "other.sqlite")
+    with RunFile.read(tmp_path / "other.sqlite") as other:
+        info = other.info()
+    planned = [
+        TrialRecord(one.number, one.round, one.stage, one.ident, TrialState.PLANNED)
+        for one in plan.trials
+    ]
+    with RunFile.create(tmp_path / "plan.sqlite", info, planned) as run:
+        with suppress(LostError):
+            conduct(plan, cast("Target", target), run, Quiet(), plan.trials[:3])
+        return run.trials()[:3]
+
+
+def test_a_failed_stop_does_not_hide_why_the_trial_failed(tmp_path: Path) -> None:
+    trials = [TargetError(f"no room for {number}") for number in (1, 2, 3)]
+    stops = [TargetError("did not stop"), None, OSError("a folder stays")]
+
+    records = conducted(tmp_path, Failing([*trials], stops))
+
+    assert [record.state for record in records] == [TrialState.FAILED] * 3
+    assert [record.reason for record in records] == [f"no room for {n}" for n in (1, 2, 3)]
+
+
+def test_a_plan_whose_target_is_lost_ends_at_once(tmp_path: Path) -> None:
+    trials = [TargetError("no room"), DriveError("no connection")]
+
+    records = conducted(tmp_path, Failing([*trials], [None, LostError("the session is gone")]))
+
+    assert [record.state for record in records] == [
+        TrialState.FAILED, TrialState.FAILED, TrialState.PLANNED,
+    ]  # fmt: skip
+    assert [record.reason for record in records[:2]] == ["no room", "the session is gone"]
