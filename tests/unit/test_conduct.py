@@ -73,6 +73,23 @@ def test_a_good_trial_is_finished(result: TrialResult) -> None:
     assert judge(result, line("LOG", "ready")) == (TrialState.FINISHED, None)
 
 
+def test_requests_without_an_answer_are_told_and_a_silent_server_makes_it_invalid(
+    result: TrialResult,
+) -> None:
+    def judged(**of_kind: int) -> tuple[TrialState, str | None]:
+        first, *others = result.kinds
+        window = replace(first.window, **of_kind)
+        kinds = (replace(first, window=window), *others)
+        return judge(replace(result, kinds=kinds, given_up_s=10.0), None)
+
+    waiting = {"due": 40, "unfinished": 40, "drained": 0, "unanswered": 40}
+    assert judged(**waiting) == (TrialState.FINISHED, None)
+    state, reason = judged(**waiting, stuck=8)
+    assert state is TrialState.INVALID
+    assert reason is not None
+    assert reason.startswith("8 requests sent in the window had no answer 10.0 s after its end")
+
+
 def test_inconsistent_data_make_it_invalid(result: TrialResult) -> None:
     broken = Condition(4, "sum(O_OL_CNT) = lines", 2, "(1, 1, 30, 29)", 0.1)
 

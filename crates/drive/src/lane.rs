@@ -255,21 +255,16 @@ impl<W: Workload, K: Clock, D: Dial> Lane<W, K, D> {
     }
 
     /// The next request for a connection, and when it was taken up; waits until there is one. After
-    /// the window there are those that became due in it, unless somebody asked for an early end.
-    /// `None`: the run is over.
+    /// the window, however it ended, there are those that became due in it. `None`: the run is over.
     pub(crate) async fn next(&self, slot: usize) -> Option<(Job<W::Request>, u64)> {
         loop {
             let now_ns = self.clock.now_ns();
             let window = self.window();
-            let is_over = now_ns >= window.until_ns;
-            if is_over && self.shared.is_stopped() {
-                return None;
-            }
             if let Some(job) = self.take(now_ns, window) {
                 self.in_flight.borrow_mut()[slot] = Some((job.head, now_ns));
                 return Some((job, now_ns));
             }
-            if is_over {
+            if now_ns >= window.until_ns {
                 return None;
             }
             self.idle.notified().await;

@@ -350,15 +350,20 @@ fn steps_have_the_times_of_what_became_due_in_them() {
     assert_eq!(outcome.meter.ended.iter().sum::<u64>(), outcome.window(0).succeeded);
 }
 
+/// A window that follows checkpoints ends by a stop, so its end must say as much as a planned one's.
 #[test]
-fn a_stop_sends_nothing_more_and_says_what_waited() {
-    let run = Virtual { terminals: 40, stop_after_ns: Some(10 * SECOND), ..base() };
-    let server = server_of(&run, -4.0, -4.0);
-    let outcome = run.run(&Scripted::new(Served { server, clock: None }));
-    let counts = outcome.window(0);
-    assert!(counts.drained <= 4 && counts.unanswered >= 36, "{counts:?}");
-    assert!(outcome.lasted_ns < 11 * SECOND, "{}", outcome.lasted_ns);
-    assert_eq!(counts.stuck, 0, "the server answered what it had");
+fn an_early_end_is_drained_as_a_planned_one() {
+    for stall in [(0, 0), (13 * SECOND, 16 * SECOND)] {
+        let server = Stalling { work_ns: WORK_NS, stall_ns: stall };
+        let stop_after_ns = Some(14 * SECOND);
+        let stopped = Virtual { terminals: 40, stop_after_ns, ..base() };
+        let planned = Virtual { terminals: 40, window_ns: 10 * SECOND, ..base() };
+        let (wanted, _) = checked(planned, server);
+        let outcome = stopped.run(&Scripted::new(Served { server, clock: None }));
+        assert!(outcome.shared.is_stopped());
+        assert_eq!(outcome.window(0), wanted.window(0));
+        assert!(outcome.meter.kinds[0].response == wanted.meter.kinds[0].response);
+    }
 }
 
 #[test]

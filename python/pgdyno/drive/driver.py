@@ -78,7 +78,9 @@ def drive(
     if pace is None:
         return driven
     if pace.has_stopped and driven.outcome == "stopped":
-        driven = replace(driven, outcome="complete")  # as it was asked for
+        # As it was asked for.
+        ended = "complete" if driven.given_up_s is None else "unanswered"
+        driven = replace(driven, outcome=ended)
     return replace(driven, followed=pace.followed(driven.window_ns))
 
 

@@ -14,13 +14,15 @@ from pgdyno.model.errors import DriveError
 from pgdyno.shell import Process, start
 
 COUNTS = {"due": 10, "succeeded": 7, "rolled_back": 1, "failed": 1, "unknown": 1, "skipped": 0,
-          "unfinished": 1, "retries_40001": 2, "retries_40p01": 0}  # fmt: skip
+          "unfinished": 1, "drained": 1,
+          "unanswered": 0, "stuck": 0, "retries_40001": 2, "retries_40p01": 0}  # fmt: skip
 QUANTILES = {name: 1000 for name in ("p50", "p90", "p95", "p99", "p999", "max", "mean")}
 KIND = {"window": COUNTS, "run": COUNTS, "response": "aGk=", "service": "aGk=",
         "response_ns": QUANTILES, "service_ns": QUANTILES}  # fmt: skip
 RESULT: dict[str, Any] = {
     "version": 1, "outcome": "complete", "error": None, "started_unix_ns": 0,
     "window_unix_ns": [10, 30_000_000_010], "window_s": 30.0,
+    "drained_s": 0.5, "given_up_s": None,
     "kinds": [{"name": "new_order", **KIND}, {"name": "payment", **KIND}],
     "seconds": {"start_unix_ns": 5, "committed": {"new_order": [1, 2]}, "rolled_back": [0, 1],
                 "failed": [0, 0], "retries": [0, 0]},

@@ -62,11 +62,58 @@ def test_what_ends_in_the_window_is_counted_and_all_is_accounted_for(tmp_path: P
     (kind,) = log.kinds()
 
     assert (kind.window.succeeded, kind.window.unfinished, kind.window.due) == (2, 1, 3)
+    assert (kind.window.drained, kind.window.timed) == (1, 3)
+    assert log.drained_s == pytest.approx(0.1)
     assert (kind.run.succeeded, kind.run.due) == (5, 5)
-    assert merged_quantiles([kind.response], [0.5, 1.0]) == [100_031, 300_031]
+    # The one under way at the end is timed in full.
+    assert merged_quantiles([kind.response], [0.3, 0.6]) == [100_031, 300_031]
+    assert kind.response_ns["max"] == pytest.approx(500_000_000, rel=1e-3)
+    assert "exact_below" not in kind.response_ns
     (series,) = log.series()
     assert series.name == "driver.committed.tpcb"
     assert (series.unix_ns[0], series.values.tolist()) == (9 * S, [1, 1, 1, 2])
+
+
+def scheduled(path: Path, *rows: tuple[int, float, float, float]) -> None:
+    """Write rows of client, due time, begin and end, in seconds since the epoch."""
+    path.write_text("".join(
+        f"{client} {at} {round((end - due) * 1e6)} 0 {int(end)} {round(end % 1 * 1e6)}"
+        f" {round((begin - due) * 1e6)} 0\n"
+        for at, (client, due, begin, end) in enumerate(rows)
+    ))  # fmt: skip
+
+
+def test_requests_that_pgbench_never_began_are_estimated_by_its_rate(tmp_path: Path) -> None:
+    form, window = Form(lag=True, retries=True), (10 * S, 20 * S)
+    # Two threads of two clients. The server stood still from 17 s to 25 s: the first thread's
+    # clients were both under way and began nothing more, the second one's caught up.
+    scheduled(tmp_path / "one", (0, 16.5, 16.5, 25.0), (1, 16.9, 16.9, 25.0))
+    scheduled(
+        tmp_path / "two", (2, 16.5, 16.5, 16.6), (3, 16.9, 16.9, 25.0), (2, 19.5, 19.5, 25.0),
+        (3, 20.5, 25.0, 25.1),
+    )  # fmt: skip
+    log = Log(["tpcb"], form, 9 * S, window)
+    for name in ("one", "two"):
+        with (tmp_path / name).open("rb") as file:
+            log.read(name, file)
+
+    # Of 100 a second the first thread has half, from 16.9 s to the window's end.
+    assert log.untold(100.0) == 155
+    (kind,) = log.kinds(log.untold(100.0))
+    assert kind.response_ns["exact_below"] == kind.queue_ns["exact_below"] == 0
+    assert "exact_below" not in kind.service_ns
+    assert (kind.window.drained, kind.window.succeeded) == (4, 1)
+    assert log.drained_s == 5.0
+
+
+def test_a_thread_with_a_free_client_has_told_all(tmp_path: Path) -> None:
+    form, window = Form(lag=True, retries=True), (10 * S, 20 * S)
+    scheduled(tmp_path / "one", (0, 16.5, 16.5, 25.0), (1, 16.9, 16.9, 17.0))
+    log = Log(["tpcb"], form, 9 * S, window)
+    with (tmp_path / "one").open("rb") as file:
+        log.read("one", file)
+
+    assert log.untold(0.2) == 0, "nothing became due since 16.9 s"
 
 
 @pytest.mark.parametrize("version", [18, 15])

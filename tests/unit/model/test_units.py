@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from pgdyno.model.units import bytes_text, count_text, ns_text, ratio_text, seconds_text
+from pgdyno.model.units import (
+    at_least_text,
+    bytes_text,
+    count_text,
+    ns_text,
+    ratio_text,
+    seconds_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -23,6 +30,13 @@ def test_bytes(count: int, text: str) -> None:
 )  # fmt: skip
 def test_nanoseconds(ns: float, text: str) -> None:
     assert ns_text(ns) == text
+
+
+def test_lower_bounds_are_never_plain_numbers() -> None:
+    assert at_least_text(4_999_999_999, 5_000_000_000) == "5.00 s"
+    assert at_least_text(5_000_000_000, 5_000_000_000) == "≥ 5.00 s"
+    assert at_least_text(5_000_000_000, None) == "5.00 s"
+    assert at_least_text(26_000_000, 0) == "≥ 26.0 ms"
 
 
 @pytest.mark.parametrize(

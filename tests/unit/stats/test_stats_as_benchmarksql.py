@@ -21,3 +21,12 @@ def test_quotients_are_cut_to_hundredths() -> None:
 
     assert shown.tpm_total == 106_267.37
     assert shown.tpmc == 47_963.20
+
+
+def test_its_session_lasts_until_the_last_answer() -> None:
+    # A stall of 6 s across the end of a minute: 8 terminals had their answers 3 s after it.
+    kinds = {"new_order": Ended(900, 0, 0, late=4), "payment": Ended(850, 0, 0, late=4)}
+    shown = as_benchmarksql(kinds, 63.0)
+
+    assert shown.tpmc == 860.95  # 904 of 63 s, not 900 of 60
+    assert shown.tpm_total == 1675.23

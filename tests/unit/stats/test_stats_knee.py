@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
+from dataclasses import replace
 from math import exp, factorial
 
 import numpy as np
@@ -173,3 +174,13 @@ def test_impossible_searches_are_refused() -> None:
         Search(LIMIT_NS, start=1, low=1, high=2, width=0)
     with pytest.raises(PgdynoError, match="no point was measured"):
         knee(Search(LIMIT_NS, 1, 1, 2), [])
+
+
+def test_a_percentile_that_is_a_lower_bound_keeps_no_limit() -> None:
+    kept = point(100, LIMIT_NS / 2)
+    tail = replace(kept, unanswered=3, exact_below_ns=LIMIT_NS)
+    bound = replace(kept, unanswered=300, exact_below_ns=LIMIT_NS // 4)
+
+    assert keeps(kept, LIMIT_NS)
+    assert keeps(tail, LIMIT_NS), "its p99 lies below all lower bounds"
+    assert not keeps(bound, LIMIT_NS)
