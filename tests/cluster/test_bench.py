@@ -59,6 +59,12 @@ def test_pgbenchs_own_tables_are_driven(conninfo: str) -> None:
     assert (result["headline"], result["nopm"]) == ("tps", None)
     assert result["tps"] > 0
     assert result["round_trips_per_transaction"] == 1.0
+    series = {one["name"]: one for one in result["series"]}
+    committed = series["driver.committed.tpcb"]
+    assert sum(committed["values"]) == 100
+    assert len(committed["unix_ns"]) == len(committed["values"]) > 0
+    assert (committed["unit"], committed["kind"]) == ("1/s", "rate")
+    assert sum(series["driver.due"]["values"]) == 100
 
 
 def test_a_rate_is_kept_and_latencies_of_statements_are_printed(conninfo: str) -> None:

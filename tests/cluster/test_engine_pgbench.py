@@ -29,6 +29,7 @@ from pgdyno.stage.binaries import find_binaries
 from pgdyno.stage.cluster import Cluster
 from pgdyno.store import RunFile
 from tests.cluster.conftest import TARGETS, VERSIONS, cluster_apart
+from tests.cluster.standstill import standstill
 from tests.cluster.test_run import pgdyno
 from tests.waiting import DEADLINE_S, until
 
@@ -128,6 +129,35 @@ def test_tpcb_is_what_the_server_has_in_its_history(there: There, engine: Engine
     assert 0 < result.client.user_s + result.client.system_s < 2 * result.window_s
     require(check(there.connection, describe({"kind": "tpcb", "scale": 1})["conditions"]))
     assert_no_log_left()
+
+
+@pytest.mark.parametrize("arrivals", [Arrivals(), Arrivals("open", 200.0, "poisson")])
+def test_a_stall_across_the_end_shows_as_far_as_pgbench_tells(
+    there: There, arrivals: Arrivals
+) -> None:
+    stopped: list[float] = []
+
+    def stall(progress: dict[str, object]) -> None:
+        if progress["phase"] != "window" or stopped:
+            return
+        with standstill(there.connection):
+            stopped.append(time.monotonic())
+            time.sleep(2.5)  # beyond the window, and beyond the time of pgbench
+
+    workload = replace(TPCB, arrivals=arrivals)
+    result, _ = drive_alone(there.connection, workload, PROTOCOL, None, stall, there.bindir)
+
+    (kind,) = result.kinds
+    assert kind.window.drained == kind.window.unfinished == TPCB.connections
+    assert kind.response_ns["max"] / 1e9 > 2.4
+    assert result.drained_s > 1.0
+    if arrivals.kind == "closed":
+        assert (result.outcome, result.untold) == ("complete", 0)
+        assert "exact_below" not in kind.response_ns
+    else:
+        assert result.outcome == "unanswered"
+        assert 50 < result.untold < 300  # of 200 a second, for most of the second that was left
+        assert kind.response_ns["exact_below"] == 0
 
 
 def test_pgbenchs_word_is_kept_beside_ours(there: There) -> None:

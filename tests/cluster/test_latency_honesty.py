@@ -9,15 +9,11 @@ what a busy machine adds to that is not the driver's, so the best of some runs h
 
 from __future__ import annotations
 
-import os
-import signal
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
-import psycopg
 import pytest
 
 from pgdyno import _core
@@ -28,7 +24,9 @@ from pgdyno.model.plan import Protocol
 from pgdyno.model.run import KindResult
 from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Arrivals, Tpcc, Workload
+from pgdyno.stats.window_end import stuck_reason, window_end
 from tests.cluster.conftest import Opener, loaded
+from tests.cluster.standstill import standstill
 
 pytestmark = pytest.mark.cluster
 RATE = 200.0
@@ -53,18 +51,29 @@ class Stall:
         """Told how far the run is."""
         if progress["phase"] != "window" or self.lasted_s > 0:
             return
-        with psycopg.connect(**self.connection.arguments()) as session:
-            rows = session.execute(
-                "SELECT pid FROM pg_stat_activity"
-                " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
-            ).fetchall()
-        with ExitStack() as going_on:
-            for (pid,) in rows:
-                going_on.callback(os.kill, pid, signal.SIGCONT)
-                os.kill(pid, signal.SIGSTOP)
+        with standstill(self.connection):
             began = time.monotonic()
             time.sleep(STALL_S)  # the stall itself
         self.lasted_s = time.monotonic() - began
+
+
+@dataclass
+class StallAtEnd:
+    """Stops the server's sessions about a second before the window ends, until after its end."""
+
+    connection: Connection
+    beyond_s: float  # after the window's end
+    before_s: float = field(default=0.0, init=False)
+
+    def __call__(self, progress: dict[str, Any]) -> None:
+        """Told how far the run is, twice a second."""
+        if progress["phase"] != "window" or progress["phase_left_s"] > 1.1 or self.before_s > 0:
+            return
+        asked = time.monotonic()
+        with standstill(self.connection):
+            left_s = progress["phase_left_s"] - (time.monotonic() - asked)
+            time.sleep(left_s + self.beyond_s)  # the stall itself
+        self.before_s = left_s
 
 
 @pytest.fixture
@@ -75,13 +84,18 @@ def connection(open_own: Opener) -> Iterator[Connection]:
     target.stop()
 
 
-def driven(connection: Connection, stall: Stall) -> Driven:
+def driven(
+    connection: Connection,
+    stall: Stall | StallAtEnd,
+    window_s: float = WINDOW_S,
+    drain_s: float = 5.0,
+) -> Driven:
     workload = Workload(
         "tpcc", 7, connections=CONNECTIONS, terminals=20, threads=1,
         arrivals=Arrivals("open", RATE), tpcc=Tpcc(2, mix=READING),
     )  # fmt: skip
     protocol = Protocol(
-        rounds=1, warmup_s=0.5, window_s=WINDOW_S, drain_s=5.0, prewarm=False, margin=0.05,
+        rounds=1, warmup_s=0.5, window_s=window_s, drain_s=drain_s, prewarm=False, margin=0.05,
         confidence=0.95, lowest_rung=Rung.D0,
     )  # fmt: skip
     return drive(connection, workload, protocol, None, stall)
@@ -137,3 +151,45 @@ def exceeded(kind: KindResult, stall: Stall) -> list[str]:
     return [
         f"{what}: {is_s:.3f} s > {most_s:.3f} s" for what, is_s, most_s in found if is_s > most_s
     ]
+
+
+def test_a_stall_across_the_end_of_the_window_is_timed_in_the_drain(
+    connection: Connection,
+) -> None:
+    stall = StallAtEnd(connection, beyond_s=1.0)
+
+    result = driven(connection, stall, window_s=3.0)
+
+    kind = next(kind for kind in result.kinds if kind.kind == "order_status")
+    counts = kind.window
+    assert result.outcome == "complete"
+    assert counts.unanswered == 0
+    assert counts.drained is not None
+    # What became due while it stood still, up to the window's end.
+    assert counts.drained >= 0.8 * RATE * stall.before_s
+    assert _core.histogram_count(kind.response) == counts.timed
+    ended_s = stall.before_s + stall.beyond_s
+    assert kind.response_ns["max"] / 1e9 > 0.9 * ended_s
+    assert kind.response_ns["p99"] / 1e9 > 0.9 * ended_s - 0.01 * counts.timed / RATE
+    assert result.drained_s > 0.9 * stall.beyond_s
+
+
+def test_a_stall_that_outlasts_the_drain_leaves_lower_bounds(connection: Connection) -> None:
+    stall = StallAtEnd(connection, beyond_s=2.0)
+
+    result = driven(connection, stall, window_s=2.0, drain_s=0.5)
+
+    kind = next(kind for kind in result.kinds if kind.kind == "order_status")
+    counts = kind.window
+    assert result.outcome == "unanswered"
+    assert result.given_up_s == pytest.approx(0.5, abs=0.4)
+    assert counts.stuck == CONNECTIONS
+    assert counts.unanswered >= 0.8 * RATE * stall.before_s
+    assert counts.due == counts.succeeded + counts.unfinished
+    least_ns = kind.response_ns["exact_below"]
+    # The last was due as the window ended, the first before the stall began.
+    assert 0.4e9 < least_ns < 1e9
+    assert kind.response_ns["max"] / 1e9 > 0.9 * (stall.before_s + 0.5)
+    reason = stuck_reason(window_end([kind.window for kind in result.kinds], result.given_up_s))
+    assert reason is not None
+    assert reason.startswith(f"{CONNECTIONS} requests sent in the window had no answer")
