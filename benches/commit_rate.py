@@ -50,7 +50,6 @@ from pgdyno.probe.folder import accepts_direct, own_folder
 from pgdyno.shell import postgres_user
 from pgdyno.stage.binaries import Binaries, find_binaries
 from pgdyno.stage.cluster import Cluster, initdb
-from pgdyno.stage.home import home, owned_folder
 from pgdyno.stats.ceiling import typical
 from pgdyno.stats.group_commit import Flush, Transaction, at, commit_rate_per_s
 
@@ -190,10 +189,9 @@ def bench(path: Path, scale: int, bindir: str | None) -> Iterator[Bench]:
     """A loaded cluster below the path; all of it is gone at the end."""
     user = postgres_user()
     target = Target("installed", bindir=bindir) if bindir else Target("embedded")
-    binaries = find_binaries(target, user, home())
+    binaries = find_binaries(target, user)
     with own_folder(path) as folder:
-        folder.chmod(0o711)  # for the user that runs PostgreSQL
-        data = owned_folder(folder / "cluster", user) / "data"
+        data = folder / "data"
         initdb(binaries, data, user, ())
         cluster = Cluster(binaries, data, user, "socket")
         try:

@@ -51,7 +51,8 @@ from pgdyno.sample.diskstats import disk_sampler
 from pgdyno.sample.pgstat import server_stats_sampler
 from pgdyno.sample.procstat import host_sampler, self_sampler, server_sampler
 from pgdyno.sample.recorder import Recorder, delta
-from pgdyno.sample.serverlog import bad_lines, events, recovery
+from pgdyno.sample.serverlog import Told, read_log
+from pgdyno.shell import OsUser
 from pgdyno.stage.durability import read_durability
 from pgdyno.stage.place import place_of
 from pgdyno.stage.prewarm import prewarm
@@ -67,6 +68,8 @@ _LOST_SESSIONS = (  # what a server says of sessions that end, while it goes dow
     "the database system is", "terminating background worker",
 )  # fmt: skip
 _TOLD = ("deviations", "round_trips", "mix", "conditions")  # of a description, to be told
+# 40P01 and 40001: counted by the driver, retried, and part of the result.
+_RETRIED = ("deadlock detected", "could not serialize access")
 _NOISE = (  # answers to our own question whether it is ready
     "the database system is starting up", "the database system is not yet accepting connections",
 )  # fmt: skip
@@ -138,13 +141,13 @@ def conduct(
         series: list[Series] = []
         try:
             with ending(target.stop):
-                result, series, log = measure(
+                result, series, log, text = measure(
                     plan, trial, target, fixtures[trial.stage], described[trial.stage], audience
                 )
                 state, reason = judge(result, log, plan.protocol.survive)
                 record = replace(record, state=state, reason=reason, result=result)
-                if log is not None:
-                    run.put_log("server", log, trial.number)
+                if text is not None:
+                    run.put_log("server", text, trial.number)
         except (Interrupted, StoreError):
             raise  # where the run file itself cannot be written, nothing can be kept of a trial
         except LostError as error:
@@ -256,8 +259,11 @@ def measure(
     fixture: Fixture,
     described: dict[str, Any],
     audience: Audience,
-) -> tuple[TrialResult, list[Series], str | None]:
+) -> tuple[TrialResult, list[Series], Told | None, str | None]:
     """One trial from the fixture's copy to the checked database; the server still runs after it.
+
+    Returns:
+        The result, its series, what the server's log tells, and what is kept of the log.
 
     Raises:
         PgdynoError: A step failed; there are no numbers.
@@ -288,14 +294,14 @@ def measure(
     if trial.round <= (plan.protocol.checked_rounds or plan.protocol.rounds):
         with clocked.phase("check"):
             conditions = _check_all(databases, described["conditions"])
-    log = target.log_text()
+    log = read_log(lines) if (lines := target.log_lines()) is not None else None
     result = _result(stage.workload, driven, series, ready, conditions, log)
     notes = tuple(f"sampler {name} stopped: {why}" for name, why in failures.items())
     seconds = {**clocked.seconds, "window": driven.window_s}
     if plan.protocol.crash_recovery and log is not None:
-        result = replace(result, recovery=recovery(log))
+        result = replace(result, recovery=log.recovery)
     result = replace(result, phases_s=seconds, notes=notes, durability=durability)
-    return result, series, log
+    return result, series, log, target.log_text()
 
 
 def _check_all(
@@ -345,7 +351,7 @@ def _drive_and_sample(
                 samplers.append(disk)
         recorder = stack.enter_context(Recorder(samplers))
         driven = _drive(ready.connection, workload, protocol, fixture.loaded.get("c_load"),
-                        audience.driving, ready.bindir, pace)  # fmt: skip
+                        audience.driving, ready.bindir, ready.user, pace)  # fmt: skip
     return driven, [*driven.series, *recorder.series()], recorder.failures
 
 
@@ -356,11 +362,12 @@ def _drive(
     c_load: dict[str, int] | None,
     progress: Callable[[dict[str, Any]], None],
     bindir: Path | None,
+    user: OsUser | None = None,
     pace: Pace | None = None,
 ) -> Driven:
     if workload.engine == "pgbench":
         program = pgbench_program(bindir)
-        return drive_pgbench(program, connection, workload, protocol, progress)
+        return drive_pgbench(program, connection, workload, protocol, progress, user)
     return drive(connection, workload, protocol, c_load, progress, pace=pace)
 
 
@@ -405,7 +412,7 @@ def _result(
     series: Sequence[Series],
     ready: Ready,
     conditions: tuple[Condition, ...],
-    log: str | None,
+    log: Told | None,
 ) -> TrialResult:
     return TrialResult(
         window_ns=driven.window_ns,
@@ -418,7 +425,7 @@ def _result(
         settings=ready.settings,
         audit=driven.audit,
         conditions=conditions,
-        events=tuple(events(log)) if log else (),
+        events=log.events if log else (),
         errors=driven.errors if driven.error is None else (*driven.errors, _gave_up(driven)),
         reconnects=driven.reconnects,
         statements_per_transaction=driven.statements_per_transaction,
@@ -445,7 +452,7 @@ def _gave_up(driven: Driven) -> dict[str, Any]:
 
 
 def judge(
-    result: TrialResult, log: str | None, survive: bool = False
+    result: TrialResult, log: Told | None, survive: bool = False
 ) -> tuple[TrialState, str | None]:
     """Whether the numbers of a trial may be used.
 
@@ -471,12 +478,11 @@ def judge(
         reasons.append(stuck)
     if any(error["sqlstate"] in ("stopped", "gave_up") for error in result.errors):
         reasons.append("the driver did not reach the end of the window")
-    bad = [line for line in bad_lines(log or "") if not any(n in line for n in _NOISE)]
-    unexplained = [line for line in bad if not _is_retry(line)]
-    if survive:
-        unexplained = [line for line in unexplained if not any(n in line for n in _LOST_SESSIONS)]
+    known, bad = (*_NOISE, *_RETRIED, *(_LOST_SESSIONS if survive else ())), log.bad if log else {}
+    unexplained = {text: n for text, n in bad.items() if not any(one in text for one in known)}
     if unexplained:
-        reasons.append(f"the server reported {len(unexplained)} errors, first {unexplained[0]}")
+        count, first = sum(unexplained.values()), next(iter(unexplained))
+        reasons.append(f"the server reported {count} errors, first {first}")
     if reasons:
         return TrialState.INVALID, "; ".join(reasons)
     return TrialState.FINISHED, None
@@ -492,8 +498,3 @@ def _example(errors: Sequence[dict[str, Any]]) -> str:
 def _is_lost(sqlstate: str) -> bool:
     """Whether it says that the session is gone: class 08, 57P01 to 57P05, or no answer at all."""
     return sqlstate.startswith(("08", "57P")) or sqlstate == _NO_ANSWER
-
-
-def _is_retry(line: str) -> bool:
-    # 40P01 and 40001: counted by the driver, retried, and part of the result.
-    return "deadlock detected" in line or "could not serialize access" in line

@@ -2,23 +2,31 @@
 
 PostgreSQL refuses to run as root. When pgdyno is root, it runs PostgreSQL's programs as another
 user (`postgres` where there is one, else `nobody`); as an ordinary user it runs them as itself.
+What it runs as root must lie where nobody else can change it.
 """
 
 from __future__ import annotations
 
 import os
 import pwd
+import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from pgdyno.access import stranger_on
 from pgdyno.model.errors import TargetError
+
+_POLL_S = 0.01
+_OURS = ("PGDYNO_HOME",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,24 +88,38 @@ def run(
     timeout_s: float = 120.0,
     check: bool = True,
     text: str | None = None,
+    folder: int | Path | None = None,
+    dies_with_us: signal.Signals | None = None,
 ) -> Done:
     """Run a program to its end, `text` on its standard input.
 
+    Args:
+        args: The program and its arguments.
+        user: Who runs it; None for this process's user.
+        env: Variables added to the environment.
+        timeout_s: After so many seconds it is killed.
+        check: Whether another code than 0 is an error.
+        text: Its standard input; None: empty.
+        folder: Where it starts, by a descriptor or by name; None: the root folder.
+        dies_with_us: The signal that the kernel sends it should this process be killed.
+
     Raises:
         TargetError: It cannot be started, takes longer than `timeout_s`, or (with `check`) ends
-            with another code than 0; the last lines of its output are in the message.
+            with another code than 0; the last lines of its output are in the message. Or it is to
+            run as root, and others can change it.
     """
     name = Path(args[0]).name
+    words = _words(args, user, dies_with_us)
     try:
         done = subprocess.run(
-            [str(arg) for arg in args],
+            words,
             env=_environment(env),
             **({"stdin": subprocess.DEVNULL} if text is None else {"input": text}),
             capture_output=True,
             text=True,
             timeout=timeout_s,
             check=False,
-            cwd="/",
+            cwd=_place(folder),
             **_identity(user),
         )
     except OSError as error:
@@ -133,7 +155,7 @@ def run_whole(args: Sequence[str | Path], *, text: str | None = None) -> tuple[D
         given.seek(0)
         try:
             code = subprocess.Popen(
-                [str(arg) for arg in args],
+                _words(args, None, None),
                 env=_environment(None), stdin=given, stdout=out, stderr=err,
                 cwd="/", start_new_session=True,
             ).wait()  # fmt: skip
@@ -196,6 +218,16 @@ class Process:
         except subprocess.TimeoutExpired:
             return None
 
+    def wait_unreaped(self, timeout_s: float) -> int | None:
+        """As `wait`, but its number stays taken until `kill_group`, which so hits no stranger."""
+        deadline = time.monotonic() + timeout_s
+        how = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        while (ended := os.waitid(os.P_PID, self.pid, how)) is None:
+            if time.monotonic() >= deadline:
+                return None
+            time.sleep(_POLL_S)
+        return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+
     def close_pipes(self) -> None:
         """Release its pipes; call it after its end."""
         for pipe in (self._popen.stdin, self._popen.stdout):
@@ -209,7 +241,9 @@ class Process:
             self._popen.wait()
 
     def kill_group(self) -> None:
-        """End it now, with everything that it started."""
+        """End it now, with everything that it started and that is still of its group."""
+        if self._popen.returncode is not None:
+            return  # its number may be somebody else's by now
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self._popen.wait()
@@ -220,10 +254,10 @@ def start(
     *,
     user: OsUser | None = None,
     env: Mapping[str, str] | None = None,
-    log: Path | None = None,
+    log: int | None = None,
     pipes: bool = False,
+    folder: int | Path | None = None,
     dies_with_us: signal.Signals | None = None,
-    folder: Path = Path("/"),
 ) -> Process:
     """Start a program that runs beside us.
 
@@ -231,36 +265,76 @@ def start(
         args: The program and its arguments.
         user: Who runs it; None for this process's user.
         env: Variables added to the environment.
-        log: File that gets its standard error (and output, unless `pipes`).
+        log: Descriptor that gets its standard error (and output, unless `pipes`).
         pipes: Connect standard input and output to us, as text lines.
+        folder: Where it starts, by a descriptor or by name; None: the root folder.
         dies_with_us: The signal that the kernel sends it should this process be killed.
-        folder: It works there; names without a folder are of this one.
 
     Raises:
         TargetError: It cannot be started.
     """
-    words = [str(arg) for arg in args]
-    if dies_with_us is not None:
-        words = ["setpriv", "--pdeathsig", dies_with_us.name.removeprefix("SIG"), "--", *words]
-    sink = log.open("a") if log else None
+    words = _words(args, user, dies_with_us)
     try:
         popen = subprocess.Popen(
             words,
             env=_environment(env),
             stdin=subprocess.PIPE if pipes else subprocess.DEVNULL,
-            stdout=subprocess.PIPE if pipes else (sink or subprocess.DEVNULL),
-            stderr=sink or (None if pipes else subprocess.DEVNULL),
+            stdout=subprocess.PIPE if pipes else (subprocess.DEVNULL if log is None else log),
+            stderr=(None if pipes else subprocess.DEVNULL) if log is None else log,
             text=True,
-            cwd=folder,
+            cwd=_place(folder),
             start_new_session=True,
             **_identity(user),
         )
     except OSError as error:
-        raise TargetError(f"{Path(words[0]).name} cannot be started: {error}") from error
-    finally:
-        if sink:
-            sink.close()
+        raise TargetError(f"{Path(args[0]).name} cannot be started: {error}") from error
     return Process(popen, Path(str(args[0])).name)
+
+
+def _words(
+    args: Sequence[str | Path], user: OsUser | None, dies_with_us: signal.Signals | None
+) -> list[str]:
+    """The command line, after a look at who could have changed its programs."""
+    words = [str(arg) for arg in args]
+    if dies_with_us is not None:
+        _require_ours(words[0], user)
+        words = ["setpriv", "--pdeathsig", dies_with_us.name.removeprefix("SIG"), "--", *words]
+    _require_ours(words[0], user)
+    return words
+
+
+def _require_ours(program: str, user: OsUser | None) -> None:
+    """As root, refuse a program that somebody else could have put there.
+
+    The interpreter that runs us is not asked: whoever can change it is root by it already.
+    """
+    if os.geteuid() != 0 or (user is not None and user.is_other) or program == sys.executable:
+        return
+    found = shutil.which(program)
+    if found is None:
+        raise TargetError(f"{Path(program).name} cannot be started: there is no program {program}")
+    if where := stranger_on(Path(found), sticky_holds=False):
+        raise TargetError(
+            f"{program} is not run as root: others than root can change {where}",
+            "Name a program that lies where only root writes, or run pgdyno as another user.",
+        )
+
+
+def _place(folder: int | Path | None) -> str:
+    # The child changes to it before it becomes another user, and closes the descriptor after.
+    if isinstance(folder, int):
+        return f"/proc/self/fd/{folder}"
+    return str(folder or "/")
+
+
+def forget_postgres_variables() -> None:
+    """Drop what the user's shell tells libpq (PGOPTIONS, PGTZ, PGSERVICE, …) from this process.
+
+    Some of it no argument of a connection can override. Whoever connects to a server of ours calls
+    this before; a running server is named with these variables, and by then is resolved.
+    """
+    for name in [name for name in os.environ if name.startswith("PG") and name not in _OURS]:
+        del os.environ[name]
 
 
 def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:

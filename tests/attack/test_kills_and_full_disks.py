@@ -195,6 +195,9 @@ def test_a_journal_without_room_forbids_changes(tmp_path: Path) -> None:
         assert all(one.stat().st_size == 0 for one in disk.rglob("*.jsonl"))
 
 
+EARLIER = '<meta name="generator" content="pgdyno 0.1.0">'
+
+
 @pytest.mark.parametrize("room", [0, 4 * KIB, 64 * KIB])
 def test_a_probe_without_room_leaves_nothing(tmp_path: Path, room: int) -> None:
     with with_room(tmp_path / "disk", room) as disk:
@@ -229,7 +232,7 @@ def test_a_run_file_without_room_is_whole_or_not_there(tmp_path: Path, room: int
 @pytest.mark.parametrize("room", [0, 4 * KIB, 64 * KIB])
 def test_a_page_without_room_leaves_the_one_before(tmp_path: Path, room: int) -> None:
     with with_room(tmp_path / "disk", room) as disk:
-        (disk / "old.html").write_bytes(b"x" * (room // 2))
+        (disk / "old.html").write_text(EARLIER[:room] + "x" * (room // 2))
         before = files(disk)
         for page in (disk / "new.html", disk / "old.html"):
             with pytest.raises(StoreError, match="no space left on device"):
@@ -254,7 +257,7 @@ def test_a_report_without_room_is_told(tmp_path: Path) -> None:
 def test_a_report_goes_through_links_and_to_devices(tmp_path: Path) -> None:
     """Nothing is put in the place of a device, even where that could be done."""
     target = tmp_path / "target.html"
-    target.write_text("before")
+    target.write_text(EARLIER)
     link = tmp_path / "link.html"
     link.symlink_to(target)
     write_page(link, "now")

@@ -25,7 +25,7 @@ from pgdyno.probe.clock import parse_clock
 from pgdyno.probe.fio import commits_of, grid_point, parse_jobs
 from pgdyno.probe.sync import parse_sync
 from pgdyno.sample import diskstats, procstat
-from pgdyno.sample.serverlog import bad_lines, events, recovery
+from pgdyno.sample.serverlog import read_log
 from pgdyno.stage.host import read_meminfo
 from tests.attack.mutations import spoiled
 from tests.attack.outcome import Tally, bounded
@@ -99,7 +99,7 @@ def _commits(data: bytes) -> object:
 
 
 def _server(text: str) -> object:
-    return events(text), recovery(text), bad_lines(text)
+    return read_log(text.split("\n"))
 
 
 def _disk(text: str) -> object:

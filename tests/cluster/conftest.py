@@ -23,7 +23,6 @@ from pgdyno.model.settings import ServerFacts
 from pgdyno.shell import postgres_user
 from pgdyno.stage.binaries import Binaries, find_binaries
 from pgdyno.stage.cluster import Cluster, initdb, server_settings
-from pgdyno.stage.home import owned_folder
 from pgdyno.stage.host import host_facts
 from pgdyno.stage.own import OwnTarget
 from tests.leftovers import SESSION
@@ -82,8 +81,7 @@ def opened(
     """A target of ours, closed in any case. One at a time has a home."""
     plan = replace(TARGETS[name], transport=transport)
     user = postgres_user()
-    owned_folder(home, user, 0o755)
-    binaries = find_binaries(plan, user, home)
+    binaries = find_binaries(plan, user)
     facts = settings_of(name, binaries)
     target = OwnTarget(plan, binaries, facts, user, home, host_facts(home).memory_bytes)
     try:
@@ -124,9 +122,8 @@ def cluster_apart(name: str, transport: str) -> Iterator[Cluster]:
     """A running server of its own, as somebody else would have it; not a target of pgdyno's."""
     for folder in reachable_folder("apart"):
         user = postgres_user()
-        owned_folder(folder / "home", user, 0o755)
-        binaries = find_binaries(TARGETS[name], user, folder / "home")
-        data = owned_folder(folder / "cluster", user) / "data"
+        binaries = find_binaries(TARGETS[name], user)
+        data = folder / "data"
         initdb(binaries, data, user, ())
         cluster = Cluster(binaries, data, user, transport)
         try:

@@ -21,11 +21,11 @@ SHORT = ("--warmup", "0", "--seconds", "1", "-c", "2")
 
 
 @pytest.fixture(scope="module")
-def conninfo(session_home: Path) -> Iterator[str]:
+def conninfo() -> Iterator[str]:
     """A database that pgbench itself has filled."""
     with cluster_apart("embedded-18", "socket") as cluster:
         there = cluster.connection()
-        pgbench = find_binaries(TARGETS["embedded-18"], postgres_user(), session_home)
+        pgbench = find_binaries(TARGETS["embedded-18"], postgres_user())
         subprocess.run(
             [pgbench.program("pgbench"), "-i", "-q", "-s", "1", "-h", there.host,
              "-p", str(there.port), "-U", there.user, there.database],

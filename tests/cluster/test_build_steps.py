@@ -17,12 +17,13 @@ import pytest
 from pgdyno.build import compile as steps
 from pgdyno.build.compile import How, build
 from pgdyno.build.source import look
+from pgdyno.folders import MARK
 from pgdyno.model.build import Build, Recipe
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.plan import Target
 from pgdyno.shell import OsUser, postgres_user
 from pgdyno.stage.binaries import find_binaries
-from pgdyno.stage.home import lock_home
+from pgdyno.stage.home import locked_home
 from pgdyno.stage.shelf import kept_builds
 from tests.cluster.test_run import pgdyno
 from tests.waiting import DEADLINE_S
@@ -49,7 +50,7 @@ class Case(NamedTuple):
 
     def write(self, compile_by: str = "echo compiling", install_by: str = INSTALL) -> None:
         """Another way to compile and to install."""
-        bindir = find_binaries(Target("embedded"), postgres_user(), self.home).bindir
+        bindir = find_binaries(Target("embedded"), postgres_user()).bindir
         steps = f"all:\n\t@{compile_by}\ninstall:\n\t@{install_by.replace('BINDIR', str(bindir))}\n"
         (self.source / "Makefile").write_text(steps)
 
@@ -60,7 +61,7 @@ class Case(NamedTuple):
 
     def folders(self) -> list[Path]:
         """What there is of builds, whole or not; the oldest first."""
-        found = [path for path in self.home.glob("builds/*") if "wheel" not in path.name]
+        found = [path for path in self.home.glob("builds/*") if path.name != MARK]
         return sorted(found, key=lambda path: path.stat().st_ctime_ns)
 
     def logs(self) -> Path:
@@ -223,13 +224,14 @@ def test_what_is_missing_is_said_before_anything_is_touched(
 ) -> None:
     with pytest.raises(TargetError, match="there is no compiler gcc-99"):
         case.build(Recipe("gcc-99"))
-    monkeypatch.setattr(steps, "compiler_version", lambda _recipe: "clang version 99")
+    monkeypatch.setattr(steps, "compiler_version", lambda *_: "clang version 99")
     with pytest.raises(TargetError, match="there is no /opt/none/llvm-profdata-99"):
         case.build(Recipe("/opt/none/clang-99", pgo=True))
-    lock = lock_home(case.home)
-    with pytest.raises(TargetError, match="another pgdyno works in"):
+    with (
+        locked_home(case.home),
+        pytest.raises(TargetError, match="another pgdyno works in"),
+    ):
         case.build(Recipe())
-    os.close(lock)
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=1 << 20))
     with pytest.raises(TargetError, match=r"has 1.00 MiB free, a build may need 2.00 GiB"):
         case.build(Recipe())

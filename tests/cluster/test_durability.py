@@ -16,7 +16,7 @@ from pgdyno.model.durability import Durability
 from pgdyno.model.workload import Pgbench, Workload
 from pgdyno.shell import postgres_user
 from pgdyno.stage.durability import read_durability
-from pgdyno.stage.home import owned_folder
+from pgdyno.stage.home import made_for
 from pgdyno.stage.storage import storage_losses
 from tests.cluster.conftest import VERSIONS, cluster_apart
 
@@ -91,7 +91,8 @@ def test_tables_and_tablespaces(server: Connection) -> None:
     plain = on_this_storage(server)
     memory = Path(tempfile.mkdtemp(prefix="pgdyno-space-", dir=MEMORY))
     try:
-        space = owned_folder(memory, postgres_user())
+        memory.chmod(0o755)
+        space = made_for(memory / "space", postgres_user())
         statements(server, "CREATE UNLOGGED TABLE basket (i int PRIMARY KEY)",
                    f"CREATE TABLESPACE quick LOCATION '{space}'")  # fmt: skip
         assert told(read(server)) - plain == {
@@ -126,11 +127,9 @@ def test_what_a_role_may_not_see_is_not_known_and_never_d0(server: Connection) -
 
 
 def test_a_cluster_in_memory() -> None:
-    user = postgres_user()
     memory = Path(tempfile.mkdtemp(prefix="pgdyno-memory-", dir=MEMORY))
     try:
-        place = owned_folder(memory, user)
-        (loss,) = storage_losses(place.resolve(), "data folder").losses
+        (loss,) = storage_losses(memory.resolve(), "data folder").losses
         assert loss.rung.value == "D6"
     finally:
         shutil.rmtree(memory)

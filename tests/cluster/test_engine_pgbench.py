@@ -77,8 +77,8 @@ class There:
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
-def there(request: pytest.FixtureRequest, session_home: Path) -> Iterator[There]:
-    binaries = find_binaries(TARGETS[request.param], postgres_user(), session_home)
+def there(request: pytest.FixtureRequest) -> Iterator[There]:
+    binaries = find_binaries(TARGETS[request.param], postgres_user())
     with cluster_apart(request.param, "socket") as cluster:
         connection = cluster.connection()
         load(connection, {"kind": "tpcb", "scale": 1}, How(connections=2))

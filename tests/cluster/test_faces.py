@@ -22,7 +22,7 @@ from pgdyno.load.loader import describe
 from pgdyno.model.plan import Protocol, Workload
 from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Face, Tpcc
-from pgdyno.sample.serverlog import bad_lines
+from pgdyno.sample.serverlog import read_log
 from tests.cluster.conftest import WORKLOAD, Opener, loaded
 
 pytestmark = pytest.mark.cluster
@@ -131,7 +131,7 @@ def test_many_terminals_leave_a_right_database(
     assert failed == []
     _assert_repeated_or_not(driven, isolation)
     if isolation == "read committed":
-        errors = [line for line in bad_lines(target.log_text() or "") if "ERROR" in line]
+        errors = [line for line in read_log(target.log_lines() or ()).bad if "ERROR" in line]
         assert errors == [], "an order that is rolled back is no error"
 
 

@@ -23,7 +23,7 @@ from pgdyno.shell import postgres_user, run
 from pgdyno.stage.binaries import Binaries, find_binaries
 from pgdyno.stage.cluster import Cluster, initdb
 from pgdyno.stage.conninfo import reach
-from pgdyno.stage.home import owned_folder
+from pgdyno.stage.home import made_for
 from tests.cluster.conftest import TARGETS, reachable_folder
 from tests.waiting import DEADLINE_S
 
@@ -53,13 +53,11 @@ class Pair:
 def pair() -> Iterator[Pair]:
     user = postgres_user()
     for folder in reachable_folder("failover"):
-        owned_folder(folder / "home", user, 0o755)
-        binaries = find_binaries(TARGETS["embedded-18"], user, folder / "home")
-        own = owned_folder(folder / "clusters", user)
-        initdb(binaries, own / "primary", user, ("--no-sync",))
-        with (own / "primary" / "pg_hba.conf").open("a") as hba:
+        binaries = find_binaries(TARGETS["embedded-18"], user)
+        initdb(binaries, folder / "primary", user, ("--no-sync",))
+        with (folder / "primary" / "pg_hba.conf").open("a") as hba:
             hba.write("local replication all trust\n")
-        primary = Cluster(binaries, own / "primary", user, "socket")
+        primary = Cluster(binaries, folder / "primary", user, "socket")
         standby = None
         try:
             primary.start([])
@@ -76,7 +74,7 @@ def follow(primary: Cluster, binaries: Binaries) -> Cluster:
     """A standby that has what the primary acknowledges."""
     user = postgres_user()
     at = primary.connection()
-    data = primary.data.parent / "standby"
+    data = made_for(primary.data.parent / "standby", user)
     words = ["-h", at.host, "-p", str(at.port), "-U", at.user, "-R", "-c", "fast", "-N", "-D", data]
     run([binaries.program("pg_basebackup"), *words], user=user)
     standby = Cluster(binaries, data, user, "socket")

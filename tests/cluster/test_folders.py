@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pgdyno.model.run import TrialState
+from pgdyno.stage.home import take_place
 from pgdyno.store.runfile import RunFile
 from tests.cluster.conftest import reachable_folder
 from tests.cluster.test_run import assert_nothing_left, pgdyno
@@ -80,10 +81,23 @@ def test_what_is_not_ours_in_a_folder_is_left_alone(
     plan, out = folder / "places.toml", folder / "run.sqlite"
     plan.write_text(HEAD + THERE.format(elsewhere))
 
-    pgdyno("run", plan, "--out", out, code=1)
+    done = pgdyno("run", plan, "--out", out, code=3)
 
     assert (foreign / "precious").read_text() == "kept"
-    with RunFile.read(out) as run:
-        failed = [trial for trial in run.trials() if trial.state is TrialState.FAILED]
-        assert [trial.stage for trial in failed] == ["there"]
-        assert "is not marked as pgdyno's" in str(failed[0].reason)
+    assert "is not marked as pgdyno's" in " ".join(done.stderr.split())
+    assert not out.exists()
+
+
+def test_a_folder_has_one_owner_at_a_time(folder: Path, elsewhere: Path, home_env: Path) -> None:
+    plan, out = folder / "places.toml", folder / "run.sqlite"
+    plan.write_text(HEAD + THERE.format(elsewhere))
+    place = take_place(elsewhere, folder)
+    try:
+        before = sorted(elsewhere.rglob("*"))
+        done = pgdyno("run", plan, "--out", out, code=3)
+        assert sorted(elsewhere.rglob("*")) == before
+    finally:
+        place.leave()
+
+    assert "another pgdyno works in" in " ".join(done.stderr.split())
+    assert list(elsewhere.iterdir()) == []

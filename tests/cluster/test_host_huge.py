@@ -18,7 +18,7 @@ from pgdyno.model.settings import Origin, OriginKind, Setting
 from pgdyno.shell import postgres_user
 from pgdyno.stage.binaries import find_binaries
 from pgdyno.stage.cluster import Cluster, initdb
-from pgdyno.stage.home import owned_folder
+from pgdyno.stage.home import made_for
 from pgdyno.stage.host import host_facts
 from tests.cluster.conftest import DEBIAN_BINDIR, TARGETS, VERSIONS
 from tests.cluster.test_host import pgdyno, without_the_right
@@ -45,15 +45,15 @@ class Server:
 
     def count(self) -> Count:
         """By its folder."""
-        return count(str(self.data), self.home)
+        return count(str(self.data))
 
 
 @contextmanager
 def made(name: str, folder: Path, home: Path) -> Iterator[Server]:
     user = postgres_user()
-    owned_folder(home, user, 0o755)
-    binaries = find_binaries(TARGETS[name], user, home)
-    data = owned_folder(folder / "cluster", user) / "data"
+    binaries = find_binaries(TARGETS[name], user)
+    (folder / "cluster").mkdir()
+    data = folder / "cluster" / "data"
     initdb(binaries, data, user, ())
     with (data / "postgresql.conf").open("a") as conf:
         conf.writelines(f"{name} = {value}\n" for name, value in CONFIGURED.items())
@@ -76,7 +76,7 @@ def test_all_ways_of_counting_agree(server: Server) -> None:
     assert stopped.pages >= 100
 
     conninfo = server.start()
-    running = count(conninfo, server.home)
+    running = count(conninfo)
     measured = server.count()  # the way of the versions that cannot be asked
     assert running.how == "SHOW shared_memory_size_in_huge_pages"
     assert measured.how.startswith(f"measured: the shared memory of process {server.cluster.pid}")
@@ -98,11 +98,11 @@ def test_system_v_memory_is_measured_too(server: Server) -> None:
 
 
 def test_a_configuration_in_a_folder_of_its_own(server: Server, folder: Path) -> None:
-    etc = owned_folder(folder / "etc", postgres_user())
+    etc = made_for(folder / "etc", postgres_user())
     conf = (server.data / "postgresql.conf").rename(etc / "postgresql.conf")
     with conf.open("a") as more:
         more.write(f"data_directory = '{server.data}'\n")
-    assert count(str(etc), server.home).pages >= 100
+    assert count(str(etc)).pages >= 100
     with pytest.raises(PlanError, match=r"holds no postgresql.conf"):
         server.count()
 
@@ -119,7 +119,7 @@ def test_programs_of_another_version_are_refused(server: Server) -> None:
     with pytest.raises(TargetError, match="no programs of PostgreSQL 16 found"):
         server.count()
     with pytest.raises(PlanError, match=r"is PostgreSQL 15\.\d+, the cluster is of PostgreSQL 16"):
-        count(str(server.data), server.home, Path(DEBIAN_BINDIR))
+        count(str(server.data), Path(DEBIAN_BINDIR))
 
 
 def test_an_old_server_must_run(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

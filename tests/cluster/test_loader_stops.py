@@ -20,7 +20,7 @@ from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError, TargetError
 from pgdyno.shell import postgres_user
 from pgdyno.stage.cluster import Cluster
-from pgdyno.stage.home import owned_folder
+from pgdyno.stage.home import made_for
 from pgdyno.stage.place import place_of
 from tests.cluster.conftest import VERSIONS, cluster_apart
 from tests.cluster.loading import LOADED_AT, contents, keys, new_database, run
@@ -136,7 +136,7 @@ def small_disk(folder: Path) -> Iterator[Path]:
         ["mount", "-t", "tmpfs", "-o", f"size={ROOM_BYTES}", "pgdyno-test", place], check=True
     )
     try:
-        yield owned_folder(place / "tables", postgres_user())
+        yield made_for(place / "tables", postgres_user())
     finally:
         subprocess.run(["umount", "-l", place], check=True)
 

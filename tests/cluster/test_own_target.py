@@ -99,7 +99,7 @@ def test_a_setting_overridden_elsewhere_is_an_error(target: OwnTarget) -> None:
     ready = target.apply([Setting("work_mem", "8MB", ORIGIN)])
     with psycopg.connect(**ready.connection.arguments(), autocommit=True) as session:
         session.execute("ALTER SYSTEM SET work_mem = '16MB'")
-    data = target._work / "data"
+    data = target._work.path / "data"
     auto_conf = (data / "postgresql.auto.conf").read_text()
     target.stop()
     target.restore(fixture.ident)

@@ -34,8 +34,8 @@ Face = Literal["statement", "pipeline", "procedure"]
 
 
 @pytest.fixture(scope="module")
-def binaries(session_home: Path) -> Binaries:
-    return find_binaries(TARGETS["embedded-18"], postgres_user(), session_home)
+def binaries() -> Binaries:
+    return find_binaries(TARGETS["embedded-18"], postgres_user())
 
 
 @pytest.fixture(scope="module")

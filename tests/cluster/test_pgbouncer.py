@@ -21,7 +21,7 @@ from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
 from pgdyno.shell import postgres_user, start
 from pgdyno.stage.conninfo import reach, resolve
-from pgdyno.stage.home import owned_folder
+from pgdyno.stage.home import made_for
 from tests.cluster.conftest import cluster_apart, reachable_folder
 from tests.waiting import DEADLINE_S
 
@@ -48,17 +48,19 @@ def pooled(server: Connection) -> Iterator[str]:
     """Conninfo of a pooler with fewer sessions than it has clients."""
     user = postgres_user()
     for folder in reachable_folder("pooler"):
-        own = owned_folder(folder / "own", user)
+        own = made_for(folder / "own", user)
         config = own / "pgbouncer.ini"
         config.write_text(
             f"[databases]\n* = host={server.host} port={server.port} user={server.user}\n"
             f"[pgbouncer]\nunix_socket_dir = {own}\nlisten_port = 6432\nauth_type = any\n"
             f"pool_mode = transaction\ndefault_pool_size = {SERVERS}\n"
         )
-        log = own / "pgbouncer.log"
-        process = start(
-            ["/usr/sbin/pgbouncer", config], user=user, log=log, dies_with_us=signal.SIGTERM
-        )
+        log = folder / "pgbouncer.log"
+        with log.open("w") as opened:
+            process = start(
+                ["/usr/sbin/pgbouncer", config], user=user, log=opened.fileno(),
+                dies_with_us=signal.SIGTERM,
+            )  # fmt: skip
         conninfo = f"host={own} port=6432 user={server.user} dbname=postgres"
         wait_for(conninfo, log)
         yield conninfo

@@ -90,9 +90,10 @@ def seen(name: str, home: Path) -> Seen:
 
         result = run(connection)
 
-        log = target.log_text()
+        lines = target.log_lines()
+        assert lines is not None
+        log = "\n".join(lines)
         after = contents(connection)
-    assert log is not None
     assert (result.outcome, result.errors) == ("complete", ())
     assert {table for table in TABLES if after[table] != before[table]} == set(TABLES) - {"item"}
     return Seen(after, result.stream_digest, statements(log))

@@ -44,7 +44,7 @@ def workload(**changes: Any) -> Workload:
 @pytest.fixture(scope="module", params=OLD_VERSION_FIRST)
 def target(request: pytest.FixtureRequest, session_home: Path) -> Iterator[OwnTarget]:
     user = postgres_user()
-    binaries = find_binaries(TARGETS[request.param], user, session_home)
+    binaries = find_binaries(TARGETS[request.param], user)
     memory = host_facts(session_home).memory_bytes
     facts = settings_of(request.param, binaries)
     target = OwnTarget(TARGETS[request.param], binaries, facts, user, session_home, memory)

@@ -14,6 +14,7 @@ from pgdyno.model.errors import DriveError, LostError, PlanError, TargetError
 from pgdyno.model.run import Condition, Fixture, TrialRecord, TrialResult, TrialState
 from pgdyno.model.settings import ServerFacts
 from pgdyno.plan import read_plan, resolve
+from pgdyno.sample.serverlog import Told, read_log
 from pgdyno.stage.target import Target
 from pgdyno.store import RunFile
 from tests.data.builds import builds_of
@@ -65,12 +66,12 @@ def test_what_the_core_refuses_names_plan_and_stage(tmp_path: Path) -> None:
     assert str(caught.value.hint).endswith("Nothing was touched.")
 
 
-def line(level: str, text: str) -> str:
-    return f"2026-11-21 22:10:32.000 UTC [41] {level}:  {text}\n"
+def logged(level: str, *texts: str) -> Told:
+    return read_log(f"2026-11-21 22:10:32.000 UTC [41] {level}:  {text}" for text in texts)
 
 
 def test_a_good_trial_is_finished(result: TrialResult) -> None:
-    assert judge(result, line("LOG", "ready")) == (TrialState.FINISHED, None)
+    assert judge(result, logged("LOG", "ready")) == (TrialState.FINISHED, None)
 
 
 def test_requests_without_an_answer_are_told_and_a_silent_server_makes_it_invalid(
@@ -130,7 +131,7 @@ def test_a_window_without_a_commit_is_invalid(result: TrialResult) -> None:
 
 
 def test_errors_in_the_servers_log_make_it_invalid(result: TrialResult) -> None:
-    log = line("ERROR", "could not extend file") + line("ERROR", "could not extend file")
+    log = logged("ERROR", "could not extend file", "could not extend file")
 
     state, reason = judge(result, log)
 
@@ -150,7 +151,7 @@ def test_errors_in_the_servers_log_make_it_invalid(result: TrialResult) -> None:
 def test_what_is_expected_or_retried_is_no_reason(
     result: TrialResult, level: str, text: str
 ) -> None:
-    assert judge(result, line(level, text)) == (TrialState.FINISHED, None)
+    assert judge(result, logged(level, text)) == (TrialState.FINISHED, None)
 
 
 def test_a_driver_that_gave_up_makes_it_invalid(result: TrialResult) -> None:
@@ -174,7 +175,7 @@ def survived(result: TrialResult, failed: int) -> TrialResult:
 
 
 def test_a_drill_survives_lost_connections(result: TrialResult) -> None:
-    log = line("FATAL", "terminating connection due to administrator command")
+    log = logged("FATAL", "terminating connection due to administrator command")
 
     assert judge(survived(result, 3), log, survive=True) == (TrialState.FINISHED, None)
     assert judge(survived(result, 3), log)[0] is TrialState.INVALID

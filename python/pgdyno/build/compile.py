@@ -1,7 +1,8 @@
 """Compiles a source by a recipe into a build of ours; every step leaves its log.
 
 Everything runs as the user who runs PostgreSQL, with an environment of its own: neither root's
-rights nor a CFLAGS of the user's shell get into a build that is named by its content.
+rights nor a CFLAGS of the user's shell get into a build that is named by its content. What comes
+out is copied into a folder of ours: nobody changes a build once it is one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from pgdyno.build.recipe import (
     told,
 )
 from pgdyno.build.source import Source, unpack
+from pgdyno.folders import Folder, owner_of
 from pgdyno.model.build import Build, Recipe
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.plan import Target
@@ -35,7 +37,7 @@ from pgdyno.plan.document import NAME
 from pgdyno.shell import OsUser, run, start
 from pgdyno.stage.binaries import find_binaries
 from pgdyno.stage.cluster import server_settings
-from pgdyno.stage.home import lock_home, owned_folder, remove_folder
+from pgdyno.stage.home import BUILDS, locked_home, our_folder, require_reachable
 from pgdyno.stage.host import this_machine
 from pgdyno.stage.shelf import build_bindir, build_folder, keep_build, kept_builds
 
@@ -45,6 +47,7 @@ _SPACE_BYTES = 2 << 30  # with LTO or profiles; see docs/numbers.md
 _TAIL_LINES = 20
 _PARTS = (".", "contrib")  # server and programs; extensions, pg_prewarm among them
 _HALF = re.compile(r"[0-9a-f]{12}")
+_OURS = "install.ours"  # while what was installed is copied
 
 Train = Callable[[Path, OsUser, Path], None]
 """Runs a workload on the programs of a folder; they leave their profiles in another."""
@@ -83,30 +86,28 @@ def build(
     require_possible(recipe)
     if how.name is not None and not NAME.fullmatch(how.name):
         raise PlanError(f"--name is {how.name!r}, which plans could not name")
-    version = compiler_version(recipe)
+    version = compiler_version(recipe, user)
     cpu = this_machine().cpu_model if recipe.native else None
     ident = build_ident(recipe, source.digest, version, cpu)
-    owned_folder(home, user, 0o755)
-    lock = lock_home(home)
-    try:
+    with locked_home(home) as place:
+        require_reachable(home, user)
         there = {one.ident: one for one in kept_builds(home)}
         if ident in there:
             return _named(there[ident], how.name, home), True
         _require_free(how.name, home)
-        _sweep(home, set(there))
-        work = _Work(recipe, home, ident, user, how)
-        work.cook(source, train)
+        with our_folder(place, BUILDS) as builds:
+            _sweep(builds, set(there))
+            work = _Work(recipe, home, ident, user, how)
+            work.cook(builds, source, train)
         done = Build(
             ident, how.name, f"PostgreSQL {source.version}", told(recipe), version, cpu, recipe,
             str(source.path), source.digest, time.time_ns(), work.seconds,
         )  # fmt: skip
         keep_build(home, done)
         return done, False
-    finally:
-        os.close(lock)
 
 
-def compiler_version(recipe: Recipe) -> str:
+def compiler_version(recipe: Recipe, user: OsUser) -> str:
     """The first line that a compiler says of itself.
 
     Raises:
@@ -114,7 +115,7 @@ def compiler_version(recipe: Recipe) -> str:
     """
     if shutil.which(recipe.compiler) is None:
         raise TargetError(f"there is no compiler {recipe.compiler}", "Install it, or name another.")
-    return run([recipe.compiler, "--version"]).stdout.splitlines()[0].strip()
+    return run([recipe.compiler, "--version"], user=user).stdout.splitlines()[0].strip()
 
 
 def _named(found: Build, name: str | None, home: Path) -> Build:
@@ -138,12 +139,13 @@ def _require_free(name: str | None, home: Path) -> None:
             )
 
 
-def _sweep(home: Path, whole: set[str]) -> None:
+def _sweep(builds: Folder, whole: set[str]) -> None:
     """Remove what killed builds left, but for their logs."""
-    for folder in (home / "builds").glob("*"):
-        if _HALF.fullmatch(folder.name) and folder.name not in whole:
-            for part in ("work", "install"):
-                remove_folder(folder / part)
+    for name in builds.names():
+        if _HALF.fullmatch(name) and name not in whole:
+            with builds.into(name) as folder:
+                for part in ("work", "install", _OURS):
+                    folder.remove_folder(part)
 
 
 @dataclass(slots=True)
@@ -177,42 +179,58 @@ class _Work:
     def bindir(self) -> Path:
         return build_bindir(self.home, self.ident)
 
-    def cook(self, source: Source, train: Train) -> None:
+    def cook(self, builds: Folder, source: Source, train: Train) -> None:
         """From the source to programs that run; of a failure only the logs stay."""
         if self.recipe.pgo and is_clang(self.recipe):
             self.llvm("profdata")  # that it is missing should not be told after the first pass
-        owned_folder(self.folder.parent, self.user, 0o755)
-        free = shutil.disk_usage(self.folder.parent).free
+        free = shutil.disk_usage(builds.path).free
         if free < _SPACE_BYTES:
             raise TargetError(
-                f"{self.folder.parent} has {bytes_text(free)} free, a build may need"
+                f"{builds.path} has {bytes_text(free)} free, a build may need"
                 f" {bytes_text(_SPACE_BYTES)}"
             )
-        remove_folder(self.folder)
-        for folder in (self.folder, self.folder / LOGS, self.scratch, self.profiles):
-            owned_folder(folder, self.user, 0o755)
-        try:
-            passes: tuple[Pass, ...] = ("generate", "use") if self.recipe.pgo else ("plain",)
-            for which in passes:
-                self.compile(source, which)
-                if which == "generate":
-                    with self.phase("train"):
-                        self.train(train)
-            with self.phase("start"):  # what does not run is no build
-                target = Target("installed", bindir=str(self.bindir))
-                server_settings(find_binaries(target, self.user, self.home), self.user)
-        except BaseException:
-            remove_folder(self.folder / "install")
-            raise
-        finally:
-            remove_folder(self.scratch)
+        builds.remove_folder(self.ident)
+        with builds.make(self.ident) as folder:
+            folder.make(LOGS).close()
+            with folder.make("work") as scratch:
+                scratch.make(self.profiles.name, 0o755, owner_of(self.user)).close()
+            try:
+                self._passes(folder, source, train)
+            except BaseException:
+                for name in ("install", _OURS):
+                    folder.remove_folder(name)
+                raise
+            finally:
+                folder.remove_folder("work")
 
-    def compile(self, source: Source, which: Pass) -> None:
+    def _passes(self, folder: Folder, source: Source, train: Train) -> None:
+        passes: tuple[Pass, ...] = ("generate", "use") if self.recipe.pgo else ("plain",)
+        for which in passes:
+            self.compile(folder, source, which)
+            if which == "generate":
+                with self.phase("train"):
+                    self.train(train)
+        self.take_over(folder)
+        with self.phase("start"):  # what does not run is no build
+            target = Target("installed", bindir=str(self.bindir))
+            server_settings(find_binaries(target, self.user), self.user)
+
+    def take_over(self, folder: Folder) -> None:
+        """Make what the user installed ours, by a copy."""
+        with folder.into("install") as installed, folder.make(_OURS) as ours:
+            installed.copy_into(ours, self.user.uid)
+        folder.remove_folder("install")
+        folder.rename(_OURS, "install")
+
+    def compile(self, folder: Folder, source: Source, which: Pass) -> None:
         """One pass; profiles know their objects by path, so that each has the same tree."""
-        with self.phase("unpack"):
-            remove_folder(self.tree.parent)
-            unpack(source, owned_folder(self.tree.parent, self.user, 0o755))
-            run(["chown", "-R", f"{self.user.uid}:{self.user.gid}", self.tree])
+        with self.phase("unpack"), Folder.hold(self.scratch) as scratch:
+            scratch.remove_folder("tree")
+            # Closed to all others until it is theirs, so that nobody can plant a link meanwhile.
+            with scratch.make("tree", 0o700) as tree:
+                unpack(source, tree.path)
+                whose = f"{self.user.uid}:{self.user.gid}"
+                run(["chown", "-hR", whose, "."], folder=tree.handle, timeout_s=_STEP_S)
         flags = cflags(self.recipe, which, str(self.profiles))
         with self.phase("configure"):
             try:
@@ -222,8 +240,7 @@ class _Work:
                     f"CFLAGS={flags}", *self.archiver(),
                 )  # fmt: skip
             finally:
-                if (log := self.tree / "config.log").exists():
-                    shutil.copy(log, self.folder / LOGS / f"{which}-config.log")
+                self.keep_log(folder, f"{which}-config.log")
         make = ["make", f"-j{self.how.jobs or len(os.sched_getaffinity(0))}"]
         if which == "generate":
             # libpq refuses to be linked with what calls exit, which instrumentation does; this word
@@ -233,9 +250,15 @@ class _Work:
             for part in _PARTS:
                 self.step(f"{which}-compile", *make, "-C", part)
         with self.phase("install"):
-            remove_folder(self.bindir.parent)
+            folder.remove_folder("install")
+            folder.make("install", 0o755, owner_of(self.user)).close()
             for part in _PARTS:
                 self.step(f"{which}-install", *make, "-C", part, "install")
+
+    def keep_log(self, folder: Folder, name: str) -> None:
+        """Keep the log that configure wrote, if it came so far."""
+        with suppress(TargetError), Folder.hold(self.tree) as tree, folder.into(LOGS) as logs:
+            logs.write(name, tree.read("config.log", self.user.uid))
 
     def train(self, train: Train) -> None:
         """Run the workload on the instrumented programs; refuse to go on without a profile."""
@@ -278,11 +301,16 @@ class _Work:
         """Run a program in the tree; its words go to a log."""
         path = self.folder / LOGS / f"{log}.log"
         clean = ["env", "-i", "-C", str(self.tree), f"PATH={os.environ['PATH']}", "LC_ALL=C"]
-        process = start(
-            [*clean, *command], user=self.user, log=path, dies_with_us=signal.SIGTERM
-        )  # fmt: skip
+        with Folder.hold(path.parent) as logs:
+            handle = logs.log(path.name)
         try:
-            code = process.wait(_STEP_S)
+            process = start(
+                [*clean, *command], user=self.user, log=handle, dies_with_us=signal.SIGTERM
+            )
+        finally:
+            os.close(handle)
+        try:
+            code = process.wait_unreaped(_STEP_S)
         finally:
             process.kill_group()
         if code != 0:

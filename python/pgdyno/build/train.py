@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,6 +11,7 @@ import psycopg
 
 from pgdyno.drive.driver import drive
 from pgdyno.drive.spec import load_spec
+from pgdyno.folders import scratch
 from pgdyno.load.loader import load
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
@@ -21,7 +21,7 @@ from pgdyno.model.workload import Face, Tpcc
 from pgdyno.shell import OsUser
 from pgdyno.stage.binaries import Binaries
 from pgdyno.stage.cluster import DATABASE, Cluster, initdb
-from pgdyno.stage.home import owned_folder, remove_folder
+from pgdyno.stage.home import made_for, remove_folder
 
 _WORKLOAD = Workload("tpcc", seed=1, connections=4, terminals=4, tpcc=Tpcc(2, home="random"))
 _FACES: tuple[Face, ...] = ("statement", "procedure")  # the protocol's side, and plpgsql's
@@ -53,10 +53,10 @@ def train(bindir: Path, user: OsUser, profiles: Path) -> None:
         DriveError: Loading or driving failed.
     """
     binaries = Binaries(bindir, "in training", 0, "", "", str(bindir))
-    folder = owned_folder(Path(tempfile.mkdtemp(prefix="pgdyno-train-", dir="/tmp")), user)
-    try:
-        initdb(binaries, folder / "data", user, ())
-        with _server(binaries, folder / "data", user) as connection:
+    with scratch(Path("/tmp"), "pgdyno-train-") as folder:  # noqa: S108  a folder of ours in it
+        data = folder.path / "data"
+        initdb(binaries, data, user, ())
+        with _server(binaries, data, user) as connection:
             with psycopg.connect(**connection.arguments(), autocommit=True) as session:
                 session.execute(f"CREATE DATABASE {DATABASE}")
             spec = load_spec(_WORKLOAD)
@@ -64,15 +64,13 @@ def train(bindir: Path, user: OsUser, profiles: Path) -> None:
             loaded = load(connection.to(DATABASE), spec)
         # Loading is other work than what is measured, and would outweigh it.
         remove_folder(profiles)
-        owned_folder(profiles, user, 0o755)
-        with _server(binaries, folder / "data", user) as connection:
+        made_for(profiles, user, 0o755)
+        with _server(binaries, data, user) as connection:
             for face in _FACES:
                 workload = replace(_WORKLOAD, face=face)
                 driven = drive(connection.to(DATABASE), workload, _PROTOCOL, loaded.get("c_load"))
                 if driven.outcome != "complete" or not driven.committed:
                     raise DriveError(f"the training ended with {driven.outcome}: {driven.errors}")
-    finally:
-        remove_folder(folder)
 
 
 @contextmanager

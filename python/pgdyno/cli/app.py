@@ -128,6 +128,20 @@ def _require_text(arguments: list[str]) -> None:
             ) from None
 
 
+def _hang_up(_number: int, _frame: FrameType | None) -> None:
+    # The terminal is closed: as above, but nothing can be said there any more, and the next one of
+    # these must not disturb the end. Where output goes to a file, it still does.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for number in _terminals:
+        os.dup2(nowhere, number)
+    os.close(nowhere)
+    raise KeyboardInterrupt
+
+
+_terminals = [number for number in (1, 2) if os.isatty(number)]  # a closed one tells no more
+
+
 def main() -> None:
     """Run the command line; errors become `error: …`, `hint: …` and an exit code here only."""
     code = _run()
@@ -142,6 +156,8 @@ def main() -> None:
 def _run() -> int:
     """The command's exit code."""
     signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it
+        signal.signal(signal.SIGHUP, _hang_up)
     # A script's background jobs inherit an ignored SIGINT; whoever sends one means it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -21,7 +20,7 @@ from pgdyno.model.build import Recipe
 from pgdyno.model.units import seconds_text
 from pgdyno.plan.builds import find_build
 from pgdyno.shell import postgres_user
-from pgdyno.stage.home import home, lock_home, remove_folder
+from pgdyno.stage.home import home, locked_home, remove_folder
 from pgdyno.stage.shelf import build_bindir, build_folder, kept_builds
 
 app = typer.Typer(
@@ -127,9 +126,6 @@ def remove(
     """Remove a build with its logs. Runs that were made with it can still be reported."""
     place = home()
     one = find_build(word, kept_builds(place))
-    lock = lock_home(place)  # a run may be using it
-    try:
+    with locked_home(place):  # a run may be using it
         remove_folder(build_folder(place, one.ident))
-    finally:
-        os.close(lock)
     stdout.print(f"{one.label} is removed.")

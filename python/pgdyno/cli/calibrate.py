@@ -20,7 +20,7 @@ from pgdyno.model.calibration import Ceiling, Estimate
 from pgdyno.model.errors import PlanError
 from pgdyno.model.units import count_text, ns_text
 from pgdyno.model.workload import Face, Pgbench, Tpcc, Workload
-from pgdyno.stage.home import home
+from pgdyno.stage.home import home, open_home
 from pgdyno.store.calibration import add_ceilings
 
 _FACES: tuple[Face, ...] = ("statement", "pipeline", "procedure")
@@ -59,7 +59,10 @@ def calibrate_command(
                 told=lambda what: status.update(Text(what)),
             )
         )
-    kept = add_ceilings(home(), ceilings) if keep else None
+    kept = None
+    if keep:
+        with open_home(home()):  # marked as ours before anything is put there
+            kept = add_ceilings(home(), ceilings)
     if as_json:
         stdout.print_json(json.dumps([asdict(ceiling) for ceiling in ceilings]))
         return

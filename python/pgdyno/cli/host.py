@@ -69,7 +69,7 @@ def show(
 
     What a look at the clock costs is measured, which takes a second.
     """
-    program = find_binaries(Target("embedded"), postgres_user(), home()).program("pg_test_timing")
+    program = find_binaries(Target("embedded"), postgres_user()).program("pg_test_timing")
     counted = _counted(huge_pages_for, bindir)
     parts = machine(asked=Asked(clock_reading_ns(program), installed_ethtool(), counted))
     if as_json:
@@ -251,7 +251,7 @@ def _journals() -> tuple[Journal, ...]:
 
 
 def _counted(servers: list[str] | None, bindir: Path | None) -> tuple[huge.Count, ...]:
-    return tuple(huge.count(server, home(), bindir) for server in servers or ())
+    return tuple(huge.count(server, bindir) for server in servers or ())
 
 
 def _say_counted(counted: Sequence[huge.Count]) -> None:

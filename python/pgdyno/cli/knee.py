@@ -17,7 +17,7 @@ from pgdyno.cli.console import stderr, stdout
 from pgdyno.cli.endpoint import ConninfoOption, endpoint
 from pgdyno.knee import Windows, search_knee
 from pgdyno.load.loader import require_release
-from pgdyno.model.errors import PlanError, StoreError
+from pgdyno.model.errors import PlanError
 from pgdyno.model.knee import Curve, Point
 from pgdyno.model.serial import to_json
 from pgdyno.model.text import ascii_json
@@ -25,7 +25,7 @@ from pgdyno.model.units import at_least_text, count_text
 from pgdyno.model.workload import Arrivals
 from pgdyno.report.curve import render_curve, unit, verdict
 from pgdyno.stats.knee import Search, keeps
-from pgdyno.store.page import write_page
+from pgdyno.store.page import require_page, write_page
 
 _MS_NS = 1e6
 
@@ -76,6 +76,8 @@ def knee_command(
     )  # fmt: skip
     given.refuse_strangers()
     search = _search(by, start, most, p99_ms, width, repeats, points)
+    for path in _pages("a", out):
+        require_page(path)
     connection = endpoint(conninfo)
     one, c_load = bench_workload(given, connection)
     spacing: Literal["even", "poisson"] = "even" if even else "poisson"
@@ -139,12 +141,14 @@ def _print(curve: Curve) -> None:
     stdout.print(verdict(curve))
 
 
+def _pages(curve_ident: str | None, out: Path | None) -> tuple[Path, Path]:
+    """Where the curve goes, as a page and as JSON."""
+    page = (out or Path("runs") / f"{curve_ident}.html").with_suffix(".html")
+    return page, page.with_suffix(".json")
+
+
 def _write(curve: Curve, out: Path | None) -> Path:
-    page = (out or Path("runs") / f"{curve.ident}.html").with_suffix(".html")
-    try:
-        page.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"{page} cannot be written: {error}") from error
+    page, document = _pages(curve.ident, out)
     write_page(page, render_curve(curve))
-    write_page(page.with_suffix(".json"), ascii_json(to_json(curve)) + "\n")
+    write_page(document, ascii_json(to_json(curve)) + "\n")
     return page

@@ -46,5 +46,5 @@ def report(
         sys.stdout.write(text)
         return
     path = out or run_file.with_suffix(f".{format_.value}")
-    write_page(path, text)
+    write_page(path, text, beside=(run_file,))
     stdout.print(str(path), soft_wrap=True)

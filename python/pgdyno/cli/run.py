@@ -57,7 +57,7 @@ from pgdyno.stage.rig import (
 )
 from pgdyno.stage.target import Target, ending
 from pgdyno.store.calibration import calibration_of
-from pgdyno.store.page import write_page
+from pgdyno.store.page import require_page, write_page
 from pgdyno.store.runfile import RunFile, as_written
 
 PlanPath = Annotated[
@@ -120,7 +120,10 @@ def run(
     now = time.time_ns()
     ident = f"{time.strftime('%Y%m%d-%H%M%S', time.localtime(now / 1e9))}-{resolved.name}"
     path = out or Path("runs") / f"{ident}.sqlite"
-    target = open_target(resolved.target, found.server, found.host, found.builds.facts)
+    require_page(path.with_suffix(".html"), beside=(path, plan))
+    target = open_target(
+        resolved.target, found.server, found.host, found.builds.facts, _folders(resolved)
+    )
     with ending(target.close):
         require_rehearsed(resolved, target)
         info = RunInfo(
@@ -160,7 +163,10 @@ def resume(
             {"pgdyno": info.pgdyno, **info.host}, {"pgdyno": own_version(), **_manifest(plan)}
         )
         builds = {one.ident: build_facts(one) for one in _builds_of(plan)}
-        target = open_target(plan.target, server_facts(plan.target), local_facts(), builds)
+        require_page(run_file.with_suffix(".html"), beside=(run_file,))
+        target = open_target(
+            plan.target, server_facts(plan.target), local_facts(), builds, _folders(plan)
+        )
         with ending(target.close):
             require_same({"PostgreSQL": info.build}, {"PostgreSQL": target.build})
             rest = rest_of(plan, kept.trials(), kept.replaced(), again=again)
@@ -170,6 +176,11 @@ def resume(
             is_whole = _carry_out(plan, target, kept, rest.todo)
     if not is_whole:
         raise typer.Exit(1)
+
+
+def _folders(plan: Plan) -> list[str]:
+    """Those that stages name for their clusters."""
+    return [stage.folder for stage in plan.stages if stage.folder is not None]
 
 
 def from_plan_json(info: RunInfo) -> Plan:
@@ -221,6 +232,7 @@ def _carry_out(plan: Plan, target: Target, run_file: RunFile, todo: Sequence[Tri
     write_page(
         report, html.render_facts(facts),
         f"The run file is whole: `pgdyno report {run_file.path} --out PATH`.",
+        beside=(run_file.path,),
     )  # fmt: skip
     stdout.print(summary.render_facts(facts))
     stdout.print(f"report   {report}", markup=False, soft_wrap=True)

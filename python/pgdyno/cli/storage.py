@@ -25,10 +25,9 @@ from pgdyno.report.document import Points, Table
 from pgdyno.report.storage import answer, remarks, render_html, render_json, tables
 from pgdyno.shell import postgres_user
 from pgdyno.stage.binaries import Binaries, find_binaries
-from pgdyno.stage.home import home
 from pgdyno.stage.host import manifest, own_version
 from pgdyno.storage import cost, probe_storage, require_possible
-from pgdyno.store.page import write_page
+from pgdyno.store.page import require_page, write_page
 from pgdyno.store.runfile import RunFile
 
 _SIZE, _QUICK_SIZE = "4GiB", "256MiB"
@@ -95,9 +94,10 @@ def storage(
     if dry_run:
         return
     target = Target("installed", bindir=str(bindir)) if bindir else Target("embedded")
-    binaries = find_binaries(target, postgres_user(), home())
+    binaries = find_binaries(target, postgres_user())
     ident = f"{time.strftime('%Y%m%d-%H%M%S')}-storage"
     path = out or Path("runs") / f"{ident}.sqlite"
+    require_page(path.with_suffix(".html"), beside=(path,))
     info = _info(ident, wish, binaries)
     with RunFile.create(path, info, ()) as run, Status("starting", console=stderr) as status:
         probed = probe_storage(
@@ -172,7 +172,7 @@ def _info(ident: str, wish: Wish, binaries: Binaries) -> RunInfo:
 def _page(path: Path, probed: Probed) -> Path:
     """Write the page beside the run file."""
     page = path.with_suffix(".html")
-    write_page(page, render_html(probed))
+    write_page(page, render_html(probed), beside=(path,))
     return page
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pgdyno.drive.spec import workload_spec
+from pgdyno.folders import scratch
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
 from pgdyno.model.workload import Workload
@@ -91,7 +91,8 @@ def null_server(
     Raises:
         DriveError: It cannot start, e.g. because a statement has no plausible answer.
     """
-    with tempfile.TemporaryDirectory(prefix="pgdyno-null-") as folder:
+    with scratch(Path("/tmp"), "pgdyno-null-") as own:  # noqa: S108  a folder of ours in it
+        folder = str(own.path)
         spec: dict[str, Any] = {
             "host": folder,
             "port": _PORT,

@@ -16,7 +16,6 @@ import os
 import re
 import shutil
 import signal
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -32,11 +31,12 @@ from pgdyno.drive.pgbench_log import Form, Log
 from pgdyno.drive.pgbench_output import Progress, error_of, progress_of, said
 from pgdyno.drive.result import Driven
 from pgdyno.drive.spec import kind_names
+from pgdyno.folders import Folder, owner_of, scratch, write_file
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
 from pgdyno.model.plan import Protocol, Workload
 from pgdyno.plan.engine import BUILTIN, unmapped
-from pgdyno.shell import Process, run, start
+from pgdyno.shell import OsUser, Process, run, start
 
 _NS = 1_000_000_000
 _AFTER_S = 1  # pgbench runs for whole seconds, and must not end before the window
@@ -50,6 +50,7 @@ _SAYS_NOTHING = {  # defaults that our libpq tells, with names that older ones d
     "sslcertmode": "allow", "load_balance_hosts": "disable", "sslnegotiation": "postgres",
     "min_protocol_version": "3.0", "require_auth": "",
 }  # fmt: skip
+_LOGS = "log"
 _CLIENTS_PER_THREAD = 4  # as our driver where nobody says how many threads
 
 Tell = Callable[[dict[str, Any]], None]
@@ -61,6 +62,7 @@ def drive_pgbench(
     workload: Workload,
     protocol: Protocol,
     progress: Tell = lambda _: None,
+    user: OsUser | None = None,
 ) -> Driven:
     """Drive one window by pgbench.
 
@@ -70,6 +72,7 @@ def drive_pgbench(
         workload: What is driven.
         protocol: Seconds of warm-up, window and drain.
         progress: Told every second.
+        user: Who runs it; None: we do, since a server of others may ask who we are.
 
     Raises:
         DriveError: pgbench cannot do what is asked, failed, or fell silent.
@@ -77,23 +80,37 @@ def drive_pgbench(
     """
     for one in unmapped(workload):
         raise DriveError(f"{one.key}: {one.text}", f"Allowed: {one.allowed}.")
-    version = run([program, "--version"]).stdout.strip()
+    version = run([program, "--version"], user=user).stdout.strip()
     with ExitStack() as stack:
-        place = tempfile.TemporaryDirectory(prefix="pgdyno-pgbench-", dir=_log_folder())
-        folder = Path(stack.enter_context(place))
-        args = arguments(connection, workload, protocol, folder, _major(version))
-        output = folder / "output"
-        process = start([program, *args], env=_secrets(connection), log=output,
-                        dies_with_us=signal.SIGTERM)  # fmt: skip
-        watched = _Watched(workload, protocol, folder, stack, progress)
+        folder = stack.enter_context(scratch(_log_folder(), "pgdyno-pgbench-"))
+        _close_to_others(folder, user)
+        logs = folder.make(_LOGS, 0o700, owner_of(user) if user else None)
+        stack.enter_context(logs)
+        args = arguments(connection, workload, protocol, folder.path, _major(version))
+        output = folder.log("output")
         try:
-            with output.open() as text:
+            process = start([program, *args], user=user, env=_secrets(connection), log=output,
+                            dies_with_us=signal.SIGTERM)  # fmt: skip
+        finally:
+            os.close(output)
+        watched = _Watched(workload, protocol, logs, stack, progress)
+        try:
+            with os.fdopen(folder.open("output"), encoding="utf-8", errors="replace") as text:
                 watched.watch(process, text)
         finally:
             process.signal(signal.SIGTERM)
             if process.wait(5) is None:
                 process.kill()
         return _driven(watched, version)
+
+
+def _close_to_others(folder: Folder, user: OsUser | None) -> None:
+    """Scripts are nobody's business but that of who runs them."""
+    if user is not None and user.is_other:
+        os.fchown(folder.handle, -1, user.gid)
+        os.fchmod(folder.handle, 0o750)
+    else:
+        os.fchmod(folder.handle, 0o700)
 
 
 def arguments(
@@ -120,7 +137,7 @@ def arguments(
         "--progress-timestamp",
         "-r",  # latencies of statements; its long name is another one since 15
         "--log",
-        f"--log-prefix={folder / 'log'}",
+        f"--log-prefix={folder / _LOGS / 'log'}",
     ]
     if workload.arrivals.kind == "open":
         args.append(f"--rate={workload.arrivals.per_s:f}")
@@ -135,7 +152,7 @@ def arguments(
             args.append(f"--define={name}={word}")
         for number, file in enumerate(workload.script.files):
             own = folder / f"{number}.sql"  # not the user's name: an @ begins a weight there
-            own.write_text(file.text)
+            write_file(own, file.text)
             args.append(f"--file={own}@{file.weight:.0f}")
     return [*args, _conninfo(connection)]
 
@@ -170,12 +187,12 @@ def _major(version: str) -> int:
     return int(found[1])
 
 
-def _log_folder() -> str | None:
-    """A folder in memory if it has room; None: where temporary files go."""
+def _log_folder() -> Path:
+    """A folder in memory if it has room, else where temporary files go."""
     memory = Path("/dev/shm")  # noqa: S108  the folder within is ours alone
     if memory.is_dir() and shutil.disk_usage(memory).free >= _ROOM_BYTES:
-        return str(memory)
-    return None
+        return memory
+    return Path("/tmp")  # noqa: S108  likewise
 
 
 @dataclass(slots=True)
@@ -184,7 +201,7 @@ class _Watched:
 
     workload: Workload
     protocol: Protocol
-    folder: Path
+    folder: Folder  # of the logs, which belong to who runs it
     files: ExitStack
     tell: Tell
     begin_ns: int | None = None  # of the run, since the epoch; known with the first progress
@@ -238,9 +255,10 @@ class _Watched:
 
     def _take_logs(self) -> None:
         # Open files without names: should we be killed, their memory is free again.
-        for path in sorted(self.folder.glob("log.*")):
-            self.logs[path.name] = self.files.enter_context(path.open("rb"))
-            path.unlink()
+        for name in self.folder.names():
+            handle = self.folder.open(name, self.folder.facts.st_uid)
+            self.logs[name] = self.files.enter_context(os.fdopen(handle, "rb"))
+            self.folder.remove(name)
 
     def _hear(self, line: str) -> None:
         if found := progress_of(line):
@@ -251,7 +269,7 @@ class _Watched:
         elif wrong := error_of(line):
             # The others would go on without the client that is gone: not the load of the plan.
             for number, name in enumerate(self.kinds):
-                wrong = wrong.replace(f"{self.folder}/{number}.sql", name)
+                wrong = wrong.replace(f"{self.folder.path.parent}/{number}.sql", name)
             raise DriveError(f"pgbench failed: {wrong}")
         else:
             self.lines.append(line)
@@ -297,7 +315,7 @@ def _driven(watched: _Watched, version: str) -> Driven:
         raise DriveError(
             f"pgbench's log holds {log.lines} transactions, it performed"
             f" {summary.transactions + summary.failed}",
-            f"Was {watched.folder.parent} full? Make the window shorter.",
+            f"Was {watched.folder.path.parents[1]} full? Make the window shorter.",
         )
     statements = _STATEMENTS.get(workload.kind)
     arrivals = workload.arrivals

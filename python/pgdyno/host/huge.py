@@ -47,12 +47,11 @@ class Count:
     how: str  # it was counted
 
 
-def count(server: str, home: Path, bindir: Path | None = None) -> Count:
+def count(server: str, bindir: Path | None = None) -> Count:
     """Count the huge pages that a server of this machine needs.
 
     Args:
         server: Its data directory, the folder of its postgresql.conf, or a conninfo.
-        home: Where a copy of the embedded binaries may be put.
         bindir: The folder of its programs, where they are not in a usual place.
 
     Raises:
@@ -60,7 +59,7 @@ def count(server: str, home: Path, bindir: Path | None = None) -> Count:
         TargetError: It cannot be asked, or it runs on another machine.
     """
     if Path(server).is_dir():  # programs run elsewhere, where a relative path is another one
-        return _of_folder(str(Path(server).absolute()), home, bindir)
+        return _of_folder(str(Path(server).absolute()), bindir)
     if "=" in server or "://" in server:
         return _of_running(server)
     raise PlanError(
@@ -114,7 +113,7 @@ def _of_running(conninfo: str) -> Count:
         return _mapped(connection.shown(), pid)
 
 
-def _of_folder(server: str, home: Path, bindir: Path | None) -> Count:
+def _of_folder(server: str, bindir: Path | None) -> Count:
     try:
         data = _data_directory(Path(server))
         major = int((data / "PG_VERSION").read_text(encoding="utf-8"))
@@ -134,7 +133,7 @@ def _of_folder(server: str, home: Path, bindir: Path | None) -> Count:
         )
     user = postgres_user(owner)
     asked: list[str | Path] = [
-        _binaries(major, bindir, user, home).program("postgres"),
+        _binaries(major, bindir, user).program("postgres"),
         "-D",
         server,
         "-C",
@@ -209,18 +208,18 @@ def _told(text: str) -> int:
     return pages
 
 
-def _binaries(major: int, bindir: Path | None, user: OsUser, home: Path) -> Binaries:
+def _binaries(major: int, bindir: Path | None, user: OsUser) -> Binaries:
     """Programs of a major version: those named, the embedded ones, those of a package."""
     if bindir is not None:
-        named = find_binaries(Target("installed", str(bindir)), user, home)
+        named = find_binaries(Target("installed", str(bindir)), user)
         if named.version_num // 10000 != major:
             raise PlanError(f"{bindir} is {named.version}, the cluster is of PostgreSQL {major}")
         return named
-    embedded = find_binaries(Target("embedded"), user, home)
+    embedded = find_binaries(Target("embedded"), user)
     if embedded.version_num // 10000 == major:
         return embedded
     for place in _PLACES:
         folder = Path(place.format(major))
         if (folder / "postgres").exists():
-            return find_binaries(Target("installed", str(folder)), user, home)
+            return find_binaries(Target("installed", str(folder)), user)
     raise TargetError(f"no programs of PostgreSQL {major} found", "Name their folder: --bindir.")

@@ -13,7 +13,7 @@ from pgdyno.host.spot import ROOT
 from pgdyno.host.tree import field, text
 from pgdyno.model.errors import TargetError
 from pgdyno.model.units import bytes_text
-from pgdyno.shell import run
+from pgdyno.shell import postgres_user, run
 from pgdyno.stage.host import cgroup_cpu_limit, read_meminfo
 
 CLOCK_MOST_NS = 100  # what the manual of pg_test_timing calls quick
@@ -84,7 +84,7 @@ def clock_reading_ns(program: Path) -> float:
     Raises:
         TargetError: It cannot be run, or says something else than any version does.
     """
-    told = run([program, "--duration", str(_CLOCK_S)], env={"LC_ALL": "C"}).stdout
+    told = run([program, "--duration", str(_CLOCK_S)], user=postgres_user()).stdout
     found = re.search(r"loop time including overhead: +([\d.]+) ns", told)
     if found is None:
         raise TargetError(f"{program.name} told no time a loop: {told[:200]!r}")

@@ -9,6 +9,7 @@ from pgdyno.model.errors import TargetError
 from pgdyno.model.floor import Clock
 from pgdyno.model.reading import finite
 from pgdyno.probe.program import run_probe
+from pgdyno.shell import postgres_user
 
 _LOOP = re.compile(r"^Per loop time including overhead: ([\d.]+) ns", re.MULTILINE)
 _BUCKET = re.compile(r"^ *(\d+) +[\d.]+ +(\d+)$", re.MULTILINE)
@@ -25,8 +26,9 @@ def measure_clock(program: Path, seconds: int) -> Clock:
         TargetError: It failed.
     """
     said = run_probe(
-        [program, "-d", str(seconds)], timeout_s=30.0 + 2 * seconds, what="test of the clock"
-    )
+        [program, "-d", str(seconds)], timeout_s=30.0 + 2 * seconds, what="test of the clock",
+        user=postgres_user(),
+    )  # fmt: skip
     return parse_clock(said)
 
 

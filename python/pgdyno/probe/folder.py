@@ -7,22 +7,19 @@ when the next one comes.
 from __future__ import annotations
 
 import errno
-import fcntl
 import mmap
 import os
 import shutil
-import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from pgdyno.access import stranger_on
+from pgdyno.folders import scratch
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.units import bytes_text
 
 _PREFIX = ".pgdyno-storage-"
-_LOCK = "in-use"
-_PATIENCE_S = 2.0  # making a folder takes no time
 _KEPT_FREE = 0.05  # a server may write to the same disk meanwhile
 
 
@@ -31,81 +28,22 @@ def own_folder(path: Path) -> Iterator[Path]:
     """A fresh folder below `path`, removed in any case.
 
     Raises:
-        PlanError: The path is no folder, or may not be written to.
+        PlanError: The path is no folder, or may not be written to; or, as root, somebody else could
+            put another folder in its place.
     """
     if not path.is_dir():
         raise PlanError(f"{path} is no folder", "Name folders on the storage to be measured.")
-    try:
-        with _alone(path) as alone:
-            _remove_leftovers(path, alone)
-            folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=path))
-            lock = _locked(folder)
-    except OSError as error:
-        raise PlanError(f"{path}: no folder can be made in it: {error.strerror}") from error
-    try:
-        yield folder
-    finally:
-        _remove(folder)
-        os.close(lock)
-
-
-@contextmanager
-def _alone(path: Path) -> Iterator[bool]:
-    """Meanwhile, no other pgdyno makes a folder here; tells whether that could be had."""
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        deadline = time.monotonic() + _PATIENCE_S
-        while not (alone := _takes(handle)) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        yield alone
-    finally:
-        os.close(handle)
-
-
-def _takes(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # somebody has it, or it is a file system without locks
-        return False
-    return True
-
-
-def _locked(folder: Path) -> int:
-    try:
-        lock = os.open(folder / _LOCK, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-    except OSError:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    return lock
-
-
-def _remove_leftovers(path: Path, alone: bool) -> None:
-    for left in path.glob(f"{_PREFIX}*"):
+    if os.geteuid() == 0 and (where := stranger_on(path)):
+        raise PlanError(
+            f"{path} is measured by root, and others than root can change {where}",
+            "As root, name a folder that only root can change, or measure as the other user.",
+        )
+    with ExitStack() as stack:
         try:
-            if left.lstat().st_uid != os.geteuid() or left.is_symlink():
-                continue
-            lock = os.open(left / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except OSError:
-            if alone:  # an empty one was left before it had its lock; others are not ours
-                with suppress(OSError):
-                    left.rmdir()
-            continue
-        try:
-            if _takes(lock):
-                _remove(left)
-        finally:
-            os.close(lock)
-
-
-def _remove(folder: Path) -> None:
-    """The lock goes last: a kill in between leaves what the next one knows and removes."""
-    for one in folder.iterdir():
-        if one.is_dir() and not one.is_symlink():
-            shutil.rmtree(one)
-        elif one.name != _LOCK:
-            one.unlink()
-    shutil.rmtree(folder)
+            folder = stack.enter_context(scratch(path, _PREFIX))
+        except TargetError as error:
+            raise PlanError(f"{path}: no folder can be made in it: {error.fact}") from error
+        yield folder.path
 
 
 def require_room(paths: Sequence[Path], each_bytes: int) -> Mapping[Path, int]:

@@ -8,13 +8,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pgdyno.model.errors import TargetError
-from pgdyno.shell import start
+from pgdyno.shell import OsUser, start
 
 _SAID_CHARS = 300
+_SAID_BYTES_MAX = 64 << 20
 
 
 def run_probe(
-    args: Sequence[str | Path], *, timeout_s: float, what: str, folder: Path = Path("/")
+    args: Sequence[str | Path],
+    *,
+    timeout_s: float,
+    what: str,
+    user: OsUser | None = None,
+    folder: int | Path | None = None,
 ) -> str:
     """Run a program and return what it printed.
 
@@ -22,19 +28,23 @@ def run_probe(
         args: The program and its arguments.
         timeout_s: After so many seconds it hangs.
         what: What it does, for the message.
-        folder: Where it works.
+        user: Who runs it; None: this process's user.
+        folder: Where it works, by a descriptor or by name; None: it needs no place.
 
     Raises:
         TargetError: It does not start, fails or hangs; its first words are in the message.
     """
     name = Path(args[0]).name
-    with tempfile.NamedTemporaryFile("r", prefix="pgdyno-") as log:
-        process = start(args, log=Path(log.name), dies_with_us=signal.SIGKILL, folder=folder)
+    with tempfile.TemporaryFile("r+", errors="replace") as log:
+        process = start(
+            args, user=user, log=log.fileno(), folder=folder, dies_with_us=signal.SIGKILL
+        )
         try:
-            code = process.wait(timeout_s)
+            code = process.wait_unreaped(timeout_s)
         finally:
             process.kill_group()
-        said = log.read().strip()
+        log.seek(0)
+        said = log.read(_SAID_BYTES_MAX).strip()
     if code is None:
         raise TargetError(f"{what}: {name} did not end within {timeout_s:.0f} s")
     if code != 0:

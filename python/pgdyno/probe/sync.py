@@ -6,12 +6,15 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from pgdyno.folders import Folder, owner_of
 from pgdyno.model.errors import TargetError
 from pgdyno.model.floor import SyncRate
 from pgdyno.model.reading import finite
 from pgdyno.probe.program import run_probe
+from pgdyno.shell import postgres_user
 
 FILE_BYTES = 16 << 20
+_FOLDER = "sync"  # of the user who runs it, who needs no more than that
 TESTS = 16  # that take the seconds of each; the platform may lack further ones
 _HEADS = {
     "Compare file sync methods using one 8kB write": "one-write",
@@ -34,11 +37,17 @@ def measure_sync(program: Path, folder: Path, seconds: int) -> tuple[SyncRate, .
     Raises:
         TargetError: It failed.
     """
-    text = run_probe(
-        [program, "-s", str(seconds), "-f", folder / "pg_test_fsync"],
-        timeout_s=60 + 4.0 * seconds * TESTS,
-        what=f"test of sync methods in {folder}",
-    )
+    user = postgres_user()
+    with Folder.hold(folder) as place:
+        with place.make(_FOLDER, 0o700, owner_of(user)) as own:
+            text = run_probe(
+                [program, "-s", str(seconds), "-f", "pg_test_fsync"],
+                timeout_s=60 + 4.0 * seconds * TESTS,
+                what=f"test of sync methods in {folder}",
+                user=user,
+                folder=own.handle,
+            )
+        place.remove_folder(_FOLDER)
     return parse_sync(text)
 
 

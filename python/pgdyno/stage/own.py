@@ -1,18 +1,23 @@
 """A target whose servers are ours: clusters of the embedded or an installed PostgreSQL.
 
 Fixtures are stopped data directories, kept by hash; a trial runs on a copy that is thrown away.
+Data belong to the user who runs servers, and are copied, synced and removed with that user's
+rights; the folders that they lie in, and the records beside them, are ours.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psycopg
 
+from pgdyno.folders import Folder, owner_of
 from pgdyno.model.connection import Connection
 from pgdyno.model.plan import Stage
 from pgdyno.model.plan import Target as TargetPlan
@@ -22,13 +27,27 @@ from pgdyno.model.settings import Origin, OriginKind, ServerFacts, Setting
 from pgdyno.model.workload import database_names
 from pgdyno.shell import OsUser, run
 from pgdyno.stage.binaries import Binaries
-from pgdyno.stage.cluster import DATABASE, Cluster, initdb, stop_leftover
-from pgdyno.stage.home import lock_home, owned_folder, remove_folder, work_place
+from pgdyno.stage.cluster import DATABASE, Cluster, initdb, remove_sockets
+from pgdyno.stage.home import (
+    FIXTURES,
+    WORK,
+    Place,
+    locked_home,
+    our_folder,
+    require_reachable,
+    require_room,
+    take_place,
+)
+from pgdyno.stage.postmaster import stop_leftover
 from pgdyno.stage.readback import read_back, server_words
-from pgdyno.stage.rehearse import rehearse
+from pgdyno.stage.rehearse import REHEARSAL, rehearse
 from pgdyno.stage.target import Ready, Restored
 
 _LOAD_MEMORY_SHARE = 1 / 8
+_DATA = "data"
+_LOADING = ".loading"
+_RECORD = "fixture.json"
+_COPY_S = 36_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +70,60 @@ class OwnTarget:
         home: Path,
         memory_bytes: int,
         builds: Mapping[str, Installed] | None = None,
+        folders: Sequence[str] = (),
     ) -> None:
+        """Take the home and the folders that stages name, and clear what a killed run left there.
+
+        Raises:
+            TargetError: Another pgdyno has one of them, or one holds what is not ours.
+        """
         self._plan = plan
         self._installed: dict[str | None, Installed] = {None: Installed(binaries, facts)}
         self._installed.update(builds or {})
         self._user = user
-        self._home = home
         self._memory_bytes = memory_bytes
-        owned_folder(home, user, 0o755)
-        self._fixtures = owned_folder(home / "fixtures", user)
-        self._work = owned_folder(home / "work", user)
-        self._lock = lock_home(home)
-        self._data = self._work / "data"  # of the trial
-        self._places: set[Path] = set()  # of ours, in folders that stages name
         self._cluster: Cluster | None = None
-        self._loading: Path | None = None
+        self._loading: Folder | None = None
+        self._places: dict[str, Place] = {}
         self.facts = facts
         self.build: dict[str, str] = binaries.manifest()
+        with ExitStack() as held:
+            self._home = held.enter_context(locked_home(home))
+            require_reachable(home, user)
+            self._fixtures = held.enter_context(our_folder(self._home, FIXTURES))
+            self._work = held.enter_context(our_folder(self._home, WORK))
+            for folder in dict.fromkeys(folders):
+                self._places[folder] = place = take_place(Path(folder), home)
+                held.callback(place.leave)
+                require_reachable(place.folder.path, user)
+            self._clear_leftovers()
+            self._held = held.pop_all()
+        self._place = self._work  # of the trial
+
+    def _clear_leftovers(self) -> None:
+        for folder in (self._work, *(place.folder for place in self._places.values())):
+            self._clear(folder)
+        for name in self._fixtures.names():
+            if name.endswith(_LOADING):
+                self._remove_loading(name)
+
+    def _clear(self, place: Folder) -> None:
+        """Stop what runs on the data in a place, of a trial or a rehearsal, and remove them."""
+        programs = [one.binaries.program("postgres") for one in self._installed.values()]
+        rehearsed = [name for name in place.names() if name.startswith(REHEARSAL)]
+        for name in {_DATA, *(name.partition(".")[0] for name in rehearsed)}:
+            if place.has(name):
+                with place.into(name) as data:
+                    stop_leftover(data, self._user, programs)
+            remove_sockets(place, name)
+            place.remove(f"{name}.log")
+            place.remove_folder(name)
+
+    def _remove_loading(self, name: str) -> None:
+        if self._fixtures.has(name):
+            with self._fixtures.into(name) as left:
+                self._clear(left)
+            self._fixtures.remove_folder(name)
 
     def facts_of(self, build: str | None) -> ServerFacts:
         """See `Target.facts_of`."""
@@ -75,36 +131,25 @@ class OwnTarget:
 
     def rehearse(self, stages: Sequence[Stage]) -> Iterator[tuple[str, str]]:
         """See `Target.rehearse`."""
-
-        def place(folder: str | None) -> Path:
-            if folder is None:
-                return self._work
-            found = work_place(Path(folder), self._user, 0)
-            self._places.add(found)
-            return found
-
         return rehearse(
             stages, lambda build: self._installed[build].binaries, self._user, self._plan.initdb,
-            place,
+            lambda folder: (self._places[folder].folder if folder else self._work).path,
         )  # fmt: skip
 
     # -- fixture ------------------------------------------------------------------------------
 
     def find_fixture(self, ident: str) -> Fixture | None:
         """See `Target.find_fixture`."""
-        return kept_fixture(self._home, ident)
+        return kept_fixture(self._home.path, ident)
 
     def begin_fixture(self, ident: str, build: str | None = None) -> Connection:
         """See `Target.begin_fixture`."""
         binaries = self._installed[build].binaries
-        self._loading = self._fixtures / f"{ident}.loading"
-        data = self._loading / "data"
-        if data.exists():
-            stop_leftover(binaries, data, self._user)
-        remove_folder(self._loading)
-        owned_folder(self._loading, self._user)
+        self._remove_loading(f"{ident}{_LOADING}")
+        self._loading = self._fixtures.make(f"{ident}{_LOADING}")
+        data = self._loading.path / _DATA
         initdb(binaries, data, self._user, self._plan.initdb)
-        self._cluster = Cluster(binaries, data, self._user, "socket")
+        self._cluster = Cluster(binaries, data, self._user, "socket", self._loading)
         self._cluster.start(self._load_settings())
         with psycopg.connect(**self._cluster.connection().arguments(), autocommit=True) as session:
             session.execute(f"CREATE DATABASE {DATABASE}")
@@ -142,12 +187,15 @@ class OwnTarget:
         self._cluster.stop(clean=True)
         self._cluster.close()
         self._cluster = None
-        (self._loading / "data" / "pgdyno.conf").unlink()
-        method = "reflink" if _reflinks(self._loading) else "copy"
-        kept = replace(fixture, data_bytes=_folder_bytes(self._loading / "data"), restore=method)
-        (self._loading / "fixture.json").write_text(to_json(kept))
-        run(["sync", "-f", self._loading])
-        self._loading.rename(self._fixtures / fixture.ident)
+        with self._loading.into(_DATA) as data:
+            data.remove("pgdyno.conf")
+            method = "reflink" if _reflinks(self._loading) else "copy"
+            kept = replace(fixture, data_bytes=_folder_bytes(data), restore=method)
+        self._loading.write(_RECORD, to_json(kept))
+        run(["sync", "-f", "."], folder=self._loading.handle, timeout_s=_COPY_S)
+        self._fixtures.rename(self._loading.path.name, fixture.ident)
+        self._fixtures.sync()
+        self._loading.close()
         self._loading = None
         return kept
 
@@ -157,34 +205,40 @@ class OwnTarget:
             self._cluster.close()
             self._cluster = None
         if self._loading is not None:
-            remove_folder(self._loading)
+            self._loading.close()
+            self._remove_loading(self._loading.path.name)
             self._loading = None
 
     # -- trial --------------------------------------------------------------------------------
 
     def restore(self, ident: str, databases: int = 1, folder: str | None = None) -> Restored:
         """See `Target.restore`."""
-        fixture = kept_fixture(self._home, ident)
+        fixture = kept_fixture(self._home.path, ident)
         assert fixture is not None, f"fixture {ident} vanished"
-        source, copy = self._fixtures / ident / "data", self._work / "data"
         method = fixture.restore
+        self._place = self._work
         if folder is not None:
-            place = work_place(Path(folder), self._user, fixture.data_bytes)
-            self._places.add(place)
-            copy, method = place / "data", "copy"
-        self._data = copy
-        stop_leftover(self._installed[None].binaries, copy, self._user)
+            self._place, method = self._places[folder].folder, "copy"
+        self._clear(self._place)
+        if folder is not None:
+            require_room(self._place.path, fixture.data_bytes)
         began = time.monotonic()
-        remove_folder(copy)
-        run(["cp", "-a", "--reflink=auto", source, copy], timeout_s=36_000)
-        # Else the kernel would still be writing the copy back during the window.
-        run(["sync", "-f", copy], timeout_s=36_000)
+        source = self._fixtures.path / ident / _DATA
+        with self._place.make(_DATA, 0o700, owner_of(self._user)) as copy:
+            for words in (
+                ["cp", "-a", "--reflink=auto", "-T", str(source), "."],
+                # Else the kernel would still be writing the copy back during the window.
+                ["sync", "-f", "."],
+            ):
+                run(words, user=self._user, folder=copy.handle, timeout_s=_COPY_S,
+                    dies_with_us=signal.SIGKILL)  # fmt: skip
         return Restored(method, time.monotonic() - began)
 
     def apply(self, settings: Sequence[Setting], build: str | None = None) -> Ready:
         """See `Target.apply`."""
         binaries = self._installed[build].binaries
-        self._cluster = Cluster(binaries, self._data, self._user, self._plan.transport)
+        data = self._place.path / _DATA
+        self._cluster = Cluster(binaries, data, self._user, self._plan.transport, self._place)
         seconds = self._cluster.start(settings)
         wanted = (*self._cluster.own_settings(), *settings)
         effective = read_back(self._cluster.connection(), wanted)
@@ -194,10 +248,11 @@ class OwnTarget:
             connection,
             effective,
             self._cluster.pid,
-            self._data,
+            data,
             seconds,
             words,
             binaries.bindir,
+            self._user,
         )
 
     def crash(self) -> None:
@@ -205,9 +260,13 @@ class OwnTarget:
         assert self._cluster is not None
         self._cluster.crash()
 
+    def log_lines(self) -> Iterator[str] | None:
+        """See `Target.log_lines`."""
+        return self._cluster.log_lines() if self._cluster else None
+
     def log_text(self) -> str | None:
         """See `Target.log_text`."""
-        return self._cluster.log.read_text(errors="replace") if self._cluster else None
+        return self._cluster.log_text() if self._cluster else None
 
     def stop(self) -> None:
         """See `Target.stop`."""
@@ -215,35 +274,45 @@ class OwnTarget:
             self._cluster.stop(clean=False)
             self._cluster.close()
             self._cluster = None
-        remove_folder(self._data)
+        self._place.remove_folder(_DATA)
 
     def close(self) -> None:
         """See `Target.close`."""
-        self.drop_half_fixture()
-        remove_folder(self._data)
-        for place in self._places:
-            remove_folder(place)
-        os.close(self._lock)
+        with self._held:  # released last, whatever fails
+            self.drop_half_fixture()
+            self._place.remove_folder(_DATA)
 
 
 def kept_fixture(home: Path, ident: str) -> Fixture | None:
-    """The fixture of this hash below a home, if it was loaded before and is whole."""
-    record = home / "fixtures" / ident / "fixture.json"
-    if not record.is_file():
+    """The fixture of this hash below a home, if it was loaded before and is whole.
+
+    Raises:
+        TargetError: Its record is a link, or somebody else's.
+    """
+    path = home / FIXTURES / ident
+    if not path.is_dir():
         return None
-    return replace(from_json(Fixture, record.read_text()), reused=True)
+    with Folder.hold(path) as folder:
+        if not folder.has(_RECORD):
+            return None
+        return replace(from_json(Fixture, folder.read(_RECORD)), reused=True)
 
 
-def _reflinks(folder: Path) -> bool:
+def _reflinks(folder: Folder) -> bool:
     """Whether the file system shares blocks between copies, by trying."""
-    source, copy = folder / "reflink.source", folder / "reflink.copy"
+    names = ("reflink.source", "reflink.copy")
     try:
-        source.write_bytes(b"x" * 8192)
-        return run(["cp", "--reflink=always", source, copy], check=False).code == 0
+        folder.write(names[0], "x" * 8192)
+        done = run(["cp", "--reflink=always", *names], folder=folder.handle, check=False)
+        return done.code == 0
     finally:
-        for path in (source, copy):
-            path.unlink(missing_ok=True)
+        for name in names:
+            folder.remove(name)
 
 
-def _folder_bytes(folder: Path) -> int:
-    return sum(path.lstat().st_blocks * 512 for path in folder.rglob("*") if not path.is_symlink())
+def _folder_bytes(folder: Folder) -> int:
+    return sum(
+        os.lstat(name, dir_fd=handle).st_blocks * 512
+        for _, folders, files, handle in os.fwalk(".", dir_fd=folder.handle)
+        for name in (*folders, *files)
+    )

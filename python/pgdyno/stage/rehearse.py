@@ -19,14 +19,15 @@ from pgdyno.model.plan import Stage
 from pgdyno.model.units import bytes_text
 from pgdyno.shell import OsUser
 from pgdyno.stage.binaries import Binaries
-from pgdyno.stage.cluster import Cluster, initdb, stop_leftover
+from pgdyno.stage.cluster import Cluster, initdb
 from pgdyno.stage.home import closed_folder, remove_folder
 from pgdyno.stage.host import file_system
 from pgdyno.stage.readback import read_back
 
 Problem = tuple[str, str]  # stage, what is wrong
 
-_NAME = "rehearsal"
+REHEARSAL = "rehearsal-"
+"""Begin of the names of such data; what a killed run left is cleared with its trial's."""
 _OF_THE_KERNEL = frozenset((
     "proc", "sysfs", "cgroup", "cgroup2", "devpts", "devtmpfs", "debugfs", "tracefs", "securityfs",
     "mqueue", "bpf", "pstore", "configfs", "efivarfs", "hugetlbfs", "fusectl", "binfmt_misc",
@@ -104,10 +105,8 @@ def rehearse(
             tried.add(key)
             try:
                 if (build, stage.folder) not in made:
-                    data = place(stage.folder) / f"{_NAME}-{len(made)}"
+                    data = place(stage.folder) / f"{REHEARSAL}{len(made)}"
                     made[build, stage.folder] = data
-                    stop_leftover(binaries(build), data, user)
-                    remove_folder(data)
                     stack.callback(remove_folder, data)
                     initdb(binaries(build), data, user, ("--no-sync", *further))
                 cluster = Cluster(binaries(build), made[build, stage.folder], user, "socket")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from pgdyno.model.settings import HostFacts, ServerFacts
 from pgdyno.plan.complaint import Complaint, refuse
 from pgdyno.plan.fixture import fixture_ident
 from pgdyno.shell import OsUser, postgres_user
-from pgdyno.stage.binaries import Binaries, find_binaries
+from pgdyno.stage.binaries import Binaries, embedded_bindir, find_binaries
 from pgdyno.stage.cluster import server_settings
 from pgdyno.stage.home import home
 from pgdyno.stage.host import host_facts
@@ -44,7 +44,7 @@ def server_facts(plan: TargetPlan) -> ServerFacts:
     if plan.kind == "running":
         return ask_server(_conninfo(plan)).facts
     user = postgres_user()
-    return server_settings(find_binaries(plan, user, home()), user)
+    return server_settings(find_binaries(plan, user), user)
 
 
 def builds_there() -> tuple[Build, ...]:
@@ -85,7 +85,11 @@ def fixture_bytes(plan: TargetPlan, shape: dict[str, Any]) -> int | None:
 
 
 def open_target(
-    plan: TargetPlan, facts: ServerFacts, host: HostFacts, builds: Mapping[str, ServerFacts]
+    plan: TargetPlan,
+    facts: ServerFacts,
+    host: HostFacts,
+    builds: Mapping[str, ServerFacts],
+    folders: Sequence[str] = (),
 ) -> Target:
     """The server under test, ready for its fixture. Close it in any case.
 
@@ -94,20 +98,21 @@ def open_target(
         facts: Version and settings of its own installation.
         host: The machine.
         builds: Version and settings of the builds that stages name, by ident.
+        folders: Those that stages name.
 
     Raises:
-        TargetError: It is not there, or another pgdyno uses its folder or the server.
+        TargetError: It is not there, or another pgdyno uses the server or one of its folders.
     """
     if plan.kind == "running":
         return RunningTarget(_conninfo(plan))
     user = postgres_user()
-    binaries = find_binaries(plan, user, home())
+    binaries = find_binaries(plan, user)
     named = {
         build.ident: Installed(_binaries(build, user), builds[build.ident])
         for build in builds_there()
         if build.ident in builds
     }
-    return OwnTarget(plan, binaries, facts, user, home(), host.memory_bytes, named)
+    return OwnTarget(plan, binaries, facts, user, home(), host.memory_bytes, named, folders)
 
 
 def pgbench_program(bindir: Path | None) -> Path:
@@ -116,7 +121,7 @@ def pgbench_program(bindir: Path | None) -> Path:
     Raises:
         TargetError: It has none.
     """
-    folder = bindir or find_binaries(TargetPlan("embedded"), postgres_user(), home()).bindir
+    folder = bindir or embedded_bindir()
     program = folder.absolute() / "pgbench"
     if not program.is_file():
         raise TargetError(
@@ -128,7 +133,7 @@ def pgbench_program(bindir: Path | None) -> Path:
 
 def _binaries(build: Build, user: OsUser) -> Binaries:
     bindir = str(build_bindir(home(), build.ident))
-    return find_binaries(TargetPlan("installed", bindir=bindir), user, home())
+    return find_binaries(TargetPlan("installed", bindir=bindir), user)
 
 
 def _conninfo(plan: TargetPlan) -> str:

@@ -197,6 +197,10 @@ class RunningTarget:
         """Not ours to kill; `plan.resolve` refuses a plan that asks for it."""
         raise TargetError("the server is not ours, and is not killed")
 
+    def log_lines(self) -> Iterator[str] | None:
+        """Not ours to read."""
+        return None
+
     def log_text(self) -> str | None:
         """Not ours to read."""
         return None

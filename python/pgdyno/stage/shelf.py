@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pgdyno.folders import Folder
 from pgdyno.model.build import Build
 from pgdyno.model.errors import TargetError
 from pgdyno.model.serial import from_json, to_json
+from pgdyno.stage.home import BUILDS
 
 _RECORD = "build.json"
 
 
 def build_folder(home: Path, ident: str) -> Path:
     """Where a build lies, with its logs."""
-    return home / "builds" / ident
+    return home / BUILDS / ident
 
 
 def build_bindir(home: Path, ident: str) -> Path:
@@ -27,21 +29,27 @@ def kept_builds(home: Path) -> tuple[Build, ...]:
     Raises:
         TargetError: The record of one cannot be read.
     """
+    if not (home / BUILDS).is_dir():
+        return ()
     found = []
-    for path in (home / "builds").glob(f"*/{_RECORD}"):
-        try:
-            found.append(from_json(Build, path.read_text(encoding="utf-8")))
-        except (ValueError, OSError) as error:  # also of a text that is none, or no such record
-            raise TargetError(
-                f"{path} is no record of a build that this pgdyno knows: {error}",
-                f"Remove {path.parent}, and build it again.",
-            ) from error
+    with Folder.hold(home / BUILDS) as builds:
+        for name in builds.names():
+            if not (builds.path / name).is_dir():
+                continue  # the mark
+            try:
+                with builds.into(name) as folder:
+                    if folder.has(_RECORD):
+                        found.append(from_json(Build, folder.read(_RECORD)))
+            except (ValueError, TargetError) as error:  # also of a text that is none
+                raise TargetError(
+                    f"{builds.path / name / _RECORD} is no record of a build that this pgdyno"
+                    f" knows: {error}",
+                    f"Remove {builds.path / name}, and build it again.",
+                ) from error
     return tuple(sorted(found, key=lambda build: build.built_unix_ns))
 
 
 def keep_build(home: Path, build: Build) -> None:
     """Write a build's record: from now on it counts as complete."""
-    path = build_folder(home, build.ident) / _RECORD
-    fresh = path.with_suffix(".new")
-    fresh.write_text(to_json(build), encoding="utf-8")
-    fresh.replace(path)
+    with Folder.hold(build_folder(home, build.ident)) as folder:
+        folder.write(_RECORD, to_json(build))

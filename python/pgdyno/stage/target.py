@@ -15,6 +15,7 @@ from pgdyno.model.errors import LostError, PgdynoError
 from pgdyno.model.plan import Stage
 from pgdyno.model.run import Effective, Fixture
 from pgdyno.model.settings import ServerFacts, Setting
+from pgdyno.shell import OsUser
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class Ready:
     start_s: float
     server: str  # what it calls itself: version()
     bindir: Path | None = None  # programs of its installation; None: not known
+    user: OsUser | None = None  # who runs it, where it is ours
 
 
 @contextmanager
@@ -115,8 +117,12 @@ class Target(Protocol):
         """Stop the server as a crash would, and start it again; returns when it answers."""
         ...
 
+    def log_lines(self) -> Iterator[str] | None:
+        """The lines of the server's log since `apply`, or None where it cannot be read."""
+        ...
+
     def log_text(self) -> str | None:
-        """The server's log since `apply`, or None where it cannot be read."""
+        """As much of them as a run file keeps: the begin and the end of a long log."""
         ...
 
     def stop(self) -> None:

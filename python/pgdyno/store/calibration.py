@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,8 +10,9 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from pgdyno.folders import write_file
 from pgdyno.model.calibration import Ceiling, Machine
-from pgdyno.model.errors import StoreError
+from pgdyno.model.errors import StoreError, TargetError
 from pgdyno.plan.files import BadFile, text_file
 
 _VERSION = 1
@@ -77,14 +77,8 @@ def add_ceilings(home: Path, measured: Sequence[Ceiling]) -> Path:
     kept = [ceiling for ceiling in read_ceilings(home) if ceiling.key not in fresh]
     document = {"version": _VERSION, "ceilings": [asdict(c) for c in (*kept, *measured)]}
     path = home / _NAME
-    half = path.with_suffix(".json.half")
     try:
-        home.mkdir(parents=True, exist_ok=True)
-        with half.open("w", encoding="utf-8") as file:
-            json.dump(document, file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        half.replace(path)
-    except OSError as error:
+        write_file(path, json.dumps(document, indent=1))
+    except TargetError as error:
         raise StoreError(f"{path} cannot be written: {error}") from error
     return path

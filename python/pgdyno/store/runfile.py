@@ -8,7 +8,9 @@ before moves to a number after the plan's, with its series and its log: nothing 
 
 from __future__ import annotations
 
+import errno
 import os
+import secrets
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator
@@ -27,6 +29,7 @@ from pgdyno.model.serial import from_json, to_json
 from pgdyno.plan.files import BadFile, require_regular
 from pgdyno.store.codec import pack, unpack_float, unpack_int
 from pgdyno.store.earlier import head_of
+from pgdyno.store.page import require_closed
 
 FORMAT = 3  # 1: TPC-C only, see `earlier`; 2: no round was measured again
 _FIXTURE = "fixture"  # begin of the key of each in the head
@@ -69,12 +72,13 @@ class RunFile:
         """
         if os.path.lexists(path):
             raise StoreError(f"run file {path} exists", hint="Name another one with --out.")
+        require_closed(path)
         # Whoever looks meanwhile, or a kill, must never meet half a file under its name.
-        nascent = path.with_name(f".{path.name}.{os.getpid()}")
+        nascent = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             _write_plan(nascent, info, trials)
-            nascent.rename(path)
+            _publish(nascent, path)
         except (OSError, ValueError, sqlite3.Error) as error:  # ValueError: NUL in the path
             raise StoreError(f"run file {path} cannot be written: {error}") from error
         finally:
@@ -85,6 +89,7 @@ class RunFile:
     @classmethod
     def append(cls, path: Path) -> Self:
         """An existing file of today's format, to go on with."""
+        require_closed(path)
         return cls(path, _open(path, "rw", oldest=FORMAT))
 
     @classmethod
@@ -280,6 +285,16 @@ def as_written(path: Path) -> Iterator[None]:
             f"run file {path} is damaged, or pgdyno cannot understand it: {_noticed(error)}",
             f"{_DAMAGED} If a run wrote it so, report it with what PGDYNO_DEBUG=1 shows.",
         ) from error
+
+
+def _publish(nascent: Path, path: Path) -> None:
+    """Give a file its name, and never take one that came there meanwhile."""
+    try:
+        os.link(nascent, path)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.EOPNOTSUPP):
+            raise
+        nascent.rename(path)  # a file system without such links
 
 
 def _write_plan(path: Path, info: RunInfo, trials: Iterable[TrialRecord]) -> None:

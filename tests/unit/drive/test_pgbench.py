@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import stat
 import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
+from pgdyno import shell
 from pgdyno.drive import pgbench
 from pgdyno.drive.pgbench import arguments, drive_pgbench
 from pgdyno.model.connection import Connection
@@ -84,7 +84,8 @@ def test_scripts_are_files_with_weights_and_variables(tmp_path: Path) -> None:
 def plays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
     """Makes a program that plays pgbench; what it leaves behind in the log's folder is seen."""
     (tmp_path / "logs").mkdir()
-    monkeypatch.setattr(pgbench, "_log_folder", lambda: str(tmp_path / "logs"))
+    monkeypatch.setattr(pgbench, "_log_folder", lambda: tmp_path / "logs")
+    monkeypatch.setattr(shell, "stranger_on", lambda *_, **__: None)  # it lies in /tmp, and is ours
 
     def make(body: str) -> Path:
         program = tmp_path / "pgbench"
@@ -200,7 +201,7 @@ def test_what_it_cannot_do_is_refused(plays: Callable[[str], Path]) -> None:
 
 def test_logs_lie_in_memory_where_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pgbench, "_ROOM_BYTES", 1 << 60)
-    assert pgbench._log_folder() is None
+    assert pgbench._log_folder() == Path("/tmp")
     monkeypatch.setattr(pgbench, "_ROOM_BYTES", 0)
-    assert pgbench._log_folder() in ("/dev/shm", None)
-    assert Path(pgbench._log_folder() or tempfile.gettempdir()).is_dir()
+    assert pgbench._log_folder() in (Path("/dev/shm"), Path("/tmp"))
+    assert pgbench._log_folder().is_dir()

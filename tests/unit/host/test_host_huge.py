@@ -40,9 +40,9 @@ def cluster(folder: Path, major: int, conf: str = "") -> Path:
 
 def test_a_name_is_a_folder_or_a_conninfo(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="'/no/such' is no folder and no conninfo"):
-        count("/no/such", tmp_path)
+        count("/no/such")
     with pytest.raises(TargetError, match=r"read .*PG_VERSION: No such file") as caught:
-        count(str(tmp_path), tmp_path)
+        count(str(tmp_path))
     assert "data directory" in (caught.value.hint or "")
 
 
@@ -50,7 +50,7 @@ def test_a_folder_without_a_configuration_cannot_be_asked(tmp_path: Path) -> Non
     data = cluster(tmp_path / "data", 15)
     (data / "postgresql.conf").unlink()
     with pytest.raises(PlanError, match=r"holds no postgresql.conf"):
-        count(str(data), tmp_path)
+        count(str(data))
 
 
 def test_a_lock_that_a_crash_left_is_no_running_server(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_a_lock_that_a_crash_left_is_no_running_server(tmp_path: Path) -> None:
     (data / "postgresql.conf").unlink()
     (data / "postmaster.pid").write_text(f"{os.getpid()}\n{data}\n")  # we run, but not there
     with pytest.raises(PlanError, match=r"holds no postgresql.conf"):
-        count(str(data), tmp_path)
+        count(str(data))
 
 
 def test_a_configuration_apart_tells_where_the_data_are(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_configuration_apart_tells_where_the_data_are(tmp_path: Path) -> None:
     conf.mkdir()
     (conf / "postgresql.conf").write_text(f"data_directory = '{tmp_path}/nowhere'\n")
     with pytest.raises(TargetError, match=r"read .*/nowhere/PG_VERSION: No such file"):
-        count(str(conf), tmp_path)
+        count(str(conf))
 
 
 def test_more_than_the_machine_has_is_refused() -> None:

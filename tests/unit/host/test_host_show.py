@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from pgdyno import shell
+from pgdyno.host import processors
 from pgdyno.host.huge import Count
 from pgdyno.host.network import halves
 from pgdyno.host.part import Line, Part, folded
@@ -13,6 +16,7 @@ from pgdyno.host.processors import clock_reading_ns
 from pgdyno.host.show import NOBODY, Asked, machine
 from pgdyno.host.spot import spot
 from pgdyno.model.errors import TargetError
+from pgdyno.shell import OsUser
 from tests.data.ethtool import ETHTOOL
 
 
@@ -125,7 +129,12 @@ def test_the_cost_of_the_clock_is_shown_where_it_was_measured(tree: Path) -> Non
     assert slow.advised == "less than 100 ns"
 
 
-def test_the_cost_of_the_clock_is_read_of_pg_test_timing(tmp_path: Path) -> None:
+def test_the_cost_of_the_clock_is_read_of_pg_test_timing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = OsUser("us", os.geteuid(), os.getegid())
+    monkeypatch.setattr(processors, "postgres_user", lambda: ours)
+    monkeypatch.setattr(shell, "stranger_on", lambda *_, **__: None)  # it lies in /tmp, and is ours
     program = tmp_path / "pg_test_timing"
     for told, cost in (("Per loop", 38.05), ("Average loop", 31.9)):  # up to 18, and later
         program.write_text(f'#!/bin/sh\necho "{told} time including overhead: {cost} ns"\n')

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pgdyno.folders import MARK
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.probe.fio import find_fio
 from pgdyno.probe.folder import accepts_direct, own_folder, require_room
@@ -28,8 +29,8 @@ def test_the_folder_goes_however_it_ends(tmp_path: Path) -> None:
 def test_a_folder_in_use_stays_and_a_dead_one_goes(tmp_path: Path) -> None:
     dead = tmp_path / ".pgdyno-storage-dead"
     dead.mkdir()
-    (dead / "in-use").touch()
-    (tmp_path / ".pgdyno-storage-just-made").mkdir()  # killed before it had its lock
+    (dead / MARK).touch()
+    (tmp_path / ".pgdyno-storage-just-made").mkdir()  # killed before it had its mark
     foreign = tmp_path / ".pgdyno-storage-foreign"
     foreign.mkdir()
     (foreign / "data").touch()

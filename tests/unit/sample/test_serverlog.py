@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pgdyno.model.run import Recovery
-from pgdyno.sample.serverlog import bad_lines, events, recovery
+from pgdyno.sample.serverlog import MORE, Told, read_log
 
 LOG_18 = """\
 2026-11-21 22:10:00.100 UTC [11] LOG:  database system is ready to accept connections
@@ -23,8 +23,12 @@ scans: 1
 """
 
 
+def told(text: str) -> Told:
+    return read_log(text.splitlines())
+
+
 def test_checkpoints_have_begin_end_cause_and_cost() -> None:
-    first, second = [event for event in events(LOG_18) if event.kind == "checkpoint"]
+    first, second = [event for event in told(LOG_18).events if event.kind == "checkpoint"]
 
     assert first.end_ns is not None
     assert first.end_ns - first.start_ns == 250_000_000
@@ -43,7 +47,7 @@ def test_checkpoints_have_begin_end_cause_and_cost() -> None:
 
 
 def test_autovacuums_begin_before_they_are_logged() -> None:
-    (vacuum,) = [event for event in events(LOG_18) if event.kind == "autovacuum"]
+    (vacuum,) = [event for event in told(LOG_18).events if event.kind == "autovacuum"]
 
     assert vacuum.detail == {"table": "tpcc.public.new_order"}
     assert vacuum.end_ns is not None
@@ -51,22 +55,33 @@ def test_autovacuums_begin_before_they_are_logged() -> None:
 
 
 def test_events_are_in_order_of_their_start() -> None:
-    starts = [event.start_ns for event in events(LOG_18)]
+    starts = [event.start_ns for event in told(LOG_18).events]
 
     assert starts == sorted(starts)
     assert len(starts) == 3
 
 
 def test_errors_are_told_with_their_level() -> None:
-    assert bad_lines(LOG_18) == [
-        "ERROR: deadlock detected",
-        "PANIC: could not write to file: No space left on device",
-    ]
+    assert told(LOG_18).bad == {
+        "ERROR: deadlock detected": 1,
+        "PANIC: could not write to file: No space left on device": 1,
+    }
 
 
 def test_an_empty_log_has_nothing() -> None:
-    assert events("") == []
-    assert bad_lines("") == []
+    assert told("") == Told((), None, {})
+
+
+def test_messages_are_counted_within_a_bound() -> None:
+    line = "2026-11-21 22:10:32.000 UTC [41] ERROR:  {}"
+    words = [*(f"number {n}" for n in range(5000)), *["number 7"] * 5]
+
+    bad = read_log(line.format(word) for word in words).bad
+
+    assert sum(bad.values()) == 5005
+    assert bad["ERROR: number 7"] == 6
+    assert len(bad) == 1001
+    assert bad[MORE] == 4000
 
 
 CRASH = """\
@@ -83,11 +98,11 @@ CRASH = """\
 def test_recovery_is_timed_by_the_log_of_the_last_start() -> None:
     first = LOG_18.replace("database system is ready", "starting PostgreSQL 18.6", 1)
 
-    assert recovery(first + CRASH) == Recovery(2.75, 2.25, 0x2000010)
-    assert recovery(CRASH + CRASH.partition("redo starts")[0]) is None, "it never came back"
+    assert told(first + CRASH).recovery == Recovery(2.75, 2.25, 0x2000010)
+    assert told(CRASH + CRASH.partition("redo starts")[0]).recovery is None, "it never came back"
 
 
 def test_a_start_without_replay_took_no_time_for_it() -> None:
     lines = [line for line in CRASH.splitlines(keepends=True) if "redo" not in line]
 
-    assert recovery("".join(lines)) == Recovery(2.75, 0.0, 0)
+    assert told("".join(lines)).recovery == Recovery(2.75, 0.0, 0)

@@ -1,0 +1,135 @@
+"""Who could change what a path leads to: the question behind every file that root opens or runs.
+
+A name is a promise that anybody who may write to the folder above can break: between a look at a
+file and its opening it becomes a link to another one. Here folders are opened link by link, and
+judged by what was opened. What is done in them then is in `folders`.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from pgdyno.model.errors import TargetError
+
+_CODE = Path(__file__).parent
+_LINKS_MAX = 40  # as the kernel
+_LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def trusted_users() -> frozenset[int]:
+    """Who has this process's rights anyway: root, itself, and who may change its program."""
+    return frozenset({0, os.geteuid(), _CODE.stat().st_uid})
+
+
+def is_closed(facts: os.stat_result, *, sticky_holds: bool = True) -> bool:
+    """Whether nobody but trusted users can change a file, or the names in a folder.
+
+    Args:
+        facts: Of what was opened.
+        sticky_holds: Count a folder like /tmp as closed: there others cannot rename what is ours,
+            but they can be there first.
+    """
+    if facts.st_uid not in trusted_users():
+        return False
+    code = _CODE.stat()
+    known = (0, code.st_gid) if code.st_mode & stat.S_IWGRP else (0,)
+    by_group = facts.st_mode & stat.S_IWGRP and facts.st_gid not in known
+    if not by_group and not facts.st_mode & stat.S_IWOTH:
+        return True
+    return sticky_holds and stat.S_ISDIR(facts.st_mode) and bool(facts.st_mode & stat.S_ISVTX)
+
+
+def open_folder(path: Path) -> int:
+    """Open a folder, and follow only links that no stranger could have put there.
+
+    Returns:
+        A descriptor of the folder itself; whoever swaps names above it, it stays this folder.
+
+    Raises:
+        TargetError: A link on the way lies where other users can change it, or belongs to one.
+        OSError: It is not there, is no folder, or is closed to us.
+    """
+    here = os.open("/", _LOOK)
+    try:
+        for name, link, above in _steps(path):
+            facts = os.fstat(link)
+            if stat.S_ISLNK(facts.st_mode) and not _may_follow(facts, above):
+                raise TargetError(
+                    f"{path} leads through the link {name}, which other users can change",
+                    "Name the folder that it leads to, without links of others on the way.",
+                )
+            os.close(here)
+            here = os.dup(link)
+        return os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=here)
+    finally:
+        os.close(here)
+
+
+def stranger_on(path: Path, *, sticky_holds: bool = True) -> Path | None:
+    """The first folder on the way to a path whose names somebody else could change, or the path.
+
+    Args:
+        path: A file or a folder, itself judged as well.
+        sticky_holds: See `is_closed`.
+
+    Raises:
+        OSError: It is not there.
+    """
+    for name, link, above in _steps(path):
+        if not is_closed(above, sticky_holds=sticky_holds):
+            return name.parent
+        facts = os.fstat(link)
+        if sticky_holds and facts.st_uid not in trusted_users():
+            return name
+    facts = path.stat()
+    return None if is_closed(facts, sticky_holds=sticky_holds) else path
+
+
+def user_name(uid: int) -> str:
+    """What a user is called, or the number."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def _may_follow(link: os.stat_result, above: os.stat_result) -> bool:
+    return link.st_uid in trusted_users() and is_closed(above)
+
+
+def _steps(path: Path) -> Iterator[tuple[Path, int, os.stat_result]]:
+    """Every name on the way to a path: where it is, opened, and the facts of the folder above.
+
+    Links are given before what they lead to. A descriptor is closed when the next one is asked for.
+    """
+    shown, todo = Path("/"), list(reversed(path.absolute().parts[1:]))
+    here, links = os.open("/", _LOOK), 0
+    try:
+        while todo:
+            part = todo.pop()
+            above = os.fstat(here)
+            link = os.open(part, _LOOK, dir_fd=here)
+            try:
+                shown = shown / part
+                yield shown, link, above
+                if not stat.S_ISLNK(os.fstat(link).st_mode):
+                    os.close(here)
+                    here = os.dup(link)
+                    continue
+                links += 1
+                if links > _LINKS_MAX:
+                    raise OSError(40, os.strerror(40), str(path))
+                target = Path(os.readlink("", dir_fd=link))
+                shown = shown.parent
+                if target.is_absolute():
+                    os.close(here)
+                    shown, here = Path("/"), os.open("/", _LOOK)
+                todo.extend(reversed(target.parts[1:] if target.is_absolute() else target.parts))
+            finally:
+                os.close(link)
+    finally:
+        os.close(here)

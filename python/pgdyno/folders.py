@@ -1,0 +1,435 @@
+"""Folders held open, and files in them: marked, without links, written whole or not at all.
+
+A folder is opened once (`access.open_folder`), and what is done in it goes by its descriptor:
+nothing here follows a link in it, whoever else may write there. What already lies there is judged
+by what was opened, never by its name. As root that is the rule for every folder that another user
+can change; what takes more than a few calls is done by a child with that user's rights.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import shutil
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from pgdyno.access import is_closed, open_folder, trusted_users, user_name
+from pgdyno.model.errors import TargetError
+from pgdyno.model.foreign import reason
+from pgdyno.shell import OsUser, run
+
+MARK = ".pgdyno"
+_TEXT_BYTES_MAX = 16 << 20
+_REMOVE_S = 36_000
+_PATIENCE_S = 2.0  # making a folder takes no time
+_FRESH = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Owner(NamedTuple):
+    """Whose a new file or folder becomes."""
+
+    uid: int
+    gid: int
+
+
+def owner_of(user: OsUser) -> Owner | None:
+    """The owner of what is made for a user; None: it stays ours."""
+    return Owner(user.uid, user.gid) if user.is_other else None
+
+
+class Folder:
+    """A folder held open. Close it, or use it in a `with`."""
+
+    def __init__(self, path: Path, handle: int) -> None:
+        self.path = path
+        self.handle = handle
+
+    @classmethod
+    def hold(cls, path: Path) -> Self:
+        """An existing folder.
+
+        Raises:
+            TargetError: It is none, is closed to us, or a stranger's link is on the way.
+        """
+        with _told(f"open folder {path}"):
+            return cls(path, open_folder(path))
+
+    @classmethod
+    def made(cls, path: Path) -> Self:
+        """A folder that is made where it is missing, with those above it."""
+        with _told(f"make folder {path}"):
+            try:
+                return cls(path, open_folder(path))
+            except FileNotFoundError:
+                pass
+            with cls.made(path.parent) as above, suppress(FileExistsError):
+                os.mkdir(path.name, 0o755, dir_fd=above.handle)
+            return cls(path, open_folder(path))
+
+    def again(self) -> Folder:
+        """The same folder, held a second time; names above it are not looked at."""
+        return Folder(self.path, os.dup(self.handle))
+
+    def close(self) -> None:
+        """Release it; a second time does nothing."""
+        if self.handle >= 0:
+            os.close(self.handle)
+            self.handle = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- what it is ---------------------------------------------------------------------------
+
+    @property
+    def facts(self) -> os.stat_result:
+        """Of the folder itself."""
+        return os.fstat(self.handle)
+
+    def names(self) -> list[str]:
+        """What lies in it, in order."""
+        with _told(f"read folder {self.path}"):
+            return sorted(os.listdir(self.handle))
+
+    def has(self, name: str) -> bool:
+        """Whether something lies there under a name, be it a link to nowhere."""
+        try:
+            os.lstat(name, dir_fd=self.handle)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def require_closed(self) -> None:
+        """As root, refuse a folder that somebody else can change.
+
+        Raises:
+            TargetError: Another user owns it, or everybody may write there.
+        """
+        facts = self.facts
+        if os.geteuid() != 0 or is_closed(facts, sticky_holds=False):
+            return
+        who = user_name(facts.st_uid)
+        whose = f"belongs to user {who}" if facts.st_uid not in trusted_users() else "is open"
+        raise TargetError(
+            f"folder {self.path} {whose} (mode {stat.S_IMODE(facts.st_mode):03o}), so that others"
+            " than root can change it",
+            "As root, name a folder that only root can change, or run pgdyno as that user.",
+        )
+
+    # -- folders in it ------------------------------------------------------------------------
+
+    def into(self, name: str) -> Folder:
+        """A folder in it.
+
+        Raises:
+            TargetError: It is missing, a link, or no folder.
+        """
+        how = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        with _told(f"open folder {self.path / name}"):
+            return Folder(self.path / name, os.open(name, how, dir_fd=self.handle))
+
+    def make(self, name: str, mode: int = 0o755, owner: Owner | None = None) -> Folder:
+        """A new folder in it.
+
+        Raises:
+            TargetError: Something of that name is there, or it cannot be made.
+        """
+        with _told(f"make folder {self.path / name}"):
+            os.mkdir(name, 0o700, dir_fd=self.handle)
+        made = self.into(name)
+        try:
+            if made.facts.st_uid != os.geteuid() or made.names():
+                raise TargetError(f"folder {made.path} is another one than was just made")
+            if owner is not None:
+                os.fchown(made.handle, owner.uid, owner.gid)
+            os.fchmod(made.handle, mode)
+        except BaseException:
+            made.close()
+            raise
+        return made
+
+    def remove_folder(self, name: str) -> None:
+        """Remove a folder in it with everything below; a missing one is fine.
+
+        What lies in a folder of another user is removed with that user's rights.
+
+        Raises:
+            TargetError: It is no folder, or something in it cannot be removed.
+        """
+        if not self.has(name):
+            return
+        with self.into(name) as inner:
+            facts = inner.facts
+            if os.geteuid() == 0 and facts.st_uid != 0:
+                user = OsUser(user_name(facts.st_uid), facts.st_uid, facts.st_gid)
+                run(["find", ".", "-xdev", "-mindepth", "1", "-delete"], user=user,
+                    timeout_s=_REMOVE_S, folder=inner.handle)  # fmt: skip
+            else:
+                inner.clear()
+        with _told(f"remove folder {self.path / name}"):
+            os.rmdir(name, dir_fd=self.handle)
+
+    def clear(self) -> None:
+        """Remove everything in it, its mark last: should we be killed, the rest is still ours."""
+        for name in sorted(self.names(), key=lambda name: name == MARK):
+            if stat.S_ISDIR(os.lstat(name, dir_fd=self.handle).st_mode):
+                self.remove_folder(name)
+            else:
+                self.remove(name)
+
+    # -- files in it --------------------------------------------------------------------------
+
+    def open(self, name: str, owner: int | None = None) -> int:
+        """A descriptor to read a file; the owner must be this one or a trusted user.
+
+        Raises:
+            TargetError: It is missing, a link, no regular file, or somebody else's.
+        """
+        how = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        with _told(f"read {self.path / name}"):
+            handle = os.open(name, how, dir_fd=self.handle)
+        facts = os.fstat(handle)
+        known = facts.st_uid in trusted_users() or facts.st_uid == owner
+        if stat.S_ISREG(facts.st_mode) and known:
+            return handle
+        os.close(handle)
+        what = f"belongs to user {user_name(facts.st_uid)}" if not known else "is no regular file"
+        raise TargetError(f"{self.path / name} {what}, and is not read")
+
+    def read(self, name: str, owner: int | None = None, most: int = _TEXT_BYTES_MAX) -> str:
+        """The text of a file, as `open`.
+
+        Raises:
+            TargetError: As `open`; or it is longer than `most` bytes.
+        """
+        with os.fdopen(self.open(name, owner), "rb") as file:
+            data = file.read(most + 1)
+        if len(data) > most:
+            raise TargetError(f"{self.path / name} is longer than {most} bytes")
+        return data.decode(errors="replace")
+
+    def write(self, name: str, text: str, mode: int = 0o644, owner: Owner | None = None) -> None:
+        """Put a file there, whole; what had its name before is replaced, a link by itself.
+
+        Raises:
+            TargetError: It cannot be written.
+        """
+        fresh = f".{secrets.token_hex(8)}.new"
+        with _told(f"write {self.path / name}"):
+            handle = os.open(fresh, _FRESH | os.O_WRONLY, 0o600, dir_fd=self.handle)
+            try:
+                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                    file.write(text)
+                    file.flush()
+                    os.fsync(handle)
+                    os.fchmod(handle, mode)
+                    if owner is not None:
+                        os.fchown(handle, owner.uid, owner.gid)
+                os.rename(fresh, name, src_dir_fd=self.handle, dst_dir_fd=self.handle)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(fresh, dir_fd=self.handle)
+                raise
+
+    def log(self, name: str) -> int:
+        """A descriptor of a file of ours to append to; made where it is missing.
+
+        Raises:
+            TargetError: What is there is a link, no regular file or not ours.
+        """
+        how = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        with _told(f"open {self.path / name}"):
+            handle = os.open(name, how, 0o600, dir_fd=self.handle)
+        facts = os.fstat(handle)
+        if stat.S_ISREG(facts.st_mode) and facts.st_uid == os.geteuid():
+            return handle
+        os.close(handle)
+        raise TargetError(f"{self.path / name} is not a file of ours")
+
+    def copy_into(self, target: Folder, owner: int) -> None:
+        """Copy what is in it as ours: who still has one of the originals open changes no copy.
+
+        Args:
+            target: An empty folder.
+            owner: Whose everything in it must be.
+
+        Raises:
+            TargetError: Something is another user's, or neither file, link nor folder.
+        """
+        for name in self.names():
+            facts = os.lstat(name, dir_fd=self.handle)
+            if stat.S_ISLNK(facts.st_mode):
+                with _told(f"copy {self.path / name}"):
+                    where = os.readlink(name, dir_fd=self.handle)
+                    os.symlink(where, name, dir_fd=target.handle)
+            elif stat.S_ISDIR(facts.st_mode):
+                with self.into(name) as inner, target.make(name, _mode(facts)) as copy:
+                    inner.copy_into(copy, owner)
+            else:
+                self._copy_file(name, target, owner)
+
+    def _copy_file(self, name: str, target: Folder, owner: int) -> None:
+        with os.fdopen(self.open(name, owner), "rb") as source:
+            facts = os.fstat(source.fileno())
+            if facts.st_uid != owner:
+                raise TargetError(f"{self.path / name} belongs to user {user_name(facts.st_uid)}")
+            with _told(f"copy {self.path / name}"):
+                handle = os.open(name, _FRESH | os.O_WRONLY, 0o600, dir_fd=target.handle)
+                with os.fdopen(handle, "wb") as copy:
+                    shutil.copyfileobj(source, copy)
+                    os.fchmod(handle, _mode(facts))
+
+    def remove(self, name: str) -> None:
+        """Remove a file or a link; a missing one is fine."""
+        with _told(f"remove {self.path / name}"), suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=self.handle)
+
+    def rename(self, old: str, new: str) -> None:
+        """Give something in it another name."""
+        with _told(f"rename {self.path / old} to {new}"):
+            os.rename(old, new, src_dir_fd=self.handle, dst_dir_fd=self.handle)
+
+    def sync(self) -> None:
+        """Wait until the names in it are on the disk."""
+        os.fsync(self.handle)
+
+    # -- whose it is --------------------------------------------------------------------------
+
+    def mark(self, what: str) -> None:
+        """Mark a folder as pgdyno's while it is empty.
+
+        Raises:
+            TargetError: Something is in it already that is no mark of ours.
+        """
+        if not self.marked():
+            if set(self.names()) - {MARK}:
+                raise TargetError(f"folder {self.path} is not empty, and not marked as pgdyno's")
+            self.mark_earlier(what)
+
+    def mark_earlier(self, what: str) -> None:
+        """Mark a folder that is known to be of a version which made no marks."""
+        with _told(f"mark folder {self.path}"), suppress(FileExistsError):
+            handle = os.open(MARK, _FRESH | os.O_WRONLY, 0o644, dir_fd=self.handle)
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(f"pgdyno {what}\n")
+        if not self.marked():
+            raise TargetError(f"{self.path / MARK} is not a mark of ours")
+
+    def marked(self) -> bool:
+        """Whether it carries a mark of ours: a regular file that this user, or root, made."""
+        try:
+            facts = os.lstat(MARK, dir_fd=self.handle)
+        except FileNotFoundError:
+            return False
+        return stat.S_ISREG(facts.st_mode) and facts.st_uid in trusted_users()
+
+    def lock(self, name: str) -> int | None:
+        """Take a lock on a file in it; None: another process has it.
+
+        Returns:
+            The descriptor that holds the lock until it is closed.
+
+        Raises:
+            TargetError: What has the file's name is a link, or not ours.
+        """
+        handle = self.log(name)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            return None
+        return handle
+
+
+def _mode(facts: os.stat_result) -> int:
+    return stat.S_IMODE(facts.st_mode) & 0o755
+
+
+def write_file(path: Path, text: str) -> None:
+    """Put a file at a path, whole, its folder made where it is missing.
+
+    Raises:
+        TargetError: It cannot be written.
+    """
+    with Folder.made(path.parent) as folder:
+        folder.write(path.name, text)
+
+
+@contextmanager
+def scratch(above: Path, prefix: str) -> Iterator[Folder]:
+    """A folder for a while: marked, locked, and removed in any case.
+
+    It is ours; others may enter it, and write in no more than the folders that are made in it for
+    them. Those that killed processes of ours left below `above` go when the next one comes.
+
+    Raises:
+        TargetError: It cannot be made.
+    """
+    with Folder.hold(above) as outside:
+        name = f"{prefix}{secrets.token_hex(6)}"
+        with _alone(above) as alone:
+            _sweep(outside, prefix, alone)
+            inner = outside.make(name)
+            fcntl.flock(inner.handle, fcntl.LOCK_EX)
+            inner.mark("scratch")
+        with inner:
+            try:
+                yield inner
+            finally:
+                outside.remove_folder(name)
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[bool]:
+    """Meanwhile, no other pgdyno makes a folder there; tells whether that could be had."""
+    handle = open_folder(path)  # opened apart, since a lock is let go with what was opened
+    try:
+        deadline = time.monotonic() + _PATIENCE_S
+        while not (alone := _takes(handle)) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        yield alone
+    finally:
+        os.close(handle)
+
+
+def _takes(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # somebody has it, or it is a file system without locks
+        return False
+    return True
+
+
+def _sweep(outside: Folder, prefix: str, alone: bool) -> None:
+    """Remove what carries our prefix and our mark, and is held by nobody any more."""
+    for name in outside.names():
+        if not name.startswith(prefix):
+            continue
+        try:
+            left = outside.into(name)
+        except TargetError:
+            continue  # a link, or gone meanwhile
+        with left:
+            if left.marked():
+                if _takes(left.handle):
+                    outside.remove_folder(name)
+            elif alone and left.facts.st_uid == os.geteuid():
+                with suppress(OSError):  # an empty one was left before it had its mark
+                    os.rmdir(name, dir_fd=outside.handle)
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise TargetError(f"{what}: {reason(error)}") from error

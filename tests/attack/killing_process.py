@@ -1,0 +1,53 @@
+"""Run by `test_killed_run`: makes a fixture and a trial, and is killed at a step of root's.
+
+Steps are counted as in `planting`. Without a step (-1) it comes to its end and prints how many.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any, cast
+
+from pgdyno.model.run import Fixture
+from pgdyno.model.settings import ServerFacts
+from pgdyno.shell import postgres_user
+from pgdyno.stage.binaries import find_binaries
+from pgdyno.stage.own import OwnTarget
+from tests.attack.planting import EVENTS
+from tests.cluster.conftest import TARGETS
+
+IDENT = "0123456789abcdef"
+_home, _stage, _step = sys.argv[1:]
+_heard = 0
+
+
+def _hear(event: str, _arguments: tuple[Any, ...]) -> None:
+    global _heard  # noqa: PLW0603 - a hook has no other place
+    if event in EVENTS:
+        _heard += 1
+        if _heard == int(_step):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _work() -> None:
+    user, plan = postgres_user(), TARGETS["embedded-18"]
+    binaries = find_binaries(plan, user)
+    sys.addaudithook(_hear)
+    unasked = cast(ServerFacts, None)  # nothing here wants them
+    target = OwnTarget(plan, binaries, unasked, user, Path(_home), 1 << 30, None, [_stage])
+    try:
+        if target.find_fixture(IDENT) is None:
+            target.begin_fixture(IDENT)
+            target.keep_fixture(Fixture(IDENT, {}, 0, {}, (), "", reused=False))
+        target.restore(IDENT, folder=_stage)
+        target.apply(())
+        target.stop()
+    finally:
+        target.close()
+
+
+_work()
+print(_heard)
