@@ -79,7 +79,10 @@ def load(
         Order, typer.Option(help="Orders of tpcc district by district, or as they arrived.")
     ] = Order.warehouse,
     drop_ours: Annotated[
-        bool, typer.Option("--drop-ours", help="Drop an earlier load of pgdyno first.")
+        bool,
+        typer.Option(
+            "--drop-ours", help="Drop first what an earlier load of pgdyno recorded as made."
+        ),
     ] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a load that did not end.")

@@ -39,7 +39,7 @@ pub struct LoadSpec {
     pub copies: Option<Copies>,
     /// The time that loaded rows carry, seconds since 1970.
     pub loaded_at_unix_s: i64,
-    /// Drops the tables of an earlier load first, if `pgdyno_load` says that they are ours.
+    /// Drops first what the record of an earlier load names, see [`workload::made`].
     #[serde(default)]
     pub drop_ours: bool,
     /// Goes on with a load that did not end.
