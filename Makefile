@@ -16,7 +16,7 @@ apt = { [ "$$(id -u)" = 0 ] && flock Makefile sh -c "apt-get update -qq && \
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(1) >/dev/null"; } \
   || { echo "error: not installed: $(1)"; echo "hint: sudo apt-get install $(1)"; exit 1; }
 
-.PHONY: demo quick test test-long rest check gates rust-tests install build packages lock reference clean help
+.PHONY: demo quick test test-long rest check rust-gates python-gates rust-tests install build packages lock reference clean help
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -27,8 +27,8 @@ demo: build ## The main job: load TPC-C, run three stages, write a report (ARGS=
 quick: build ## The demo's short version
 	$(BIN)/pgdyno run plans/demo.toml --quick
 
-# The first of them installs, compiles and downloads, each beside the others: on a new machine that
-# is half of the time, and a linker needs one processor only.
+# Installing, compiling and downloading go side by side: on a new machine they are half of the time,
+# and a linker needs one processor only.
 test: ## The tests of every day, on real servers and in a real browser
 	@$(MAKE) --no-print-directory -j3 packages build rust-tests
 	cargo test --quiet --workspace --locked
@@ -36,25 +36,30 @@ test: ## The tests of every day, on real servers and in a real browser
 
 test-long: test rest ## All tests: `make test` and what it leaves out
 
-rest: packages gates ## What `make test` leaves out: the tests marked `long`, and the gates
+rest: packages build ## What `make test` leaves out: the gates, and the tests marked `long`
+	@$(MAKE) --no-print-directory -j2 rust-gates python-gates
 	$(PYTEST) -m long $(ARGS)
 
-check: gates ## Format, lint, types, layers, unit tests: under 90 s once built
+check: build ## Format, lint, types, layers, unit tests: under 90 s once built
+	@$(MAKE) --no-print-directory -j2 rust-gates python-gates
 	cargo test --quiet --workspace --locked
 	$(PYTEST) -m "not cluster and not method and not browser and not long" \
-	  --ignore tests/attack
+	  --ignore tests/attack $(ARGS)
 
-gates: build # what is asked of the code before it is run
+rust-gates: build
 	cargo fmt --all --check
-	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
+	MAKEFLAGS= cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
+
+python-gates: build
 	$(BIN)/ruff format --check --quiet python tests benches
 	$(BIN)/ruff check --quiet python tests benches
 	$(BIN)/mypy
 	$(BIN)/stubtest pgdyno._core --mypy-config-file pyproject.toml
 	$(BIN)/lint-imports
 
+# Cargo has its own jobs: those of make are no file descriptors that it could read.
 rust-tests:
-	@command -v cargo >/dev/null || exit 0; cargo test --quiet --workspace --locked --no-run
+	@MAKEFLAGS= cargo test --quiet --workspace --locked --no-run
 
 install: $(VENV)/installed ## The virtual environment with the locked dependencies
 
@@ -73,7 +78,7 @@ $(VENV)/built: $(VENV)/installed pyproject.toml $(RUST)
 	@command -v cargo >/dev/null \
 	  || { echo "error: no cargo; install a Rust toolchain (rustup.rs), 1.88 or newer"; exit 1; }
 	@echo "building the Rust core in release mode (once, some minutes)"
-	@VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet >/dev/null
+	@MAKEFLAGS= VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet >/dev/null
 	@touch $@
 
 # What the tests and `pgdyno storage` want: an installed PostgreSQL, a pooler, certificates, a browser,
