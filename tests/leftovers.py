@@ -83,7 +83,10 @@ def _processes(folder: Path) -> Iterator[tuple[int, str]]:
 
 
 def _is_anothers(path: Path) -> bool:
-    """Whether another session made it, or a process that is none of ours works in it."""
+    """Whether another user or session made it, or a process that is none of ours works in it."""
+    with suppress(FileNotFoundError):
+        if os.geteuid() not in (0, path.stat().st_uid):
+            return True
     with suppress(IndexError, ValueError):
         if (owner := int(path.name.split("-")[2])) != os.getpid() and path.name.startswith(
             f"{PREFIX}tests-"
