@@ -22,10 +22,11 @@ from pgdyno.report.facts import LABELS, SCHEMA, Facts, Phases, TrialFacts
 from pgdyno.report.mistake_checks import Seen
 from pgdyno.report.mistakes import mistake_facts
 from pgdyno.report.protocol import protocol_costs
+from pgdyno.report.replaced import replaced_facts
 from pgdyno.report.shape import outages, part_facts, recovery_facts, step_facts
 from pgdyno.report.stages import noise_facts, stage_facts, throughput_table
 from pgdyno.report.then import then_and_now
-from pgdyno.report.trials import replaced_facts, trial_facts
+from pgdyno.report.trials import trial_facts
 from pgdyno.report.trust import merged_audit, merged_conditions
 from pgdyno.stats.compare import compare_plan
 from pgdyno.store import RunFile

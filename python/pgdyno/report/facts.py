@@ -11,6 +11,7 @@ from statistics import median
 from typing import Self
 
 from pgdyno.model.run import PgbenchSaid
+from pgdyno.report.replaced import ReplacedFacts
 
 SCHEMA = "pgdyno.report/2"
 LABELS = {"NOPM": "TPC-C-like, not a TPC result", "tps": "not a TPC result"}
@@ -248,19 +249,6 @@ class TrialFacts:
     reconnects: int | None
     notes: tuple[str, ...]
     timeline: Timeline | None
-
-
-@dataclass(frozen=True, slots=True)
-class ReplacedFacts:
-    """A trial of a round that was measured again: kept, not used, and evidence if it failed."""
-
-    number: int
-    replaced_by: int
-    round: int
-    stage: str
-    state: str
-    reason: str | None
-    throughput: float | None
 
 
 @dataclass(frozen=True, slots=True)

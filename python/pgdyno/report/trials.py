@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from pgdyno.model.run import Series, TrialRecord, TrialResult
 from pgdyno.report.ceiling import rate
-from pgdyno.report.facts import Checkpoint, ReplacedFacts, Timeline, TrialFacts
+from pgdyno.report.facts import Checkpoint, Timeline, TrialFacts
 from pgdyno.report.judge import checkpoint_cycle, client_limit, steadiness, window_end
 from pgdyno.report.shape import outages
 
@@ -64,15 +64,6 @@ def trial_facts(
         notes=result.notes if result else (),
         timeline=_timeline(record, result, series) if result else None,
     )
-
-
-def replaced_facts(record: TrialRecord) -> ReplacedFacts:
-    """What is said of a trial whose round was measured again."""
-    assert record.replaced_by is not None
-    return ReplacedFacts(
-        record.number, record.replaced_by, record.round, record.stage, record.state.value,
-        record.reason, record.result.throughput if record.result else None,
-    )  # fmt: skip
 
 
 def per_second(
