@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -22,10 +23,13 @@ def command(*arguments: str) -> str:
 
 
 def layout(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "pgdyno", "host", "layout", *arguments],
-        capture_output=True, text=True, timeout=DEADLINE_S, check=False,
-    )  # fmt: skip
+    """A layout that is written down in a folder of its own, not in the machine's."""
+    with tempfile.TemporaryDirectory() as state:
+        return subprocess.run(
+            [sys.executable, "-m", "pgdyno", "host", "layout", *arguments],
+            env=os.environ | {"PGDYNO_HOST_STATE": state},
+            capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
 
 
 @contextmanager
