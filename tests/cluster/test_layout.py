@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.waiting import DEADLINE_S
-
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("machine")]
 MIB = 1 << 20
 
