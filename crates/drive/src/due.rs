@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 use crate::{
     course::{Course, Window},
     histogram,
-    meter::Seconds,
+    seconds::Seconds,
     steps::Profile,
 };
 

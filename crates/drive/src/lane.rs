@@ -254,8 +254,9 @@ impl<W: Workload, K: Clock, D: Dial> Lane<W, K, D> {
         Window { from_ns: self.shared.from_ns(), until_ns: self.shared.until_ns() }
     }
 
-    /// The next request for a connection, and when it was taken up; waits until there is one. After
-    /// the window, however it ended, there are those that became due in it. `None`: the run is over.
+    /// The next request for a connection, and when it was taken up; waits until there is one.
+    /// After the window, however it ended, there are those that became due in it. `None`: the run
+    /// is over.
     pub(crate) async fn next(&self, slot: usize) -> Option<(Job<W::Request>, u64)> {
         loop {
             let now_ns = self.clock.now_ns();

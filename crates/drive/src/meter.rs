@@ -3,16 +3,17 @@
 use std::{collections::BTreeMap, sync::atomic::Ordering::Relaxed};
 
 use hdrhistogram::Histogram;
-use serde::Serialize;
 use wire::Work;
 use workload::{Audit, Outcome};
 
 use crate::{
+    counts::Counts,
     course::{Course, Published, Window},
     due::DueBook,
     histogram::{self, ExactBelow},
     queue::Head,
     retry::{Ending, Retries},
+    seconds::Seconds,
     statements::{Laps, StatementTimes},
     steps::Profile,
 };
@@ -21,87 +22,6 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Skipped requests are never answered. They have no time, so whatever is shown of the others is a
 /// lower bound.
 const LONGER_THAN_ALL: u64 = 0;
-
-/// Outcomes of a kind of transaction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Counts {
-    /// Requests: those carried in, and those that became due.
-    pub due: u64,
-    /// Committed.
-    pub succeeded: u64,
-    /// Rolled back on purpose.
-    pub rolled_back: u64,
-    /// Ended by an error.
-    pub failed: u64,
-    /// The part of `failed` whose commit may have happened.
-    pub unknown: u64,
-    /// Left out by the schedule, whose queue was full; a closed loop leaves out nothing.
-    pub skipped: u64,
-    /// Carried out: still waiting or in flight at the end.
-    pub unfinished: u64,
-    /// The part of the window's `unfinished` that was answered in the drain.
-    pub drained: u64,
-    /// The part of `unfinished` that had no answer when the drain ended.
-    pub unanswered: u64,
-    /// The part of `unanswered` that a connection took up before the window ended: all through the
-    /// drain the server was silent.
-    pub stuck: u64,
-    /// Repeated after a serialisation failure.
-    pub retries_40001: u64,
-    /// Repeated after a deadlock.
-    pub retries_40p01: u64,
-}
-
-impl Counts {
-    /// # Panics
-    ///
-    /// When a request was lost or counted twice: a bug of the driver, and no number of it is worth
-    /// anything then.
-    pub fn assert_conserved(&self, what: &str) {
-        let ended = self.succeeded + self.rolled_back + self.failed + self.skipped;
-        assert_eq!(self.due, ended + self.unfinished, "requests of {what} are conserved: {self:?}");
-        assert!(self.unknown <= self.failed, "unknown is a part of failed: {self:?}");
-        assert!(self.drained + self.unanswered <= self.unfinished, "parts of unfinished: {self:?}");
-        assert!(self.stuck <= self.unanswered, "stuck is a part of unanswered: {self:?}");
-    }
-
-    fn end(&mut self, ending: &Ending) {
-        match ending {
-            Ending::Done(Outcome::RolledBack) => self.rolled_back += 1,
-            Ending::Done(_) => self.succeeded += 1,
-            Ending::Failed(failure) => {
-                self.failed += 1;
-                self.unknown += u64::from(failure.unknown);
-            }
-        }
-    }
-
-    fn give_up(&mut self, is_stuck: bool) {
-        self.unfinished += 1;
-        self.unanswered += 1;
-        self.stuck += u64::from(is_stuck);
-    }
-
-    fn retry(&mut self, retries: Retries) {
-        self.retries_40001 += retries.serialization;
-        self.retries_40p01 += retries.deadlock;
-    }
-
-    fn merge(&mut self, other: &Self) {
-        self.due += other.due;
-        self.succeeded += other.succeeded;
-        self.rolled_back += other.rolled_back;
-        self.failed += other.failed;
-        self.unknown += other.unknown;
-        self.skipped += other.skipped;
-        self.unfinished += other.unfinished;
-        self.drained += other.drained;
-        self.unanswered += other.unanswered;
-        self.stuck += other.stuck;
-        self.retries_40001 += other.retries_40001;
-        self.retries_40p01 += other.retries_40p01;
-    }
-}
 
 /// One kind of transaction.
 #[derive(Clone, Debug)]
@@ -265,29 +185,6 @@ impl Digest {
     }
 }
 
-/// Events per second since the begin of the warm-up.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seconds(pub Vec<u64>);
-
-impl Seconds {
-    pub(crate) fn add(&mut self, second: usize, count: u64) {
-        if self.0.len() <= second {
-            self.0.resize(second + 1, 0);
-        }
-        self.0[second] += count;
-    }
-
-    fn merge(&mut self, other: &Self) {
-        for (second, &count) in other.0.iter().enumerate() {
-            self.add(second, count);
-        }
-    }
-
-    fn at(&self, second: usize) -> u64 {
-        self.0.get(second).copied().unwrap_or(0)
-    }
-}
-
 /// Failures of one class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Failures {
@@ -402,8 +299,8 @@ impl<A: Audit> Meter<A> {
         }
     }
 
-    /// Counts a request that ended. Its outcome belongs to the window if it ended there; if it ended
-    /// later, it was carried out of it. Its time belongs to the window in both cases.
+    /// Counts a request that ended. Its outcome belongs to the window if it ended there; if it
+    /// ended later, it was carried out of it. Its time belongs to the window in both cases.
     pub fn record(&mut self, record: &Record<'_>, request: &A::Request, window: Window) {
         let &Record { head, ended_ns, ending, work, .. } = record;
         let second = self.second(ended_ns);

@@ -6,12 +6,14 @@ use serde::Serialize;
 use workload::{AuditLine, Workload};
 
 use crate::{
+    counts::Counts,
     course::{Course, Shared, Window},
     cpu::{ClientCost, nanos},
     error::RunError,
     gaps::GapResult,
     histogram::{ExactBelow, Summary, encode},
-    meter::{Counts, Digest, KindMeter, Meter, Seconds, StepMeter},
+    meter::{Digest, KindMeter, Meter, StepMeter},
+    seconds::Seconds,
     statements::{Groups, StatementResult},
     steps::Profile,
 };
@@ -44,7 +46,7 @@ pub struct KindResult {
     /// Outcomes of the whole run.
     pub run: Counts,
     /// Histogram of response times, base64 of V2 deflate, ns: of all requests that somebody waited
-    /// for within the window. Those without an answer are in it with the time until the drain ended.
+    /// for within the window; those without an answer with the time until the drain ended.
     pub response: String,
     /// Histogram of service times, likewise, of those that a connection took up.
     pub service: String,

@@ -1,6 +1,6 @@
-//! A stall of the server at the begin, in the middle and at the end of the window shows the same: in
-//! every request that somebody waited for meanwhile. Histograms, outcomes and lower bounds of the
-//! driver on virtual time, against a model that knows every request.
+//! A stall of the server at the begin, in the middle and at the end of the window shows the same:
+//! in every request that somebody waited for meanwhile. Histograms, outcomes and lower bounds of
+//! the driver on virtual time, against a model that knows every request.
 
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
@@ -10,9 +10,9 @@ use std::{cmp::Reverse, collections::BinaryHeap, fmt::Write as _, path::Path, ti
 use drive::{
     arrivals::{Arrivals, ArrivalsSpec, Spacing},
     clock::{Clock, TokioClock},
+    counts::Counts,
     course::{Course, Window},
     histogram,
-    meter::Counts,
     steps::Profile,
 };
 use hdrhistogram::Histogram;
@@ -350,7 +350,7 @@ fn steps_have_the_times_of_what_became_due_in_them() {
     assert_eq!(outcome.meter.ended.iter().sum::<u64>(), outcome.window(0).succeeded);
 }
 
-/// A window that follows checkpoints ends by a stop, so its end must say as much as a planned one's.
+/// A window that follows checkpoints ends by a stop: its end must say as much as a planned one's.
 #[test]
 fn an_early_end_is_drained_as_a_planned_one() {
     for stall in [(0, 0), (13 * SECOND, 16 * SECOND)] {

@@ -268,7 +268,7 @@ proptest! {
         }
         .run(&scripted);
         let runs = [outcome.run(0), outcome.run(1)];
-        let sum = |of: fn(&drive::meter::Counts) -> u64| runs.iter().map(of).sum::<u64>();
+        let sum = |of: fn(&drive::counts::Counts) -> u64| runs.iter().map(of).sum::<u64>();
         prop_assert_eq!(outcome.meter.due.0.iter().sum::<u64>(), sum(|c| c.due));
         prop_assert_eq!(outcome.meter.skipped.0.iter().sum::<u64>(), sum(|c| c.skipped));
         let ended = sum(|c| c.succeeded) + sum(|c| c.rolled_back) + sum(|c| c.failed);

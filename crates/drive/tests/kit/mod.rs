@@ -9,10 +9,11 @@ use std::{fmt, sync::Arc};
 use drive::{
     arrivals::{ArrivalsSpec, Terminals},
     clock::{Clock, TokioClock},
+    counts::Counts,
     course::{Course, Shared, Window},
     dial::Dial,
     lane::{Share, connect, merge, run_lane},
-    meter::{Counts, Meter},
+    meter::Meter,
     queue::Schedule,
     steps::Step,
 };
