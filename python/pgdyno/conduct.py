@@ -285,8 +285,8 @@ def measure(
     with clocked.phase("checkpoint"):
         _checkpoint(ready)
     with clocked.phase("drive"):
-        driven, series, failures = _drive_and_sample(plan.protocol, stage.workload, trial.round,
-                                                     ready, fixture, audience)  # fmt: skip
+        driven, series, failures = _drive_and_sample(plan.protocol, stage, trial.round, ready,
+                                                     fixture, audience)  # fmt: skip
     if plan.protocol.crash_recovery:
         with clocked.phase("recover"):
             target.crash()
@@ -327,12 +327,13 @@ def _checkpoint(ready: Ready) -> None:
 
 def _drive_and_sample(
     protocol: ProtocolPlan,
-    workload: Workload,
+    stage: Stage,
     round_number: int,
     ready: Ready,
     fixture: Fixture,
     audience: Audience,
 ) -> tuple[Driven, list[Series], dict[str, str]]:
+    workload = stage.workload
     databases = database_names(ready.connection.database, workload.databases)
     with ExitStack() as stack:
         session, another = (
@@ -340,7 +341,7 @@ def _drive_and_sample(
             for _ in range(2)
         )
         begins = Begins(another)
-        pace = pace_of(protocol, round_number, begins.count, begins.spacing())
+        pace = pace_of(protocol, stage.checkpoints, round_number, begins.count, begins.spacing())
         samplers = [
             host_sampler(), self_sampler(),
             server_stats_sampler(session, session.info.server_version // 10_000, databases),

@@ -47,10 +47,13 @@ SHARED_BUFFERS = Setting(
     "shared_buffers", "6GB", Origin(OriginKind.PROFILE, "25 % of 23.5 GiB of memory")
 )
 MAX_WAL = Setting("max_wal_size", "16GB", Origin(OriginKind.PLAN, "plans/demo.toml: stage tuned"))
+CACHE = Setting(
+    "effective_cache_size", "16GB", Origin(OriginKind.PLAN, "plans/demo.toml: stage tuned")
+)
 ASYNC = Setting(
     "synchronous_commit", "off", Origin(OriginKind.PLAN, "plans/demo.toml: stage async-commit")
 )
-DEFAULTS = {"shared_buffers": "128MB", "max_wal_size": "1GB", "synchronous_commit": "on"}
+DEFAULTS = {"shared_buffers": "128MB", "effective_cache_size": "4GB", "synchronous_commit": "on"}
 WORKLOAD = Workload("tpcc", 42, tpcc=Tpcc(10, mix=MIX))
 CONDITIONS = tuple(f"condition {number} of clause 3.3.2" for number in range(1, 13))
 
@@ -75,14 +78,14 @@ CHARACTERS = (
     Character(
         Stage(
             "tuned", "Memory and WAL sized to this machine.", False,
-            (MAX_WAL, SHARED_BUFFERS), Rung.D0, NOTHING_LOST, WORKLOAD,
+            (CACHE, SHARED_BUFFERS), Rung.D0, NOTHING_LOST, WORKLOAD,
         ),
         33_500, 0.015, 3_900, (12.0,),
     ),
     Character(
         Stage(
             "async-commit", "Commits do not wait for the disk.", False,
-            (MAX_WAL, SHARED_BUFFERS, ASYNC), Rung.D2, "synchronous_commit = off",
+            (CACHE, SHARED_BUFFERS, ASYNC), Rung.D2, "synchronous_commit = off",
             WORKLOAD,
         ),
         38_200, 0.014, 3_800, (11.0,),

@@ -124,7 +124,7 @@ impl Shared {
         self.course.send_replace(Some(course));
     }
 
-    /// Ends the warm-up now: the window begins, a little later, so that every thread knows it before
+    /// Ends the warm-up now: the window begins a little later, so that every thread knows it before
     /// the first request that belongs to it becomes due. Nothing changes once it has begun.
     pub fn open(&self, now_ns: u64) {
         self.course.send_modify(|course| {

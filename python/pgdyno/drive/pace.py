@@ -3,9 +3,9 @@
 A pace is asked ten times a second and answers by the count of checkpoints that have begun. It knows
 neither server nor process: who counts is given to it, who is told is its caller.
 
-* Whole cycles: the window begins with the first checkpoint after the warm-up, and ends with another
-  one, so that it holds whole cycles. The first cycle of a trial lies in the warm-up: nothing was
-  dirty when it began, so that it writes nothing of a cycle before.
+* Whole cycles: the window begins with a checkpoint after the warm-up, and ends with another one.
+  The first two cycles of a trial lie in the warm-up: nothing was dirty when the first began, so
+  that it writes nothing, runs faster for that, and leaves more to write to the second.
 * An anchor: the window begins by the clock, and lasts until a share of the second cycle has passed;
   both cycles begin within the load, at its begin and at the first checkpoint.
 """
@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pgdyno.model.cycle import ANCHOR_CYCLES, Followed, Spacing
+from pgdyno.model.cycle import ANCHOR_CYCLES, WARM_CYCLES, Checkpoints, Followed, Spacing
 from pgdyno.model.plan import Protocol
 
 Turn = Literal["open", "stop"]
@@ -57,7 +57,9 @@ class Pace:
     @property
     def warmup_max_s(self) -> float:
         """When the window begins at the latest."""
-        return self.warmup_s if self.cycles is None else self.warmup_s + self.longest_s
+        if self.cycles is None:
+            return self.warmup_s
+        return self.warmup_s + WARM_CYCLES * self.longest_s
 
     @property
     def window_max_s(self) -> float:
@@ -103,7 +105,7 @@ class Pace:
     def _may_open(self, now_s: float) -> bool:
         if self.cycles is None or self.has_opened:
             return False
-        fresh = bool(self._seen_s) and self._seen_s[-1] == now_s
+        fresh = len(self._seen_s) >= WARM_CYCLES and self._seen_s[-1] == now_s
         return fresh and now_s - self._load_s >= self.warmup_s
 
     def _may_stop(self, now_s: float) -> bool:
@@ -125,12 +127,16 @@ class Pace:
 
 
 def pace_of(
-    protocol: Protocol, round_number: int, begun: Callable[[], int], spacing: Spacing
+    protocol: Protocol,
+    checkpoints: Checkpoints,
+    round_number: int,
+    begun: Callable[[], int],
+    spacing: Spacing,
 ) -> Pace | None:
-    """The pace of a trial; None: the clock's alone."""
-    if protocol.checkpoints == "cycles":
+    """The pace of a trial whose stage follows checkpoints so; None: the clock's alone."""
+    if checkpoints == "cycles":
         cycles: int | None = protocol.cycles
-    elif protocol.checkpoints == "anchors" and round_number <= protocol.anchors:
+    elif checkpoints == "anchors" and round_number <= protocol.anchors:
         cycles = None
     else:
         return None

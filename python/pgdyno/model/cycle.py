@@ -14,6 +14,13 @@ Checkpoints = Literal["ignore", "cycles", "anchors"]
 ANCHOR_CYCLES = 1.3
 """An anchor lasts so many cycles: the first one, and as much of the second as tells the writes."""
 
+WARM_CYCLES = 2
+"""Cycles before a window of whole ones: the first writes nothing of one before, so that the second
+writes more than those to come; what is left of that swing is small (tests/method)."""
+
+SHORT_CYCLE_S = 100.0
+"""Stages with shorter cycles have no use for anchors: their windows hold whole cycles."""
+
 
 @dataclass(frozen=True, slots=True)
 class Spacing:

@@ -73,6 +73,7 @@ class Stage:
     then: dict[str, float] = field(default_factory=dict)  # metric -> what it measured then
     folder: str | None = None  # holds the cluster of its trials; None: pgdyno's own
     durability: Durability | None = None  # all that is known beforehand; None: an earlier pgdyno
+    checkpoints: Checkpoints = "ignore"  # how its windows follow them
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
 
-from pgdyno.model.cycle import ANCHOR_CYCLES, Spacing
+from pgdyno.model.cycle import (
+    ANCHOR_CYCLES,
+    SHORT_CYCLE_S,
+    WARM_CYCLES,
+    Checkpoints,
+    Spacing,
+)
 from pgdyno.model.plan import Protocol, Stage
 from pgdyno.model.units import seconds_text
 from pgdyno.plan.complaint import Complaint
@@ -15,6 +21,9 @@ _NAMES = ("max_wal_size", "min_wal_size", "full_page_writes", "wal_compression")
 _PREFIXES = ("checkpoint_", "bgwriter_")
 _HARMLESS = ("checkpoint_warning",)  # a line in the log
 _MICROSECONDS = 1e6
+_FRESH_S = 15.0  # of a cycle, in which full page images make most of the WAL
+_FRESH_BYTES_PER_S = 24 << 20  # of WAL, by a CPU; measured with 10 warehouses
+_LATER_BYTES_PER_S = 9 << 20
 _TIMEOUT_S, _WAL_BYTES, _TARGET = 300.0, float(1 << 30), 0.9  # where a server's are not known
 
 
@@ -34,24 +43,41 @@ def changed_in_cycle(one: Mapping[str, str], other: Mapping[str, str]) -> tuple[
     return tuple(name for name in names if one.get(name) != other.get(name))
 
 
-def expected_cycle_s(config: Configured, wal_bytes_per_s: float) -> float:
-    """How long a checkpoint cycle of a stage lasts at an assumed rate of WAL."""
+def expected_cycle_s(config: Configured, cpus: int) -> float:
+    """How long a checkpoint cycle of a stage lasts, by an assumed rate of WAL.
+
+    A load like TPC-C with all CPUs busy writes much WAL while most pages that it touches are
+    touched for the first time in the cycle, and less afterwards.
+    """
     timeout_us, wal = config.size("checkpoint_timeout"), config.size("max_wal_size")
     spacing = Spacing(
         _TIMEOUT_S if timeout_us is None else timeout_us / _MICROSECONDS,
         _WAL_BYTES if wal is None else float(wal),
         config.number("checkpoint_completion_target") or _TARGET,
     )
-    return spacing.cycle_s(wal_bytes_per_s)
+    by_wal = spacing.max_wal_bytes / (1 + spacing.completion_target) / cpus
+    fresh = _FRESH_S * _FRESH_BYTES_PER_S
+    seconds = by_wal / _FRESH_BYTES_PER_S
+    if by_wal > fresh:
+        seconds = _FRESH_S + (by_wal - fresh) / _LATER_BYTES_PER_S
+    return min(spacing.timeout_s, seconds)
+
+
+def following(protocol: Protocol, cycle: float) -> Checkpoints:
+    """How a stage whose cycles last so long follows checkpoints: anchors are for long ones."""
+    if protocol.checkpoints == "anchors" and cycle <= SHORT_CYCLE_S:
+        return "cycles"
+    return protocol.checkpoints
 
 
 def driven_s(protocol: Protocol, cycle: float, round_number: int = 1) -> float:
     """Seconds of warm-up and window of a trial whose cycles last so long."""
     planned = protocol.warmup_s + protocol.window_s
-    if protocol.checkpoints == "cycles":
-        warm = max(1, ceil(protocol.warmup_s / cycle)) * cycle
+    how = following(protocol, cycle)
+    if how == "cycles":
+        warm = max(WARM_CYCLES, ceil(protocol.warmup_s / cycle)) * cycle
         return warm + max(protocol.cycles, ceil(protocol.window_s / cycle)) * cycle
-    if protocol.checkpoints == "anchors" and round_number <= protocol.anchors:
+    if how == "anchors" and round_number <= protocol.anchors:
         return max(planned, ANCHOR_CYCLES * cycle)
     return planned
 
@@ -59,10 +85,11 @@ def driven_s(protocol: Protocol, cycle: float, round_number: int = 1) -> float:
 def protocol_text(protocol: Protocol) -> str:
     """How the protocol follows checkpoints; empty where it does not."""
     if protocol.checkpoints == "cycles":
-        return f"windows of at least {protocol.cycles} whole checkpoint cycles"
+        return f"windows of {protocol.cycles} or more whole checkpoint cycles"
     if protocol.checkpoints == "anchors":
         return (
-            f"in the first {protocol.anchors} rounds, {ANCHOR_CYCLES:g} checkpoint cycles (anchors)"
+            f"{protocol.anchors} anchors of {ANCHOR_CYCLES:g} checkpoint cycles a stage; where they"
+            f" are short, {protocol.cycles} or more whole ones in each window"
         )
     return ""
 
@@ -73,7 +100,8 @@ def cycle_lines(protocol: Protocol, cycles: Mapping[str, float]) -> Iterator[str
         return
     for stage, cycle in cycles.items():
         each = seconds_text(driven_s(protocol, cycle))
-        what = "anchors" if protocol.checkpoints == "anchors" else "trials"
+        how = following(protocol, cycle)
+        what = f"{protocol.anchors} anchors" if how == "anchors" else "trials"
         yield f"{stage}: checkpoints every {seconds_text(cycle)} or so, {what} of {each}"
 
 

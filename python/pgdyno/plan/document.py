@@ -165,8 +165,9 @@ class ProtocolTable(Table):
         "ignore",
         description="`ignore`: windows begin and end by the clock. `cycles`: they begin and end "
         "when a checkpoint begins, so that they hold whole cycles; `warmup_s` and `window_s` are "
-        "then at least so long. `anchors`: the first trials of each stage go on for 1.3 cycles, "
-        "the others are short, and both are joined; for cycles of minutes. Stages that change "
+        "then at least so long, and two cycles pass before the window. `anchors`: the first trials "
+        "of a stage go on for 1.3 cycles, the others are short, and both are joined; for cycles of "
+        "minutes, and as `cycles` in stages where they last 100 s or less. Stages that change "
         "checkpoints, full page images or the background writer get no verdict without either.",
     )
     cycles: int = Field(

@@ -21,7 +21,7 @@ from pgdyno.plan.builds import NO_BUILDS, Builds
 from pgdyno.plan.configured import Configured
 from pgdyno.plan.cycles import cycle_lines, expected_cycle_s, protocol_text
 from pgdyno.plan.initdb import after_initdb
-from pgdyno.plan.needs import DEFAULT_COSTS, ONE_TO_LOAD, Fixtures, Need, plan_needs
+from pgdyno.plan.needs import ONE_TO_LOAD, Fixtures, Need, plan_needs
 from pgdyno.plan.told import build_text, workload_lines, workload_values
 from pgdyno.plan.values import BadValue, canonical, show
 
@@ -225,9 +225,8 @@ def _origin(setting: Setting) -> str:
 
 
 def _cycles(plan: Plan, configs: Sequence[Configured], host: HostFacts) -> dict[str, float]:
-    rate = host.cpus * DEFAULT_COSTS.wal_bytes_per_cpu_s
     return {
-        stage.name: expected_cycle_s(config, rate)
+        stage.name: expected_cycle_s(config, host.cpus)
         for stage, config in zip(plan.stages, configs, strict=True)
     }
 

@@ -139,15 +139,15 @@ def trial_idents(
         **({"folder": stage.folder} if stage.folder else {}),
     }  # fmt: skip
     return [
-        _digest({**shape, "protocol": kept | _followed(protocol, one), "round": one})
+        _digest({**shape, "protocol": kept | _followed(protocol, stage, one), "round": one})
         for one in range(1, protocol.rounds + 1)
     ]
 
 
-def _followed(protocol: Protocol, round_number: int) -> dict[str, Any]:
-    if protocol.checkpoints == "cycles":
+def _followed(protocol: Protocol, stage: Stage, round_number: int) -> dict[str, Any]:
+    if stage.checkpoints == "cycles":
         return {"cycles": protocol.cycles}
-    if protocol.checkpoints == "anchors" and round_number <= protocol.anchors:
+    if stage.checkpoints == "anchors" and round_number <= protocol.anchors:
         return {"anchor": True}
     return {}
 

@@ -32,7 +32,6 @@ class Costs:
     branch_bytes: int = 15_800_000  # 100,000 accounts of pgbench with their key
     database_bytes: int = 8 * _MIB  # catalogues
     growth_bytes_per_cpu_s: int = 8 * _MIB  # what the load adds to the data at most
-    wal_bytes_per_cpu_s: int = 10 * _MIB  # what the load writes, for the length of cycles
     session_bytes: int = 10 * _MIB  # private memory of a session beyond work_mem
     driver_bytes: int = 64 * _MIB
     driver_session_bytes: int = _MIB
@@ -138,8 +137,7 @@ def disk_need(
 ) -> Need:
     """Disk of fixtures, copy and WAL under a stage's settings."""
     size, missing = _largest(workload, fixtures, costs), fixtures.count(None)
-    cycle = expected_cycle_s(config, host.cpus * costs.wal_bytes_per_cpu_s)
-    seconds = driven_s(protocol, cycle) + protocol.drain_s
+    seconds = driven_s(protocol, expected_cycle_s(config, host.cpus)) + protocol.drain_s
     growth = int(seconds * host.cpus * costs.growth_bytes_per_cpu_s)
     name = "fixture" if missing == 1 else f"{missing} fixtures"
     parts = [(name, missing * size)] if missing else []

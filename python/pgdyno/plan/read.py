@@ -182,7 +182,7 @@ def _meaning(document: PlanDocument, aa: bool) -> list[Complaint]:
     complaints += [Complaint(f"workload.{key}", text) for key, text in found]
     given = document.protocol.model_fields_set
     complaints += [
-        Complaint(f"protocol.{key}", 'says nothing without protocol.checkpoints = "' + key + '"')
+        Complaint(f"protocol.{key}", f'goes with protocol.checkpoints = "{key}", which is missing')
         for key in ("cycles", "anchors")
         if key in given and "checkpoints" not in given
     ]

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pgdyno.model.plan import Plan, Protocol, Target, Trial, Workload
 from pgdyno.model.settings import HostFacts, ServerFacts
 from pgdyno.model.units import bytes_text
 from pgdyno.plan.builds import NO_BUILDS, Builds
 from pgdyno.plan.complaint import Complaint, refuse
-from pgdyno.plan.cycles import cycle_complaints, cycle_notes, driven_s, expected_cycle_s
+from pgdyno.plan.cycles import (
+    cycle_complaints,
+    cycle_notes,
+    driven_s,
+    expected_cycle_s,
+    following,
+)
 from pgdyno.plan.fixture import trial_idents
 from pgdyno.plan.initdb import after_initdb, initdb_complaints
 from pgdyno.plan.needs import (
@@ -61,9 +69,7 @@ def resolve(
     for major in dict.fromkeys(one.facts.major for one in servers):
         complaints += initdb_complaints(target.initdb, major)
     resolved = resolve_stages(draft, servers, host)
-    complaints += resolved.complaints
-    complaints += _gone_sessions(resolved, protocol)
-    complaints += cycle_complaints(protocol, resolved.stages)
+    complaints += [*resolved.complaints, *_unable(resolved, protocol)]
     complaints += then_complaints(
         document, [workload_of(client.table, draft.sources) for client in draft.clients]
     )
@@ -86,11 +92,8 @@ def resolve(
         complaints.append(Complaint("protocol.rounds", f"{text}; allowed: {TRIALS_MAX}"))
     refuse(draft.source, complaints)
     hungriest = _hungriest(memory)[1], _hungriest(disk)[1]
+    cycles = _follow(resolved, protocol, host)
     trials = _trials(resolved, target, protocol)
-    cycles = {
-        stage.name: expected_cycle_s(config, host.cpus * costs.wal_bytes_per_cpu_s)
-        for stage, config in zip(resolved.stages, resolved.configs, strict=True)
-    }
     driven = [driven_s(protocol, cycles[trial.stage], trial.round) for trial in trials]
     return Plan(
         name=document.name,
@@ -111,6 +114,19 @@ def resolve(
         then=then_of(document),
         origins=dict(draft.origins),
     )
+
+
+def _follow(resolved: Resolved, protocol: Protocol, host: HostFacts) -> dict[str, float]:
+    """Decide how each stage follows checkpoints, by the length of its cycles, which is returned."""
+    cycles = {
+        stage.name: expected_cycle_s(config, host.cpus)
+        for stage, config in zip(resolved.stages, resolved.configs, strict=True)
+    }
+    resolved.stages[:] = [
+        replace(stage, checkpoints=following(protocol, cycles[stage.name]))
+        for stage in resolved.stages
+    ]
+    return cycles
 
 
 def _target_complaints(target: Target, server: ServerFacts, protocol: Protocol) -> list[Complaint]:
@@ -153,6 +169,12 @@ def resolve_target(draft: PlanDraft) -> Target:
 def resolve_workload(draft: PlanDraft) -> Workload:
     """The workload of the plan as a whole: what is loaded."""
     return workload_of(draft.document.workload, draft.sources)
+
+
+def _unable(resolved: Resolved, protocol: Protocol) -> list[Complaint]:
+    """Stages whose load cannot do what the protocol asks for."""
+    followed = cycle_complaints(protocol, resolved.stages)
+    return [*_gone_sessions(resolved, protocol), *followed]
 
 
 def _gone_sessions(resolved: Resolved, protocol: Protocol) -> list[Complaint]:

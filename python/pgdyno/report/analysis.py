@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from pgdyno.model.build import Build
 from pgdyno.model.plan import Plan
-from pgdyno.model.run import Fixture, RunInfo, TrialRecord, TrialState
+from pgdyno.model.run import Fixture, RunInfo, Series, TrialRecord, TrialState
 from pgdyno.model.serial import from_json
 from pgdyno.model.units import bytes_text
 from pgdyno.report import words
@@ -17,6 +17,7 @@ from pgdyno.report.ceiling import ceiling_of_trial
 from pgdyno.report.comparable import asked_of, differences, shared
 from pgdyno.report.compliance import requirements
 from pgdyno.report.credit import with_credit
+from pgdyno.report.cycles import plan_cycles
 from pgdyno.report.deviations import deviations
 from pgdyno.report.facts import LABELS, SCHEMA, Facts, Phases, TrialFacts
 from pgdyno.report.mistake_checks import Seen
@@ -47,14 +48,16 @@ def analyse(run: RunFile) -> Facts:
     replaced = run.replaced()
     plan = from_json(Plan, json.dumps(info.plan))
     finished = [trial for trial in trials if trial.state is TrialState.FINISHED]
-    table = throughput_table(plan, trials, replaced)
+    series = {trial.number: run.series(trial.number) for trial in trials}
+    cycles = plan_cycles(plan, trials, series)
+    table = throughput_table(plan, trials, replaced, cycles.short)
     compared = compare_plan(
         table, margin=plan.protocol.margin, confidence=plan.protocol.confidence,
-        loads={stage.name: stage.workload.load for stage in plan.stages},
+        loads={stage.name: stage.workload.load for stage in plan.stages}, cycles=cycles.compared,
     )  # fmt: skip
-    told = _told(run, info, plan, trials)
+    told = _told(series, info, plan, trials)
     stages = with_credit(
-        stage_facts(plan, trials, told, compared, merged_quantiles), plan, table, compared
+        stage_facts(plan, trials, told, compared, merged_quantiles, cycles), plan, table, compared
     )
     audit = merged_audit(finished, {stage.name: asked_of(stage.workload) for stage in plan.stages})
     differing = differences(plan, finished)
@@ -91,6 +94,7 @@ def analyse(run: RunFile) -> Facts:
         outages=outages(trials),
         then=then_and_now(plan, finished),
         recovery=recovery_facts(names, finished),
+        cycles=cycles.facts,
         protocol=protocol_costs(plan, finished),
         compliance=requirements(plan, finished),
         margin=plan.protocol.margin,
@@ -116,12 +120,15 @@ def analyse(run: RunFile) -> Facts:
 
 
 def _told(
-    run: RunFile, info: RunInfo, plan: Plan, trials: Sequence[TrialRecord]
+    series: Mapping[int, dict[str, Series]],
+    info: RunInfo,
+    plan: Plan,
+    trials: Sequence[TrialRecord],
 ) -> tuple[TrialFacts, ...]:
     return tuple(
         trial_facts(
             trial,
-            run.series(trial.number),
+            series[trial.number],
             server_on_host=plan.target.kind != "running",
             ceiling_per_s=ceiling_of_trial(info, plan.stage(trial.stage).workload, trial.result)
             if trial.result

@@ -114,9 +114,10 @@ def _more(stage: StageFacts) -> str:
 def _undone(stage: StageFacts) -> str:
     if stage.to_first is None or stage.to_first.ratio is None:
         return f"`{stage.name}` has no round to compare"
+    of_windows = " of its windows only" if stage.to_first.verdict == "not judged" else ""
     return (
         f"`{stage.name}` is {words.verdict(stage.to_first)} at"
-        f" {words.ratio(stage.to_first)} ({_interval(stage)})"
+        f" {words.ratio(stage.to_first)}{of_windows} ({_interval(stage)})"
     )
 
 
@@ -152,6 +153,7 @@ def _limits(
     found += _judged(
         stages, "client_limit", "unknown", "it is not known whether the client was the limit"
     )
+    found += _not_judged(stages)
     found += _judged(stages, "checkpoint_cycle", "finding", "no whole checkpoint cycles")
     found += _judged(
         stages, "checkpoint_cycle", "unknown", "it is not known whether checkpoint cycles are whole"
@@ -169,6 +171,15 @@ def _limits(
     if unexplained:
         found.append(f"{words.plural(unexplained, 'unexplained difference')} between trials")
     return found
+
+
+def _not_judged(stages: Sequence[StageFacts]) -> list[str]:
+    """Stages without a verdict for want of whole cycles, by their reasons."""
+    reasons: dict[str, list[str]] = {}
+    for stage in stages:
+        if stage.to_first is not None and stage.to_first.verdict == "not judged":
+            reasons.setdefault(stage.to_first.reason, []).append(f"`{stage.name}`")
+    return [f"{words.listed(names)} not judged: {why}" for why, names in reasons.items()]
 
 
 def _missing(stages: Sequence[StageFacts], trials: Sequence[TrialFacts]) -> list[str]:

@@ -10,6 +10,7 @@ from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.run import TrialRecord, TrialResult
 from pgdyno.model.units import seconds_text
 from pgdyno.model.workload import Arrivals, Tpcc, Workload
+from pgdyno.plan.cycles import protocol_text
 from pgdyno.plan.told import arrivals_text, build_text, size_text
 from pgdyno.report import words
 from pgdyno.report.facts import Difference
@@ -56,6 +57,7 @@ def shared(plan: Plan, trials: Sequence[TrialRecord]) -> dict[str, str]:
         "transport": "Unix socket" if plan.target.transport == "socket" else "TCP",
         **{key: one for key, one in loads[0].items() if all(o.get(key) == one for o in loads)},
         "warm-up, window": f"{protocol.warmup_s:g} s, {protocol.window_s:g} s",
+        **({"checkpoints": told} if (told := protocol_text(protocol)) else {}),
         "prewarm": "yes" if protocol.prewarm else "no",
     }
     threads = {trial.result.client.threads for trial in trials if trial.result}
@@ -172,7 +174,9 @@ def _measured(plan: Plan, trials: Sequence[TrialRecord]) -> list[Difference]:
     off = {
         trial.number: f"{trial.result.window_s:.1f} s"
         for trial in trials
-        if trial.result and abs(trial.result.window_s - window) > WINDOW_TOLERANCE * window
+        if trial.result
+        and trial.result.followed is None  # else checkpoints end it
+        and abs(trial.result.window_s - window) > WINDOW_TOLERANCE * window
     }
     if off:
         found.append(Difference(f"length of the window, planned {window:g} s", _grouped(off), None))

@@ -11,6 +11,7 @@ from statistics import median
 from typing import Self
 
 from pgdyno.model.run import PgbenchSaid
+from pgdyno.report.cycle_facts import CycleFacts
 from pgdyno.report.replaced import ReplacedFacts
 
 SCHEMA = "pgdyno.report/2"
@@ -40,7 +41,7 @@ class Comparison:
     high: float | None
     confidence: float
     rounds: int  # pairs behind it
-    verdict: str  # better | worse | equivalent | undecided
+    verdict: str  # better | worse | equivalent | undecided | not judged
     reason: str  # of the verdict, one clause
     p_adjusted: float
     rounds_needed: int | None  # undecided: estimated rounds in all until it is decided
@@ -440,6 +441,7 @@ class Facts:
     outages: tuple[Outage, ...]
     then: ThenAndNow | None  # None: the plan names no earlier report
     recovery: tuple[RecoveryFacts, ...]  # none where servers were not killed
+    cycles: tuple[CycleFacts, ...]  # of each stage
     protocol: tuple[ProtocolCost, ...]
     compliance: tuple[Requirement, ...]  # none if the workload is not TPC-C
     margin: float  # ratios from 1 / (1 + margin) to 1 + margin are too close to matter

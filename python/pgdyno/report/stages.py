@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
+from statistics import geometric_mean
 
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.run import StatementResult, TrialRecord, TrialResult, TrialState
 from pgdyno.plan.told import build_text
 from pgdyno.report.changes import changes, effective_of
+from pgdyno.report.cycle_facts import CycleFacts
+from pgdyno.report.cycles import PlanCycles
 from pgdyno.report.durability import Standing, standing
 from pgdyno.report.efficiency import METRICS, per_transaction
 from pgdyno.report.facts import (
     Comparison,
+    Judgement,
     NoiseFloor,
     Percentiles,
     SettingChange,
@@ -36,7 +40,10 @@ Quantiles = Callable[[Sequence[str], Sequence[float]], list[int]]
 
 
 def throughput_table(
-    plan: Plan, trials: Sequence[TrialRecord], replaced: Sequence[TrialRecord] = ()
+    plan: Plan,
+    trials: Sequence[TrialRecord],
+    replaced: Sequence[TrialRecord] = (),
+    short: Mapping[tuple[str, int], float] | None = None,
 ) -> Table:
     """NOPM, or tps, of each stage in each round; a trial that did not finish has none.
 
@@ -44,9 +51,12 @@ def throughput_table(
         plan: The resolved plan.
         trials: Those that stand for their rounds.
         replaced: Those of rounds that were measured again: what failed there did fail.
+        short: What anchors gave in the phase that the windows of other rounds have.
     """
     throughput = {
-        (trial.stage, trial.round): trial.result.throughput
+        (trial.stage, trial.round): (short or {}).get(
+            (trial.stage, trial.round), trial.result.throughput
+        )
         if trial.result and trial.state is TrialState.FINISHED
         else None
         for trial in trials
@@ -67,6 +77,7 @@ def stage_facts(
     told: Sequence[TrialFacts],
     compared: compare.PlanComparison,
     quantiles: Quantiles,
+    cycles: PlanCycles,
 ) -> tuple[StageFacts, ...]:
     """What is said of each stage, in plan order.
 
@@ -76,6 +87,7 @@ def stage_facts(
         told: What is said of each trial.
         compared: The comparisons of the plan.
         quantiles: As `store.histogram.merged_quantiles`.
+        cycles: What is known of checkpoint cycles.
     """
     finished = [trial for trial in trials if trial.state is TrialState.FINISHED]
     to_first = {one.stage: _comparison(one) for one in compared.against_first}
@@ -86,23 +98,22 @@ def stage_facts(
         mine = sorted(
             (trial for trial in finished if trial.stage == stage.name), key=lambda t: t.round
         )
-        facts.append(
-            _facts(
-                plan,
+        told_of = _facts(
+            plan,
+            stage,
+            mine,
+            [one for trial in mine for one in told if one.number == trial.number],
+            standing(stage, trials),
+            (to_first.get(stage.name), to_previous.get(stage.name)),
+            changes(
+                before,
                 stage,
-                mine,
-                [one for trial in mine for one in told if one.number == trial.number],
-                standing(stage, trials),
-                (to_first.get(stage.name), to_previous.get(stage.name)),
-                changes(
-                    before,
-                    stage,
-                    effective_of(before.name, trials) if before else {},
-                    effective_of(stage.name, trials),
-                ),
-                quantiles,
-            )
+                effective_of(before.name, trials) if before else {},
+                effective_of(stage.name, trials),
+            ),
+            quantiles,
         )
+        facts.append(_in_cycles(told_of, cycles, mine))
         before = stage
     return tuple(facts)
 
@@ -118,6 +129,7 @@ def _facts(
     quantiles: Quantiles,
 ) -> StageFacts:
     results = [trial.result for trial in trials if trial.result]
+    long = [one for one in results if one.followed and one.followed.cycles is None] or results
     bmsql = stage.workload.tpcc is not None and stage.workload.tpcc.schema == "bmsql"
     printed = [one for result in results if bmsql and (one := _as_benchmarksql(result))]
     return StageFacts(
@@ -140,9 +152,9 @@ def _facts(
         benchmarksql_total=Spread.of(tuple(one.tpm_total for one in printed)),
         to_first=compared[0],
         to_previous=compared[1],
-        latency=_latency(results, quantiles),
-        statements=_statements(results, quantiles),
-        per_transaction=_efficiency(results),
+        latency=_latency(long, quantiles),
+        statements=_statements(long, quantiles),
+        per_transaction=_efficiency(long),
         checkpoints=tuple(one.checkpoints for one in told),
         checkpoint_cycle=most_doubtful([one.checkpoint_cycle for one in told]),
         client_share=Spread.of(tuple(result.client.share_of_host for result in results)),
@@ -156,6 +168,39 @@ def _facts(
         build=build_text(stage.build) if stage.build else None,
         folder=stage.folder,
     )
+
+
+def _in_cycles(facts: StageFacts, cycles: PlanCycles, trials: Sequence[TrialRecord]) -> StageFacts:
+    """The same, over whole cycles where anchors tell of them."""
+    return replace(
+        facts,
+        throughput=Spread.of(over_cycles(cycles, trials)),
+        checkpoint_cycle=_anchored(cycles.anchored(facts.name)) or facts.checkpoint_cycle,
+    )
+
+
+def over_cycles(cycles: PlanCycles, trials: Sequence[TrialRecord]) -> tuple[float, ...]:
+    """Throughput of finished trials of one stage; short windows corrected by the anchors' mean."""
+    values = [
+        (one.round, cycles.short.get((one.stage, one.round), one.result.throughput))
+        for one in trials
+        if one.result
+    ]
+    if not trials or cycles.anchored(trials[0].stage) is None:
+        return tuple(value for _, value in values)
+    known = cycles.stages[trials[0].stage]
+    shares = [whole / known.short[at] for at, whole in known.whole.items() if known.short.get(at)]
+    share = geometric_mean(shares)
+    return tuple(value * share for _, value in values)
+
+
+def _anchored(known: CycleFacts | None) -> Judgement | None:
+    """What stands for the windows of a stage whose whole cycles are known from anchors."""
+    if known is None:
+        return None
+    lengths = " and ".join(f"{one.cycle_s:.0f}" for one in known.anchors)
+    fact = f"{len(known.anchors)} anchors of 1.3 checkpoint cycles ({lengths} s) correct the rest"
+    return Judgement("clear", fact, None)
 
 
 def noise_facts(plan: Plan, table: Table, confidence: float) -> NoiseFloor | None:

@@ -15,6 +15,7 @@ from pgdyno.report import words
 from pgdyno.report.analysis import analyse
 from pgdyno.report.document import Tone
 from pgdyno.report.facts import Facts, StageFacts
+from pgdyno.report.sections.cycles import unlike_text
 from pgdyno.report.sections.stages import checkpoint_counts
 from pgdyno.store import RunFile
 
@@ -49,6 +50,11 @@ def render_facts(facts: Facts) -> RenderableType:
         Text(f"{stage.name}: {stage.window_end.fact}", style="yellow")
         for stage in facts.stages
         if stage.window_end is not None and stage.window_end.verdict == "finding"
+    ]
+    parts += [
+        Text(f"{one.stage}: {unlike_text(one.vacuum)}", style="yellow")
+        for one in facts.cycles
+        if one.vacuum is not None and one.vacuum.unlike
     ]
     parts += [Text(line, style="dim") for line in _risks(facts)]
     parts.append(Text(f"{facts.label}.", style="dim"))

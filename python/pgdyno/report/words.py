@@ -24,7 +24,13 @@ RUNGS = {
 }
 SAFE = ("D0", "D1")  # rungs on which nothing is lost
 
-_TONES: dict[str, Tone] = {"better": "good", "worse": "bad", "equivalent": "", "undecided": "warn"}
+_TONES: dict[str, Tone] = {
+    "better": "good",
+    "worse": "bad",
+    "equivalent": "",
+    "undecided": "warn",
+    "not judged": "warn",
+}
 
 
 def rung(name: str) -> str:

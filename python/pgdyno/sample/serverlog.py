@@ -22,6 +22,10 @@ _TIMES = re.compile(r"(write|sync|total)=(\d{1,9}(?:\.\d+)?) s")
 _FILES = re.compile(r"(\d{1,18}) WAL file\(s\) added, (\d{1,18}) removed, (\d{1,18}) recycled")
 _VACUUM = re.compile(r'automatic (vacuum|analyze) of table "([^"]+)"')
 _ELAPSED = re.compile(r"elapsed: (\d{1,9}(?:\.\d+)?) s")
+_VACUUM_WAL = re.compile(
+    r"WAL usage: \d{1,18} records, (\d{1,18}) full page images, (\d{1,18}) bytes"
+)
+_VACUUM_CPU = re.compile(r"CPU: user: (\d{1,9}(?:\.\d+)?) s, system: (\d{1,9}(?:\.\d+)?) s")
 _REDO = re.compile(r"redo (starts|done) at ([0-9A-F]{1,8})/([0-9A-F]{1,8})")
 BAD = frozenset({"ERROR", "FATAL", "PANIC"})
 MORE = "further messages of other words"
@@ -78,7 +82,8 @@ class _Reader:
         if match := _VACUUM.search(message):
             elapsed = _ELAPSED.search(message)
             took_ns = round(float(elapsed[1]) * 1e9) if elapsed else 0
-            self._keep(Event(f"auto{match[1]}", at - took_ns, at, {"table": match[2]}))
+            detail = {"table": match[2], **_vacuum_detail(message)}
+            self._keep(Event(f"auto{match[1]}", at - took_ns, at, detail))
 
     def _take_start(self, stamp: str, message: str) -> None:
         if message.startswith("starting PostgreSQL"):
@@ -155,6 +160,16 @@ def _is_day(text: str) -> bool:
 def _unix_ns(stamp: str) -> int:
     at = datetime.strptime(stamp, "%Y-%m-%d %H:%M:%S.%f").replace(tzinfo=UTC)
     return round(at.timestamp() * 1000) * 1_000_000
+
+
+def _vacuum_detail(text: str) -> dict[str, float]:
+    """What a vacuum or analyze took, as far as this version tells it."""
+    detail: dict[str, float] = {}
+    if match := _VACUUM_WAL.search(text):
+        detail |= {"wal_fpi": int(match[1]), "wal_bytes": int(match[2])}
+    if match := _VACUUM_CPU.search(text):
+        detail["cpu_s"] = float(match[1]) + float(match[2])
+    return detail
 
 
 def _detail(text: str) -> dict[str, float]:

@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
-from math import exp, inf, isfinite, log1p, nan
+from math import exp, inf, isfinite, log1p, nan, sqrt
 from typing import Literal
 
 import numpy as np
@@ -38,6 +38,7 @@ from pgdyno.stats.interval import (
     pooled_sd,
     worst_rank_p,
 )
+from pgdyno.stats.joined import METHOD, Cycles
 from pgdyno.stats.power import rounds_for
 from pgdyno.stats.table import Outlier, Table, log_tpm, outliers
 
@@ -56,6 +57,7 @@ class Verdict(StrEnum):
     WORSE = "worse"
     EQUIVALENT = "equivalent"
     UNDECIDED = "undecided"
+    NOT_JUDGED = "not judged"  # the windows do not hold what the stages differ in
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,7 @@ class _Measured:
     no_verdict: str | None  # why none may be given
     warnings: tuple[str, ...]
     failed: _Failed | None = None  # None: no trial of either did
+    not_judged: str | None = None  # why its windows say nothing of the stages
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,7 @@ def compare_plan(
     confidence: float = CONFIDENCE,
     spread: Spread = "own",
     loads: Mapping[str, str] | None = None,
+    cycles: Cycles | None = None,
 ) -> PlanComparison:
     """Compare every stage with the first one and with the one before.
 
@@ -146,6 +150,7 @@ def compare_plan(
         table: Throughput, see `table_of`.
         loads: What each stage asks the server for; only stages that ask for the same are compared.
             None: all do.
+        cycles: What is known of whole checkpoint cycles; None: windows are taken as they are.
         margin: Ratios from 1 / (1 + margin) to 1 + margin are too close to matter. Symmetric in
             the logarithm, so that swapping two stages mirrors the verdict.
         confidence: Of each interval, e.g. 0.95.
@@ -172,6 +177,8 @@ def compare_plan(
         pair: _with_failures(_measure(table, *pair, confidence, spread), table, margin)
         for pair in dict.fromkeys(firsts + befores)
     }
+    if cycles is not None:
+        measured = {pair: _over_cycles(one, table, cycles) for pair, one in measured.items()}
     alpha = 1 - confidence
     found = outliers(table)
     warnings += [_outlier_warning(outlier) for outlier in found]
@@ -323,6 +330,8 @@ def _judge_family(
 
 def _judge(one: _Measured, p_adjusted: float, family: _Family) -> Comparison:
     verdict, reason = _verdict(one, p_adjusted, family)
+    if one.not_judged is not None:
+        verdict, reason = Verdict.NOT_JUDGED, one.not_judged
     warnings = one.warnings
     needed = None
     if verdict is Verdict.UNDECIDED and one.no_verdict is None and one.failed is None:
@@ -335,6 +344,23 @@ def _judge(one: _Measured, p_adjusted: float, family: _Family) -> Comparison:
         high=one.high, confidence=one.confidence, n=one.n, spread=one.spread, method=one.method,
         p=one.p, p_adjusted=p_adjusted, verdict=verdict, reason=reason, rounds_needed=needed,
         warnings=warnings, failures=one.failed.told if one.failed else None,
+    )  # fmt: skip
+
+
+def _over_cycles(one: _Measured, table: Table, cycles: Cycles) -> _Measured:
+    """The comparison over whole checkpoint cycles, where anchors tell of them."""
+    if reason := cycles.not_judged(one.stage, one.base):
+        return replace(one, not_judged=reason)
+    joined = cycles.joined(table, one.stage, one.base, one.confidence)
+    if joined is None:
+        return one
+    ratio, low, high = (float(np.exp(side[0])) for side in (joined.centre, joined.low, joined.high))
+    p = float(joined.p[0])
+    if one.failed is not None:
+        p = max(p, one.failed.p_better if ratio > 1 else one.failed.p_worse)
+    return replace(
+        one, ratio=ratio, low=low, high=high, p=p, method=METHOD,
+        spread=float(joined.error[0]) * sqrt(one.n),
     )  # fmt: skip
 
 

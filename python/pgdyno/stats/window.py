@@ -110,8 +110,13 @@ def _place(begins: list[float], time_s: float) -> float | None:
         return None
     begin = begins[after - 1]
     if after == len(begins):
-        # The begin of the last known checkpoint is a place, what comes after it is not.
-        return float(after - 1) if time_s == begin else None
+        # The begin of the last known checkpoint is a place, and so is what lies within a tenth of
+        # the cycle before it behind; what comes later is not.
+        before = begin - begins[after - 2] if after > 1 else 0.0
+        if time_s == begin:
+            return float(after - 1)
+        beyond = (time_s - begin) / before if before > 0 else inf
+        return after - 1 + beyond if beyond <= PHASE_TOLERANCE else None
     return after - 1 + (time_s - begin) / (begins[after] - begin)
 
 

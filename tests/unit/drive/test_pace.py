@@ -48,20 +48,20 @@ def paced(
 
 
 def test_a_window_of_whole_cycles_begins_and_ends_with_a_checkpoint() -> None:
-    said, pace = paced([28.0, 58.0, 88.0, 118.0], cycles=2)
-    assert said == [(OPEN, 28.0), (STOP, 88.0)]
-    assert [at / 1e9 for at in pace.begins_ns] == [28.0, 58.0, 88.0]
+    said, pace = paced([28.0, 58.0, 88.0, 118.0, 148.0], cycles=2)
+    assert said == [(OPEN, 58.0), (STOP, 118.0)]  # after two that are not as those to come
+    assert [at / 1e9 for at in pace.begins_ns] == [28.0, 58.0, 88.0, 118.0]
 
 
 def test_short_cycles_are_as_many_as_the_window_needs() -> None:
-    # The first checkpoint comes before the warm-up is over: the next one begins the window.
-    said, _ = paced([8.0 * n for n in range(1, 30)], cycles=2)
-    assert said == [(OPEN, 16.0), (STOP, 56.0)]  # 40 s, the first multiple of 8 beyond 35
+    # The first two checkpoints come before the warm-up is over: the next one begins the window.
+    said, _ = paced([4.0 * n for n in range(1, 30)], cycles=2)
+    assert said == [(OPEN, 12.0), (STOP, 48.0)]  # 36 s, the first multiple of 4 beyond 35
 
 
 def test_a_load_that_makes_no_checkpoint_has_its_window_all_the_same() -> None:
     said, pace = paced([], cycles=2)
-    assert said == [(STOP, pytest.approx(10 + 30 * 1.1 + 5 + 35, abs=0.2))]
+    assert said == [(STOP, pytest.approx(10 + 2 * (30 * 1.1 + 5) + 35, abs=0.2))]
     assert not pace.has_opened
 
 
@@ -92,7 +92,7 @@ def test_what_began_before_the_load_is_no_cycle_of_it() -> None:
 
 def test_the_protocol_says_which_trials_follow_checkpoints() -> None:
     def cycles_of(plan: Protocol, round_number: int) -> object:
-        pace = pace_of(plan, round_number, lambda: 0, SPACING)
+        pace = pace_of(plan, plan.checkpoints, round_number, lambda: 0, SPACING)
         return "clock" if pace is None else pace.cycles
 
     assert cycles_of(protocol(), 1) == "clock"

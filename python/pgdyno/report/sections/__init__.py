@@ -6,6 +6,7 @@ from pgdyno.report.document import Section
 from pgdyno.report.facts import Facts
 from pgdyno.report.sections import (
     compliance,
+    cycles,
     durability,
     efficiency,
     latency,
@@ -29,6 +30,7 @@ ORDER = (
     then,
     rounds,
     time,
+    cycles,
     shape,
     durability,
     recovery,

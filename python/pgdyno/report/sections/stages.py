@@ -123,7 +123,8 @@ def _warnings(facts: Facts) -> tuple[str, ...]:
             if comparison is None:
                 continue
             said = list(comparison.warnings)
-            if comparison.verdict == "undecided" and comparison.reason not in said:
+            unjudged = comparison.verdict in ("undecided", "not judged")
+            if unjudged and comparison.reason not in said:
                 said.insert(0, comparison.reason)
             for warning in said:
                 stages = about.setdefault(warning, {}).setdefault(comparison.base, [])
