@@ -26,7 +26,6 @@ from pgdyno.load.loader import How, describe, load
 from pgdyno.load.setup import run_setup
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import (
-    CheckError,
     DriveError,
     Interrupted,
     LostError,
@@ -59,20 +58,10 @@ from pgdyno.stage.prewarm import prewarm
 from pgdyno.stage.rig import pgbench_program
 from pgdyno.stage.target import Ready, Target, ending
 from pgdyno.stats.client_limit import host_idle_share
-from pgdyno.stats.window_end import stuck_reason, window_end
 from pgdyno.store.runfile import RunFile
+from pgdyno.validity import judge
 
-_NO_ANSWER = "connection lost"  # as the driver counts a session that ended without a word
-_LOST_SESSIONS = (  # what a server says of sessions that end, while it goes down, or comes up
-    "terminating connection", "connection to client lost", "data from client", "data to client",
-    "the database system is", "terminating background worker",
-)  # fmt: skip
 _TOLD = ("deviations", "round_trips", "mix", "conditions")  # of a description, to be told
-# 40P01 and 40001: counted by the driver, retried, and part of the result.
-_RETRIED = ("deadlock detected", "could not serialize access")
-_NOISE = (  # answers to our own question whether it is ready
-    "the database system is starting up", "the database system is not yet accepting connections",
-)  # fmt: skip
 
 
 class Audience(Protocol):
@@ -450,52 +439,3 @@ def _result(
 
 def _gave_up(driven: Driven) -> dict[str, Any]:
     return {"sqlstate": driven.outcome, "count": 1, "example": driven.error}
-
-
-def judge(
-    result: TrialResult, log: Told | None, survive: bool = False
-) -> tuple[TrialState, str | None]:
-    """Whether the numbers of a trial may be used.
-
-    Inconsistent data, failed transactions, lost connections, requests that the server left without
-    an answer for longer than the drain, and errors in the server's log make them invalid: the load
-    was not the one that the plan asked for. A plan that is to `survive` asked for lost connections;
-    what failed with them is then a part of the result.
-    """
-    reasons = []
-    try:
-        require(result.conditions)
-    except CheckError as error:
-        reasons.append(error.fact)
-    failed = sum(kind.run.failed for kind in result.kinds)
-    lost = sum(e["count"] for e in result.errors if _is_lost(e["sqlstate"])) if survive else 0
-    if failed > lost:
-        reasons.append(f"{failed} transactions failed{_example(result.errors)}")
-    if result.reconnects and not survive:
-        reasons.append(f"{result.reconnects} connections were lost")
-    if not any(kind.window.succeeded for kind in result.kinds):
-        reasons.append("no transaction succeeded in the window")
-    if stuck := stuck_reason(window_end([kind.window for kind in result.kinds], result.given_up_s)):
-        reasons.append(stuck)
-    if any(error["sqlstate"] in ("stopped", "gave_up") for error in result.errors):
-        reasons.append("the driver did not reach the end of the window")
-    known, bad = (*_NOISE, *_RETRIED, *(_LOST_SESSIONS if survive else ())), log.bad if log else {}
-    unexplained = {text: n for text, n in bad.items() if not any(one in text for one in known)}
-    if unexplained:
-        count, first = sum(unexplained.values()), next(iter(unexplained))
-        reasons.append(f"the server reported {count} errors, first {first}")
-    if reasons:
-        return TrialState.INVALID, "; ".join(reasons)
-    return TrialState.FINISHED, None
-
-
-def _example(errors: Sequence[dict[str, Any]]) -> str:
-    if not errors:
-        return ""
-    first = errors[0]
-    return f", {first['count']} of them with {first['sqlstate']}: {first['example']}"
-
-
-def _is_lost(sqlstate: str) -> bool:
-    """Whether it says that the session is gone: class 08, 57P01 to 57P05, or no answer at all."""
-    return sqlstate.startswith(("08", "57P")) or sqlstate == _NO_ANSWER

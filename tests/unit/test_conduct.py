@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from pgdyno.conduct import conduct, describe_stages, differences, judge
+from pgdyno.conduct import conduct, describe_stages, differences
 from pgdyno.model.errors import DriveError, LostError, PlanError, TargetError
 from pgdyno.model.run import Condition, Fixture, TrialRecord, TrialResult, TrialState
 from pgdyno.model.settings import ServerFacts
@@ -17,6 +17,7 @@ from pgdyno.plan import read_plan, resolve
 from pgdyno.sample.serverlog import Told, read_log
 from pgdyno.stage.target import Target
 from pgdyno.store import RunFile
+from pgdyno.validity import judge
 from tests.data.builds import builds_of
 from tests.data.miniature import write_miniature
 from tests.data.servers import HOST, installed

@@ -4,9 +4,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
-
 use std::{cmp::Reverse, collections::BinaryHeap, fmt::Write as _, path::Path, time::Duration};
 
+use crate::kit::{MS, Outcomes, SECOND, Simple, Virtual, is_update};
 use drive::{
     arrivals::{Arrivals, ArrivalsSpec, Spacing},
     clock::{Clock, TokioClock},
@@ -16,7 +16,6 @@ use drive::{
     steps::Profile,
 };
 use hdrhistogram::Histogram;
-use crate::kit::{MS, Outcomes, SECOND, Simple, Virtual, is_update};
 use proptest::prelude::*;
 use sim::{Call, Script, Scripted, Step};
 
@@ -63,6 +62,7 @@ impl Script for Served {
 
 /// A request as the model knows it.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_field_names, reason = "units come last")]
 struct Wait {
     due_ns: u64,
     taken_ns: u64,
@@ -202,7 +202,10 @@ fn checked(run: Virtual, server: Stalling) -> (Outcomes, Expected) {
         assert!(measured == wanted, "{name} differs elsewhere: {told}");
     }
     let below = kind.exact_below;
-    assert_eq!([below.response, below.service, below.queue].map(|one| one.ns()), model.exact_below);
+    assert_eq!(
+        [below.response, below.service, below.queue].map(drive::histogram::ExactBelow::ns),
+        model.exact_below
+    );
     let given_up_ns = outcome.meter.given_up_ns.map(|at_ns| at_ns - until_ns);
     assert_eq!(given_up_ns.is_some(), model.counts.unanswered > 0, "{told}");
     (outcome, model)
@@ -251,7 +254,12 @@ const STALLS: [(&str, f64, f64); 7] = [
 ];
 
 fn server_of(run: &Virtual, from_s: f64, until_s: f64) -> Stalling {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some seconds")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "some seconds"
+    )]
     let at = |s: f64| (run.warmup_ns as f64 / 1e9 + s).mul_add(1e3, 0.5) as u64 * MS;
     Stalling { work_ns: WORK_NS, stall_ns: (at(from_s), at(until_s)) }
 }

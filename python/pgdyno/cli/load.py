@@ -113,13 +113,9 @@ def load(
         spec = _spec(workload, scale, seed, schema, foreign_keys, partitions, order)
         how = loader.How(connections, intent=_intent(drop_ours, resume, top_up))
         connection = endpoint(conninfo)
-        made = _generate(connection, spec, how, estimate=estimate, as_json=as_json)
-        if made is None:
-            return
-        report = made
+        report = _generate(connection, spec, how, estimate=estimate, as_json=as_json)
     if check_after:
-        conditions = check(connection, loader.describe(spec)["conditions"])
-        require(conditions)
+        require(conditions := check(connection, loader.describe(spec)["conditions"]))
         report["conditions"] = len(conditions)
     _print(report, as_json=as_json)
 
@@ -145,8 +141,8 @@ def _generate(
     *,
     estimate: bool,
     as_json: bool,
-) -> dict[str, Any] | None:
-    """Say size and time, and load; None where only the estimate is asked for."""
+) -> dict[str, Any]:
+    """Say size and time, and load; the command ends where only the estimate is asked for."""
     place = place_of(connection)
     how = replace(how, server_memory_bytes=place.memory_bytes)
     estimated = loader.estimate(connection, spec, how)
@@ -156,7 +152,7 @@ def _generate(
         (stdout if estimate else stderr).print(room.told(estimated, place))
     room.require_room(estimated, place)
     if estimate:
-        return None
+        raise typer.Exit
     return _shown(lambda show: loader.load(connection, spec, how, progress=show))
 
 

@@ -86,26 +86,27 @@ def resolve(
         complaints += _too_much(disk, host.free_disk_bytes, "disk", f"{host.data_path} has free")
     if len(resolved.stages) == 1:
         notes.append("one stage alone is compared with nothing; --aa would measure the noise")
-    count = len(resolved.stages) * protocol.rounds
-    if count > TRIALS_MAX:
-        text = f"{protocol.rounds} of {len(resolved.stages)} stages are {count} trials"
-        complaints.append(Complaint("protocol.rounds", f"{text}; allowed: {TRIALS_MAX}"))
+    complaints += _too_many(resolved, protocol)
     refuse(draft.source, complaints)
     hungriest = _hungriest(memory)[1], _hungriest(disk)[1]
     cycles = _follow(resolved, protocol, host)
     trials = _trials(resolved, target, protocol)
     driven = [driven_s(protocol, cycles[trial.stage], trial.round) for trial in trials]
     return Plan(
-        name=document.name,
-        question=document.question,
-        source=draft.source,
-        text=draft.text,
+        name=document.name, question=document.question, source=draft.source, text=draft.text,
         target=target,
         workload=workload,
         protocol=protocol,
         stages=tuple(resolved.stages),
         trials=trials,
-        estimate=estimate(workload, protocol, driven, hungriest, fixtures, costs),
+        estimate=estimate(
+            workload,
+            protocol,
+            driven,
+            (_hungriest(memory)[1], _hungriest(disk)[1]),
+            fixtures,
+            costs,
+        ),
         quick=draft.quick,
         overrides=draft.overrides,
         aa=draft.aa,
@@ -113,7 +114,7 @@ def resolve(
         reference=document.reference,
         then=then_of(document),
         origins=dict(draft.origins),
-    )
+    )  # fmt: skip
 
 
 def _follow(resolved: Resolved, protocol: Protocol, host: HostFacts) -> dict[str, float]:
@@ -207,6 +208,14 @@ def _protocol(draft: PlanDraft) -> Protocol:
         cycles=table.cycles,
         anchors=table.anchors,
     )
+
+
+def _too_many(resolved: Resolved, protocol: Protocol) -> list[Complaint]:
+    count = len(resolved.stages) * protocol.rounds
+    if count <= TRIALS_MAX:
+        return []
+    text = f"{protocol.rounds} of {len(resolved.stages)} stages are {count} trials"
+    return [Complaint("protocol.rounds", f"{text}; allowed: {TRIALS_MAX}")]
 
 
 def _too_much(needs: dict[str, Need], there: int, what: str, has: str) -> list[Complaint]:

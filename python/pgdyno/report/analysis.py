@@ -17,7 +17,7 @@ from pgdyno.report.ceiling import ceiling_of_trial
 from pgdyno.report.comparable import asked_of, differences, shared
 from pgdyno.report.compliance import requirements
 from pgdyno.report.credit import with_credit
-from pgdyno.report.cycles import plan_cycles
+from pgdyno.report.cycles import PlanCycles, plan_cycles
 from pgdyno.report.deviations import deviations
 from pgdyno.report.facts import LABELS, SCHEMA, Facts, Phases, TrialFacts
 from pgdyno.report.mistake_checks import Seen
@@ -29,7 +29,8 @@ from pgdyno.report.stages import noise_facts, stage_facts, throughput_table
 from pgdyno.report.then import then_and_now
 from pgdyno.report.trials import trial_facts
 from pgdyno.report.trust import merged_audit, merged_conditions
-from pgdyno.stats.compare import compare_plan
+from pgdyno.stats.compare import PlanComparison, compare_plan
+from pgdyno.stats.table import Table
 from pgdyno.store import RunFile
 from pgdyno.store.histogram import merged_quantiles
 
@@ -50,11 +51,9 @@ def analyse(run: RunFile) -> Facts:
     finished = [trial for trial in trials if trial.state is TrialState.FINISHED]
     series = {trial.number: run.series(trial.number) for trial in trials}
     cycles = plan_cycles(plan, trials, series)
-    table = throughput_table(plan, trials, replaced, cycles.short)
-    compared = compare_plan(
-        table, margin=plan.protocol.margin, confidence=plan.protocol.confidence,
-        loads={stage.name: stage.workload.load for stage in plan.stages}, cycles=cycles.compared,
-    )  # fmt: skip
+    compared = _compared(
+        plan, table := throughput_table(plan, trials, replaced, cycles.short), cycles
+    )
     told = _told(series, info, plan, trials)
     stages = with_credit(
         stage_facts(plan, trials, told, compared, merged_quantiles, cycles), plan, table, compared
@@ -63,24 +62,13 @@ def analyse(run: RunFile) -> Facts:
     differing = differences(plan, finished)
     names = [stage.name for stage in plan.stages]
     told_fixtures = tuple(_fixture(one) for one in fixtures)
+    again = sorted({trial.round for trial in replaced})
+    said = answer(stages, told, audit, differing, metric=plan.workload.headline, quick=plan.quick,
+                  again=again)  # fmt: skip
     return Facts(
-        schema=SCHEMA,
-        label=LABELS[plan.workload.headline],
-        ident=info.ident,
-        pgdyno=info.pgdyno,
-        command=info.command,
-        plan=plan.name,
-        question=plan.question,
-        headline=plan.workload.headline,
-        answer=answer(
-            stages,
-            told,
-            audit,
-            differing,
-            metric=plan.workload.headline,
-            quick=plan.quick,
-            again=sorted({trial.round for trial in replaced}),
-        ),
+        schema=SCHEMA, label=LABELS[plan.workload.headline], ident=info.ident, pgdyno=info.pgdyno,
+        command=info.command, plan=plan.name, question=plan.question,
+        headline=plan.workload.headline, answer=said,
         started_ns=info.started_ns,
         trials_planned=len(trials),
         trials_finished=len(finished),
@@ -116,7 +104,14 @@ def analyse(run: RunFile) -> Facts:
         versions=_versions(plan, info),
         fixture=told_fixtures[0] if told_fixtures else {},
         further_fixtures=told_fixtures[1:],
-    )
+    )  # fmt: skip
+
+
+def _compared(plan: Plan, table: Table, cycles: PlanCycles) -> PlanComparison:
+    return compare_plan(
+        table, margin=plan.protocol.margin, confidence=plan.protocol.confidence,
+        loads={stage.name: stage.workload.load for stage in plan.stages}, cycles=cycles.compared,
+    )  # fmt: skip
 
 
 def _told(
