@@ -90,10 +90,10 @@ def carry_out(
 def test_a_failure_of_the_system_is_that_of_its_trial(
     carry_out: Any, run: RunFile, good: TrialResult, error: Exception, reason: str
 ) -> None:
-    def measure(_plan: Plan, trial: Any, *_: object) -> tuple[TrialResult, list[Any], str]:
+    def measure(_plan: Plan, trial: Any, *_: object) -> tuple[TrialResult, list[Any], None, str]:
         if trial.number == 2:
             raise error
-        return good, [], "log"
+        return good, [], None, "log"
 
     carry_out(measure)
 
@@ -117,8 +117,8 @@ def test_a_full_disk_of_the_run_file_ends_the_plan_and_keeps_what_was_finished(
     pages = run._db.execute("PRAGMA page_count").fetchone()[0]
     run._db.execute(f"PRAGMA max_page_count = {pages + 40}")
 
-    def measure(*_: object) -> tuple[TrialResult, list[Any], str]:
-        return good, [], "x" * 50_000
+    def measure(*_: object) -> tuple[TrialResult, list[Any], None, str]:
+        return good, [], None, "x" * 50_000
 
     with pytest.raises(StoreError, match="disk is full") as caught:
         carry_out(measure)
