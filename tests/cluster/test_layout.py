@@ -21,13 +21,18 @@ def command(*arguments: str) -> str:
 
 
 def layout(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """A layout that is written down in a folder of its own, not in the machine's."""
+    """A layout that is written down in a folder of its own, not in the machine's.
+
+    Where lines of an error break depends on how long a path is: they are joined.
+    """
     with tempfile.TemporaryDirectory() as state:
-        return subprocess.run(
+        done = subprocess.run(
             [sys.executable, "-m", "pgdyno", "host", "layout", *arguments],
             env=os.environ | {"PGDYNO_HOST_STATE": state},
             capture_output=True, text=True, timeout=120, check=False,
         )  # fmt: skip
+    done.stderr = " ".join(done.stderr.split())
+    return done
 
 
 @contextmanager
@@ -127,7 +132,7 @@ def test_a_partition_begins_at_a_mebibyte(tmp_path: Path, devices: list[str]) ->
             assert mount_line(place)[0] == f"{devices[0]}p1"
         else:  # a kernel that shows no partitions of loop devices
             assert made.returncode == 3
-            assert f"shows no {devices[0]}p1" in " ".join(made.stderr.split())
+            assert f"shows no {devices[0]}p1" in made.stderr
             assert "Taken before: 0." in made.stderr
     refused = layout(devices[0])
     assert refused.returncode == 2
