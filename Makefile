@@ -16,7 +16,7 @@ apt = { [ "$$(id -u)" = 0 ] && flock Makefile sh -c "apt-get update -qq && \
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(1) >/dev/null"; } \
   || { echo "error: not installed: $(1)"; echo "hint: sudo apt-get install $(1)"; exit 1; }
 
-.PHONY: demo quick test test-long rest check rust-gates python-gates rust-tests install build packages lock reference clean help
+.PHONY: demo quick test test-long rest gates check rust-gates python-gates rust-tests install build packages lock reference clean help
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -36,12 +36,13 @@ test: ## The tests of every day, on real servers and in a real browser
 
 test-long: test rest ## All tests: `make test` and what it leaves out
 
-rest: packages build ## What `make test` leaves out: the gates, and the tests marked `long`
-	@$(MAKE) --no-print-directory -j2 rust-gates python-gates
+rest: packages gates ## What `make test` leaves out: the gates, and the tests marked `long`
 	$(PYTEST) -m long $(ARGS)
 
-check: build ## Format, lint, types, layers, unit tests: under 90 s once built
+gates: build ## Format, lint, types, layers
 	@$(MAKE) --no-print-directory -j2 rust-gates python-gates
+
+check: gates ## Format, lint, types, layers, unit tests: under 90 s once built
 	cargo test --quiet --workspace --locked
 	$(PYTEST) -m "not cluster and not method and not browser and not long" \
 	  --ignore tests/attack $(ARGS)
