@@ -166,10 +166,15 @@ def describe_stages(plan: Plan) -> dict[str, dict[str, Any]]:
             found[stage.name] = describe(workload_spec(stage.workload, None))
         except DriveError as error:
             hint = f"{error.hint} Nothing was touched." if error.hint else "Nothing was touched."
-            files = ", ".join(file.path for file in stage.workload.files)
-            where = f"{plan.source}: stage {stage.name}{f': {files}' if files else ''}"
-            raise PlanError(f"{where}: {error.fact}", hint) from error
+            raise PlanError(f"{_where(plan, stage, error)}: {error.fact}", hint) from error
     return found
+
+
+def _where(plan: Plan, stage: Stage, error: DriveError) -> str:
+    """The stage, and its files unless the error names one."""
+    files = [file.path for file in stage.workload.files]
+    told = "" if any(Path(file).name in error.fact for file in files) else ", ".join(files)
+    return f"{plan.source}: stage {stage.name}{f': {told}' if told else ''}"
 
 
 def differences(plan: Plan, described: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -379,8 +379,13 @@ def scratch(above: Path, prefix: str) -> Iterator[Folder]:
         with _alone(above) as alone:
             _sweep(outside, prefix, alone)
             inner = outside.make(name)
-            fcntl.flock(inner.handle, fcntl.LOCK_EX)
-            inner.mark("scratch")
+            try:
+                fcntl.flock(inner.handle, fcntl.LOCK_EX)
+                inner.mark("scratch")
+            except BaseException:  # a full disk, for one
+                inner.close()
+                outside.remove_folder(name)
+                raise
         with inner:
             try:
                 yield inner

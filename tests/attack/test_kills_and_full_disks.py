@@ -22,6 +22,7 @@ from pgdyno.model.build import Recipe
 from pgdyno.model.errors import PgdynoError, PlanError, StoreError, TargetError
 from pgdyno.probe.folder import own_folder
 from pgdyno.shell import postgres_user
+from pgdyno.stage.home import locked_home, our_folder
 from pgdyno.stage.shelf import kept_builds
 from pgdyno.store import RunFile
 from pgdyno.store.page import write_page
@@ -116,8 +117,10 @@ PHASES = ("unpack", "configure", "compile", "install", "start", "record")
 def test_a_build_killed_in_any_phase_is_never_used(
     case: Case, last: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    with locked_home(case.home) as place:
+        our_folder(place, "builds").close()
     stranger = case.home / "builds" / "of-somebody-else"
-    stranger.mkdir(parents=True)
+    stranger.mkdir()
     (stranger / "work").write_text("theirs")
     monkeypatch.setattr(compiling, "server_settings", lambda *_: None)
 
@@ -145,7 +148,14 @@ def test_a_record_is_whole_or_not_there(case: Case, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(compiling, "server_settings", lambda *_: None)
 
     def work() -> None:
-        Path.replace = Countdown(1)(Path.replace)  # type: ignore[method-assign,assignment]
+        renamed = os.rename
+
+        def rename(source: str, target: str, **folders: int) -> None:
+            if target == "build.json":
+                os.kill(os.getpid(), signal.SIGKILL)
+            renamed(source, target, **folders)
+
+        os.rename = rename  # type: ignore[assignment]
         case.build(Recipe())
 
     assert killed(work)
@@ -173,11 +183,11 @@ def test_a_build_without_room_is_none(
     monkeypatch.setattr(compiling, "server_settings", lambda *_: None)
     with with_room(case.home / "disk", room) as disk:
         disk.chmod(0o755)
-        small = Case(case.source, disk)
+        small = Case(case.source, disk / "home")
         with pytest.raises((PgdynoError, OSError)):
             small.build(Recipe())
-        assert kept_builds(disk) == ()
-        assert not list(disk.glob("builds/*/install/*"))
+        assert kept_builds(small.home) == ()
+        assert not list(small.home.glob("builds/*/install/*"))
         (disk / "filler").write_bytes(b"")
         assert not small.build(Recipe())[1], "with room again, it works"
 

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -34,11 +35,11 @@ def disk(tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def programs(tmp_path: Path) -> Path:
-    """A folder before all others on PATH."""
-    folder = tmp_path / "programs"
-    folder.mkdir()
-    return folder
+def programs() -> Iterator[Path]:
+    """A folder before all others on PATH; root runs programs only where root alone can write."""
+    with tempfile.TemporaryDirectory(prefix="pgdyno-programs-", dir="/var/lib") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
 
 def put(folder: Path, name: str, script: str) -> None:

@@ -179,7 +179,7 @@ def test_an_interrupted_probe_leaves_nothing(
 
 def until_busy(disk: Path) -> None:
     deadline = time.monotonic() + DEADLINE_S
-    while not list(disk.glob(".pgdyno-storage-*/pg_test_fsync")):
+    while not list(disk.glob(".pgdyno-storage-*/**/pg_test_fsync")):
         assert time.monotonic() < deadline, "pg_test_fsync never began"
         time.sleep(0.05)
 

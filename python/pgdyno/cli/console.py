@@ -55,13 +55,15 @@ stderr = _console(sys.stderr)
 def say_error(fact: str, hint: str | None, notes: Iterable[str] = ()) -> None:
     """Print a failure: the fact, what else went wrong, then the hint.
 
-    A further line never looks like a first one.
+    A further line never looks like a first one. Only a terminal breaks long lines: who searches a
+    log for a message finds it whole, however long the paths in it are.
     """
-    stderr.print(Text.assemble(("error:", "bold red"), " ", _indented(fact)))
+    whole = not stderr.is_terminal
+    stderr.print(Text.assemble(("error:", "bold red"), " ", _indented(fact)), soft_wrap=whole)
     for note in notes:
-        stderr.print(Text.assemble(("note:", "bold"), " ", _indented(note)))
+        stderr.print(Text.assemble(("note:", "bold"), " ", _indented(note)), soft_wrap=whole)
     if hint:
-        stderr.print(Text.assemble(("hint:", "bold"), " ", _indented(hint)))
+        stderr.print(Text.assemble(("hint:", "bold"), " ", _indented(hint)), soft_wrap=whole)
 
 
 def say(status: Status, what: str) -> None:
