@@ -18,7 +18,7 @@ from pgdyno.host import layout, making
 from pgdyno.host.device import device
 from pgdyno.model.errors import TargetError
 from tests.cluster.test_layout import command, loop_device, unmounted_after
-from tests.data.waiting import until
+from tests.waiting import until
 
 pytestmark = [
     pytest.mark.cluster,
