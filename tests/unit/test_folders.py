@@ -245,6 +245,13 @@ def test_an_earlier_home_that_the_server_could_change_is_refused(tmp_path: Path)
     assert state(home) == before
 
 
+def test_a_folder_whose_maker_was_killed_before_it_was_opened_is_opened(tmp_path: Path) -> None:
+    with open_home(tmp_path / "home") as home:
+        (home.path / FIXTURES).mkdir(0o700)
+        our_folder(home, FIXTURES).close()
+        assert stat.S_IMODE((home.path / FIXTURES).stat().st_mode) == 0o755
+
+
 def test_a_folder_in_a_home_that_is_not_ours_is_refused(tmp_path: Path) -> None:
     with open_home(tmp_path / "home") as home:
         foreign = home.path / FIXTURES / "photos"

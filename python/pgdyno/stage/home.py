@@ -134,6 +134,8 @@ def our_folder(above: Folder, name: str, *, adopt: bool = True) -> Folder:
                 f"{folder.path} is there already, and is not marked as pgdyno's",
                 "Remove it yourself, or name another folder.",
             )
+        if adopt and not folder.marked():  # a kill may have come before it was opened to others
+            os.fchmod(folder.handle, 0o755)
         folder.mark(name)
     except BaseException:
         folder.close()
