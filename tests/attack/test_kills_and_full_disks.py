@@ -27,7 +27,7 @@ from pgdyno.stage.shelf import kept_builds
 from pgdyno.store import RunFile
 from pgdyno.store.page import write_page
 from tests.cluster.conftest import reachable_folder
-from tests.cluster.test_build_steps import CONFIGURE, Case, _untrained
+from tests.cluster.test_build_steps import Case, _untrained
 from tests.cluster.test_storage import memory_disk
 from tests.data.miniature import write_miniature
 
@@ -96,18 +96,8 @@ def test_a_probe_killed_at_any_call_leaves_only_what_the_next_removes(tmp_path: 
 
 @pytest.fixture
 def case(monkeypatch: pytest.MonkeyPatch) -> Iterator[Case]:
-    """A source that stands for PostgreSQL's, and a home that its builder can reach."""
     for folder in reachable_folder("attack"):
-        source = folder / "postgresql-18.6"
-        (source / "contrib").mkdir(parents=True)
-        (source / "contrib" / "Makefile").write_text("all:\ninstall:\n")
-        (source / "configure").write_text(CONFIGURE)
-        (source / "configure").chmod(0o755)
-        monkeypatch.setenv("PGDYNO_HOME", str(folder / "home"))
-        found = Case(source, folder / "home")
-        found.home.mkdir()
-        found.write()
-        yield found
+        yield Case.made(folder, monkeypatch)
 
 
 PHASES = ("unpack", "configure", "compile", "install", "start", "record")

@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import pytest
 
@@ -48,6 +48,20 @@ class Case(NamedTuple):
     source: Path
     home: Path
 
+    @classmethod
+    def made(cls, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Self:
+        """A source that stands for PostgreSQL's, and a home that its builder can reach."""
+        source = folder / "postgresql-18.6"
+        (source / "contrib").mkdir(parents=True)
+        (source / "contrib" / "Makefile").write_text("all:\ninstall:\n")
+        (source / "configure").write_text(CONFIGURE)
+        (source / "configure").chmod(0o755)
+        monkeypatch.setenv("PGDYNO_HOME", str(folder / "home"))
+        found = cls(source, folder / "home")
+        found.home.mkdir()
+        found.write()
+        return found
+
     def write(self, compile_by: str = "echo compiling", install_by: str = INSTALL) -> None:
         """Another way to compile and to install."""
         bindir = find_binaries(Target("embedded"), postgres_user()).bindir
@@ -78,16 +92,7 @@ def _untrained(_bindir: Path, _user: OsUser, _profiles: Path) -> None:
 
 @pytest.fixture
 def case(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Case:
-    source = folder / "postgresql-18.6"
-    (source / "contrib").mkdir(parents=True)
-    (source / "contrib" / "Makefile").write_text("all:\ninstall:\n")
-    (source / "configure").write_text(CONFIGURE)
-    (source / "configure").chmod(0o755)
-    monkeypatch.setenv("PGDYNO_HOME", str(folder / "home"))
-    found = Case(source, folder / "home")
-    found.home.mkdir()
-    found.write()
-    return found
+    return Case.made(folder, monkeypatch)
 
 
 def test_who_runs_it_compiles_it_in_an_environment_of_its_own(
