@@ -47,6 +47,7 @@ from pgdyno.model.workload import database_names
 from pgdyno.plan.fixture import fixture_ident, fixture_shape
 from pgdyno.sample.checkpoints import Begins
 from pgdyno.sample.diskstats import disk_sampler
+from pgdyno.sample.interrupts import ipi_sampler
 from pgdyno.sample.pgstat import server_stats_sampler
 from pgdyno.sample.procstat import host_sampler, self_sampler, server_sampler
 from pgdyno.sample.recorder import Recorder, delta
@@ -340,6 +341,8 @@ def _drive_and_sample(
             host_sampler(), self_sampler(),
             server_stats_sampler(session, session.info.server_version // 10_000, databases),
         ]  # fmt: skip
+        if (ipis := ipi_sampler()) is not None:
+            samplers.append(ipis)
         if ready.postmaster_pid is not None:
             samplers.append(server_sampler(ready.postmaster_pid))
             if ready.data_folder and (disk := disk_sampler(ready.data_folder)):

@@ -83,7 +83,7 @@ def test_a_database_that_is_not_ours_is_not_dropped(foreign: Connection) -> None
 
 
 def running_plan(folder: Path, foreign: Connection, stages: str) -> Path:
-    head = PLAN.partition("[[stage]]")[0].replace("warehouses = 2", "warehouses = 1")
+    head = PLAN.partition("[[stage]]")[0]
     public = {key: value for key, value in foreign.arguments().items() if key != "password"}
     shown = psycopg.conninfo.make_conninfo(**public)
     head = head.replace('kind = "embedded"', f'kind = "running"\nconninfo = "{shown}"')

@@ -6,9 +6,9 @@ import io
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 
+from pgdyno.cli.console import Shown
 from pgdyno.plan import read_plan, render_dry_run, resolve
 from tests.data.builds import builds_of
 from tests.data.servers import HOST, installed, running
@@ -30,7 +30,7 @@ def printed(
 ) -> str:
     draft = read_plan(path, overrides, quick, aa)
     server = running(major) if draft.document.target.kind == "running" else installed(major)
-    console = Console(file=io.StringIO(), width=WIDTH, color_system=None)
+    console = Shown(file=io.StringIO(), width=WIDTH, color_system=None)
     builds = builds_of(draft, running(15))
     plan = resolve(draft, server, HOST, builds=builds)
     console.print(render_dry_run(plan, server, HOST, builds=builds))

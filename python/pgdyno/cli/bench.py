@@ -138,9 +138,10 @@ def _print(driven: Driven, workload: Workload) -> None:
         rates, label = f"{count_text(driven.tps)} tps", ""
     stdout.print(f"{rates} over {driven.window_s:.1f} s{label}")
     trips = driven.round_trips_per_transaction
+    sleeps = client.voluntary_switches / max(1, driven.transactions)
     stdout.print(
         ("" if trips is None else f"{trips:.2f} round trips a transaction, ")
-        + f"client {ns_text(per_transaction * 1e9)} of CPU a transaction,"
+        + f"client {ns_text(per_transaction * 1e9)} of CPU and {sleeps:.2f} sleeps a transaction,"
         f" {client.share_of_host:.1%} of the host; seed {workload.seed}"
     )
     if driven.pgbench is not None:

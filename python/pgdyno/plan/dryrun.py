@@ -16,6 +16,7 @@ from rich.text import Text
 
 from pgdyno.model.plan import Plan, Protocol, Stage
 from pgdyno.model.settings import HostFacts, OriginKind, Rung, ServerFacts, Setting
+from pgdyno.model.text import one_line
 from pgdyno.model.units import bytes_text, seconds_text
 from pgdyno.plan.builds import NO_BUILDS, Builds
 from pgdyno.plan.configured import Configured
@@ -88,43 +89,46 @@ def _facts(plan: Plan, server: ServerFacts, host: HostFacts) -> Table:
     place = plan.target.bindir or plan.target.conninfo
     where = f": {place}" if place else ""
     rows = [
-        ("plan", f"{plan.name} ({plan.source})", ""),
-        ("target", f"{plan.target.kind}, {server.version}{where}", _who(plan, "target")),
+        ("plan", [f"{plan.name} ({plan.source})"], []),
+        ("target", [f"{plan.target.kind}, {server.version}{where}"], _who(plan, "target")),
         (
             "client host" if plan.target.kind == "running" else "host",
-            f"{host.cpus} CPUs, {bytes_text(host.memory_bytes)} of memory;"
-            f" {host.data_path} on {host.file_system}",
-            "",
+            [
+                f"{host.cpus} CPUs, {bytes_text(host.memory_bytes)} of memory;"
+                f" {host.data_path} on {host.file_system}"
+            ],
+            [],
         ),
-        ("workload", "\n".join(workload_lines(plan.workload)), _who(plan, "workload")),
-        (
-            "protocol",
-            f"{protocol.rounds} rounds; warm-up {seconds_text(protocol.warmup_s)},"
-            f" window {seconds_text(protocol.window_s)};\nequivalent within"
-            f" {protocol.margin * 100:g} %, intervals of {protocol.confidence * 100:g} %,"
-            f" lowest rung {protocol.lowest_rung}{', lost connections allowed' * protocol.survive}"
-            f"{', crash and recovery after each window' * protocol.crash_recovery}"
-            f"{_checked(protocol)}{_followed(protocol)}",
-            _who(plan, "protocol"),
-        ),
+        ("workload", workload_lines(plan.workload), _who(plan, "workload")),
+        ("protocol", _protocol_lines(protocol), _who(plan, "protocol")),
     ]
-    for row in rows:
-        table.add_row(*row)
+    for name, told, who in rows:
+        table.add_row(name, _cell(told), _cell(who))
     return table
 
 
-def _followed(protocol: Protocol) -> str:
-    text = protocol_text(protocol)
-    return f",\n{text}" if text else ""
+def _cell(lines: Sequence[str]) -> Text:
+    """Lines of a table's cell; none of them has a break of its own."""
+    return Text("\n".join(map(one_line, lines)))
 
 
-def _checked(protocol: Protocol) -> str:
-    if protocol.checked_rounds is None:
-        return ""
-    return f",\nconsistency checked up to round {protocol.checked_rounds}"
+def _protocol_lines(protocol: Protocol) -> list[str]:
+    checked = protocol.checked_rounds
+    lines = [
+        f"{protocol.rounds} rounds; warm-up {seconds_text(protocol.warmup_s)},"
+        f" window {seconds_text(protocol.window_s)}",
+        f"equivalent within {protocol.margin * 100:g} %,"
+        f" intervals of {protocol.confidence * 100:g} %, lowest rung {protocol.lowest_rung}"
+        f"{', lost connections allowed' * protocol.survive}"
+        f"{', crash and recovery after each window' * protocol.crash_recovery}",
+        "" if checked is None else f"consistency checked up to round {checked}",
+        protocol_text(protocol) or "",
+    ]
+    *before, last = filter(None, lines)
+    return [*(f"{line};" for line in before), last]
 
 
-def _who(plan: Plan, table: str) -> str:
+def _who(plan: Plan, table: str) -> list[str]:
     """Keys of a table that neither the plan nor a default chose, with who did."""
     chosen = {
         key.removeprefix(f"{table}."): "--quick" if who == "quick" else "--set"
@@ -133,7 +137,7 @@ def _who(plan: Plan, table: str) -> str:
     }
     lines = [f"{key} by {who}" for key, who in chosen.items()]
     profiles = {who for key, who in plan.origins.items() if who.startswith("profile ")}
-    return "\n".join([*lines, *(sorted(profiles) if table == "workload" else [])])
+    return [*lines, *(sorted(profiles) if table == "workload" else [])]
 
 
 def _stages(plan: Plan, configs: Sequence[Configured]) -> Iterator[RenderableType]:

@@ -20,6 +20,7 @@ from pgdyno.report.credit import with_credit
 from pgdyno.report.cycles import PlanCycles, plan_cycles
 from pgdyno.report.deviations import deviations
 from pgdyno.report.facts import LABELS, SCHEMA, Facts, Phases, TrialFacts
+from pgdyno.report.judge import placement
 from pgdyno.report.mistake_checks import Seen
 from pgdyno.report.mistakes import mistake_facts
 from pgdyno.report.protocol import protocol_costs
@@ -89,6 +90,7 @@ def analyse(run: RunFile) -> Facts:
         confidence=plan.protocol.confidence,
         warnings=compared.warnings,
         noise_floor=noise_facts(plan, table, plan.protocol.confidence),
+        placement=placement(finished, server_on_host=plan.target.kind != "running"),
         audit=audit,
         conditions=merged_conditions(fixtures, trials),
         checked_rounds=plan.protocol.checked_rounds,

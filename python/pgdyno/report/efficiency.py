@@ -34,8 +34,16 @@ def _client_cpu_us(result: TrialResult) -> float:
     return (result.client.user_s + result.client.system_s) * US
 
 
+def _sleeps(result: TrialResult) -> float:
+    return result.client.voluntary_switches
+
+
 def _whole(value: float) -> str:
     return f"{value:,.0f}"
+
+
+def _hundredths(value: float) -> str:
+    return f"{value:.2f}"
 
 
 def _fraction(value: float) -> str:
@@ -45,6 +53,8 @@ def _fraction(value: float) -> str:
 METRICS = (
     Metric("server_cpu_us", "server CPU", "µs", _delta("server.cpu_s", US), _whole),
     Metric("client_cpu_us", "client CPU", "µs", _client_cpu_us, _whole),
+    Metric("client_sleeps", "driver sleeps", None, _sleeps, _hundredths),
+    Metric("ipis", "IPIs", None, _delta("host.ipis"), _hundredths),
     Metric("wal_bytes", "WAL", None, _delta("wal.bytes"), bytes_text),
     Metric("wal_fpi", "full page images", None, _delta("wal.fpi"), _fraction),
     Metric("read_bytes", "read", None, _delta("disk.read_bytes"), bytes_text),

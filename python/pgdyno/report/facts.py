@@ -448,6 +448,7 @@ class Facts:
     confidence: float
     warnings: tuple[str, ...]  # of the comparison as a whole: interference, gaps
     noise_floor: NoiseFloor | None
+    placement: Judgement  # of sessions on CPUs, and whether throughput goes with it
     audit: tuple[AuditFacts, ...]
     conditions: tuple[ConditionFacts, ...]
     checked_rounds: int | None  # whose trials were checked; None: all

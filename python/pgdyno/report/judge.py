@@ -12,12 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from pgdyno.model.errors import PgdynoError
-from pgdyno.model.run import TrialResult
+from pgdyno.model.run import TrialRecord, TrialResult
 from pgdyno.report.ceiling import rate
+from pgdyno.report.efficiency import per_transaction
 from pgdyno.report.facts import Judgement
 from pgdyno.stats.answer import Answer, Clear, Finding
 from pgdyno.stats.client_limit import client_limit as judge_client
 from pgdyno.stats.client_limit import host_idle_share, load_of
+from pgdyno.stats.placement import placement as judge_placement
 from pgdyno.stats.steady import check_window
 from pgdyno.stats.window import Checkpoint, checkpoint_facts
 from pgdyno.stats.window_end import answer_of
@@ -75,6 +77,26 @@ def window_end(result: TrialResult) -> Judgement:
     """Whether all requests of the window have an answer, or some are lower bounds."""
     counts = [kind.window for kind in result.kinds]
     return _judgement(answer_of(add_up(counts, result.given_up_s, result.untold)))
+
+
+def placement(trials: Sequence[TrialRecord], *, server_on_host: bool) -> Judgement:
+    """Whether throughput goes with where the scheduler placed sessions.
+
+    Args:
+        trials: Those that finished.
+        server_on_host: Whether driver and server shared a host.
+    """
+    if not server_on_host:
+        return Judgement("unknown", "the server's host was not looked at", None)
+    costs = [(one, per_transaction(one.result).get("ipis")) for one in trials if one.result]
+    known = [(one, ipis) for one, ipis in costs if ipis is not None]
+    if not known:
+        return Judgement("unknown", "interrupts between CPUs were not counted", None)
+    names = [one.stage for one, _ in known]
+    stages = np.array([names.index(name) for name in names], dtype=np.int64)
+    rates = np.array([rate(one.result) for one, _ in known if one.result], dtype=np.float64)
+    ipis = np.array([value for _, value in known], dtype=np.float64)
+    return _judgement(judge_placement(stages, np.log(rates), ipis))
 
 
 def most_doubtful(judgements: Sequence[Judgement | None]) -> Judgement | None:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from pgdyno.stats.interval import FloatArray
 from pgdyno.stats.table import Table, log_tpm
@@ -71,7 +71,7 @@ def join(
     below = of_anchors**2 / (anchors - 1) + of_rounds**2 / (rounds - 1)
     freedom = np.divide(square**2, below, out=np.full_like(square, rounds - 1.0), where=below > 0)
     error = np.sqrt(square)
-    half = stats.t.ppf((1 + confidence) / 2, freedom) * error
+    half = special.stdtrit(freedom, (1 + confidence) / 2) * error
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(error > 0, np.abs(centre) / error, np.where(centre == 0, 0.0, np.inf))
     return Joined(
@@ -80,7 +80,7 @@ def join(
         freedom=np.asarray(freedom, dtype=np.float64),
         low=np.asarray(centre - half, dtype=np.float64),
         high=np.asarray(centre + half, dtype=np.float64),
-        p=np.asarray(2 * stats.t.sf(t, freedom), dtype=np.float64),
+        p=np.asarray(2 * special.stdtr(freedom, -t), dtype=np.float64),
     )
 
 

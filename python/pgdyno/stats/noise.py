@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import expm1, inf, log1p, sqrt
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from pgdyno.model.errors import PgdynoError
 from pgdyno.stats.interval import FloatArray, pooled_sd
@@ -107,9 +107,8 @@ def noise_floor(
 
 
 def _sd_interval(sd: float, freedom: int, confidence: float) -> tuple[float, float]:
-    ends: FloatArray = np.asarray(
-        stats.chi2.ppf([(1 + confidence) / 2, (1 - confidence) / 2], freedom), dtype=np.float64
-    )
+    both = [(1 + confidence) / 2, (1 - confidence) / 2]
+    ends: FloatArray = np.asarray(2 * special.gammaincinv(freedom / 2, both), dtype=np.float64)
     return sd * sqrt(freedom / ends[0]), sd * sqrt(freedom / ends[1])
 
 

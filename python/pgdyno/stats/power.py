@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special, stats
+from scipy import special
 
 from pgdyno.stats.interval import FloatArray
 
@@ -49,8 +49,8 @@ def smallest_effect(sd: float, rounds: int, alpha: float, power: float = POWER) 
 def _needed(alpha: float, power: float) -> FloatArray:
     """Effect in units of sd that 2, 3, ... `ROUNDS_MAX` rounds show; falls with the rounds."""
     rounds = np.arange(2, ROUNDS_MAX + 1)
-    critical = np.asarray(stats.t.ppf(1 - alpha / 2, rounds - 1), dtype=np.float64)
-    shifts = critical + np.asarray(stats.t.ppf(power, rounds - 1), dtype=np.float64)
+    critical = np.asarray(special.stdtrit(rounds - 1, 1 - alpha / 2), dtype=np.float64)
+    shifts = critical + np.asarray(special.stdtrit(rounds - 1, power), dtype=np.float64)
     # For few rounds this sum is too small: three would show the effect in 76 %, not in 80 %.
     few = rounds <= EXACT_MAX
     shifts[few] = _exact_shifts(critical[few], rounds[few] - 1, power, 3 * shifts[few])
@@ -66,7 +66,8 @@ def _exact_shifts(
     the library's noncentral t does not converge at extreme levels.
     """
     middle = (np.arange(SPREADS) + 0.5) / SPREADS
-    spread = np.sqrt(stats.chi2.ppf(middle, freedom[:, np.newaxis]) / freedom[:, np.newaxis])
+    half = freedom[:, np.newaxis] / 2
+    spread = np.sqrt(special.gammaincinv(half, middle) / half)  # chi, by its square's quantiles
     barrier = critical[:, np.newaxis] * spread  # (rounds, spreads)
     low = np.zeros_like(high)
     for _ in range(HALVINGS):

@@ -12,7 +12,7 @@ from itertools import groupby
 from math import inf, nan
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from pgdyno.model.errors import PgdynoError
 from pgdyno.stats.interval import FloatArray
@@ -176,7 +176,7 @@ def fit_trend(windows: FloatArray, confidence: float) -> Trend:
     lag1 = np.divide(lagged, squares, out=np.zeros(count), where=squares > 0)
     lag1 = np.clip(lag1 + LAG1_BIAS, 0, LAG1_MAX)
     inflated = squares / (TREND_BATCHES - 2) * (1 + lag1) / (1 - lag1)
-    t = stats.t.ppf((1 + confidence) / 2, TREND_BATCHES - 2)
+    t = special.stdtrit(TREND_BATCHES - 2, (1 + confidence) / 2)
     half = t * np.sqrt(inflated / (where @ where)) * steps / length
     return Trend(slope * steps / length, half, _effective_n(body, slope / length, inflated))
 

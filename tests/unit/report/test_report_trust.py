@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from pgdyno.model.run import AuditLine, TrialRecord, TrialResult, TrialState
+from pgdyno.report.efficiency import transactions
+from pgdyno.report.judge import placement
 from pgdyno.report.trust import merged_audit
 from tests.data.miniature import a_result
 
@@ -58,3 +60,26 @@ def test_inputs_of_stages_that_ask_for_something_else_are_not_added_up() -> None
 
     assert (alike.name, alike.trials, alike.ok) == ("remote payments (s, t)", 2, True)
     assert (other.name, other.trials, other.ok) == ("remote payments (u)", 1, False)
+
+
+def placed(slowdown: float) -> list[TrialRecord]:
+    """Six trials of one stage; every other one has more interrupts and fewer transactions."""
+    base = a_result()
+    found = []
+    for number in range(6):
+        crossing = number % 2
+        window_s = base.window_s * (1 + slowdown * crossing) * (1 + 0.001 * number)
+        ipis = transactions(base) * (0.1 + 0.6 * crossing)
+        result = replace(base, window_s=window_s, deltas={**base.deltas, "host.ipis": ipis})
+        found.append(TrialRecord(number + 1, 1, "s", "", TrialState.FINISHED, result=result))
+    return found
+
+
+def test_the_report_says_when_the_scheduler_moved_the_numbers() -> None:
+    judged = placement(placed(0.2), server_on_host=True)
+
+    assert judged.verdict == "finding"
+    assert "0.10 to 0.70 interrupts between CPUs a transaction" in judged.fact
+    assert placement(placed(0.0), server_on_host=True).verdict == "clear"
+    assert placement(placed(0.2), server_on_host=False).verdict == "unknown"
+    assert placement(trials(SHARE), server_on_host=True).verdict == "unknown"

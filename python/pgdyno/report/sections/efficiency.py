@@ -31,6 +31,8 @@ def section(facts: Facts) -> Section:
     note = Text(
         "Counters of the window divided by the transactions that ended in it, rollbacks included."
         " Server CPU is that of the postmaster and its children, client CPU that of the driver."
+        " Driver sleeps are waits of its threads with nothing to do. IPIs are interrupts of the"
+        " host's CPUs by one another; waking a process on another CPU takes one."
         " Reads and writes are those of the block device, whoever asked for them; what the page"
         " cache answers is not among them.",
         "quiet",

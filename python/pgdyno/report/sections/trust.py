@@ -10,8 +10,11 @@ from pgdyno.report.sections.time import judged
 
 
 def section(facts: Facts) -> Section:
-    """Four checks, each with what it looked at."""
-    blocks = [_client(facts), _audit(facts), *_conditions(facts), _differences(facts), _same(facts)]
+    """Five checks, each with what it looked at."""
+    blocks = [
+        _client(facts), _placement(facts), _audit(facts), *_conditions(facts),
+        _differences(facts), _same(facts),
+    ]  # fmt: skip
     return Section("trust", "Can the numbers be trusted?", tuple(blocks))
 
 
@@ -36,6 +39,14 @@ def _client(facts: Facts) -> Table:
             for stage in facts.stages
         ),
     )
+
+
+def _placement(facts: Facts) -> Text:
+    found = facts.placement
+    text = f"Where the scheduler placed sessions: {found.verdict}; {found.fact}."
+    if found.advice is not None:
+        text += f" {found.advice}"
+    return Text(text, "warn" if found.verdict == "finding" else "quiet")
 
 
 def _audit(facts: Facts) -> Block:
