@@ -122,6 +122,14 @@ def host_busy_s() -> float:
     return float(sum(times) - times.idle - times.iowait - times.guest - times.guest_nice)
 
 
+def ipis() -> float:
+    """Interrupts of this machine's CPUs by one another since boot."""
+    kinds = ("Rescheduling interrupts", "Function call interrupts")
+    lines = Path("/proc/interrupts").read_text().splitlines()
+    words = [line.split()[1:] for line in lines if line.rstrip().endswith(kinds)]
+    return float(sum(int(word) for line in words for word in line if word.isdigit()))
+
+
 def postmaster(connection: psycopg.Connection[tuple[Any, ...]]) -> psutil.Process:
     """Find the server's first process.
 

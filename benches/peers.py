@@ -19,6 +19,9 @@ is {warmup} + {rest}: what it has to drive, with 5 s to spare after the window. 
 * client CPU: user and system time of the command's process tree; server CPU: the same of the
   server's first process and all its children, background processes included.
 * WAL: growth of the insert position of the whole server.
+* IPIs: interrupts of this machine's CPUs by one another. Where sessions are woken on the CPU that
+  wakes them they are near zero, and a round trip costs both sides less: the scheduler's choice, which
+  lasts for seconds. So a further table splits the runs by it.
 * others: CPU time of this machine that neither took, as a share of all cores.
 
 Afterwards the driver may finish (--drain); then it is stopped. Ratios are taken within a round, of
@@ -54,6 +57,7 @@ from measure import (
     exit_code,
     filled,
     host_busy_s,
+    ipis,
     named,
     postmaster,
     rotated,
@@ -61,7 +65,7 @@ from measure import (
     until,
     write_json,
 )
-from peers_table import Driver, Run, markdown
+from peers_table import Driver, Run, by_placement, markdown
 
 STARTING_COMMITS = 1000  # connecting, preparing and our own questions commit less often
 START_S = 120.0  # the first order must be committed by then
@@ -91,6 +95,7 @@ class Reading:
     server_cpu_s: float
     client_cpu_s: float
     host_busy_s: float
+    ipis: float
 
 
 class Counters:
@@ -151,6 +156,7 @@ class Counters:
             server_cpu_s=server_cpu_s,
             client_cpu_s=client_cpu_s,
             host_busy_s=host_busy_s(),
+            ipis=ipis(),
         )
 
 
@@ -206,6 +212,7 @@ def result(driver: Driver, first: Reading, last: Reading, *, tpcc: bool) -> dict
         "client_cpu_s_per_transaction": client_s / transactions,
         "server_cpu_s_per_transaction": server_s / transactions,
         "wal_bytes_per_transaction": (last.wal_bytes - first.wal_bytes) / transactions,
+        "ipis_per_transaction": (last.ipis - first.ipis) / transactions,
         "checkpoints": last.checkpoints - first.checkpoints,
         "other_cpu_share": (busy_s - client_s - server_s) / (window_s * (psutil.cpu_count() or 1)),
     }
@@ -343,7 +350,7 @@ def compare(options: argparse.Namespace) -> None:
                     f" others {done.other_cpu_share:.1%} of CPU",
                     file=sys.stderr,
                 )
-    print(markdown(runs, drivers))
+    print(markdown(runs, drivers), by_placement(runs, drivers), sep="\n\n")
 
 
 def main(given: Sequence[str] | None = None) -> int:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from measure import Spread, confidence, table
+
+# Of a transaction: sessions are woken on their own CPU, or across; between is neither.
+OWN_MAX = 0.15
+CROSSING_MIN = 0.4
 
 # Result field, title, digits, factor from the base unit.
 COLUMNS = (
@@ -43,6 +48,7 @@ class Run:
     client_cpu_s_per_transaction: float
     server_cpu_s_per_transaction: float
     wal_bytes_per_transaction: float
+    ipis_per_transaction: float
     checkpoints: int
     other_cpu_share: float
     exit_code: int | None  # negative: the signal that stopped it
@@ -69,6 +75,24 @@ def ratios(runs: Sequence[Run], subject: str, peer: str) -> dict[str, Spread]:
         )
         for field, *_ in columns(runs)
     }
+
+
+def by_placement(runs: Sequence[Run], drivers: Sequence[Driver]) -> str:
+    """What each driver reached where sessions were woken on their own CPU, and where not."""
+    rows = []
+    for driver in drivers:
+        own = [run for run in runs if run.driver == driver.name]
+        for title, chosen in (
+            (f"up to {OWN_MAX:g}", [r for r in own if r.ipis_per_transaction <= OWN_MAX]),
+            (f"from {CROSSING_MIN:g}", [r for r in own if r.ipis_per_transaction >= CROSSING_MIN]),
+        ):
+            cells = [driver.name, title, f"{len(chosen)} of {len(own)}"]
+            for field, _, digits, factor in COLUMNS[1:4]:
+                values = [getattr(run, field) * factor for run in chosen]
+                cells.append(f"{median(values):,.{digits}f}" if values else "-")
+            rows.append(cells)
+    titles = [title for _, title, _, _ in COLUMNS[1:4]]
+    return table(["driver", "IPIs/txn", "runs", *titles], rows)
 
 
 def markdown(runs: Sequence[Run], drivers: Sequence[Driver]) -> str:
