@@ -1,16 +1,18 @@
 r"""Do anchors and short rounds tell what half an hour of whole checkpoint cycles does?
 
+    python benches/cycles.py --profile pgtune --profile tuned --warehouses 20 --out cycles.json
     python benches/cycles.py --timeout 120 --timeout 240 --out cycles.json
     python benches/cycles.py --timeout 101 --truth-s 101 --rounds 3 --warehouses 1 --connections 1 \
         --shared-buffers 128MB --window 10          # does it work at all?
 
-Method. One configuration for each `--timeout` (checkpoint_timeout in seconds, above 100: shorter
-cycles have no anchors), all else alike; max_wal_size is so large that time ends each cycle. Two
-plans are run on the same fixture, one after the other:
+Method. One configuration for each `--timeout` (checkpoint_timeout in seconds), all else alike;
+max_wal_size is so large that time ends each cycle. Or one for each `--profile`, without huge pages.
+Two plans are run on the same fixture, one after the other:
 
-* truth: one trial of each configuration whose window holds `--truth-s` of whole cycles, after two.
-  Its error is that of the mean of its cycles, from their spread;
-* estimate: `--rounds` interleaved rounds, the first `--anchors` of them 1.3 cycles long.
+* truth: one trial of each configuration whose window holds whole cycles for at least `--truth-s`,
+  after two others. Its error is that of the mean of its cycles, from their spread;
+* estimate: `--rounds` interleaved rounds, the first `--anchors` of them 1.3 cycles long. A
+  configuration with cycles up to about 100 s has whole ones in each window instead.
 
 Printed are, for each configuration, the throughput of whole cycles by the truth, by anchors joined
 to short rounds, and by short windows alone, and for each further configuration the same of its
@@ -26,8 +28,9 @@ import argparse
 import json
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from math import ceil, sqrt
+from math import sqrt
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +42,7 @@ from pgdyno.shell import run
 from pgdyno.store import RunFile
 
 NS = 1e9
+SHORT_S = (15, 75)  # after a CHECKPOINT, as plans have it by default
 _PATIENCE_S = 86_400.0
 PLAN = """
 name = "cycles-{what}"
@@ -56,6 +60,14 @@ rounds = {rounds}
 warmup_s = 15
 window_s = {window_s}
 {protocol}
+"""
+PROFILE = """
+[[stage]]
+name = "{profile}"
+why = "Profile {profile}, without huge pages."
+afresh = true
+profile = "{profile}"
+settings = {{ huge_pages = "off" }}
 """
 STAGE = """
 [[stage]]
@@ -101,11 +113,13 @@ def run_plan(options: argparse.Namespace, what: str, protocol: str, folder: Path
     Returns:
         The run file.
     """
-    window_s = options.window
+    window_s = options.truth_s if what == "truth" else options.window
     text = PLAN.format(
         what=what, warehouses=options.warehouses, connections=options.connections,
         rounds=1 if what == "truth" else options.rounds, window_s=window_s, protocol=protocol,
     )  # fmt: skip
+    for profile in options.profile:
+        text += PROFILE.format(profile=profile)
     for timeout in options.timeout:
         text += STAGE.format(
             timeout=timeout, buffers=options.shared_buffers, wal=options.max_wal_size
@@ -139,7 +153,21 @@ def truths(path: Path) -> dict[str, list[float]]:
         return {trial.stage: per_cycle(trial, file) for trial in file.trials()}
 
 
-def rows(truth: dict[str, list[float]], facts: Facts) -> list[Row]:
+def short_windows(file: RunFile) -> dict[str, list[float]]:
+    """NOPM that a window by the clock would have shown in each trial, by stage."""
+    found: dict[str, list[float]] = {}
+    for trial in file.trials():
+        per_s = file.series(trial.number)["driver.committed.new_order"].values
+        found.setdefault(trial.stage, []).append(60 * float(per_s[SHORT_S[0] : SHORT_S[1]].mean()))
+    return found
+
+
+def geometric(values: Sequence[float]) -> float:
+    """Their geometric mean."""
+    return float(np.exp(np.mean(np.log(values))))
+
+
+def rows(truth: dict[str, list[float]], short: dict[str, list[float]], facts: Facts) -> list[Row]:
     """What is printed: configurations, then ratios."""
     found: list[Row] = []
     means = {name: float(np.mean(values)) for name, values in truth.items()}
@@ -150,16 +178,14 @@ def rows(truth: dict[str, list[float]], facts: Facts) -> list[Row]:
         for name, values in truth.items()
     }
     cycles = {one.stage: one for one in facts.cycles}
-    shorts = {}
+    shorts = {name: geometric(values) for name, values in short.items()}
     for stage in facts.stages:
-        anchors = cycles[stage.name].anchors
-        assert stage.throughput is not None, f"{stage.name} has no finished trial"
-        assert anchors, f"{stage.name} has no anchor: {cycles[stage.name].invalid}"
-        share = float(np.exp(np.mean([np.log(one.whole / one.short) for one in anchors])))
-        corrected = stage.checkpoint_cycle is not None and stage.checkpoint_cycle.verdict == "clear"
-        shorts[stage.name] = stage.throughput.median / (share if corrected else 1.0)
-        estimate = shorts[stage.name] * share
-        name = stage.name
+        name, anchors = stage.name, cycles[stage.name].anchors
+        assert stage.throughput is not None, f"{name} has no finished trial"
+        if anchors:
+            estimate = shorts[name] * geometric([one.whole / one.short for one in anchors])
+        else:  # all windows hold whole cycles already
+            estimate = stage.throughput.median
         found.append(
             Row(name, means[name], errors[name], len(truth[name]), estimate, None, None,
                 shorts[name], None)
@@ -187,7 +213,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--timeout", type=int, action="append", required=True)
+    parser.add_argument("--timeout", type=int, action="append", default=[])
+    parser.add_argument("--profile", action="append", default=[])
     parser.add_argument("--truth-s", type=float, default=1800.0)
     parser.add_argument("--window", type=float, default=60.0)
     parser.add_argument("--rounds", type=int, default=5)
@@ -198,14 +225,15 @@ def main() -> int:
     parser.add_argument("--max-wal-size", default="24GB")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    cycles = ceil(options.truth_s / max(options.timeout))
+    if len(options.timeout) + len(options.profile) < 2:
+        parser.error("two configurations at least: --profile or --timeout")
     with tempfile.TemporaryDirectory(prefix="pgdyno-cycles-") as name:
         folder = Path(name)
-        long = f'checkpoints = "cycles"\ncycles = {cycles}'
+        long = 'checkpoints = "cycles"\ncycles = 2'
         truth = truths(run_plan(options, "truth", long, folder))
         joined = f'checkpoints = "anchors"\nanchors = {options.anchors}'
         with RunFile.read(run_plan(options, "estimate", joined, folder)) as file:
-            found = rows(truth, analyse(file))
+            found = rows(truth, short_windows(file), analyse(file))
     print(
         "| | whole cycles | cycles | anchors, short rounds | off | short windows | off | verdict |"
     )

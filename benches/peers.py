@@ -20,7 +20,7 @@ is {warmup} + {rest}: what it has to drive, with 5 s to spare after the window. 
   server's first process and all its children, background processes included.
 * WAL: growth of the insert position of the whole server.
 * IPIs: interrupts of this machine's CPUs by one another. Where sessions are woken on the CPU that
-  wakes them they are near zero, and a round trip costs both sides less: the scheduler's choice, which
+  wakes them there are few, and a round trip costs both sides less: the scheduler's choice, which
   lasts for seconds. So a further table splits the runs by it.
 * others: CPU time of this machine that neither took, as a share of all cores.
 
