@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.leftovers import PREFIX, SESSION, leftovers, machine
+from tests.tally import take_tallies
 
 # Examples of Hypothesis are not timed, since a busy machine is no defect.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -27,6 +28,7 @@ settings.load_profile("untimed")
 _FIRST = ("cluster", "attack", "method", "browser")
 _BEFORE = pytest.StashKey[Any]()
 _LEFT = pytest.StashKey[list[str]]()
+_TRIED = pytest.StashKey[list[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -77,6 +79,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     before = session.config.stash.get(_BEFORE, None)
     if before is None:
         return
+    session.config.stash[_TRIED] = take_tallies(before.folder)
     factory = getattr(session.config, "_tmp_path_factory")  # noqa: B009
     session.config.stash[_LEFT] = left = leftovers(before, factory.getbasetemp())
     if left and session.exitstatus == pytest.ExitCode.OK:
@@ -84,6 +87,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for line in terminalreporter.config.stash.get(_TRIED, []):
+        terminalreporter.write_line(line)
     for line in terminalreporter.config.stash.get(_LEFT, []):
         terminalreporter.write_line(f"LEFT BEHIND {line}", red=True)
 

@@ -17,6 +17,7 @@ from types import FrameType
 import pytest
 
 from pgdyno.cli import app, console
+from tests.tally import count
 
 CASE_S = 60.0
 """Far more than any case takes on a busy machine: longer is a hang."""
@@ -129,7 +130,7 @@ class Tally:
                 f" {type(error).__name__}: {error}\n--- input\n{shown}"
             ) from error
 
-    def told(self) -> str:
-        """For people."""
-        ends = ", ".join(f"{count} {how}" for how, count in sorted(self.counts.items()))
-        return f"{self.what}: {self.counts.total()} tried, {ends}"
+    def keep(self) -> None:
+        """Hand the counts to the session."""
+        for how, times in self.counts.items():
+            count(self.what.partition(" (")[0], how, times)

@@ -17,6 +17,7 @@ import pytest
 from pgdyno.store.runfile import RunFile
 from tests.cluster.conftest import reachable_folder
 from tests.cluster.test_run import DEADLINE_S, PLAN, pgdyno, servers
+from tests.tally import survived
 
 pytestmark = pytest.mark.cluster
 ROOT = Path(__file__).parents[2]
@@ -106,6 +107,7 @@ def test_a_run_killed_at_any_step_hurts_nobody_and_the_next_one_works(
         assert after.returncode == 0, f"after step {step}: {after.stderr}"
         ground.assert_nothing_foreign_changed(step)
         ground.assert_nothing_left()
+        survived("kills of a run at a call")
 
 
 def test_a_closed_terminal_ends_a_run_as_ctrl_c_does(folder: Path, home_env: Path) -> None:

@@ -30,6 +30,7 @@ from tests.cluster.conftest import reachable_folder
 from tests.cluster.test_build_steps import Case, _untrained
 from tests.cluster.test_storage import memory_disk
 from tests.data.miniature import write_miniature
+from tests.tally import survived
 
 pytestmark = [pytest.mark.cluster, pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")]
 KIB, MIB = 1 << 10, 1 << 20
@@ -47,6 +48,8 @@ def killed(work: Callable[[], object]) -> bool:
         os._exit(0)
     status = os.waitpid(child, 0)[1]
     assert status in (0, signal.SIGKILL), status
+    if status == signal.SIGKILL:
+        survived("kills of a probe or a build at a call or phase")
     return status == signal.SIGKILL
 
 
@@ -162,6 +165,7 @@ def with_room(place: Path, room_bytes: int) -> Iterator[Path]:
             handle.write(b"x" * (64 * MIB - room_bytes))
         yield disk
         assert filler.exists()
+        survived("disks without room")
 
 
 @pytest.mark.parametrize("room", [0, 8 * KIB, 20 * KIB, 40 * KIB, 80 * KIB])

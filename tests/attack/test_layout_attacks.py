@@ -18,6 +18,7 @@ from pgdyno.host import layout, making
 from pgdyno.host.device import device
 from pgdyno.model.errors import TargetError
 from tests.cluster.test_layout import command, loop_device, unmounted_after
+from tests.tally import survived
 from tests.waiting import until
 
 pytestmark = [
@@ -250,6 +251,7 @@ def test_after_a_kill_before_each_step_the_next_layout_works(tmp_path: Path, dis
         assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
         assert not place.is_mount()
         making.make(planned(disk, [disk]), book)
+        survived("kills of a layout before a step")
     command("fsck.ext4", "-n", disk)
 
 

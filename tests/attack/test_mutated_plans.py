@@ -68,9 +68,8 @@ def mutated(number: int) -> tuple[bytes, list[str]]:
     [(0, 150), *(pytest.param(at, 250, marks=pytest.mark.long) for at in range(150, 1650, 250))],
 )
 def test_a_mutated_plan_is_carried_out_or_refused(
-    at_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-    first: int, count: int,
-) -> None:  # fmt: skip
+    at_home: Path, monkeypatch: pytest.MonkeyPatch, first: int, count: int
+) -> None:
     tally = Tally("mutated plans")
     plan = at_home / "attacked.toml"
     for number in range(first, first + count):
@@ -83,8 +82,7 @@ def test_a_mutated_plan_is_carried_out_or_refused(
             assert listing(at_home) == before, "a dry run changed something"
             tally.counts[how] += 1
     assert tally.counts["refused"] > count / 4
-    with capsys.disabled():
-        print(f"\n{tally.told()}")
+    tally.keep()
 
 
 def around(path: Path) -> bytes:
@@ -106,9 +104,8 @@ why = "The only one."
     ("first", "count"), [(0, 50), pytest.param(50, 450, marks=pytest.mark.long)]
 )
 def test_a_mutated_mix_or_script_is_carried_out_or_refused(
-    at_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-    first: int, count: int,
-) -> None:  # fmt: skip
+    at_home: Path, monkeypatch: pytest.MonkeyPatch, first: int, count: int
+) -> None:
     tally = Tally("mutated mixes and scripts")
     for number in range(first, first + count):
         rng = np.random.default_rng([SEED, 1, number])
@@ -126,5 +123,4 @@ def test_a_mutated_mix_or_script_is_carried_out_or_refused(
             tally.counts[require_clean(ended, *named)] += 1
         (at_home / path).write_bytes(before)
     assert tally.counts["refused"]
-    with capsys.disabled():
-        print(f"\n{tally.told()}")
+    tally.keep()

@@ -20,6 +20,7 @@ from tests.attack.owning import IDENT, conninfo_of, killed, statements, work
 from tests.attack.witness import database_facts, server_facts
 from tests.cluster.conftest import cluster_apart
 from tests.cluster.loading import run
+from tests.tally import survived
 
 pytestmark = pytest.mark.cluster
 VERSIONS = ["embedded-18", pytest.param("debian-15", marks=pytest.mark.long)]
@@ -66,6 +67,7 @@ def survives(server: Connection, step: int, when: str) -> None:
     assert done.returncode == 0, (step, when, done.stderr)
     assert is_left(server) == {FIXTURE}, (step, when)
     assert (without_fixture(server_facts(server)), database_facts(server)) == before, (step, when)
+    survived("kills of a plan on a running server at a statement")
 
 
 def test_a_run_killed_at_some_statements_harms_nobody(server: Connection) -> None:

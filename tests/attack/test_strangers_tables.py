@@ -27,6 +27,7 @@ from tests.attack.relay import Relay
 from tests.attack.witness import database_facts, strangers_facts
 from tests.cluster.conftest import cluster_apart
 from tests.cluster.loading import LOADED_AT, PGBENCH, contents, keys, new_database, run
+from tests.tally import survived
 
 pytestmark = pytest.mark.cluster
 VERSIONS = ["embedded-18", pytest.param("debian-15", marks=pytest.mark.long)]
@@ -245,6 +246,7 @@ def survives(server: Connection, whole: Connection, at: int, then: Intent) -> No
         assert strangers_facts(connection) == before, (at, then)
         load(connection, TPCB | {"scale": 2}, replace(ONE, intent="top_up"))
         assert strangers_facts(connection) == before, (at, then)
+        survived("kills of a load at a query")
     finally:
         run(server, "DROP DATABASE killed")
 

@@ -24,7 +24,7 @@ from tests.waiting import DEADLINE_S
 
 pytestmark = pytest.mark.cluster
 MIB = 1 << 20
-SMALL = ("--quick", "--size", "64MiB", "--depths", "1,8")
+SMALL = ("--quick", "--size", "64MiB", "--depths", "1")
 DEBIAN = ("--bindir", "/usr/lib/postgresql/15/bin", "--depths", "1")
 
 
@@ -62,12 +62,13 @@ def memory_disk(place: Path, size_mib: int) -> Iterator[Path]:
         subprocess.run(["umount", str(place)], check=True)
 
 
-def test_two_paths_are_measured_side_by_side(folder: Path, home_env: Path) -> None:
+@pytest.mark.parametrize("depths", ["1", pytest.param("1,8", marks=pytest.mark.long)])
+def test_two_paths_are_measured_side_by_side(folder: Path, home_env: Path, depths: str) -> None:
     out = folder / "s.sqlite"
     disk = folder / "disk"
     disk.mkdir()
     with memory_disk(folder / "memory", 400) as memory:
-        done = storage(disk, memory, home=home_env, out=out, more=("--json",))
+        done = storage(disk, memory, home=home_env, out=out, more=("--depths", depths, "--json"))
         assert done.returncode == 0, done.stderr
         assert list(disk.iterdir()) == list(memory.iterdir()) == []
 
@@ -78,7 +79,9 @@ def test_two_paths_are_measured_side_by_side(folder: Path, home_env: Path) -> No
     assert probed is not None
     assert [floor.path for floor in probed.floors] == [str(disk), str(memory)]
     for floor, derived in zip(probed.floors, told["derived"], strict=True):
-        assert [point.pattern for point in floor.grid[::2]] == list(PATTERNS)
+        each = len(depths.split(","))
+        assert [point.pattern for point in floor.grid[::each]] == list(PATTERNS)
+        assert len(floor.grid) == each * len(PATTERNS)
         assert all(point.per_s > 0 and point.latency.n > 0 for point in floor.grid)
         assert floor.mixed.under.per_s > 0
         assert derived["commits_per_s_at_most"]["16"] > derived["commits_per_s_at_most"]["1"]
@@ -184,6 +187,7 @@ def until_busy(disk: Path) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.long
 def test_a_killed_probe_is_cleaned_up_by_the_next(folder: Path, home_env: Path) -> None:
     disk = folder / "disk"
     disk.mkdir()
