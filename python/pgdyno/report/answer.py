@@ -114,11 +114,10 @@ def _more(stage: StageFacts) -> str:
 def _undone(stage: StageFacts) -> str:
     if stage.to_first is None or stage.to_first.ratio is None:
         return f"`{stage.name}` has no round to compare"
-    of_windows = " of its windows only" if stage.to_first.verdict == "not judged" else ""
-    return (
-        f"`{stage.name}` is {words.verdict(stage.to_first)} at"
-        f" {words.ratio(stage.to_first)}{of_windows} ({_interval(stage)})"
-    )
+    ratio = f"{words.ratio(stage.to_first)} ({_interval(stage)})"
+    if stage.to_first.verdict == "not judged":
+        return f"`{stage.name}` is not judged, its windows alone show {ratio}"
+    return f"`{stage.name}` is {words.verdict(stage.to_first)} at {ratio}"
 
 
 def _interval(stage: StageFacts) -> str:

@@ -138,7 +138,10 @@ def _answer(
     )
     if cycles is not None:
         evidence += (Evidence("checkpoint_cycles", cycles, "1"),)
-    longer = "Lengthen the window, or shorten checkpoint_timeout, until it holds whole cycles."
+    longer = (
+        'Follow them: protocol.checkpoints = "cycles", or "anchors" where they are long. A shorter'
+        " checkpoint_timeout is no way: it makes a transaction write more full page images."
+    )
     ran = f"{completed} checkpoints completed in the window, one ran for {share:.0%} of it"
     if share == 0 and completed == 0:
         fact = "no checkpoint in the window: the cost of checkpoints is not in this number"
