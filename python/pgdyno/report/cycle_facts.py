@@ -30,6 +30,14 @@ class VacuumTable:
 
 
 @dataclass(frozen=True, slots=True)
+class VacuumCost:
+    """What autovacuum takes of one transaction; None: not logged, or no transaction ended."""
+
+    wal_bytes: float | None
+    cpu_us: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class VacuumFacts:
     """What autovacuum took of a stage's load, and what of that fell into its windows."""
 
@@ -39,6 +47,8 @@ class VacuumFacts:
     window_wal_share: float | None
     cpu_s: float | None
     window_cpu_s: float | None
+    cost: VacuumCost  # over the whole load
+    window_cost: VacuumCost  # what the windows were charged with
     tables: tuple[VacuumTable, ...]
     missed_rounds: tuple[int, ...]  # whose load has episodes, and whose window has none
     unlike: bool  # windows hold clearly more or less of it than the load

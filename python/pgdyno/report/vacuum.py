@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from pgdyno.model.run import Series, TrialResult
-from pgdyno.report.cycle_facts import VacuumFacts, VacuumTable
+from pgdyno.report.cycle_facts import VacuumCost, VacuumFacts, VacuumTable
+from pgdyno.report.trials import per_second
 from pgdyno.stats.vacuum import Episode, Taken, taken, together, unlike
 
-NS = 1e9
+NS, US = 1e9, 1e6
 _KINDS = ("autovacuum", "autoanalyze")
 
 OneLoad = tuple[int, TrialResult, Mapping[str, Series], tuple[int, int]]
@@ -53,6 +54,10 @@ def vacuum_facts(loads: Sequence[OneLoad]) -> VacuumFacts | None:
         window_wal_share=window_share,
         cpu_s=run.cpu_s,
         window_cpu_s=window.cpu_s,
+        cost=_cost(run, sum(_transactions(load[2], load[3]) for load, _ in found)),
+        window_cost=_cost(
+            window, sum(_transactions(load[2], load[1].window_ns) for load, _ in found)
+        ),
         tables=_tables(found),
         missed_rounds=tuple(
             load[0]
@@ -89,6 +94,23 @@ def _share(part: Taken, totals: Sequence[float | None]) -> float | None:
     if part.wal_bytes is None or len(known) < len(totals) or sum(known) <= 0:
         return None
     return part.wal_bytes / sum(known)
+
+
+def _cost(part: Taken, transactions: float) -> VacuumCost:
+    if transactions <= 0:
+        return VacuumCost(None, None)
+    return VacuumCost(
+        wal_bytes=None if part.wal_bytes is None else part.wal_bytes / transactions,
+        cpu_us=None if part.cpu_s is None else part.cpu_s * US / transactions,
+    )
+
+
+def _transactions(series: Mapping[str, Series], span_ns: tuple[int, int]) -> float:
+    """Transactions that ended in a span; the seconds at its ends by their part in it."""
+    unix_ns, counts = per_second(dict(series))
+    begins = np.clip(unix_ns, *span_ns)
+    ends = np.clip(unix_ns + int(NS), *span_ns)
+    return float(counts @ ((ends - begins) / NS)) if counts.size else 0.0
 
 
 def _grown(series: Mapping[str, Series], span_ns: tuple[int, int]) -> float | None:

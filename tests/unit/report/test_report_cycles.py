@@ -19,6 +19,7 @@ from pgdyno.model.settings import Origin, OriginKind, Setting
 from pgdyno.report import json, markdown, summary
 from pgdyno.report.analysis import analyse
 from pgdyno.report.facts import Comparison, Facts
+from pgdyno.report.trials import per_second
 from pgdyno.store import RunFile
 from tests.data.miniature import CHARACTERS, SECOND_NS, Character, write_miniature
 
@@ -283,6 +284,12 @@ def test_vacuum_that_windows_missed_is_named(tmp_path: Path) -> None:
     assert vacuum.missed_rounds == (1, 2, 3)
     assert vacuum.wal_share == pytest.approx(0.25, abs=0.01)
     assert vacuum.window_wal_share == 0
+    assert (vacuum.window_cost.wal_bytes, vacuum.window_cost.cpu_us) == (0, 0)
+    with RunFile.read(path) as run:
+        loads = [per_second(run.series(t.number))[1] for t in run.trials() if t.stage == "tuned"]
+    transactions = sum(float(load.sum()) for load in loads)
+    assert vacuum.cost.wal_bytes == pytest.approx(1.5e8 / transactions, rel=0.02)
+    assert vacuum.cost.cpu_us == pytest.approx(6e6 / transactions, rel=0.02)
     assert vacuum.tables[0].episodes == 3
     told = " ".join(markdown.render_facts(facts).split())
     assert "wrote 25% and 0% of the WAL with 6.0 s and 0.0 s of CPU" in told

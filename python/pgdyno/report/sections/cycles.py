@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pgdyno.model.units import bytes_text, count_text, seconds_text
 from pgdyno.report import words
 from pgdyno.report.cycle_facts import CycleFacts, VacuumFacts
@@ -119,6 +121,7 @@ def _vacuum(facts: Facts) -> list[Block]:
             Text("Windows hold more or less of autovacuum than the load does:", "warn"),
             Points(lines),
         ]
+    blocks.append(_charged([(one.stage, vacuum) for one, vacuum in known]))
     blocks.append(
         Table(
             "Autovacuum by table, finished rounds together: where its episodes fell. Those that had"
@@ -145,6 +148,34 @@ def _vacuum(facts: Facts) -> list[Block]:
         )
     )
     return blocks
+
+
+def _charged(known: Sequence[tuple[str, VacuumFacts]]) -> Table:
+    return Table(
+        "What autovacuum takes of a transaction: over the whole load, warm-up and anchors included,"
+        " and in the windows. Windows that were charged less than the load show too much.",
+        (
+            Column("stage", align="left"),
+            Column("WAL, load"),
+            Column("WAL, windows"),
+            Column("CPU, load", "µs"),
+            Column("CPU, windows", "µs"),
+        ),
+        tuple(
+            (
+                Cell(stage),
+                *(
+                    Cell(words.NOTHING if one.wal_bytes is None else bytes_text(one.wal_bytes))
+                    for one in (vacuum.cost, vacuum.window_cost)
+                ),
+                *(
+                    Cell(words.NOTHING if one.cpu_us is None else f"{one.cpu_us:,.1f}")
+                    for one in (vacuum.cost, vacuum.window_cost)
+                ),
+            )
+            for stage, vacuum in known
+        ),
+    )
 
 
 def unlike_text(vacuum: VacuumFacts) -> str:
