@@ -69,24 +69,31 @@ def open_folder(path: Path) -> int:
         os.close(here)
 
 
-def stranger_on(path: Path, *, sticky_holds: bool = True) -> Path | None:
+def stranger_on(path: Path) -> Path | None:
     """The first folder on the way to a path whose names somebody else could change, or the path.
-
-    Args:
-        path: A file or a folder, itself judged as well.
-        sticky_holds: See `is_closed`.
 
     Raises:
         OSError: It is not there.
     """
     for name, link, above in _steps(path):
-        if not is_closed(above, sticky_holds=sticky_holds):
+        if not is_closed(above):
             return name.parent
-        facts = os.fstat(link)
-        if sticky_holds and facts.st_uid not in trusted_users():
+        if os.fstat(link).st_uid not in trusted_users():
             return name
-    facts = path.stat()
-    return None if is_closed(facts, sticky_holds=sticky_holds) else path
+    return None if is_closed(path.stat()) else path
+
+
+def stranger_on_program(path: Path) -> Path | None:
+    """The same for a program that root is to run: it lies in no folder like /tmp itself.
+
+    Folders of ours in one will do: nobody else can rename them, or have put them there. A file of
+    root's can be anybody's link to another program of root's.
+
+    Raises:
+        OSError: It is not there.
+    """
+    folder = path.resolve().parent
+    return stranger_on(path) or (None if is_closed(folder.stat(), sticky_holds=False) else folder)
 
 
 def user_name(uid: int) -> str:

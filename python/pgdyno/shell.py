@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from pgdyno.access import stranger_on
+from pgdyno.access import stranger_on_program
 from pgdyno.model.errors import TargetError
 
 _POLL_S = 0.01
@@ -313,7 +313,7 @@ def _require_ours(program: str, user: OsUser | None) -> None:
     found = shutil.which(program)
     if found is None:
         raise TargetError(f"{Path(program).name} cannot be started: there is no program {program}")
-    if where := stranger_on(Path(found), sticky_holds=False):
+    if where := stranger_on_program(Path(found)):
         raise TargetError(
             f"{program} is not run as root: others than root can change {where}",
             "Name a program that lies where only root writes, or run pgdyno as another user.",

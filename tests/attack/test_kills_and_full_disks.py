@@ -28,9 +28,11 @@ from pgdyno.store import RunFile
 from pgdyno.store.page import write_page
 from tests.cluster.conftest import reachable_folder
 from tests.cluster.test_build_steps import Case, _untrained
+from tests.cluster.test_run import PLAN
 from tests.cluster.test_storage import memory_disk
 from tests.data.miniature import write_miniature
 from tests.tally import survived
+from tests.waiting import DEADLINE_S
 
 pytestmark = [pytest.mark.cluster, pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")]
 KIB, MIB = 1 << 10, 1 << 20
@@ -269,3 +271,20 @@ def test_a_report_goes_through_links_and_to_devices(tmp_path: Path) -> None:
     write_page(Path("/dev/null"), "nothing")
     assert Path("/dev/null").is_char_device()
     assert sorted(one.name for one in tmp_path.iterdir()) == ["link.html", "target.html"]
+
+
+def test_a_run_file_that_cannot_be_written_is_told_before_anything_is_loaded(
+    folder: Path, tmp_path: Path
+) -> None:
+    plan, home = folder / "small.toml", folder / "home"
+    plan.write_text(PLAN)
+    with memory_disk(tmp_path / "disk", 16) as disk:
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        done = subprocess.run(
+            [sys.executable, "-m", "pgdyno", "run", str(plan), "--out", str(disk / "run.sqlite")],
+            env=os.environ | {"PGDYNO_HOME": str(home)},
+            capture_output=True, text=True, timeout=DEADLINE_S, check=False,
+        )  # fmt: skip
+    assert done.returncode == 6, done.stderr
+    assert f"error: run file {disk / 'run.sqlite'} cannot be written" in done.stderr
+    assert not list(home.glob("fixtures/*/fixture.json"))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pgdyno import folders
-from pgdyno.access import is_closed, open_folder, stranger_on
+from pgdyno.access import is_closed, open_folder, stranger_on, stranger_on_program
 from pgdyno.folders import MARK, Folder, scratch
 from pgdyno.model.errors import TargetError
 from pgdyno.shell import run
@@ -150,7 +150,7 @@ def test_who_could_change_a_file(tmp_path: Path) -> None:
     program.chmod(0o755)
 
     assert stranger_on(program) is None
-    assert stranger_on(program, sticky_holds=False) == Path("/tmp")
+    assert stranger_on_program(program) is None
     os.chown(program.parent, NOBODY, NOBODY)
     assert stranger_on(program) == program.parent
     os.chown(program.parent, 0, 0)
@@ -161,12 +161,29 @@ def test_who_could_change_a_file(tmp_path: Path) -> None:
 
 @as_root
 def test_root_runs_no_program_that_others_could_have_put_there(tmp_path: Path) -> None:
-    program = tmp_path / "program"
-    program.write_text("#!/bin/sh\necho ran\n")
-    program.chmod(0o755)
+    def made(folder: Path) -> Path:
+        program = folder / "program"
+        program.write_text("#!/bin/sh\necho ran\n")
+        program.chmod(0o755)
+        return program
 
-    with pytest.raises(TargetError, match="is not run as root: others than root can change"):
-        run([program])
+    for name, mode, owner in (
+        ("open", 0o777, 0), ("sticky", 0o1777, 0), ("theirs", 0o755, NOBODY),
+    ):  # fmt: skip
+        folder = tmp_path / name
+        folder.mkdir()
+        program = made(folder)
+        folder.chmod(mode)
+        os.chown(folder, owner, owner)
+        with pytest.raises(TargetError, match="is not run as root: others than root can change"):
+            run([program])
+        inner = folder / "roots"
+        inner.mkdir()
+        if name == "sticky":  # as a clone in /tmp: nobody else can rename root's folder there
+            assert run([made(inner)]).stdout == "ran\n"
+        else:
+            with pytest.raises(TargetError, match="is not run as root"):
+                run([made(inner)])
 
 
 # -- homes ------------------------------------------------------------------------------------

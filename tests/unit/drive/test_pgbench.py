@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from pgdyno import shell
 from pgdyno.drive import pgbench
 from pgdyno.drive.pgbench import arguments, drive_pgbench
 from pgdyno.model.connection import Connection
@@ -85,7 +84,6 @@ def plays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Pa
     """Makes a program that plays pgbench; what it leaves behind in the log's folder is seen."""
     (tmp_path / "logs").mkdir()
     monkeypatch.setattr(pgbench, "_log_folder", lambda: tmp_path / "logs")
-    monkeypatch.setattr(shell, "stranger_on", lambda *_, **__: None)  # it lies in /tmp, and is ours
 
     def make(body: str) -> Path:
         program = tmp_path / "pgbench"

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from pgdyno import shell
 from pgdyno.host import processors
 from pgdyno.host.huge import Count
 from pgdyno.host.network import halves
@@ -134,7 +133,6 @@ def test_the_cost_of_the_clock_is_read_of_pg_test_timing(
 ) -> None:
     ours = OsUser("us", os.geteuid(), os.getegid())
     monkeypatch.setattr(processors, "postgres_user", lambda: ours)
-    monkeypatch.setattr(shell, "stranger_on", lambda *_, **__: None)  # it lies in /tmp, and is ours
     program = tmp_path / "pg_test_timing"
     for told, cost in (("Per loop", 38.05), ("Average loop", 31.9)):  # up to 18, and later
         program.write_text(f'#!/bin/sh\necho "{told} time including overhead: {cost} ns"\n')
