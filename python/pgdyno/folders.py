@@ -157,6 +157,36 @@ class Folder:
             raise
         return made
 
+    def appear(self, name: str) -> Folder:
+        """A new folder in somebody else's, which has its name only once it has its mark.
+
+        Meanwhile it has a passing one. What a killed pgdyno left under that is removed: a folder of
+        ours, empty or with a mark alone.
+
+        Raises:
+            TargetError: Something of either name is there that is no such folder.
+        """
+        passing = f".{name}.new"
+        with _alone(self.path):
+            if self.has(passing):
+                with self.into(passing) as left:
+                    if left.facts.st_uid != os.geteuid() or left.names() not in ([], [MARK]):
+                        raise TargetError(
+                            f"{left.path} is there already, and is not what pgdyno leaves",
+                            "Remove it yourself, or name another folder.",
+                        )
+                self.remove_folder(passing)
+            made = self.make(passing)
+            try:
+                made.mark(name)
+                self.rename(passing, name)
+            except BaseException:  # a full disk, for one
+                made.close()
+                self.remove_folder(passing)
+                raise
+        made.path = self.path / name
+        return made
+
     def remove_folder(self, name: str) -> None:
         """Remove a folder in it with everything below; a missing one is fine.
 

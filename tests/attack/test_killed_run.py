@@ -22,7 +22,7 @@ from tests.tally import survived
 pytestmark = pytest.mark.cluster
 ROOT = Path(__file__).parents[2]
 ENDS_S = 60
-OURS = ("pgdyno-work/", ".pgdyno-work.")  # in the folder of a stage; others begin alike
+OURS = ("pgdyno-work/", ".pgdyno-work.new/")  # in the folder of a stage; others begin alike
 
 
 class Ground:

@@ -318,6 +318,41 @@ def test_a_place_appears_with_its_mark_and_is_left(tmp_path: Path) -> None:
     assert list(outside.iterdir()) == []
 
 
+@pytest.mark.parametrize("left", ["nothing", "mark"])
+def test_a_place_that_a_kill_left_half_made_goes_with_the_next(tmp_path: Path, left: str) -> None:
+    half = tmp_path / "srv" / ".pgdyno-work.new"
+    half.mkdir(parents=True)
+    if left == "mark":
+        (half / MARK).write_text("pgdyno pgdyno-work\n")
+
+    place = take_place(half.parent, tmp_path / "home")
+
+    assert [one.name for one in half.parent.iterdir()] == ["pgdyno-work"]
+    place.leave()
+    assert list(half.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["full", "file", "link"])
+def test_what_has_the_passing_name_of_a_place_is_refused(
+    tmp_path: Path, kind: str, witness: Path
+) -> None:
+    name = tmp_path / "srv" / ".pgdyno-work.new"
+    name.parent.mkdir()
+    if kind == "full":
+        name.mkdir()
+        (name / "precious").write_text("x")
+    if kind == "file":
+        name.write_text("x")
+    if kind == "link":
+        name.symlink_to(witness.parent)
+    before = state(name.parent)
+
+    with pytest.raises(TargetError, match=r"\.pgdyno-work\.new"):
+        take_place(name.parent, tmp_path / "home")
+
+    assert state(name.parent) == before
+
+
 @pytest.mark.parametrize("kind", ["folder", "full", "file", "link"])
 def test_a_place_of_somebodys_is_refused(tmp_path: Path, kind: str, witness: Path) -> None:
     outside = tmp_path / "srv"

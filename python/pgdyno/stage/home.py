@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -121,12 +120,7 @@ def our_folder(above: Folder, name: str, *, adopt: bool = True) -> Folder:
     if above.has(name):
         folder = above.into(name)
     else:
-        fresh = name if adopt else f".{name}.{secrets.token_hex(4)}.new"
-        folder = above.make(fresh)
-        if not adopt:
-            folder.mark(name)
-            above.rename(fresh, name)
-            folder.path = above.path / name
+        folder = above.make(name) if adopt else above.appear(name)
     try:
         folder.require_closed()
         if not folder.marked() and (folder.names() or not adopt):
