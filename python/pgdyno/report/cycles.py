@@ -35,7 +35,7 @@ DEFAULTS = {  # of PostgreSQL 12 to 18, as SHOW prints them; others differ with 
     "bgwriter_delay": "200ms", "bgwriter_lru_maxpages": "100", "bgwriter_lru_multiplier": "2",
     "bgwriter_flush_after": "512kB",
 }  # fmt: skip
-NO_CYCLE = "its windows hold no whole checkpoint cycle"
+NO_CYCLE = "the windows hold no whole checkpoint cycle"
 _WITH_CYCLES = 'measure it with protocol.checkpoints = "cycles"'
 _FORCED = ("force", "immediate", "shutdown", "end-of-recovery")
 

@@ -80,7 +80,7 @@ def test_no_verdict_without_whole_cycles(tmp_path: Path, setting: Setting) -> No
 
     told = compared(facts, "tuned")
     assert told.verdict == "not judged"
-    assert told.reason.startswith("its windows hold no whole checkpoint cycle")
+    assert told.reason.startswith("the windows hold no whole checkpoint cycle")
     assert setting.name in told.reason
     assert told.reason.endswith("ratio and interval are of the windows only")
     assert told.ratio is not None
