@@ -7,9 +7,11 @@ module stay together, as do those that change the machine itself (`xdist_group("
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,8 @@ settings.load_profile("untimed")
 
 # What takes longest comes first, so that the short ones fill the workers' last minute.
 _FIRST = ("cluster", "attack", "method", "browser")
+MACHINE = "machine"
+"""Group of the tests that change it."""
 _BEFORE = pytest.StashKey[Any]()
 _LEFT = pytest.StashKey[list[str]]()
 _TRIED = pytest.StashKey[list[str]]()
@@ -54,6 +58,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if (seed := config.getoption("shuffle")) is not None:
         order = np.random.default_rng(seed).permutation(len(items))
         items[:] = [items[at] for at in order]
+
+
+@pytest.fixture(autouse=True)
+def _alone_on_the_machine(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Who changes the machine waits for other sessions of these tests that do."""
+    marker = request.node.get_closest_marker("xdist_group")
+    if marker is None or marker.args[0] != MACHINE:
+        yield
+        return
+    with Path(tempfile.gettempdir(), ".tests-of-pgdyno").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _kind(item: pytest.Item) -> str:
