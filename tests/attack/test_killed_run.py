@@ -59,6 +59,7 @@ class Ground:
             [sys.executable, "-m", "tests.attack.killing_process",
              self.home, self.stage, str(step)],
             cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE_S, check=False,
+            env=os.environ | {"PYTHONFAULTHANDLER": "1"},
         )  # fmt: skip
 
     def assert_nothing_foreign_changed(self, step: int) -> None:

@@ -25,8 +25,14 @@ pub const OURS: &str = "\
 
 /// What others put upon the tables of a load and what would go with them, in words: their indexes,
 /// columns, constraints, triggers, partitions, sequences, statistics, places in publications.
+///
+/// A constraint that the server itself derived from one of the load's is none of others: a partition
+/// that is detached gets new ones for its references to partitioned tables.
 pub const ADDED: &str = "\
-    WITH RECURSIVE ours AS (SELECT oid, columns FROM ({OURS}) known), goes (classid, objid) AS (\
+    WITH RECURSIVE ours AS (SELECT oid, columns FROM ({OURS}) known), kept (oid) AS (\
+    SELECT id FROM pgdyno_load_made WHERE kind = 'constraint' \
+    UNION SELECT k.oid FROM kept JOIN pg_constraint k ON k.conparentid = kept.oid \
+    WHERE k.conrelid IN (SELECT oid FROM ours)), goes (classid, objid) AS (\
     SELECT 'pg_class'::regclass::oid, oid FROM ours \
     UNION SELECT d.classid, d.objid FROM goes JOIN pg_depend d \
     ON d.refclassid = goes.classid AND d.refobjid = goes.objid AND d.refclassid IN \
@@ -35,8 +41,7 @@ pub const ADDED: &str = "\
     WHERE classid NOT IN ('pg_type'::regclass, 'pg_attrdef'::regclass) \
     AND NOT (classid = 'pg_class'::regclass AND (objid IN (SELECT oid FROM ours) \
     OR objid IN (SELECT oid FROM pg_class WHERE relnamespace = 'pg_toast'::regnamespace))) \
-    AND NOT (classid = 'pg_constraint'::regclass AND objid IN \
-    (SELECT id FROM pgdyno_load_made WHERE kind = 'constraint')) \
+    AND NOT (classid = 'pg_constraint'::regclass AND objid IN (SELECT oid FROM kept)) \
     AND NOT (classid = 'pg_trigger'::regclass AND objid IN \
     (SELECT oid FROM pg_trigger WHERE tgisinternal)) \
     UNION SELECT format('column %I of table %s', attname, attrelid::regclass) \
