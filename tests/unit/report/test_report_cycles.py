@@ -266,7 +266,12 @@ def test_vacuum_that_windows_missed_is_named(tmp_path: Path) -> None:
         begin_ns = result.window_ns[0]
         detail = {"table": "order_line", "wal_bytes": 50_000_000, "cpu_s": 2.0}
         event = Event("autovacuum", begin_ns - 10 * SECOND_NS, begin_ns - SECOND_NS, detail)
-        return replace(result, events=(*result.events, event))
+        small = [
+            Event("autovacuum", begin_ns - SECOND_NS, begin_ns - SECOND_NS + 10_000_000,
+                  {"table": name, "wal_bytes": 1000, "cpu_s": 0.0})
+            for name in ("pg_type", "pg_class")
+        ]  # fmt: skip
+        return replace(result, events=(*result.events, event, *small))
 
     with RunFile.append(path) as run:
         for trial in run.trials():
@@ -294,3 +299,5 @@ def test_vacuum_that_windows_missed_is_named(tmp_path: Path) -> None:
     told = " ".join(markdown.render_facts(facts).split())
     assert "wrote 25% and 0% of the WAL with 6.0 s and 0.0 s of CPU" in told
     assert "the windows of rounds 1, 2 and 3 hold nothing of it" in told
+    assert "| tuned: 2 others | 6 |" in told
+    assert "pg_type" not in told

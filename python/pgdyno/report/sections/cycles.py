@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from pgdyno.model.units import bytes_text, count_text, seconds_text
 from pgdyno.report import words
-from pgdyno.report.cycle_facts import CycleFacts, VacuumFacts
+from pgdyno.report.cycle_facts import CycleFacts, VacuumFacts, VacuumTable
 from pgdyno.report.document import Block, Cell, Column, Points, Section, Table, Text
 from pgdyno.report.facts import Facts
 
+_PART = 0.01  # of the time of all tables: less is told together
 _FOLLOWS = {"ignore": "by the clock", "cycles": "whole cycles", "anchors": "anchors"}
 
 
@@ -142,12 +143,32 @@ def _vacuum(facts: Facts) -> list[Block]:
                     Cell(words.NOTHING if table.wal_bytes is None else bytes_text(table.wal_bytes)),
                 )
                 for one, vacuum in known
-                for table in vacuum.tables
+                for table in _gathered(vacuum.tables)
             ),
             folded=True,
         )
     )
     return blocks
+
+
+def _gathered(tables: Sequence[VacuumTable]) -> list[VacuumTable]:
+    """Those that took a part of the time, and all others in one line: mostly of the catalogue."""
+    least_s = _PART * sum(one.run_s for one in tables)
+    shown = [one for one in tables if one.run_s >= least_s]
+    others = [one for one in tables if one.run_s < least_s]
+    if len(others) < 2:
+        return list(tables)
+    wal = [one.wal_bytes for one in others]
+    return [
+        *shown,
+        VacuumTable(
+            table=f"{len(others)} others",
+            episodes=sum(one.episodes for one in others),
+            run_s=sum(one.run_s for one in others),
+            window_s=sum(one.window_s for one in others),
+            wal_bytes=None if None in wal else sum(one for one in wal if one is not None),
+        ),
+    ]
 
 
 def _charged(known: Sequence[tuple[str, VacuumFacts]]) -> Table:
