@@ -26,8 +26,8 @@ pub const OURS: &str = "\
 /// What others put upon the tables of a load and what would go with them, in words: their indexes,
 /// columns, constraints, triggers, partitions, sequences, statistics, places in publications.
 ///
-/// A constraint that the server itself derived from one of the load's is none of others: a partition
-/// that is detached gets new ones for its references to partitioned tables.
+/// A constraint that the server itself derived from one of the load's is none of others: when a
+/// partition is detached, it gets new ones for its references to partitioned tables.
 pub const ADDED: &str = "\
     WITH RECURSIVE ours AS (SELECT oid, columns FROM ({OURS}) known), kept (oid) AS (\
     SELECT id FROM pgdyno_load_made WHERE kind = 'constraint' \
