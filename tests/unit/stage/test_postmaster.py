@@ -16,6 +16,7 @@ from pgdyno.folders import Folder
 from pgdyno.model.errors import TargetError
 from pgdyno.shell import OsUser
 from pgdyno.stage.postmaster import PID_FILE, stop_leftover
+from tests.waiting import until
 
 US = OsUser("us", os.geteuid(), os.getegid())
 
@@ -37,7 +38,11 @@ def postgres(tmp_path: Path) -> Path:
 
 
 def started(program: Path | str, place: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([program, "600"], cwd=place)
+    # As PostgreSQL, it does not ignore SIGQUIT, also where a shell began these tests with `&`.
+    words = ["env", "--default-signal=QUIT", program, "600"]
+    process = subprocess.Popen(words, cwd=place)
+    until(lambda: os.readlink(f"/proc/{process.pid}/exe").endswith(Path(program).name), "its start")
+    return process
 
 
 def claim(data: Folder, pid: int, began_s: float | None = None) -> None:
