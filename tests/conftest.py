@@ -67,9 +67,13 @@ def _alone_on_the_machine(request: pytest.FixtureRequest) -> Iterator[None]:
     if marker is None or marker.args[0] != MACHINE:
         yield
         return
-    with Path(tempfile.gettempdir(), ".tests-of-pgdyno").open("w") as lock:
+    # A lock on a folder that every session sees: no file is made where others could put a link.
+    lock = os.open("/sys", os.O_RDONLY | os.O_DIRECTORY)
+    try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(lock)
 
 
 def _kind(item: pytest.Item) -> str:

@@ -167,12 +167,13 @@ class Folder:
             TargetError: Something of either name is there that is no such folder.
         """
         passing = f".{name}.new"
-        with _alone(self.path):
+        with _alone(self.path) as alone:
             if self.has(passing):
                 with self.into(passing) as left:
-                    if left.facts.st_uid != os.geteuid() or left.names() not in ([], [MARK]):
+                    ours = left.facts.st_uid == os.geteuid() and left.names() in ([], [MARK])
+                    if not (alone and ours):
                         raise TargetError(
-                            f"{left.path} is there already, and is not what pgdyno leaves",
+                            f"{left.path} is there already, and may be somebody else's",
                             "Remove it yourself, or name another folder.",
                         )
                 self.remove_folder(passing)

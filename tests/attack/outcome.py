@@ -133,4 +133,4 @@ class Tally:
     def keep(self) -> None:
         """Hand the counts to the session."""
         for how, times in self.counts.items():
-            count(self.what.partition(" (")[0], how, times)
+            count(self.what, how, times)

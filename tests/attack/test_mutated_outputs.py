@@ -156,10 +156,10 @@ def require_finite(value: Any) -> None:
 )
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
 def test_a_mutated_output_is_read_or_refused(reader: Reader, first: int, count: int) -> None:
-    tally = Tally(f"mutated outputs ({reader.name})")
+    tally = Tally("mutated outputs")
     for number in range(first, first + count):
         data = spoiled(reader.text, np.random.default_rng([SEED, number]))
-        with tally.case(number, data), bounded():
+        with tally.case(number, data, reader.name), bounded():
             try:
                 require_finite(reader.read(data))
                 how = "accepted"

@@ -20,7 +20,7 @@ from pgdyno.model.floor import PATTERNS
 from pgdyno.probe.fio import Ground, find_fio, write_files
 from pgdyno.probe.folder import own_folder
 from pgdyno.store.runfile import RunFile
-from tests.waiting import DEADLINE_S
+from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.cluster
 MIB = 1 << 20
@@ -181,10 +181,7 @@ def test_an_interrupted_probe_leaves_nothing(
 
 
 def until_busy(disk: Path) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not list(disk.glob(".pgdyno-storage-*/**/pg_test_fsync")):
-        assert time.monotonic() < deadline, "pg_test_fsync never began"
-        time.sleep(0.05)
+    until(lambda: list(disk.glob(".pgdyno-storage-*/**/pg_test_fsync")), "pg_test_fsync")
 
 
 @pytest.mark.long

@@ -130,7 +130,8 @@ def _print(driven: Driven, workload: Workload) -> None:
     stdout.print(table)
     _print_window_end(driven)
     client = driven.client
-    per_transaction = (client.user_s + client.system_s) / max(1, driven.transactions)
+    transactions = max(1, driven.transactions)
+    per_transaction = (client.user_s + client.system_s) / transactions
     if workload.headline == "NOPM":
         rates = f"{count_text(driven.nopm)} NOPM, {count_text(driven.tpm_total)} tpmTotal"
         label = " (TPC-C-like, not a TPC result)"
@@ -138,7 +139,7 @@ def _print(driven: Driven, workload: Workload) -> None:
         rates, label = f"{count_text(driven.tps)} tps", ""
     stdout.print(f"{rates} over {driven.window_s:.1f} s{label}")
     trips = driven.round_trips_per_transaction
-    sleeps = client.voluntary_switches / max(1, driven.transactions)
+    sleeps = client.voluntary_switches / transactions
     stdout.print(
         ("" if trips is None else f"{trips:.2f} round trips a transaction, ")
         + f"client {ns_text(per_transaction * 1e9)} of CPU and {sleeps:.2f} sleeps a transaction,"

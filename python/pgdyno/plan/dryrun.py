@@ -122,7 +122,7 @@ def _protocol_lines(protocol: Protocol) -> list[str]:
         f"{', lost connections allowed' * protocol.survive}"
         f"{', crash and recovery after each window' * protocol.crash_recovery}",
         "" if checked is None else f"consistency checked up to round {checked}",
-        protocol_text(protocol) or "",
+        protocol_text(protocol),
     ]
     *before, last = filter(None, lines)
     return [*(f"{line};" for line in before), last]

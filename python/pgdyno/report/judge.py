@@ -92,8 +92,7 @@ def placement(trials: Sequence[TrialRecord], *, server_on_host: bool) -> Judgeme
     known = [(one, ipis) for one, ipis in costs if ipis is not None]
     if not known:
         return Judgement("unknown", "interrupts between CPUs were not counted", None)
-    names = [one.stage for one, _ in known]
-    stages = np.array([names.index(name) for name in names], dtype=np.int64)
+    _, stages = np.unique([one.stage for one, _ in known], return_inverse=True)
     rates = np.array([rate(one.result) for one, _ in known if one.result], dtype=np.float64)
     ipis = np.array([value for _, value in known], dtype=np.float64)
     return _judgement(judge_placement(stages, np.log(rates), ipis))

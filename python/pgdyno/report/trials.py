@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import ceil
 
 import numpy as np
@@ -67,7 +68,7 @@ def trial_facts(
 
 
 def per_second(
-    series: dict[str, Series],
+    series: Mapping[str, Series],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """Transactions that ended in each second, with the begin of the second, shape `(seconds,)`."""
     chosen = [one for name, one in series.items() if name.startswith(_COUNTED)]

@@ -8,10 +8,11 @@ import numpy as np
 
 from pgdyno.model.run import Series, TrialResult
 from pgdyno.report.cycle_facts import VacuumCost, VacuumFacts, VacuumTable
+from pgdyno.report.efficiency import US
 from pgdyno.report.trials import per_second
 from pgdyno.stats.vacuum import Episode, Taken, taken, together, unlike
 
-NS, US = 1e9, 1e6
+NS = 1e9
 _KINDS = ("autovacuum", "autoanalyze")
 
 OneLoad = tuple[int, TrialResult, Mapping[str, Series], tuple[int, int]]
@@ -47,6 +48,9 @@ def vacuum_facts(loads: Sequence[OneLoad]) -> VacuumFacts | None:
     run, window = together(runs), together(windows)
     run_share = _share(run, [_grown(load[2], load[3]) for load, _ in found])
     window_share = _share(window, [_grown(load[2], load[1].window_ns) for load, _ in found])
+    transactions = np.sum(
+        [_transactions(load[2], [load[3], load[1].window_ns]) for load, _ in found], axis=0
+    )
     return VacuumFacts(
         time_share=run.time_share,
         window_time_share=window.time_share,
@@ -54,10 +58,8 @@ def vacuum_facts(loads: Sequence[OneLoad]) -> VacuumFacts | None:
         window_wal_share=window_share,
         cpu_s=run.cpu_s,
         window_cpu_s=window.cpu_s,
-        cost=_cost(run, sum(_transactions(load[2], load[3]) for load, _ in found)),
-        window_cost=_cost(
-            window, sum(_transactions(load[2], load[1].window_ns) for load, _ in found)
-        ),
+        cost=_cost(run, float(transactions[0])),
+        window_cost=_cost(window, float(transactions[1])),
         tables=_tables(found),
         missed_rounds=tuple(
             load[0]
@@ -105,12 +107,13 @@ def _cost(part: Taken, transactions: float) -> VacuumCost:
     )
 
 
-def _transactions(series: Mapping[str, Series], span_ns: tuple[int, int]) -> float:
-    """Transactions that ended in a span; the seconds at its ends by their part in it."""
-    unix_ns, counts = per_second(dict(series))
-    begins = np.clip(unix_ns, *span_ns)
-    ends = np.clip(unix_ns + int(NS), *span_ns)
-    return float(counts @ ((ends - begins) / NS)) if counts.size else 0.0
+def _transactions(series: Mapping[str, Series], spans_ns: Sequence[tuple[int, int]]) -> list[float]:
+    """Transactions that ended in each span; the seconds at its ends by their part in it."""
+    unix_ns, counts = per_second(series)
+    return [
+        float(counts @ (np.clip(unix_ns + int(NS), *span) - np.clip(unix_ns, *span)) / NS)
+        for span in spans_ns
+    ]
 
 
 def _grown(series: Mapping[str, Series], span_ns: tuple[int, int]) -> float | None:

@@ -65,7 +65,7 @@ def placement(stages: npt.NDArray[np.int64], log_rate: FloatArray, ipis: FloatAr
 
 def _centred(stages: npt.NDArray[np.int64], values: FloatArray) -> FloatArray:
     """Values less the mean of their stage."""
-    found = values.astype(np.float64).copy()
+    found = values.astype(np.float64)
     for one in np.unique(stages):
         found[stages == one] -= found[stages == one].mean()
     return found
