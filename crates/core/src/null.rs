@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use drive::error::RunError;
 use pyo3::prelude::*;
 use sim::null::{Known, NullError, NullServer as Serving, NullSpec, Respond};
-use workload::plausible::{Answers, Bound};
+use workload::{answers::Answers, plausible::Bound};
 
 use crate::error::{misuse, raise, unwritten};
 

@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 use drive::{run::Run, spec::Spec};
 use serde_json::{Value, json};
 use sim::null::{Known, NullServer, NullSpec, Respond};
-use workload::plausible::{Answers, Bound};
+use workload::{answers::Answers, plausible::Bound};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -1,6 +1,10 @@
 //! Answers to a batch of executions, kept as the bytes that arrived, decoded where they are read.
 
-use crate::{Decimal, Error, Fields, Timestamp};
+use crate::{
+    error::Error,
+    fields::Fields,
+    value::{Decimal, Timestamp},
+};
 
 /// The answers of one exchange. Buffers are reused from exchange to exchange.
 #[derive(Debug, Default)]

@@ -4,7 +4,12 @@
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 
-use crate::{Decimal, Error, Kind, Param, Prepare, Results, Statement, StatementId};
+use crate::{
+    error::Error,
+    exchange::{Kind, Results, Statement, StatementId},
+    target::Prepare,
+    value::{Decimal, Param},
+};
 
 /// Format of all results (at 3: 1 for binary, 0 for text), then Execute of the unnamed portal
 /// without a limit of rows.
@@ -56,7 +61,7 @@ impl Param<'_> {
             Self::Null => out.extend_from_slice(&(-1_i32).to_be_bytes()),
             Self::I32(value) => fixed(out, value.to_be_bytes()),
             Self::F64(value) => fixed(out, value.to_be_bytes()),
-            Self::I64(value) | Self::Timestamp(crate::Timestamp(value)) => {
+            Self::I64(value) | Self::Timestamp(crate::value::Timestamp(value)) => {
                 fixed(out, value.to_be_bytes());
             }
             Self::Decimal(value) => sized(out, |out| value.encode(out)),
@@ -70,7 +75,7 @@ impl Param<'_> {
                 array(out, Kind::Decimal, values, |out, value: &Decimal| value.encode(out));
             }
             Self::Timestamps(values) => {
-                array(out, Kind::Timestamp, values, |out, value: &crate::Timestamp| {
+                array(out, Kind::Timestamp, values, |out, value: &crate::value::Timestamp| {
                     out.extend_from_slice(&value.0.to_be_bytes());
                 });
             }

@@ -7,10 +7,14 @@ use std::{collections::hash_map::RandomState, hash::BuildHasher, io, net::Socket
 use tokio::{net::lookup_host, time::timeout};
 
 use crate::{
-    Error, Host, Session, SessionAttrs, SslMode, Statement, Stream, Target,
+    error::Error,
+    exchange::Statement,
+    session::Session,
     socket::Socket,
     startup::{Place, Transport},
-    stream::tcp,
+    stream::{Stream, tcp},
+    target::{Host, SessionAttrs, Target},
+    tls::SslMode,
 };
 
 /// A server that is starting, stopping or recovering: another one may do.

@@ -10,9 +10,10 @@ use std::{
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use crate::{
-    Error, Session, Stream,
+    error::Error,
     inbox::{server_error, unexpected},
-    session::{affected, finish},
+    session::{Session, affected, finish},
+    stream::Stream,
 };
 
 const COPY_DONE: [u8; 5] = [b'c', 0, 0, 0, 4];

@@ -2,7 +2,7 @@
 
 use std::{future::Future, time::Duration};
 
-use crate::{Answers, Error, Param};
+use crate::{answer::Answers, error::Error, value::Param};
 
 /// Type of a declared parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,12 @@
 //! Values one after the other, each preceded by its length: the columns of a row, the elements of
-//! an array. Reading them in order costs one pass, where [`crate::Row`] looks for each column anew.
+//! an array. Reading them in order costs one pass, where [`crate::answer::Row`] looks for each
+//! column anew.
 
-use crate::{Decimal, Error, Kind, Timestamp};
+use crate::{
+    error::Error,
+    exchange::Kind,
+    value::{Decimal, Timestamp},
+};
 
 /// What is left of a row or an array, in binary format.
 #[derive(Clone, Copy, Debug)]
@@ -130,7 +135,7 @@ fn elements(bytes: &[u8], element: Kind) -> Option<(usize, Fields<'_>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Param;
+    use crate::value::Param;
 
     fn written(params: &[Param<'_>]) -> Vec<u8> {
         let mut out = Vec::new();

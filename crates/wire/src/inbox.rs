@@ -11,7 +11,7 @@ use std::{
 
 use tokio::io::{AsyncRead, ReadBuf};
 
-use crate::Error;
+use crate::error::Error;
 
 /// Answers to most exchanges arrive whole in one read.
 const START_BYTES: usize = 16 * 1024;

@@ -9,7 +9,11 @@ use postgres_protocol::{
     message::frontend,
 };
 
-use crate::{ChannelBinding, Error, Host, Target, startup::Transport};
+use crate::{
+    error::Error,
+    startup::Transport,
+    target::{ChannelBinding, Host, Target},
+};
 
 const OK: i32 = 0;
 const CLEARTEXT: i32 = 3;

@@ -2,7 +2,7 @@
 //! the number of decimal digits to show. Pure functions; the contents of PostgreSQL's
 //! `numeric_send` and `numeric_recv`.
 
-use crate::Decimal;
+use crate::value::Decimal;
 
 /// Decimal digits in one digit of base 10000.
 const GROUP_DIGITS: u32 = 4;

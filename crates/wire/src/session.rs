@@ -10,11 +10,16 @@ use tokio::{
 };
 
 use crate::{
-    Answers, Error, Exchange, Param, Prepare, Results, Statement, StatementId, Stream, Target,
+    answer::Answers,
     bind::{Effect, Prepared, server_name},
     connect::connect,
+    error::Error,
+    exchange::{Exchange, Results, Statement, StatementId},
     inbox::{Inbox, Message, server_error, unexpected},
     startup::{CancelKey, Greeting, Place, Transport, greet, parameter},
+    stream::Stream,
+    target::{Prepare, Target},
+    value::Param,
 };
 
 const SYNC: [u8; 5] = [b'S', 0, 0, 0, 4];

@@ -7,10 +7,11 @@ use postgres_protocol::message::frontend;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use crate::{
-    Error, Target,
     connect::reopen,
+    error::Error,
     inbox::{Inbox, server_error, unexpected},
     login::Login,
+    target::Target,
 };
 
 /// What the bytes of a session travel over.

@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use crate::{Error, Tls};
+use crate::{error::Error, tls::Tls};
 
 /// A password that no log, report or error shows.
 #[derive(Clone, PartialEq, Eq)]

@@ -20,7 +20,7 @@ use tokio_rustls::{
     },
 };
 
-use crate::{Error, Host, socket::Socket};
+use crate::{error::Error, socket::Socket, target::Host};
 use verify::Verifier;
 
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];

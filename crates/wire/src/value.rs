@@ -46,7 +46,7 @@ pub enum Param<'a> {
     Texts(&'a [&'a str]),
     /// `timestamp[]`.
     Timestamps(&'a [Timestamp]),
-    /// A value of [`crate::Kind::Inferred`], as text.
+    /// A value of [`crate::exchange::Kind::Inferred`], as text.
     Inferred(&'a str),
 }
 

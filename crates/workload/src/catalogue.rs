@@ -1,11 +1,14 @@
 //! All workloads, by the `kind` of their specifications: the one place that knows them all.
 
 use serde_json::Value;
+use wire::Timestamp;
 
 use crate::{
-    Workload, mix, pgbench, script,
+    dataset::Dataset,
+    mix, pgbench, script,
     spec::SpecError,
     tpcc::{self, Tpcc},
+    workload::Workload,
 };
 
 /// The kinds, as a specification names them.
@@ -66,6 +69,26 @@ pub fn describe(spec: &Value) -> Result<Value, SpecError> {
         Known::Pgbench => pgbench::describe(spec),
         Known::Mix => mix::describe(spec),
         Known::Script => script::describe(spec),
+    }
+}
+
+/// The dataset of a workload's specification; `loaded_at` is the time that its rows carry.
+///
+/// # Errors
+///
+/// The specification is refused, or is of a kind that has no data of its own.
+pub fn dataset(spec: &Value, loaded_at: Timestamp) -> Result<Box<dyn Dataset>, SpecError> {
+    match spec.get("kind").and_then(Value::as_str) {
+        Some("tpcc") => Ok(Box::new(Tpcc::from_spec(spec)?.dataset(loaded_at))),
+        Some("tpcb" | "simple-update" | "select-only") => {
+            let spec = pgbench::PgbenchSpec::from_json(spec)?;
+            Ok(Box::new(pgbench::PgbenchDataset::new(spec)))
+        }
+        kind => {
+            let kind = kind.unwrap_or("missing");
+            let known = "tpcc, tpcb, simple-update, select-only";
+            Err(SpecError::plain(format!("workload.kind is {kind}, those with data are {known}")))
+        }
     }
 }
 

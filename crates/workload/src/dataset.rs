@@ -9,29 +9,6 @@ use std::{ops::Range, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use wire::Timestamp;
-
-use crate::spec::SpecError;
-
-/// The dataset of a workload's specification; `loaded_at` is the time that its rows carry.
-///
-/// # Errors
-///
-/// The specification is refused, or is of a kind that has no data of its own.
-pub fn of_spec(spec: &Value, loaded_at: Timestamp) -> Result<Box<dyn Dataset>, SpecError> {
-    match spec.get("kind").and_then(Value::as_str) {
-        Some("tpcc") => Ok(Box::new(crate::tpcc::Tpcc::from_spec(spec)?.dataset(loaded_at))),
-        Some("tpcb" | "simple-update" | "select-only") => {
-            let spec = crate::pgbench::PgbenchSpec::from_json(spec)?;
-            Ok(Box::new(crate::pgbench::PgbenchDataset::new(spec)))
-        }
-        kind => {
-            let kind = kind.unwrap_or("missing");
-            let known = "tpcc, tpcb, simple-update, select-only";
-            Err(SpecError::plain(format!("workload.kind is {kind}, those with data are {known}")))
-        }
-    }
-}
 
 /// A database of rows that follow from a specification.
 pub trait Dataset: Send + Sync + 'static {

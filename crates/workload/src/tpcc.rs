@@ -3,8 +3,10 @@
 //! TPC-C-like: results are no TPC results; the deviations from the text are listed in
 //! [`deviations`].
 
+mod answers;
 pub mod audit;
 pub mod bmsql;
+pub mod cardinalities;
 pub mod consistency;
 pub mod constants;
 pub mod csv;
@@ -13,169 +15,18 @@ pub mod describe;
 pub mod deviations;
 pub mod faces;
 pub mod input;
+pub mod kinds;
 pub mod names;
 pub mod plausible;
+mod prepared;
 pub mod procedures;
 pub mod rows;
 pub mod schema;
 pub mod spec;
 pub mod statements;
 pub mod transact;
+mod workload;
 
-use serde_json::Value;
-use wire::{Error, Exchange, Statement, Timestamp};
-
+pub use kinds::{KINDS, VERSION};
 pub use spec::{SpecError, TpccSpec};
-
-use crate::{AuditLine, Outcome, Timing, Workload, digest};
-use audit::TpccAudit;
-use constants::Constants;
-use dataset::TpccDataset;
-use input::{Input, Request};
-use names::LastNames;
-use rows::RowSource;
-use spec::{Face, Rules};
-
-/// Transaction kinds, in the order of their index.
-pub const KINDS: [&str; 5] = ["new_order", "payment", "order_status", "delivery", "stock_level"];
-
-/// Raised whenever the rows loaded, the requests or the statements change: results of different
-/// versions are never compared, fixtures of another version never reused.
-pub const VERSION: u32 = 2;
-
-/// The workload.
-#[derive(Clone, Debug)]
-pub struct Tpcc {
-    spec: TpccSpec,
-    constants: Constants,
-    kinds: Vec<String>,
-    statements: Vec<Statement>,
-    input: Input,
-    names: LastNames,
-}
-
-impl Tpcc {
-    /// From the JSON of a [`TpccSpec`].
-    ///
-    /// # Errors
-    ///
-    /// As [`TpccSpec::from_json`].
-    pub fn from_spec(spec: &Value) -> Result<Self, SpecError> {
-        Ok(Self::new(TpccSpec::from_json(spec)?))
-    }
-
-    /// From a checked specification.
-    #[must_use]
-    pub fn new(spec: TpccSpec) -> Self {
-        let constants = constants::of_run(&spec);
-        Self {
-            constants,
-            kinds: KINDS.map(str::to_owned).to_vec(),
-            statements: match spec.rules {
-                Rules::Text => statements::all(&spec),
-                Rules::BenchmarkSql5 => bmsql::statements::all(),
-            },
-            input: Input::new(&spec, constants),
-            names: LastNames::default(),
-            spec,
-        }
-    }
-
-    /// The specification.
-    #[must_use]
-    pub fn spec(&self) -> &TpccSpec {
-        &self.spec
-    }
-
-    /// The run's constants.
-    #[must_use]
-    pub fn constants(&self) -> Constants {
-        self.constants
-    }
-
-    /// The rows of the initial database.
-    #[must_use]
-    pub fn rows(&self, loaded_at: Timestamp) -> RowSource {
-        let c_last = constants::of_load(&self.spec).c_last;
-        RowSource::new(self.spec.seed, self.spec.warehouses, c_last, loaded_at)
-            .of_schema(self.spec.schema)
-    }
-
-    /// What `BenchmarkSQL` keeps of a load, by its names: scale, and constants of `NURand`.
-    #[must_use]
-    pub fn config(&self) -> [(&'static str, i32); 4] {
-        [
-            ("warehouses", self.spec.warehouses),
-            ("nURandCLast", constants::of_load(&self.spec).c_last),
-            ("nURandCC_ID", self.constants.customer.c),
-            ("nURandCI_ID", self.constants.item.c),
-        ]
-    }
-
-    /// What a loader must know; its rows carry this time.
-    #[must_use]
-    pub fn dataset(&self, loaded_at: Timestamp) -> TpccDataset {
-        TpccDataset::new(self, self.rows(loaded_at))
-    }
-}
-
-impl Workload for Tpcc {
-    type Request = Request;
-    type Audit = TpccAudit;
-
-    fn kinds(&self) -> &[String] {
-        &self.kinds
-    }
-
-    fn statements(&self) -> &[Statement] {
-        &self.statements
-    }
-
-    fn setup(&self) -> Vec<String> {
-        match self.spec.face {
-            Face::Statement | Face::Pipeline => Vec::new(),
-            Face::Procedure => procedures::setup(&self.spec),
-        }
-    }
-
-    fn settings(&self) -> Vec<(String, String)> {
-        match self.spec.face {
-            Face::Statement | Face::Pipeline => Vec::new(),
-            Face::Procedure => procedures::settings(self.spec.isolation),
-        }
-    }
-
-    fn request(&self, terminal: u32, number: u64) -> (Request, Timing) {
-        self.input.request(terminal, number)
-    }
-
-    fn timing(&self, terminal: u32, number: u64) -> Timing {
-        self.input.timing(terminal, number)
-    }
-
-    fn digest(&self, request: &Request) -> u64 {
-        digest::of(request)
-    }
-
-    async fn perform<X: Exchange>(
-        &self,
-        session: &mut X,
-        request: &Request,
-        now: Timestamp,
-    ) -> Result<Outcome, Error> {
-        match self.spec.rules {
-            Rules::Text => {
-                transact::perform(session, self.spec.face, &self.names, request, now).await
-            }
-            Rules::BenchmarkSql5 => bmsql::perform(session, &self.names, request, now).await,
-        }
-    }
-
-    fn plausible(&self, statement: &Statement) -> Option<crate::plausible::Plausible> {
-        plausible::answer(&self.spec, &statement.name)
-    }
-
-    fn audit_lines(&self, audit: &TpccAudit) -> Vec<AuditLine> {
-        audit::lines(self, audit)
-    }
-}
+pub use workload::Tpcc;

@@ -187,11 +187,11 @@ mod tests {
     use super::*;
     use serde_json::json;
     use wire::Timestamp;
-    use workload::dataset::of_spec;
+    use workload::catalogue;
 
     fn dataset(warehouses: u32, partitions: &serde_json::Value) -> Box<dyn Dataset> {
         let spec = json!({"kind": "tpcc", "warehouses": warehouses, "partitions": partitions});
-        of_spec(&spec, Timestamp(0)).expect("a specification")
+        catalogue::dataset(&spec, Timestamp(0)).expect("a specification")
     }
 
     #[test]

@@ -8,7 +8,8 @@ use std::{
 use serde_json::{Value, json};
 use wire::{Session, Stream, Target, Timestamp};
 use workload::{
-    dataset::{Dataset, Units, of_spec},
+    catalogue,
+    dataset::{Dataset, Units},
     made::quoted,
 };
 
@@ -418,7 +419,7 @@ enum Decision {
 
 fn dataset(workload: &Value, loaded_at_unix_s: i64) -> Result<Box<dyn Dataset>, RunError> {
     let loaded_at = Timestamp::from_unix_micros(loaded_at_unix_s * 1_000_000);
-    of_spec(workload, loaded_at).map_err(|e| RunError::spec(e.fact, e.hint.as_deref()))
+    catalogue::dataset(workload, loaded_at).map_err(|e| RunError::spec(e.fact, e.hint.as_deref()))
 }
 
 /// What shapes the data.

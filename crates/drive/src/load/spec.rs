@@ -105,7 +105,7 @@ impl LoadSpec {
             asked.into_iter().filter(|(_, is_asked)| *is_asked).map(|(name, _)| name).collect();
         if let [one, other, ..] = asked.as_slice() {
             let fact = format!("{one} and {other} are both asked for");
-            let hint = "An earlier load is dropped, gone on with, or added to.";
+            let hint = "An earlier load is dropped, resumed, or added to.";
             return Err(RunError::spec(fact, Some(hint)));
         }
         Ok(())

@@ -12,7 +12,7 @@ use tokio_rustls::rustls::pki_types::{
 };
 
 use super::refused;
-use crate::Error;
+use crate::error::Error;
 
 /// The certificates of a file, at least one; `option` is the name that the user knows.
 pub(super) fn certificates(

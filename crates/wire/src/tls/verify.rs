@@ -21,7 +21,7 @@ use x509_cert::{
 };
 
 use super::refused;
-use crate::Error;
+use crate::error::Error;
 
 /// Judges certificates for one configuration.
 #[derive(Debug)]

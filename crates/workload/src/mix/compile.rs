@@ -5,20 +5,21 @@ use std::collections::BTreeMap;
 
 use wire::{Results, StatementId};
 
-use super::{Bound, MixSpec, Parameter, ParameterKind, Sql, Transaction};
+use super::spec::{Bound, MixSpec, Parameter, ParameterKind, Sql, Transaction};
 use crate::{
     draw::Draw,
     program::{
-        Action, Effect, Execution, Form, Program, Programs, Source, Step,
         build::{Builder, numbered},
         expression::{Expression, Scope},
         functions::Function,
         parse,
+        programs::Programs,
         random::{NORMAL_MIN, ZIPF_MAX, span},
         scan::{Piece, What, scan},
+        steps::{Action, Effect, Execution, Form, Program, Source, Step},
         value::Value,
     },
-    script::variable,
+    script::spec::variable,
     spec::{Face, Isolation, SpecError},
 };
 

@@ -1,10 +1,14 @@
 //! The input audit: pgbench draws everything uniformly, and so must we.
 
 use super::{
-    DELTA_MAX, Kind, PgbenchSpec, Request,
+    request::{DELTA_MAX, Request},
     schema::{ACCOUNTS, TELLERS},
+    spec::{Kind, PgbenchSpec},
 };
-use crate::{Audit, AuditLine, Outcome, chi_square::by_likelihood};
+use crate::{
+    chi_square::by_likelihood,
+    workload::{Audit, AuditLine, Outcome},
+};
 
 /// Classes of neighbouring values whose counts are compared.
 const CLASSES: usize = 50;
@@ -87,7 +91,7 @@ pub(super) fn lines(spec: &PgbenchSpec, audit: &PgbenchAudit) -> Vec<AuditLine> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Workload, pgbench::Pgbench};
+    use crate::{pgbench::Pgbench, workload::Workload};
     use proptest::prelude::*;
     use serde_json::json;
 

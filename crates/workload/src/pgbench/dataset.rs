@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    PgbenchSpec, VERSION,
     schema::{ACCOUNTS, FOREIGN_KEYS, TABLES, TELLERS, wide_accounts},
+    spec::{PgbenchSpec, VERSION},
 };
 use crate::{
     copy::Rows,

@@ -2,7 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::{Kind, Pgbench, PgbenchDataset, PgbenchSpec, VERSION};
+use crate::workload::Workload;
+
+use super::{
+    dataset::PgbenchDataset,
+    spec::{Kind, PgbenchSpec, VERSION},
+    workload::Pgbench,
+};
 use crate::{dataset::Dataset, spec::SpecError};
 
 /// The workload as JSON.
@@ -20,7 +26,7 @@ pub fn describe(spec: &Value) -> Result<Value, SpecError> {
     };
     let tables: Vec<Value> = dataset.tables().iter().map(table).collect();
     let statement = |one: &wire::Statement| json!({"name": one.name, "sql": one.sql});
-    let statements: Vec<Value> = pgbench.statements.iter().map(statement).collect();
+    let statements: Vec<Value> = pgbench.statements().iter().map(statement).collect();
     let check = |table: &crate::dataset::Table| {
         let sql = format!("SELECT count(*) FROM {}", table.name);
         json!({"name": format!("rows of {}", table.name), "sql": sql, "expected": table.rows})
@@ -32,7 +38,7 @@ pub fn describe(spec: &Value) -> Result<Value, SpecError> {
         "name": spec.kind.name(),
         "version": VERSION,
         "spec": spec,
-        "kinds": pgbench.kinds,
+        "kinds": pgbench.kinds(),
         "mix": {(spec.kind.name()): 1.0},
         "statements": statements,
         "tables": tables,

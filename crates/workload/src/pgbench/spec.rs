@@ -6,6 +6,9 @@ use serde_json::Value;
 use super::schema::SCALE_MAX;
 use crate::spec::{Face, Isolation, SpecError};
 
+/// Raised whenever the rows loaded, the requests or the statements change.
+pub const VERSION: u32 = 1;
+
 /// Parameters; every one has a default but the kind.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]

@@ -2,7 +2,10 @@
 
 use wire::{Kind as Type, Results, Statement};
 
-use super::{Kind, PgbenchSpec, schema::wide_accounts};
+use super::{
+    schema::wide_accounts,
+    spec::{Kind, PgbenchSpec},
+};
 use crate::spec::{Face, Isolation};
 
 pub(super) const BEGIN: &str = "begin";

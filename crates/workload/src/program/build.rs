@@ -5,7 +5,12 @@ use std::collections::HashMap;
 
 use wire::{Results, Statement, StatementId};
 
-use super::{Effect, Form, Program, Programs, scan::Piece, value::Value};
+use super::{
+    programs::Programs,
+    scan::Piece,
+    steps::{Effect, Form, Program},
+    value::Value,
+};
 
 /// A statement's parameters are counted by 16 bits, and so are the statements of a session.
 const PARAMETERS_MAX: usize = 65_535;

@@ -8,11 +8,12 @@ use std::time::Duration;
 use wire::{Answers, Decimal, Error, Exchange, Param};
 
 use super::{
-    Action, Effect, Execution, Form, Programs, Request, STREAM_VALUES, Source, Step, Store,
     expression::{Expression, Scope},
+    programs::{Programs, Request, STREAM_VALUES},
+    steps::{Action, Effect, Execution, Form, Source, Step, Store},
     value::Value,
 };
-use crate::{Outcome, draw::Draw};
+use crate::{draw::Draw, workload::Outcome};
 
 /// Terminals are fewer than 2^24: their numbers and those of their requests share 64 bits.
 const TERMINAL_BITS: u32 = 24;

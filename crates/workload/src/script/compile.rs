@@ -4,14 +4,14 @@ use std::{collections::HashSet, time::Duration};
 
 use wire::Results;
 
-use super::Script;
+use super::spec::Script;
 use crate::{
     program::{
-        Action, Effect, Execution, Form, Program, Source, Step, Store,
         build::{Builder, numbered, without_comments},
         expression::Expression,
         parse::{self, is_name, name_length},
         scan::{Item, Piece, What, scan},
+        steps::{Action, Effect, Execution, Form, Program, Source, Step, Store},
         value::Value,
     },
     spec::SpecError,

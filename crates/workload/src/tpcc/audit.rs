@@ -2,15 +2,17 @@
 //! (clause 9.2.2.5) or, where it gives none, against the band that holds 99.9 % of all cases.
 
 use super::{
-    KINDS, Tpcc,
+    cardinalities::{CUSTOMERS, ITEMS},
+    constants::Constants,
     input::{Customer, NewOrder, Payment, Request},
+    kinds::KINDS,
     names::NAMES,
-    schema::{CUSTOMERS, ITEMS},
+    spec::TpccSpec,
 };
 use crate::{
-    Audit, AuditLine, Outcome,
     chi_square::{binomial_band, by_likelihood, mean_band, real},
     nurand::NuRand,
+    workload::{Audit, AuditLine, Outcome},
 };
 
 /// Classes into which values are grouped for chi-square.
@@ -147,11 +149,11 @@ impl TpccAudit {
 }
 
 /// The audit as lines of the report; what never came has none.
-pub(super) fn lines(tpcc: &Tpcc, audit: &TpccAudit) -> Vec<AuditLine> {
-    let mut lines = mix(tpcc, audit);
+pub(super) fn lines(spec: &TpccSpec, constants: &Constants, audit: &TpccAudit) -> Vec<AuditLine> {
+    let mut lines = mix(spec, audit);
     let [orders, payments, statuses, ..] = audit.kinds;
     // With one warehouse there is nothing remote.
-    let remote = tpcc.spec().warehouses > 1;
+    let remote = spec.warehouses > 1;
     lines.extend([
         share(
             "rolled back New-Orders",
@@ -196,18 +198,18 @@ pub(super) fn lines(tpcc: &Tpcc, audit: &TpccAudit) -> Vec<AuditLine> {
             0.6,
             (0.57, 0.63),
         ),
-        nurand("items", &tpcc.constants().item, &audit.items),
-        nurand("customers", &tpcc.constants().customer, &audit.customers),
-        nurand("last names", &tpcc.constants().last_name, &audit.last_names),
+        nurand("items", &constants.item, &audit.items),
+        nurand("customers", &constants.customer, &audit.customers),
+        nurand("last names", &constants.last_name, &audit.last_names),
     ]);
     lines.extend(deliveries(audit));
     lines.retain(|line| line.n > 0);
     lines
 }
 
-fn mix(tpcc: &Tpcc, audit: &TpccAudit) -> Vec<AuditLine> {
+fn mix(spec: &TpccSpec, audit: &TpccAudit) -> Vec<AuditLine> {
     let all: u64 = audit.kinds.iter().sum();
-    let shares = tpcc.spec().mix.shares();
+    let shares = spec.mix.shares();
     KINDS
         .iter()
         .zip(audit.kinds)

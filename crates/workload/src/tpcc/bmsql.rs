@@ -6,26 +6,14 @@ mod delivery;
 mod new_order;
 mod order_status;
 mod payment;
+mod session;
 pub mod statements;
 mod stock_level;
 
-use wire::{Answer, Decimal, Error, Exchange, Param, StatementId, Timestamp};
+use wire::{Error, Exchange, Timestamp};
 
-use super::{
-    SpecError, TpccSpec,
-    faces::{RoundTrips, trips},
-    input::Request,
-    names::LastNames,
-    spec::{DeliveryMode, Face, Isolation, Schema},
-};
-use crate::Outcome;
-use statements::BEGIN;
-
-/// Fewest and most round trips, in the order of the kinds: of an order of five lines, the first of
-/// which in the order of locks is the unused item, and of one of fifteen; of districts without an
-/// order, and of ten that have one which nobody else takes first.
-pub(super) const ROUND_TRIPS: [RoundTrips; 5] =
-    [trips(7, 38), trips(8, 10), trips(4, 5), trips(11, 71), trips(2, 2)];
+use super::{input::Request, names::LastNames};
+use crate::workload::Outcome;
 
 /// What the schema has otherwise than the text, why, and the clause.
 pub(super) const OF_SCHEMA: [(&str, &str, &str); 2] = [
@@ -91,43 +79,5 @@ pub(super) async fn perform<X: Exchange>(
         Request::OrderStatus(status) => order_status::perform(session, names, status).await,
         Request::Delivery(delivery) => delivery::perform(session, delivery, now).await,
         Request::StockLevel(level) => stock_level::perform(session, level).await,
-    }
-}
-
-/// Opens a transaction with its first statement: JDBC's driver sends both at once.
-async fn begin<'a, X: Exchange>(
-    session: &'a mut X,
-    statement: StatementId,
-    params: &[Param<'_>],
-) -> Result<Answer<'a>, Error> {
-    session.queue(BEGIN, &[]);
-    session.queue(statement, params);
-    Ok(session.exchange().await?.get(1))
-}
-
-/// As JDBC's `getDouble` reads a `numeric`.
-#[expect(clippy::cast_precision_loss, reason = "amounts have far fewer than 53 bits")]
-fn double(value: Decimal) -> f64 {
-    value.unscaled as f64 / 10_f64.powi(i32::from(value.scale))
-}
-
-/// Refuses what `BenchmarkSQL` 5 does not do.
-pub(super) fn check(spec: &TpccSpec) -> Result<(), SpecError> {
-    let wrong = [
-        (spec.schema != Schema::Bmsql, "schema is spec", "schema bmsql"),
-        (spec.face != Face::Statement, "face is not statement", "face statement"),
-        (
-            spec.isolation != Isolation::ReadCommitted,
-            "isolation is not read committed",
-            "isolation read committed",
-        ),
-        (spec.delivery != DeliveryMode::Inline, "delivery is deferred", "delivery inline"),
-    ];
-    match wrong.iter().find(|(is_wrong, ..)| *is_wrong) {
-        None => Ok(()),
-        Some((_, what, right)) => {
-            let fact = format!("rules is benchmarksql-5, but {what}");
-            Err(SpecError::new(fact, &format!("BenchmarkSQL 5 has {right}; say so.")))
-        }
     }
 }

@@ -7,11 +7,11 @@
 use serde::Serialize;
 
 use super::{
-    Tpcc,
+    cardinalities::{CUSTOMERS, DISTRICTS, FIRST_NEW_ORDER, ITEMS, ORDERS},
     names::NAMES,
     rows::{RowSource, Target},
-    schema::{CUSTOMERS, DISTRICTS, FIRST_NEW_ORDER, ITEMS, ORDERS, Schema},
-    spec::LoadConstants,
+    schema::Schema,
+    spec::{LoadConstants, TpccSpec},
 };
 
 /// A condition of clause 3.3.2.
@@ -183,9 +183,9 @@ pub struct LoadCheck {
 
 /// Cardinalities and contents of clause 4.3.3.1.
 #[must_use]
-pub fn load_checks(tpcc: &Tpcc, rows: &RowSource) -> Vec<LoadCheck> {
-    let warehouses = wide(tpcc.spec().warehouses);
-    let schema = tpcc.spec().schema;
+pub fn load_checks(spec: &TpccSpec, rows: &RowSource) -> Vec<LoadCheck> {
+    let warehouses = wide(spec.warehouses);
+    let schema = spec.schema;
     let mut checks: Vec<LoadCheck> = Target::ALL
         .iter()
         .map(|&target| {

@@ -2,7 +2,7 @@
 //! follow from them (clause 2.1.6.1).
 
 use super::{
-    schema::{CUSTOMERS, ITEMS},
+    cardinalities::{CUSTOMERS, ITEMS},
     spec::{LoadConstants, TpccSpec},
 };
 use crate::{draw::Draw, nurand::NuRand};

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    Tpcc, VERSION,
     constants::of_load,
+    kinds::VERSION,
     rows::{RowSource, Target},
     schema,
     spec::{Order, TpccSpec},
@@ -26,10 +26,9 @@ pub struct TpccDataset {
 }
 
 impl TpccDataset {
-    /// Of a workload and its rows.
+    /// Of a specification, what `BenchmarkSQL` keeps of a load, and the rows.
     #[must_use]
-    pub fn new(tpcc: &Tpcc, rows: RowSource) -> Self {
-        let spec = tpcc.spec().clone();
+    pub fn new(spec: TpccSpec, config: [(&'static str, i32); 4], rows: RowSource) -> Self {
         let tables = spec.schema.tables();
         let target = |table: &schema::Table| {
             Target::ALL.into_iter().find(|target| spec.schema.name(target.table()) == table.name)
@@ -47,7 +46,7 @@ impl TpccDataset {
             disk_bytes: table.disk_bytes(spec.warehouses),
         };
         let tables = tables.iter().zip(&targets).map(describe).collect();
-        Self { config: tpcc.config(), rows, tables, targets, spec }
+        Self { spec, config, rows, tables, targets }
     }
 }
 

@@ -6,10 +6,15 @@ use wire::Timestamp;
 
 use crate::made;
 
+use crate::workload::Workload;
+
 use super::{
-    KINDS, Tpcc, VERSION, consistency, constants, csv, deviations, faces, procedures,
+    consistency, constants, csv, deviations, faces,
+    kinds::{KINDS, VERSION},
+    procedures,
     schema::{LOAD_TABLE, LOAD_TABLE_DDL},
     spec::{Face, Schema},
+    workload::Tpcc,
 };
 
 #[derive(Serialize)]
@@ -31,9 +36,9 @@ impl Tpcc {
     pub fn describe(&self) -> Value {
         let rows = self.rows(Timestamp(0));
         let statements: Vec<Named<'_>> =
-            self.statements.iter().map(|s| Named { name: &s.name, sql: &s.sql }).collect();
-        let schema = self.spec.schema;
-        let procedures: Vec<Value> = match self.spec.face {
+            self.statements().iter().map(|s| Named { name: &s.name, sql: &s.sql }).collect();
+        let schema = self.spec().schema;
+        let procedures: Vec<Value> = match self.spec().face {
             Face::Statement | Face::Pipeline => Vec::new(),
             Face::Procedure => procedures::sources(schema)
                 .map(|(name, sql)| json!({"name": name, "sql": sql}))
@@ -50,7 +55,7 @@ impl Tpcc {
             .collect();
         let mix: serde_json::Map<String, Value> = KINDS
             .iter()
-            .zip(self.spec.mix.shares())
+            .zip(self.spec().mix.shares())
             .map(|(kind, share)| ((*kind).to_owned(), json!(share)))
             .collect();
         let indexes: Vec<String> = schema.indexes().into_iter().map(|index| index.ddl).collect();
@@ -58,27 +63,27 @@ impl Tpcc {
             "name": "tpcc",
             "version": VERSION,
             "schema": schema,
-            "spec": self.spec,
+            "spec": self.spec(),
             "kinds": KINDS,
             "mix": mix,
             "statements": statements,
             "procedures": procedures,
-            "round_trips": faces::round_trips(self.spec.rules),
+            "round_trips": faces::round_trips(self.spec().rules),
             "tables": tables,
             "load_table": {"name": LOAD_TABLE, "ddl": LOAD_TABLE_DDL},
             "indexes": indexes,
-            "csv": csv::describe(&self.spec),
-            "made": remembering(self.spec.schema),
-            "conditions": consistency::conditions(schema, constants::of_load(&self.spec)),
-            "load_checks": consistency::load_checks(self, &rows),
-            "deviations": deviations::deviations(&self.spec),
-            "c_load": constants::of_load(&self.spec),
+            "csv": csv::describe(self.spec()),
+            "made": remembering(self.spec().schema),
+            "conditions": consistency::conditions(schema, constants::of_load(self.spec())),
+            "load_checks": consistency::load_checks(self.spec(), &rows),
+            "deviations": deviations::deviations(self.spec()),
+            "c_load": constants::of_load(self.spec()),
             "c_run": {
-                "c_last": self.constants.last_name.c,
-                "c_id": self.constants.customer.c,
-                "ol_i_id": self.constants.item.c,
+                "c_last": self.constants().last_name.c,
+                "c_id": self.constants().customer.c,
+                "ol_i_id": self.constants().item.c,
             },
-            "disk_bytes_estimate": schema.disk_bytes(self.spec.warehouses),
+            "disk_bytes_estimate": schema.disk_bytes(self.spec().warehouses),
         })
     }
 }

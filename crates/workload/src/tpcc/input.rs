@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use super::{
+    cardinalities::{DISTRICTS, UNUSED_ITEM},
     constants::Constants,
-    schema::{DISTRICTS, UNUSED_ITEM},
     spec::{DeliveryMode, Home, TpccSpec},
 };
-use crate::{Timing, draw::Draw};
+use crate::{draw::Draw, workload::Timing};
 
 /// Most lines of an order.
 pub const LINES_MAX: usize = 15;

@@ -8,8 +8,8 @@
 use wire::{Kind, Statement, StatementId};
 
 use super::{
+    prepared::statement,
     spec::{Isolation, Schema, TpccSpec},
-    statements::statement,
 };
 
 /// The call of New-Order.

@@ -13,8 +13,9 @@ mod sales;
 use wire::Timestamp;
 
 use super::{
+    cardinalities::{CUSTOMERS, DISTRICTS, FIRST_NEW_ORDER, ITEMS, ORDERS},
     names::LastNames,
-    schema::{CUSTOMERS, DISTRICTS, FIRST_NEW_ORDER, ITEMS, ORDERS, Schema},
+    spec::Schema,
 };
 use crate::{copy::Rows, dataset::Units, draw::Draw, nurand::NuRand};
 

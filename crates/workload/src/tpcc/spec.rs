@@ -207,7 +207,7 @@ impl TpccSpec {
             return Err(SpecError::new(fact, "One warehouse is about 100 MB."));
         }
         if self.rules == Rules::BenchmarkSql5 {
-            super::bmsql::check(self)?;
+            check_benchmarksql(self)?;
         }
         for (name, value) in [
             ("keying_multiplier", self.keying_multiplier),
@@ -252,7 +252,7 @@ impl TpccSpec {
 
     fn check_mix(&self) -> Result<(), SpecError> {
         let weights = self.mix.weights();
-        for (kind, weight) in super::KINDS.iter().zip(weights) {
+        for (kind, weight) in super::kinds::KINDS.iter().zip(weights) {
             if !(0.0..=WEIGHT_MAX).contains(&weight) {
                 let fact = format!("mix.{kind} is {weight}, allowed is 0 to {WEIGHT_MAX}");
                 return Err(SpecError::new(fact, "Weights are shares such as 45 or 43.2."));
@@ -272,6 +272,27 @@ const PARTITIONS_MAX: u32 = 10_000;
 const MULTIPLIER_MAX: f64 = 1000.0;
 /// Any larger weight is a slip of the pen as well.
 const WEIGHT_MAX: f64 = 1e6;
+
+/// Refuses what `BenchmarkSQL` 5 does not do.
+fn check_benchmarksql(spec: &TpccSpec) -> Result<(), SpecError> {
+    let wrong = [
+        (spec.schema != Schema::Bmsql, "schema is spec", "schema bmsql"),
+        (spec.face != Face::Statement, "face is not statement", "face statement"),
+        (
+            spec.isolation != Isolation::ReadCommitted,
+            "isolation is not read committed",
+            "isolation read committed",
+        ),
+        (spec.delivery != DeliveryMode::Inline, "delivery is deferred", "delivery inline"),
+    ];
+    match wrong.iter().find(|(is_wrong, ..)| *is_wrong) {
+        None => Ok(()),
+        Some((_, what, right)) => {
+            let fact = format!("rules is benchmarksql-5, but {what}");
+            Err(SpecError::new(fact, &format!("BenchmarkSQL 5 has {right}; say so.")))
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {

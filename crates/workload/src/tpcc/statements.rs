@@ -5,8 +5,9 @@
 use wire::{Kind, Statement, StatementId};
 
 use super::{
+    cardinalities::DISTRICTS,
+    prepared::statement,
     procedures,
-    schema::DISTRICTS,
     spec::{Face, Isolation, TpccSpec},
 };
 
@@ -207,15 +208,6 @@ fn one_by_one(isolation: Isolation) -> Vec<Statement> {
     statements.extend(the_others());
     statements.extend((1..=DISTRICTS).map(stock));
     statements
-}
-
-pub(super) fn statement(name: &str, sql: &str, params: &[Kind]) -> Statement {
-    Statement {
-        name: name.to_owned(),
-        sql: sql.to_owned(),
-        params: params.to_vec(),
-        results: wire::Results::Binary,
-    }
 }
 
 use Kind::{Decimal, Decimals, I32, I32s, Text, Texts, Timestamp};

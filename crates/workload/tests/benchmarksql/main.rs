@@ -9,8 +9,8 @@ use workload::{
     Outcome, Workload,
     tpcc::{
         Tpcc,
+        cardinalities::UNUSED_ITEM,
         input::{Customer, Delivery, Line, NewOrder, OrderStatus, Payment, Request, StockLevel},
-        schema::UNUSED_ITEM,
     },
 };
 

@@ -166,7 +166,7 @@ fn weights_show_in_the_audit() {
     let all = [script("a", 1.0), script("b", 0.0), script("c", 3.0)];
     let spec = json!({"kind": "script", "scripts": all});
     let programs = scripts(&spec).unwrap();
-    let mut audit = workload::program::ProgramAudit::default();
+    let mut audit = workload::program::workload::ProgramAudit::default();
     let mut session = Fake { statements: programs.statements().to_vec(), ..Fake::default() };
     for number in 0..5_000 {
         let (request, timing) = programs.request(0, number);

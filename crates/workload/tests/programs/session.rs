@@ -6,7 +6,7 @@ use serde_json::Value;
 use wire::{Answers, Error, Exchange, Param, Statement, StatementId, Timestamp};
 use workload::{
     Outcome, Workload,
-    program::Programs,
+    program::programs::Programs,
     spec::SpecError,
     {mix, script},
 };

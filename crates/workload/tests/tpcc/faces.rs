@@ -6,8 +6,8 @@ use workload::{
     Outcome, Workload,
     tpcc::{
         KINDS, Tpcc,
+        cardinalities::UNUSED_ITEM,
         input::{Customer, Delivery, Line, NewOrder, OrderStatus, Payment, Request, StockLevel},
-        schema::UNUSED_ITEM,
         spec::Face,
         transact::{NewOrderReply, enter_order},
     },

@@ -6,8 +6,8 @@ use workload::{
     Outcome, Workload,
     tpcc::{
         Tpcc,
+        cardinalities::UNUSED_ITEM,
         input::{Line, NewOrder, Request},
-        schema::UNUSED_ITEM,
         spec::Face,
         transact::{NewOrderReply, enter_order},
     },

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use wire::Timestamp;
-use workload::dataset::of_spec;
+use workload::catalogue;
 
 use super::*;
 use crate::load::pieces;
@@ -22,7 +22,7 @@ fn case(more: &Value, copies: Copies, version: u32) -> Case {
     for (key, value) in more.as_object().expect("an object") {
         spec[key] = value.clone();
     }
-    let dataset = of_spec(&spec, Timestamp(0)).expect("a specification");
+    let dataset = catalogue::dataset(&spec, Timestamp(0)).expect("a specification");
     let stored = pieces::all(&*dataset, None);
     let record = BTreeMap::new();
     let begun = Begun { record, loaded_at_unix_s: 0, copies, from_units: 0, builds: true };

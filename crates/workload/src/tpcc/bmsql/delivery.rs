@@ -3,20 +3,17 @@
 
 use wire::{Answer, Error, Exchange, Param, Timestamp};
 
-use super::{
-    BEGIN,
-    statements::{
-        COMMIT, DEL_CUSTOMER, DEL_LINES, DEL_NEW_ORDERS, DEL_ORDER, DEL_ORDER_READ, DEL_SUM,
-        DEL_TAKE,
-    },
+use super::statements::{
+    BEGIN, COMMIT, DEL_CUSTOMER, DEL_LINES, DEL_NEW_ORDERS, DEL_ORDER, DEL_ORDER_READ, DEL_SUM,
+    DEL_TAKE,
 };
 use crate::{
-    Outcome,
     tpcc::{
+        answers::{ask, missing, required},
+        cardinalities::DISTRICTS,
         input::Delivery,
-        schema::DISTRICTS,
-        transact::{ask, missing, required},
     },
+    workload::Outcome,
 };
 
 pub(super) async fn perform<X: Exchange>(
@@ -85,7 +82,7 @@ async fn deliver<X: Exchange>(
     if row.bytes(0)?.is_none() {
         return Err(missing("bmsql_order_line", &key));
     }
-    let sum = Param::F64(super::double(row.decimal(0)?));
+    let sum = Param::F64(super::session::double(row.decimal(0)?));
     ask(session, DEL_CUSTOMER, &[sum, w, d, Param::I32(customer)]).await?;
     Ok(())
 }

@@ -5,19 +5,20 @@
 use wire::{Error, Exchange, Param, Timestamp};
 
 use super::{
-    begin, double,
+    session::{begin, double},
     statements::{
         COMMIT, NO_CUSTOMER, NO_DISTRICT, NO_ITEM, NO_LINE, NO_NEW_ORDER, NO_ORDER, NO_STOCK,
         NO_TAKE_NUMBER, NO_TAKE_STOCK, ROLLBACK,
     },
 };
 use crate::{
-    Outcome,
     tpcc::{
+        answers::{ask, missing, required, shown},
+        cardinalities::UNUSED_ITEM,
         input::{LINES_MAX, Line, NewOrder},
-        schema::UNUSED_ITEM,
-        transact::{ask, locking_order, missing, required, shown},
+        transact::locking_order,
     },
+    workload::Outcome,
 };
 
 /// First of the ten columns `s_dist_01` to `s_dist_10`.

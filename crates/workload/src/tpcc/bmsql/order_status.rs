@@ -3,16 +3,16 @@
 use wire::{Error, Exchange, Param};
 
 use super::{
-    begin,
+    session::begin,
     statements::{NAMES, OS_CUSTOMER, OS_LINES, OS_ORDER, ROLLBACK},
 };
 use crate::{
-    Outcome,
     tpcc::{
+        answers::{ask, middle, missing, required, shown},
         input::{Customer, OrderStatus},
         names::LastNames,
-        transact::{ask, middle, missing, required, shown},
     },
+    workload::Outcome,
 };
 
 pub(super) async fn perform<X: Exchange>(

@@ -3,19 +3,19 @@
 use wire::{Decimal, Error, Exchange, Param, Timestamp};
 
 use super::{
-    begin,
+    session::begin,
     statements::{
         COMMIT, NAMES, PAY_CUSTOMER, PAY_CUSTOMER_DATA, PAY_CUSTOMER_READ, PAY_DATA_READ,
         PAY_DISTRICT, PAY_DISTRICT_READ, PAY_HISTORY, PAY_WAREHOUSE, PAY_WAREHOUSE_READ,
     },
 };
 use crate::{
-    Outcome,
     tpcc::{
+        answers::{ask, middle, missing, required, shown},
         input::{Customer, Payment},
         names::LastNames,
-        transact::{ask, middle, missing, required, shown},
     },
+    workload::Outcome,
 };
 
 /// Most characters of `C_DATA`.

@@ -3,15 +3,15 @@
 use wire::{Error, Exchange, Param};
 
 use super::{
-    begin,
+    session::begin,
     statements::{ROLLBACK, SL_COUNT},
 };
 use crate::{
-    Outcome,
     tpcc::{
+        answers::{ask, required},
         input::StockLevel,
-        transact::{ask, required},
     },
+    workload::Outcome,
 };
 
 pub(super) async fn perform<X: Exchange>(

@@ -2,11 +2,12 @@
 
 use wire::Param;
 
-use super::{
-    ADDRESS, CREDIT, CUSTOMERS, DATA, INFO, ITEMS, LINES, LOADED_AT, NAME, ONE_IN, ORDERS, PAYING,
-    TAX, data, money, namesakes, order_line, price,
+use super::text::{
+    ADDRESS, CREDIT, DATA, INFO, LINES, LOADED_AT, NAME, ONE_IN, PAYING, TAX, data, money,
+    namesakes, order_line, price,
 };
 use crate::plausible::Plausible;
+use crate::tpcc::cardinalities::{CUSTOMERS, ITEMS, ORDERS};
 
 /// Its Delivery reads all undelivered orders of a district: 900 after the load, and as many as
 /// come and go later.

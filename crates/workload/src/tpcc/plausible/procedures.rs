@@ -2,14 +2,14 @@
 
 use wire::{Decimal, Param, Timestamp};
 
-use super::{
+use super::text::{
     ADDRESS, LINES, LOADED_AT, NAME, ONE_IN, TAX, known_customer, order_line, paying_customer,
 };
 use crate::{
     plausible::{Bound, Plausible, Reply},
     tpcc::{
+        cardinalities::{CUSTOMERS, ITEMS, ORDERS},
         input::LINES_MAX,
-        schema::{CUSTOMERS, ITEMS, ORDERS},
     },
 };
 

@@ -6,7 +6,7 @@ use super::{Part, RowSource, Selection, address, data, money, stream, string};
 use crate::{
     copy::Rows,
     draw::Draw,
-    tpcc::schema::{DISTRICTS, ITEMS, ORDERS},
+    tpcc::cardinalities::{DISTRICTS, ITEMS, ORDERS},
 };
 
 impl RowSource {

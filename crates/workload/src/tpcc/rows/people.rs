@@ -6,8 +6,9 @@ use super::{Part, RowSource, Selection, address, length, money, stream, string, 
 use crate::{
     copy::Rows,
     tpcc::{
+        cardinalities::{CUSTOMERS, DISTRICTS},
         names::NAMES,
-        schema::{CUSTOMERS, DISTRICTS, Schema},
+        spec::Schema,
     },
 };
 

@@ -8,7 +8,7 @@ use crate::{
     dataset::Units,
     draw::{Draw, Indexed},
     permute::Permutation,
-    tpcc::schema::{CUSTOMERS, DISTRICTS, FIRST_NEW_ORDER, ITEMS, ORDERS},
+    tpcc::cardinalities::{CUSTOMERS, DISTRICTS, FIRST_NEW_ORDER, ITEMS, ORDERS},
 };
 
 /// An order, by its key.

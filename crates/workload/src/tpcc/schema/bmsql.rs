@@ -2,7 +2,7 @@
 //! 5.0 and 5.1 create them, so that either program runs on what the other loaded. Fill factors are
 //! 5.0's, which sets none.
 
-use super::{NN, Secondary, Table};
+use super::table::{NN, Secondary, Table};
 
 /// What `BenchmarkSQL` remembers of a load.
 pub const CONFIG_TABLE: &str = "bmsql_config";

@@ -1,7 +1,7 @@
 //! Schema `spec`: the nine tables of clause 1.3 with the names of the text, two secondary indexes
 //! and the foreign keys of clause 1.4.
 
-use super::{NN, Secondary, Table};
+use super::table::{NN, Secondary, Table};
 
 // Types: identifiers, counters and quantities are 4-byte integers; the text asks for at least
 // numeric(4) to numeric(8), which is narrower. Amounts that only grow are numeric(18,2) instead of

@@ -4,13 +4,13 @@
 
 use wire::{Answer, Decimal, Error, Exchange, Param, Timestamp};
 
-use super::{missing, required};
+use crate::tpcc::answers::{missing, required};
 use crate::{
-    Outcome,
     tpcc::{
         input::Delivery,
         statements::{DEL_CUSTOMER, DEL_LINES, DEL_NEW_ORDER, DEL_ORDER},
     },
+    workload::Outcome,
 };
 
 /// An order that goes out, as far as the answers have told.

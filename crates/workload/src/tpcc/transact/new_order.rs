@@ -3,10 +3,10 @@
 
 use wire::{Answer, Decimal, Error, Exchange, Kind, Param, Timestamp};
 
-use super::{missing, required, shown};
+use crate::tpcc::answers::{missing, required, shown};
 use crate::tpcc::{
+    cardinalities::UNUSED_ITEM,
     input::{LINES_MAX, Line, NewOrder},
-    schema::UNUSED_ITEM,
     statements::{
         NO_CUSTOMER, NO_DISTRICT, NO_ITEMS, NO_LINES, NO_NEW_ORDER, NO_ORDER, NO_WAREHOUSE,
         no_stock,
@@ -297,7 +297,7 @@ impl<'o> Entry<'o> {
         self.warehouse_tax = units(fields.decimal()?, 4)?;
         self.district_tax = units(fields.decimal()?, 4)?;
         self.discount = units(fields.decimal()?, 4)?;
-        super::texts(&mut fields, 2)?;
+        crate::tpcc::answers::texts(&mut fields, 2)?;
         let (count, mut numbers) = fields.array(Kind::I32)?;
         let (_, mut names) = fields.array(Kind::Text)?;
         let (_, mut prices) = fields.array(Kind::Decimal)?;

@@ -3,7 +3,7 @@
 
 use wire::{Answer, Error, Exchange, Fields, Param};
 
-use super::{middle, missing, required, texts};
+use crate::tpcc::answers::{middle, missing, required, texts};
 use crate::tpcc::{
     input::OrderStatus,
     statements::{OS_CUSTOMER, OS_LINES, OS_NAMES, OS_ORDER},

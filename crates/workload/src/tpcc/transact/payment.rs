@@ -3,7 +3,7 @@
 
 use wire::{Answer, Decimal, Error, Exchange, Fields, Param, Timestamp};
 
-use super::{middle, missing, required, texts};
+use crate::tpcc::answers::{middle, missing, required, texts};
 use crate::tpcc::{
     input::Payment,
     statements::{PAY_CUSTOMER, PAY_DISTRICT, PAY_HISTORY, PAY_NAMES, PAY_WAREHOUSE},

@@ -14,13 +14,13 @@ use super::{
     order_status, payment, stock_level,
 };
 use crate::{
-    Outcome,
     tpcc::{
+        cardinalities::DISTRICTS,
         input::{Customer, Delivery, NewOrder, OrderStatus, Payment, StockLevel},
         names::LastNames,
-        schema::DISTRICTS,
         statements::{BEGIN, BEGIN_SNAPSHOT, COMMIT, ROLLBACK},
     },
+    workload::Outcome,
 };
 
 /// Answers of an exchange that committed.

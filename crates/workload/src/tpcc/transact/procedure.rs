@@ -9,15 +9,15 @@ use super::{
     new_order::{Entry, NewOrderReply, all_local, locking_order, number_of},
     order_status,
     payment::{amount, shown_customer},
-    required, texts,
 };
+use crate::tpcc::answers::{required, texts};
 use crate::{
-    Outcome,
     tpcc::{
         input::{Customer, Delivery, LINES_MAX, NewOrder, OrderStatus, Payment, StockLevel},
         names::LastNames,
         procedures::{DELIVERY, NEW_ORDER, ORDER_STATUS, PAYMENT, STOCK_LEVEL},
     },
+    workload::Outcome,
 };
 
 /// Number and last name, of which one is NULL.
@@ -110,7 +110,10 @@ pub(super) async fn order_status<X: Exchange>(
     order_status::shown_customer(&mut fields)?;
     let order = order_status::shown_order(&mut fields)?;
     if shown_lines(&mut fields)? == 0 {
-        return Err(super::missing("order_line", &[status.warehouse, status.district, order]));
+        return Err(crate::tpcc::answers::missing(
+            "order_line",
+            &[status.warehouse, status.district, order],
+        ));
     }
     Ok(Outcome::Committed)
 }

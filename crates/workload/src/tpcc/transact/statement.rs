@@ -8,13 +8,13 @@ use super::{
     order_status, payment, stock_level,
 };
 use crate::{
-    Outcome,
     tpcc::{
+        cardinalities::DISTRICTS,
         input::{Customer, Delivery, NewOrder, OrderStatus, Payment, StockLevel},
         names::LastNames,
-        schema::DISTRICTS,
         statements::{BEGIN, BEGIN_SNAPSHOT, COMMIT, ROLLBACK},
     },
+    workload::Outcome,
 };
 
 /// Sends what is queued and returns the answer to it.

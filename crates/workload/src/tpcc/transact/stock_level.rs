@@ -3,7 +3,7 @@
 
 use wire::{Answer, Error, Exchange, Param};
 
-use super::required;
+use crate::tpcc::answers::required;
 use crate::tpcc::{
     input::StockLevel,
     statements::{SL_COUNT, SL_DISTRICT},

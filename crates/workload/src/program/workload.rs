@@ -1,0 +1,116 @@
+//! Programs as a workload: requests by weight, an audit of the weights.
+
+use serde_json::{Value as Json, json};
+use wire::{Error, Exchange, Statement, Timestamp};
+
+use super::{
+    programs::{Programs, Request},
+    run::Run,
+    steps::Program,
+};
+use crate::{
+    chi_square::{binomial_band, real},
+    workload::{Audit, AuditLine, Outcome, Timing, Workload},
+};
+
+/// How often each program came to its end.
+#[derive(Clone, Debug, Default)]
+pub struct ProgramAudit(Vec<u64>);
+
+impl Audit for ProgramAudit {
+    type Request = Request;
+
+    fn add(&mut self, request: &Request, _: Outcome) {
+        if self.0.len() <= request.program {
+            self.0.resize(request.program + 1, 0);
+        }
+        self.0[request.program] += 1;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        let size = self.0.len().max(other.0.len());
+        self.0.resize(size, 0);
+        for (count, more) in self.0.iter_mut().zip(&other.0) {
+            *count += more;
+        }
+    }
+}
+
+impl Workload for Programs {
+    type Request = Request;
+    type Audit = ProgramAudit;
+
+    fn kinds(&self) -> &[String] {
+        &self.kinds
+    }
+
+    fn statements(&self) -> &[Statement] {
+        &self.statements
+    }
+
+    fn request(&self, terminal: u32, number: u64) -> (Request, Timing) {
+        let program = self.choose(terminal, number);
+        let timing = Timing { kind: program, keying_ns: 0, think_ns: 0, deferred: false };
+        (Request { program, terminal, number }, timing)
+    }
+
+    async fn perform<X: Exchange>(
+        &self,
+        session: &mut X,
+        request: &Request,
+        _now: Timestamp,
+    ) -> Result<Outcome, Error> {
+        Run::new(self, *request, session).perform().await
+    }
+
+    fn audit_lines(&self, audit: &ProgramAudit) -> Vec<AuditLine> {
+        let all: u64 = audit.0.iter().sum();
+        let sum: f64 = self.all.iter().map(|program| program.weight).sum();
+        let line = |(at, program): (usize, &Program)| {
+            let expected = program.weight / sum;
+            let count = audit.0.get(at).copied().unwrap_or(0);
+            let certain = expected <= 0.0 || expected >= 1.0;
+            let (low, high) =
+                if certain { (expected, expected) } else { binomial_band(expected, all) };
+            AuditLine {
+                name: format!("share of {}", program.name),
+                source: "the weights, 99.9 % binomial band".into(),
+                measured: real(count) / real(all.max(1)),
+                n: all,
+                low,
+                high,
+                unit: "1".into(),
+            }
+        };
+        let lines = self.all.iter().enumerate().map(line);
+        lines.filter(|line| line.n > 0).collect()
+    }
+}
+
+/// A workload of programs as JSON, in the shape that all workloads have.
+#[must_use]
+pub fn describe(
+    programs: &Programs,
+    name: &str,
+    version: u32,
+    spec: &Json,
+    conditions: &Json,
+    deviations: &Json,
+) -> Json {
+    let statement = |one: &Statement| json!({"name": one.name, "sql": one.sql});
+    let statements: Vec<Json> = programs.statements.iter().map(statement).collect();
+    json!({
+        "name": name,
+        "version": version,
+        "spec": spec,
+        "kinds": programs.kinds,
+        "mix": programs.shares(),
+        "statements": statements,
+        "tables": [],
+        "indexes": [],
+        "conditions": conditions,
+        "load_checks": [],
+        "deviations": deviations,
+        "disk_bytes_estimate": 0,
+    })
+}

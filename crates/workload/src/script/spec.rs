@@ -1,0 +1,155 @@
+//! What may be said about script files, and the checks that reject the rest.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use crate::{
+    program::value::Value,
+    spec::{Face, Isolation, SpecError},
+};
+
+/// As pgbench.
+const SCRIPTS_MAX: usize = 128;
+/// Any larger weight is a slip of the pen.
+pub(crate) const WEIGHT_MAX: f64 = 1e6;
+
+/// Scripts and what they are run with.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptSpec {
+    /// Always `script`.
+    pub kind: Kind,
+    /// Everything random follows from it.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+    /// Always `statement`: a script says itself what it pipelines.
+    #[serde(default)]
+    pub face: Face,
+    /// Always read committed: a script says itself how it isolates.
+    #[serde(default)]
+    pub isolation: Isolation,
+    /// Value of `:scale`.
+    #[serde(default = "one")]
+    pub scale: i64,
+    /// One kind of transaction each.
+    pub scripts: Vec<Script>,
+    /// Variables that are set from the start, as pgbench's `-D`.
+    #[serde(default)]
+    pub variables: BTreeMap<String, Json>,
+}
+
+/// A script file.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Script {
+    /// Its name: that of the kind of transaction, and in errors.
+    pub name: String,
+    /// Its content.
+    pub text: String,
+    /// Its share is its weight over the sum of all.
+    #[serde(default = "unit")]
+    pub weight: f64,
+}
+
+/// Discriminates the workloads' specifications.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// This one.
+    Script,
+}
+
+pub(crate) fn default_seed() -> u64 {
+    42
+}
+
+fn one() -> i64 {
+    1
+}
+
+pub(crate) fn unit() -> f64 {
+    1.0
+}
+
+impl ScriptSpec {
+    /// Reads and checks a specification.
+    ///
+    /// # Errors
+    ///
+    /// Unknown keys, values of the wrong type or out of range.
+    pub fn from_json(value: &Json) -> Result<Self, SpecError> {
+        let spec: Self = serde_json::from_value(value.clone())
+            .map_err(|error| SpecError::plain(format!("workload script: {error}")))?;
+        spec.check()?;
+        Ok(spec)
+    }
+
+    fn check(&self) -> Result<(), SpecError> {
+        if self.face != Face::Statement {
+            let asked = format!("{:?}", self.face).to_lowercase();
+            let fact = format!("face is {asked}, a script allows statement");
+            let hint = "Use \\startpipeline and \\endpipeline in the script.";
+            return Err(SpecError::new(fact, hint));
+        }
+        if self.isolation != Isolation::ReadCommitted {
+            let fact = format!(
+                "isolation is {}, a script allows read committed",
+                self.isolation.sql().to_lowercase()
+            );
+            let hint = "Write BEGIN ISOLATION LEVEL … in the script, or set \
+                        default_transaction_isolation.";
+            return Err(SpecError::new(fact, hint));
+        }
+        let count = self.scripts.len();
+        if !(1..=SCRIPTS_MAX).contains(&count) {
+            let fact = format!("scripts are {count}, allowed are 1 to {SCRIPTS_MAX}");
+            return Err(SpecError::plain(fact));
+        }
+        check_weights(self.scripts.iter().map(|script| (script.name.as_str(), script.weight)))
+    }
+}
+
+/// Names are different, weights possible, and not all of them 0.
+pub(crate) fn check_weights<'a>(
+    named: impl Iterator<Item = (&'a str, f64)>,
+) -> Result<(), SpecError> {
+    let mut known = Vec::new();
+    let mut sum = 0.0;
+    for (name, weight) in named {
+        if name.trim().is_empty() || name.contains('\n') {
+            return Err(SpecError::plain("a name is empty or has several lines".into()));
+        }
+        if known.contains(&name) {
+            return Err(SpecError::plain(format!("name {name} stands twice")));
+        }
+        if !(0.0..=WEIGHT_MAX).contains(&weight) {
+            let fact = format!("weight of {name} is {weight}, allowed is 0 to {WEIGHT_MAX}");
+            return Err(SpecError::plain(fact));
+        }
+        known.push(name);
+        sum += weight;
+    }
+    if sum > 0.0 {
+        return Ok(());
+    }
+    Err(SpecError::plain("every weight is 0, at least one must be above".into()))
+}
+
+/// A variable's value in a specification.
+pub(crate) fn variable(name: &str, value: &Json) -> Result<Value, SpecError> {
+    let odd = || {
+        let fact = format!("variable {name} is {value}, allowed are text and numbers");
+        SpecError::plain(fact)
+    };
+    Ok(match value {
+        Json::Bool(value) => Value::Bool(*value),
+        Json::String(text) => Value::Text(text.as_str().into()),
+        Json::Number(number) => match number.as_i64() {
+            Some(int) => Value::Int(int),
+            None => Value::Double(number.as_f64().ok_or_else(odd)?),
+        },
+        _ => return Err(odd()),
+    })
+}
