@@ -28,10 +28,9 @@ quick: build ## The demo's short version
 	$(BIN)/pgdyno run plans/demo.toml --quick
 
 # Installing, compiling and downloading go side by side: on a new machine they are half of the time,
-# and a linker needs one processor only.
+# a linker needs one processor only, and the core's tests mostly wait.
 test: ## The tests of every day, on real servers and in a real browser
 	@$(MAKE) --no-print-directory -j3 packages build rust-tests
-	cargo test --quiet --workspace --locked
 	$(PYTEST) -m "not long" $(ARGS)
 
 test-long: test rest ## All tests: `make test` and what it leaves out
@@ -60,7 +59,7 @@ python-gates: build
 
 # Cargo has its own jobs: those of make are no file descriptors that it could read.
 rust-tests:
-	@MAKEFLAGS= cargo test --quiet --workspace --locked --no-run
+	@MAKEFLAGS= cargo test --quiet --workspace --locked
 
 install: $(VENV)/installed ## The virtual environment with the locked dependencies
 
@@ -100,9 +99,9 @@ lock: ## Resolve requirements.lock anew (needs uv)
 
 reference: build ## Write the generated pages of docs/reference
 	$(BIN)/python -m pgdyno.plan.reference > docs/reference/plan.md
-	$(BIN)/python -m pgdyno.load.reference > docs/reference/tpcc.md
+	$(BIN)/python -m pgdyno.loader.reference > docs/reference/tpcc.md
 	$(BIN)/python -m pgdyno.catalog.reference > docs/reference/knobs.md
-	$(BIN)/python -m pgdyno.report.mistakes > docs/reference/mistakes.md
+	$(BIN)/python -m pgdyno.analysis.mistakes > docs/reference/mistakes.md
 
 clean: ## Remove what was built; clusters and fixtures stay (see PGDYNO_HOME)
 	rm -rf $(VENV) target python/pgdyno/_core*.so

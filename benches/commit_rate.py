@@ -48,10 +48,10 @@ from pgdyno.model.settings import Origin, OriginKind, Setting
 from pgdyno.probe import fio
 from pgdyno.probe.folder import accepts_direct, own_folder
 from pgdyno.shell import postgres_user
-from pgdyno.stage.binaries import Binaries, find_binaries
-from pgdyno.stage.cluster import Cluster, initdb
 from pgdyno.stats.ceiling import typical
 from pgdyno.stats.group_commit import Flush, Transaction, at, commit_rate_per_s
+from pgdyno.target.binaries import Binaries, find_binaries
+from pgdyno.target.cluster import Cluster, initdb
 
 SETTINGS = {
     "shared_buffers": "4GB", "max_wal_size": "32GB", "min_wal_size": "2GB",

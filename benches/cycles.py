@@ -35,9 +35,9 @@ from pathlib import Path
 
 import numpy as np
 
+from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.run import analyse
 from pgdyno.model.run import TrialRecord
-from pgdyno.report.analysis import analyse
-from pgdyno.report.facts import Facts
 from pgdyno.shell import run
 from pgdyno.store import RunFile
 

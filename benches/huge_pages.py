@@ -31,7 +31,7 @@ from typing import Any
 from measure import Command, Failure, Spread, confidence, exit_code, rotated, table, write_json
 
 from pgdyno.host.journal import NAME, Journal
-from pgdyno.stage.home import home
+from pgdyno.target.home import home
 
 WAYS = ("off", "on")
 FIGURES = (("throughput", "throughput", 0), ("cpu_us", "server CPU us/txn", 1),

@@ -62,15 +62,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(autouse=True)
 def _alone_on_the_machine(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Who changes the machine waits for other sessions of these tests that do."""
+    """Who changes the machine waits for those that need it as it is, here and in other sessions."""
     marker = request.node.get_closest_marker("xdist_group")
-    if marker is None or marker.args[0] != MACHINE:
+    changes = marker is not None and marker.args[0] == MACHINE
+    if not changes and request.node.get_closest_marker("same_machine") is None:
         yield
         return
     # A lock on a folder that every session sees: no file is made where others could put a link.
     lock = os.open("/sys", os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        fcntl.flock(lock, fcntl.LOCK_EX if changes else fcntl.LOCK_SH)
         yield
     finally:
         os.close(lock)

@@ -1,7 +1,7 @@
 """Types of the Rust module. Calls are coarse (seconds), nothing calls back into Python.
 
 Specs and results are JSON texts whose shape stands in `crates/drive/src/spec.rs` and
-`crates/drive/src/result.rs`; `pgdyno.drive` and `pgdyno.load` read and write them.
+`crates/drive/src/result.rs`; `pgdyno.drive` and `pgdyno.loader` read and write them.
 """
 
 from typing import final

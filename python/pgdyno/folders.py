@@ -21,7 +21,7 @@ from typing import NamedTuple, Self
 
 from pgdyno.access import is_closed, open_folder, trusted_users, user_name
 from pgdyno.model.errors import TargetError
-from pgdyno.model.foreign import reason
+from pgdyno.model.system_errors import reason
 from pgdyno.shell import OsUser, run
 
 MARK = ".pgdyno"
@@ -166,7 +166,7 @@ class Folder:
         Raises:
             TargetError: Something of either name is there that is no such folder.
         """
-        passing = f".{name}.new"
+        passing = _passing(name)
         with _alone(self.path) as alone:
             if self.has(passing):
                 with self.into(passing) as left:
@@ -187,6 +187,25 @@ class Folder:
                 raise
         made.path = self.path / name
         return made
+
+    def disappear(self, name: str) -> None:
+        """Remove a folder that `appear` made; a missing one is fine.
+
+        Before it loses its mark it loses its name: should we be killed in between, what is left is
+        removed by the next one that appears.
+
+        Raises:
+            TargetError: Something in it cannot be removed.
+        """
+        if not self.has(name):
+            return
+        with _alone(self.path) as alone:
+            with self.into(name) as inner:
+                inner.clear(but=MARK)
+            if alone and not self.has(passing := _passing(name)):
+                self.rename(name, passing)
+                name = passing
+            self.remove_folder(name)
 
     def remove_folder(self, name: str) -> None:
         """Remove a folder in it with everything below; a missing one is fine.
@@ -209,9 +228,11 @@ class Folder:
         with _told(f"remove folder {self.path / name}"):
             os.rmdir(name, dir_fd=self.handle)
 
-    def clear(self) -> None:
+    def clear(self, but: str | None = None) -> None:
         """Remove everything in it, its mark last: should we be killed, the rest is still ours."""
         for name in sorted(self.names(), key=lambda name: name == MARK):
+            if name == but:
+                continue
             if stat.S_ISDIR(os.lstat(name, dir_fd=self.handle).st_mode):
                 self.remove_folder(name)
             else:
@@ -422,6 +443,11 @@ def scratch(above: Path, prefix: str) -> Iterator[Folder]:
                 yield inner
             finally:
                 outside.remove_folder(name)
+
+
+def _passing(name: str) -> str:
+    """What a folder is called while it has no mark."""
+    return f".{name}.new"
 
 
 @contextmanager

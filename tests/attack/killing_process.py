@@ -14,8 +14,8 @@ from typing import Any, cast
 from pgdyno.model.run import Fixture
 from pgdyno.model.settings import ServerFacts
 from pgdyno.shell import postgres_user
-from pgdyno.stage.binaries import find_binaries
-from pgdyno.stage.own import OwnTarget
+from pgdyno.target.binaries import find_binaries
+from pgdyno.target.own_target import OwnTarget
 from tests.attack.planting import EVENTS
 from tests.cluster.conftest import TARGETS
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pgdyno.plan.toml import toml_value
+from pgdyno.plan.schema.toml import toml_value
 
 Generator = np.random.Generator
 

@@ -13,8 +13,8 @@ from psycopg import sql
 
 from pgdyno.model.run import Fixture
 from pgdyno.model.settings import Origin, OriginKind, Setting
-from pgdyno.stage.running import RunningTarget
-from pgdyno.stage.target import ending
+from pgdyno.target.interface import ending
+from pgdyno.target.running_target import RunningTarget
 
 _conninfo, _ident, _step, _when = sys.argv[1:]
 _sent: list[str] = []

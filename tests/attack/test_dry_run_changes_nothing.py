@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from pgdyno.model.connection import Connection
-from pgdyno.stage.home import open_home
-from pgdyno.stage.running import TRIAL, RunningTarget
+from pgdyno.target.home import open_home
+from pgdyno.target.running_target import TRIAL, RunningTarget
 from tests.attack.owning import conninfo_of
 from tests.attack.witness import database_facts, server_facts, tree
 from tests.cluster.conftest import TARGETS, VERSIONS, cluster_apart

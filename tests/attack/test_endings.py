@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pgdyno.cli.app import Defect
-from pgdyno.model.foreign import SystemFailure
+from pgdyno.model.system_errors import SystemFailure
 
 _RAISES = """
 import sys

@@ -25,6 +25,8 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
+from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.run import analyse
 from pgdyno.cli import console
 from pgdyno.drive.pgbench import _conninfo, _secrets
 from pgdyno.host.layout import _in_fstab
@@ -35,13 +37,11 @@ from pgdyno.probe import fio
 from pgdyno.probe.folder import own_folder
 from pgdyno.report import html, markdown
 from pgdyno.report import json as json_report
-from pgdyno.report.analysis import analyse
-from pgdyno.report.facts import Facts
-from pgdyno.stage.cluster import Cluster
-from pgdyno.stage.conninfo import resolve
-from pgdyno.stage.host import file_system, mounts
-from pgdyno.stage.running import _value_of
 from pgdyno.store import RunFile
+from pgdyno.target.cluster import Cluster
+from pgdyno.target.conninfo import resolve
+from pgdyno.target.host_facts import file_system, mounts
+from pgdyno.target.running_target import _value_of
 from tests.cluster.conftest import cluster_apart
 from tests.data.hostile import ENDS, NO_TEXT, WORDS
 from tests.data.miniature import write_miniature

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from pgdyno.store.runfile import RunFile
+from pgdyno.store.run_file import RunFile
 from tests.cluster.conftest import reachable_folder
 from tests.cluster.test_run import DEADLINE_S, PLAN, pgdyno, servers
 from tests.tally import survived

@@ -12,20 +12,20 @@ from pathlib import Path
 
 import pytest
 
-from pgdyno.build import compile as compiling
-from pgdyno.build.compile import How, build
-from pgdyno.build.source import look
+from pgdyno.builder import compile as compiling
+from pgdyno.builder.compile import How, build
+from pgdyno.builder.source import look
 from pgdyno.host.change import apply, plan
 from pgdyno.host.journal import Journal
-from pgdyno.host.spot import spot
+from pgdyno.host.knob_location import knob_location
 from pgdyno.model.build import Recipe
 from pgdyno.model.errors import PgdynoError, PlanError, StoreError, TargetError
 from pgdyno.probe.folder import own_folder
 from pgdyno.shell import postgres_user
-from pgdyno.stage.home import locked_home, our_folder
-from pgdyno.stage.shelf import kept_builds
 from pgdyno.store import RunFile
-from pgdyno.store.page import write_page
+from pgdyno.store.output_file import write_page
+from pgdyno.target.home import locked_home, our_folder
+from pgdyno.target.kept_builds import kept_builds
 from tests.cluster.conftest import reachable_folder
 from tests.cluster.test_build_steps import Case, _untrained
 from tests.cluster.test_run import PLAN
@@ -190,7 +190,7 @@ def test_a_build_without_room_is_none(
 
 @pytest.mark.xdist_group("machine")
 def test_a_journal_without_room_forbids_changes(tmp_path: Path) -> None:
-    swappiness = spot("vm.swappiness")
+    swappiness = knob_location("vm.swappiness")
     before = swappiness.read()
     with with_room(tmp_path / "disk", 0) as disk:
         changes = plan([("vm.swappiness", str(int(before) + 1))])

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from pgdyno.host import layout, making
+from pgdyno.host import layout, layout_steps
 from pgdyno.host.device import device
 from pgdyno.model.errors import TargetError
 from tests.cluster.test_layout import command, loop_device, unmounted_after
@@ -116,21 +116,21 @@ def test_a_device_that_was_exchanged_since_is_not_touched(tmp_path: Path, disk: 
     command("losetup", "--detach", disk)
     command("losetup", disk, str(other))
     with pytest.raises(TargetError, match=r"is another device than it was"):
-        making.make(plan, making.Book(tmp_path / "state/layouts.jsonl"))
+        layout_steps.make(plan, layout_steps.Book(tmp_path / "state/layouts.jsonl"))
     assert not any(content(disk))
 
 
 def test_what_came_onto_a_device_since_is_not_touched(tmp_path: Path, disk: str) -> None:
     plan = planned(disk)
     command("mkfs.xfs", "-q", disk)
-    book = making.Book(tmp_path / "state/layouts.jsonl")
+    book = layout_steps.Book(tmp_path / "state/layouts.jsonl")
     with pytest.raises(TargetError, match=r"holds xfs signature now, and nothing when it was"):
-        making.make(plan, book)
+        layout_steps.make(plan, book)
     agreed = planned(disk, [disk])
     command("wipefs", "--all", "--quiet", disk)
     command("mkfs.ext4", "-q", disk)
     with pytest.raises(TargetError, match=r"holds ext4 signature now, and xfs signature when"):
-        making.make(agreed, book)
+        layout_steps.make(agreed, book)
     assert "ext4" in command("wipefs", "--no-act", disk)
 
 
@@ -138,7 +138,7 @@ def test_what_came_onto_a_device_since_is_not_touched(tmp_path: Path, disk: str)
 def test_a_device_that_came_into_use_since_is_not_touched(
     tmp_path: Path, disk: str, use: str
 ) -> None:
-    book, place = making.Book(tmp_path / "state/layouts.jsonl"), tmp_path / "place"
+    book, place = layout_steps.Book(tmp_path / "state/layouts.jsonl"), tmp_path / "place"
     command("mkswap" if use == "swap" else "mkfs.ext4", "-q", disk)
     plan = planned(disk, [disk])
     place.mkdir()
@@ -149,7 +149,7 @@ def test_a_device_that_came_into_use_since_is_not_touched(
             command("mount", disk, str(place))
         try:
             with pytest.raises(TargetError, match="in use"):
-                making.make(plan, book)
+                layout_steps.make(plan, book)
         finally:
             if use == "swap":
                 command("swapoff", disk)
@@ -239,18 +239,18 @@ def killed_at(last: layout.Step, step: layout.Step) -> None:
 
 
 def test_after_a_kill_before_each_step_the_next_layout_works(tmp_path: Path, disk: str) -> None:
-    place, book = tmp_path / "place", making.Book(tmp_path / "state/layouts.jsonl")
+    place, book = tmp_path / "place", layout_steps.Book(tmp_path / "state/layouts.jsonl")
     for number in range(3):
         wish = layout.Wish((device(disk),), "ext4", mount=str(place), erase=(disk,))
         plan = layout.plan(wish, KERNEL)
         last = plan.steps[number - 3]
         child = os.fork()
         if child == 0:
-            making.make(plan, book, partial(killed_at, last))
+            layout_steps.make(plan, book, partial(killed_at, last))
             os._exit(1)
         assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
         assert not place.is_mount()
-        making.make(planned(disk, [disk]), book)
+        layout_steps.make(planned(disk, [disk]), book)
         survived("kills of a layout before a step")
     command("fsck.ext4", "-n", disk)
 
@@ -268,7 +268,7 @@ def test_a_step_of_any_length_is_not_cut_short(
 
     step = planned(disk).steps[0]
     monkeypatch.setattr(subprocess.Popen, "wait", heard)
-    making._take(step)
+    layout_steps._take(step)
     assert waits == [None]
 
 
@@ -276,7 +276,7 @@ def test_only_the_named_devices_are_written(tmp_path: Path, disk: str) -> None:
     with loop_device(tmp_path, "neighbour") as neighbour:
         command("mkfs.xfs", "-q", neighbour)
         before = content(neighbour)
-        making.make(planned(disk), making.Book(tmp_path / "state/layouts.jsonl"))
+        layout_steps.make(planned(disk), layout_steps.Book(tmp_path / "state/layouts.jsonl"))
         assert content(neighbour) == before
     lines = (tmp_path / "state/layouts.jsonl").read_text().splitlines()
     assert [json.loads(line)["what"] for line in lines] == ["begin", "end"]

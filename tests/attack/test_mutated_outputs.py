@@ -18,15 +18,16 @@ import numpy as np
 import pytest
 
 from pgdyno.drive.pgbench_log import Form, Log
-from pgdyno.drive.pgbench_output import error_of, progress_of, said
+from pgdyno.drive.pgbench_output import error_of, progress_of, summary
 from pgdyno.host.device import rows_of
 from pgdyno.model.errors import PgdynoError
 from pgdyno.probe.clock import parse_clock
 from pgdyno.probe.fio import commits_of, grid_point, parse_jobs
 from pgdyno.probe.sync import parse_sync
-from pgdyno.sample import diskstats, procstat
-from pgdyno.sample.serverlog import read_log
-from pgdyno.stage.host import read_meminfo
+from pgdyno.sample import proc_stat
+from pgdyno.sample.samplers import disk
+from pgdyno.sample.server_log import read_log
+from pgdyno.target.host_facts import read_meminfo
 from tests.attack.mutations import spoiled
 from tests.attack.outcome import Tally, bounded
 
@@ -85,7 +86,7 @@ def _log(form: Form, kinds: int) -> Callable[[bytes], object]:
 def _summary(data: bytes) -> object:
     lines = data.decode("utf-8", errors="replace").split("\n")
     told = [(progress_of(line), error_of(line)) for line in lines]
-    return told, said(lines, "pgbench", ["one", "other"])
+    return told, summary(lines, "pgbench", ["one", "other"])
 
 
 def _grid(data: bytes) -> object:
@@ -103,7 +104,7 @@ def _server(text: str) -> object:
 
 
 def _disk(text: str) -> object:
-    return diskstats.parse(text, "vda")
+    return disk.parse(text, "vda")
 
 
 def readers() -> Iterator[Reader]:
@@ -127,7 +128,7 @@ def readers() -> Iterator[Reader]:
         # The recorder names a sampler that fails, and asks it no more.
         stat = (DATA / "proc" / f"stat-{version}").read_bytes()
         disks = (DATA / "proc" / f"diskstats-{version}").read_bytes()
-        yield Reader(f"stat-{version}", stat, _text(procstat.parse_host), (ValueError,))
+        yield Reader(f"stat-{version}", stat, _text(proc_stat.parse_host), (ValueError,))
         yield Reader(f"diskstats-{version}", disks, _text(_disk), (ValueError,))
     yield Reader("meminfo", Path("/proc/meminfo").read_bytes(), _text(read_meminfo), (ValueError,))
 

@@ -14,8 +14,8 @@ import pytest
 
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import LostError, PlanError, TargetError
-from pgdyno.stage.owner import LIMIT, OWNER, Owner
-from pgdyno.stage.running import TRIAL, RunningTarget, ask_server
+from pgdyno.target.running_target import TRIAL, RunningTarget, ask_server
+from pgdyno.target.server_owner import LIMIT, OWNER, Owner
 from tests.attack.owning import IDENT, conninfo_of, killed, statements, work
 from tests.attack.witness import database_facts, server_facts
 from tests.cluster.conftest import cluster_apart

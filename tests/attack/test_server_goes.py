@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from pgdyno.model.run import TrialState
-from pgdyno.stage.cluster import Cluster
-from pgdyno.store.runfile import RunFile
+from pgdyno.store.run_file import RunFile
+from pgdyno.target.cluster import Cluster
 from tests.attack.test_dry_run_changes_nothing import PLAN
 from tests.cluster.conftest import cluster_apart
 from tests.cluster.loading import run
@@ -53,6 +53,7 @@ def start_again(cluster: Cluster) -> None:
             time.sleep(0.1)
 
 
+@pytest.mark.same_machine
 @pytest.mark.parametrize(
     "how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.long)]
 )
@@ -73,7 +74,7 @@ def test_a_run_whose_server_goes_says_so_and_is_resumed(tmp_path: Path, how: int
         assert "Traceback" not in said
         flat = " ".join(said.split())
         assert "for this run is gone" in flat
-        assert f"Go on with `pgdyno resume {out}`" in flat
+        assert f"Continue with `pgdyno resume {out}`" in flat
         with RunFile.read(out) as file:
             states = [trial.state for trial in file.trials()]
         assert states[0] is TrialState.FINISHED

@@ -9,7 +9,7 @@ import pytest
 from psycopg import pq
 
 from pgdyno.model.run import TrialState
-from pgdyno.store.runfile import RunFile
+from pgdyno.store.run_file import RunFile
 from tests.cluster.test_run import assert_nothing_left, pgdyno
 
 pytestmark = pytest.mark.cluster
@@ -47,7 +47,7 @@ client = {{ engine = "pgbench" }}
 """
 
 
-@pytest.mark.parametrize("transport", ["socket", "tcp"])
+@pytest.mark.parametrize("transport", ["socket", pytest.param("tcp", marks=pytest.mark.long)])
 def test_variables_of_the_shell_change_nothing(
     transport: str, folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from pgdyno.load.consistency import loaded_workload
-from pgdyno.load.csv_files import load_csv, read_folder
-from pgdyno.load.export import export
-from pgdyno.load.loader import How, Intent, load
+from pgdyno.loader.consistency import loaded_workload
+from pgdyno.loader.copy import How, Intent, load
+from pgdyno.loader.csv_files import load_csv, read_folder
+from pgdyno.loader.export import export
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
 from tests.attack.relay import Relay
@@ -191,7 +191,7 @@ def test_an_older_versions_load_can_be_read_but_not_dropped(copy: Connection) ->
 
 def begin(connection: Connection, spec: str) -> subprocess.Popen[str]:
     program = (
-        "import json, sys; from pgdyno.load.loader import How, load;"
+        "import json, sys; from pgdyno.loader.copy import How, load;"
         "from pgdyno.model.connection import Connection;"
         "host, port, user, database, spec = sys.argv[1:];"
         "load(Connection(host, int(port), user, database), json.loads(spec),"
@@ -233,7 +233,7 @@ def taken_up(connection: Connection, then: Intent) -> None:
 
 
 def survives(server: Connection, whole: Connection, at: int, then: Intent) -> None:
-    """A load that was killed there can be gone on with or dropped, and strangers see nothing."""
+    """A load that was killed there can be resumed or dropped, and strangers see nothing."""
     connection = new_database(server, "killed")
     try:
         run(connection, BESIDE)

@@ -7,24 +7,24 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
-from pgdyno.load.consistency import check
-from pgdyno.load.loader import How, describe, load
+from pgdyno.loader.consistency import check
+from pgdyno.loader.copy import How, describe, load
 from pgdyno.model.connection import Connection
 from pgdyno.model.plan import Target as TargetPlan
 from pgdyno.model.run import Fixture
 from pgdyno.model.settings import ServerFacts
 from pgdyno.shell import postgres_user
-from pgdyno.stage.binaries import Binaries, find_binaries
-from pgdyno.stage.cluster import Cluster, initdb, server_settings
-from pgdyno.stage.host import host_facts
-from pgdyno.stage.own import OwnTarget
+from pgdyno.target.binaries import Binaries, find_binaries
+from pgdyno.target.cluster import Cluster, initdb, server_settings
+from pgdyno.target.host_facts import host_facts
+from pgdyno.target.own_target import OwnTarget
 from tests.leftovers import SESSION
 
 DEBIAN_BINDIR = "/usr/lib/postgresql/15/bin"
@@ -113,7 +113,9 @@ def loaded(target: OwnTarget) -> Fixture:
     report = load(connection, WORKLOAD, How(connections=2))
     conditions = check(connection, describe(WORKLOAD)["conditions"])
     return target.keep_fixture(
-        Fixture(ident, {"major": target.facts.major}, 0, report, conditions, "", reused=False)
+        Fixture(
+            ident, {"major": target.facts.major}, 0, asdict(report), conditions, "", reused=False
+        )
     )
 
 
@@ -124,7 +126,7 @@ def cluster_apart(name: str, transport: str) -> Iterator[Cluster]:
         user = postgres_user()
         binaries = find_binaries(TARGETS[name], user)
         data = folder / "data"
-        initdb(binaries, data, user, ())
+        initdb(binaries, data, user, ("--no-sync",))
         cluster = Cluster(binaries, data, user, transport)
         try:
             cluster.start([])

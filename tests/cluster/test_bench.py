@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from pgdyno.shell import postgres_user
-from pgdyno.stage.binaries import find_binaries
+from pgdyno.target.binaries import find_binaries
 from tests.cluster.conftest import TARGETS, cluster_apart
 from tests.cluster.test_run import pgdyno
 

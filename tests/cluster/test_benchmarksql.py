@@ -16,10 +16,10 @@ import psycopg
 import pytest
 
 from pgdyno.drive.driver import Driven, drive
-from pgdyno.load.consistency import check, loaded_workload
-from pgdyno.load.csv_files import load_csv, read_folder
-from pgdyno.load.export import LOADED_AT_UNIX_S, export
-from pgdyno.load.loader import How, describe, load
+from pgdyno.loader.consistency import check, loaded_workload
+from pgdyno.loader.copy import How, describe, load
+from pgdyno.loader.csv_files import load_csv, read_folder
+from pgdyno.loader.export import LOADED_AT_UNIX_S, export
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
 from pgdyno.model.plan import Protocol, Workload
@@ -155,7 +155,7 @@ def test_files_hold_the_same_rows_as_a_load(
     report = load_csv(connection, read_folder(files), foreign_keys=True)
 
     assert digests_of(connection) == digests
-    assert report["rows"] == sum(rows for rows, _ in digests.values())
+    assert report.rows == sum(rows for rows, _ in digests.values())
     assert loaded_workload(connection).foreign_keys
     assert all(condition.ok for condition in check(connection, describe(SPEC)["conditions"]))
     names = (

@@ -14,17 +14,17 @@ from typing import NamedTuple, Self
 
 import pytest
 
-from pgdyno.build import compile as steps
-from pgdyno.build.compile import How, build
-from pgdyno.build.source import look
+from pgdyno.builder import compile as steps
+from pgdyno.builder.compile import How, build
+from pgdyno.builder.source import look
 from pgdyno.folders import MARK
 from pgdyno.model.build import Build, Recipe
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.plan import Target
 from pgdyno.shell import OsUser, postgres_user
-from pgdyno.stage.binaries import find_binaries
-from pgdyno.stage.home import locked_home
-from pgdyno.stage.shelf import kept_builds
+from pgdyno.target.binaries import find_binaries
+from pgdyno.target.home import locked_home
+from pgdyno.target.kept_builds import kept_builds
 from tests.cluster.test_run import pgdyno
 from tests.waiting import DEADLINE_S
 
@@ -172,7 +172,7 @@ def command_lines() -> list[list[str]]:
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            found.append((entry / "cmdline").read_bytes().decode().split("\0"))
+            found.append((entry / "cmdline").read_bytes().decode(errors="replace").split("\0"))
         except OSError:
             continue
     return found

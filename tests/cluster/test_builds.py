@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pgdyno.store.runfile import RunFile
+from pgdyno.store.run_file import RunFile
 from tests.cluster.postgres_source import postgres_source
 from tests.cluster.test_run import assert_nothing_left, pgdyno
 

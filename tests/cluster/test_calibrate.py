@@ -13,7 +13,7 @@ import pytest
 
 from pgdyno.drive.driver import drive
 from pgdyno.drive.null import Hold, null_server
-from pgdyno.knee import Windows, search_knee
+from pgdyno.experiment.knee import Windows, search_knee
 from pgdyno.model.errors import DriveError
 from pgdyno.model.plan import Protocol
 from pgdyno.model.settings import Rung

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pgdyno.model.run import TrialRecord, TrialResult, TrialState
-from pgdyno.store.runfile import RunFile
+from pgdyno.store.run_file import RunFile
 from tests.cluster.conftest import DEBIAN_BINDIR
 from tests.cluster.test_run import pgdyno
 
@@ -87,6 +87,7 @@ def test_a_window_of_whole_cycles_begins_and_ends_with_checkpoints(
     assert result.nopm == pytest.approx(counted * 60 / result.window_s)
 
 
+@pytest.mark.long
 def test_short_cycles_are_measured_whole_where_anchors_were_asked_for(
     folder: Path, home_env: Path
 ) -> None:

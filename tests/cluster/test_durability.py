@@ -15,9 +15,9 @@ from pgdyno.model.connection import Connection
 from pgdyno.model.durability import Durability
 from pgdyno.model.workload import Pgbench, Workload
 from pgdyno.shell import postgres_user
-from pgdyno.stage.durability import read_durability
-from pgdyno.stage.home import made_for
-from pgdyno.stage.storage import storage_losses
+from pgdyno.target.durability import read_durability
+from pgdyno.target.home import made_for
+from pgdyno.target.storage_durability import storage_losses
 from tests.cluster.conftest import VERSIONS, cluster_apart
 
 pytestmark = pytest.mark.cluster

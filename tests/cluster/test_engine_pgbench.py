@@ -15,19 +15,20 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from pgdyno.conduct import drive_alone
 from pgdyno.drive.result import Driven
-from pgdyno.load.consistency import check, require
-from pgdyno.load.loader import How, describe, load
+from pgdyno.experiment.window import drive_alone
+from pgdyno.loader.consistency import check, require
+from pgdyno.loader.copy import How, describe, load
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
 from pgdyno.model.plan import Protocol
+from pgdyno.model.progress import DriveProgress
 from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Arrivals, Data, Engine, Pgbench, Script, SourceFile, Workload
 from pgdyno.shell import postgres_user
-from pgdyno.stage.binaries import find_binaries
-from pgdyno.stage.cluster import Cluster
 from pgdyno.store import RunFile
+from pgdyno.target.binaries import find_binaries
+from pgdyno.target.cluster import Cluster
 from tests.cluster.conftest import TARGETS, VERSIONS, cluster_apart
 from tests.cluster.standstill import standstill
 from tests.cluster.test_run import pgdyno
@@ -137,8 +138,8 @@ def test_a_stall_across_the_end_shows_as_far_as_pgbench_tells(
 ) -> None:
     stopped: list[float] = []
 
-    def stall(progress: dict[str, object]) -> None:
-        if progress["phase"] != "window" or stopped:
+    def stall(progress: DriveProgress) -> None:
+        if progress.phase != "window" or stopped:
             return
         with standstill(there.connection):
             stopped.append(time.monotonic())
@@ -297,6 +298,7 @@ client = { engine = "pgbench" }
 """
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("home_env")
 def test_a_plan_compares_the_two(tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(PLAN)

@@ -17,12 +17,12 @@ import psycopg
 import pytest
 
 from pgdyno.drive.driver import Driven, drive
-from pgdyno.load.consistency import check
-from pgdyno.load.loader import describe
+from pgdyno.loader.consistency import check
+from pgdyno.loader.copy import describe
 from pgdyno.model.plan import Protocol, Workload
 from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Face, Tpcc
-from pgdyno.sample.serverlog import read_log
+from pgdyno.sample.server_log import read_log
 from tests.cluster.conftest import WORKLOAD, Opener, loaded
 
 pytestmark = pytest.mark.cluster

@@ -17,13 +17,15 @@ import psycopg
 import pytest
 
 from pgdyno import _core
-from pgdyno.load.loader import load
+from pgdyno.loader.copy import load
 from pgdyno.model.connection import Connection
+from pgdyno.sample.sampler import Subject
+from pgdyno.sample.samplers import server_statistics
 from pgdyno.shell import postgres_user, run
-from pgdyno.stage.binaries import Binaries, find_binaries
-from pgdyno.stage.cluster import Cluster, initdb
-from pgdyno.stage.conninfo import reach
-from pgdyno.stage.home import made_for
+from pgdyno.target.binaries import Binaries, find_binaries
+from pgdyno.target.cluster import Cluster, initdb
+from pgdyno.target.conninfo import reach
+from pgdyno.target.home import made_for
 from tests.cluster.conftest import TARGETS, reachable_folder
 from tests.waiting import DEADLINE_S
 
@@ -154,3 +156,18 @@ def test_no_acknowledged_transaction_is_lost_and_no_other_appears(pair: Pair) ->
     gone = [gap["connections"] for gap in result["gaps"]]
     assert max(gone) == CONNECTIONS
     assert all(gap["end_unix_ns"] > gap["start_unix_ns"] for gap in result["gaps"])
+
+
+@pytest.mark.long
+def test_a_standby_that_does_not_replay_is_seen_to_fall_behind(pair: Pair) -> None:
+    with (
+        psycopg.connect(**pair.primary.connection().arguments(), autocommit=True) as primary,
+        psycopg.connect(**pair.standby.connection().arguments(), autocommit=True) as standby,
+    ):
+        sampler = server_statistics.sampler(Subject(primary, ["postgres"]))
+        assert sampler is not None
+        standby.execute("SELECT pg_wal_replay_pause()")
+        primary.execute("CREATE TABLE filled AS SELECT generate_series(1, 100000) AS number")
+        assert sampler.take()["replication.behind_bytes"] > 1_000_000
+        standby.execute("SELECT pg_wal_replay_resume()")
+        wait(lambda: sampler.take()["replication.behind_bytes"] == 0)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from pgdyno.model.run import TrialState
-from pgdyno.stage.home import take_place
-from pgdyno.store.runfile import RunFile
+from pgdyno.store.run_file import RunFile
+from pgdyno.target.home import take_stage_folder
 from tests.cluster.conftest import reachable_folder
 from tests.cluster.test_run import assert_nothing_left, pgdyno
 
@@ -91,7 +91,7 @@ def test_what_is_not_ours_in_a_folder_is_left_alone(
 def test_a_folder_has_one_owner_at_a_time(folder: Path, elsewhere: Path, home_env: Path) -> None:
     plan, out = folder / "places.toml", folder / "run.sqlite"
     plan.write_text(HEAD + THERE.format(elsewhere))
-    place = take_place(elsewhere, folder)
+    place = take_stage_folder(elsewhere, folder)
     try:
         before = sorted(elsewhere.rglob("*"))
         done = pgdyno("run", plan, "--out", out, code=3)

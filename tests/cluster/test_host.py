@@ -15,7 +15,7 @@ import pytest
 
 from pgdyno.host.change import parse
 from pgdyno.host.journal import NAME, Journal
-from pgdyno.host.spot import spot, spots
+from pgdyno.host.knob_location import knob_location, knob_locations
 from pgdyno.host.undo import Wills, restore
 from pgdyno.shell import postgres_user
 from tests.data.killed import run_killed
@@ -39,20 +39,22 @@ def wishes() -> tuple[str, ...]:
     """Those that this machine has and lets itself be told, with a disk's and a card's."""
     candidates = list(CANDIDATES)
     for name, values in (("queue/rq_affinity", "12"), ("rps_cpus", "01")):
-        found = next((one for one in spots() if one.name == name), None)
+        found = next((one for one in knob_locations() if one.name == name), None)
         if found:
             candidates.append((found.key, values[found.read() == values[0]]))
     return tuple(
         f"{key}={value}"
         for key, value in candidates
-        if spot(key).path.exists() and os.access(spot(key).path, os.W_OK)
+        if knob_location(key).path.exists() and os.access(knob_location(key).path, os.W_OK)
     )
 
 
 def state() -> dict[str, str]:
     """The file of every value of the catalogue, but of those that move by themselves."""
     return {
-        one.key: one.path.read_text() for one in spots() if not one.key.startswith("smp_affinity")
+        one.key: one.path.read_text()
+        for one in knob_locations()
+        if not one.key.startswith("smp_affinity")
     }
 
 
@@ -88,7 +90,7 @@ def test_apply_and_restore_leave_the_machine_as_it_was(
     assert applied.returncode == 0, applied.stderr
     for wish in wishes():
         key, _, value = wish.partition("=")
-        assert spot(key).read() == value
+        assert knob_location(key).read() == value
 
     restored = pgdyno(tmp_path, "host", "restore")
     assert restored.returncode == 0, restored.stderr
@@ -112,7 +114,7 @@ def test_a_kill_at_each_step_is_mended_bit_for_bit(
 
 def test_what_somebody_sets_after_a_kill_stays(tmp_path: Path, untouched: dict[str, str]) -> None:
     """Whatever of apply and restore came before the kill: theirs is never overwritten."""
-    one = spot("vm.swappiness")
+    one = knob_location("vm.swappiness")
     if not os.access(one.path, os.W_OK):
         pytest.skip("this user may not change the machine")
     before, journal = one.read(), Journal(tmp_path / "state" / NAME)
@@ -133,7 +135,7 @@ def test_what_somebody_sets_after_a_kill_stays(tmp_path: Path, untouched: dict[s
 def test_all_three_values_are_told_and_the_home_may_be_gone(
     tmp_path: Path, untouched: dict[str, str]
 ) -> None:
-    one = spot("vm.swappiness")
+    one = knob_location("vm.swappiness")
     before, home = one.read(), tmp_path / "home"
     state_folder = {"PGDYNO_HOST_STATE": str(tmp_path / "elsewhere")}
     try:
@@ -159,7 +161,7 @@ def test_what_the_kernel_rounds_is_put_back_and_its_own_value_kept(
     tmp_path: Path, untouched: dict[str, str]
 ) -> None:
     """Read-ahead is kept in pages of memory: 4 kB."""
-    found = [one for one in spots() if one.name == "queue/read_ahead_kb"]
+    found = [one for one in knob_locations() if one.name == "queue/read_ahead_kb"]
     if not found or not os.access(found[0].path, os.W_OK):
         pytest.skip("no block device whose queue may be changed")
     done = pgdyno(tmp_path, "host", "apply", f"{found[0].key}=130")
@@ -209,7 +211,7 @@ def test_without_the_right_the_commands_are_printed(folder: Path) -> None:
         "echo never | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
         "# and, to put them back as they are now:",
         *(
-            f"echo {spot(key).read()} | sudo tee {spot(key).path}"
+            f"echo {knob_location(key).read()} | sudo tee {knob_location(key).path}"
             # The kernel moves the second one with the first.
             for key in ("transparent_hugepage/enabled", "vm.min_free_kbytes", "vm.swappiness")
         ),

@@ -11,15 +11,15 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from pgdyno.host.huge import Count, count, mapped_pages
-from pgdyno.host.spot import spot
+from pgdyno.host.huge_pages import Count, count, mapped_pages
+from pgdyno.host.knob_location import knob_location
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.settings import Origin, OriginKind, Setting
 from pgdyno.shell import postgres_user
-from pgdyno.stage.binaries import find_binaries
-from pgdyno.stage.cluster import Cluster, initdb
-from pgdyno.stage.home import made_for
-from pgdyno.stage.host import host_facts
+from pgdyno.target.binaries import find_binaries
+from pgdyno.target.cluster import Cluster, initdb
+from pgdyno.target.home import made_for
+from pgdyno.target.host_facts import host_facts
 from tests.cluster.conftest import DEBIAN_BINDIR, TARGETS, VERSIONS
 from tests.cluster.test_host import pgdyno, without_the_right
 from tests.waiting import until
@@ -56,7 +56,7 @@ def made(name: str, folder: Path, home: Path) -> Iterator[Server]:
     binaries = find_binaries(TARGETS[name], user)
     (folder / "cluster").mkdir()
     data = folder / "cluster" / "data"
-    initdb(binaries, data, user, ())
+    initdb(binaries, data, user, ("--no-sync",))
     with (data / "postgresql.conf").open("a") as conf:
         conf.writelines(f"{name} = {value}\n" for name, value in CONFIGURED.items())
     cluster = Cluster(binaries, data, user, "socket")
@@ -93,6 +93,7 @@ def test_all_ways_of_counting_agree(server: Server) -> None:
     assert server.count() == stopped
 
 
+@pytest.mark.long
 def test_system_v_memory_is_measured_too(server: Server) -> None:
     stopped = server.count()
     server.start(shared_memory_type="sysv")
@@ -109,6 +110,7 @@ def test_a_configuration_in_a_folder_of_its_own(server: Server, folder: Path) ->
         server.count()
 
 
+@pytest.mark.long
 def test_pages_of_another_size_are_refused(server: Server) -> None:
     with (server.data / "postgresql.conf").open("a") as conf:
         conf.write("huge_page_size = 1GB\n")
@@ -116,6 +118,7 @@ def test_pages_of_another_size_are_refused(server: Server) -> None:
         server.count()
 
 
+@pytest.mark.long
 def test_programs_of_another_version_are_refused(server: Server) -> None:
     (server.data / "PG_VERSION").write_text("16\n")
     with pytest.raises(TargetError, match="no programs of PostgreSQL 16 found"):
@@ -125,7 +128,7 @@ def test_programs_of_another_version_are_refused(server: Server) -> None:
 
 
 def test_an_old_server_must_run(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pgdyno.host.huge.TELLS_SINCE", 19)
+    monkeypatch.setattr("pgdyno.host.huge_pages.TELLS_SINCE", 19)
     with pytest.raises(TargetError, match="tells how much shared memory it takes only while it"):
         server.count()
     server.start()
@@ -179,7 +182,7 @@ def free_pages() -> int:
 
 
 def test_what_was_counted_is_enough_and_not_more(server: Server) -> None:
-    pages = spot("vm.nr_hugepages")
+    pages = knob_location("vm.nr_hugepages")
     if not os.access(pages.path, os.W_OK):
         pytest.skip("this user may not change the machine")
     before = pages.read()

@@ -72,7 +72,7 @@ def mount_line(place: Path) -> list[str]:
     ("options", "kind", "block"),
     [
         (("--fs", "xfs"), "xfs", 4096),
-        (("--fs", "xfs", "--block", "8192"), "xfs", 8192),
+        pytest.param(("--fs", "xfs", "--block", "8192"), "xfs", 8192, marks=pytest.mark.long),
         (("--fs", "xfs", "--block", "16384"), "xfs", 16384),
         (("--fs", "ext4"), "ext4", 4096),
     ],

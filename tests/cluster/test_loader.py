@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from pgdyno.load.consistency import check, require
-from pgdyno.load.loader import How, describe, estimate, load
-from pgdyno.load.room import require_room, told
+from pgdyno.loader.consistency import check, require
+from pgdyno.loader.copy import How, describe, estimate, load
+from pgdyno.loader.room import require_room, room_text
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
-from pgdyno.stage.place import place_of
+from pgdyno.model.loading import LoadEstimate, LoadReport
+from pgdyno.target.server_host import server_host_of
 from tests.cluster.conftest import VERSIONS, cluster_apart
 from tests.cluster.loading import (
     LOADED_AT,
@@ -40,8 +41,8 @@ class Direct:
     server: Connection
     minimal: bool  # its wal_level
     connection: Connection
-    estimated: dict[str, Any]
-    report: dict[str, Any]
+    estimated: LoadEstimate
+    report: LoadReport
     written: Written
     contents: dict[str, Any]
 
@@ -75,29 +76,29 @@ def test_a_load_is_complete_and_says_what_it_chose(direct: Direct) -> None:
     require(check(direct.connection, describe(SPEC)["conditions"]))
     for one in describe(SPEC)["load_checks"]:
         assert str(run(direct.connection, one["sql"])[0][0]) == str(one["expected"]), one["name"]
-    chosen = {choice["name"]: choice["value"] for choice in direct.report["choices"]}
+    chosen = {choice.name: choice.value for choice in direct.report.choices}
     assert chosen["format"] == "binary"
     assert chosen["copies"] == "one COPY FREEZE for each table or partition"
-    assert sum(count for count, _ in direct.contents.values()) == direct.report["rows"]
+    assert sum(count for count, _ in direct.contents.values()) == direct.report.rows
 
 
 def test_the_estimate_is_within_five_percent(direct: Direct) -> None:
-    for size in (direct.written.size_bytes, direct.report["disk_bytes"]):
-        assert direct.estimated["disk_bytes"] == pytest.approx(size, rel=0.05)
-    assert direct.estimated["rows"] == direct.report["rows"]
-    assert direct.estimated["seconds"] > 0
+    for size in (direct.written.size_bytes, direct.report.disk_bytes):
+        assert direct.estimated.disk_bytes == pytest.approx(size, rel=0.05)
+    assert direct.estimated.rows == direct.report.rows
+    assert (direct.estimated.seconds or 0.0) > 0
 
 
 def test_wal_is_skipped_where_the_server_allows(direct: Direct) -> None:
     share = direct.written.wal_bytes / direct.written.size_bytes
     # Catalogues, and tables below wal_skip_threshold, are written all the same.
     assert share < 0.1 if direct.minimal else share > 0.5
-    expected = 0 if direct.minimal else direct.estimated["disk_bytes"]
-    assert direct.estimated["wal_bytes"] == expected
+    expected = 0 if direct.minimal else direct.estimated.disk_bytes
+    assert direct.estimated.wal_bytes == expected
 
 
 def test_the_server_is_seen_where_it_is(direct: Direct) -> None:
-    place = place_of(direct.connection)
+    place = server_host_of(direct.connection)
     assert place.memory_bytes is not None
     assert place.memory_bytes > 1 << 28
     assert place.data is not None
@@ -105,7 +106,7 @@ def test_the_server_is_seen_where_it_is(direct: Direct) -> None:
     assert place.data.free_bytes > 0
     assert (place.wal_there_bytes or 0) >= 1 << 24
     require_room(direct.estimated, place)
-    assert told(direct.estimated, place).startswith("2 warehouses: 21")
+    assert room_text(direct.estimated, place).startswith("2 warehouses: 21")
 
 
 @pytest.mark.parametrize("copies", ["tables", "batches"])
@@ -167,7 +168,7 @@ def test_warehouses_that_are_added_make_the_same_database(direct: Direct) -> Non
     connection = direct.loaded("added", warehouses=1)
     report = load(connection, SPEC, How(connections=2, intent="top_up"))
 
-    assert (report["units_before"], report["loaded_at_unix_s"]) == (1, LOADED_AT)
+    assert (report.units_before, report.loaded_at_unix_s) == (1, LOADED_AT)
     assert contents(connection) == direct.contents
     assert keys(connection) == keys(direct.connection)
     assert dict(run(connection, "SELECT key, value FROM pgdyno_load"))["warehouses"] == "2"
@@ -187,6 +188,6 @@ def test_a_few_more_branches_keep_the_indexes_up(direct: Direct) -> None:
     report = load(more, spec | {"scale": 4}, How(connections=2, intent="top_up"))
     load(whole, spec | {"scale": 4}, TWO)
 
-    assert {"name": "indexes", "value": "kept up"}.items() <= report["choices"][1].items()
+    assert (report.choices[1].name, report.choices[1].value) == ("indexes", "kept up")
     assert contents(more, PGBENCH) == contents(whole, PGBENCH)
     assert keys(more) == keys(whole)

@@ -14,14 +14,14 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgdyno.load.loader import How, estimate, load
-from pgdyno.load.room import require_room
+from pgdyno.loader.copy import How, estimate, load
+from pgdyno.loader.room import require_room
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError, TargetError
 from pgdyno.shell import postgres_user
-from pgdyno.stage.cluster import Cluster
-from pgdyno.stage.home import made_for
-from pgdyno.stage.place import place_of
+from pgdyno.target.cluster import Cluster
+from pgdyno.target.home import made_for
+from pgdyno.target.server_host import server_host_of
 from tests.cluster.conftest import VERSIONS, cluster_apart
 from tests.cluster.loading import LOADED_AT, contents, keys, new_database, run
 from tests.waiting import DEADLINE_S, until
@@ -52,7 +52,7 @@ def copied(connection: Connection) -> int:
 def begin(connection: Connection) -> subprocess.Popen[str]:
     """A loader of its own process, which has copied something when this returns."""
     program = (
-        "import json, sys; from pgdyno.load.loader import How, load;"
+        "import json, sys; from pgdyno.loader.copy import How, load;"
         "from pgdyno.model.connection import Connection;"
         "host, port, user, database, spec = sys.argv[1:];"
         "load(Connection(host, int(port), user, database), json.loads(spec),"
@@ -93,9 +93,9 @@ def test_a_killed_load_goes_on_without_loading_twice(cluster: Cluster, whole: Co
     done = copied(connection)
     report = load(connection, SPEC, RESUME)
 
-    assert report["steps_done_before"] >= done >= 2
+    assert report.steps_done_before >= done >= 2
     assert contents(connection) == contents(whole)
-    assert report["rows"] < sum(count for count, _ in contents(whole).values())
+    assert report.rows < sum(count for count, _ in contents(whole).values())
     assert keys(connection) == keys(whole)
     with pytest.raises(DriveError, match="is complete, there is nothing to resume"):
         load(connection, SPEC, RESUME)
@@ -157,7 +157,7 @@ def test_a_full_disk_is_foreseen_and_survived(
     tablespace: Connection, whole: Connection, small_disk: Path
 ) -> None:
     connection = tablespace
-    place = place_of(connection)
+    place = server_host_of(connection)
     assert place.data is not None
     assert place.data.free_bytes < ROOM_BYTES
     refused = rf"the load needs 1\d\d MiB at {small_disk}, free are [456]\d.* MiB"

@@ -9,7 +9,7 @@ from pgdyno.model.errors import TargetError
 from pgdyno.model.settings import Origin, OriginKind, Setting
 from pgdyno.model.workload import Pgbench, Workload
 from pgdyno.plan import fixture_shape
-from pgdyno.stage.own import OwnTarget
+from pgdyno.target.own_target import OwnTarget
 from tests.cluster.conftest import TARGETS, VERSIONS, Opener, loaded
 
 pytestmark = pytest.mark.cluster

@@ -14,15 +14,15 @@ import psycopg
 import pytest
 
 from pgdyno.drive.driver import Driven, drive, workload_spec
-from pgdyno.load.consistency import check, require
-from pgdyno.load.loader import How, describe, load
+from pgdyno.loader.consistency import check, require
+from pgdyno.loader.copy import How, describe, load
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError, PlanError
 from pgdyno.model.plan import Protocol, Workload
 from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Data, Mix, Pgbench, Script, SourceFile
 from pgdyno.shell import postgres_user
-from pgdyno.stage.binaries import Binaries, find_binaries
+from pgdyno.target.binaries import Binaries, find_binaries
 from tests.cluster.conftest import TARGETS, cluster_apart
 
 pytestmark = pytest.mark.cluster

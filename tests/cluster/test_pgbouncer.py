@@ -20,8 +20,8 @@ from pgdyno import _core
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
 from pgdyno.shell import postgres_user, start
-from pgdyno.stage.conninfo import reach, resolve
-from pgdyno.stage.home import made_for
+from pgdyno.target.conninfo import reach, resolve
+from pgdyno.target.home import made_for
 from tests.cluster.conftest import cluster_apart, reachable_folder
 from tests.waiting import DEADLINE_S
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pgdyno.model.run import TrialState
-from pgdyno.store.runfile import RunFile
+from pgdyno.store.run_file import RunFile
 from tests.cluster.conftest import DEBIAN_BINDIR
 from tests.cluster.test_run import assert_nothing_left, pgdyno
 
@@ -41,11 +41,12 @@ settings = { full_page_writes = false }
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "options",
     [
         pytest.param([], id="18"),
-        pytest.param(["--bindir", DEBIAN_BINDIR], id="15", marks=pytest.mark.long),
+        pytest.param(["--bindir", DEBIAN_BINDIR], id="15"),
     ],
 )
 def test_recovery_is_timed_and_checked(folder: Path, home_env: Path, options: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import signal
@@ -12,14 +13,13 @@ import time
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
 
+from pgdyno.model.record_json import to_json
 from pgdyno.model.run import RunInfo, TrialState
-from pgdyno.model.serial import to_json
-from pgdyno.store.runfile import RunFile
+from pgdyno.store.run_file import RunFile
 from tests.cluster.conftest import DEBIAN_BINDIR
 from tests.waiting import DEADLINE_S, until
 
@@ -86,7 +86,7 @@ def servers(home: Path) -> list[str]:
         if not entry.name.isdigit():
             continue
         try:
-            words = (entry / "cmdline").read_bytes().decode().split("\0")
+            words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
         except OSError:
             continue
         if words[0].endswith("/postgres") and any(str(home) in word for word in words[1:]):
@@ -143,6 +143,8 @@ def test_a_plan_runs_to_a_report(plan: Path, folder: Path, home_env: Path) -> No
     assert_nothing_left(home_env)
 
 
+@pytest.mark.same_machine
+@pytest.mark.long
 def test_ctrl_c_keeps_finished_trials_and_resume_goes_on(
     plan: Path, folder: Path, home_env: Path
 ) -> None:
@@ -177,6 +179,7 @@ def test_ctrl_c_keeps_finished_trials_and_resume_goes_on(
     assert_nothing_left(home_env)
 
 
+@pytest.mark.same_machine
 def test_a_run_goes_on_where_it_was_begun_or_not_at_all(
     plan: Path, folder: Path, home_env: Path
 ) -> None:
@@ -187,12 +190,20 @@ def test_a_run_goes_on_where_it_was_begun_or_not_at_all(
         info, invalid = run.info(), replace(run.trials()[1], state=TrialState.INVALID, reason="x")
         run.put_trial(invalid)
     elsewhere = {**info.host, "kernel": "5.10.0-elsewhere"}
-    rewrite_host(out, info, elsewhere)
+    rewrite(out, replace(info, host=elsewhere))
 
     refused = " ".join(pgdyno("resume", out, code=2).stderr.split())
 
     assert f"kernel was 5.10.0-elsewhere, is {info.host['kernel']}" in refused
-    rewrite_host(out, info, info.host)
+    rewrite(out, info)
+    broken = copy.deepcopy(info.plan)
+    broken["stages"][1]["settings"][0] |= {"name": "shared_preload_libraries", "value": "nosuch"}
+    rewrite(out, replace(info, plan=broken))
+    refused = " ".join(pgdyno("resume", out, code=2).stderr.split())
+    assert 'could not access file "nosuch"' in refused
+    with RunFile.read(out) as run:
+        assert run.trials()[1] == invalid
+    rewrite(out, info)
     done = pgdyno("resume", out)
     told = f"round 1 is measured again as a whole: {invalid.stage} was invalid"
     assert told in " ".join(done.stderr.split())
@@ -208,13 +219,14 @@ def test_a_run_goes_on_where_it_was_begun_or_not_at_all(
     assert_nothing_left(home_env)
 
 
-def rewrite_host(out: Path, info: RunInfo, host: dict[str, Any]) -> None:
-    """Have a run file say that it was begun on another host."""
+def rewrite(out: Path, info: RunInfo) -> None:
+    """Have a run file say that it was begun otherwise."""
     with closing(sqlite3.connect(out)) as db, db:
-        head = to_json(replace(info, host=host))
+        head = to_json(info)
         db.execute("UPDATE head SET value = ? WHERE key = 'info'", (head,))
 
 
+@pytest.mark.same_machine
 def test_a_killed_run_leaves_no_server_and_is_resumed(
     plan: Path, folder: Path, home_env: Path
 ) -> None:
@@ -266,6 +278,7 @@ def drivers(pid: int) -> list[psutil.Process]:
     return found
 
 
+@pytest.mark.long
 def test_a_server_that_dies_fails_its_trial_only(plan: Path, folder: Path, home_env: Path) -> None:
     out = folder / "run.sqlite"
     process = start_and_wait_for_first_trial(plan, out)
@@ -286,6 +299,7 @@ def test_a_server_that_dies_fails_its_trial_only(plan: Path, folder: Path, home_
     assert_nothing_left(home_env)
 
 
+@pytest.mark.long
 def test_debian_postgresql_by_bindir(plan: Path, folder: Path, home_env: Path) -> None:
     out = folder / "run.sqlite"
 
@@ -297,6 +311,7 @@ def test_debian_postgresql_by_bindir(plan: Path, folder: Path, home_env: Path) -
         assert run.info().build["version"].startswith("PostgreSQL 15.")
 
 
+@pytest.mark.long
 def test_over_tcp_with_a_password(plan: Path, folder: Path, home_env: Path) -> None:
     out = folder / "run.sqlite"
 
@@ -340,6 +355,7 @@ def test_bad_plans_are_refused_before_anything_is_touched(
     assert not (folder / "home" / "fixtures").exists()
 
 
+@pytest.mark.long
 def test_aa_measures_the_noise(plan: Path, folder: Path, home_env: Path) -> None:
     out = folder / "run.sqlite"
 

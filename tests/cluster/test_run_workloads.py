@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from pgdyno.model.run import TrialRecord, TrialResult, TrialState
-from pgdyno.store.runfile import RunFile
+from pgdyno.store.run_file import RunFile
 from tests.cluster.conftest import cluster_apart
 from tests.cluster.test_run import assert_nothing_left, pgdyno
 
@@ -72,6 +72,7 @@ client = { face = "procedure", terminals = 20 }
 """
 
 
+@pytest.mark.long
 def test_a_stage_has_a_face_of_its_own(plan: Path, folder: Path, home_env: Path) -> None:
     plan.write_text(HEAD + FACES)
     out = folder / "run.sqlite"
@@ -200,6 +201,7 @@ def test_a_mix_with_its_own_tables_and_invariants(plan: Path, folder: Path) -> N
     assert "condition 1 (states are 0 or 1) is violated" in str(bad.reason)
 
 
+@pytest.mark.long
 def test_a_setup_that_fails_leaves_no_fixture(plan: Path, folder: Path, home_env: Path) -> None:
     plan.write_text(HEAD + MIX)
     for name in ("queue.toml", "broken.toml"):
@@ -237,6 +239,8 @@ WRITE = READ.replace("SELECT abalance FROM", "UPDATE").replace(
 )
 
 
+@pytest.mark.same_machine
+@pytest.mark.long
 def test_scripts_are_repeated_from_the_run_file_alone(plan: Path, folder: Path) -> None:
     plan.write_text(HEAD + SCRIPT)
     (folder / "read.sql").write_text(READ)
@@ -281,6 +285,7 @@ why = "One request in fifty ends its own session."
 """
 
 
+@pytest.mark.long
 def test_a_drill_counts_what_was_lost_and_is_valid(plan: Path, folder: Path) -> None:
     plan.write_text(HEAD.replace("window_s = 1.0", "window_s = 1.0\nsurvive = true") + QUIT)
     (folder / "stay.sql").write_text("SELECT 1;")

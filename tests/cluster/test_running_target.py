@@ -8,13 +8,13 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from pgdyno.load.loader import How, load
+from pgdyno.loader.copy import How, load
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
 from pgdyno.model.run import Fixture
 from pgdyno.model.settings import Origin, OriginKind, Setting
-from pgdyno.stage.running import TRIAL, RunningTarget
-from pgdyno.store.runfile import RunFile
+from pgdyno.store.run_file import RunFile
+from pgdyno.target.running_target import TRIAL, RunningTarget
 from tests.cluster.conftest import OLD_VERSION_FIRST, cluster_apart
 from tests.cluster.test_run import PLAN, pgdyno
 

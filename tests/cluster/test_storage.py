@@ -13,13 +13,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 from pgdyno.model.errors import TargetError
 from pgdyno.model.floor import PATTERNS
 from pgdyno.probe.fio import Ground, find_fio, write_files
 from pgdyno.probe.folder import own_folder
-from pgdyno.store.runfile import RunFile
+from pgdyno.store.run_file import RunFile
 from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.cluster
@@ -147,10 +148,9 @@ def until_measuring(out: Path, process: subprocess.Popen[str]) -> None:
     raise AssertionError("it never began")
 
 
-def children(pid: int) -> set[int]:
-    """Process ids of what it started."""
-    text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
-    return {int(word) for word in text.split()}
+def live(processes: list[psutil.Process]) -> list[psutil.Process]:
+    """Those that still run: neither ended, nor another one under the same number."""
+    return [one for one in processes if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]
 
 
 @pytest.mark.parametrize(
@@ -169,13 +169,13 @@ def test_an_interrupted_probe_leaves_nothing(
     )  # fmt: skip
     until_measuring(out, process)
     until_busy(disk)
-    started = children(process.pid)
+    started = psutil.Process(process.pid).children()
     process.send_signal(number)
     said, _ = process.communicate(timeout=DEADLINE_S)
 
     assert process.returncode == 130, said
     assert list(disk.iterdir()) == []
-    assert not {pid for pid in started if Path(f"/proc/{pid}").exists()}
+    assert live(started) == []
     with sqlite3.connect(out) as db:
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
@@ -194,13 +194,10 @@ def test_a_killed_probe_is_cleaned_up_by_the_next(folder: Path, home_env: Path) 
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True,
     )  # fmt: skip
     until_busy(disk)
-    started = children(process.pid)
+    started = psutil.Process(process.pid).children()
     process.kill()
     process.wait(DEADLINE_S)
-    deadline = time.monotonic() + DEADLINE_S
-    while any(Path(f"/proc/{pid}").exists() for pid in started) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not {pid for pid in started if Path(f"/proc/{pid}").exists()}
+    until(lambda: not live(started), "the end of what a killed probe had started")
     assert len(list(disk.iterdir())) == 1
 
     done = storage(disk, home=home_env, out=folder / "second.sqlite", more=("--depths", "1"))

@@ -19,7 +19,7 @@ import pytest
 
 from pgdyno import _core
 from pgdyno.model.connection import Connection
-from pgdyno.stage.conninfo import reach, resolve
+from pgdyno.target.conninfo import reach, resolve
 from tests.cluster.authority import Authority, Certificate, give_to_server
 from tests.cluster.conftest import cluster_apart, reachable_folder
 from tests.waiting import DEADLINE_S

@@ -15,16 +15,16 @@ import psycopg
 import pytest
 
 from pgdyno.drive.driver import Driven, drive
-from pgdyno.load.consistency import check, loaded_workload
-from pgdyno.load.loader import How, describe, load
+from pgdyno.loader.consistency import check, loaded_workload
+from pgdyno.loader.copy import How, describe, load
 from pgdyno.model.connection import Connection
 from pgdyno.model.plan import Protocol, Workload
 from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Tpcc
 from pgdyno.shell import postgres_user
-from pgdyno.stage.binaries import find_binaries
-from pgdyno.stage.host import host_facts
-from pgdyno.stage.own import OwnTarget
+from pgdyno.target.binaries import find_binaries
+from pgdyno.target.host_facts import host_facts
+from pgdyno.target.own_target import OwnTarget
 from tests.cluster.conftest import OLD_VERSION_FIRST, TARGETS, WORKLOAD, Opener, loaded, settings_of
 
 pytestmark = pytest.mark.cluster
@@ -180,13 +180,14 @@ def test_trap_23_sums_do_not_overflow(ran: Ran) -> None:
         session.rollback()
 
 
+@pytest.mark.long
 def test_foreign_keys_are_optional_and_hold(open_own: Opener, folder: Path) -> None:
     target = open_own("embedded-18", home=folder)
     spec = {**WORKLOAD, "warehouses": 1, "foreign_keys": True}
     connection = target.begin_fixture("keys")
     report = load(connection, spec, How(connections=2))
     keyed = workload(tpcc=Tpcc(1, foreign_keys=True, mix=MIX), terminals=8)
-    driven = drive(connection, keyed, PROTOCOL, report["c_load"])
+    driven = drive(connection, keyed, PROTOCOL, report.c_load)
 
     with psycopg.connect(**connection.arguments()) as session:
         row = session.execute("SELECT count(*) FROM pg_constraint WHERE contype = 'f'").fetchone()

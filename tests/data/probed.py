@@ -10,8 +10,8 @@ from typing import Any
 from pgdyno.model.floor import (
     PATTERNS,
     PAUSES_US,
-    Claims,
     Commits,
+    DeviceClaims,
     Floor,
     GridPoint,
     Latency,
@@ -27,12 +27,12 @@ from pgdyno.probe.fio import commits_of, grid_point
 from pgdyno.probe.sync import parse_sync
 
 RECORDED = Path(__file__).parent / "probe"
-DISK = Claims(
+DISK = DeviceClaims(
     "ext4", "/srv", "rw,relatime", "/dev/vda", "vda", rotational=False, write_cache="write back",
     fua=False, atomic_write_bytes=0, logical_block_bytes=512, physical_block_bytes=4096,
     scheduler="none",
 )  # fmt: skip
-MEMORY = Claims("tmpfs", "/dev/shm", "rw", "tmpfs")
+MEMORY = DeviceClaims("tmpfs", "/dev/shm", "rw", "tmpfs")
 FLAT = {1: 10_000.0, 4: 38_000.0, 16: 99_000.0, 64: 100_000.0}
 
 
@@ -59,7 +59,7 @@ def grid(rates: dict[int, float], cpu_share: float = 0.2) -> tuple[GridPoint, ..
     )  # fmt: skip
 
 
-def floor(path: str, claims: Claims = DISK, rates: dict[int, float] | None = None) -> Floor:
+def floor(path: str, claims: DeviceClaims = DISK, rates: dict[int, float] | None = None) -> Floor:
     """A path whose grid has these rates."""
     (job,) = jobs("fio-commits.json")
     alone = commits_of(job)

@@ -9,8 +9,8 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
-from pgdyno.lint import Finding, Severity, Source, System, check, read_source
-from pgdyno.lint.system import GIB
+from pgdyno.linter import Finding, Severity, Source, System, check, read_source
+from pgdyno.linter.system import GIB
 
 FOLDER = Path(__file__).parent / "lint"
 MEMORY_GIB = {  # of the machines that the reports were written on

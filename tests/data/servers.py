@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pgdyno.model.settings import HostFacts, ServerFacts
-from pgdyno.plan.server import facts_of_rows, parse_describe_config
+from pgdyno.plan.settings.server import facts_of_rows, parse_describe_config
 
 FOLDER = Path(__file__).parent / "postgres"
 VERSION_NUMS = {15: 150020, 18: 180006}

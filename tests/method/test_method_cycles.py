@@ -14,8 +14,8 @@ import pytest
 import simulation as sim
 
 from pgdyno.stats.anchor import Anchor, anchor
+from pgdyno.stats.double_sampling import expected_error, join
 from pgdyno.stats.interval import FloatArray
-from pgdyno.stats.joined import expected_error, join
 
 pytestmark = pytest.mark.method
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgdyno.model.plan import Plan
-from pgdyno.plan import fixture_ident, fixture_shape, read_plan, resolve
+from pgdyno.plan import fixture_ident, fixture_shape, read_plan
+from pgdyno.plan.resolve.plan import resolve
 from tests.data.servers import HOST, installed
 
 CLIENTS = st.fixed_dictionaries({}, optional={

@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgdyno.plan.order import balanced_order
+from pgdyno.plan.resolve.order import balanced_order
 
 STAGES = st.integers(1, 12)
 

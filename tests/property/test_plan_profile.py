@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from pgdyno.catalog import profile
 from pgdyno.model.settings import HostFacts
-from pgdyno.plan.configured import Configured
-from pgdyno.plan.contradictions import contradictions
-from pgdyno.plan.needs import huge_pages_needed
-from pgdyno.plan.profile import size_profile
-from pgdyno.plan.stages import stage_rung
-from pgdyno.plan.values import canonical
+from pgdyno.plan.estimate.needs import huge_pages_needed
+from pgdyno.plan.resolve.contradictions import contradictions
+from pgdyno.plan.resolve.profile import size_profile
+from pgdyno.plan.resolve.stages import stage_rung
+from pgdyno.plan.settings.configured import Configured
+from pgdyno.plan.settings.values import canonical
 from tests.data.servers import HOST, installed
 
 GIB = 1 << 30

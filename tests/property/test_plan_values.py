@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgdyno.model.settings import ServerKnob
-from pgdyno.plan.values import BadValue, canonical, same_value, show
+from pgdyno.plan.settings.values import BadValue, canonical, same_value, show
 from tests.data.servers import running
 
 NUMBERS = [knob for knob in running(18).knobs.values() if knob.vartype in ("integer", "real")]

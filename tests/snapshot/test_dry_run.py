@@ -9,7 +9,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from pgdyno.cli.console import Shown
-from pgdyno.plan import read_plan, render_dry_run, resolve
+from pgdyno.plan import read_plan, render_dry_run
+from pgdyno.plan.resolve.plan import resolve
 from tests.data.builds import builds_of
 from tests.data.servers import HOST, installed, running
 

@@ -10,9 +10,9 @@ import pytest
 from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 
+from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.run import analyse
 from pgdyno.report import json, markdown, summary
-from pgdyno.report.analysis import analyse
-from pgdyno.report.facts import Facts
 from pgdyno.store import RunFile
 from tests.data.miniature import write_miniature
 

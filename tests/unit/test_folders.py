@@ -7,7 +7,9 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,13 +18,13 @@ from pgdyno.access import is_closed, open_folder, stranger_on, stranger_on_progr
 from pgdyno.folders import MARK, Folder, scratch
 from pgdyno.model.errors import TargetError
 from pgdyno.shell import run
-from pgdyno.stage.home import (
+from pgdyno.target.home import (
     FIXTURES,
     locked_home,
     open_home,
     our_folder,
     remove_folder,
-    take_place,
+    take_stage_folder,
 )
 
 NOBODY = 65534
@@ -310,11 +312,35 @@ def test_root_keeps_nothing_where_others_write(tmp_path: Path, how: str) -> None
 def test_a_place_appears_with_its_mark_and_is_left(tmp_path: Path) -> None:
     outside = tmp_path / "srv"
     outside.mkdir()
-    place = take_place(outside, tmp_path / "home")
+    place = take_stage_folder(outside, tmp_path / "home")
     assert sorted(one.name for one in place.folder.path.iterdir()) == [MARK, "lock"]
     with pytest.raises(TargetError, match="another pgdyno works in"):
-        take_place(outside, tmp_path / "home")
+        take_stage_folder(outside, tmp_path / "home")
     place.leave()
+    assert list(outside.iterdir()) == []
+
+
+@pytest.mark.parametrize("before", ["unlink", "rename", "rmdir"])
+@pytest.mark.parametrize("nth", [1, 2])
+def test_a_place_that_a_kill_left_half_removed_is_ours_still(
+    tmp_path: Path, before: str, nth: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside, home = tmp_path / "srv", tmp_path / "home"
+    outside.mkdir()
+    place = take_stage_folder(outside, home)
+    calls, real = iter(range(1, 100)), getattr(os, before)
+
+    def killed(*given: Any, **named: Any) -> None:
+        if next(calls) == nth:
+            raise KeyboardInterrupt  # as good as a kill: nothing is tried after it
+        real(*given, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, before, killed)
+        with suppress(KeyboardInterrupt):
+            place.leave()
+
+    take_stage_folder(outside, home).leave()
     assert list(outside.iterdir()) == []
 
 
@@ -325,7 +351,7 @@ def test_a_place_that_a_kill_left_half_made_goes_with_the_next(tmp_path: Path, l
     if left == "mark":
         (half / MARK).write_text("pgdyno pgdyno-work\n")
 
-    place = take_place(half.parent, tmp_path / "home")
+    place = take_stage_folder(half.parent, tmp_path / "home")
 
     assert [one.name for one in half.parent.iterdir()] == ["pgdyno-work"]
     place.leave()
@@ -348,7 +374,7 @@ def test_what_has_the_passing_name_of_a_place_is_refused(
     before = state(name.parent)
 
     with pytest.raises(TargetError, match=r"\.pgdyno-work\.new"):
-        take_place(name.parent, tmp_path / "home")
+        take_stage_folder(name.parent, tmp_path / "home")
 
     assert state(name.parent) == before
 
@@ -369,7 +395,7 @@ def test_a_place_of_somebodys_is_refused(tmp_path: Path, kind: str, witness: Pat
     before = state(outside)
 
     with pytest.raises(TargetError):
-        take_place(outside, tmp_path / "home")
+        take_stage_folder(outside, tmp_path / "home")
 
     assert state(outside) == before
 
@@ -378,14 +404,16 @@ def test_a_place_does_not_lie_in_the_home(tmp_path: Path) -> None:
     (tmp_path / "home" / "work").mkdir(parents=True)
 
     with pytest.raises(TargetError, match="which pgdyno keeps for itself"):
-        take_place(tmp_path / "home" / "work", tmp_path / "home")
+        take_stage_folder(tmp_path / "home" / "work", tmp_path / "home")
 
 
 # -- folders for a while ----------------------------------------------------------------------
 
 KILLED = """
 import os, signal, sys
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from pgdyno.folders import scratch
 with scratch(Path(sys.argv[1]), "pgdyno-x-") as folder:
     folder.write("half", "x")

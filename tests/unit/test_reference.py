@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pgdyno.catalog.reference import render
-from pgdyno.load.reference import page
+from pgdyno.loader.reference import page
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 

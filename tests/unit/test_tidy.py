@@ -18,7 +18,7 @@ COLUMNS_MAX = 100
 FUNCTION_LINES_MAX = 70
 README_LINES_MAX = 120
 BANNED_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
-CORE_CALLERS = {"load", "drive", "store"}
+CORE_CALLERS = {"drive", "loader", "store"}
 
 
 def files(*suffixes: str) -> Iterator[Path]:

@@ -20,7 +20,7 @@ from typer.core import TyperGroup
 from pgdyno import __version__
 from pgdyno.cli.console import say_error, stdout
 from pgdyno.model.errors import Interrupted, PgdynoError, PlanError
-from pgdyno.model.foreign import SystemFailure, reason, told
+from pgdyno.model.system_errors import SystemFailure, as_pgdyno_error, reason
 from pgdyno.model.text import visible
 
 COMMANDS = {
@@ -168,7 +168,7 @@ def _run() -> int:
     except KeyboardInterrupt:
         return _say(Interrupted("stopped", "Nothing of it is still running."))
     except Exception as error:
-        return _say(told(error) or _defect(error))
+        return _say(as_pgdyno_error(error) or _defect(error))
     return 0
 
 

@@ -10,27 +10,18 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from pgdyno import api
 from pgdyno.cli import bench_options as options
-from pgdyno.cli.bench_workload import Given, bench_workload
 from pgdyno.cli.console import stderr, stdout
-from pgdyno.cli.endpoint import ConninfoOption, endpoint
-from pgdyno.cli.live import rates_text
-from pgdyno.conduct import drive_alone
-from pgdyno.drive.driver import Driven
-from pgdyno.load.loader import require_release
-from pgdyno.model.connection import Connection
+from pgdyno.cli.database_option import ConninfoOption, database
+from pgdyno.cli.live_view import rates_text
 from pgdyno.model.errors import DriveError
-from pgdyno.model.plan import Protocol, Workload
-from pgdyno.model.run import PgbenchSaid, Series
-from pgdyno.model.settings import Rung
+from pgdyno.model.plan import Workload
+from pgdyno.model.progress import DriveProgress
+from pgdyno.model.run import PgbenchSummary, Series
 from pgdyno.model.units import at_least_text, count_text, ns_text
-from pgdyno.stage.home import home
-from pgdyno.stage.host import this_machine
-from pgdyno.stats.answer import Finding
-from pgdyno.stats.ceiling import ceiling_per_s, fitting
-from pgdyno.stats.client_limit import ceiling_share, client_limit, load_of
+from pgdyno.stats.finding import Finding
 from pgdyno.stats.window_end import answer_of, stuck_reason, window_end
-from pgdyno.store.calibration import read_ceilings
 
 
 def bench(
@@ -67,42 +58,40 @@ def bench(
 
     Example: [bold]pgdyno bench tpcc -d 'dbname=tpcc' -c 8 --face pipeline[/]
     """
-    require_release()
-    given = Given(
+    asked = api.Asked(
         kind=workload, file=file, connections=connections, terminals=terminals, threads=threads,
         face=face, isolation=isolation, seed=seed, databases=databases, rate=rate,
-        poisson=poisson, requests=requests, mix=mix, rules=rules, delivery=delivery, home=home,
-        keying=keying, think=think, files=tuple(files or ()),
-        variables=tuple(variables or ()), scale=scale, engine=engine, bindir=bindir,
+        poisson=poisson, requests=requests, mix=options.weights(mix), rules=rules,
+        delivery=delivery, home=home, keying=keying, think=think, files=tuple(files or ()),
+        variables=options.variables(variables or ()), scale=scale, engine=engine, bindir=bindir,
+        spelled=options.spelled,
     )  # fmt: skip
-    given.refuse_strangers()
-    connection = endpoint(conninfo)
-    driven_workload, c_load = bench_workload(given, connection)
-    protocol = Protocol(1, warmup, seconds, 10.0, False, 0.03, 0.95, Rung.D0)
+    asked.refuse_strangers()
+    connection = database(conninfo)
     with Live(Text("connecting"), console=stderr, transient=True, refresh_per_second=4) as live:
-        driven, idle_share = drive_alone(
-            connection, driven_workload, protocol, c_load,
-            lambda state: live.update(Text(_progress(state))), bindir,
+        benched = api.bench(
+            asked, connection, seconds=seconds, warmup=warmup,
+            on_event=lambda state: live.update(Text(_progress(state))),
         )  # fmt: skip
+    driven = benched.driven
     if as_json:
-        stdout.print_json(json.dumps(_as_json(driven, driven_workload)))
+        stdout.print_json(json.dumps(_as_json(driven, benched.workload)))
     else:
-        _print(driven, driven_workload)
+        _print(driven, benched.workload)
         if statements:
             _print_statements(driven)
-        stdout.print(_client_text(driven, driven_workload, idle_share, connection))
+        stdout.print(benched.client)
     for error in driven.errors:
         stderr.print(f"{error['count']} × {error['sqlstate']}: {error['example']}")
     if driven.error:
         raise DriveError(driven.error)
 
 
-def _progress(state: dict[str, Any]) -> str:
-    now = rates_text(state.get("last_second") or {})
-    return f"{state['phase']}: {now} now, {state['phase_left_s']:.0f} s left"
+def _progress(state: DriveProgress) -> str:
+    return f"{state.phase}: {rates_text(state.last_second)} now, {state.phase_left_s:.0f} s left"
 
 
-def _as_json(driven: Driven, workload: Workload) -> dict[str, Any]:
+def _as_json(driven: api.Driven, workload: Workload) -> dict[str, Any]:
     nopm = driven.nopm if workload.headline == "NOPM" else None
     figures = {"headline": workload.headline, "nopm": nopm, "tpm_total": driven.tpm_total,
                "tps": driven.tps}  # fmt: skip
@@ -119,7 +108,7 @@ def _series_json(series: Series) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _print(driven: Driven, workload: Workload) -> None:
+def _print(driven: api.Driven, workload: Workload) -> None:
     columns = ("kind", "committed", "rolled back", "failed", "retries", "p50", "p95", "p99", "max")
     table = Table(*columns, box=None, pad_edge=False)
     for kind in driven.kinds:
@@ -149,7 +138,7 @@ def _print(driven: Driven, workload: Workload) -> None:
         stdout.print(pgbench_text(driven.pgbench), soft_wrap=True)
 
 
-def _print_statements(driven: Driven) -> None:
+def _print_statements(driven: api.Driven) -> None:
     if driven.pgbench is not None:
         means = Table("kind", "command", "mean", "failures", "retries", box=None, pad_edge=False)
         for told in driven.pgbench.statements:
@@ -170,7 +159,7 @@ def _latencies(ns: dict[str, int]) -> list[str]:
     return [at_least_text(ns[name], below) for name in ("p50", "p95", "p99", "max")]
 
 
-def _print_window_end(driven: Driven) -> None:
+def _print_window_end(driven: api.Driven) -> None:
     """Requests without an answer, in numbers; nothing where all have one."""
     end = window_end([kind.window for kind in driven.kinds], driven.given_up_s, driven.untold)
     told = answer_of(end)
@@ -180,7 +169,7 @@ def _print_window_end(driven: Driven) -> None:
         stdout.print(stuck, style="yellow", highlight=False)
 
 
-def pgbench_text(said: PgbenchSaid) -> str:
+def pgbench_text(said: PgbenchSummary) -> str:
     """The summary of pgbench itself, in a line."""
     parts = [f"{count_text(said.transactions)} transactions", f"{count_text(said.tps)} tps"]
     for what, seconds in (
@@ -191,21 +180,3 @@ def pgbench_text(said: PgbenchSaid) -> str:
         if seconds is not None:
             parts.append(f"{what} {ns_text(seconds * 1e9)}")
     return f"{said.version} itself, warm-up included: {', '.join(parts)}"
-
-
-def _client_text(
-    driven: Driven, workload: Workload, idle_share: float | None, connection: Connection
-) -> str:
-    # A ceiling is that of our own driver.
-    known = read_ceilings(home()) if workload.engine == "pgdyno" else ()
-    ceiling = fitting(known, this_machine(), workload.kind, workload.face, workload.connections)
-    load = load_of(
-        driven.client,
-        host_idle_share=idle_share,
-        server_on_host=connection.is_local,
-        transactions_per_s=driven.transactions / driven.window_s,
-        ceiling_per_s=None if ceiling is None else ceiling_per_s(ceiling, driven.client.threads),
-    )
-    share = ceiling_share(load)
-    reached = "" if share is None else f"; {share:.0%} of the driver's ceiling on this machine"
-    return client_limit(load).fact + reached

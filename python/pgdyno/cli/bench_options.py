@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from pgdyno.cli.bench_workload import Drivable
+from pgdyno.model.errors import PlanError
+from pgdyno.model.workload import WorkloadKind
 
 _TPCC, _OWN, _WHEN = "Only for tpcc", "Only for script and mix", "When requests come"
 
 WorkloadArgument = Annotated[
-    Drivable,
+    WorkloadKind,
     typer.Argument(
         help="tpcc: data of `pgdyno load tpcc` or of BenchmarkSQL; tpcb, select-only,"
         " simple-update: data of `pgdyno load tpcb` or of `pgbench -i`; mix: SQL transactions in"
@@ -121,3 +123,45 @@ Statements = Annotated[
     bool, typer.Option("--statements", help="Print the latency of every statement.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+_NAMES = {"file": "a file", "files": "--file", "variables": "--define"}
+
+
+def spelled(name: str) -> str:
+    """How an option is written whose wish has this name."""
+    return _NAMES.get(name, f"--{name}")
+
+
+def weights(text: str | None) -> dict[str, float] | None:
+    """The weights of `--mix`.
+
+    Raises:
+        PlanError: It is not understood.
+    """
+    if text is None:
+        return None
+    try:
+        pairs = [part.split("=") for part in text.split(",")]
+        return {name.strip(): float(weight) for name, weight in pairs}
+    except ValueError as error:
+        raise PlanError(
+            f"mix {text!r} is not understood", "Write it as new_order=45,payment=43."
+        ) from error
+
+
+def variables(texts: Iterable[str]) -> dict[str, int | float | str | bool]:
+    """The variables of `--define`.
+
+    Raises:
+        PlanError: One is not understood.
+    """
+    found: dict[str, int | float | str | bool] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise PlanError(f"--define {text} is not understood", "Write it as NAME=VALUE.")
+        try:
+            found[name] = int(value) if value.lstrip("+-").isdecimal() else float(value)
+        except ValueError:
+            found[name] = value
+    return found

@@ -11,17 +11,10 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from pgdyno.build.compile import How, build
-from pgdyno.build.recipe import BLOCKS_KB, FEATURES, OPTIMISE, WAL_BLOCKS_KB, told
-from pgdyno.build.source import look
-from pgdyno.build.train import train
+from pgdyno.api import builds
 from pgdyno.cli.console import say, stderr, stdout
 from pgdyno.model.build import Recipe
 from pgdyno.model.units import seconds_text
-from pgdyno.plan.builds import find_build
-from pgdyno.shell import postgres_user
-from pgdyno.stage.home import home, locked_home, remove_folder
-from pgdyno.stage.shelf import build_bindir, build_folder, kept_builds
 
 app = typer.Typer(
     name="builds",
@@ -47,7 +40,8 @@ def build_command(
         str, typer.Option("--cc", help="A gcc or clang, e.g. gcc-14, or its path.")
     ] = "gcc",
     optimise: Annotated[
-        str, typer.Option("-O", "--optimise", help=f"How hard it tries: {_one_of(OPTIMISE)}.")
+        str,
+        typer.Option("-O", "--optimise", help=f"How hard it tries: {_one_of(builds.OPTIMISE)}."),
     ] = "2",
     native: Annotated[
         bool, typer.Option("--native", help="-march=native: for this model of CPU only.")
@@ -61,14 +55,16 @@ def build_command(
     ] = False,
     flags: Annotated[str, typer.Option(help='More for the compiler, e.g. "-g -pipe".')] = "",
     block_kb: Annotated[
-        int, typer.Option(help=f"Pages of tables and indexes, kB: {_one_of(BLOCKS_KB)}.")
+        int, typer.Option(help=f"Pages of tables and indexes, kB: {_one_of(builds.BLOCKS_KB)}.")
     ] = 8,
     wal_block_kb: Annotated[
-        int, typer.Option(help=f"Pages of WAL, kB: {_one_of(WAL_BLOCKS_KB)}.")
+        int, typer.Option(help=f"Pages of WAL, kB: {_one_of(builds.WAL_BLOCKS_KB)}.")
     ] = 8,
     features: Annotated[
         list[str] | None,
-        typer.Option("--with", help=f"May be repeated: {_one_of(FEATURES)}. Else none of them."),
+        typer.Option(
+            "--with", help=f"May be repeated: {_one_of(builds.FEATURES)}. Else none of them."
+        ),
     ] = None,
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Compile so many files at once; else one a CPU.")
@@ -86,15 +82,18 @@ def build_command(
         flags=" ".join(flags.split()), block_kb=block_kb, wal_block_kb=wal_block_kb,
         features=tuple(sorted(set(features or ()))),
     )  # fmt: skip
-    place = home()
     with stderr.status("looking at the source") as status:
-        found = look(source)
-        head = f"PostgreSQL {found.version}, {told(recipe)}"
-        how = How(name, jobs, lambda phase: say(status, f"{head}: {phase}"))
-        done, known = build(found, recipe, place, postgres_user(), train, how)
-    took = "was there already" if known else f"took {seconds_text(sum(done.seconds.values()))}"
-    stdout.print(f"{done.label}: {done.version}, {done.told}; {took}", soft_wrap=True)
-    stdout.print(str(build_bindir(place, done.ident)), soft_wrap=True)
+        built = builds.build(
+            source, recipe, name=name, jobs=jobs, on_event=lambda what: say(status, what)
+        )
+    done = built.build
+    took = f"took {seconds_text(sum(done.seconds.values()))}"
+    stdout.print(
+        f"{done.label}: {done.version}, {done.told};"
+        f" {'was there already' if built.is_known else took}",
+        soft_wrap=True,
+    )
+    stdout.print(str(built.bindir), soft_wrap=True)
 
 
 @app.command(name="list")
@@ -102,7 +101,7 @@ def list_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
     """List the builds: name, ident, version, compiler and flags, how long they took."""
-    found = kept_builds(home())
+    found = builds.builds()
     if as_json:
         stdout.print_json(json.dumps([asdict(one) for one in found]))
         return
@@ -124,8 +123,5 @@ def remove(
     ],
 ) -> None:
     """Remove a build with its logs. Runs that were made with it can still be reported."""
-    place = home()
-    one = find_build(word, kept_builds(place))
-    with locked_home(place):  # a run may be using it
-        remove_folder(build_folder(place, one.ident))
+    one = builds.remove_build(word)
     stdout.print(f"{one.label} is removed.")

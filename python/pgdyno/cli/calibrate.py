@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -12,23 +12,15 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from pgdyno.calibrate import WARMUP_S, calibrate
-from pgdyno.cli.bench_workload import Drivable
+from pgdyno import api
 from pgdyno.cli.console import stderr, stdout
-from pgdyno.load.loader import require_release
 from pgdyno.model.calibration import Ceiling, Estimate
-from pgdyno.model.errors import PlanError
 from pgdyno.model.units import count_text, ns_text
-from pgdyno.model.workload import Face, Pgbench, Tpcc, Workload
-from pgdyno.stage.home import home, open_home
-from pgdyno.store.calibration import add_ceilings
-
-_FACES: tuple[Face, ...] = ("statement", "pipeline", "procedure")
-_SEED = 42  # ceilings of the same requests can be compared
+from pgdyno.model.workload import WorkloadKind
 
 
 def calibrate_command(
-    workload: Annotated[Drivable, typer.Argument(help="Whose statements.")] = Drivable.tpcc,
+    workload: Annotated[WorkloadKind, typer.Argument(help="Whose statements.")] = "tpcc",
     face: Annotated[
         list[str] | None, typer.Option(help="May be repeated. Default: all of the workload's.")
     ] = None,
@@ -46,50 +38,17 @@ def calibrate_command(
     The result is kept in PGDYNO_HOME/calibration.json; reports then say how near to its ceiling
     the client was. Let nothing else run meanwhile.
     """
-    require_release()
-    one = _workload(workload, connections)
-    workloads = [replace(one, face=each) for each in _faces(workload, face)]
     with Status("starting", console=stderr) as status:
-        ceilings = list(
-            calibrate(
-                workloads,
-                threads=threads,
-                rounds=rounds,
-                window_s=seconds,
-                told=lambda what: status.update(Text(what)),
-            )
-        )
-    kept = None
-    if keep:
-        with open_home(home()):  # marked as ours before anything is put there
-            kept = add_ceilings(home(), ceilings)
+        ceilings = api.calibrate(
+            workload, faces=face or (), connections=connections, threads=threads, seconds=seconds,
+            rounds=rounds, keep=keep, on_event=lambda what: status.update(Text(what)),
+        )  # fmt: skip
     if as_json:
         stdout.print_json(json.dumps([asdict(ceiling) for ceiling in ceilings]))
         return
     _print(ceilings)
-    if kept:
-        stdout.print(f"kept in {kept}", soft_wrap=True)
-
-
-def _faces(workload: Drivable, wanted: Sequence[str] | None) -> list[Face]:
-    # One statement is its own procedure.
-    names = _FACES[:2] if workload is Drivable.select_only else _FACES
-    known: dict[str, Face] = {face: face for face in names}
-    for face in wanted or ():
-        if face not in known:
-            raise PlanError(f"--face is {face!r}, {workload} has {', '.join(names)}")
-    return [known[face] for face in (wanted or names)]
-
-
-def _workload(kind: Drivable, connections: int) -> Workload:
-    common = Workload(kind=kind.value, seed=_SEED, connections=connections, terminals=connections)
-    if kind is Drivable.tpcc:
-        return replace(common, tpcc=Tpcc(warehouses=max(1, connections // 10)))
-    if kind in (Drivable.mix, Drivable.script):
-        raise PlanError(
-            f"the null server has no answers to a {kind}", "Calibrate with tpcc, tpcb, select-only."
-        )
-    return replace(common, pgbench=Pgbench(scale=max(1, connections)))
+    if keep:
+        stdout.print(f"kept in {api.calibration_file()}", soft_wrap=True)
 
 
 def _print(ceilings: Sequence[Ceiling]) -> None:
@@ -116,7 +75,7 @@ def _print(ceilings: Sequence[Ceiling]) -> None:
     stdout.print(
         f"{first.workload}, {first.connections} connections on {first.threads} driver threads,"
         f" Unix socket; {interval} n = {first.transactions_per_s.n} windows of"
-        f" {first.window_s:g} s after {min(WARMUP_S, first.window_s):g} s of warm-up"
+        f" {first.window_s:g} s after {min(api.WARMUP_S, first.window_s):g} s of warm-up"
     )
     shared = first.driver_cpus == first.server_cpus
     stdout.print(

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from dataclasses import asdict
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.progress import BarColumn, Progress, TextColumn
 
+from pgdyno import api
 from pgdyno.cli.console import stderr, stdout
-from pgdyno.load.export import LOADED_AT_UNIX_S
-from pgdyno.load.export import export as export_files
+from pgdyno.model.progress import ExportProgress
 from pgdyno.model.units import bytes_text, count_text
 
-_LOADED_AT = datetime.fromtimestamp(LOADED_AT_UNIX_S, UTC).replace(tzinfo=None)
+_LOADED_AT = api.LOADED_AT.replace(tzinfo=None)  # typer knows no zones
 
 
 class Exportable(StrEnum):
@@ -49,23 +50,23 @@ def export(
 
     The same options give the same bytes. `pgdyno load tpcc --from-csv FOLDER` reads them back.
     """
-    spec = {"kind": workload.value, "warehouses": warehouses, "seed": seed, "schema": schema.value}
     with Progress(
         TextColumn("export"), BarColumn(), TextColumn("{task.fields[detail]}", markup=False),
         console=stderr, transient=True,
     ) as bar:  # fmt: skip
         task = bar.add_task("export", total=None, detail="")
 
-        def show(state: dict[str, Any]) -> None:
-            detail = f"{count_text(state['rows'])} rows  {bytes_text(state['bytes'])}"
-            bar.update(task, total=state["rows_total"], completed=state["rows"], detail=detail)
+        def show(state: ExportProgress) -> None:
+            detail = f"{count_text(state.rows)} rows  {bytes_text(state.bytes)}"
+            bar.update(task, total=state.rows_total, completed=state.rows, detail=detail)
 
-        at = int(loaded_at.replace(tzinfo=UTC).timestamp())
-        report = export_files(folder, spec, loaded_at_unix_s=at, progress=show)
+        report = api.export(
+            folder, warehouses=warehouses, schema=schema.value, seed=seed, loaded_at=loaded_at,
+            on_event=show,
+        )  # fmt: skip
     if as_json:
-        stdout.print_json(json.dumps(report))
+        stdout.print_json(json.dumps(asdict(report)))
         return
-    for file in report["files"]:
-        stdout.print(f"{file['name']:<16} {count_text(file['rows']):>15} rows  "
-                     f"{bytes_text(file['bytes'])}")  # fmt: skip
-    stdout.print(f"{report['seconds']:.2f} s")
+    for file in report.files:
+        stdout.print(f"{file.name:<16} {count_text(file.rows):>15} rows  {bytes_text(file.bytes)}")
+    stdout.print(f"{report.seconds:.2f} s")

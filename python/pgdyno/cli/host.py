@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, TypeGuard, cast, get_args
+from typing import Annotated
 
 import typer
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from pgdyno.api import host
 from pgdyno.cli.console import stderr, stdout
-from pgdyno.host import change, huge, layout, making, undo
-from pgdyno.host.device import device
-from pgdyno.host.journal import EARLIER_NAME, NAME, Change, Journal
-from pgdyno.host.keep import state_folder
-from pgdyno.host.layout import FileSystem, Wish
-from pgdyno.host.network import installed_ethtool
-from pgdyno.host.part import Line, Part, folded
-from pgdyno.host.processors import clock_reading_ns
-from pgdyno.host.show import Asked, machine
-from pgdyno.host.spot import spot, spots
-from pgdyno.host.undo import Wills
-from pgdyno.model.errors import PlanError, TargetError
-from pgdyno.model.plan import Target
-from pgdyno.shell import postgres_user
-from pgdyno.stage.binaries import find_binaries
-from pgdyno.stage.home import home
+from pgdyno.host.advice import Line, Part, folded
+from pgdyno.host.knob_location import knob_location
+from pgdyno.model.errors import TargetError
 
 app = typer.Typer(
     name="host",
@@ -69,9 +56,7 @@ def show(
 
     What a look at the clock costs is measured, which takes a second.
     """
-    program = find_binaries(Target("embedded"), postgres_user()).program("pg_test_timing")
-    counted = _counted(huge_pages_for, bindir)
-    parts = machine(asked=Asked(clock_reading_ns(program), installed_ethtool(), counted))
+    parts = host.show(huge_pages_for or (), bindir=bindir)
     if as_json:
         stdout.print_json(json.dumps([asdict(part) for part in parts]))
         return
@@ -119,10 +104,11 @@ def plan(
 
     Example: pgdyno host plan vm.swappiness=1 vm.dirty_background_bytes=67108864
     """
-    counted = _counted(huge_pages_for, bindir)
-    wanted = _wanted(wishes, advised, counted)
-    _say_counted(counted)
-    _tell(change.plan(wanted), wanted)
+    planned = host.plan(
+        wishes or (), advised=advised, huge_pages_for=huge_pages_for or (), bindir=bindir
+    )
+    _say_counted(planned)
+    _tell(planned)
     stdout.print("\nNothing was touched.")
 
 
@@ -139,19 +125,19 @@ def apply_command(
     are put back. Without the right to change something, nothing is changed, and the commands are
     printed.
     """
-    counted = _counted(huge_pages_for, bindir)
-    wanted = _wanted(wishes, advised, counted)
-    changes = change.plan(wanted)
-    if not change.may_write(changes):
+    planned = host.plan(
+        wishes or (), advised=advised, huge_pages_for=huge_pages_for or (), bindir=bindir
+    )
+    if not planned.is_permitted:
         stdout.print("# You may not change these; somebody who may types:")
-        _print_commands(change.commands(changes))
+        _print_commands(planned.commands)
         stdout.print("# and, to put them back as they are now:")
-        _print_commands(change.commands_back(changes))
+        _print_commands(planned.commands_back)
         raise typer.Exit(NOT_DONE)
-    _say_counted(counted)
-    _tell(changes, wanted)
-    if changes:
-        change.apply(changes, _journals()[0])
+    _say_counted(planned)
+    _tell(planned)
+    host.apply(planned)
+    if planned.changes:
         stdout.print("\nDone and read back. `pgdyno host restore` puts everything back.")
 
 
@@ -172,7 +158,7 @@ def restore(
 
     A value that somebody else changed since is left as it is, and told.
     """
-    undone = undo.restore(_journals(), wills=Wills(tuple(overwrite or ()), tuple(keep or ())))
+    undone = host.restore(overwrite=overwrite or (), keep=keep or ())
     for one in undone:
         style = "" if one.ok else "bold red"
         stdout.print(Text(f"{one.change.key}: {one.change.before}: {one.fate}", style))
@@ -211,25 +197,13 @@ def layout_command(
 
     Example: pgdyno host layout /dev/nvme1n1 --fs xfs --block 8192 --mount /data
     """
-    if file_system not in get_args(FileSystem):
-        raise PlanError(f"--fs is {file_system!r}, allowed are {', '.join(get_args(FileSystem))}")
-    wish = Wish(
-        devices=tuple(device(path) for path in devices),
-        file_system=cast(FileSystem, file_system),
-        block_bytes=block,
-        stripe_bytes=stripe * 1024,
-        partition=partition,
-        log_device=device(log_device) if log_device else None,
-        mount=mount,
-        erase=tuple(os.path.realpath(path) for path in erase or ()),
-    )
-    if mount is not None:
-        layout.require_free(Path(mount))
-    planned = layout.plan(wish, layout.this_kernel(os.uname().release))
-    book = making.Book(state_folder() / making.NAME)
-    left = book.left_by_a_kill([one.path for one in planned.devices])
-    if left:
-        stderr.print(f"note: an earlier layout was killed: {left}", soft_wrap=True)
+    found = host.layout(
+        devices, file_system=file_system, block_bytes=block, stripe_bytes=stripe * 1024,
+        partition=partition, log_device=log_device, mount=mount, erase=erase or (),
+    )  # fmt: skip
+    planned = found.layout
+    if found.left:
+        stderr.print(f"note: an earlier layout was killed: {found.left}", soft_wrap=True)
     for step in planned.steps:
         stdout.print(f"# {step.why}", style="dim")
         stdout.print(step.shown, soft_wrap=True)
@@ -240,22 +214,12 @@ def layout_command(
     if not apply_it:
         stdout.print("\nNothing was touched. --apply does it.")
         return
-    making.make(planned, book)
+    found.make()
     stdout.print("\nDone.")
 
 
-def _journals() -> tuple[Journal, ...]:
-    """That of today, and the one that earlier versions kept among what may be removed."""
-    earlier = Journal(home() / EARLIER_NAME, earlier=True)
-    return Journal(state_folder() / NAME), earlier
-
-
-def _counted(servers: list[str] | None, bindir: Path | None) -> tuple[huge.Count, ...]:
-    return tuple(huge.count(server, bindir) for server in servers or ())
-
-
-def _say_counted(counted: Sequence[huge.Count]) -> None:
-    for one in counted:
+def _say_counted(planned: host.Planned) -> None:
+    for one in planned.counted:
         stdout.print(f"{one.pages} huge pages for {one.server}, by {one.how}", soft_wrap=True)
 
 
@@ -264,38 +228,11 @@ def _print_commands(lines: Sequence[str]) -> None:
         stdout.print(line, soft_wrap=True)
 
 
-def _wanted(
-    wishes: list[str] | None, advised: bool, counted: tuple[huge.Count, ...]
-) -> list[tuple[str, str]]:
-    wanted = [change.parse(wish) for wish in wishes or ()]
-    if counted:
-        wanted.append(("vm.nr_hugepages", str(huge.total(counted))))
-    if advised:
-        named = {key for key, _ in wanted}
-        wanted += [
-            (one.key, value)
-            for one in spots()
-            if one.key not in named
-            and one.knob.risk == "none"
-            and _is_clear(value := one.advised())
-        ]
-    if not wanted:
-        raise typer.BadParameter(
-            "name at least one NAME=VALUE, or give --advised or --huge-pages-for"
-        )
-    return wanted
-
-
-def _is_clear(advice: str | None) -> TypeGuard[str]:
-    """One word is a value; more are words for people."""
-    return advice is not None and " " not in advice
-
-
-def _tell(changes: Sequence[Change], wanted: Sequence[tuple[str, str]]) -> None:
-    changed = {one.key: one for one in changes}
+def _tell(planned: host.Planned) -> None:
+    changed = {one.key: one for one in planned.changes}
     table = Table("knob", "is", "will be", "risk", box=None, pad_edge=False)
-    for key, value in wanted:
-        risk = spot(key).knob.risk
+    for key, value in planned.wanted:
+        risk = knob_location(key).knob.risk
         if key in changed:
             table.add_row(key, changed[key].before, changed[key].after, risk)
         else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -11,21 +10,18 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
+from pgdyno import api
 from pgdyno.cli import bench_options as options
-from pgdyno.cli.bench_workload import Given, bench_workload
 from pgdyno.cli.console import stderr, stdout
-from pgdyno.cli.endpoint import ConninfoOption, endpoint
-from pgdyno.knee import Windows, search_knee
-from pgdyno.load.loader import require_release
+from pgdyno.cli.database_option import ConninfoOption, database
 from pgdyno.model.errors import PlanError
 from pgdyno.model.knee import Curve, Point
-from pgdyno.model.serial import to_json
+from pgdyno.model.record_json import to_json
 from pgdyno.model.text import ascii_json
 from pgdyno.model.units import at_least_text, count_text
-from pgdyno.model.workload import Arrivals
 from pgdyno.report.curve import render_curve, unit, verdict
 from pgdyno.stats.knee import Search, keeps
-from pgdyno.store.page import require_page, write_page
+from pgdyno.store.output_file import require_page, write_page
 
 _MS_NS = 1e6
 
@@ -67,21 +63,15 @@ def knee_command(
     Each load is driven for a short window; the search doubles, then halves the bracket, then
     repeats its ends. It prints every window and writes the curve as a page and as JSON.
     """
-    require_release()
-    given = Given(
-        kind=workload, file=file, connections=connections, terminals=None, threads=threads,
-        face=face, isolation=isolation, seed=None, databases=1, rate=None, poisson=False,
-        requests=None, mix=None, rules=None, delivery=None, home=None, keying=keying, think=think,
-        files=(), variables=(), scale=None,
+    asked = api.Asked(
+        kind=workload, file=file, connections=connections, threads=threads, face=face,
+        isolation=isolation, keying=keying, think=think, spelled=options.spelled,
     )  # fmt: skip
-    given.refuse_strangers()
+    asked.refuse_strangers()
     search = _search(by, start, most, p99_ms, width, repeats, points)
     for path in _pages("a", out):
         require_page(path)
-    connection = endpoint(conninfo)
-    one, c_load = bench_workload(given, connection)
-    spacing: Literal["even", "poisson"] = "even" if even else "poisson"
-    one = replace(one, arrivals=Arrivals("closed", None, spacing))
+    connection = database(conninfo)
     with Status("connecting", console=stderr) as status:
 
         def told(what: Point | str) -> None:
@@ -90,9 +80,9 @@ def knee_command(
             else:
                 stderr.print(_line(what, search))
 
-        curve = search_knee(
-            connection, one, c_load, search, by=by, kinds=kind or (),
-            windows=Windows(warmup, seconds), told=told,
+        curve = api.knee(
+            asked, connection, search, by=by, kinds=kind or (), even=even,
+            windows=api.Windows(warmup, seconds), on_event=told,
         )  # fmt: skip
     _print(curve)
     page = _write(curve, out)

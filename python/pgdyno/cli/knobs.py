@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from pgdyno.catalog import Entry, entries, layers
+from pgdyno import api
+from pgdyno.catalog import Entry, layers
 from pgdyno.cli.console import stdout
 from pgdyno.model.errors import PlanError
 
@@ -27,7 +28,7 @@ def knobs(
 
     Example: pgdyno knobs wal_sync_method
     """
-    known = entries()
+    known = api.knobs()
     if name is None:
         _overview()
     elif name in layers():
@@ -46,10 +47,10 @@ def knobs(
 def _overview() -> None:
     table = Table("layer", "what", "applied by", "knobs", box=None, pad_edge=False)
     for name, layer in layers().items():
-        count = sum(entry.layer == name for entry in entries().values())
+        count = sum(entry.layer == name for entry in api.knobs().values())
         table.add_row(name, layer.title, layer.apply, str(count))
     stdout.print(table)
-    stdout.print(f"\n{len(entries())} knobs; `pgdyno knobs LAYER` lists them.")
+    stdout.print(f"\n{len(api.knobs())} knobs; `pgdyno knobs LAYER` lists them.")
 
 
 def _list(found: list[Entry]) -> None:
@@ -64,12 +65,12 @@ def _tell(entry: Entry) -> None:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="dim")
     table.add_column()
-    for head, text in told(entry):
+    for head, text in knob_lines(entry):
         table.add_row(head, text)
     stdout.print(table)
 
 
-def told(entry: Entry) -> list[tuple[str, str]]:
+def knob_lines(entry: Entry) -> list[tuple[str, str]]:
     """What is known of a knob, as (head, text); nothing is left empty."""
     lines = [
         ("knob", entry.name),

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Group
 from rich.text import Text
 
+from pgdyno import api
 from pgdyno.cli.console import stdout
-from pgdyno.lint import KINDS, Finding, Severity, Source, System, check, read_source
-from pgdyno.lint.system import GIB
-from pgdyno.model.errors import PlanError
-from pgdyno.report.words import plural
-from pgdyno.stage.host import host_facts
+from pgdyno.linter import KINDS, Finding, Severity, Source
+from pgdyno.model.wording import plural
 
 _STYLES = {
     Severity.DANGEROUS: "bold red",
@@ -61,30 +57,13 @@ def lint(
 
     Example: pgdyno lint /etc/sysctl.conf /etc/postgresql/15/main/postgresql.conf --postgres 15
     """
-    if kind is not None and kind not in KINDS:
-        raise PlanError(f"--kind is {kind!r}, allowed are {', '.join(KINDS)}")
-    sources = [read_source(path, kind) for path in files]
-    found = check(sources, _system(postgres, kernel, memory))
+    linted = api.lint(files, kind=kind, postgres=postgres, kernel=kernel, memory_gib=memory)
     if as_json:
-        stdout.print_json(json.dumps([asdict(one) for one in found]))
+        stdout.print_json(json.dumps([asdict(one) for one in linted.findings]))
     else:
-        stdout.print(_shown(found, sources), soft_wrap=True)
-    if any(one.severity is not Severity.NOTE for one in found):
+        stdout.print(_shown(linted.findings, linted.sources), soft_wrap=True)
+    if not linted.is_fine:
         raise typer.Exit(FOUND)
-
-
-def _system(postgres: int, kernel: str | None, memory: float | None) -> System:
-    text = kernel or os.uname().release
-    parts = text.split("-")[0].split(".")[:2]
-    if not all(part.isdigit() for part in parts) or not parts:
-        raise PlanError(f"--kernel is {text!r}, expected something like 6.1")
-    facts = host_facts(Path.cwd())
-    return System(
-        postgres,
-        tuple(int(part) for part in parts),
-        facts.memory_bytes if memory is None else int(memory * GIB),
-        facts.huge_page_bytes,
-    )
 
 
 def _shown(found: Sequence[Finding], sources: Sequence[Source]) -> Group:

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
-from enum import StrEnum
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Literal
 
 import typer
 from rich.progress import BarColumn, Progress, TextColumn
 
+from pgdyno import api
 from pgdyno.cli.console import stderr, stdout
-from pgdyno.cli.endpoint import ConninfoOption, endpoint
-from pgdyno.load import loader, room
-from pgdyno.load.consistency import check, require
-from pgdyno.load.csv_files import load_csv, read_folder
-from pgdyno.model.connection import Connection
+from pgdyno.cli.database_option import ConninfoOption, database
 from pgdyno.model.errors import PlanError
-from pgdyno.model.reading import finite
+from pgdyno.model.numbers import finite
+from pgdyno.model.progress import LoadProgress
 from pgdyno.model.units import bytes_text, count_text, seconds_text
-from pgdyno.stage.place import place_of
+from pgdyno.model.workload import Partitions
 
 _OF_GENERATED_ROWS = (
     "scale", "seed", "connections", "schema", "partitions", "order",
@@ -29,55 +26,35 @@ _OF_GENERATED_ROWS = (
 )  # fmt: skip
 
 
-class Loadable(StrEnum):
-    """Workloads that have data."""
-
-    tpcc = "tpcc"
-    tpcb = "tpcb"
-
-
-class Schema(StrEnum):
-    """Names and types of TPC-C's tables."""
-
-    spec = "spec"
-    bmsql = "bmsql"
-
-
-class Order(StrEnum):
-    """In which order orders lie in their tables."""
-
-    warehouse = "warehouse"
-    arrival = "arrival"
+Loadable = Literal["tpcc", "tpcb"]
+ScaleOption = Annotated[
+    int,
+    typer.Option(
+        "--warehouses", "--scale", "-w", "-s", min=1,
+        help="tpcc: about 100 MiB each; tpcb: 100,000 accounts each.",
+    ),
+]  # fmt: skip
 
 
 def load(
     ctx: typer.Context,
     workload: Annotated[Loadable, typer.Argument(help="What to load.")],
     conninfo: ConninfoOption = "",
-    scale: Annotated[
-        int,
-        typer.Option(
-            "--warehouses",
-            "--scale",
-            "-w",
-            "-s",
-            min=1,
-            help="tpcc: about 100 MiB each; tpcb: 100,000 accounts each.",
-        ),
-    ] = 10,
+    scale: ScaleOption = 10,
     seed: Annotated[int, typer.Option(help="Rows of tpcc are a function of it.", min=0)] = 42,
     connections: Annotated[
         int | None, typer.Option("--connections", "-c", min=1, help="Default: from the cores.")
     ] = None,
-    schema: Annotated[Schema, typer.Option(help="Of tpcc.")] = Schema.spec,
+    schema: Annotated[Literal["spec", "bmsql"], typer.Option(help="Of tpcc.")] = "spec",
     foreign_keys: Annotated[bool, typer.Option(help="Add them at the end.")] = False,
     partitions: Annotated[
         str | None,
         typer.Option(metavar="hash:N|range:N", help="Partition tpcc's tables by warehouse."),
     ] = None,
     order: Annotated[
-        Order, typer.Option(help="Orders of tpcc district by district, or as they arrived.")
-    ] = Order.warehouse,
+        Literal["warehouse", "arrival"],
+        typer.Option(help="Orders of tpcc district by district, or as they arrived."),
+    ] = "warehouse",
     drop_ours: Annotated[
         bool,
         typer.Option(
@@ -85,7 +62,7 @@ def load(
         ),
     ] = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with a load that did not end.")
+        bool, typer.Option("--resume", help="Resume a load that did not end.")
     ] = False,
     top_up: Annotated[
         bool, typer.Option("--top-up", help="Add what is missing to a smaller load.")
@@ -105,24 +82,33 @@ def load(
     """Load a workload's tables by COPY from several connections, with indexes and vacuum."""
     if from_csv is not None:
         _refuse_beside_csv(ctx, workload)
-        files = read_folder(from_csv)
-        spec, connection = files.spec(foreign_keys), endpoint(conninfo)
-        report = _shown(lambda show: load_csv(connection, files, foreign_keys=foreign_keys,
-                                              progress=show))  # fmt: skip
-    else:
-        spec = _spec(workload, scale, seed, schema, foreign_keys, partitions, order)
-        how = loader.How(connections, intent=_intent(drop_ours, resume, top_up))
-        connection = endpoint(conninfo)
-        report = _generate(connection, spec, how, estimate=estimate, as_json=as_json)
-    if check_after:
-        require(conditions := check(connection, loader.describe(spec)["conditions"]))
-        report["conditions"] = len(conditions)
-    _print(report, as_json=as_json)
+        connection = database(conninfo)
+        loaded = _shown(lambda show: api.load_files(
+            from_csv, connection, foreign_keys=foreign_keys, check=check_after, on_event=show
+        ))  # fmt: skip
+        _print(loaded, as_json=as_json)
+        return
+    data = api.Data(
+        workload, scale, seed, schema, foreign_keys, _partitions(partitions, scale),
+        order,
+    )  # fmt: skip
+    _refuse_strangers(data)
+    intent = _intent(drop_ours, resume, top_up)
+    connection = database(conninfo)
+    if estimate:
+        _estimate(api.estimate_load(data, connection, connections=connections, intent=intent),
+                  as_json=as_json)  # fmt: skip
+        return
+    loaded = _shown(lambda show: api.load(
+        data, connection, connections=connections, intent=intent, check=check_after,
+        on_estimate=stderr.print, on_event=show,
+    ))  # fmt: skip
+    _print(loaded, as_json=as_json)
 
 
 def _refuse_beside_csv(ctx: typer.Context, workload: Loadable) -> None:
-    if workload is not Loadable.tpcc:
-        raise PlanError(f"--from-csv is given, the workload is {workload.value}",
+    if workload != "tpcc":
+        raise PlanError(f"--from-csv is given, the workload is {workload}",
                         hint="Only tpcc is loaded from files.")  # fmt: skip
     for option in _OF_GENERATED_ROWS:
         source = ctx.get_parameter_source(option)
@@ -134,56 +120,23 @@ def _refuse_beside_csv(ctx: typer.Context, workload: Loadable) -> None:
             )
 
 
-def _generate(
-    connection: Connection,
-    spec: dict[str, Any],
-    how: loader.How,
-    *,
-    estimate: bool,
-    as_json: bool,
-) -> dict[str, Any]:
-    """Say size and time, and load; the command ends where only the estimate is asked for."""
-    place = place_of(connection)
-    how = replace(how, server_memory_bytes=place.memory_bytes)
-    estimated = loader.estimate(connection, spec, how)
-    if estimate and as_json:
-        stdout.print_json(json.dumps(estimated))
+def _refuse_strangers(data: api.Data) -> None:
+    """Refuse options of TPC-C beside another workload, by their names."""
+    try:
+        data.spec()
+    except PlanError as error:
+        raise PlanError(f"--{error.fact}", error.hint) from error
+
+
+def _estimate(needs: api.Needs, *, as_json: bool) -> None:
+    if as_json:
+        stdout.print_json(json.dumps(asdict(needs.estimate)))
     else:
-        (stdout if estimate else stderr).print(room.told(estimated, place))
-    room.require_room(estimated, place)
-    if estimate:
-        raise typer.Exit
-    return _shown(lambda show: loader.load(connection, spec, how, progress=show))
+        stdout.print(str(needs))
+    needs.require()
 
 
-def _spec(
-    workload: Loadable,
-    scale: int,
-    seed: int,
-    schema: Schema,
-    foreign_keys: bool,
-    partitions: str | None,
-    order: Order,
-) -> dict[str, Any]:
-    """The workload as the core wants it; what only TPC-C has is refused for others."""
-    if workload is Loadable.tpcc:
-        return {
-            "kind": "tpcc", "warehouses": scale, "seed": seed, "schema": schema.value,
-            "foreign_keys": foreign_keys, "partitions": _partitions(partitions, scale),
-            "order": order.value,
-        }  # fmt: skip
-    for name, given in (
-        ("--schema", schema is not Schema.spec),
-        ("--partitions", partitions is not None),
-        ("--order", order is not Order.warehouse),
-    ):
-        if given:
-            raise PlanError(f"{name} is given, the workload is {workload.value}",
-                            hint=f"Only tpcc has {name}.")  # fmt: skip
-    return {"kind": workload.value, "scale": scale, "foreign_keys": foreign_keys}
-
-
-def _partitions(text: str | None, warehouses: int) -> dict[str, Any] | None:
+def _partitions(text: str | None, warehouses: int) -> Partitions | None:
     if text is None:
         return None
     by, _, count = text.partition(":")
@@ -197,11 +150,11 @@ def _partitions(text: str | None, warehouses: int) -> dict[str, Any] | None:
             f"--partitions is {text}, allowed are 1 to {warehouses}, one for each warehouse",
             hint="More would stay empty.",
         )
-    return {"by": by, "count": int(count)}
+    return Partitions("hash" if by == "hash" else "range", int(count))
 
 
-def _intent(drop_ours: bool, resume: bool, top_up: bool) -> loader.Intent | None:
-    asked: list[loader.Intent] = []
+def _intent(drop_ours: bool, resume: bool, top_up: bool) -> api.Intent | None:
+    asked: list[api.Intent] = []
     if drop_ours:
         asked.append("drop_ours")
     if resume:
@@ -211,42 +164,45 @@ def _intent(drop_ours: bool, resume: bool, top_up: bool) -> loader.Intent | None
     if len(asked) > 1:
         names = " and ".join(f"--{name.replace('_', '-')}" for name in asked)
         raise PlanError(f"{names} are given",
-                        hint="A load is dropped, gone on with, or added to.")  # fmt: skip
+                        hint="A load is dropped, resumed, or added to.")  # fmt: skip
     return asked[0] if asked else None
 
 
-def _shown(work: Callable[[Callable[[dict[str, Any]], None]], dict[str, Any]]) -> dict[str, Any]:
+def _shown(work: Callable[[Callable[[LoadProgress], None]], api.Loaded]) -> api.Loaded:
     with _bar() as bar:
         task = bar.add_task("load", total=1.0, phase="connecting", detail="")
 
-        def show(state: dict[str, Any]) -> None:
-            left = state["seconds_left"]
+        def show(state: LoadProgress) -> None:
+            left = state.seconds_left
             detail = (
-                f"{count_text(state['rows'])} rows  {bytes_text(state['bytes_per_s'])}/s"
+                f"{count_text(state.rows)} rows  {bytes_text(state.bytes_per_s)}/s"
                 f"  {seconds_text(left) + ' left' if left is not None else ''}"
             )
-            bar.update(task, completed=state["share"], phase=state["phase"], detail=detail)
+            bar.update(task, completed=state.share, phase=state.phase, detail=detail)
 
         return work(show)
 
 
-def _print(report: dict[str, Any], *, as_json: bool) -> None:
+def _print(loaded: api.Loaded, *, as_json: bool) -> None:
+    report, checked = loaded.report, loaded.checked
     if as_json:
-        stdout.print_json(json.dumps(report))
+        count = {} if checked is None else {"conditions": len(checked.conditions)}
+        stdout.print_json(json.dumps(asdict(report) | count))
         return
-    for phase in report["phases"]:
-        stdout.print(f"{phase['name']:<12} {phase['seconds']:7.2f} s")
-    for choice in report.get("choices", ()):
-        stdout.print(f"{choice['name']}: {choice['value']} ({choice['why']})", highlight=False)
-    if before := report.get("steps_done_before"):
+    for phase in report.phases:
+        stdout.print(f"{phase.name:<12} {phase.seconds:7.2f} s")
+    for choice in report.choices:
+        stdout.print(f"{choice.name}: {choice.value} ({choice.why})", highlight=False)
+    if before := report.steps_done_before:
         stdout.print(f"{before} steps were done before")
-    on_disk = f", {bytes_text(report['disk_bytes'])} on disk" if "disk_bytes" in report else ""
+    size = report.disk_bytes
+    on_disk = f", {bytes_text(size)} on disk" if size is not None else ""
     stdout.print(
-        f"{count_text(report['rows'])} rows, {bytes_text(report['bytes'])} of COPY data{on_disk},"
-        f" {report['seconds']:.2f} s"
+        f"{count_text(report.rows)} rows, {bytes_text(report.bytes)} of COPY data{on_disk},"
+        f" {report.seconds:.2f} s"
     )
-    if "conditions" in report:
-        stdout.print(f"{report['conditions']} consistency conditions hold")
+    if checked is not None:
+        stdout.print(f"{len(checked.conditions)} consistency conditions hold")
 
 
 def _bar() -> Progress:

@@ -9,11 +9,8 @@ from typing import Annotated
 
 import typer
 
+from pgdyno import api
 from pgdyno.cli.console import stdout
-from pgdyno.report import html, markdown, storage
-from pgdyno.report import json as json_report
-from pgdyno.store.page import write_page
-from pgdyno.store.runfile import RunFile, as_written
 
 
 class Format(StrEnum):
@@ -22,12 +19,6 @@ class Format(StrEnum):
     html = "html"
     md = "md"
     json = "json"
-
-
-_RENDER = {Format.html: html.render, Format.md: markdown.render, Format.json: json_report.render}
-_OF_STORAGE = {
-    Format.html: storage.render_html, Format.md: storage.render_md, Format.json: storage.render_json
-}  # fmt: skip
 
 
 def report(
@@ -39,12 +30,9 @@ def report(
     ] = None,
 ) -> None:
     """Write the report of a run; needs nothing but the run file."""
-    with RunFile.read(run_file) as run, as_written(run_file):
-        probed = run.probed()
-        text = _OF_STORAGE[format_](probed) if probed else _RENDER[format_](run)
     if str(out) == "-":
-        sys.stdout.write(text)
+        sys.stdout.write(api.Run(run_file).report(format_.value))
         return
     path = out or run_file.with_suffix(f".{format_.value}")
-    write_page(path, text, beside=(run_file,))
+    api.Run(run_file).report(format_.value, path)
     stdout.print(str(path), soft_wrap=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -14,27 +13,19 @@ from rich.status import Status
 from rich.table import Table as Printed
 from rich.text import Text
 
+from pgdyno import api
 from pgdyno.cli.console import say, stderr, stdout
 from pgdyno.model.errors import PlanError
 from pgdyno.model.floor import Probed, Wish
-from pgdyno.model.plan import Target
-from pgdyno.model.run import RunInfo
-from pgdyno.model.text import shell_line, visible
+from pgdyno.model.text import shell_line
 from pgdyno.model.units import bytes_text, seconds_text
 from pgdyno.report.document import Points, Table
-from pgdyno.report.storage import answer, remarks, render_html, render_json, tables
-from pgdyno.shell import postgres_user
-from pgdyno.stage.binaries import Binaries, find_binaries
-from pgdyno.stage.host import manifest, own_version
-from pgdyno.storage import cost, probe_storage, require_possible
-from pgdyno.store.page import require_page, write_page
-from pgdyno.store.runfile import RunFile
+from pgdyno.report.storage import answer, remarks, tables
 
 _SIZE, _QUICK_SIZE = "4GiB", "256MiB"
 _SECONDS, _QUICK_SECONDS = 5, 1
 _DEPTHS = "1,4,16,64"
 _JOBS, _QUICK_JOBS = "1,4", "1"
-_SIZE_MIN = 64 << 20
 _SECONDS_MAX = 3600
 _TRANSACTION_US_MAX = 10_000_000
 
@@ -88,27 +79,20 @@ def storage(
         quick=quick,
         transaction_us=transaction_us,
     )
-    _check(wish)
-    require_possible(wish)
     _announce(wish)
     if dry_run:
         return
-    target = Target("installed", bindir=str(bindir)) if bindir else Target("embedded")
-    binaries = find_binaries(target, postgres_user())
-    ident = f"{time.strftime('%Y%m%d-%H%M%S')}-storage"
-    path = out or Path("runs") / f"{ident}.sqlite"
-    require_page(path.with_suffix(".html"), beside=(path,))
-    info = _info(ident, wish, binaries)
-    with RunFile.create(path, info, ()) as run, Status("starting", console=stderr) as status:
-        probed = probe_storage(
-            wish, ident, binaries, told=partial(say, status), keep=run.put_probed
-        )
-    page = _page(path, probed)
+    with Status("starting", console=stderr) as status:
+        run = api.storage(
+            wish, bindir=bindir, out=out, command=shell_line(["pgdyno", *sys.argv[1:]]),
+            on_event=partial(say, status),
+        )  # fmt: skip
     if as_json:
-        sys.stdout.write(render_json(probed))
+        sys.stdout.write(run.report("json"))
         return
-    _print(probed)
-    stdout.print(f"run file: {path}, page: {page.name}", soft_wrap=True)
+    _print(run.probed)
+    page = run.path.with_suffix(".html").name
+    stdout.print(f"run file: {run.path}, page: {page}", soft_wrap=True)
 
 
 def _bytes(option: str, text: str) -> int:
@@ -127,26 +111,8 @@ def _numbers(option: str, text: str) -> tuple[int, ...]:
     return tuple(sorted({int(part) for part in parts}))
 
 
-def _check(wish: Wish) -> None:
-    least = max(_SIZE_MIN, max(wish.jobs) << 20)  # each job has a part of its own
-    if wish.size_bytes < least:
-        raise PlanError(
-            f"--size is {bytes_text(wish.size_bytes)}, at least {bytes_text(least)} are needed"
-        )
-    for path in wish.paths:
-        try:
-            path.encode()
-        except UnicodeEncodeError:
-            raise PlanError(
-                f"path {visible(path)} is no text in UTF-8",
-                "Run file and page could not hold it. Measure a folder beside it.",
-            ) from None
-    if len(set(wish.paths)) < len(wish.paths):
-        raise PlanError("a path is named twice", "Each is measured once.")
-
-
 def _announce(wish: Wish) -> None:
-    needed = cost(wish)
+    needed = api.storage_cost(wish)
     stderr.print(
         f"{len(wish.paths)} × {bytes_text(needed.each_bytes)} on disk, removed at the end; about"
         f" {seconds_text(needed.seconds)}, of it {seconds_text(needed.writing_s)} to write the"
@@ -154,26 +120,6 @@ def _announce(wish: Wish) -> None:
         " writing as fast as it can",
         soft_wrap=True,
     )
-
-
-def _info(ident: str, wish: Wish, binaries: Binaries) -> RunInfo:
-    return RunInfo(
-        ident=ident,
-        started_ns=time.time_ns(),
-        pgdyno=own_version(),
-        command=shell_line(["pgdyno", *sys.argv[1:]]),
-        plan={},
-        host=manifest(Path(wish.paths[0])),
-        build=binaries.manifest(),
-        workload={},
-    )
-
-
-def _page(path: Path, probed: Probed) -> Path:
-    """Write the page beside the run file."""
-    page = path.with_suffix(".html")
-    write_page(page, render_html(probed), beside=(path,))
-    return page
 
 
 def _print(probed: Probed) -> None:

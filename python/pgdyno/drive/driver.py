@@ -17,12 +17,14 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from pgdyno.drive.pace import OPEN, STOP, Pace
+from pgdyno.drive.checkpoint_pace import OPEN, STOP, Pace
 from pgdyno.drive.result import Driven, parse_result
 from pgdyno.drive.spec import drive_spec, workload_spec
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
 from pgdyno.model.plan import Protocol, Workload
+from pgdyno.model.progress import DriveProgress
+from pgdyno.model.record_json import from_plain
 from pgdyno.shell import Process, start
 
 __all__ = ["Driven", "drive", "parse_result", "workload_spec"]
@@ -36,7 +38,7 @@ def drive(
     workload: Workload,
     protocol: Protocol,
     c_load: dict[str, int] | None,
-    progress: Callable[[dict[str, Any]], None] = lambda _: None,
+    progress: Callable[[DriveProgress], None] = lambda _: None,
     cpus: Sequence[int] = (),
     pace: Pace | None = None,
 ) -> Driven:
@@ -85,7 +87,7 @@ def drive(
 
 
 def _watch(
-    process: Process, progress: Callable[[dict[str, Any]], None], pace: Pace | None = None
+    process: Process, progress: Callable[[DriveProgress], None], pace: Pace | None = None
 ) -> dict[str, Any]:
     lines: queue.Queue[str | None] = queue.Queue()
 
@@ -102,7 +104,7 @@ def _watch(
 def _last(
     process: Process,
     lines: queue.Queue[str | None],
-    progress: Callable[[dict[str, Any]], None],
+    progress: Callable[[DriveProgress], None],
     pace: Pace | None,
 ) -> dict[str, Any]:
     heard, phase = time.monotonic(), ""
@@ -125,5 +127,6 @@ def _last(
         if "result" in message:
             result: dict[str, Any] = message["result"]
             return result
-        phase = message["phase"]
-        progress(message)
+        state = from_plain(DriveProgress, message)
+        phase = state.phase
+        progress(state)

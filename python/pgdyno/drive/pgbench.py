@@ -22,20 +22,21 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, BinaryIO
 
 from psycopg.conninfo import make_conninfo
 
-from pgdyno.drive.account import Sample, cost, sample
 from pgdyno.drive.pgbench_log import Form, Log
-from pgdyno.drive.pgbench_output import Progress, error_of, progress_of, said
+from pgdyno.drive.pgbench_output import Progress, error_of, progress_of, summary
+from pgdyno.drive.process_cost import Sample, cost, sample
 from pgdyno.drive.result import Driven
 from pgdyno.drive.spec import kind_names
 from pgdyno.folders import Folder, owner_of, scratch, write_file
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
 from pgdyno.model.plan import Protocol, Workload
-from pgdyno.plan.engine import BUILTIN, unmapped
+from pgdyno.model.progress import DriveProgress
+from pgdyno.plan.schema.pgbench_limits import BUILTIN, unmapped
 from pgdyno.shell import OsUser, Process, run, start
 
 _NS = 1_000_000_000
@@ -53,7 +54,7 @@ _SAYS_NOTHING = {  # defaults that our libpq tells, with names that older ones d
 _LOGS = "log"
 _CLIENTS_PER_THREAD = 4  # as our driver where nobody says how many threads
 
-Tell = Callable[[dict[str, Any]], None]
+Tell = Callable[[DriveProgress], None]
 
 
 def drive_pgbench(
@@ -283,14 +284,15 @@ class _Watched:
             phase, until = "warmup", begin
         else:
             phase, until = ("window", end) if now < end else ("drain", now)
-        self.tell({
-            "phase": phase,
-            "phase_left_s": (until - now) / _NS,
-            "last_second": {"all": round(found.tps)},
-            "failed": self.failed,
-            "retries": self.retries,
-            "reconnects": 0,
-        })  # fmt: skip
+        self.tell(
+            DriveProgress(
+                phase,
+                (until - now) / _NS,
+                last_second={"all": round(found.tps)},
+                failed=self.failed,
+                retries=self.retries,
+            )
+        )
 
     def _check_end(self) -> None:
         if self.begin_ns is None:
@@ -306,15 +308,15 @@ class _Watched:
 def _driven(watched: _Watched, version: str) -> Driven:
     workload, window_ns = watched.workload, watched.window_ns
     assert watched.begin_ns is not None
-    summary = said(watched.lines, version, watched.kinds)
+    printed = summary(watched.lines, version, watched.kinds)
     form = Form(workload.arrivals.kind == "open", _major(version) >= _TRIES_SINCE)
     log = Log(watched.kinds, form, watched.begin_ns, window_ns)
     for name, file in watched.logs.items():
         log.read(name, file)
-    if log.lines != summary.transactions + summary.failed:
+    if log.lines != printed.transactions + printed.failed:
         raise DriveError(
             f"pgbench's log holds {log.lines} transactions, it performed"
-            f" {summary.transactions + summary.failed}",
+            f" {printed.transactions + printed.failed}",
             f"Was {watched.folder.path.parents[1]} full? Make the window shorter.",
         )
     statements = _STATEMENTS.get(workload.kind)
@@ -340,7 +342,7 @@ def _driven(watched: _Watched, version: str) -> Driven:
         late_ns={},
         stream_digest=None,
         engine=version,
-        pgbench=summary,
+        pgbench=printed,
         drained_s=log.drained_s,
         untold=untold,
     )

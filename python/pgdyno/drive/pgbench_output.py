@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pgdyno.model.errors import DriveError
-from pgdyno.model.reading import finite
-from pgdyno.model.run import PgbenchSaid, PgbenchStatement
+from pgdyno.model.numbers import finite
+from pgdyno.model.run import PgbenchStatement, PgbenchSummary
 
 _MS_PER_S = 1e3
 _PROGRESS = re.compile(
@@ -60,7 +60,7 @@ def error_of(line: str) -> str | None:
     return None if found is None else (found[1] or found[2])
 
 
-def said(lines: Sequence[str], version: str, kinds: Sequence[str]) -> PgbenchSaid:
+def summary(lines: Sequence[str], version: str, kinds: Sequence[str]) -> PgbenchSummary:
     """The summary of a run.
 
     Args:
@@ -80,7 +80,7 @@ def said(lines: Sequence[str], version: str, kinds: Sequence[str]) -> PgbenchSai
         raise DriveError(f"pgbench's summary is not understood: {error}") from error
     if "transactions" not in values or "tps" not in values:
         raise DriveError(f"pgbench printed no summary that is understood: {text[-300:]!r}")
-    return PgbenchSaid(
+    return PgbenchSummary(
         version=version,
         transactions=int(values["transactions"]),
         failed=int(values.get("failed", 0)),

@@ -17,7 +17,7 @@ from pgdyno.model.run import (
     Gap,
     KindResult,
     PartResult,
-    PgbenchSaid,
+    PgbenchSummary,
     Series,
     StepResult,
 )
@@ -48,7 +48,7 @@ class Driven:
     late_ns: dict[str, int]
     stream_digest: Digest | None
     engine: str = "pgdyno"  # who drove: pgdyno, or pgbench with its version
-    pgbench: PgbenchSaid | None = None
+    pgbench: PgbenchSummary | None = None
     followed: Followed | None = None  # where checkpoints decided when the window ended
     drained_s: float = 0.0  # these three as `TrialResult` has them
     given_up_s: float | None = None

@@ -13,7 +13,7 @@ from typing import Any
 from pgdyno.model.connection import Connection
 from pgdyno.model.plan import Protocol, Workload
 from pgdyno.model.workload import Arrivals, Data, SourceFile, Tpcc, database_names
-from pgdyno.plan.toml import parse_toml
+from pgdyno.plan.schema.toml import parse_toml
 
 
 def workload_spec(workload: Workload, c_load: dict[str, int] | None) -> dict[str, Any]:

@@ -12,11 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from pgdyno.catalog import MachineKnob
+from pgdyno.host.file_tree import system
 from pgdyno.host.journal import Change, Journal, Standing
-from pgdyno.host.spot import ROOT, Spot, mask, spot
-from pgdyno.host.tree import system
+from pgdyno.host.knob_location import ROOT, KnobLocation, knob_location, mask
 from pgdyno.host.undo import Told, undo
-from pgdyno.lint import check, source
+from pgdyno.linter import check, source
 from pgdyno.model.errors import PlanError, TargetError
 
 _BOOLS = {"on": "1", "off": "0", "yes": "1", "no": "0"}
@@ -45,7 +45,7 @@ def plan(wishes: Sequence[tuple[str, str]], root: Path = ROOT) -> tuple[Change, 
     """
     changes: dict[str, Change] = {}
     for key, wanted in wishes:
-        one = spot(key, root)
+        one = knob_location(key, root)
         if not one.path.exists():
             raise PlanError(f"this machine has no {one.shown_path}", _where_else(one.knob))
         value = _allowed(one, wanted)
@@ -72,7 +72,7 @@ def _where_else(knob: MachineKnob) -> str:
     return f"Instead: {knob.instead}." if knob.instead else "The kernel or the device lacks it."
 
 
-def _allowed(one: Spot, wanted: str) -> str:
+def _allowed(one: KnobLocation, wanted: str) -> str:
     knob = one.knob
     if knob.apply == "read only":
         raise PlanError(f"{one.name} can only be read")
@@ -89,14 +89,14 @@ def _allowed(one: Spot, wanted: str) -> str:
     return value
 
 
-def _mask(one: Spot, value: str) -> str:
+def _mask(one: KnobLocation, value: str) -> str:
     try:
         return mask(value)
     except ValueError:
         raise PlanError(f"{one.key} is {value!r}, expected CPUs as a hexadecimal mask") from None
 
 
-def _check_number(one: Spot, value: str) -> None:
+def _check_number(one: KnobLocation, value: str) -> None:
     try:
         number = float(value)
     except ValueError:
@@ -110,11 +110,13 @@ def _check_number(one: Spot, value: str) -> None:
         raise PlanError(f"{one.key} is {value}, allowed are {bounds}{more}")
 
 
-def _also(one: Spot, root: Path) -> tuple[tuple[str, str], ...]:
+def _also(one: KnobLocation, root: Path) -> tuple[tuple[str, str], ...]:
     """Spots that this one moves, too, as they are now."""
     found = []
     for name in one.knob.also:
-        beside = spot(f"{name}@{one.device}" if one.device and "." not in name else name, root)
+        beside = knob_location(
+            f"{name}@{one.device}" if one.device and "." not in name else name, root
+        )
         if beside.path.exists():
             found.append((beside.key, beside.read()))
     return tuple(found)
@@ -133,7 +135,7 @@ def commands_back(changes: Sequence[Change], root: Path = ROOT) -> list[str]:
 
 
 def _command(key: str, value: str, root: Path) -> str:
-    path = spot(key, root).shown_path
+    path = knob_location(key, root).shown_path
     return f"echo {shlex.quote(value)} | sudo tee {shlex.quote(path)}"
 
 
@@ -147,7 +149,7 @@ def _back(change: Change) -> list[tuple[str, str]]:
 
 def may_write(changes: Sequence[Change], root: Path = ROOT) -> bool:
     """Whether this user may make these changes."""
-    return all(os.access(spot(change.key, root).path, os.W_OK) for change in changes)
+    return all(os.access(knob_location(change.key, root).path, os.W_OK) for change in changes)
 
 
 def apply(
@@ -183,7 +185,7 @@ def apply(
 
 
 def _make(change: Change, journal: Journal, made: list[Standing], told: Told, root: Path) -> None:
-    one = spot(change.key, root)
+    one = knob_location(change.key, root)
     if (found := one.read()) != change.before:
         raise TargetError(
             f"{change.key} is {found!r}, and was {change.before!r} when it was looked at",
@@ -197,7 +199,7 @@ def _make(change: Change, journal: Journal, made: list[Standing], told: Told, ro
     finally:  # also what a refusal or Ctrl-C left half done is told from what others do later
         told(f"read {change.key}")
         now = one.read()
-        also = tuple((key, spot(key, root).read()) for key, _ in change.also)
+        also = tuple((key, knob_location(key, root).read()) for key, _ in change.also)
         told(f"keep {change.key}")
         made[-1] = replace(made[-1], became=now, also_became=also)
         journal.done(made[-1])

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from pgdyno.host.keep import open_file, open_folder, require_ours
+from pgdyno.host.state_folder import open_file, open_folder, require_ours
 from pgdyno.model.errors import TargetError
 
 What: TypeAlias = Literal["intend", "done", "moved", "undone"]

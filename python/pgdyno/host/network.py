@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pgdyno.catalog import entries, machine_knobs
-from pgdyno.host.part import Line
-from pgdyno.host.spot import devices, network_cards
-from pgdyno.host.tree import text
+from pgdyno.host.advice import Line
+from pgdyno.host.file_tree import text
+from pgdyno.host.knob_location import devices, network_cards
 from pgdyno.shell import run
 
 Ethtool = Callable[[str, str], str]  # option, card -> what it says; nothing where it refuses

@@ -8,13 +8,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from pgdyno.host.part import Line
-from pgdyno.host.spot import ROOT
-from pgdyno.host.tree import field, text
+from pgdyno.host.advice import Line
+from pgdyno.host.file_tree import field, text
+from pgdyno.host.knob_location import ROOT
 from pgdyno.model.errors import TargetError
 from pgdyno.model.units import bytes_text
 from pgdyno.shell import postgres_user, run
-from pgdyno.stage.host import cgroup_cpu_limit, read_meminfo
+from pgdyno.target.host_facts import cgroup_cpu_limit, read_meminfo
 
 CLOCK_MOST_NS = 100  # what the manual of pg_test_timing calls quick
 _CLOCK_S = 1

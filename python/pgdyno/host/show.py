@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pgdyno.catalog import entries, layers
-from pgdyno.host.huge import Count, total
+from pgdyno.host.advice import Line, Part
+from pgdyno.host.file_tree import folders, text
+from pgdyno.host.huge_pages import Count, total
+from pgdyno.host.knob_location import ROOT, RUNTIME_LAYERS, knob_locations
 from pgdyno.host.network import Ethtool, cards, interrupts, queues
-from pgdyno.host.part import Line, Part
 from pgdyno.host.processors import clock, processors, speed
-from pgdyno.host.spot import ROOT, RUNTIME_LAYERS, spots
 from pgdyno.host.storage import disks, file_systems
-from pgdyno.host.tree import folders, text
 from pgdyno.model.units import bytes_text
-from pgdyno.stage.host import cgroup_huge_limit, cgroup_memory_limit, read_meminfo
+from pgdyno.target.host_facts import cgroup_huge_limit, cgroup_memory_limit, read_meminfo
 
 _SILENT = ("interrupts", "sysctl", "network")  # too many to show those without advice
 
@@ -89,7 +89,7 @@ def _memory(root: Path, servers: tuple[Count, ...]) -> Iterator[Line]:
 def _settings(root: Path) -> dict[str, list[Line]]:
     """By layer, what stands in the catalogue and can be changed while the machine runs."""
     found: dict[str, list[Line]] = {layer: [] for layer in RUNTIME_LAYERS}
-    for one in spots(root):
+    for one in knob_locations(root):
         known = entries()[one.name]
         if known.layer in _SILENT and not known.advise and not known.search:
             continue

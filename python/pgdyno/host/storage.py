@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pgdyno.catalog import entries, machine_knobs
-from pgdyno.host.part import Line
-from pgdyno.host.spot import devices
-from pgdyno.host.tree import system, text
-from pgdyno.lint import Finding, Severity, System, check
-from pgdyno.lint.source import parse
+from pgdyno.host.advice import Line
+from pgdyno.host.file_tree import system, text
+from pgdyno.host.knob_location import devices
+from pgdyno.linter import Finding, Severity, System, check
+from pgdyno.linter.source import parse
 from pgdyno.model.units import bytes_text
-from pgdyno.stage.host import mounts
+from pgdyno.target.host_facts import mounts
 
 _DISKS = frozenset(("ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "nfs", "nfs4"))
 _SECTOR = 512  # of /sys/block/*/size, whatever the device has

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pgdyno.host.journal import Change, Journal, JournalError, Standing, Values
-from pgdyno.host.spot import ROOT, Spot, spot
+from pgdyno.host.knob_location import ROOT, KnobLocation, knob_location
 from pgdyno.model.errors import PgdynoError, PlanError
 
 Told = Callable[[str], None]
@@ -130,21 +130,23 @@ class _Undoing:
     wills: Wills
 
     def fate(self) -> str:
-        """Undo it, and tell what became of it; errors of its spots are told, not raised."""
+        """Undo it, and tell what became of it; errors of its files are told, not raised."""
         change = self.one.change
         if self.one.boot != self.journal.boot:
             return "gone by a reboot"  # what stands there now was never ours
         if change.key in self.wills.keep:
             return "kept as it is"
         try:
-            spots = {key: spot(key, self.root) for key in (change.key, *dict(change.also))}
-            return self._fate(spots, {key: one.read() for key, one in spots.items()})
+            locations = {
+                key: knob_location(key, self.root) for key in (change.key, *dict(change.also))
+            }
+            return self._fate(locations, {key: one.read() for key, one in locations.items()})
         except JournalError:
             raise
         except PgdynoError as error:
             return f"left: {error.fact}"
 
-    def _fate(self, spots: dict[str, Spot], now: dict[str, str]) -> str:
+    def _fate(self, locations: dict[str, KnobLocation], now: dict[str, str]) -> str:
         change = self.one.change
         overwrite = change.key in self.wills.overwrite
         main, made = now[change.key], self.one.became or change.after
@@ -153,10 +155,10 @@ class _Undoing:
         foreign = {} if overwrite else dict(self._foreign(now))
         # What others set beside it stays, also where the kernel moves it once more by our write.
         wanted = {**dict(change.also), **foreign, change.key: change.before}
-        self._write(spots, wanted)
-        if wrong := [key for key in wanted if spots[key].read() != wanted[key]]:
+        self._write(locations, wanted)
+        if wrong := [key for key in wanted if locations[key].read() != wanted[key]]:
             key = wrong[0]
-            return f"left: {key} is {spots[key].read()!r} and does not become {wanted[key]!r}"
+            return f"left: {key} is {locations[key].read()!r} and does not become {wanted[key]!r}"
         if foreign:
             return self._left_beside(*next(iter(foreign.items())))
         return "was so" if now == wanted else "restored"
@@ -178,24 +180,24 @@ class _Undoing:
             if now[key] not in (before, became.get(key, "0")):
                 yield key, now[key]
 
-    def _write(self, spots: dict[str, Spot], wanted: dict[str, str]) -> None:
+    def _write(self, locations: dict[str, KnobLocation], wanted: dict[str, str]) -> None:
         """Write what differs; of two values where one sets the other to 0, the one that is not 0.
 
         Where the first write moved others, that is written down before they are written.
         """
         key = self.one.change.key
-        beside = [name for name in spots if name != key]
+        beside = [name for name in locations if name != key]
         excluded = wanted[key] == "0" and any(wanted[name] != "0" for name in beside)
         for name in (*(() if excluded else (key,)), *beside, key):
-            if spots[name].read() == wanted[name]:
+            if locations[name].read() == wanted[name]:
                 continue
             self.told(f"back {name}")
-            spots[name].write(wanted[name])
+            locations[name].write(wanted[name])
             if name == key:
-                self._note_moves(spots)
+                self._note_moves(locations)
 
-    def _note_moves(self, spots: dict[str, Spot]) -> None:
-        moved: Values = tuple((name, spots[name].read()) for name, _ in self.one.change.also)
+    def _note_moves(self, locations: dict[str, KnobLocation]) -> None:
+        moved: Values = tuple((name, locations[name].read()) for name, _ in self.one.change.also)
         if moved not in (self.one.also_became, self.one.change.also):
             self.told(f"note {self.one.change.key}")
             self.journal.moved(self.one, moved)

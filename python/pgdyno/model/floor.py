@@ -30,7 +30,7 @@ class Latency:
 
 
 @dataclass(frozen=True, slots=True)
-class Claims:
+class DeviceClaims:
     """What the kernel says of the storage below a folder."""
 
     file_system: str
@@ -139,7 +139,7 @@ class Floor:
 
     path: str
     device_number: int  # of the file system; paths of the same share it
-    claims: Claims
+    claims: DeviceClaims
     prepared: Prepared
     syncs: tuple[SyncRate, ...]
     grid: tuple[GridPoint, ...]

@@ -48,7 +48,7 @@ class Protocol:
 
 
 @dataclass(frozen=True, slots=True)
-class Then:
+class EarlierReport:
     """Where the figures come from that stages are held against: another machine, another time."""
 
     source: str
@@ -115,7 +115,7 @@ class Plan:
     aa: bool = False
     notes: tuple[str, ...] = ()  # what a reader of the report must know of the plan
     reference: dict[str, Any] = field(default_factory=dict)  # figures of others, to be shown beside
-    then: Then | None = None  # of the figures that stages carry
+    then: EarlierReport | None = None  # of the figures that stages carry
     # dotted key of target, workload, protocol -> "default", the plan's path, "quick", "--set ..."
     origins: dict[str, str] = field(default_factory=dict)
 

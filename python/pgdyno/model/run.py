@@ -221,7 +221,7 @@ class PgbenchStatement:
 
 
 @dataclass(frozen=True, slots=True)
-class PgbenchSaid:
+class PgbenchSummary:
     """What pgbench itself printed of its whole run, the warm-up included; None: not printed."""
 
     version: str
@@ -283,7 +283,7 @@ class TrialResult:
     stream_digest: Digest | None = None  # None: not told
     server: str = ""  # what the server called itself: version(); empty: not asked
     engine: str = "pgdyno"  # who drove: pgdyno, or pgbench with its version
-    pgbench: PgbenchSaid | None = None
+    pgbench: PgbenchSummary | None = None
     recovery: Recovery | None = None  # None: the server was not killed, or its log does not tell
     followed: Followed | None = None  # None: the window had no eye on checkpoints
     durability: Durability | None = None  # as read back before it was driven; None: not read

@@ -1,13 +1,13 @@
 """From a TOML file to a resolved plan: settings with their origins, and trials in order."""
 
-from pgdyno.plan.again import rest_of
-from pgdyno.plan.begun_on import require_same
-from pgdyno.plan.builds import Builds, stage_builds
-from pgdyno.plan.dryrun import render_dry_run
-from pgdyno.plan.fixture import fixture_ident, fixture_shape
-from pgdyno.plan.needs import DEFAULT_COSTS, Costs
-from pgdyno.plan.read import PlanDraft, read_plan
-from pgdyno.plan.resolve import resolve, resolve_target, resolve_workload
+from pgdyno.plan.dry_run import render_dry_run
+from pgdyno.plan.estimate.needs import DEFAULT_COSTS, Costs
+from pgdyno.plan.remaining import rest_of
+from pgdyno.plan.resolve.builds import Builds, stage_builds
+from pgdyno.plan.resolve.fixture import fixture_ident, fixture_shape
+from pgdyno.plan.resolve.plan import resolve, resolve_target, resolve_workload
+from pgdyno.plan.same_machine import require_same
+from pgdyno.plan.schema.read import PlanDraft, read_plan
 
 __all__ = [
     "DEFAULT_COSTS",

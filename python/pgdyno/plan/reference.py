@@ -18,17 +18,17 @@ from pgdyno.catalog import (
     workload_profile_names,
 )
 from pgdyno.model.settings import Rung
-from pgdyno.plan.client import told_value
-from pgdyno.plan.document import (
+from pgdyno.plan.schema.client import value_text
+from pgdyno.plan.schema.plan_file import (
     QUICK_KEYS,
+    EarlierReportTable,
     FiguresTable,
     PlanDocument,
     ProtocolTable,
     StageTable,
     TargetTable,
-    ThenTable,
 )
-from pgdyno.plan.workload_table import (
+from pgdyno.plan.schema.workload_table import (
     SHAPES_DATA,
     AnyWorkload,
     ArrivalsTable,
@@ -84,7 +84,7 @@ def reference() -> str:
         ("`steps`", StepTable),
         ("`[protocol]`", ProtocolTable),
         ("`[[stage]]`", StageTable),
-        ("`[then]`", ThenTable),
+        ("`[then]`", EarlierReportTable),
         ("`then` of a stage", FiguresTable),
     ):
         parts.append(f"## {title}\n\n{model.__doc__}\n\n{_table(model)}")
@@ -197,7 +197,7 @@ def _workload_profiles() -> str:
         rows += [f"### `{name}` (`kind = \"{one.kind}\"`)\n\n{one.why}\n", "| key | value | why |",
                  "|---|---|---|"]  # fmt: skip
         rows += [
-            f"| `{key}` | `{told_value(content.value)}` | {' '.join(content.why.split())} |"
+            f"| `{key}` | `{value_text(content.value)}` | {' '.join(content.why.split())} |"
             for key, content in one.key.items()
         ]
     return "\n".join(rows) + "\n"

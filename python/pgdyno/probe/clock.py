@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pgdyno.model.errors import TargetError
 from pgdyno.model.floor import Clock
-from pgdyno.model.reading import finite
+from pgdyno.model.numbers import finite
 from pgdyno.probe.program import run_probe
 from pgdyno.shell import postgres_user
 

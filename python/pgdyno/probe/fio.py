@@ -28,7 +28,7 @@ from pgdyno.model.floor import (
     Pattern,
     UnderCheckpoint,
 )
-from pgdyno.model.reading import finite
+from pgdyno.model.numbers import finite
 from pgdyno.probe.program import run_probe
 
 WAL_BYTES = 64 << 20  # four segments, written over and over as recycled ones are

@@ -9,7 +9,7 @@ from pathlib import Path
 from pgdyno.folders import Folder, owner_of
 from pgdyno.model.errors import TargetError
 from pgdyno.model.floor import SyncRate
-from pgdyno.model.reading import finite
+from pgdyno.model.numbers import finite
 from pgdyno.probe.program import run_probe
 from pgdyno.shell import postgres_user
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from pgdyno.report import words
+from pgdyno.analysis import words
+from pgdyno.analysis.facts import Facts, StageFacts
+from pgdyno.model.wording import listed
 from pgdyno.report.document import Card, Document
-from pgdyno.report.facts import Facts, StageFacts
 from pgdyno.report.sections import sections
+from pgdyno.report.tone import tone
 
 
 def compose(facts: Facts) -> Document:
@@ -24,7 +26,7 @@ def compose(facts: Facts) -> Document:
 def _about(facts: Facts) -> tuple[str, ...]:
     """Server, host, load and state of the run: the line under the title."""
     parts = [
-        words.listed(facts.versions),
+        listed(facts.versions),
         facts.host.get("cpu_model"),
         f"{facts.host['memory']} memory" if "memory" in facts.host else None,
         facts.same["size"],
@@ -63,5 +65,5 @@ def _card(stage: StageFacts, metric: str) -> Card:
         against=against,
         interval=interval,
         verdict=words.verdict(compared) if compared else None,
-        tone=words.tone(compared),
+        tone=tone(compared),
     )

@@ -7,9 +7,9 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from pgdyno.analysis import words
 from pgdyno.model.knee import Curve, Point
 from pgdyno.model.units import at_least_text, count_text, ns_text
-from pgdyno.report import words
 from pgdyno.report.charts import Key, Panel, look
 from pgdyno.report.document import Cell, Document, Figure, Section, Table, columns
 from pgdyno.report.html import Drawing, render_document

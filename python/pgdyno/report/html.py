@@ -17,12 +17,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs
 
+from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.run import analyse
 from pgdyno.model.text import visible
-from pgdyno.report.analysis import analyse
 from pgdyno.report.charts import Key, Panel, charts
 from pgdyno.report.compose import compose
 from pgdyno.report.document import Document
-from pgdyno.report.facts import Facts
 from pgdyno.store import RunFile
 
 _CODE = re.compile(r"`([^`]+)`")

@@ -14,9 +14,9 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.run import analyse
 from pgdyno.model.text import ascii_json
-from pgdyno.report.analysis import analyse
-from pgdyno.report.facts import Facts
 from pgdyno.store import RunFile
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.run import analyse
 from pgdyno.model.text import one_line, visible
-from pgdyno.report.analysis import analyse
 from pgdyno.report.compose import compose
 from pgdyno.report.document import (
     Block,
@@ -18,7 +19,6 @@ from pgdyno.report.document import (
     Table,
     Text,
 )  # fmt: skip
-from pgdyno.report.facts import Facts
 from pgdyno.store import RunFile
 
 _CODE = re.compile(r"(`[^`]+`)")

@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
+from pgdyno.analysis import words
 from pgdyno.model.floor import PATTERNS, PAUSES_US, Commits, Floor, Pattern, Probed
 from pgdyno.model.text import ascii_json
 from pgdyno.model.units import bytes_text, count_text, ns_text
-from pgdyno.report import words
 from pgdyno.report.document import (
     Block,
     Cell,
@@ -61,7 +61,7 @@ def render_md(probed: Probed) -> str:
 def render_json(probed: Probed) -> str:
     """What was measured, and what it means, in base units."""
     told = {
-        "schema": "pgdyno.storage/1",
+        "schema": "pgdyno.experiment.storage/1",
         "measured": asdict(probed),
         "derived": [_derived(floor, probed) for floor in probed.floors],
     }

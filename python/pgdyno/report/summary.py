@@ -10,13 +10,15 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from pgdyno.analysis import words
+from pgdyno.analysis.facts import Facts, StageFacts
+from pgdyno.analysis.run import analyse
 from pgdyno.model.units import at_least_text, bytes_text
-from pgdyno.report import words
-from pgdyno.report.analysis import analyse
+from pgdyno.model.wording import listed
 from pgdyno.report.document import Tone
-from pgdyno.report.facts import Facts, StageFacts
 from pgdyno.report.sections.cycles import unlike_text
 from pgdyno.report.sections.stages import checkpoint_counts
+from pgdyno.report.tone import tone
 from pgdyno.store import RunFile
 
 _STYLES: dict[Tone, str] = {"good": "green", "bad": "red", "warn": "yellow", "quiet": "dim", "": ""}
@@ -72,7 +74,7 @@ def _risks(facts: Facts) -> list[str]:
         if stage.rung not in words.SAFE:
             reasons.setdefault(stage.rung_reason, []).append(stage.name)
     lines = [words.rung(rung) for rung in rungs]
-    return [*lines, *(f"{words.listed(names)}: {why}" for why, names in reasons.items())]
+    return [*lines, *(f"{listed(names)}: {why}" for why, names in reasons.items())]
 
 
 def _throughput(facts: Facts) -> Table:
@@ -91,7 +93,7 @@ def _throughput(facts: Facts) -> Table:
             words.count(stage.tpm_total),
             words.ratio(stage.to_first),
             words.interval(stage.to_first),
-            Text(words.verdict(stage.to_first), style=_STYLES[words.tone(stage.to_first)]),
+            Text(words.verdict(stage.to_first), style=_STYLES[tone(stage.to_first)]),
         )
     return table
 

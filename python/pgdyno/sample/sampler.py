@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
+
+import psycopg
 
 Kind = Literal["counter", "gauge"]
 Row = dict[str, float]
@@ -30,3 +33,13 @@ class Sampler:
     name: str
     columns: tuple[Column, ...]
     take: Callable[[], Row]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What may be read while a load is driven; without anything, this host alone."""
+
+    session: psycopg.Connection[Any] | None = None  # in autocommit mode, for samplers alone
+    databases: Sequence[str] = ()  # those that are driven
+    postmaster_pid: int | None = None  # of a server of ours
+    data_folder: Path | None = None  # of a server of ours

@@ -16,7 +16,7 @@ from math import isfinite
 
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.run import Client
-from pgdyno.stats.answer import Answer, Clear, Evidence, Finding, Unknown
+from pgdyno.stats.finding import Answer, Clear, Evidence, Finding, Unknown
 
 # A thread that is wanted 80 % of the time makes a request wait twice the work it brings: queue of
 # random arrivals and constant work (M/D/1), 0.8 / (2 * (1 - 0.8)) = 2.

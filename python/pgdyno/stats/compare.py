@@ -29,6 +29,7 @@ from typing import Literal
 import numpy as np
 
 from pgdyno.model.errors import PgdynoError
+from pgdyno.stats.double_sampling import METHOD, Cycles
 from pgdyno.stats.interval import (
     Estimate,
     FloatArray,
@@ -38,7 +39,6 @@ from pgdyno.stats.interval import (
     pooled_sd,
     worst_rank_p,
 )
-from pgdyno.stats.joined import METHOD, Cycles
 from pgdyno.stats.power import rounds_for
 from pgdyno.stats.table import Outlier, Table, log_tpm, outliers
 
@@ -46,7 +46,7 @@ MARGIN = 0.03
 CONFIDENCE = 0.95
 SD_MEASURABLE_MIN = 1e-9  # pairs that agree better than this were copied, not measured
 
-Relation = Literal["first", "before"]
+Relation = Literal["first", "before", "asked"]
 Spread = Literal["own", "pooled"]
 
 
@@ -190,6 +190,33 @@ def compare_plan(
         margin=margin,
         confidence=confidence,
     )
+
+
+def compare_pair(
+    table: Table,
+    stage: str,
+    base: str,
+    *,
+    margin: float = MARGIN,
+    confidence: float = CONFIDENCE,
+    cycles: Cycles | None = None,
+) -> Comparison:
+    """Compare any two stages of one load: a family of its own, with nothing to adjust for.
+
+    Who looks at many pairs and picks one will find a difference where there is none.
+
+    Args:
+        table: See `compare_plan`, as what follows.
+        stage: One of its stages.
+        base: Another one.
+        margin: Ratios from 1 / (1 + margin) to 1 + margin are too close to matter.
+        confidence: Of the interval.
+        cycles: What is known of whole checkpoint cycles.
+    """
+    one = _with_failures(_measure(table, stage, base, confidence, "own"), table, margin)
+    if cycles is not None:
+        one = _over_cycles(one, table, cycles)
+    return _judge_family([one], "asked", margin, 1 - confidence)[0]
 
 
 @dataclass(frozen=True, slots=True)

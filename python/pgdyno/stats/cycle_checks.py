@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pgdyno.model.units import bytes_text
 from pgdyno.stats.anchor import Anchor
 
 BACKEND_SHARE_MAX = 0.05
 LONG_MAX = 1.1  # of what the completion target gives a checkpoint
 SYNC_SHARE_MAX = 0.10
 CYCLE_SPREAD_MAX = 0.15
+BEHIND_SHARE_MAX = 0.10
+SEGMENT_BYTES = 16 << 20  # of WAL, unless initdb was told otherwise: one is always under way
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +81,19 @@ def late_vacuum(tables: Sequence[str]) -> str | None:
     if not tables:
         return None
     return f"autovacuum of {', '.join(tables)} began only after the first cycle"
+
+
+def falling_behind(what: str, growth_bytes: float, written_bytes: float) -> str | None:
+    """Archiving, or a standby, that takes less than is written: the rest is paid after the trial.
+
+    Args:
+        what: Which of them.
+        growth_bytes: By how much WAL it fell further behind while an anchor was driven.
+        written_bytes: WAL that was written meanwhile.
+    """
+    if growth_bytes <= max(SEGMENT_BYTES, BEHIND_SHARE_MAX * written_bytes):
+        return None
+    return (
+        f"{what} fell behind by {bytes_text(growth_bytes)} of the {bytes_text(written_bytes)} of"
+        f" WAL of an anchor, at most {BEHIND_SHARE_MAX:.0%} is allowed"
+    )

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from pgdyno.stats.answer import Answer, Clear, Evidence, Finding, Unknown
+from pgdyno.stats.finding import Answer, Clear, Evidence, Finding, Unknown
 from pgdyno.stats.interval import FloatArray
 
 FREEDOM_MIN = 4  # fewer tell no slope

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import inf, isfinite
 
 from pgdyno.model.errors import PgdynoError
-from pgdyno.stats.answer import Answer, Clear, Evidence, Finding, Unknown
+from pgdyno.stats.finding import Answer, Clear, Evidence, Finding, Unknown
 
 # Phases of start and end that differ by less leave less than a tenth of a cycle over.
 PHASE_TOLERANCE = 0.10

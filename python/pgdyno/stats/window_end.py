@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from pgdyno.model.run import Counts
 from pgdyno.model.units import count_text
-from pgdyno.stats.answer import Answer, Clear, Evidence, Finding, Unknown
+from pgdyno.stats.finding import Answer, Clear, Evidence, Finding, Unknown
 
 _ADVICE = "Lengthen protocol.drain_s, or lower the load, until all requests are answered."
 

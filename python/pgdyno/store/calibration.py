@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from pgdyno.folders import write_file
 from pgdyno.model.calibration import Ceiling, Machine
 from pgdyno.model.errors import StoreError, TargetError
-from pgdyno.plan.files import BadFile, text_file
+from pgdyno.plan.schema.files import BadFile, text_file
 
 _VERSION = 1
 _NAME = "calibration.json"
@@ -27,7 +27,7 @@ def read_ceilings(home: Path) -> tuple[Ceiling, ...]:
     Raises:
         StoreError: The file cannot be read.
     """
-    path = home / _NAME
+    path = calibration_path(home)
     try:
         text = text_file(path, _BYTES_MAX)
     except BadFile as error:
@@ -64,6 +64,11 @@ def ceilings_of(calibration: dict[str, Any] | None) -> tuple[Ceiling, ...]:
     return _CEILINGS.validate_python(calibration["ceilings"]) if calibration else ()
 
 
+def calibration_path(home: Path) -> Path:
+    """Where the ceilings of a home are kept."""
+    return home / _NAME
+
+
 def add_ceilings(home: Path, measured: Sequence[Ceiling]) -> Path:
     """Add ceilings to the file; those of the same key are replaced.
 
@@ -76,7 +81,7 @@ def add_ceilings(home: Path, measured: Sequence[Ceiling]) -> Path:
     fresh = {ceiling.key for ceiling in measured}
     kept = [ceiling for ceiling in read_ceilings(home) if ceiling.key not in fresh]
     document = {"version": _VERSION, "ceilings": [asdict(c) for c in (*kept, *measured)]}
-    path = home / _NAME
+    path = calibration_path(home)
     try:
         write_file(path, json.dumps(document, indent=1))
     except TargetError as error:

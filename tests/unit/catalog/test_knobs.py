@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from pgdyno.catalog import Fall, Knob, knobs, known_settings, profile, profile_names
 from pgdyno.model.settings import Rung
-from pgdyno.plan.values import canonical
+from pgdyno.plan.settings.values import canonical
 from tests.data.servers import installed
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pgdyno.catalog import known_settings
-from pgdyno.plan.values import canonical
+from pgdyno.plan.settings.values import canonical
 from tests.data.servers import describe_config, installed, rows, running
 
 MAJORS = (15, 18)

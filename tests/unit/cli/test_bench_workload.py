@@ -9,39 +9,38 @@ from pathlib import Path
 
 import pytest
 
-from pgdyno.cli import bench_workload
-from pgdyno.cli.bench_workload import Drivable, Given
-from pgdyno.cli.bench_workload import bench_workload as workload_of
-from pgdyno.cli.live import rates_text
-from pgdyno.load.consistency import Loaded
+from pgdyno.api import asked
+from pgdyno.api.asked import Asked, workload_of
+from pgdyno.cli.bench_options import spelled, variables, weights
+from pgdyno.cli.live_view import rates_text
+from pgdyno.loader.consistency import Loaded
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import PlanError
 from pgdyno.model.workload import Arrivals
 
 CONNECTION = Connection("/nowhere", 1, "u", "bench")
-NOTHING = {
-    "kind": Drivable.tpcc, "file": None, "connections": 8, "terminals": None, "threads": None,
-    "face": "statement", "isolation": "read committed", "seed": None, "databases": 1, "rate": None,
-    "poisson": False, "requests": None, "mix": None, "rules": None, "delivery": None, "home": None,
-    "keying": None, "think": None, "files": (), "variables": (), "scale": None,
-}  # fmt: skip
 
 
-def given(**changes: object) -> Given:
-    return Given(**NOTHING | changes)  # type: ignore[arg-type]
+def given(**changes: object) -> Asked:
+    """What a command line asks for, with these options."""
+    if isinstance(mix := changes.get("mix"), str):
+        changes["mix"] = weights(mix)
+    if isinstance(texts := changes.get("variables"), tuple):
+        changes["variables"] = variables(texts)
+    return Asked(**{"kind": "tpcc", "spelled": spelled} | changes)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("changes", "fact"),
     [
-        ({"kind": Drivable.tpcb, "mix": "new_order=1"}, "--mix does not go with tpcb"),
-        ({"kind": Drivable.script, "think": 1.0}, "--think does not go with script"),
+        ({"kind": "tpcb", "mix": "new_order=1"}, "--mix does not go with tpcb"),
+        ({"kind": "script", "think": 1.0}, "--think does not go with script"),
         ({"file": Path("x.sql")}, "a file does not go with tpcc"),
-        ({"kind": Drivable.mix, "files": ("x.sql",)}, "--file does not go with mix"),
-        ({"kind": Drivable.tpcb, "variables": ("x=1",)}, "--define does not go with tpcb"),
-        ({"kind": Drivable.tpcb, "scale": 3}, "--scale does not go with tpcb"),
-        ({"kind": Drivable.mix}, "mix needs a file"),
-        ({"kind": Drivable.script}, "script needs a file"),
+        ({"kind": "mix", "files": ("x.sql",)}, "--file does not go with mix"),
+        ({"kind": "tpcb", "variables": ("x=1",)}, "--define does not go with tpcb"),
+        ({"kind": "tpcb", "scale": 3}, "--scale does not go with tpcb"),
+        ({"kind": "mix"}, "mix needs a file"),
+        ({"kind": "script"}, "script needs a file"),
         ({"poisson": True}, "--poisson needs --rate"),
         ({"rate": 0.0}, "--rate is 0, allowed are 0.001 to 10000000"),
         ({"rate": 5.0, "requests": 3}, "--requests does not go with --rate"),
@@ -60,10 +59,10 @@ def test_options_that_do_not_fit_are_refused(changes: dict[str, object], fact: s
 def loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A database that says of itself what the tests need, without a server."""
     monkeypatch.setattr(
-        bench_workload, "loaded_workload",
+        asked, "loaded_workload",
         lambda _: Loaded("tpcc", "spec", 3, 5, False, {"c_last": 9}),
     )  # fmt: skip
-    monkeypatch.setattr(bench_workload, "branches", lambda _: 7)
+    monkeypatch.setattr(asked, "branches", lambda _: 7)
 
 
 @pytest.mark.usefixtures("loaded")
@@ -104,7 +103,7 @@ def test_weights_that_are_not_understood_are_refused(text: str) -> None:
 
 @pytest.mark.usefixtures("loaded")
 def test_the_scale_is_that_of_the_data() -> None:
-    tpcb, c_load = workload_of(given(kind=Drivable.select_only), CONNECTION)
+    tpcb, c_load = workload_of(given(kind="select-only"), CONNECTION)
 
     assert tpcb.pgbench is not None
     assert (tpcb.pgbench.scale, c_load, tpcb.headline) == (7, None, "tps")
@@ -112,11 +111,11 @@ def test_the_scale_is_that_of_the_data() -> None:
 
 @pytest.mark.usefixtures("loaded")
 def test_pgbench_drives_if_it_can() -> None:
-    wanted = given(kind=Drivable.tpcb, engine="pgbench", rate=5.0, poisson=True)
+    wanted = given(kind="tpcb", engine="pgbench", rate=5.0, poisson=True)
     assert workload_of(wanted, CONNECTION)[0].engine == "pgbench"
 
     for changes, fact in (
-        ({"kind": Drivable.tpcc}, "kind: tpcc does not go with engine pgbench"),
+        ({"kind": "tpcc"}, "kind: tpcc does not go with engine pgbench"),
         ({"face": "procedure"}, "face: procedure does not go with engine pgbench, which sends"),
         ({"poisson": False}, "arrivals: spacing even does not go with engine pgbench, whose rate"),
     ):
@@ -127,10 +126,10 @@ def test_pgbench_drives_if_it_can() -> None:
 
 
 def test_a_database_without_branches_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench_workload, "branches", lambda _: None)
+    monkeypatch.setattr(asked, "branches", lambda _: None)
 
     with pytest.raises(PlanError, match="has no branches") as caught:
-        workload_of(given(kind=Drivable.tpcb), CONNECTION)
+        workload_of(given(kind="tpcb"), CONNECTION)
     assert "pgbench -i" in str(caught.value.hint)
 
 
@@ -138,7 +137,7 @@ def test_a_database_without_branches_is_refused(monkeypatch: pytest.MonkeyPatch)
 def test_scripts_have_weights_and_variables(tmp_path: Path) -> None:
     (tmp_path / "a.sql").write_text("SELECT 1;")
     asked = given(
-        kind=Drivable.script, file=tmp_path / "a.sql", files=(f"{tmp_path}/a.sql@5",), scale=2,
+        kind="script", file=tmp_path / "a.sql", files=(f"{tmp_path}/a.sql@5",), scale=2,
         variables=("n=3", "share=0.5", "word=x"),
     )  # fmt: skip
 
@@ -154,7 +153,7 @@ def test_a_mix_is_looked_at_before_it_is_driven(tmp_path: Path) -> None:
     (tmp_path / "m.toml").write_text("[transaction]\n")
 
     with pytest.raises(PlanError, match="unknown key, did you mean transactions"):
-        workload_of(given(kind=Drivable.mix, file=tmp_path / "m.toml"), CONNECTION)
+        workload_of(given(kind="mix", file=tmp_path / "m.toml"), CONNECTION)
 
 
 def test_rates_are_those_that_people_ask_for() -> None:

@@ -30,11 +30,14 @@ def test_an_unknown_command_is_refused() -> None:
 
 
 def test_loading_does_not_wait_for_what_reports_need() -> None:
-    program = "import sys, pgdyno.cli.app, pgdyno.cli.load; print(*sys.modules)"
+    program = (
+        "import sys, pgdyno.cli.app, pgdyno.cli.load, pgdyno.api; pgdyno.api.load;"
+        " print(*sys.modules)"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     modules = done.stdout.split()
 
-    assert "pgdyno.load.loader" in modules
+    assert "pgdyno.loader.copy" in modules
     assert not [name for name in modules if name.startswith(("scipy", "pgdyno.report"))]

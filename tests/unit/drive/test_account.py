@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from pgdyno.drive.account import Sample, ThreadSample, cost, sample
+from pgdyno.drive.process_cost import Sample, ThreadSample, cost, sample
 
 S = 1_000_000_000
 

@@ -11,6 +11,7 @@ import pytest
 
 from pgdyno.drive import driver
 from pgdyno.model.errors import DriveError
+from pgdyno.model.progress import DriveProgress
 from pgdyno.shell import Process, start
 
 COUNTS = {"due": 10, "succeeded": 7, "rolled_back": 1, "failed": 1, "unknown": 1, "skipped": 0,
@@ -77,11 +78,12 @@ def said() -> Iterator[Any]:
 
 
 def test_progress_is_told_and_the_result_returned(said: Any) -> None:
-    told: list[dict[str, Any]] = []
+    told: list[DriveProgress] = []
 
-    last = driver._watch(said({"phase": "warmup"}, {"result": {"a": 1}}), told.append)
+    process = said({"phase": "warmup", "phase_left_s": 2.5}, {"result": {"a": 1}})
+    last = driver._watch(process, told.append)
 
-    assert told == [{"phase": "warmup"}]
+    assert told == [DriveProgress("warmup", 2.5)]
     assert last == {"a": 1}
 
 
@@ -95,4 +97,4 @@ def test_the_workers_error_is_ours(said: Any) -> None:
 
 def test_a_worker_that_dies_is_an_error(said: Any) -> None:
     with pytest.raises(DriveError, match="ended with code 9 and without a result"):
-        driver._watch(said({"phase": "window"}, code=9), lambda _: None)
+        driver._watch(said({"phase": "window", "phase_left_s": 1.0}, code=9), lambda _: None)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from pgdyno.drive.pace import OPEN, STOP, Pace, pace_of
+from pgdyno.drive.checkpoint_pace import OPEN, STOP, Pace, pace_of
 from pgdyno.model.cycle import Spacing
 from pgdyno.model.plan import Protocol
 from pgdyno.model.settings import Rung

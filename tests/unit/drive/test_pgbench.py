@@ -18,6 +18,7 @@ from pgdyno.drive.pgbench import arguments, drive_pgbench
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
 from pgdyno.model.plan import Protocol
+from pgdyno.model.progress import DriveProgress
 from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Arrivals, Data, Pgbench, Script, SourceFile, Workload
 
@@ -182,7 +183,7 @@ def test_ctrl_c_stops_it_and_leaves_nothing(plays: Callable[[str], Path], tmp_pa
     pid = tmp_path / "pid"
     program = plays(f"open({str(pid)!r}, 'w').write(str(os.getpid()))\n" + RUN.replace("0.5", "60"))
 
-    def stop(_: dict[str, Any]) -> None:
+    def stop(_: DriveProgress) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

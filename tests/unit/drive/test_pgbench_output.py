@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pgdyno.drive.pgbench_output import Progress, error_of, progress_of, said
+from pgdyno.drive.pgbench_output import Progress, error_of, progress_of, summary
 from pgdyno.model.errors import DriveError
-from pgdyno.model.run import PgbenchSaid
+from pgdyno.model.run import PgbenchSummary
 
 DATA = Path(__file__).parents[2] / "data" / "pgbench"
 VERSIONS = pytest.mark.parametrize("version", [18, 15])
@@ -18,8 +18,8 @@ def lines(name: str) -> list[str]:
     return (DATA / f"{name}.txt").read_text().split("\n")
 
 
-def told(name: str, *kinds: str) -> PgbenchSaid:
-    return said(lines(name), "pgbench", kinds or ("tpcb",))
+def told(name: str, *kinds: str) -> PgbenchSummary:
+    return summary(lines(name), "pgbench", kinds or ("tpcb",))
 
 
 def test_the_summary_is_read() -> None:
@@ -102,4 +102,4 @@ def test_a_good_run_has_no_error(version: int) -> None:
 
 def test_half_a_summary_is_none() -> None:
     with pytest.raises(DriveError, match="no summary that is understood"):
-        said(lines("18-bad"), "pgbench", ["bad.sql"])
+        summary(lines("18-bad"), "pgbench", ["bad.sql"])

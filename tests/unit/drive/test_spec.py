@@ -13,7 +13,8 @@ from pgdyno.drive.spec import drive_spec, load_spec, workload_spec
 from pgdyno.model.connection import Connection
 from pgdyno.model.plan import Plan
 from pgdyno.model.workload import Tpcc, Workload
-from pgdyno.plan import read_plan, resolve
+from pgdyno.plan import read_plan
+from pgdyno.plan.resolve.plan import resolve
 from tests.data.builds import builds_of
 from tests.data.servers import HOST, installed
 from tests.unit.drive.test_driver import COUNTS, KIND, QUANTILES, RESULT

@@ -10,7 +10,7 @@ import pytest
 
 from pgdyno.host.change import apply, commands, commands_back, may_write, parse, plan
 from pgdyno.host.journal import Change, Journal
-from pgdyno.host.spot import spot, spots
+from pgdyno.host.knob_location import knob_location, knob_locations
 from pgdyno.host.undo import Undone, Wills
 from pgdyno.host.undo import restore as restore_all
 from pgdyno.model.errors import PlanError, TargetError
@@ -46,17 +46,22 @@ def state(tree: Path) -> dict[str, bytes]:
 
 
 def test_a_spot_is_found_by_its_key(tree: Path) -> None:
-    assert spot("vm.swappiness", tree).read() == "60"
-    assert spot("net.ipv4.tcp_rmem", tree).read() == "4096 131072 6291456"
-    thp = spot("transparent_hugepage/enabled", tree)
+    assert knob_location("vm.swappiness", tree).read() == "60"
+    assert knob_location("net.ipv4.tcp_rmem", tree).read() == "4096 131072 6291456"
+    thp = knob_location("transparent_hugepage/enabled", tree)
     assert (thp.read(), thp.choices()) == ("always", ("always", "madvise", "never"))
-    assert spot("queue/scheduler@vda", tree).read() == "mq-deadline"
-    assert spot("rps_cpus@eth0:1", tree).shown_path == "/sys/class/net/eth0/queues/rx-1/rps_cpus"
-    assert spot("scaling_governor@policy1", tree).shown_path.endswith("policy1/scaling_governor")
+    assert knob_location("queue/scheduler@vda", tree).read() == "mq-deadline"
+    assert (
+        knob_location("rps_cpus@eth0:1", tree).shown_path
+        == "/sys/class/net/eth0/queues/rx-1/rps_cpus"
+    )
+    assert knob_location("scaling_governor@policy1", tree).shown_path.endswith(
+        "policy1/scaling_governor"
+    )
 
 
 def test_all_spots_of_a_machine(tree: Path) -> None:
-    keys = {one.key for one in spots(tree)}
+    keys = {one.key for one in knob_locations(tree)}
     assert {"vm.swappiness", "queue/scheduler@vda", "scaling_governor@policy0"} <= keys
     assert {"rps_cpus@eth0:0", "rps_cpus@eth0:1", "xps_cpus@eth0:0", "mtu@eth0"} <= keys
     assert not any("ifb0" in key for key in keys), "it is down and of no hardware"
@@ -130,7 +135,7 @@ def test_more_memory_than_the_machine_can_spare_is_refused(tree: Path) -> None:
 
 
 def test_masks_of_cpus_have_one_spelling(tree: Path) -> None:
-    one = spot("rps_cpus@eth0:0", tree)
+    one = knob_location("rps_cpus@eth0:0", tree)
     one.path.write_text("00000000,0000000f\n")
     assert one.read() == "f"
     assert plan([("rps_cpus@eth0:0", "000F")], tree) == ()
@@ -141,8 +146,8 @@ def test_masks_of_cpus_have_one_spelling(tree: Path) -> None:
 def test_apply_and_restore_leave_every_file_as_it_was(tree: Path) -> None:
     before = state(tree)
     apply(plan(WISHES, tree), journal(tree), root=tree)
-    assert spot("vm.swappiness", tree).read() == "1"
-    assert spot("queue/read_ahead_kb@vda", tree).read() == "64"
+    assert knob_location("vm.swappiness", tree).read() == "1"
+    assert knob_location("queue/read_ahead_kb@vda", tree).read() == "64"
 
     undone = restore(journal(tree), root=tree)
 
@@ -191,22 +196,22 @@ def test_a_damaged_journal_is_an_error(tree: Path) -> None:
 
 def test_what_somebody_else_changed_since_is_left_and_said(tree: Path) -> None:
     apply(plan(WISHES[:1], tree), journal(tree), root=tree)
-    spot("vm.swappiness", tree).path.write_text("77\n")
+    knob_location("vm.swappiness", tree).path.write_text("77\n")
     (one,) = restore(journal(tree), root=tree)
     assert not one.ok
     assert one.fate == "left: it is '77' now, pgdyno had made it '1' of '60'"
-    assert spot("vm.swappiness", tree).read() == "77"
-    spot("vm.swappiness", tree).path.write_text("1\n")
+    assert knob_location("vm.swappiness", tree).read() == "77"
+    knob_location("vm.swappiness", tree).path.write_text("1\n")
     assert restore(journal(tree), root=tree)[0].fate == "restored", "it is still in the journal"
 
 
 def test_a_value_between_ours_and_the_one_before_is_somebody_elses(tree: Path) -> None:
     """No guess at what the kernel may have rounded: what it made was read back and kept."""
     apply(plan(WISHES[:1], tree), journal(tree), root=tree)
-    spot("vm.swappiness", tree).write("30")
+    knob_location("vm.swappiness", tree).write("30")
     (one,) = restore(journal(tree), root=tree)
     assert one.fate == "left: it is '30' now, pgdyno had made it '1' of '60'"
-    assert spot("vm.swappiness", tree).read() == "30"
+    assert knob_location("vm.swappiness", tree).read() == "30"
 
 
 def test_what_is_left_may_be_overwritten_or_kept_by_name(tree: Path) -> None:
@@ -215,11 +220,11 @@ def test_what_is_left_may_be_overwritten_or_kept_by_name(tree: Path) -> None:
         (Wills(keep=("vm.swappiness",)), "30", "kept as it is"),
     ):
         apply(plan(WISHES[:1], tree), journal(tree), root=tree)
-        spot("vm.swappiness", tree).write("30")
+        knob_location("vm.swappiness", tree).write("30")
         assert not restore(journal(tree), root=tree)[0].ok
         (one,) = restore(journal(tree), root=tree, wills=will)
         assert (one.ok, one.fate) == (True, fate)
-        assert spot("vm.swappiness", tree).read() == value
+        assert knob_location("vm.swappiness", tree).read() == value
         assert standing(journal(tree)) == []
     with pytest.raises(PlanError, match=r"nothing stands of vm.swappiness"):
         restore(journal(tree), root=tree, wills=Wills(keep=("vm.swappiness",)))
@@ -229,12 +234,12 @@ def test_what_is_left_may_be_overwritten_or_kept_by_name(tree: Path) -> None:
 
 def test_a_second_apply_over_somebody_elses_value_comes_back_to_that(tree: Path) -> None:
     apply(plan(WISHES[:1], tree), journal(tree), root=tree)
-    spot("vm.swappiness", tree).write("30")
+    knob_location("vm.swappiness", tree).write("30")
     apply(plan(WISHES[:1], tree), journal(tree), root=tree)
     assert [one.fate for one in restore(journal(tree), root=tree)] == [
         "restored", "left: it is '30' now, pgdyno had made it '1' of '60'",
     ]  # fmt: skip
-    assert spot("vm.swappiness", tree).read() == "30"
+    assert knob_location("vm.swappiness", tree).read() == "30"
 
 
 def test_two_journals_undo_only_what_is_theirs(tree: Path) -> None:
@@ -245,7 +250,7 @@ def test_two_journals_undo_only_what_is_theirs(tree: Path) -> None:
     assert restore(one, root=tree)[0].fate == (
         "left: it is '5' now, pgdyno had made it '10' of '60'"
     )
-    assert spot("vm.swappiness", tree).read() == "5"
+    assert knob_location("vm.swappiness", tree).read() == "5"
     assert restore(two, root=tree)[0].fate == "restored"
     assert restore(one, root=tree)[0].fate == "restored"
     assert state(tree) == before
@@ -253,10 +258,10 @@ def test_two_journals_undo_only_what_is_theirs(tree: Path) -> None:
 
 def test_a_value_that_changed_since_it_was_planned_is_not_touched(tree: Path) -> None:
     changes = plan(WISHES[:1], tree)
-    spot("vm.swappiness", tree).write("30")
+    knob_location("vm.swappiness", tree).write("30")
     with pytest.raises(TargetError, match=r"vm.swappiness is '30', and was '60' when"):
         apply(changes, journal(tree), root=tree)
-    assert spot("vm.swappiness", tree).read() == "30"
+    assert knob_location("vm.swappiness", tree).read() == "30"
 
 
 def test_one_that_cannot_be_undone_does_not_keep_the_others(tree: Path) -> None:
@@ -273,10 +278,10 @@ def test_one_that_cannot_be_undone_does_not_keep_the_others(tree: Path) -> None:
 
 def test_a_reboot_undoes_by_itself(tree: Path) -> None:
     apply(plan(WISHES[:1], tree), journal(tree), root=tree)
-    spot("vm.swappiness", tree).path.write_text("30\n")  # by /etc/sysctl.d at the start
+    knob_location("vm.swappiness", tree).path.write_text("30\n")  # by /etc/sysctl.d at the start
     (one,) = restore(journal(tree, "another"), root=tree)
     assert (one.ok, one.fate) == (True, "gone by a reboot")
-    assert spot("vm.swappiness", tree).read() == "30"
+    assert knob_location("vm.swappiness", tree).read() == "30"
 
 
 def test_a_refusal_puts_back_what_was_changed_before(
@@ -312,7 +317,7 @@ def test_a_refusal_leaves_what_an_earlier_apply_changed(
     monkeypatch.setattr(Path, "write_text", refuse)
     with pytest.raises(TargetError):
         apply(plan([("vm.swappiness", "1")], tree), journal(tree), root=tree)
-    assert spot("kernel.numa_balancing", tree).read() == "0"
+    assert knob_location("kernel.numa_balancing", tree).read() == "0"
     assert len(restore(journal(tree), root=tree)) == 1
     assert state(tree) == before
 
@@ -355,7 +360,7 @@ def test_of_two_values_that_exclude_each_other_the_one_that_counted_comes_back(
         "echo 10 | sudo tee /proc/sys/vm/dirty_background_ratio"
     ]
     apply(changes, journal(tree), root=tree)
-    assert spot("vm.dirty_background_ratio", tree).read() == "0"
+    assert knob_location("vm.dirty_background_ratio", tree).read() == "0"
     restore(journal(tree), root=tree)
     assert state(tree) == before
 
@@ -380,7 +385,9 @@ def test_what_somebody_else_changed_beside_a_value_is_left(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     moves_memory(tree, monkeypatch)
-    thp, kept = (spot(key, tree) for key in ("transparent_hugepage/enabled", "vm.min_free_kbytes"))
+    thp, kept = (
+        knob_location(key, tree) for key in ("transparent_hugepage/enabled", "vm.min_free_kbytes")
+    )
     kept.write("67584")
     apply(plan([(thp.key, "never")], tree), journal(tree), root=tree)
     assert kept.read() == "8192", "the kernel moved it"
@@ -400,7 +407,7 @@ def test_what_somebody_else_changed_beside_a_value_is_left(
 def test_a_kill_between_two_values_is_mended(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel moved the second one again while the first was put back."""
     moves_memory(tree, monkeypatch)
-    spot("vm.min_free_kbytes", tree).write("67584")
+    knob_location("vm.min_free_kbytes", tree).write("67584")
     before = state(tree)
     apply(plan([("transparent_hugepage/enabled", "never")], tree), journal(tree), root=tree)
 
@@ -410,7 +417,7 @@ def test_a_kill_between_two_values_is_mended(tree: Path, monkeypatch: pytest.Mon
 
     with pytest.raises(InterruptedError):
         restore_all([journal(tree)], killed, tree)
-    assert spot("vm.min_free_kbytes", tree).read() == "45056"
+    assert knob_location("vm.min_free_kbytes", tree).read() == "45056"
     assert restore(journal(tree), root=tree)[0].fate == "restored"
     assert state(tree) == before
 
@@ -430,7 +437,7 @@ def test_what_the_kernel_made_of_a_value_is_ours_after_a_kill(
     book = journal(tree)
     with book.locked():  # as a kill leaves it that comes before all is put back
         standing = book.intend(change)
-        spot(change.key, tree).write(change.after)
+        knob_location(change.key, tree).write(change.after)
         book.done(replace(standing, became="40"))
     assert restore(journal(tree), root=tree)[0].fate == "restored"
     assert state(tree) == before

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from pgdyno.host.claims import claims
+from pgdyno.host.device_claims import device_claims
 
 QUEUE = {
     "rotational": "0", "write_cache": "write back", "fua": "1",
@@ -29,7 +29,7 @@ def _disk(root: Path, path: Path) -> None:
 
 def test_a_partition_has_the_queue_of_its_disk(tmp_path: Path) -> None:
     _disk(tmp_path, tmp_path)
-    found = claims(tmp_path, tmp_path)
+    found = device_claims(tmp_path, tmp_path)
 
     assert found.block_device == "nvme0n1"
     assert (found.write_cache, found.fua, found.rotational) == ("write back", True, False)
@@ -40,7 +40,7 @@ def test_a_partition_has_the_queue_of_its_disk(tmp_path: Path) -> None:
 
 
 def test_what_is_not_told_is_not_guessed(tmp_path: Path) -> None:
-    found = claims(tmp_path, tmp_path)
+    found = device_claims(tmp_path, tmp_path)
 
     assert found.file_system
     assert found.block_device is None

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pgdyno.host.huge import Count, count, mapped_pages, total
+from pgdyno.host.huge_pages import Count, count, mapped_pages, total
 from pgdyno.model.errors import PlanError, TargetError
-from pgdyno.stage.host import host_facts
+from pgdyno.target.host_facts import host_facts
 
 MIB = 1 << 20
 MAPS = """\

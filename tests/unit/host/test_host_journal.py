@@ -11,8 +11,8 @@ import pytest
 
 from pgdyno.host.change import apply, plan
 from pgdyno.host.journal import EARLIER_NAME, Change, Journal, JournalError
-from pgdyno.host.keep import state_folder
-from pgdyno.host.spot import spot
+from pgdyno.host.knob_location import knob_location
+from pgdyno.host.state_folder import state_folder
 from pgdyno.host.undo import restore
 from pgdyno.model.errors import TargetError
 
@@ -36,11 +36,11 @@ def test_one_of_an_earlier_version_is_still_restored(tree: Path) -> None:
     path = tree.parent / EARLIER_NAME
     path.write_text(LINE % "intend" + LINE % "done")
     path.chmod(0o644)
-    spot("vm.swappiness", tree).write("1")
+    knob_location("vm.swappiness", tree).write("1")
     today = Journal(tree.parent / "state" / "journal.jsonl", BOOT)
     (one,) = restore([today, Journal(path, BOOT, earlier=True)], root=tree)
     assert one.fate == "restored"
-    assert spot("vm.swappiness", tree).read() == "60"
+    assert knob_location("vm.swappiness", tree).read() == "60"
     assert restore([today, Journal(path, BOOT, earlier=True)], root=tree) == ()
     assert not today.path.parent.exists(), "restore makes no journal"
 
@@ -78,12 +78,12 @@ def test_a_journal_that_others_could_have_written_is_not_believed(tree: Path, ki
     path = strangers(tree.parent)[kind]
     victim = tree.parent / "victim"
     held = victim.read_text()
-    spot("vm.swappiness", tree).write("1")
+    knob_location("vm.swappiness", tree).write("1")
     with pytest.raises(TargetError, match=r"is a link|no plain file|belongs to user"):
         restore([Journal(path, BOOT)], root=tree)
     with pytest.raises(TargetError, match=r"is a link|no plain file|belongs to user"):
         apply(plan([("vm.swappiness", "5")], tree), Journal(path, BOOT), root=tree)
-    assert spot("vm.swappiness", tree).read() == "1"
+    assert knob_location("vm.swappiness", tree).read() == "1"
     assert victim.read_text() == held
 
 
@@ -128,8 +128,8 @@ except TargetError as error:
             [sys.executable, "-c", script, str(room)], capture_output=True, text=True, check=True
         )
         assert "write the journal" in done.stdout, (room, done.stderr)
-        assert spot("kernel.numa_balancing", tree).read() == "1"
-        assert spot("vm.swappiness", tree).read() == "1"
+        assert knob_location("kernel.numa_balancing", tree).read() == "1"
+        assert knob_location("vm.swappiness", tree).read() == "1"
         undone = restore([Journal(tree.parent / "journal.jsonl", BOOT)], root=tree)
         assert all(one.ok for one in undone)
         assert {path: path.read_bytes() for path in before} == before
@@ -150,8 +150,8 @@ def test_what_is_put_back_is_put_back_though_it_cannot_be_written_down(
         patch.setattr(Journal, "undone", full)
         with pytest.raises(JournalError):
             restore([book], root=tree)
-    assert spot("vm.swappiness", tree).read() == "60"
-    assert spot("kernel.numa_balancing", tree).read() == "1"
+    assert knob_location("vm.swappiness", tree).read() == "60"
+    assert knob_location("kernel.numa_balancing", tree).read() == "1"
     assert [one.fate for one in restore([book], root=tree)] == ["was so"] * 2
 
 

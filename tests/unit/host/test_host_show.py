@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from pgdyno.host import processors
-from pgdyno.host.huge import Count
+from pgdyno.host.advice import Line, Part, folded
+from pgdyno.host.huge_pages import Count
+from pgdyno.host.knob_location import knob_location
 from pgdyno.host.network import halves
-from pgdyno.host.part import Line, Part, folded
 from pgdyno.host.processors import clock_reading_ns
 from pgdyno.host.show import NOBODY, Asked, machine
-from pgdyno.host.spot import spot
 from pgdyno.model.errors import TargetError
 from pgdyno.shell import OsUser
 from tests.data.ethtool import ETHTOOL
@@ -66,12 +66,12 @@ def test_the_advice_is_that_for_the_kind_of_device(tree: Path) -> None:
     queues = found(tree)["Queues of block devices"]
     assert queues["queue/scheduler@vda"].as_advised
     (tree / "sys/block/vda").rename(tree / "sys/block/nvme0n1")
-    assert spot("queue/scheduler@nvme0n1", tree).advised() == "none"
+    assert knob_location("queue/scheduler@nvme0n1", tree).advised() == "none"
     (tree / "sys/block/nvme0n1").rename(tree / "sys/block/dm-0")
-    assert spot("queue/scheduler@dm-0", tree).advised() is None
+    assert knob_location("queue/scheduler@dm-0", tree).advised() is None
     (tree / "sys/block/dm-0").rename(tree / "sys/block/sda")
     (tree / "sys/block/sda/queue/scheduler").write_text("[none]\n")
-    assert spot("queue/scheduler@sda", tree).advised() is None, "it cannot be chosen here"
+    assert knob_location("queue/scheduler@sda", tree).advised() is None, "it cannot be chosen here"
 
 
 def test_what_is_dangerous_of_a_mount_is_told(tree: Path) -> None:

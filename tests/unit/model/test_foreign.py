@@ -10,7 +10,7 @@ import pytest
 
 from pgdyno._core import CoreError
 from pgdyno.model.errors import StoreError
-from pgdyno.model.foreign import told
+from pgdyno.model.system_errors import as_pgdyno_error
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ from pgdyno.model.foreign import told
 def test_what_is_foreseen_is_a_fact_with_a_hint(
     error: Exception, fact: str, hint: str | None
 ) -> None:
-    found = told(error)
+    found = as_pgdyno_error(error)
 
     assert found is not None
     assert found.fact == fact
@@ -41,9 +41,9 @@ def test_what_is_foreseen_is_a_fact_with_a_hint(
 
 def test_errors_of_ours_stay_what_they_are() -> None:
     error = StoreError("full")
-    assert told(error) is error
+    assert as_pgdyno_error(error) is error
 
 
 @pytest.mark.parametrize("error", [KeyError("x"), AssertionError(), RuntimeError("odd")])
 def test_a_defect_is_nothing_foreseen(error: Exception) -> None:
-    assert told(error) is None
+    assert as_pgdyno_error(error) is None

@@ -8,8 +8,8 @@ import pytest
 
 from pgdyno.model.errors import PlanError
 from pgdyno.model.run import TrialRecord, TrialState
-from pgdyno.plan.again import rest_of
-from pgdyno.plan.begun_on import require_same
+from pgdyno.plan.remaining import rest_of
+from pgdyno.plan.same_machine import require_same
 from tests.data.miniature import CHARACTERS, a_plan
 
 PLAN = a_plan(CHARACTERS, 3)  # three stages in three rounds

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from pgdyno.model.errors import PlanError
-from pgdyno.plan import read_plan, resolve
+from pgdyno.plan import read_plan
+from pgdyno.plan.resolve.plan import resolve
 from tests.data.servers import HOST, installed, running
 
 FOLDER = Path(__file__).parents[2] / "data" / "plans" / "bad"

@@ -10,10 +10,11 @@ import pytest
 from pgdyno.model.build import Build
 from pgdyno.model.errors import PlanError
 from pgdyno.model.plan import Plan
-from pgdyno.model.serial import from_json, to_json
+from pgdyno.model.record_json import from_json, to_json
 from pgdyno.model.settings import ServerFacts
-from pgdyno.plan import Builds, fixture_shape, read_plan, resolve, stage_builds
-from pgdyno.plan.builds import find_build
+from pgdyno.plan import Builds, fixture_shape, read_plan, stage_builds
+from pgdyno.plan.resolve.builds import find_build
+from pgdyno.plan.resolve.plan import resolve
 from tests.data.builds import CPU, a_build
 from tests.data.servers import HOST, running
 

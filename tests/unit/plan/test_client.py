@@ -11,9 +11,10 @@ from pgdyno.model.errors import PlanError
 from pgdyno.model.plan import Plan
 from pgdyno.model.settings import OriginKind
 from pgdyno.model.workload import Arrivals, Step
-from pgdyno.plan import fixture_shape, read_plan, resolve
-from pgdyno.plan.told import workload_values
-from pgdyno.plan.workload_table import SHAPES_DATA, TABLES, keys_of
+from pgdyno.plan import fixture_shape, read_plan
+from pgdyno.plan.describe import workload_values
+from pgdyno.plan.resolve.plan import resolve
+from pgdyno.plan.schema.workload_table import SHAPES_DATA, TABLES, keys_of
 from tests.data.servers import HOST, installed
 
 FOLDER = Path(__file__).parents[2] / "data" / "plans" / "good"

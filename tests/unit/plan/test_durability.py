@@ -10,8 +10,9 @@ import pytest
 from pgdyno.model.durability import Durability, Loss
 from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Data, Script, SourceFile, Workload
-from pgdyno.plan import read_plan, resolve
-from pgdyno.plan.durability import settings_losses, workload_losses
+from pgdyno.plan import read_plan
+from pgdyno.plan.resolve.plan import resolve
+from pgdyno.plan.settings.durability import settings_losses, workload_losses
 from tests.data.servers import HOST, installed
 
 PLANS = Path(__file__).parents[2] / "data" / "plans" / "good"

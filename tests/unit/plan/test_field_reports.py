@@ -10,8 +10,9 @@ from pgdyno.catalog import profile
 from pgdyno.model.errors import PlanError
 from pgdyno.model.plan import Plan
 from pgdyno.model.settings import Rung
-from pgdyno.plan import read_plan, resolve, stage_builds
-from pgdyno.plan.profile import size_profile
+from pgdyno.plan import read_plan, stage_builds
+from pgdyno.plan.resolve.plan import resolve
+from pgdyno.plan.resolve.profile import size_profile
 from tests.data.servers import HOST, installed, running
 
 PLANS = Path(__file__).parents[3] / "plans"

@@ -10,7 +10,7 @@ import pytest
 
 from pgdyno.model.errors import PlanError
 from pgdyno.plan import read_plan
-from pgdyno.plan.files import BadFile, require_regular, text_file
+from pgdyno.plan.schema.files import BadFile, require_regular, text_file
 
 PLAN = """
 name = "reads"

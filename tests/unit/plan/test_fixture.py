@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from pgdyno.model.settings import DiskFormat, ServerFacts
-from pgdyno.plan import fixture_ident, fixture_shape, read_plan, resolve
+from pgdyno.plan import fixture_ident, fixture_shape, read_plan
+from pgdyno.plan.resolve.plan import resolve
 from tests.data.servers import HOST, installed, running
 
 PLAN = Path(__file__).parents[2] / "data" / "plans" / "good" / "everything.toml"

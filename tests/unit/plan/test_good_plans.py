@@ -11,9 +11,10 @@ import pytest
 from rich.console import Console
 
 from pgdyno.model.plan import Plan
-from pgdyno.model.serial import from_json, to_json
+from pgdyno.model.record_json import from_json, to_json
 from pgdyno.model.settings import OriginKind, Rung
-from pgdyno.plan import read_plan, render_dry_run, resolve
+from pgdyno.plan import read_plan, render_dry_run
+from pgdyno.plan.resolve.plan import resolve
 from tests.data.builds import builds_of
 from tests.data.servers import GIB, HOST, installed, running
 

@@ -9,10 +9,11 @@ import pytest
 from pgdyno.catalog import profile
 from pgdyno.model.plan import Plan
 from pgdyno.model.settings import HostFacts, OriginKind, Rung, ServerFacts
-from pgdyno.plan import read_plan, resolve
-from pgdyno.plan.configured import Configured
-from pgdyno.plan.needs import shared_memory_bytes
-from pgdyno.plan.profile import size_profile
+from pgdyno.plan import read_plan
+from pgdyno.plan.estimate.needs import shared_memory_bytes
+from pgdyno.plan.resolve.plan import resolve
+from pgdyno.plan.resolve.profile import size_profile
+from pgdyno.plan.settings.configured import Configured
 from tests.data.servers import GIB, HOST, installed, running
 
 MIB = 1 << 20

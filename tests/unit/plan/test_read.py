@@ -9,8 +9,8 @@ import pytest
 
 from pgdyno.model.errors import PlanError
 from pgdyno.plan import read_plan
-from pgdyno.plan.complaint import Complaint
-from pgdyno.plan.override import Override, parse_override
+from pgdyno.plan.schema.complaint import Complaint
+from pgdyno.plan.schema.override import Override, parse_override
 
 TEXT = """
 name = "small"

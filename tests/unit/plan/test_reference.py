@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from pgdyno.plan import document
 from pgdyno.plan.reference import reference
+from pgdyno.plan.schema import plan_file
 
 FILE = Path(__file__).parents[3] / "docs" / "reference" / "plan.md"
 
@@ -20,7 +20,7 @@ def test_the_reference_is_current() -> None:
 def test_every_key_is_described() -> None:
     models = [
         model
-        for model in vars(document).values()
+        for model in vars(plan_file).values()
         if isinstance(model, type) and issubclass(model, BaseModel)
     ]
     assert len(models) > 6

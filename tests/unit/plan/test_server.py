@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pgdyno.model.errors import TargetError
-from pgdyno.plan.server import knob_of_row, parse_describe_config
+from pgdyno.plan.settings.server import knob_of_row, parse_describe_config
 from tests.data.servers import describe_config, installed, running
 
 

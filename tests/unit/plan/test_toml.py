@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgdyno.plan.toml import NESTING_MAX, BadToml, parse_toml, toml_value
+from pgdyno.plan.schema.toml import NESTING_MAX, BadToml, parse_toml, toml_value
 
 
 def refused(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pgdyno.model.settings import ServerKnob
-from pgdyno.plan.values import BadValue, allowed, base_units, canonical, same_value, show
+from pgdyno.plan.settings.values import BadValue, allowed, base_units, canonical, same_value, show
 from tests.data.servers import installed, rows, running
 
 KNOBS = running(18).knobs

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import pgdyno.report.charts as package
+from pgdyno.analysis.facts import Facts
 from pgdyno.model.units import count_text
 from pgdyno.report.charts import charts
-from pgdyno.report.facts import Facts
-from tests.unit.report.conftest import analysed
+from tests.unit.conftest import analysed
 
 
 def test_every_file_is_a_chart() -> None:

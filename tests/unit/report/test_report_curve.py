@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pgdyno.model.knee import Curve, Knee, Point
-from pgdyno.model.serial import from_json, to_json
+from pgdyno.model.record_json import from_json, to_json
 from pgdyno.report.curve import figure, render_curve, verdict
 
 KEPT = Point(400, 401.0, 400.0, 1_000_000, 9_000_000, 4_000)

@@ -10,10 +10,10 @@ from dataclasses import asdict, replace
 import pytest
 from pydantic import TypeAdapter
 
+from pgdyno.analysis.facts import SCHEMA, Facts
 from pgdyno.report import html, json, markdown
 from pgdyno.report.compose import compose
 from pgdyno.report.document import Table
-from pgdyno.report.facts import SCHEMA, Facts
 
 HOSTILE = "a < b & `c` | </script><script>alert(1)</script> [x](y) *z*"
 

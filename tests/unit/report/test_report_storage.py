@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from pgdyno.model.floor import Probed
+from pgdyno.model.record_json import from_json, to_json
 from pgdyno.model.run import RunInfo
-from pgdyno.model.serial import from_json, to_json
 from pgdyno.report.storage import limits, render_html, render_json, render_md, tables
-from pgdyno.store.runfile import RunFile
+from pgdyno.store.run_file import RunFile
 from tests.data.probed import DISK, MEMORY, floor, probed
 
 BOTH = probed(floor("/a"), floor("/bb", MEMORY))
@@ -90,7 +90,7 @@ def test_the_limits_of_the_numbers_are_told() -> None:
 def test_json_holds_what_was_measured_and_what_follows() -> None:
     told = json.loads(render_json(BOTH))
 
-    assert told["schema"] == "pgdyno.storage/1"
+    assert told["schema"] == "pgdyno.experiment.storage/1"
     assert told["measured"]["floors"][0]["grid"][0]["latency"]["p50_ns"] == 100_000
     assert told["derived"][0]["commits_per_s_at_most"]["4"] == 2 * 20_599.670
     assert told["derived"][1]["capped_by"]["by"] == "host or device"

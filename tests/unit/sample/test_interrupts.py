@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pgdyno.sample.interrupts import ipi_sampler, parse
+from pgdyno.sample.sampler import Subject
+from pgdyno.sample.samplers.interrupts import parse, sampler
 
 X86 = """           CPU0       CPU1
  24:          1          0  IO-APIC   5-edge      ACPI:Ged
@@ -31,18 +32,18 @@ def test_a_kernel_that_lists_none_has_no_sampler(tmp_path: Path) -> None:
     alone = tmp_path / "interrupts"
     alone.write_text("           CPU0\nLOC:     322923   Local timer interrupts\n")
 
-    assert ipi_sampler(alone) is None
-    assert ipi_sampler(tmp_path / "nothing") is None
+    assert sampler(Subject(), alone) is None
+    assert sampler(Subject(), tmp_path / "nothing") is None
 
 
 def test_a_sampler_reads_anew_each_time(tmp_path: Path) -> None:
     path = tmp_path / "interrupts"
     path.write_text(X86)
-    sampler = ipi_sampler(path)
-    assert sampler is not None
-    assert sampler.take() == {"host.ipis": 162.0}
+    interrupts = sampler(Subject(), path)
+    assert interrupts is not None
+    assert interrupts.take() == {"host.ipis": 162.0}
 
     path.write_text(X86.replace("130", "131"))
 
-    assert sampler.take() == {"host.ipis": 163.0}
-    assert [column.name for column in sampler.columns] == ["host.ipis"]
+    assert interrupts.take() == {"host.ipis": 163.0}
+    assert [column.name for column in interrupts.columns] == ["host.ipis"]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from pgdyno.model.run import Series
-from pgdyno.sample.pgstat import query
 from pgdyno.sample.recorder import Recorder, delta
 from pgdyno.sample.sampler import Column, Sampler
+from pgdyno.sample.samplers.server_statistics import query
 
 SECOND = 1_000_000_000
 

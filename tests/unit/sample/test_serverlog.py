@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pgdyno.model.run import Recovery
-from pgdyno.sample.serverlog import MORE, Told, read_log
+from pgdyno.sample.server_log import MORE, LogSummary, read_log
 
 LOG_18 = """\
 2026-11-21 22:10:00.100 UTC [11] LOG:  database system is ready to accept connections
@@ -23,7 +23,7 @@ scans: 1
 """
 
 
-def told(text: str) -> Told:
+def told(text: str) -> LogSummary:
     return read_log(text.splitlines())
 
 
@@ -69,7 +69,7 @@ def test_errors_are_told_with_their_level() -> None:
 
 
 def test_an_empty_log_has_nothing() -> None:
-    assert told("") == Told((), None, {})
+    assert told("") == LogSummary((), None, {})
 
 
 def test_messages_are_counted_within_a_bound() -> None:

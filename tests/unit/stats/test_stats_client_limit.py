@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from pgdyno.model.errors import PgdynoError
-from pgdyno.stats.answer import Clear, Finding, Unknown
 from pgdyno.stats.client_limit import ClientLoad, client_limit, host_idle_share
+from pgdyno.stats.finding import Clear, Finding, Unknown
 
 CALM = ClientLoad(
     window_s=60.0,

@@ -12,6 +12,7 @@ from pgdyno.stats.cycle_checks import (
     Ended,
     backends_write,
     drifting,
+    falling_behind,
     late_vacuum,
     saturated,
     unequal_cycles,
@@ -102,6 +103,14 @@ def test_vacuum_that_begins_after_the_first_cycle_is_told() -> None:
     assert late_tables([early, late, again], load, 100.0) == ("order_line",)
     assert late_vacuum(()) is None
     assert "order_line began only after the first cycle" in str(late_vacuum(("order_line",)))
+
+
+def test_what_follows_the_wal_may_not_fall_behind() -> None:
+    assert falling_behind("archiving", 16 << 20, 20 << 20) is None  # the segment under way
+    assert falling_behind("archiving", 100 << 20, 1000 << 20) is None
+    assert falling_behind("archiving", -5.0, 1000 << 20) is None  # it caught up
+    reason = str(falling_behind("a standby", 200 << 20, 1000 << 20))
+    assert "a standby fell behind by 200 MiB of the 1000 MiB of WAL" in reason
 
 
 def test_a_cycle_ends_by_time_or_by_wal() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pgdyno.stats.answer import Clear, Finding, Unknown
+from pgdyno.stats.finding import Clear, Finding, Unknown
 from pgdyno.stats.placement import placement
 
 RNG = np.random.default_rng(5)

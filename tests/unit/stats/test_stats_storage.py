@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.data.probed import DISK, FLAT, MEMORY, floor, grid, probed
 
-from pgdyno.model.floor import Claims, Clock, SyncRate
+from pgdyno.model.floor import Clock, DeviceClaims, SyncRate
 from pgdyno.stats.group_commit import (
     Flush,
     Transaction,
@@ -73,7 +73,7 @@ def test_a_processor_at_its_end_is_named(share: float) -> None:
     assert cap(one, probed(one)).by == "processor"
 
 
-def _with_flush(claims: Claims, flush_ns: float) -> list[str]:
+def _with_flush(claims: DeviceClaims, flush_ns: float) -> list[str]:
     syncs = (SyncRate("one-write", "fdatasync", 1e9 / flush_ns), SyncRate("unsynced", "write", 2e6))
     return [doubt.fact for doubt in doubts(replace(floor("/a", claims), syncs=syncs))]
 
@@ -88,7 +88,9 @@ def _with_flush(claims: Claims, flush_ns: float) -> list[str]:
         (MEMORY, 500, "tmpfs keeps its files in memory"),
     ],
 )
-def test_what_contradicts_a_claim_is_told(claims: Claims, flush_ns: float, words: str) -> None:
+def test_what_contradicts_a_claim_is_told(
+    claims: DeviceClaims, flush_ns: float, words: str
+) -> None:
     (fact,) = _with_flush(claims, flush_ns)
 
     assert words in fact
@@ -102,7 +104,7 @@ def test_what_contradicts_a_claim_is_told(claims: Claims, flush_ns: float, words
         (replace(DISK, rotational=True), 9_000_000),
     ],
 )
-def test_what_agrees_is_not_doubted(claims: Claims, flush_ns: float) -> None:
+def test_what_agrees_is_not_doubted(claims: DeviceClaims, flush_ns: float) -> None:
     assert _with_flush(claims, flush_ns) == []
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pgdyno.model.errors import PgdynoError
-from pgdyno.stats.answer import Clear, Finding, Unknown
+from pgdyno.stats.finding import Clear, Finding, Unknown
 from pgdyno.stats.window import Checkpoint, checkpoint_facts
 
 EVERY_MINUTE = [Checkpoint(60.0 * number, 60.0 * number + 45) for number in range(6)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pgdyno.model.run import Counts
-from pgdyno.stats.answer import Clear, Finding, Unknown
+from pgdyno.stats.finding import Clear, Finding, Unknown
 from pgdyno.stats.window_end import answer_of, exact_below, stuck_reason, window_end
 
 DRAINED = Counts(due=100, succeeded=92, unfinished=8, drained=8)

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from pgdyno.cli.app import app
 from pgdyno.model.errors import StoreError
-from pgdyno.store.page import require_page, write_page
-from pgdyno.store.runfile import RunFile
+from pgdyno.store.output_file import require_page, write_page
+from pgdyno.store.run_file import RunFile
 from tests.data.miniature import write_miniature
 
 PAGE = '<!doctype html>\n<meta name="generator" content="pgdyno 0.1.0">\n'

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pgdyno.analysis.run import analyse
 from pgdyno.model.errors import StoreError
 from pgdyno.model.plan import Plan
+from pgdyno.model.record_json import from_json
 from pgdyno.model.run import Fixture, RunInfo, Series, TrialRecord, TrialState
-from pgdyno.model.serial import from_json
-from pgdyno.report.analysis import analyse
-from pgdyno.store.runfile import RunFile
+from pgdyno.store.run_file import RunFile
 
 FIRST = Path(__file__).parents[2] / "data" / "format-1.sqlite"
 SECOND = FIRST.with_name("format-2.sqlite")
@@ -181,4 +181,4 @@ def test_a_file_of_an_earlier_format_is_not_gone_on_with(
 
     with pytest.raises(StoreError, match=f"format {number}") as caught:
         RunFile.append(copy)
-    assert "not gone on with" in str(caught.value.hint)
+    assert "not resumed" in str(caught.value.hint)

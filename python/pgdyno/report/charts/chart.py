@@ -8,7 +8,7 @@ from typing import Literal
 
 import plotly.graph_objects as go
 
-from pgdyno.report.facts import Facts
+from pgdyno.analysis.facts import Facts
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ from math import log10
 
 import plotly.graph_objects as go
 
+from pgdyno.analysis import words
+from pgdyno.analysis.facts import Facts, Percentiles
 from pgdyno.model.units import at_least_text
-from pgdyno.report import words
 from pgdyno.report.charts import look
 from pgdyno.report.charts.chart import Chart, Key, Panel
-from pgdyno.report.facts import Facts, Percentiles
 
 HEADS = ("p50", "p90", "p95", "p99", "p99.9", "max")
 MS_NS = 1e6

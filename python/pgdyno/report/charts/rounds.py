@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
+from pgdyno.analysis.facts import Facts
 from pgdyno.model.units import count_text
 from pgdyno.report.charts import look
 from pgdyno.report.charts.chart import Chart, Key, Panel
-from pgdyno.report.facts import Facts
 
 
 def _panels(facts: Facts) -> tuple[Panel, ...]:

@@ -6,11 +6,11 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from pgdyno.analysis.facts import Facts, Timeline, TrialFacts
 from pgdyno.model.units import count_text
-from pgdyno.report import words
+from pgdyno.model.wording import plural
 from pgdyno.report.charts import look
 from pgdyno.report.charts.chart import Chart, Key, Panel
-from pgdyno.report.facts import Facts, Timeline, TrialFacts
 
 ACROSS_MAX = 4
 
@@ -55,7 +55,7 @@ def _panel(
         title += f" · {trial.state}"
     inside = [tpm for second, tpm in zip(timeline.second, timeline.tpm, strict=True) if second > 0]
     low, high = (min(inside), max(inside)) if inside else (0.0, 0.0)
-    checkpoints = words.plural(len(timeline.checkpoints), "checkpoint")
+    checkpoints = plural(len(timeline.checkpoints), "checkpoint")
     alt = (
         f"Line of throughput in trial {trial.number}, {title}: between {count_text(low)} and"
         f" {count_text(high)} tpmTotal in the window, with {checkpoints}{_lost(timeline)}."
@@ -66,7 +66,7 @@ def _panel(
 def _lost(timeline: Timeline) -> str:
     if not timeline.outages:
         return ""
-    return f" and {words.plural(len(timeline.outages), 'time')} without connections"
+    return f" and {plural(len(timeline.outages), 'time')} without connections"
 
 
 def _warmup(begin: float) -> list[dict[str, Any]]:

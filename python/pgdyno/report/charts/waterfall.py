@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
+from pgdyno.analysis import words
+from pgdyno.analysis.facts import Facts, StageFacts
 from pgdyno.model.units import count_text
-from pgdyno.report import words
 from pgdyno.report.charts import look
 from pgdyno.report.charts.chart import Chart, Key, Panel
-from pgdyno.report.facts import Facts, StageFacts
 
 BAR_WIDTH = 0.62
 NOTES_PX = 112  # a column for the ratios, right of the bars

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from pgdyno.analysis.facts import Facts
 from pgdyno.report.document import Section
-from pgdyno.report.facts import Facts
 from pgdyno.report.sections import (
     compliance,
     cycles,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pgdyno.report import words
+from pgdyno.analysis import words
+from pgdyno.analysis.facts import Facts, Requirement
 from pgdyno.report.document import Block, Cell, Column, Section, Table, Text
-from pgdyno.report.facts import Facts, Requirement
 
 
 def section(facts: Facts) -> Section | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pgdyno.analysis import words
+from pgdyno.analysis.cycle_facts import CycleFacts, VacuumFacts, VacuumTable
+from pgdyno.analysis.facts import Facts
 from pgdyno.model.units import bytes_text, count_text, seconds_text
-from pgdyno.report import words
-from pgdyno.report.cycle_facts import CycleFacts, VacuumFacts, VacuumTable
+from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import Block, Cell, Column, Points, Section, Table, Text
-from pgdyno.report.facts import Facts
 
 _PART = 0.01  # of the time of all tables: less is told together
 _FOLLOWS = {"ignore": "by the clock", "cycles": "whole cycles", "anchors": "anchors"}
@@ -69,7 +70,7 @@ def _lengths(one: CycleFacts) -> str:
 
 def _whole(one: CycleFacts) -> str:
     if one.follows == "anchors":
-        return words.plural(len(one.anchors), "anchor")
+        return plural(len(one.anchors), "anchor")
     return f"{one.whole_windows} of {one.windows}"
 
 
@@ -210,6 +211,6 @@ def unlike_text(vacuum: VacuumFacts) -> str:
     if vacuum.cpu_s is not None and vacuum.window_cpu_s is not None:
         text += f" with {vacuum.cpu_s:.1f} s and {vacuum.window_cpu_s:.1f} s of CPU"
     if vacuum.missed_rounds:
-        rounds = words.listed([str(one) for one in vacuum.missed_rounds])
+        rounds = listed([str(one) for one in vacuum.missed_rounds])
         text += f"; the windows of rounds {rounds} hold nothing of it"
     return text

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from pgdyno.report import words
+from pgdyno.analysis import words
+from pgdyno.analysis.facts import Facts, StageFacts
+from pgdyno.model.wording import listed
 from pgdyno.report.document import Block, Cell, Column, Section, Table, Text
-from pgdyno.report.facts import Facts, StageFacts
 
 _HEADS = (
     Column("stage", align="left"),
@@ -21,7 +22,7 @@ def section(facts: Facts) -> Section:
                            if one.rung != one.rung_planned]  # fmt: skip
     unread = [f"`{one.name}`" for one in facts.stages if not one.read_back]
     if unread:
-        told = f"Nothing was read back of {words.listed(unread)}: the plan's word stands."
+        told = f"Nothing was read back of {listed(unread)}: the plan's word stands."
         blocks.append(Text(told, "warn"))
     if rows:
         blocks.append(Table("Each stage stands on the lowest rung of these.", _HEADS, tuple(rows)))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pgdyno.report import words
+from pgdyno.analysis import words
+from pgdyno.analysis.efficiency import METRICS
+from pgdyno.analysis.facts import Facts
 from pgdyno.report.document import Cell, Column, Section, Table, Text
-from pgdyno.report.efficiency import METRICS
-from pgdyno.report.facts import Facts
 
 
 def section(facts: Facts) -> Section:

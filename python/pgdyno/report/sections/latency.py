@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pgdyno.analysis import words
+from pgdyno.analysis.facts import Facts, Judgement, Percentiles
 from pgdyno.model.units import at_least_text, count_text
-from pgdyno.report import words
+from pgdyno.model.wording import plural
 from pgdyno.report.document import Cell, Figure, Section, Table, Text, columns
-from pgdyno.report.facts import Facts, Judgement, Percentiles
 
 HEADS = ("p50", "p90", "p95", "p99", "p99.9", "max", "requests")
 
@@ -66,7 +67,7 @@ def _window_ends(facts: Facts) -> tuple[Text, ...]:
 def _rounds(end: Judgement) -> str:
     if end.of_rounds == 1:
         return "in its round"
-    return f"in {end.rounds} of {words.plural(end.of_rounds, 'round')}, the first of them"
+    return f"in {end.rounds} of {plural(end.of_rounds, 'round')}, the first of them"
 
 
 def _mark(end: Judgement) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from pgdyno.analysis import words
+from pgdyno.analysis.facts import Facts, Phases
 from pgdyno.model.units import seconds_text
-from pgdyno.report import words
+from pgdyno.model.wording import listed
 from pgdyno.report.document import Block, Cell, Column, Points, Section, Table, Text
-from pgdyno.report.facts import Facts, Phases
 
 
 def section(facts: Facts) -> Section:
@@ -25,7 +26,7 @@ def _comparison(facts: Facts) -> str:
         for comparison in (stage.to_first, stage.to_previous)
         if comparison is not None and comparison.method != "none"
     }
-    how = f" ({words.listed(sorted(methods))})" if methods else ""
+    how = f" ({listed(sorted(methods))})" if methods else ""
     return (
         "Stages are compared by the logarithms of their throughput ratios within a round, so that"
         " what a round does to all its stages cancels. Intervals of"
@@ -52,7 +53,7 @@ def _deviations(facts: Facts) -> list[Block]:
                 Cell(one.what),
                 Cell(one.why),
                 Cell(one.clause),
-                *([Cell(words.listed(one.stages) if one.stages else "all")] if some else []),
+                *([Cell(listed(one.stages) if one.stages else "all")] if some else []),
             )
             for one in facts.deviations
         ),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pgdyno.report import words
+from pgdyno.analysis.facts import Facts
+from pgdyno.model.wording import listed
 from pgdyno.report.document import Cell, Column, Section, Table, Text, Tone
-from pgdyno.report.facts import Facts
 
 _TONES: dict[str, Tone] = {"clear": "good", "told": "warn", "finding": "bad"}
 
@@ -13,7 +13,7 @@ def section(facts: Facts) -> Section:
     """One line for each class of mistake."""
     found = [one for one in facts.mistakes if one.verdict == "finding"]
     if found:
-        names = words.listed([one.ident for one in found])
+        names = listed([one.ident for one in found])
         head = Text(f"Of {len(facts.mistakes)} classes of mistake, found here: {names}.", "bad")
     else:
         head = Text(f"None of {len(facts.mistakes)} classes of mistake was found.", "good")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from pgdyno.model.run import PgbenchSaid
-from pgdyno.report import words
+from pgdyno.analysis import words
+from pgdyno.analysis.facts import Facts
+from pgdyno.model.run import PgbenchSummary
 from pgdyno.report.document import Cell, Section, Table, Text, columns
-from pgdyno.report.facts import Facts
 
 _NOTE = (
     "These figures are of pgbench's whole run, the warm-up included. All others in this report are"
@@ -42,7 +42,7 @@ def section(facts: Facts) -> Section | None:
     return Section("pgbench", "What pgbench itself says", (summary, means, Text(_NOTE, "quiet")))
 
 
-def _row(said: PgbenchSaid) -> tuple[Cell, ...]:
+def _row(said: PgbenchSummary) -> tuple[Cell, ...]:
     counts = (said.transactions, said.failed, said.retries)
     seconds = (said.latency_mean_s, said.latency_sd_s, said.connect_s)
     return (
@@ -52,7 +52,7 @@ def _row(said: PgbenchSaid) -> tuple[Cell, ...]:
     )
 
 
-def _commands(stage: str, trials: Sequence[PgbenchSaid]) -> list[tuple[Cell, ...]]:
+def _commands(stage: str, trials: Sequence[PgbenchSummary]) -> list[tuple[Cell, ...]]:
     return [
         (
             Cell(f"{same[0].kind}: {same[0].text}"),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pgdyno.report import words
+from pgdyno.analysis import words
+from pgdyno.analysis.facts import Facts, ProtocolCost, Spread
 from pgdyno.report.document import Cell, Column, Section, Table, Text
-from pgdyno.report.facts import Facts, ProtocolCost, Spread
 
 HEADS = (
     ("service_us", "service time"),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from pgdyno.analysis import words
+from pgdyno.analysis.facts import Facts, RecoveryFacts, Spread
 from pgdyno.model.units import bytes_text
-from pgdyno.report import words
 from pgdyno.report.document import Cell, Column, Section, Table, Text
-from pgdyno.report.facts import Facts, RecoveryFacts, Spread
 
 
 def section(facts: Facts) -> Section | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from pgdyno.report import words
+from pgdyno.analysis import words
+from pgdyno.analysis.facts import Facts
+from pgdyno.model.wording import plural
 from pgdyno.report.document import Block, Cell, Column, Command, Section, Table, Text
-from pgdyno.report.facts import Facts
 
 _FIXTURE = "The fixture: the loaded database that trials start from."
 
@@ -15,7 +16,7 @@ def section(facts: Facts) -> Section:
         Command(facts.command),
         Text(
             f"Run {facts.ident}, begun {words.moment(facts.started_ns)}, pgdyno {facts.pgdyno},"
-            f" {facts.trials_finished} of {words.plural(facts.trials_planned, 'trial')} finished."
+            f" {facts.trials_finished} of {plural(facts.trials_planned, 'trial')} finished."
             " The run file holds everything that this report says."
         ),
     ]

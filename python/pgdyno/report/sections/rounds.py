@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from pgdyno.analysis import words
+from pgdyno.analysis.facts import Facts, TrialFacts
 from pgdyno.model.units import count_text
-from pgdyno.report import words
 from pgdyno.report.document import Block, Cell, Column, Figure, Section, Table, Text
-from pgdyno.report.facts import Facts, TrialFacts
 
 
 def section(facts: Facts) -> Section:

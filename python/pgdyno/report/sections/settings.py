@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from pgdyno.report import words
+from pgdyno.analysis import words
+from pgdyno.analysis.facts import Facts, SettingChange, StageFacts
+from pgdyno.model.wording import plural
 from pgdyno.report.document import Block, Cell, Column, Section, Table, Text
-from pgdyno.report.facts import Facts, SettingChange, StageFacts
 
 HEADS = (
     Column("setting", align="left"),
@@ -35,7 +36,7 @@ def _stage(stage: StageFacts, before: StageFacts | None) -> list[Block]:
     told = f"`{stage.name}`: {stage.why.rstrip('.')}. {rung}{build}"
     if not stage.changes:
         return [Text(f"{told} It sets nothing that differs from {against}.")]
-    count = words.plural(len(stage.changes), "setting differs", "settings differ")
+    count = plural(len(stage.changes), "setting differs", "settings differ")
     table = Table(
         f"{stage.name}: {count} from {against.replace('`', '')}.",
         HEADS,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from pgdyno.analysis import words
+from pgdyno.analysis.facts import Facts
 from pgdyno.model.units import at_least_text, count_text, seconds_text
-from pgdyno.report import words
+from pgdyno.model.wording import listed
 from pgdyno.report.document import Block, Cell, Column, Section, Table, columns
-from pgdyno.report.facts import Facts
 
 TIMES = ("p50", "p95", "p99", "max")
 
@@ -16,7 +17,7 @@ def section(facts: Facts) -> Section | None:
     if not blocks:
         return None
     named = (("steps", facts.steps), ("databases", facts.parts), ("outages", facts.outages))
-    title = words.listed([name for name, found in named if found])
+    title = listed([name for name, found in named if found])
     return Section("shape", title[0].upper() + title[1:], tuple(blocks))
 
 

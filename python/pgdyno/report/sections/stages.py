@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from pgdyno.analysis import words
+from pgdyno.analysis.facts import Facts, Spread, StageFacts
 from pgdyno.model.units import bytes_text
-from pgdyno.report import words
 from pgdyno.report.document import (
     Block,
     Cell,
@@ -15,7 +16,7 @@ from pgdyno.report.document import (
     Text,
     columns,
 )
-from pgdyno.report.facts import Facts, Spread, StageFacts
+from pgdyno.report.tone import tone
 
 _METRICS = {
     "NOPM": "NOPM counts committed New-Orders a minute",
@@ -83,7 +84,7 @@ def _row(stage: StageFacts) -> tuple[Cell, ...]:
         Cell(words.count(stage.throughput), note=spread_note(stage.throughput)),
         Cell(words.count(stage.tpm_total), note=spread_note(stage.tpm_total)),
         Cell(words.ratio(stage.to_first), note=_interval(stage, first=True)),
-        Cell(words.verdict(stage.to_first), words.tone(stage.to_first)),
+        Cell(words.verdict(stage.to_first), tone(stage.to_first)),
         Cell(words.ratio(stage.to_previous), note=_interval(stage, first=False)),
         Cell(bytes_text(wal.median) if wal else words.NOTHING),
         Cell(checkpoint_counts(stage)),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from pgdyno.analysis import words
+from pgdyno.analysis.facts import EarlierFigures, EarlierReportFacts, Facts
 from pgdyno.model.units import count_text, ratio_text
-from pgdyno.report import words
+from pgdyno.model.wording import plural
 from pgdyno.report.document import Cell, Column, Section, Table, Text, Tone
-from pgdyno.report.facts import Facts, ThenAndNow, ThenFacts
 
 _METRICS = {"nopm": "NOPM", "tpm_total": "tpmTotal", "tps": "tps"}
 
@@ -16,7 +17,7 @@ def section(facts: Facts) -> Section | None:
         return None
     metrics = dict.fromkeys(line.metric for line in facts.then.figures)
     tables = [_table(metric, facts.then, facts) for metric in metrics]
-    runs = words.plural(facts.then.runs, "run")
+    runs = plural(facts.then.runs, "run")
     note = (
         f"Then: {facts.then.source}, on {facts.then.machine}; {runs} behind each figure, so that"
         " it has no interval. Machine, version and size differ: only ratios are compared, and"
@@ -25,7 +26,7 @@ def section(facts: Facts) -> Section | None:
     return Section("then", "Then and now", (*tables, Text(note, "quiet")))
 
 
-def _table(metric: str, told: ThenAndNow, facts: Facts) -> Table:
+def _table(metric: str, told: EarlierReportFacts, facts: Facts) -> Table:
     lines = [line for line in told.figures if line.metric == metric]
     rungs = {stage.name: stage.rung for stage in facts.stages}
     share = words.confidence(facts.confidence)
@@ -63,7 +64,7 @@ def _ratio(value: float) -> str:
     return ratio_text(value).replace("x", "×")
 
 
-def _held(line: ThenFacts) -> tuple[str, Tone]:
+def _held(line: EarlierFigures) -> tuple[str, Tone]:
     """Where then's ratio lies against the interval of ours."""
     if line.stage == line.base:
         return "the base of both", "quiet"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pgdyno.report import words
+from pgdyno.analysis import words
+from pgdyno.analysis.facts import Facts, Judgement
 from pgdyno.report.document import Cell, Column, Figure, Section, Table
-from pgdyno.report.facts import Facts, Judgement
 from pgdyno.report.sections.stages import checkpoint_counts
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from pgdyno.analysis import words
+from pgdyno.analysis.facts import AuditFacts, Facts
 from pgdyno.model.units import count_text
-from pgdyno.report import words
+from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import Block, Cell, Column, Section, Table, Text
-from pgdyno.report.facts import AuditFacts, Facts
 from pgdyno.report.sections.time import judged
 
 
@@ -119,11 +120,11 @@ def _conditions(facts: Facts) -> list[Block]:
         ),
         folded=True,
     )
-    number = words.plural(len(facts.conditions), "consistency condition")
+    number = plural(len(facts.conditions), "consistency condition")
     if not violated:
         told = f", after loading and after each trial{of_rounds}" if of_rounds else ""
         return [Text(f"All {number} hold in all {checks} checks{told}.", "good"), table]
-    names = words.listed([f"condition {line.number}" for line in violated])
+    names = listed([f"condition {line.number}" for line in violated])
     where = "; ".join(text for line in violated for text in line.violations)
     return [Text(f"Of {number}, violated: {names} ({where}).", "bad"), table]
 

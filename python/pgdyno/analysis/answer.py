@@ -1,0 +1,202 @@
+"""The answer in two sentences, made from the facts: what was found, and what limits the claim."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pgdyno.analysis import words
+from pgdyno.analysis.durability import NOT_KNOWN
+from pgdyno.analysis.facts import Answer, AuditFacts, Difference, Judgement, StageFacts, TrialFacts
+from pgdyno.model.units import count_text
+from pgdyno.model.wording import listed, plural
+
+FEW_PAIRS = 5  # fewer are named as a limit; the interval is honest, but wide and easily disturbed
+
+
+def answer(
+    stages: Sequence[StageFacts],
+    trials: Sequence[TrialFacts],
+    audit: Sequence[AuditFacts],
+    differences: Sequence[Difference],
+    *,
+    metric: str,
+    quick: bool,
+    again: Sequence[int] = (),
+) -> Answer:
+    """Put the result into words.
+
+    Args:
+        stages: In plan order; the first of a load is the base of its comparisons.
+        trials: All of them, finished or not.
+        audit: The merged input audit.
+        differences: What differs between trials besides the stage.
+        metric: By which stages are compared, e.g. `NOPM`.
+        quick: Whether the plan was shortened by `--quick`.
+        again: Rounds that were measured more than once.
+    """
+    found = _limits(stages, trials, audit, differences, quick=quick)
+    if again:
+        rounds = listed([str(number) for number in again])
+        found.append(f"round{'s' * (len(again) > 1)} {rounds} measured again")
+    rest = f", and is limited by: {'; '.join(found)}" if found else "; no check limits it further"
+    return Answer(_findings(stages, metric), f"This holds for this host, fixture and load{rest}.")
+
+
+def _findings(stages: Sequence[StageFacts], metric: str) -> str:
+    """What was found of each load."""
+    loads: dict[str, list[StageFacts]] = {}
+    for stage in stages:
+        loads.setdefault(stage.to_first.base if stage.to_first else stage.name, []).append(stage)
+    compared = [load for load in loads.values() if len(load) > 1] or list(loads.values())
+    return " ".join(_finding(load, metric) for load in compared)
+
+
+def _finding(stages: Sequence[StageFacts], metric: str) -> str:
+    others = [stage for stage in stages[1:] if stage.twin_of is None]
+    if not any(stage.throughput for stage in stages):
+        return "No trial finished, so there is no answer."
+    if not others:
+        first = stages[0]
+        return (
+            f"`{first.name}` reaches {words.count(first.throughput)} {metric} and"
+            f" {words.count(first.tpm_total)} tpmTotal (medians of"
+            f" {plural(len(first.rounds), 'round')}); with one stage there is nothing to"
+            " compare."
+        )
+    better = [stage for stage in others if stage.to_first and stage.to_first.verdict == "better"]
+    if not better:
+        told = "; ".join(_undone(stage) for stage in others)
+        return f"No stage is shown to be better than `{stages[0].name}`: {told}."
+    best = max(better, key=_ratio)
+    safe = [stage for stage in better if stage.rung in words.SAFE]
+    if not safe:
+        only = "Only on a lower rung is a stage better"
+        if any(stage.rung == NOT_KNOWN for stage in better):
+            only = "Of no stage that is better is it known that nothing is lost"
+        whose = "".join(f" {sentence}." for sentence in _credit(best, stages[0]))
+        return f"{only}: {_praise(best, stages[0], metric)}.{whose}"
+    safest = max(safe, key=_ratio)
+    credits = dict.fromkeys((*_credit(safest, stages[0]), *_credit(best, stages[0])))
+    whose = "".join(f" {sentence}." for sentence in credits)
+    if safest is best:
+        return f"{_praise(best, stages[0], metric)}.{whose}"
+    return f"{_praise(safest, stages[0], metric)}; {_more(best)}.{whose}"
+
+
+def _credit(stage: StageFacts, first: StageFacts) -> list[str]:
+    """Whose its gain over the first is, where its client is another."""
+    return [one for one in stage.credit if f"differs from `{first.name}`" in one]
+
+
+def _praise(stage: StageFacts, first: StageFacts, metric: str) -> str:
+    assert stage.to_first is not None
+    return (
+        f"`{stage.name}` gives {words.ratio(stage.to_first)} the {metric} of `{first.name}`"
+        f" ({_interval(stage)}, {plural(stage.to_first.rounds, 'paired round')}):"
+        f" {words.count(stage.throughput)} instead of {words.count(first.throughput)},"
+        f" on rung {stage.rung}, where {words.risks(stage)}"
+    )
+
+
+def _more(stage: StageFacts) -> str:
+    return (
+        f"`{stage.name}` gives {words.ratio(stage.to_first)} ({_interval(stage)}), but on rung"
+        f" {stage.rung}, where {words.risks(stage)}"
+    )
+
+
+def _undone(stage: StageFacts) -> str:
+    if stage.to_first is None or stage.to_first.ratio is None:
+        return f"`{stage.name}` has no round to compare"
+    ratio = f"{words.ratio(stage.to_first)} ({_interval(stage)})"
+    if stage.to_first.verdict == "not judged":
+        return f"`{stage.name}` is not judged, its windows alone show {ratio}"
+    return f"`{stage.name}` is {words.verdict(stage.to_first)} at {ratio}"
+
+
+def _interval(stage: StageFacts) -> str:
+    assert stage.to_first is not None
+    if stage.to_first.low is None:
+        return "no interval"
+    share = words.confidence(stage.to_first.confidence)
+    failed = f"; {stage.to_first.failures}" if stage.to_first.failures else ""
+    return f"{share} interval {words.interval(stage.to_first)}{failed}"
+
+
+def _ratio(stage: StageFacts) -> float:
+    return stage.to_first.ratio or 0.0 if stage.to_first else 0.0
+
+
+def _limits(
+    stages: Sequence[StageFacts],
+    trials: Sequence[TrialFacts],
+    audit: Sequence[AuditFacts],
+    differences: Sequence[Difference],
+    *,
+    quick: bool,
+) -> list[str]:
+    found = ["the plan was shortened by --quick"] if quick else []
+    pairs = [stage.to_first.rounds for stage in stages if stage.to_first]
+    if pairs and min(pairs) < FEW_PAIRS:
+        few = f"only {plural(min(pairs), 'paired round')}"
+        found.append(few if min(pairs) else "a stage without any paired round")
+    found += _missing(stages, trials)
+    found += [words.planned_otherwise(one) for one in stages if one.rung != one.rung_planned]
+    found += _judged(stages, "client_limit", "finding", "the client was the limit")
+    found += _judged(
+        stages, "client_limit", "unknown", "it is not known whether the client was the limit"
+    )
+    found += _not_judged(stages)
+    found += _judged(stages, "checkpoint_cycle", "finding", "no whole checkpoint cycles")
+    found += _judged(
+        stages, "checkpoint_cycle", "unknown", "it is not known whether checkpoint cycles are whole"
+    )
+    found += _judged(stages, "window_end", "finding", "requests of the windows had no answer")
+    found += _judged(
+        stages, "window_end", "unknown", "requests under way at the windows' ends have no time"
+    )
+    found += _judged(stages, "steadiness", "drifting", "throughput drifted")
+    found += _judged(stages, "steadiness", "unknown", "steadiness could not be told")
+    out = [line.name for line in audit if not line.ok]
+    if out:
+        found.append(f"inputs out of their band ({listed(out)})")
+    unexplained = sum(difference.explanation is None for difference in differences)
+    if unexplained:
+        found.append(f"{plural(unexplained, 'unexplained difference')} between trials")
+    return found
+
+
+def _not_judged(stages: Sequence[StageFacts]) -> list[str]:
+    """Stages without a verdict for want of whole cycles, by their reasons."""
+    reasons: dict[str, list[str]] = {}
+    for stage in stages:
+        if stage.to_first is not None and stage.to_first.verdict == "not judged":
+            reasons.setdefault(stage.to_first.reason, []).append(f"`{stage.name}`")
+    return [f"{listed(names)} not judged: {why}" for why, names in reasons.items()]
+
+
+def _missing(stages: Sequence[StageFacts], trials: Sequence[TrialFacts]) -> list[str]:
+    found = []
+    for state, told in (
+        ("invalid", "invalid, which counts against"),
+        ("failed", "failed, which counts against"),
+        ("planned", "not run, of"),
+        ("running", "broken off, of"),
+    ):
+        mine = [trial.stage for trial in trials if trial.state == state]
+        if mine:
+            names = listed([f"`{one.name}`" for one in stages if one.name in mine])
+            found.append(f"{len(mine)} of {count_text(len(trials))} trials {told} {names}")
+    return found
+
+
+def _judged(stages: Sequence[StageFacts], check: str, verdict: str, told: str) -> list[str]:
+    """Name the stages of which a check says this, in one clause."""
+    names = []
+    for stage in stages:
+        judgement: Judgement | None = getattr(stage, check)
+        if judgement is not None and judgement.verdict == verdict:
+            names.append(f"`{stage.name}`")
+    if not names:
+        return []
+    return [f"{told} ({'all stages' if len(names) == len(stages) > 1 else listed(names)})"]

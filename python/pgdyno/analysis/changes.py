@@ -1,0 +1,51 @@
+"""Settings of each stage as a difference to the stage before, with their origin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pgdyno.analysis.facts import SettingChange
+from pgdyno.model.plan import Stage
+from pgdyno.model.run import TrialRecord
+
+
+def effective_of(stage: str, trials: Iterable[TrialRecord]) -> dict[str, str]:
+    """Settings as read back in the first measured trial of a stage, valid or not, by name."""
+    for trial in trials:
+        if trial.stage == stage and trial.result is not None:
+            return {line.name: line.value for line in trial.result.settings}
+    return {}
+
+
+def changes(
+    before: Stage | None,
+    stage: Stage,
+    effective_before: dict[str, str],
+    effective: dict[str, str],
+) -> tuple[SettingChange, ...]:
+    """What a stage sets, changes or drops.
+
+    Args:
+        before: The stage before; None for the first, which differs from the defaults.
+        stage: The stage.
+        effective_before: Settings read back from the server under the stage before.
+        effective: Settings read back under this stage.
+    """
+    old = {setting.name: setting for setting in before.settings} if before else {}
+    new = {setting.name: setting for setting in stage.settings}
+    lines = []
+    for name in sorted(old.keys() | new.keys()):
+        then, now = old.get(name), new.get(name)
+        if then is not None and now is not None and then.value == now.value:
+            continue
+        lines.append(
+            SettingChange(
+                name=name,
+                before=then.value if then else effective_before.get(name),
+                after=now.value if now else None,
+                effective=effective.get(name),
+                origin=now.origin.kind.value if now else None,
+                origin_detail=now.origin.detail if now else None,
+            )
+        )
+    return tuple(lines)

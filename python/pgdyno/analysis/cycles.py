@@ -1,0 +1,377 @@
+"""Whole checkpoint cycles of each stage: how long they are, what holds them, what anchors tell.
+
+Times are seconds since the begin of a trial's load. Which stages may be judged without them is
+decided here, by what they change (`plan.cycles.shapes_cycle`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import fmean
+
+import numpy as np
+
+from pgdyno.analysis.changes import effective_of
+from pgdyno.analysis.cycle_facts import AnchorFacts, CycleFacts
+from pgdyno.analysis.judge import checkpoint_cycle
+from pgdyno.analysis.vacuum import episodes, vacuum_facts
+from pgdyno.model.errors import PgdynoError
+from pgdyno.model.plan import Plan, Stage
+from pgdyno.model.run import Event, Series, TrialRecord, TrialResult, TrialState
+from pgdyno.plan.settings.checkpoints import changed_in_cycle
+from pgdyno.stats import cycle_checks
+from pgdyno.stats.anchor import Anchor, anchor
+from pgdyno.stats.double_sampling import ANCHORS_MIN, Cycles
+from pgdyno.stats.interval import FloatArray
+from pgdyno.stats.table import table_of
+from pgdyno.stats.vacuum import late_tables
+
+NS = 1e9
+DEFAULTS = {  # of PostgreSQL 12 to 18, as SHOW prints them; others differ with the version
+    "checkpoint_timeout": "5min", "checkpoint_flush_after": "256kB", "max_wal_size": "1GB",
+    "min_wal_size": "80MB", "full_page_writes": "on", "wal_compression": "off",
+    "bgwriter_delay": "200ms", "bgwriter_lru_maxpages": "100", "bgwriter_lru_multiplier": "2",
+    "bgwriter_flush_after": "512kB",
+}  # fmt: skip
+NO_CYCLE = "the windows hold no whole checkpoint cycle"
+_WITH_CYCLES = 'measure it with protocol.checkpoints = "cycles"'
+_FOLLOWERS = {"archiving": "archive.behind_bytes", "a standby": "replication.behind_bytes"}
+_FORCED = ("force", "immediate", "shutdown", "end-of-recovery")
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """One finished trial with its series, on the axis of its load."""
+
+    record: TrialRecord
+    result: TrialResult
+    series: Mapping[str, Series]
+    headline: str
+
+    @property
+    def begin_ns(self) -> int:
+        """Begin of the warm-up."""
+        begins = [int(one.unix_ns[0]) for name, one in self.series.items()
+                  if name.startswith("driver.") and one.unix_ns.size]  # fmt: skip
+        return min([*begins, self.result.window_ns[0]])
+
+    def at(self, unix_ns: float) -> float:
+        """An instant since the begin of the load, seconds."""
+        return (unix_ns - self.begin_ns) / NS
+
+    @property
+    def end_s(self) -> float:
+        """End of the window."""
+        return self.at(self.result.window_ns[1])
+
+    @property
+    def checkpoints(self) -> list[Event]:
+        """Spread checkpoints of the log."""
+        return [
+            one for one in self.result.events
+            if one.kind == "checkpoint"
+            and not any(word in str(one.detail.get("cause", "")) for word in _FORCED)
+        ]  # fmt: skip
+
+    @property
+    def begins_s(self) -> list[float]:
+        """When checkpoints began while the load ran: by the log, else as they were noticed."""
+        known = [one.start_ns for one in self.checkpoints]
+        if not known and self.result.followed is not None:
+            known = list(self.result.followed.begins_ns)
+        return [at for at in map(self.at, sorted(known)) if 0 < at <= self.end_s]
+
+    @property
+    def is_anchor(self) -> bool:
+        """Whether it was to hold 1.3 cycles."""
+        return self.result.followed is not None and self.result.followed.cycles is None
+
+    @property
+    def holds_cycles(self) -> bool:
+        """Whether the window is made of whole cycles, and the first one lies before it."""
+        if self.is_anchor:
+            return False
+        begin_s = self.at(self.result.window_ns[0])
+        _, judged = checkpoint_cycle(self.result)
+        return judged.verdict == "clear" and any(at <= begin_s for at in self.begins_s)
+
+    def per_s(self) -> FloatArray:
+        """The metric of the headline in each second: New-Orders, or all that committed."""
+        wanted = "driver.committed." + ("new_order" if self.headline == "NOPM" else "")
+        columns = [one.values for name, one in self.series.items() if name.startswith(wanted)]
+        if not columns:
+            return np.empty(0)
+        size = min(column.size for column in columns)
+        return np.asarray(np.sum([column[:size] for column in columns], axis=0), dtype=np.float64)
+
+    @property
+    def scale(self) -> float:
+        """From a second to the unit of the headline."""
+        return 60.0 if self.headline == "NOPM" else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class StageCycles:
+    """What is known of one stage."""
+
+    facts: CycleFacts
+    short: dict[int, float] = field(default_factory=dict)  # round -> short window of an anchor
+    whole: dict[int, float] = field(default_factory=dict)  # round -> whole cycle of an anchor
+
+
+def stage_cycles(
+    plan: Plan, stage: Stage, trials: Sequence[TrialRecord], series: Mapping[int, dict[str, Series]]
+) -> StageCycles:
+    """Look at all finished trials of a stage.
+
+    Args:
+        plan: The resolved plan.
+        stage: One of its stages.
+        trials: All trials of the plan.
+        series: Those of each trial, by its number.
+    """
+    loads = [
+        Load(one, one.result, series.get(one.number, {}), plan.workload.headline)
+        for one in trials
+        if one.stage == stage.name and one.state is TrialState.FINISHED and one.result is not None
+    ]
+    known, short, problems = _anchors(plan, [one for one in loads if one.is_anchor])
+    problems += _invalid(loads, known)
+    seen = tuple(length for load in loads if (length := _cycle_s(load)) is not None)
+    rates = [rate for load in loads if (rate := _wal_rate(load)) is not None]
+    facts = CycleFacts(
+        stage=stage.name,
+        follows=stage.checkpoints,
+        cycles_s=seen,
+        expected_s=_expected_s(loads, rates),
+        wal_bytes_per_s=fmean(rates) if rates else None,
+        whole_windows=sum(load.holds_cycles for load in loads),
+        windows=len(loads),
+        anchors=tuple(_told(number, load, known[number]) for number, load in enumerate(loads)
+                      if number in known),
+        invalid=tuple(dict.fromkeys(problems)),
+        vacuum=vacuum_facts([(one.record.round, one.result, one.series, (one.begin_ns, one.end_ns))
+                             for one in map(_Ends, loads)]),
+    )  # fmt: skip
+    whole = {} if facts.invalid else {
+        load.record.round: known[number].whole * load.scale
+        for number, load in enumerate(loads) if number in known
+    }  # fmt: skip
+    return StageCycles(facts, short, whole)
+
+
+class _Ends:
+    """A load with both ends on the calendar."""
+
+    def __init__(self, load: Load) -> None:
+        self.record, self.result, self.series = load.record, load.result, load.series
+        self.begin_ns, self.end_ns = load.begin_ns, load.result.window_ns[1]
+
+
+def _anchors(
+    plan: Plan, loads: Sequence[Load]
+) -> tuple[dict[int, Anchor], dict[int, float], list[str]]:
+    """Anchors by their place, their short windows by round, and why some tell nothing."""
+    known, short, problems = {}, {}, []
+    span = (plan.protocol.warmup_s, plan.protocol.warmup_s + plan.protocol.window_s)
+    for number, load in enumerate(loads):
+        assert load.result.followed is not None
+        per_s = load.per_s()[: int(load.end_s)]
+        inside = per_s[round(span[0]) : round(span[1])]
+        if inside.size:
+            short[load.record.round] = float(inside.mean()) * load.scale
+        if not load.begins_s:
+            problems.append("no checkpoint began in an anchor")
+            continue
+        try:
+            known[number] = anchor(
+                per_s, load.begins_s[0],
+                writing_share=load.result.followed.spacing.completion_target, short_s=span,
+            )  # fmt: skip
+        except PgdynoError as error:
+            problems.append(error.fact)
+    return known, short, problems
+
+
+def _invalid(loads: Sequence[Load], anchors: Mapping[int, Anchor]) -> list[str]:
+    """Why the anchors of a stage do not tell what whole cycles do."""
+    held = [load for load in loads if load.is_anchor]
+    if not held:
+        return []
+    spacing = held[0].result.followed.spacing if held[0].result.followed else None
+    deltas = [load.result.deltas for load in held]
+
+    def sum_of(*names: str) -> float:
+        return sum(next((one[name] for name in names if name in one), 0.0) for one in deltas)
+
+    checks = [
+        cycle_checks.backends_write(
+            sum_of("backend.buffers", "io.client_writes"), sum_of("checkpoints.buffers"),
+            sum_of("bgwriter.buffers"),
+        ),
+        cycle_checks.saturated(
+            [one for load in loads for one in _ended(load)],
+            spacing.completion_target if spacing else 0.9,
+        ),
+        cycle_checks.drifting(list(anchors.values())),
+        cycle_checks.unequal_cycles([one.cycle_s for one in anchors.values()]),
+        cycle_checks.late_vacuum(_late(held)),
+        *(_behind(load, what, name) for load in held for what, name in _FOLLOWERS.items()),
+    ]  # fmt: skip
+    return [text for text in checks if text is not None]
+
+
+def _behind(load: Load, what: str, name: str) -> str | None:
+    """Whether what follows the WAL fell behind from the begin of a load to its end."""
+    levels, written = load.series.get(name), load.series.get("wal.bytes")
+    if levels is None or written is None or levels.values.size < 2 or written.values.size < 2:
+        return None
+    growth, wal = (float(one.values[-1] - one.values[0]) for one in (levels, written))
+    return cycle_checks.falling_behind(what, growth, wal)
+
+
+def _late(loads: Sequence[Load]) -> tuple[str, ...]:
+    found: list[str] = []
+    for load in loads:
+        if load.begins_s:
+            span = (load.begin_ns / NS, load.begin_ns / NS + load.end_s)
+            found += late_tables(episodes(load.result), span, load.begins_s[0])
+    return tuple(dict.fromkeys(found))
+
+
+def _ended(load: Load) -> list[cycle_checks.Ended]:
+    """Spread checkpoints that ended, with the cycle that each had for its writes."""
+    found = []
+    for one, after in pairwise(load.checkpoints):
+        if one.end_ns is not None and "total_s" in one.detail:
+            cycle = (after.start_ns - one.start_ns) / NS
+            sync = float(one.detail.get("sync_s", 0.0))
+            found.append(cycle_checks.Ended(float(one.detail["total_s"]), sync, cycle))
+    return found
+
+
+def _cycle_s(load: Load) -> float | None:
+    """Mean length of the cycles of one load, the one that begins with it where no other is known.
+
+    The load's own begin is that of a cycle: the CHECKPOINT before it left nothing to do.
+    """
+    begins = load.begins_s
+    if len(begins) > 1:
+        return (begins[-1] - begins[0]) / (len(begins) - 1)
+    return begins[0] if begins else None
+
+
+def _wal_rate(load: Load) -> float | None:
+    written = load.result.deltas.get("wal.bytes")
+    return written / load.result.window_s if written is not None else None
+
+
+def _expected_s(loads: Sequence[Load], rates: Sequence[float]) -> float | None:
+    """What the settings make of the rate of WAL that was seen."""
+    spacing = next((one.result.followed.spacing for one in loads if one.result.followed), None)
+    if spacing is None or not rates:
+        return None
+    return spacing.cycle_s(fmean(rates))
+
+
+def _told(number: int, load: Load, one: Anchor) -> AnchorFacts:
+    return AnchorFacts(
+        trial=load.record.number,
+        round=load.record.round,
+        cycle_s=one.cycle_s,
+        whole=one.whole * load.scale,
+        short=one.short * load.scale,
+        writes_leave=one.ratio,
+        curve=tuple(value * load.scale for value in one.curve),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PlanCycles:
+    """What is known of the cycles of all stages of a plan."""
+
+    stages: dict[str, StageCycles]
+    compared: Cycles  # what comparisons need of it
+
+    @property
+    def facts(self) -> tuple[CycleFacts, ...]:
+        """For the report, in plan order."""
+        return tuple(one.facts for one in self.stages.values())
+
+    @property
+    def short(self) -> dict[tuple[str, int], float]:
+        """Short windows of anchors by stage and round."""
+        return {
+            (name, round_): value
+            for name, one in self.stages.items()
+            for round_, value in one.short.items()
+        }
+
+    def anchored(self, stage: str) -> CycleFacts | None:
+        """The cycles of a stage whose whole cycles are known from anchors; None: they are not."""
+        one = self.stages[stage]
+        return one.facts if len(one.whole) >= ANCHORS_MIN else None
+
+
+def plan_cycles(
+    plan: Plan, trials: Sequence[TrialRecord], series: Mapping[int, dict[str, Series]]
+) -> PlanCycles:
+    """Look at the cycles of all stages.
+
+    Args:
+        plan: The resolved plan.
+        trials: All trials.
+        series: Those of each trial, by its number.
+    """
+    stages = {stage.name: stage_cycles(plan, stage, trials, series) for stage in plan.stages}
+    guard = Guard(plan, trials, {name: one.facts for name, one in stages.items()})
+    rounds = {(trial.stage, trial.round): None for trial in trials}
+    whole: dict[tuple[str, int], float | None] = {
+        (name, round_): stages[name].whole.get(round_) for name, round_ in rounds
+    }
+    return PlanCycles(stages, Cycles(table_of(whole, list(stages)), guard.reason))
+
+
+class Guard:
+    """Says which comparisons are not judged, for want of whole cycles."""
+
+    def __init__(
+        self, plan: Plan, trials: Sequence[TrialRecord], cycles: Mapping[str, CycleFacts]
+    ) -> None:
+        self._cycles = cycles
+        self._settings = {
+            stage.name: DEFAULTS
+            | {one.name: one.value for one in stage.settings}
+            | effective_of(stage.name, trials)
+            for stage in plan.stages
+        }
+
+    def reason(self, stage: str, base: str) -> str | None:
+        """Why the comparison is not judged; None: it is."""
+        changed = changed_in_cycle(self._settings[stage], self._settings[base])
+        if not changed:
+            return None
+        for name in (stage, base):
+            if missing := lacking(self._cycles[name]):
+                named = ", ".join(changed[:3]) + (", ..." if len(changed) > 3 else "")
+                whose = missing if name == stage else f"of {base}: {missing}"
+                return f"{whose}, and {named} differ; ratio and interval are of the windows only"
+        return None
+
+
+def lacking(cycles: CycleFacts) -> str | None:
+    """What a stage lacks to be judged over whole cycles."""
+    if cycles.follows == "anchors":
+        if cycles.invalid:
+            return f"{cycles.invalid[0]}: {_WITH_CYCLES}"
+        if len(cycles.anchors) < ANCHORS_MIN:
+            return f"{len(cycles.anchors)} of {ANCHORS_MIN} anchors that are needed at least"
+        return None
+    if cycles.windows and cycles.whole_windows == cycles.windows:
+        return None
+    if cycles.whole_windows:
+        return f"{cycles.windows - cycles.whole_windows} of {cycles.windows} windows hold no whole"\
+            " checkpoint cycle"  # fmt: skip
+    return NO_CYCLE

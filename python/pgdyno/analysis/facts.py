@@ -1,0 +1,493 @@
+"""What a report says, as frozen records: the shape of `pgdyno report --format json`.
+
+Base units throughout: ns, bytes, seconds, shares of one; scaled when printed. A value that was not
+measured is null, never zero. A field that is renamed or changes its meaning raises `SCHEMA`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+from typing import Self
+
+from pgdyno.analysis.cycle_facts import CycleFacts
+from pgdyno.analysis.replaced import ReplacedFacts
+from pgdyno.model.run import PgbenchSummary
+
+SCHEMA = "pgdyno.report/2"
+LABELS = {"NOPM": "TPC-C-like, not a TPC result", "tps": "not a TPC result"}
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """One number of a stage: what each finished round gave, and their median."""
+
+    median: float
+    rounds: tuple[float, ...]  # in the order of `StageFacts.rounds`
+
+    @classmethod
+    def of(cls, rounds: tuple[float, ...]) -> Self | None:
+        """The spread of these values; nothing where there is none."""
+        return cls(float(median(rounds)), rounds) if rounds else None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A stage against another, in throughput, from paired rounds."""
+
+    base: str
+    ratio: float | None
+    low: float | None
+    high: float | None
+    confidence: float
+    rounds: int  # pairs behind it
+    verdict: str  # better | worse | equivalent | undecided | not judged
+    reason: str  # of the verdict, one clause
+    p_adjusted: float
+    rounds_needed: int | None  # undecided: estimated rounds in all until it is decided
+    method: str
+    warnings: tuple[str, ...]
+    failures: str | None = None  # trials of either that failed, as evidence; None: none did
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a check says of one window, or of all windows of a stage.
+
+    A stage has the judgement of its most doubtful round, and how many rounds share that verdict.
+    """
+
+    verdict: str  # clear | finding | unknown; steadiness: steady | drifting | unknown
+    fact: str
+    advice: str | None
+    rounds: int = 1
+    of_rounds: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Percentiles:
+    """Latency of one kind of transaction, rounds merged, from the due time to the answer.
+
+    Of all requests that somebody waited for within the windows, those without an answer included.
+    """
+
+    kind: str
+    n: int  # requests
+    p50_ns: int
+    p90_ns: int
+    p95_ns: int
+    p99_ns: int
+    p999_ns: int
+    max_ns: int
+    exact_below_ns: int | None = None  # from here on they are lower bounds; None: all are exact
+
+
+@dataclass(frozen=True, slots=True)
+class StatementFacts:
+    """Round trips of a statement, or of several in one, as the driver saw them; rounds merged."""
+
+    kind: str  # of transaction
+    name: str
+    n: int
+    p50_ns: int
+    p95_ns: int
+    p99_ns: int
+    max_ns: int
+    exact_below_ns: int | None = None  # as `Percentiles` has it
+
+
+@dataclass(frozen=True, slots=True)
+class SettingChange:
+    """A setting that a stage changes against the stage before, or against the defaults."""
+
+    name: str
+    before: str | None  # None: not set there
+    after: str | None  # None: no longer set
+    effective: str | None  # as read back from the running server
+    origin: str | None
+    origin_detail: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolPrice:
+    """Shares of a transaction's cost that the stage with the fewest round trips does without."""
+
+    base: str  # that stage
+    shares: dict[str, Spread]  # measure -> share of one; paired by round
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolCost:
+    """What a transaction costs through the face of a stage: means over the mix."""
+
+    stage: str
+    face: str
+    round_trips: float
+    statements: float
+    costs: dict[str, Spread]  # service_us, client_cpu_us, server_cpu_us
+    price: ProtocolPrice | None  # None: the leanest itself, or all stages have one face
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """Something that the TPC-C text asks of a run, and what each stage measured."""
+
+    clause: str
+    what: str
+    unit: str  # NOPM | 1 | share | s
+    low: float | None
+    high: float | None
+    measured: dict[str, float | None]  # by stage; None: not measured
+
+    def meets(self, stage: str) -> bool | None:
+        """Whether a stage meets it; None if it was not measured there."""
+        value = self.measured.get(stage)
+        if value is None:
+            return None
+        high = self.high is None or value <= self.high
+        return high and (self.low is None or value >= self.low)
+
+
+@dataclass(frozen=True, slots=True)
+class LossFacts:
+    """One thing by which a stage gives up durability."""
+
+    rung: str
+    what: str
+    loses: str  # a clause
+    layer: str  # server, database, role, session, workload, tables, process, file system, device
+    source: str  # where it was read
+
+
+@dataclass(frozen=True, slots=True)
+class StageFacts:
+    """Everything said of one stage."""
+
+    name: str
+    why: str
+    twin_of: str | None
+    afresh: bool
+    rung: str  # the lowest of all losses; "D?" where none was found but not all could be read
+    rung_reason: str  # all losses, and what is not known
+    rung_planned: str  # by what was known before
+    losses: tuple[LossFacts, ...]  # lowest rung first; as read back, if any trial did
+    not_known: tuple[str, ...]  # layers that could not be read, and why
+    read_back: bool  # else the plan's word is all there is
+    rounds: tuple[int, ...]  # finished ones
+    rounds_planned: int
+    throughput: Spread | None  # in the metric of `Facts.headline`; what stages are compared by
+    nopm: Spread | None  # committed New-Orders a minute; None: the workload has none
+    tpm_total: Spread | None  # all kinds a minute, rollbacks included
+    benchmarksql_orders: Spread | None  # as BenchmarkSQL 5 would print it; None: other tables
+    benchmarksql_total: Spread | None
+    to_first: Comparison | None
+    to_previous: Comparison | None
+    latency: tuple[Percentiles, ...]
+    statements: tuple[StatementFacts, ...]
+    per_transaction: dict[str, Spread]  # names and units: `report.efficiency`
+    checkpoints: tuple[int | None, ...]  # completed in the window of each round
+    checkpoint_cycle: Judgement | None  # does the window hold whole checkpoint cycles?
+    client_share: Spread | None  # of the CPU time that the host had in the window
+    client_limit: Judgement | None  # was the load generator the limit?
+    ceiling_share: Spread | None  # of what the driver reaches here; None: not calibrated
+    steadiness: Judgement | None
+    window_end: Judgement | None  # have all requests of the window an answer?
+    changes: tuple[SettingChange, ...]
+    build: str | None  # version, compiler and flags; None: the target's own installation
+    folder: str | None  # of the cluster's data; None: pgdyno's own
+    credit: tuple[str, ...] = ()  # whose the difference is where the client changed: first, before
+
+    def percentiles(self, kind: str) -> Percentiles | None:
+        """Latency of a kind, if it occurred."""
+        return next((line for line in self.latency if line.kind == kind), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A checkpoint on the time axis of its trial; an open end is the end of what is known."""
+
+    start_s: float
+    end_s: float
+    cause: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Throughput of a trial, seconds since the window began (warm-up is negative)."""
+
+    window_s: float
+    step_s: float  # width of one point
+    second: tuple[float, ...]  # middle of each point
+    tpm: tuple[float, ...]  # tpmTotal, as far as the driver's series tell rollbacks
+    checkpoints: tuple[Checkpoint, ...]
+    outages: tuple[tuple[float, float], ...] = ()  # begin and end of times without connections
+
+
+@dataclass(frozen=True, slots=True)
+class TrialFacts:
+    """One trial, finished or not."""
+
+    number: int
+    round: int
+    stage: str
+    state: str
+    reason: str | None
+    throughput: float | None  # in the metric of `Facts.headline`
+    nopm: float | None
+    tpm_total: float | None
+    checkpoints: int | None  # completed in the window; None: not recorded
+    checkpoint_cycle: Judgement | None
+    client_limit: Judgement | None
+    ceiling_share: float | None  # of what the driver reaches against the null server
+    steadiness: Judgement | None
+    window_end: Judgement | None
+    started_ns: int | None
+    ended_ns: int | None
+    engine: str | None  # who drove
+    pgbench: PgbenchSummary | None  # what it printed itself
+    retries: int | None
+    failed: int | None
+    reconnects: int | None
+    notes: tuple[str, ...]
+    timeline: Timeline | None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFacts:
+    """A property of the inputs over all finished trials, in the widest band that a trial had.
+
+    Shares, means and statistics are averaged by their observations; counts are added.
+    """
+
+    name: str
+    source: str
+    measured: float
+    n: int
+    low: float
+    high: float
+    unit: str
+    ok: bool  # the merged value lies in the band
+    trials: int
+    trials_outside: int  # of their own band
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionFacts:
+    """A consistency condition over all checks of the run, the one after loading included."""
+
+    number: int
+    title: str
+    checks: int
+    violations: tuple[str, ...]  # "trial 5: 2 rows, e.g. (1, 4, 3001)"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Something that differs between trials besides their stage's own settings."""
+
+    what: str
+    values: tuple[str, ...]  # "4MB in trials 1, 6, 8"
+    explanation: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MistakeFacts:
+    """A class of mistake that reports make, and whether it is in this one."""
+
+    ident: str  # E1 to E15
+    rule: str  # what is checked
+    verdict: str  # clear | told (true of many honest runs) | finding
+    fact: str | None  # what was found
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseFloor:
+    """What identical stages (`--aa`) show: the spread that an effect must stand out from."""
+
+    sd: float | None  # of one paired log ratio
+    sd_low: float | None
+    sd_high: float | None
+    sentence: str
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Phases:
+    """Where the time went."""
+
+    measuring_s: float  # warm-up, window and drain
+    other_s: dict[str, float]  # by phase, all trials
+    between_s: float  # inside the run, outside of every phase: loading, bookkeeping, pauses
+    total_s: float  # from the begin of the run to the end of the last trial
+
+
+@dataclass(frozen=True, slots=True)
+class StepFacts:
+    """One step or ramp of a stage's window, its finished rounds together."""
+
+    stage: str
+    number: int  # from 1
+    seconds: float
+    factor: tuple[float, float]  # of the rate or of the active terminals: at begin and end
+    ended_per_s: Spread  # transactions of all kinds
+    failed: int
+    skipped: int
+    percentiles_ns: tuple[int, ...] | None  # main kind: p50, p95, p99, maximum
+    exact_below_ns: int | None = None  # as `Percentiles` has it
+
+
+@dataclass(frozen=True, slots=True)
+class PartFacts:
+    """One of the databases that a stage drove at once."""
+
+    stage: str
+    name: str
+    throughput: Spread  # in the metric of `Facts.headline`
+    percentiles_ns: tuple[int, ...] | None  # main kind: p50, p95, p99, maximum
+    exact_below_ns: int | None = None  # as `Percentiles` has it
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A time in a trial during which connections were gone."""
+
+    trial: int
+    stage: str
+    round: int
+    start_s: float  # since the window began
+    seconds: float | None  # None: until the end
+    connections: int
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierFigures:
+    """A figure of an earlier report and ours, each against the first stage that has both.
+
+    Machines and versions differ, so that only the ratios can be held against each other.
+    """
+
+    stage: str
+    metric: str  # nopm | tpm_total | tps: never one for another
+    base: str
+    then: float
+    then_ratio: float
+    now: float | None  # median of rounds
+    now_ratio: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierReportFacts:
+    """An earlier report beside this one."""
+
+    source: str
+    machine: str
+    runs: int  # behind each of its figures
+    figures: tuple[EarlierFigures, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryFacts:
+    """What a stage's server took to come back after it was killed under load."""
+
+    stage: str
+    ready_s: Spread  # from its start to its readiness
+    redo_s: Spread  # of these: replaying WAL
+    replayed_bytes: Spread  # of WAL
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """Where the workload differs from the TPC-C text."""
+
+    what: str
+    why: str
+    clause: str
+    stages: tuple[str, ...] = ()  # none: all
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer in two sentences: what was found, and what limits the claim."""
+
+    finding: str
+    limits: str
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The whole report."""
+
+    schema: str
+    label: str
+    ident: str
+    pgdyno: str
+    command: str
+    plan: str
+    question: str
+    headline: str  # the metric that stages are compared by: NOPM, or tps
+    answer: Answer
+    started_ns: int
+    trials_planned: int
+    trials_finished: int
+    quick: bool
+    notes: tuple[str, ...]
+    stages: tuple[StageFacts, ...]
+    trials: tuple[TrialFacts, ...]
+    replaced: tuple[ReplacedFacts, ...]  # none where no round was measured again
+    steps: tuple[StepFacts, ...]  # none where windows were not divided
+    parts: tuple[PartFacts, ...]  # none where one database was driven
+    outages: tuple[Outage, ...]
+    then: EarlierReportFacts | None  # None: the plan names no earlier report
+    recovery: tuple[RecoveryFacts, ...]  # none where servers were not killed
+    cycles: tuple[CycleFacts, ...]  # of each stage
+    protocol: tuple[ProtocolCost, ...]
+    compliance: tuple[Requirement, ...]  # none if the workload is not TPC-C
+    margin: float  # ratios from 1 / (1 + margin) to 1 + margin are too close to matter
+    confidence: float
+    warnings: tuple[str, ...]  # of the comparison as a whole: interference, gaps
+    noise_floor: NoiseFloor | None
+    placement: Judgement  # of sessions on CPUs, and whether throughput goes with it
+    audit: tuple[AuditFacts, ...]
+    conditions: tuple[ConditionFacts, ...]
+    checked_rounds: int | None  # whose trials were checked; None: all
+    same: dict[str, str]  # what all trials share
+    differences: tuple[Difference, ...]
+    mistakes: tuple[MistakeFacts, ...]
+    phases: Phases
+    deviations: tuple[Deviation, ...]
+    reference: dict[str, str]  # figures of others, as the plan gives them
+    host: dict[str, str]
+    build: dict[str, str]  # the target's own installation; empty: no stage runs on it
+    builds: dict[str, dict[str, str]]  # those that stages name, by what they are called
+    versions: tuple[str, ...]  # of PostgreSQL, in the order of the stages
+    fixture: dict[str, str]
+    further_fixtures: tuple[dict[str, str], ...]  # of builds that store otherwise
+
+    @property
+    def first(self) -> StageFacts:
+        """The stage that all others are compared with, those of other loads excepted."""
+        return self.stages[0]
+
+    @property
+    def base(self) -> str:
+        """What ratios are to, as a heading says it."""
+        loads = sum(stage.to_first is None for stage in self.stages)
+        return self.first.name if loads == 1 else "the first of its load"
+
+    def base_of(self, stage: StageFacts) -> StageFacts:
+        """The stage that this one is compared with; itself if it is the first of its load."""
+        name = stage.to_first.base if stage.to_first else stage.name
+        return next((one for one in self.stages if one.name == name), self.first)
+
+    @property
+    def main_kind(self) -> str:
+        """The kind of transaction whose latency stands first: New-Order, or the first there is."""
+        kinds = [line.kind for stage in self.stages for line in stage.latency]
+        return kinds[0] if kinds else "new_order"
+
+    @property
+    def not_finished(self) -> tuple[TrialFacts, ...]:
+        """Trials whose numbers are not used."""
+        return tuple(trial for trial in self.trials if trial.state != "finished")

@@ -1,0 +1,127 @@
+"""The checks of `stats`, asked about one trial, and summed up over the rounds of a stage.
+
+Contradictory values are an answer too: unknown, with the contradiction as its fact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from pgdyno.analysis.ceiling import rate
+from pgdyno.analysis.efficiency import per_transaction
+from pgdyno.analysis.facts import Judgement
+from pgdyno.model.errors import PgdynoError
+from pgdyno.model.run import TrialRecord, TrialResult
+from pgdyno.stats.client_limit import client_limit as judge_client
+from pgdyno.stats.client_limit import host_idle_share, load_of
+from pgdyno.stats.finding import Answer, Clear, Finding
+from pgdyno.stats.placement import placement as judge_placement
+from pgdyno.stats.steady import check_window
+from pgdyno.stats.window import Checkpoint, checkpoint_facts
+from pgdyno.stats.window_end import answer_of
+from pgdyno.stats.window_end import window_end as add_up
+
+NS = 1e9
+_DOUBT = ("clear", "steady", "unknown", "drifting", "finding")  # most doubtful last
+
+
+def client_limit(
+    result: TrialResult, *, server_on_host: bool, ceiling_per_s: float | None = None
+) -> Judgement:
+    """Whether the load generator was the limit, instead of the server."""
+    try:
+        load = load_of(
+            result.client,
+            host_idle_share=host_idle_share(result.deltas),
+            server_on_host=server_on_host,
+            transactions_per_s=rate(result),
+            ceiling_per_s=ceiling_per_s,
+        )
+        return _judgement(judge_client(load))
+    except PgdynoError as error:
+        return Judgement("unknown", error.fact, error.hint)
+
+
+def steadiness(throughput: npt.NDArray[np.float64]) -> Judgement:
+    """Whether the window was steady.
+
+    Args:
+        throughput: Transactions in each second of the window, shape `(seconds,)`.
+    """
+    try:
+        found = check_window(throughput)
+    except PgdynoError as error:
+        return Judgement("unknown", error.fact, error.hint)
+    fact = found.fact
+    if found.stall_s > 0:
+        fact += f"; {found.stall_s:g} s below half of the median, counted"
+    return Judgement(found.state.value, fact, None)
+
+
+def checkpoint_cycle(result: TrialResult) -> tuple[int | None, Judgement]:
+    """Checkpoints completed in the window, and whether it holds whole cycles of them."""
+    known = _known_checkpoints(result)
+    begin, end = (moment / NS for moment in result.window_ns)
+    try:
+        found = checkpoint_facts(known, begin, end)
+    except PgdynoError as error:
+        return None, Judgement("unknown", error.fact, error.hint)
+    return None if known is None else found.completed, _judgement(found.answer)
+
+
+def window_end(result: TrialResult) -> Judgement:
+    """Whether all requests of the window have an answer, or some are lower bounds."""
+    counts = [kind.window for kind in result.kinds]
+    return _judgement(answer_of(add_up(counts, result.given_up_s, result.untold)))
+
+
+def placement(trials: Sequence[TrialRecord], *, server_on_host: bool) -> Judgement:
+    """Whether throughput goes with where the scheduler placed sessions.
+
+    Args:
+        trials: Those that finished.
+        server_on_host: Whether driver and server shared a host.
+    """
+    if not server_on_host:
+        return Judgement("unknown", "the server's host was not looked at", None)
+    costs = [(one, per_transaction(one.result).get("ipis")) for one in trials if one.result]
+    known = [(one, ipis) for one, ipis in costs if ipis is not None]
+    if not known:
+        return Judgement("unknown", "interrupts between CPUs were not counted", None)
+    _, stages = np.unique([one.stage for one, _ in known], return_inverse=True)
+    rates = np.array([rate(one.result) for one, _ in known if one.result], dtype=np.float64)
+    ipis = np.array([value for _, value in known], dtype=np.float64)
+    return _judgement(judge_placement(stages, np.log(rates), ipis))
+
+
+def most_doubtful(judgements: Sequence[Judgement | None]) -> Judgement | None:
+    """The judgement of the most doubtful round, with the number of rounds that share it."""
+    known = [one for one in judgements if one is not None]
+    if not known:
+        return None
+    worst = max(known, key=lambda one: _DOUBT.index(one.verdict))
+    alike = sum(one.verdict == worst.verdict for one in known)
+    return replace(worst, rounds=alike, of_rounds=len(known))
+
+
+def _judgement(answer: Answer) -> Judgement:
+    if isinstance(answer, Finding):
+        return Judgement("finding", answer.fact, answer.advice)
+    return Judgement("clear" if isinstance(answer, Clear) else "unknown", answer.fact, None)
+
+
+def _known_checkpoints(result: TrialResult) -> list[Checkpoint] | None:
+    found = [
+        Checkpoint(event.start_ns / NS, None if event.end_ns is None else event.end_ns / NS)
+        for event in result.events
+        if event.kind == "checkpoint"
+    ]
+    if found:
+        return found
+    # No event may also mean that the server's log could not be read; its counters tell.
+    counted = [result.deltas.get(f"checkpoints.{cause}") for cause in ("timed", "requested")]
+    return [] if all(count == 0 for count in counted) else None

@@ -1,0 +1,200 @@
+"""From a run file to the facts of a report; everything is computed from what the file holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+from pgdyno.analysis import words
+from pgdyno.analysis.answer import answer
+from pgdyno.analysis.ceiling import ceiling_of_trial
+from pgdyno.analysis.comparable import asked_of, differences, shared
+from pgdyno.analysis.compliance import requirements
+from pgdyno.analysis.credit import with_credit
+from pgdyno.analysis.cycles import PlanCycles, plan_cycles
+from pgdyno.analysis.deviations import deviations
+from pgdyno.analysis.earlier_figures import then_and_now
+from pgdyno.analysis.facts import LABELS, SCHEMA, Comparison, Facts, Phases, TrialFacts
+from pgdyno.analysis.judge import placement
+from pgdyno.analysis.mistake_checks import Seen
+from pgdyno.analysis.mistakes import mistake_facts
+from pgdyno.analysis.protocol import protocol_costs
+from pgdyno.analysis.replaced import replaced_facts
+from pgdyno.analysis.shape import outages, part_facts, recovery_facts, step_facts
+from pgdyno.analysis.stages import comparison_facts, noise_facts, stage_facts, throughput_table
+from pgdyno.analysis.trials import trial_facts
+from pgdyno.analysis.trust import merged_audit, merged_conditions
+from pgdyno.model.build import Build
+from pgdyno.model.errors import PgdynoError
+from pgdyno.model.plan import Plan
+from pgdyno.model.record_json import from_json
+from pgdyno.model.run import Fixture, RunInfo, Series, TrialRecord, TrialState
+from pgdyno.model.units import bytes_text
+from pgdyno.model.wording import listed
+from pgdyno.stats.compare import PlanComparison, compare_pair, compare_plan
+from pgdyno.stats.table import Table
+from pgdyno.store import RunFile
+from pgdyno.store.histogram import merged_quantiles
+
+MEASURING = "drive"  # the phase that measures; `window` is a part of it, told apart
+PART_OF = {"window": MEASURING}
+
+
+def analyse(run: RunFile) -> Facts:
+    """Read a run file, finished or not, and compute what a report says.
+
+    Raises:
+        StoreError: The file cannot be read.
+        PgdynoError: The plan in it asks for an impossible comparison.
+    """
+    info, fixtures, trials = run.info(), run.fixtures(), run.trials()
+    replaced = run.replaced()
+    plan = from_json(Plan, json.dumps(info.plan))
+    finished = [trial for trial in trials if trial.state is TrialState.FINISHED]
+    series = {trial.number: run.series(trial.number) for trial in trials}
+    cycles = plan_cycles(plan, trials, series)
+    compared = _compared(
+        plan, table := throughput_table(plan, trials, replaced, cycles.short), cycles
+    )
+    told = _told(series, info, plan, trials)
+    stages = with_credit(
+        stage_facts(plan, trials, told, compared, merged_quantiles, cycles), plan, table, compared
+    )
+    audit = merged_audit(finished, {stage.name: asked_of(stage.workload) for stage in plan.stages})
+    differing = differences(plan, finished)
+    names = [stage.name for stage in plan.stages]
+    told_fixtures = tuple(_fixture(one) for one in fixtures)
+    again = sorted({trial.round for trial in replaced})
+    said = answer(stages, told, audit, differing, metric=plan.workload.headline, quick=plan.quick,
+                  again=again)  # fmt: skip
+    return Facts(
+        schema=SCHEMA, label=LABELS[plan.workload.headline], ident=info.ident, pgdyno=info.pgdyno,
+        command=info.command, plan=plan.name, question=plan.question,
+        headline=plan.workload.headline, answer=said,
+        started_ns=info.started_ns,
+        trials_planned=len(trials),
+        trials_finished=len(finished),
+        quick=plan.quick,
+        notes=plan.notes,
+        stages=stages,
+        trials=told,
+        replaced=tuple(replaced_facts(trial) for trial in replaced),
+        steps=step_facts(names, finished, merged_quantiles),
+        parts=part_facts(names, finished, merged_quantiles),
+        outages=outages(trials),
+        then=then_and_now(plan, finished),
+        recovery=recovery_facts(names, finished),
+        cycles=cycles.facts,
+        protocol=protocol_costs(plan, finished),
+        compliance=requirements(plan, finished),
+        margin=plan.protocol.margin,
+        confidence=plan.protocol.confidence,
+        warnings=compared.warnings,
+        noise_floor=noise_facts(plan, table, plan.protocol.confidence),
+        placement=placement(finished, server_on_host=plan.target.kind != "running"),
+        audit=audit,
+        conditions=merged_conditions(fixtures, trials),
+        checked_rounds=plan.protocol.checked_rounds,
+        same=shared(plan, finished),
+        differences=differing,
+        mistakes=mistake_facts(Seen(plan, finished, stages, differing)),
+        phases=_phases(info, trials),
+        deviations=deviations(info, names),
+        reference=words.flat(plan.reference),
+        host=words.flat(info.host),
+        build=words.flat(info.build) if None in [stage.build for stage in plan.stages] else {},
+        builds={one.label: words.flat(asdict(one)) for one in _builds(plan)},
+        versions=_versions(plan, info),
+        fixture=told_fixtures[0] if told_fixtures else {},
+        further_fixtures=told_fixtures[1:],
+    )  # fmt: skip
+
+
+def compare_stages(run: RunFile, stage: str, base: str) -> Comparison:
+    """Compare any two stages of a run that ask for the same load.
+
+    Raises:
+        PgdynoError: There is no such stage, or they ask the server for different things.
+    """
+    plan = from_json(Plan, json.dumps(run.info().plan))
+    names = [one.name for one in plan.stages]
+    for name in (stage, base):
+        if name not in names:
+            raise PgdynoError(f"no stage is called {name!r}, there are {listed(names)}")
+    if plan.stage(stage).workload.load != plan.stage(base).workload.load:
+        raise PgdynoError(
+            f"{stage} and {base} ask the server for different loads",
+            "Their throughputs do not compare.",
+        )
+    trials = run.trials()
+    cycles = plan_cycles(plan, trials, {one.number: run.series(one.number) for one in trials})
+    table = throughput_table(plan, trials, run.replaced(), cycles.short)
+    one = compare_pair(
+        table, stage, base, margin=plan.protocol.margin, confidence=plan.protocol.confidence,
+        cycles=cycles.compared,
+    )  # fmt: skip
+    return comparison_facts(one)
+
+
+def _compared(plan: Plan, table: Table, cycles: PlanCycles) -> PlanComparison:
+    return compare_plan(
+        table, margin=plan.protocol.margin, confidence=plan.protocol.confidence,
+        loads={stage.name: stage.workload.load for stage in plan.stages}, cycles=cycles.compared,
+    )  # fmt: skip
+
+
+def _told(
+    series: Mapping[int, dict[str, Series]],
+    info: RunInfo,
+    plan: Plan,
+    trials: Sequence[TrialRecord],
+) -> tuple[TrialFacts, ...]:
+    return tuple(
+        trial_facts(
+            trial,
+            series[trial.number],
+            server_on_host=plan.target.kind != "running",
+            ceiling_per_s=ceiling_of_trial(info, plan.stage(trial.stage).workload, trial.result)
+            if trial.result
+            else None,
+        )
+        for trial in trials
+    )
+
+
+def _builds(plan: Plan) -> list[Build]:
+    """The builds that stages name, each once."""
+    return list({stage.build.ident: stage.build for stage in plan.stages if stage.build}.values())
+
+
+def _versions(plan: Plan, info: RunInfo) -> tuple[str, ...]:
+    own = str(info.build.get("version", "PostgreSQL"))
+    return tuple(dict.fromkeys(s.build.version if s.build else own for s in plan.stages))
+
+
+def _phases(info: RunInfo, trials: Sequence[TrialRecord]) -> Phases:
+    measuring_s = 0.0
+    other_s: dict[str, float] = {}
+    for trial in trials:
+        for phase, seconds in (trial.result.phases_s if trial.result else {}).items():
+            if phase == MEASURING:
+                measuring_s += seconds
+            elif phase not in PART_OF:
+                other_s[phase] = other_s.get(phase, 0.0) + seconds
+    ends = [trial.ended_ns for trial in trials if trial.ended_ns is not None]
+    total_s = (max(ends) - info.started_ns) / 1e9 if ends else 0.0
+    between_s = max(0.0, total_s - measuring_s - sum(other_s.values()))
+    return Phases(measuring_s, other_s, between_s, total_s)
+
+
+def _fixture(fixture: Fixture) -> dict[str, str]:
+    loaded = {k: v for k, v in fixture.loaded.items() if isinstance(v, int | float | str)}
+    return {
+        "ident": fixture.ident,
+        **words.flat(fixture.shape),
+        "size": bytes_text(fixture.data_bytes),
+        "restored by": fixture.restore,
+        "loaded": "by an earlier run" if fixture.reused else "in this run",
+        **words.flat(loaded, "load."),
+    }

@@ -1,0 +1,147 @@
+"""Trials as the report tells them: their state, their numbers and their line over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil
+
+import numpy as np
+import numpy.typing as npt
+
+from pgdyno.analysis.ceiling import rate
+from pgdyno.analysis.facts import Checkpoint, Timeline, TrialFacts
+from pgdyno.analysis.judge import checkpoint_cycle, client_limit, steadiness, window_end
+from pgdyno.analysis.shape import outages
+from pgdyno.model.run import Series, TrialRecord, TrialResult
+
+POINTS_MAX = 240  # of a line; longer trials are averaged
+NS = 1e9
+_COUNTED = ("driver.committed.", "driver.rolled_back")  # together: tpmTotal
+
+
+def trial_facts(
+    record: TrialRecord,
+    series: dict[str, Series],
+    *,
+    server_on_host: bool,
+    ceiling_per_s: float | None = None,
+) -> TrialFacts:
+    """What is said of one trial.
+
+    Args:
+        record: The trial, in whatever state.
+        series: Its series by name; may be empty.
+        server_on_host: Whether driver and server shared a host.
+        ceiling_per_s: What the driver could have reached; None: not known.
+    """
+    result = record.result
+    completed, cycle = checkpoint_cycle(result) if result else (None, None)
+    return TrialFacts(
+        number=record.number,
+        round=record.round,
+        stage=record.stage,
+        state=record.state.value,
+        reason=record.reason,
+        throughput=result.throughput if result else None,
+        nopm=result.nopm if result else None,
+        tpm_total=result.tpm_total if result else None,
+        checkpoints=completed,
+        checkpoint_cycle=cycle,
+        client_limit=client_limit(
+            result, server_on_host=server_on_host, ceiling_per_s=ceiling_per_s
+        )
+        if result
+        else None,
+        ceiling_share=rate(result) / ceiling_per_s if result and ceiling_per_s else None,
+        steadiness=steadiness(_in_window(result, series)) if result else None,
+        window_end=window_end(result) if result else None,
+        started_ns=record.started_ns,
+        ended_ns=record.ended_ns,
+        engine=result.engine if result else None,
+        pgbench=result.pgbench if result else None,
+        retries=_retries(result) if result else None,
+        failed=sum(kind.window.failed for kind in result.kinds) if result else None,
+        reconnects=result.reconnects if result else None,
+        notes=result.notes if result else (),
+        timeline=_timeline(record, result, series) if result else None,
+    )
+
+
+def per_second(
+    series: Mapping[str, Series],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Transactions that ended in each second, with the begin of the second, shape `(seconds,)`."""
+    chosen = [one for name, one in series.items() if name.startswith(_COUNTED)]
+    if not chosen:
+        return np.empty(0, dtype=np.int64), np.empty(0)
+    size = min(one.values.size for one in chosen)
+    total = np.sum([one.values[:size] for one in chosen], axis=0)
+    return chosen[0].unix_ns[:size], np.asarray(total, dtype=np.float64)
+
+
+def _in_window(result: TrialResult, series: dict[str, Series]) -> npt.NDArray[np.float64]:
+    """Transactions of the whole seconds of the window, shape `(seconds,)`."""
+    unix_ns, counts = per_second(series)
+    begin, end = result.window_ns
+    return counts[(unix_ns >= begin) & (unix_ns + NS <= end)]
+
+
+def _retries(result: TrialResult) -> int:
+    return sum(k.window.retries_40001 + k.window.retries_40p01 for k in result.kinds)
+
+
+def _timeline(
+    record: TrialRecord, result: TrialResult, series: dict[str, Series]
+) -> Timeline | None:
+    unix_ns, counts = per_second(series)
+    if counts.size == 0:
+        return None
+    begin, end = result.window_ns
+    inside = unix_ns + NS <= end + NS / 2  # the drain after the window is no throughput
+    unix_ns, counts = unix_ns[inside], counts[inside]
+    step = max(1, ceil(counts.size / POINTS_MAX))
+    whole = counts.size // step * step
+    tpm = counts[:whole].reshape(-1, step).mean(axis=1) * 60
+    second = (unix_ns[:whole:step] - begin) / NS + step / 2
+    ends = (float(second[0]) - step / 2 if whole else 0.0, result.window_s)
+    return Timeline(
+        window_s=result.window_s,
+        step_s=float(step),
+        second=tuple(round(float(value), 3) for value in second),
+        tpm=tuple(round(float(value), 1) for value in tpm),
+        checkpoints=_checkpoints(result, ends),
+        outages=_outages(record, ends),
+    )
+
+
+def _outages(record: TrialRecord, ends: tuple[float, float]) -> tuple[tuple[float, float], ...]:
+    """Times without connections on the axis of the line, cut at its ends."""
+    found = (
+        _cut(one.start_s, None if one.seconds is None else one.start_s + one.seconds, ends)
+        for one in outages([record])
+    )
+    return tuple(span for span in found if span is not None)
+
+
+def _checkpoints(result: TrialResult, ends: tuple[float, float]) -> tuple[Checkpoint, ...]:
+    """Checkpoints on the axis of the line, cut at its ends."""
+    begin, _ = result.window_ns
+    found = []
+    for event in result.events:
+        if event.kind != "checkpoint":
+            continue
+        end = None if event.end_ns is None else (event.end_ns - begin) / NS
+        span = _cut((event.start_ns - begin) / NS, end, ends)
+        if span is not None:
+            cause = event.detail.get("cause")
+            found.append(Checkpoint(*span, str(cause) if cause else None))
+    return tuple(found)
+
+
+def _cut(start: float, end: float | None, ends: tuple[float, float]) -> tuple[float, float] | None:
+    """A span on the axis, as far as it lies between its ends; an open one lasts to the last."""
+    first, last = ends
+    end = last if end is None else end
+    if end <= first or start >= last:
+        return None
+    return round(max(start, first), 3), round(min(end, last), 3)

@@ -1,0 +1,129 @@
+"""What autovacuum took of a stage's load and of its windows, from the server's log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from pgdyno.analysis.cycle_facts import VacuumCost, VacuumFacts, VacuumTable
+from pgdyno.analysis.efficiency import US
+from pgdyno.analysis.trials import per_second
+from pgdyno.model.run import Series, TrialResult
+from pgdyno.stats.vacuum import Episode, Taken, taken, together, unlike
+
+NS = 1e9
+_KINDS = ("autovacuum", "autoanalyze")
+
+OneLoad = tuple[int, TrialResult, Mapping[str, Series], tuple[int, int]]
+"""Round, result, series, and begin and end of the load in ns."""
+
+
+def episodes(result: TrialResult) -> list[Episode]:
+    """The episodes of a trial, in seconds since the epoch."""
+    return [
+        Episode(
+            table=str(one.detail.get("table", "?")),
+            start_s=one.start_ns / NS,
+            end_s=one.end_ns / NS,
+            wal_bytes=_number(one.detail.get("wal_bytes")),
+            cpu_s=_number(one.detail.get("cpu_s")),
+        )
+        for one in result.events
+        if one.kind in _KINDS and one.end_ns is not None
+    ]
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def vacuum_facts(loads: Sequence[OneLoad]) -> VacuumFacts | None:
+    """What vacuum took of all loads of a stage together; None where it did nothing."""
+    found = [(load, episodes(load[1])) for load in loads]
+    if not any(listed for _, listed in found):
+        return None
+    runs = [taken(listed, _seconds(load[3])) for load, listed in found]
+    windows = [taken(listed, _seconds(load[1].window_ns)) for load, listed in found]
+    run, window = together(runs), together(windows)
+    run_share = _share(run, [_grown(load[2], load[3]) for load, _ in found])
+    window_share = _share(window, [_grown(load[2], load[1].window_ns) for load, _ in found])
+    transactions = np.sum(
+        [_transactions(load[2], [load[3], load[1].window_ns]) for load, _ in found], axis=0
+    )
+    return VacuumFacts(
+        time_share=run.time_share,
+        window_time_share=window.time_share,
+        wal_share=run_share,
+        window_wal_share=window_share,
+        cpu_s=run.cpu_s,
+        window_cpu_s=window.cpu_s,
+        cost=_cost(run, float(transactions[0])),
+        window_cost=_cost(window, float(transactions[1])),
+        tables=_tables(found),
+        missed_rounds=tuple(
+            load[0]
+            for (load, _), whole, part in zip(found, runs, windows, strict=True)
+            if whole.busy_s > 0 and part.busy_s == 0
+        ),
+        unlike=unlike(run_share, window_share, run, window),
+    )
+
+
+def _tables(found: Sequence[tuple[OneLoad, list[Episode]]]) -> tuple[VacuumTable, ...]:
+    """Where the episodes of each table fell; those that took longest first."""
+    names = dict.fromkeys(one.table for _, listed in found for one in listed)
+    tables = []
+    for name in names:
+        mine = [(load, [one for one in listed if one.table == name]) for load, listed in found]
+        run = together([taken(listed, _seconds(load[3])) for load, listed in mine])
+        window = together([taken(listed, _seconds(load[1].window_ns)) for load, listed in mine])
+        tables.append(
+            VacuumTable(
+                table=name,
+                episodes=sum(len(listed) for _, listed in mine),
+                run_s=run.busy_s,
+                window_s=window.busy_s,
+                wal_bytes=run.wal_bytes,
+            )
+        )
+    return tuple(sorted(tables, key=lambda one: -one.run_s))
+
+
+def _share(part: Taken, totals: Sequence[float | None]) -> float | None:
+    """Of all WAL, what vacuum wrote."""
+    known = [one for one in totals if one is not None]
+    if part.wal_bytes is None or len(known) < len(totals) or sum(known) <= 0:
+        return None
+    return part.wal_bytes / sum(known)
+
+
+def _cost(part: Taken, transactions: float) -> VacuumCost:
+    if transactions <= 0:
+        return VacuumCost(None, None)
+    return VacuumCost(
+        wal_bytes=None if part.wal_bytes is None else part.wal_bytes / transactions,
+        cpu_us=None if part.cpu_s is None else part.cpu_s * US / transactions,
+    )
+
+
+def _transactions(series: Mapping[str, Series], spans_ns: Sequence[tuple[int, int]]) -> list[float]:
+    """Transactions that ended in each span; the seconds at its ends by their part in it."""
+    unix_ns, counts = per_second(series)
+    return [
+        float(counts @ (np.clip(unix_ns + int(NS), *span) - np.clip(unix_ns, *span)) / NS)
+        for span in spans_ns
+    ]
+
+
+def _grown(series: Mapping[str, Series], span_ns: tuple[int, int]) -> float | None:
+    """WAL written in a span, its ends interpolated between samples."""
+    wal = series.get("wal.bytes")
+    if wal is None or wal.unix_ns.size < 2:
+        return None
+    at = np.interp(np.array(span_ns, dtype=np.float64), wal.unix_ns, wal.values)
+    return float(at[1] - at[0])
+
+
+def _seconds(span_ns: tuple[int, int]) -> tuple[float, float]:
+    return span_ns[0] / NS, span_ns[1] / NS

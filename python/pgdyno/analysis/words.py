@@ -1,0 +1,124 @@
+"""The words of facts: rungs, kinds, ratios, intervals, verdicts; one spelling for all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from pgdyno.analysis.facts import Comparison, Spread, StageFacts
+from pgdyno.model.units import bytes_text, count_text, ratio_text
+from pgdyno.model.wording import listed
+from pgdyno.model.workload import TEXT_MIX
+
+NOTHING = "–"
+
+RUNGS = {
+    "D?": "what may be lost is not known",
+    "D0": "nothing is lost",
+    "D1": "nothing is lost, pages are protected otherwise",
+    "D2": "a crash may lose the last commits",
+    "D3": "there is no replica and no recovery to a point in time",
+    "D4": "a crash of the machine may tear pages",
+    "D5": "what was flushed may not be on the disk",
+    "D6": "a crash of the machine loses the data",
+}
+SAFE = ("D0", "D1")  # rungs on which nothing is lost
+
+
+def rung(name: str) -> str:
+    """A rung with what it risks, e.g. `D2: a crash may lose the last commits`."""
+    return f"{name}: {RUNGS[name]}"
+
+
+def risks(stage: StageFacts) -> str:
+    """All that a stage may lose, lowest rung first, in one clause."""
+    lost = [stage.rung, *(loss.rung for loss in stage.losses if loss.rung not in SAFE)]
+    told = [RUNGS[one] for one in dict.fromkeys(lost)]
+    unread = [f"not everything could be read ({'; '.join(stage.not_known)})"]
+    return listed([*told, *(unread if stage.not_known else [])])
+
+
+def planned_otherwise(stage: StageFacts) -> str:
+    """That a stage does not stand where it was planned to."""
+    reasons = [loss.what for loss in stage.losses if loss.rung == stage.rung]
+    why = f" ({'; '.join(reasons or stage.not_known)})" if reasons or stage.not_known else ""
+    return (
+        f"`{stage.name}` was planned on rung {stage.rung_planned} and was found on"
+        f" {stage.rung}{why}"
+    )
+
+
+def kind(name: str) -> str:
+    """A kind of transaction as the TPC-C text writes it, e.g. `New-Order`; others as they are."""
+    if name not in TEXT_MIX:
+        return name
+    return "-".join(part.capitalize() for part in name.split("_"))
+
+
+def ratio(comparison: Comparison | None) -> str:
+    """The ratio, e.g. `×1.240`."""
+    if comparison is None or comparison.ratio is None:
+        return NOTHING
+    return ratio_text(comparison.ratio).replace("x", "×")
+
+
+def interval(comparison: Comparison | None) -> str:
+    """Both ends of the interval, e.g. `1.180 to 1.300`."""
+    if comparison is None:
+        return NOTHING
+    if comparison.low is None or comparison.high is None:
+        return "no interval" if comparison.rounds else NOTHING
+    return f"{comparison.low:.3f} to {comparison.high:.3f}"
+
+
+def verdict(comparison: Comparison | None) -> str:
+    """The verdict; an undecided one with the rounds that would decide it.
+
+    Without a paired round there is none.
+    """
+    if comparison is None:
+        return NOTHING
+    if comparison.rounds == 0:
+        return "not measured"
+    if comparison.verdict == "undecided" and comparison.failures is not None:
+        return "undecided, trials failed"
+    if comparison.verdict == "undecided" and comparison.rounds_needed is not None:
+        return f"undecided, needs about {comparison.rounds_needed} rounds"
+    return comparison.verdict
+
+
+def count(spread: Spread | None) -> str:
+    """A median with thousands separators."""
+    return count_text(spread.median) if spread else NOTHING
+
+
+def confidence(share: float) -> str:
+    """A confidence as a percentage, e.g. `95%`."""
+    return f"{share * 100:.3g}%"
+
+
+def moment(unix_ns: int) -> str:
+    """A point in time, e.g. `2026-11-21 22:45 UTC`."""
+    return f"{datetime.fromtimestamp(unix_ns / 1e9, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def flat(record: Mapping[str, object], prefix: str = "") -> dict[str, str]:
+    """A manifest as lines of name and text: nested names joined by dots, bytes scaled."""
+    lines: dict[str, str] = {}
+    for key, value in record.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            lines |= flat(value, f"{name}.")
+        elif value is None or (isinstance(value, str | list | tuple) and not value):
+            continue
+        elif name.endswith("_bytes") and isinstance(value, int | float):
+            lines[name.removesuffix("_bytes")] = bytes_text(value)
+        elif isinstance(value, bool):
+            lines[name] = "yes" if value else "no"
+        elif isinstance(value, float):
+            lines[name] = f"{value:.4g}"
+        elif isinstance(value, list | tuple):
+            lines[name] = ", ".join(str(item) for item in value)
+        else:
+            lines[name] = str(value)
+    return lines

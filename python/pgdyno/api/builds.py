@@ -1,0 +1,85 @@
+"""Builds of PostgreSQL from source, kept below the home for plans to name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pgdyno.builder import compile as compiling
+from pgdyno.builder.recipe import BLOCKS_KB, FEATURES, OPTIMISE, WAL_BLOCKS_KB, recipe_text
+from pgdyno.builder.source import look
+from pgdyno.builder.train import train
+from pgdyno.model.build import Build, Recipe
+from pgdyno.plan.resolve.builds import find_build
+from pgdyno.shell import postgres_user
+from pgdyno.target.home import home, locked_home, remove_folder
+from pgdyno.target.kept_builds import build_bindir, build_folder, kept_builds
+
+__all__ = [
+    "BLOCKS_KB", "FEATURES", "OPTIMISE", "WAL_BLOCKS_KB", "Built", "build", "builds",
+    "remove_build",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A build, and whether it was there already."""
+
+    build: Build
+    is_known: bool
+
+    @property
+    def bindir(self) -> Path:
+        """Its programs."""
+        return build_bindir(home(), self.build.ident)
+
+
+def build(
+    source: str | Path,
+    recipe: Recipe,
+    *,
+    name: str | None = None,
+    jobs: int | None = None,
+    on_event: Callable[[str], None] = lambda _: None,
+) -> Built:
+    """Compile PostgreSQL into a build that stages of plans can name.
+
+    Args:
+        source: PostgreSQL 12 to 18: its source, or a tarball.
+        recipe: Compiler, flags, features.
+        name: What plans call it; None: its ident.
+        jobs: Files that are compiled at once; None: one a CPU.
+        on_event: Told what is compiled, and how far it is.
+
+    Raises:
+        PlanError: It is no source of PostgreSQL, or the recipe cannot be followed here.
+        TargetError: A step failed; its log is named.
+        KeyboardInterrupt: Ctrl-C; no half build is left.
+    """
+    found = look(Path(source))
+    head = f"PostgreSQL {found.version}, {recipe_text(recipe)}"
+    how = compiling.How(name, jobs, lambda phase: on_event(f"{head}: {phase}"))
+    return Built(*compiling.build(found, recipe, home(), postgres_user(), train, how))
+
+
+def builds() -> tuple[Build, ...]:
+    """All builds that are kept, in the order in which they were made."""
+    return kept_builds(home())
+
+
+def remove_build(word: str) -> Build:
+    """Remove a build with its logs; runs that were made with it can still be reported.
+
+    Args:
+        word: Its name, or the begin of its ident.
+
+    Raises:
+        PlanError: There is none, or more than one.
+        TargetError: Another pgdyno works in the home.
+    """
+    place = home()
+    one = find_build(word, kept_builds(place))
+    with locked_home(place):  # a run may be using it
+        remove_folder(build_folder(place, one.ident))
+    return one

@@ -1,0 +1,272 @@
+"""Databases: filled with a workload's rows, checked, and exported as files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from pgdyno.api.table import Table
+from pgdyno.loader import copy, room
+from pgdyno.loader import export as exporting
+from pgdyno.loader.consistency import check as check_conditions
+from pgdyno.loader.consistency import loaded_workload, require
+from pgdyno.loader.copy import Intent
+from pgdyno.loader.csv_files import load_csv, read_folder
+from pgdyno.model.connection import Connection
+from pgdyno.model.errors import PlanError
+from pgdyno.model.loading import ExportReport, LoadEstimate, LoadReport
+from pgdyno.model.progress import ExportProgress, LoadProgress
+from pgdyno.model.run import Condition
+from pgdyno.model.server_host import ServerHost
+from pgdyno.model.workload import Partitions
+from pgdyno.target.conninfo import reach
+from pgdyno.target.server_host import server_host_of
+
+Database: TypeAlias = Connection | str
+"""A database: a conninfo as libpq reads it, or a connection that a `Server` gave."""
+LOADED_AT = datetime.fromtimestamp(exporting.LOADED_AT_UNIX_S, UTC)
+"""The time that exported rows carry unless told otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """What is to be loaded: a workload's rows are a function of this alone."""
+
+    workload: Literal["tpcc", "tpcb"] = "tpcc"
+    scale: int = 10  # warehouses of about 100 MiB, or branches of 100,000 accounts
+    seed: int = 42  # tpcc
+    schema: Literal["spec", "bmsql"] = "spec"  # tpcc: names and types of its tables
+    foreign_keys: bool = False
+    partitions: Partitions | None = None  # tpcc
+    order: Literal["warehouse", "arrival"] = "warehouse"  # tpcc: how orders lie in their tables
+
+    def spec(self) -> dict[str, Any]:
+        """As the core wants it.
+
+        Raises:
+            PlanError: Something is set that only TPC-C has.
+        """
+        if self.workload == "tpcc":
+            parts = self.partitions
+            return {
+                "kind": "tpcc", "warehouses": self.scale, "seed": self.seed, "schema": self.schema,
+                "foreign_keys": self.foreign_keys, "order": self.order,
+                "partitions": None if parts is None else {"by": parts.by, "count": parts.count},
+            }  # fmt: skip
+        for name, is_set in (
+            ("schema", self.schema != "spec"),
+            ("partitions", self.partitions is not None),
+            ("order", self.order != "warehouse"),
+        ):
+            if is_set:
+                raise PlanError(
+                    f"{name} is given, the workload is {self.workload}", f"Only tpcc has {name}."
+                )
+        return {"kind": self.workload, "scale": self.scale, "foreign_keys": self.foreign_keys}
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a load needs, and where the server would put it."""
+
+    estimate: LoadEstimate
+    host: ServerHost
+
+    def require(self) -> None:
+        """Refuse a load that does not fit.
+
+        Raises:
+            TargetError: A file system has less free space than goes there.
+        """
+        room.require_room(self.estimate, self.host)
+
+    def __str__(self) -> str:
+        return room.room_text(self.estimate, self.host)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Consistency conditions of a database, as checked."""
+
+    conditions: tuple[Condition, ...]
+
+    @property
+    def hold(self) -> bool:
+        """Whether all of them do."""
+        return all(one.ok for one in self.conditions)
+
+    def require(self) -> None:
+        """Refuse a database that violates one.
+
+        Raises:
+            CheckError: Naming the first, with a row.
+        """
+        require(self.conditions)
+
+    def table(self) -> Table:
+        """A row for each."""
+        names = ("number", "title", "violations", "sample", "seconds")
+        rows = [{name: getattr(one, name) for name in names} for one in self.conditions]
+        return Table.of(rows, names)
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A database that was filled."""
+
+    report: LoadReport
+    checked: Checked | None  # None: not asked for
+
+
+def connection_to(database: Database) -> Connection:
+    """How the driver gets to a database.
+
+    Raises:
+        PlanError: libpq or the driver cannot do what the conninfo asks for.
+        TargetError: Nothing answers there, or it refuses.
+    """
+    return reach(database) if isinstance(database, str) else database
+
+
+def estimate_load(
+    data: Data,
+    database: Database,
+    *,
+    connections: int | None = None,
+    intent: Intent | None = None,
+) -> Needs:
+    """What a load would need of disk and time; nothing is changed.
+
+    Args:
+        data: See `load`, as what follows.
+        database: To be filled.
+        connections: Of the load.
+        intent: What would become of an earlier load of ours.
+
+    Raises:
+        DriveError: The load would be refused, or the server failed.
+    """
+    connection = connection_to(database)
+    host = server_host_of(connection)
+    how = copy.How(connections, server_memory_bytes=host.memory_bytes, intent=intent)
+    return Needs(copy.estimate(connection, data.spec(), how), host)
+
+
+def load(
+    data: Data,
+    database: Database,
+    *,
+    connections: int | None = None,
+    intent: Intent | None = None,
+    check: bool = True,
+    on_estimate: Callable[[Needs], None] = lambda _: None,
+    on_event: Callable[[LoadProgress], None] = lambda _: None,
+) -> Loaded:
+    """Fill a database by COPY from several connections, with indexes and vacuum.
+
+    Args:
+        data: What is loaded.
+        database: An empty one, unless the intent says otherwise.
+        connections: How many stream and build at the same time; None: from the cores.
+        intent: What becomes of an earlier load of ours: `drop_ours`, `resume`, `top_up`.
+        check: Whether the consistency conditions are checked afterwards.
+        on_estimate: Told what it will need, before anything is changed.
+        on_event: Told five times a second how far it is.
+
+    Raises:
+        TargetError: The server has not enough room.
+        DriveError: There is a table already, the server failed, ...
+        CheckError: A condition does not hold.
+        Interrupted: Ctrl-C; what is left behind is named.
+    """
+    connection = connection_to(database)
+    needs = estimate_load(data, connection, connections=connections, intent=intent)
+    on_estimate(needs)
+    needs.require()
+    how = copy.How(connections, server_memory_bytes=needs.host.memory_bytes, intent=intent)
+    report = copy.load(connection, data.spec(), how, progress=on_event)
+    return Loaded(report, _sound(connection, data.spec()) if check else None)
+
+
+def load_files(
+    folder: str | Path,
+    database: Database,
+    *,
+    foreign_keys: bool = False,
+    check: bool = True,
+    on_event: Callable[[LoadProgress], None] = lambda _: None,
+) -> Loaded:
+    """Fill a database with TPC-C's rows from CSV files, in one transaction.
+
+    Args:
+        folder: Files of `export`, or those that BenchmarkSQL 5 writes.
+        database: An empty one.
+        foreign_keys: Add them at the end.
+        check: Whether the consistency conditions are checked afterwards.
+        on_event: Told of every MiB.
+
+    Raises:
+        PlanError: The folder does not hold the files of one database.
+        PgdynoError: See `load`.
+    """
+    files = read_folder(Path(folder))
+    connection = connection_to(database)
+    report = load_csv(connection, files, foreign_keys=foreign_keys, progress=on_event)
+    return Loaded(report, _sound(connection, files.spec(foreign_keys)) if check else None)
+
+
+def check(database: Database) -> Checked:
+    """Run the twelve consistency conditions of TPC-C, clause 3.3.2, on a loaded database.
+
+    Raises:
+        CheckError: It holds no data of TPC-C.
+        TargetError: Nothing answers there, or it refuses.
+    """
+    connection = connection_to(database)
+    return _checked(connection, loaded_workload(connection).spec())
+
+
+def _checked(connection: Connection, spec: dict[str, Any]) -> Checked:
+    return Checked(check_conditions(connection, copy.describe(spec)["conditions"]))
+
+
+def _sound(connection: Connection, spec: dict[str, Any]) -> Checked:
+    checked = _checked(connection, spec)
+    checked.require()
+    return checked
+
+
+def export(
+    folder: str | Path,
+    *,
+    warehouses: int = 10,
+    schema: Literal["bmsql", "spec"] = "bmsql",
+    seed: int = 42,
+    loaded_at: datetime = LOADED_AT,
+    on_event: Callable[[ExportProgress], None] = lambda _: None,
+) -> ExportReport:
+    """Write TPC-C's initial rows into CSV files, one for each table; the same gives the same bytes.
+
+    Args:
+        folder: Empty, or not there yet.
+        warehouses: How many.
+        schema: Files as BenchmarkSQL 5 writes them, or of our own tables.
+        seed: Rows are a function of it.
+        loaded_at: The time that rows carry; UTC where it names no zone.
+        on_event: Told five times a second.
+
+    Raises:
+        DriveError: The folder is not empty, the disk has not enough room; nothing is left.
+        Interrupted: Ctrl-C; what was written is removed.
+    """
+    spec = {"kind": "tpcc", "warehouses": warehouses, "seed": seed, "schema": schema}
+    at = loaded_at if loaded_at.tzinfo is not None else loaded_at.replace(tzinfo=UTC)
+    return exporting.export(
+        Path(folder), spec, loaded_at_unix_s=int(at.timestamp()), progress=on_event
+    )

@@ -1,0 +1,233 @@
+"""Plans: loaded, resolved for this host and its server, and looked at; nothing is touched."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console, RenderableType
+
+from pgdyno.drive.spec import load_spec
+from pgdyno.experiment.description import describe_stages
+from pgdyno.loader.copy import describe
+from pgdyno.model.errors import DriveError, PgdynoError, PlanError
+from pgdyno.model.plan import Estimate, Stage, Trial, Workload
+from pgdyno.model.plan import Plan as PlanRecord
+from pgdyno.model.plan import Target as TargetPlan
+from pgdyno.model.settings import HostFacts, ServerFacts
+from pgdyno.model.text import shell_line
+from pgdyno.model.units import seconds_text
+from pgdyno.model.wording import plural
+from pgdyno.plan.dry_run import render_dry_run
+from pgdyno.plan.estimate.needs import fixture_size
+from pgdyno.plan.resolve.builds import Builds, stage_builds
+from pgdyno.plan.resolve.fixture import fixture_ident, fixture_shape
+from pgdyno.plan.resolve.plan import resolve, resolve_target, resolve_workload
+from pgdyno.plan.schema.read import PlanDraft, read_plan, read_plan_text
+from pgdyno.plan.schema.toml_text import toml_text, value_text
+from pgdyno.target.host_facts import this_machine
+from pgdyno.target.open_target import (
+    build_facts,
+    builds_there,
+    fixture_bytes,
+    local_facts,
+    require_folders,
+    server_facts,
+)
+
+FROM_PYTHON = "plan from Python"
+"""What a plan is called that no file holds."""
+_WIDTH = 100
+_Source = str | Path | Mapping[str, object]
+_Set = Mapping[str, object] | Iterable[str]
+
+
+class Preview:
+    """What a plan would do: what `pgdyno run --dry-run` prints."""
+
+    def __init__(self, rendered: RenderableType) -> None:
+        self._rendered = rendered
+
+    def __rich__(self) -> RenderableType:
+        return self._rendered
+
+    def __str__(self) -> str:
+        with io.StringIO() as text:
+            Console(file=text, width=_WIDTH, color_system=None).print(self._rendered)
+            return text.getvalue()
+
+    def _repr_html_(self) -> str:
+        console = Console(file=io.StringIO(), width=_WIDTH, record=True)
+        console.print(self._rendered)
+        return console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A plan that can be carried out on this host, with what it was resolved for.
+
+    `load_plan` makes one. It is a value: `replace` gives another one.
+    """
+
+    record: PlanRecord
+    server: ServerFacts
+    host: HostFacts
+    fixtures: tuple[int | None, ...]  # bytes of those of the stages; None: not loaded yet
+    builds: Builds
+    _source: _Source
+
+    @property
+    def name(self) -> str:
+        """Of the plan, and of its runs."""
+        return self.record.name
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """In the order of the plan, every setting with its origin."""
+        return self.record.stages
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """In the order of execution."""
+        return self.record.trials
+
+    @property
+    def estimate(self) -> Estimate:
+        """Seconds and bytes that it will take."""
+        return self.record.estimate
+
+    @property
+    def data_bytes(self) -> int:
+        """Of the largest fixture, as it is or as it is estimated."""
+        guessed = fixture_size(self.record.workload)
+        return max(guessed if size is None else size for size in self.fixtures)
+
+    @property
+    def command(self) -> str:
+        """How to repeat it from a shell."""
+        if isinstance(self._source, Mapping):
+            return "pgdyno.run(plan), from Python"
+        words = ["pgdyno", "run", str(self._source)]
+        for override in self.record.overrides:
+            words += ["--set", override]
+        words += ["--quick"] * self.record.quick + ["--aa"] * self.record.aa
+        return shell_line(words)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The plan file, if there is one."""
+        return () if isinstance(self._source, Mapping) else (Path(self._source),)
+
+    def preview(self) -> Preview:
+        """What it would do: stages, settings with origins, trials, time, memory, disk."""
+        return Preview(
+            render_dry_run(self.record, self.server, self.host, self.fixtures, self.builds)
+        )
+
+    def replace(self, changes: _Set) -> Plan:
+        """The same plan with other values, e.g. `{"protocol.rounds": 3}`.
+
+        Raises:
+            PlanError: A key or value is wrong.
+        """
+        return load_plan(
+            self._source, set=[*self.record.overrides, *_overrides(changes)],
+            quick=self.record.quick, aa=self.record.aa,
+        )  # fmt: skip
+
+    def to_toml(self) -> str:
+        """The plan file as it was read, without what `set` changed."""
+        return self.record.text
+
+    def __repr__(self) -> str:
+        seconds = self.estimate.measuring_s + self.estimate.other_s
+        return (
+            f"<Plan {self.name}: {plural(len(self.stages), 'stage')},"
+            f" {plural(len(self.trials), 'trial')}, about {seconds_text(seconds)}>"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.preview()._repr_html_()
+
+
+def load_plan(
+    source: _Source,
+    *,
+    set: _Set = (),
+    quick: bool = False,
+    aa: bool = False,
+) -> Plan:
+    """Read a plan, and resolve it for this host and its server. Nothing is touched.
+
+    Args:
+        source: A TOML file, or what such a file holds, as a mapping.
+        set: Other values by dotted key, e.g. `{"workload.warehouses": 100}`; or as `--set` has
+            them, `["workload.warehouses=100"]`.
+        quick: The plan's own short version.
+        aa: Measure the first stage twice in every round, for the noise floor.
+
+    Raises:
+        PlanError: It is wrong, or cannot be carried out here; everything that is wrong is told.
+        TargetError: The server that it names is not there.
+
+    Example:
+        >>> import pgdyno
+        >>> plan = pgdyno.load_plan("plans/demo.toml", set={"protocol.rounds": 3})
+        >>> [stage.name for stage in plan.stages]
+        ['initdb', 'tuned', 'async-commit']
+    """
+    overrides = _overrides(set)
+    if isinstance(source, Mapping):
+        text = toml_text(source)
+        draft = read_plan_text(text, FROM_PYTHON, Path.cwd(), overrides, quick=quick, aa=aa)
+    else:
+        draft = read_plan(source, overrides, quick=quick, aa=aa)
+    plan = _resolved(draft, source)
+    describe_stages(plan.record)
+    require_folders(plan.record, plan.data_bytes)
+    return plan
+
+
+def _overrides(changes: _Set) -> list[str]:
+    if isinstance(changes, Mapping):
+        return [f"{key}={value_text(value, str(key))}" for key, value in changes.items()]
+    return list(changes)
+
+
+def _resolved(draft: PlanDraft, source: _Source) -> Plan:
+    target, workload = resolve_target(draft), resolve_workload(draft)
+    named = stage_builds(draft, builds_there(), this_machine().cpu_model)
+    distinct = {one.ident: one for one in named if one}
+    builds = Builds(named, {ident: build_facts(one) for ident, one in distinct.items()})
+    server, host = _asked(draft, target), local_facts()
+    version = _rows_version(draft.source, workload)
+    shapes = [fixture_shape(target, workload, builds.server(one, server), version) for one in named]
+    fixtures = {fixture_ident(shape): fixture_bytes(target, shape) for shape in shapes}
+    there = tuple(fixtures.values())
+    return Plan(
+        resolve(draft, server, host, there, builds=builds), server, host, there, builds, source
+    )
+
+
+def _asked(draft: PlanDraft, target: TargetPlan) -> ServerFacts:
+    """What the server is; where it is not there, the key or option that named it is told."""
+    try:
+        return server_facts(target)
+    except PgdynoError as error:
+        key = {"installed": "target.bindir", "running": "target.conninfo"}.get(target.kind)
+        if key is None:
+            raise
+        by_option = draft.origins[key].startswith("--set")
+        where = f"--{key.partition('.')[2]}" if by_option else f"{draft.source}: {key}"
+        raise type(error)(f"{where}: {error.fact}", error.hint) from error
+
+
+def _rows_version(source: str, workload: Workload) -> int | None:
+    """Version of the rows that would be loaded; None: none are."""
+    spec = load_spec(workload)
+    try:
+        return int(describe(spec)["version"]) if spec else None
+    except DriveError as error:
+        raise PlanError(f"{source}: {error.fact}", error.hint) from error

@@ -1,0 +1,94 @@
+"""Storage: what it can do, what it claims, and what follows for commits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pgdyno.api.runs import Run
+from pgdyno.experiment.storage import Cost, cost, probe_storage, require_possible
+from pgdyno.model.errors import PlanError
+from pgdyno.model.floor import Probed, Wish
+from pgdyno.model.plan import Target
+from pgdyno.model.run import RunInfo
+from pgdyno.model.text import visible
+from pgdyno.model.units import bytes_text
+from pgdyno.report.storage import render_html
+from pgdyno.shell import postgres_user
+from pgdyno.store.output_file import require_page, write_page
+from pgdyno.store.run_file import RunFile
+from pgdyno.target.binaries import find_binaries
+from pgdyno.target.host_facts import manifest, own_version
+
+_SIZE_MIN = 64 << 20
+
+
+def storage_cost(wish: Wish) -> Cost:
+    """What probing takes of time and disk; nothing is touched.
+
+    Raises:
+        PlanError: A path is no folder or has too little room, a size is too small.
+        TargetError: fio is missing.
+    """
+    _check(wish)
+    require_possible(wish)
+    return cost(wish)
+
+
+def storage(
+    wish: Wish,
+    *,
+    bindir: str | Path | None = None,
+    out: str | Path | None = None,
+    command: str = "pgdyno.storage(wish), from Python",
+    on_event: Callable[[str], None] = lambda _: None,
+) -> Run:
+    """Measure storage with pg_test_fsync, pg_test_timing and fio, several paths side by side.
+
+    Files are made in a folder of our own below each path, and always removed. Reads are harmless to
+    others, writes as fast as they can be are not: do not run it beside a server that matters.
+
+    Args:
+        wish: Paths, and how long and deep they are measured.
+        bindir: PostgreSQL's programs; None: the embedded ones.
+        out: The run file, a page goes beside it; None: `runs/<time>-storage.sqlite`.
+        command: How to repeat it, as the run file keeps it.
+        on_event: Told what is done next.
+
+    Raises:
+        PgdynoError: See `storage_cost`; or a probe failed. What was measured until then is kept.
+        KeyboardInterrupt: Ctrl-C; the same.
+    """
+    storage_cost(wish)
+    target = Target("installed", bindir=str(bindir)) if bindir else Target("embedded")
+    binaries = find_binaries(target, postgres_user())
+    ident = f"{time.strftime('%Y%m%d-%H%M%S')}-storage"
+    path = Path(out) if out is not None else Path("runs") / f"{ident}.sqlite"
+    require_page(path.with_suffix(".html"), beside=(path,))
+    info = RunInfo(
+        ident=ident, started_ns=time.time_ns(), pgdyno=own_version(), command=command, plan={},
+        host=manifest(Path(wish.paths[0])), build=binaries.manifest(), workload={},
+    )  # fmt: skip
+    with RunFile.create(path, info, ()) as file:
+        probed: Probed = probe_storage(wish, ident, binaries, told=on_event, keep=file.put_probed)
+    write_page(path.with_suffix(".html"), render_html(probed), beside=(path,))
+    return Run(path)
+
+
+def _check(wish: Wish) -> None:
+    least = max(_SIZE_MIN, max(wish.jobs) << 20)  # each job has a part of its own
+    if wish.size_bytes < least:
+        raise PlanError(
+            f"the size is {bytes_text(wish.size_bytes)}, at least {bytes_text(least)} are needed"
+        )
+    for path in wish.paths:
+        try:
+            path.encode()
+        except UnicodeEncodeError:
+            raise PlanError(
+                f"path {visible(path)} is no text in UTF-8",
+                "Run file and page could not hold it. Measure a folder beside it.",
+            ) from None
+    if len(set(wish.paths)) < len(wish.paths):
+        raise PlanError("a path is named twice", "Each is measured once.")

@@ -1,0 +1,89 @@
+"""What is known of settings: the catalogue, and what is wrong with configuration files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pgdyno.api.table import Table
+from pgdyno.catalog import Entry, entries
+from pgdyno.linter import KINDS, Finding, Severity, Source, System, check, read_source
+from pgdyno.linter.system import GIB
+from pgdyno.model.errors import PlanError
+from pgdyno.target.host_facts import host_facts
+
+
+@dataclass(frozen=True, slots=True)
+class Linted:
+    """What configuration files are found to have."""
+
+    findings: tuple[Finding, ...]  # worst first
+    sources: tuple[Source, ...]
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether there is no more than notes."""
+        return all(one.severity is Severity.NOTE for one in self.findings)
+
+    def table(self) -> Table:
+        """A row for each finding."""
+        names = ("place", "severity", "setting", "text", "hint")
+        return Table.of(
+            [
+                {"place": one.at.place, "severity": one.severity.value, "setting": one.at.shown,
+                 "text": one.text, "hint": one.hint}
+                for one in self.findings
+            ],
+            names,
+        )  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+
+def lint(
+    files: Sequence[str | Path],
+    *,
+    kind: str | None = None,
+    postgres: int = 18,
+    kernel: str | None = None,
+    memory_gib: float | None = None,
+) -> Linted:
+    """Name what is gone, renamed, without effect, contradictory or dangerous in these files.
+
+    Args:
+        files: Judged together: huge pages of sysctl.conf against the cache of postgresql.conf.
+        kind: Of all files; None: by their names.
+        postgres: Major version that they are meant for, 12 to 18.
+        kernel: Version of Linux; None: this machine's.
+        memory_gib: Of the machine; None: this one's.
+
+    Raises:
+        PlanError: A file cannot be read, a kind or version is unknown.
+    """
+    if kind is not None and kind not in KINDS:
+        raise PlanError(f"the kind is {kind!r}, allowed are {', '.join(KINDS)}")
+    sources = tuple(read_source(str(path), kind) for path in files)
+    found = tuple(check(sources, _system(postgres, kernel, memory_gib)))
+    return Linted(found, sources)
+
+
+def knobs() -> dict[str, Entry]:
+    """All that is known of settings, from the kernel's command line to the client, by name."""
+    return dict(entries())
+
+
+def _system(postgres: int, kernel: str | None, memory_gib: float | None) -> System:
+    text = kernel or os.uname().release
+    parts = text.split("-")[0].split(".")[:2]
+    if not all(part.isdigit() for part in parts) or not parts:
+        raise PlanError(f"the kernel is {text!r}, expected something like 6.1")
+    facts = host_facts(Path.cwd())
+    return System(
+        postgres,
+        tuple(int(part) for part in parts),
+        facts.memory_bytes if memory_gib is None else int(memory_gib * GIB),
+        facts.huge_page_bytes,
+    )

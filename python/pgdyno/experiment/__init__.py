@@ -1,0 +1,1 @@
+"""Experiments: a plan, a knee, a calibration, probed storage; each reads like a picture."""

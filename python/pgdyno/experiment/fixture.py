@@ -1,0 +1,73 @@
+"""The loaded databases that the stages of a plan start from: found, or loaded and kept."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from pgdyno.drive.spec import load_spec
+from pgdyno.experiment.progress import Listener, Phases
+from pgdyno.loader.consistency import check, require
+from pgdyno.loader.copy import How, describe, load
+from pgdyno.loader.setup import run_setup
+from pgdyno.model.plan import Plan, Stage
+from pgdyno.model.run import Fixture
+from pgdyno.plan.resolve.fixture import fixture_ident, fixture_shape
+from pgdyno.target.interface import Target, ending
+from pgdyno.target.server_host import server_host_of
+
+
+def make_fixtures(plan: Plan, target: Target, listener: Listener) -> dict[str, Fixture]:
+    """The loaded database of each stage; stages share one unless their builds store otherwise.
+
+    Raises:
+        PgdynoError: Loading failed, or what was loaded is not consistent.
+    """
+    of_build: dict[str | None, Fixture] = {}
+    made: dict[str, Fixture] = {}
+    for stage in plan.stages:
+        if (build := build_of(stage)) not in of_build:
+            fixture = make_fixture(plan, target, listener, build)
+            # What was loaded for a build before this one is not reused from an earlier run.
+            of_build[build] = made.setdefault(fixture.ident, fixture)
+    return {stage.name: of_build[build_of(stage)] for stage in plan.stages}
+
+
+def build_of(stage: Stage) -> str | None:
+    """The build that a stage runs on; None: the target's own installation."""
+    return stage.build.ident if stage.build else None
+
+
+def make_fixture(
+    plan: Plan, target: Target, listener: Listener, build: str | None = None
+) -> Fixture:
+    """Find the loaded database that a build can run on, or load it, check it and keep it.
+
+    Raises:
+        PgdynoError: Loading failed, or what was loaded is not consistent.
+    """
+    spec = load_spec(plan.workload)
+    described = describe(spec) if spec else None
+    version = described["version"] if described else None
+    shape = fixture_shape(plan.target, plan.workload, target.facts_of(build), version)
+    ident = fixture_ident(shape)
+    if found := target.find_fixture(ident):
+        return found
+    phases = Phases(listener, None)
+    with ending(target.drop_half_fixture):
+        with phases.phase("prepare"):
+            connection = target.begin_fixture(ident, build)
+        loaded: dict[str, Any] = {}
+        if spec is not None:
+            with phases.phase("load"):
+                how = How(server_memory_bytes=server_host_of(connection).memory_bytes)
+                loaded = asdict(load(connection, spec, how, progress=listener))
+        with phases.phase("check"):
+            conditions = check(connection, described["conditions"]) if described else ()
+            require(conditions)
+        if (setup := plan.workload.data.setup) is not None:
+            with phases.phase("setup"):
+                run_setup(connection, setup)
+        with phases.phase("keep"):
+            fixture = Fixture(ident, shape, 0, loaded, conditions, "", reused=False)
+            return target.keep_fixture(fixture, plan.workload.databases)

@@ -1,0 +1,209 @@
+"""One trial: a stage measured once, on a fresh copy of the fixture, and stored as soon as it ends.
+
+    restore -> apply -> prewarm -> CHECKPOINT -> drive || sample -> check -> judge -> store
+
+Each step takes the record of the step before and returns its own; steps do not import each other.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import psycopg
+
+from pgdyno.drive.driver import Driven
+from pgdyno.experiment.fixture import build_of
+from pgdyno.experiment.progress import Listener, Phases
+from pgdyno.experiment.validity import judge
+from pgdyno.experiment.window import drive_and_sample, growth
+from pgdyno.loader.consistency import check
+from pgdyno.model.connection import Connection
+from pgdyno.model.errors import Interrupted, LostError, StoreError
+from pgdyno.model.plan import Protocol, Stage, Workload
+from pgdyno.model.progress import TrialEnded
+from pgdyno.model.run import Condition, Fixture, Series, TrialRecord, TrialResult, TrialState
+from pgdyno.model.system_errors import as_pgdyno_error
+from pgdyno.model.workload import database_names
+from pgdyno.sample.server_log import LogSummary, read_log
+from pgdyno.store.run_file import RunFile
+from pgdyno.target.durability import read_durability
+from pgdyno.target.interface import Ready, Target, ending
+from pgdyno.target.prewarm import prewarm
+
+
+@dataclass(frozen=True, slots=True)
+class TestBed:
+    """What trials are measured on, and where they are stored."""
+
+    __test__ = False  # no class of tests, whatever pytest thinks
+
+    target: Target
+    fixtures: Mapping[str, Fixture]  # by stage
+    described: Mapping[str, Mapping[str, Any]]  # by stage, see `description`
+    run: RunFile
+    listener: Listener
+
+
+def measure(stage: Stage, protocol: Protocol, bed: TestBed, planned: TrialRecord) -> TrialRecord:
+    """Measure a stage once; the trial is stored as soon as it ends, well or badly.
+
+    Args:
+        stage: What is measured.
+        protocol: How.
+        bed: On what.
+        planned: The trial as it was planned: its number, round, stage and identity.
+
+    Returns:
+        The trial as it is stored.
+
+    Raises:
+        LostError: The target is not this run's any more; the trial is stored.
+        StoreError: The run file itself cannot be written, so that nothing can be kept of a trial.
+        KeyboardInterrupt: Ctrl-C; the trial is left as running.
+    """
+    record = replace(planned, state=TrialState.RUNNING, started_ns=time.time_ns())
+    bed.run.put_trial(record)
+    series: list[Series] = []
+    try:
+        with ending(bed.target.stop):
+            result, series, log, text = steps(stage, protocol, bed, record)
+            state, reason = judge(result, log, protocol.survive)
+            record = replace(record, state=state, reason=reason, result=result)
+            if text is not None:
+                bed.run.put_log("server", text, record.number)
+    except (Interrupted, StoreError):
+        raise
+    except LostError as error:
+        # What was measured to its end stays; nothing that follows can be.
+        if record.result is None:
+            record = replace(record, state=TrialState.FAILED, reason=error.told)
+        _ended(record, series, bed)
+        raise
+    except Exception as error:
+        if (failure := as_pgdyno_error(error)) is None:
+            raise
+        record = replace(record, state=TrialState.FAILED, reason=failure.told, result=None)
+    return _ended(record, series, bed)
+
+
+def _ended(record: TrialRecord, series: Sequence[Series], bed: TestBed) -> TrialRecord:
+    record = replace(record, ended_ns=time.time_ns())
+    bed.run.put_trial(record, series)
+    bed.listener(TrialEnded(record))
+    return record
+
+
+def steps(
+    stage: Stage, protocol: Protocol, bed: TestBed, trial: TrialRecord
+) -> tuple[TrialResult, list[Series], LogSummary | None, str | None]:
+    """From the fixture's copy to the checked database; the server still runs after it.
+
+    Returns:
+        The result, its series, what the server's log tells, and what is kept of the log.
+
+    Raises:
+        PgdynoError: A step failed; there are no numbers.
+    """
+    phases = Phases(bed.listener, trial)
+    target, fixture = bed.target, bed.fixtures[stage.name]
+    with phases.phase("restore"):
+        target.restore(fixture.ident, stage.workload.databases, stage.folder)
+    with phases.phase("start"):
+        ready = target.apply(stage.settings, build_of(stage))
+    databases = [
+        ready.connection.to(name)
+        for name in database_names(ready.connection.database, stage.workload.databases)
+    ]
+    durability = read_durability(databases, stage.workload)
+    with phases.phase("prewarm"):
+        for database in databases if protocol.prewarm else ():
+            prewarm(database)
+    with phases.phase("checkpoint"):
+        _checkpoint(ready)
+    with phases.phase("drive"):
+        driven, series, failures = drive_and_sample(protocol, stage, trial.round, ready, fixture,
+                                                    bed.listener)  # fmt: skip
+    if protocol.crash_recovery:
+        with phases.phase("recover"):
+            target.crash()
+    conditions: tuple[Condition, ...] = ()
+    if trial.round <= (protocol.checked_rounds or protocol.rounds):
+        with phases.phase("check"):
+            conditions = _check_all(databases, bed.described[stage.name]["conditions"])
+    log = read_log(lines) if (lines := target.log_lines()) is not None else None
+    result = _result(stage.workload, driven, series, ready, conditions, log)
+    notes = tuple(f"sampler {name} stopped: {why}" for name, why in failures.items())
+    seconds = {**phases.seconds, "window": driven.window_s}
+    if protocol.crash_recovery and log is not None:
+        result = replace(result, recovery=log.recovery)
+    result = replace(result, phases_s=seconds, notes=notes, durability=durability)
+    return result, series, log, target.log_text()
+
+
+def _check_all(
+    databases: Sequence[Connection], conditions: Sequence[dict[str, Any]]
+) -> tuple[Condition, ...]:
+    """The conditions on each database; those of one number are told as one."""
+    first, *others = (check(database, conditions) for database in databases)
+    merged = list(first)
+    for database, more in zip(databases[1:], others, strict=True):
+        for place, one in enumerate(more):
+            sample = merged[place].sample or (one.sample and f"{database.database}: {one.sample}")
+            merged[place] = replace(
+                merged[place], sample=sample, violations=merged[place].violations + one.violations,
+                seconds=merged[place].seconds + one.seconds,
+            )  # fmt: skip
+    return tuple(merged)
+
+
+def _checkpoint(ready: Ready) -> None:
+    with psycopg.connect(**ready.connection.arguments(), autocommit=True) as session:
+        session.execute("CHECKPOINT")
+
+
+def _result(
+    workload: Workload,
+    driven: Driven,
+    series: Sequence[Series],
+    ready: Ready,
+    conditions: tuple[Condition, ...],
+    log: LogSummary | None,
+) -> TrialResult:
+    return TrialResult(
+        window_ns=driven.window_ns,
+        window_s=driven.window_s,
+        nopm=driven.nopm if workload.headline == "NOPM" else None,
+        tpm_total=driven.tpm_total,
+        kinds=driven.kinds,
+        client=driven.client,
+        deltas=growth(series, driven),
+        settings=ready.settings,
+        audit=driven.audit,
+        conditions=conditions,
+        events=log.events if log else (),
+        errors=driven.errors if driven.error is None else (*driven.errors, _gave_up(driven)),
+        reconnects=driven.reconnects,
+        statements_per_transaction=driven.statements_per_transaction,
+        round_trips_per_transaction=driven.round_trips_per_transaction,
+        phases_s={},
+        gaps=driven.gaps,
+        parts=driven.parts,
+        steps=driven.steps,
+        late=driven.late,
+        late_ns=driven.late_ns,
+        stream_digest=driven.stream_digest,
+        server=ready.server,
+        engine=driven.engine,
+        pgbench=driven.pgbench,
+        followed=driven.followed,
+        drained_s=driven.drained_s,
+        given_up_s=driven.given_up_s,
+        untold=driven.untold,
+    )
+
+
+def _gave_up(driven: Driven) -> dict[str, Any]:
+    return {"sqlstate": driven.outcome, "count": 1, "example": driven.error}

@@ -1,0 +1,72 @@
+"""Whether the numbers of a trial may be used: what makes one invalid, and in which words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pgdyno.loader.consistency import require
+from pgdyno.model.errors import CheckError
+from pgdyno.model.run import TrialResult, TrialState
+from pgdyno.sample.server_log import LogSummary
+from pgdyno.stats.window_end import stuck_reason, window_end
+
+_NO_ANSWER = "connection lost"  # as the driver counts a session that ended without a word
+_LOST_SESSIONS = (  # what a server says of sessions that end, while it goes down, or comes up
+    "terminating connection", "connection to client lost", "data from client", "data to client",
+    "the database system is", "terminating background worker",
+)  # fmt: skip
+# 40P01 and 40001: counted by the driver, retried, and part of the result.
+_RETRIED = ("deadlock detected", "could not serialize access")
+_NOISE = (  # answers to our own question whether it is ready
+    "the database system is starting up", "the database system is not yet accepting connections",
+)  # fmt: skip
+
+
+def judge(
+    result: TrialResult, log: LogSummary | None, survive: bool = False
+) -> tuple[TrialState, str | None]:
+    """Whether the numbers of a trial may be used.
+
+    Inconsistent data, failed transactions, lost connections, requests that the server left without
+    an answer for longer than the drain, and errors in the server's log make them invalid: the load
+    was not the one that the plan asked for. A plan that is to `survive` asked for lost connections;
+    what failed with them is then a part of the result.
+    """
+    reasons = []
+    try:
+        require(result.conditions)
+    except CheckError as error:
+        reasons.append(error.fact)
+    failed = sum(kind.run.failed for kind in result.kinds)
+    lost = sum(e["count"] for e in result.errors if _is_lost(e["sqlstate"])) if survive else 0
+    if failed > lost:
+        reasons.append(f"{failed} transactions failed{_example(result.errors)}")
+    if result.reconnects and not survive:
+        reasons.append(f"{result.reconnects} connections were lost")
+    if not any(kind.window.succeeded for kind in result.kinds):
+        reasons.append("no transaction succeeded in the window")
+    if stuck := stuck_reason(window_end([kind.window for kind in result.kinds], result.given_up_s)):
+        reasons.append(stuck)
+    if any(error["sqlstate"] in ("stopped", "gave_up") for error in result.errors):
+        reasons.append("the driver did not reach the end of the window")
+    known, bad = (*_NOISE, *_RETRIED, *(_LOST_SESSIONS if survive else ())), log.bad if log else {}
+    unexplained = {text: n for text, n in bad.items() if not any(one in text for one in known)}
+    if unexplained:
+        count, first = sum(unexplained.values()), next(iter(unexplained))
+        reasons.append(f"the server reported {count} errors, first {first}")
+    if reasons:
+        return TrialState.INVALID, "; ".join(reasons)
+    return TrialState.FINISHED, None
+
+
+def _example(errors: Sequence[dict[str, Any]]) -> str:
+    if not errors:
+        return ""
+    first = errors[0]
+    return f", {first['count']} of them with {first['sqlstate']}: {first['example']}"
+
+
+def _is_lost(sqlstate: str) -> bool:
+    """Whether it says that the session is gone: class 08, 57P01 to 57P05, or no answer at all."""
+    return sqlstate.startswith(("08", "57P")) or sqlstate == _NO_ANSWER

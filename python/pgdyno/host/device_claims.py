@@ -1,0 +1,78 @@
+"""What the kernel says of the storage below a folder: its cache, its flushes, its atomic writes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pgdyno.host.knob_location import ROOT
+from pgdyno.model.floor import DeviceClaims
+from pgdyno.target.host_facts import file_system
+
+
+def device_claims(path: Path, root: Path = ROOT) -> DeviceClaims:
+    """The file system of a folder, and the disk below it as far as there is one.
+
+    Args:
+        path: An existing folder.
+        root: Of the file tree, for tests.
+    """
+    found = file_system(path)
+    block = _block_device(path.stat().st_dev, found["device"], root)
+    if block is None:
+        return DeviceClaims(found["type"], found["mount"], found["options"], found["device"])
+    queue = block / "queue"
+    return DeviceClaims(
+        file_system=found["type"],
+        mount=found["mount"],
+        options=found["options"],
+        device=found["device"],
+        block_device=block.name,
+        model=_text(block / "device/model"),
+        rotational=_flag(queue / "rotational"),
+        write_cache=_text(queue / "write_cache"),
+        fua=_flag(queue / "fua"),
+        atomic_write_bytes=_number(queue / "atomic_write_unit_max_bytes"),
+        logical_block_bytes=_number(queue / "logical_block_size"),
+        physical_block_bytes=_number(queue / "physical_block_size"),
+        scheduler=_chosen(queue / "scheduler"),
+    )
+
+
+def _block_device(number: int, device: str, root: Path) -> Path | None:
+    """The whole disk in /sys: a partition has its queue with its parent.
+
+    Some file systems (btrfs, overlays) have a number that no device has; then the name tells.
+    """
+    by_number = root / "sys/dev/block" / f"{os.major(number)}:{os.minor(number)}"
+    by_name = root / "sys/class/block" / os.path.basename(os.path.realpath(device))
+    for found in (by_number, by_name):
+        real = found.resolve()
+        for folder in (real, real.parent):
+            if (folder / "queue").is_dir():
+                return folder
+    return None
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip() or None
+    except OSError:
+        return None
+
+
+def _number(path: Path) -> int | None:
+    text = _text(path)
+    return int(text) if text and text.isdigit() else None
+
+
+def _flag(path: Path) -> bool | None:
+    number = _number(path)
+    return None if number is None else number != 0
+
+
+def _chosen(path: Path) -> str | None:
+    text = _text(path)
+    if text and "[" in text:
+        return text.partition("[")[2].partition("]")[0]
+    return text

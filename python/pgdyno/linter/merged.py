@@ -1,0 +1,83 @@
+"""What files say together: the machine's settings, and those of one server over its defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pgdyno.catalog import known_settings, machine_knobs
+from pgdyno.linter.single import server_knob
+from pgdyno.linter.source import Assignment, Source
+from pgdyno.linter.system import System
+from pgdyno.plan.settings.values import BadValue, base_units, canonical, number_of
+
+_SERVER = ("postgresql", "plan")
+_MANY = ("fstab", "commands")  # each line is about another thing: all of them count
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Settings by name; of several assignments the last one counts."""
+
+    named: Mapping[str, Assignment]
+    system: System
+
+    def word(self, name: str) -> str | None:
+        """A value in one spelling: what was set, else the default; None where neither is known."""
+        text = self._text(name)
+        knob = server_knob(name, self.system.postgres)
+        if text is None or knob is None:
+            return text
+        try:
+            return canonical(knob, text)
+        except BadValue:
+            return None
+
+    def number(self, name: str) -> float | None:
+        """A size in bytes, a time in microseconds, or a plain number."""
+        text = self._text(name)
+        return None if text is None else self.number_of(name, text)
+
+    def number_of(self, name: str, text: str) -> float | None:
+        """A text as a value of this setting, in the same units."""
+        knob = server_knob(name, self.system.postgres)
+        try:
+            if knob is None:
+                return float(text)
+            if knob.vartype == "real" and knob.unit is None:
+                return float(number_of(knob, text))
+            return float(base_units(knob, text))
+        except (BadValue, ValueError):
+            return None
+
+    def shown(self, name: str) -> str:
+        """The value as the file has it, or the default."""
+        return self._text(name) or "not known"
+
+    def _text(self, name: str) -> str | None:
+        if name in self.named:
+            return self.named[name].value
+        known = known_settings().get(name)
+        if known is not None:
+            return known.default_in(self.system.postgres) if known.default is not None else ""
+        knob = machine_knobs().get(name)
+        return knob.default if knob else None
+
+
+def worlds(sources: Sequence[Source], system: System) -> Iterator[World]:
+    """One for each server that the files tell of, over what they say of the machine."""
+    machine = {
+        at.name: at for source in sources if source.kind not in _SERVER for at in source.assignments
+    }
+    servers: dict[tuple[str, str], dict[str, Assignment]] = {}
+    for source in sources:
+        if source.kind in _SERVER:
+            for at in source.assignments:
+                servers.setdefault((source.path, at.scope), {})[at.name] = at
+    if not servers:
+        yield World(machine, system)
+    for source in sources:
+        if source.kind in _MANY:
+            yield from (World(machine | {at.name: at}, system) for at in source.assignments)
+    for server in servers.values():
+        yield World(machine | server, system)

@@ -1,0 +1,110 @@
+"""Writes TPC-C's initial rows into CSV files by the Rust core, without a server."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pgdyno import _core
+from pgdyno.loader.copy import POLL_S, describe, fact_and_hint
+from pgdyno.model.errors import DriveError, Interrupted
+from pgdyno.model.loading import ExportReport
+from pgdyno.model.progress import ExportProgress
+from pgdyno.model.record_json import from_json
+from pgdyno.model.units import bytes_text
+
+LOADED_AT_UNIX_S = 1_577_836_800
+"""2020-01-01: rows of an export carry this time unless told otherwise, so that the same seed gives
+the same files."""
+_ROOM = 1.02  # of the estimate
+
+
+def export(
+    folder: Path,
+    workload: dict[str, Any],
+    *,
+    loaded_at_unix_s: int = LOADED_AT_UNIX_S,
+    threads: int | None = None,
+    progress: Callable[[ExportProgress], None] = lambda _: None,
+) -> ExportReport:
+    """Write a file for each table, as BenchmarkSQL 5 does with its option `fileLocation`.
+
+    Args:
+        folder: Empty, or not there yet.
+        workload: The workload's parameters (`TpccSpec` in `crates/workload`).
+        loaded_at_unix_s: The time that rows carry, seconds since 1970.
+        threads: Files written at the same time; None: one for each core.
+        progress: Told five times a second.
+
+    Returns:
+        What was written.
+
+    Raises:
+        DriveError: The folder is not empty, the disk has not enough room, writing failed; what was
+            written is removed.
+        Interrupted: Ctrl-C; what was written is removed.
+    """
+    files = describe(workload)["csv"]["files"]
+    is_new = not folder.exists()
+    _require_empty(folder)
+    _require_room(folder, sum(file["bytes"] for file in files))
+    spec = {
+        "version": 1,
+        "workload": workload,
+        "folder": str(folder.absolute()),
+        "loaded_at_unix_s": loaded_at_unix_s,
+        "threads": threads,
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return _run(json.dumps(spec), progress)
+    except OSError as error:
+        raise DriveError(f"cannot create folder {folder}: {error.strerror}") from error
+    except BaseException:
+        if is_new and folder.exists() and not any(folder.iterdir()):
+            folder.rmdir()
+        raise
+
+
+def _run(spec: str, progress: Callable[[ExportProgress], None]) -> ExportReport:
+    try:
+        job = _core.Export(spec)
+        job.start()
+        try:
+            while not (state := from_json(ExportProgress, job.poll())).done:
+                progress(state)
+                time.sleep(POLL_S)
+        except KeyboardInterrupt:
+            job.stop()
+            raise Interrupted(*_what_is_left(job)) from None
+        return from_json(ExportReport, job.result())
+    except _core.CoreError as error:
+        raise DriveError(*fact_and_hint(error)) from error
+
+
+def _what_is_left(job: _core.Export) -> tuple[str, str | None]:
+    try:
+        job.result()
+    except _core.CoreError as error:
+        return fact_and_hint(error)
+    return "the export was stopped after its last row", None
+
+
+def _require_empty(folder: Path) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        what = "is not empty" if folder.is_dir() else "is a file"
+        raise DriveError(f"folder {folder} {what}", "Name one that is not there yet.")
+
+
+def _require_room(folder: Path, bytes_: int) -> None:
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    free = shutil.disk_usage(existing).free
+    if free < bytes_ * _ROOM:
+        raise DriveError(
+            f"the files take about {bytes_text(bytes_)}, {existing} has {bytes_text(free)} free",
+            "Name a folder on another disk, or export fewer warehouses.",
+        )

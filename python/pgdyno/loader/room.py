@@ -1,0 +1,70 @@
+"""What a load needs against what there is: space on disk, and time. Pure, but for the telling."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from pgdyno.model.errors import TargetError
+from pgdyno.model.loading import LoadEstimate
+from pgdyno.model.server_host import Area, ServerHost
+from pgdyno.model.units import bytes_text, seconds_text
+
+_WAL_OVER = 1.1  # the limit of WAL is a soft one
+
+
+def needs(estimate: LoadEstimate, place: ServerHost) -> tuple[tuple[str, int, Area | None], ...]:
+    """What a load needs of disk: what for, bytes, where.
+
+    Args:
+        estimate: Of `loader.estimate`.
+        place: The server's disk.
+    """
+    wal = estimate.wal_bytes
+    if place.wal_limit_bytes is not None:
+        wal = min(wal, int(place.wal_limit_bytes * _WAL_OVER))
+    wal = max(wal - (place.wal_there_bytes or 0), 0)
+    return (
+        ("tables and indexes", estimate.disk_bytes, place.data),
+        ("sorting", estimate.sort_bytes, place.sort),
+        ("WAL", wal, place.wal),
+    )
+
+
+def require_room(estimate: LoadEstimate, place: ServerHost) -> None:
+    """Refuse a load that does not fit.
+
+    Raises:
+        TargetError: A file system has less free space than goes there.
+    """
+    parts: dict[int, list[tuple[str, int]]] = defaultdict(list)
+    areas: dict[int, Area] = {}
+    for what, size, area in needs(estimate, place):
+        if area is not None:
+            parts[area.device].append((what, size))
+            areas.setdefault(area.device, area)
+    for device, area in areas.items():
+        size = sum(one for _, one in parts[device])
+        if size > area.free_bytes:
+            terms = " + ".join(f"{what} {bytes_text(one)}" for what, one in parts[device] if one)
+            raise TargetError(
+                f"the load needs {bytes_text(size)} at {area.path},"
+                f" free are {bytes_text(area.free_bytes)}",
+                hint=f"That is {terms}. Make room, load less, or use another tablespace.",
+            )
+
+
+def room_text(estimate: LoadEstimate, place: ServerHost) -> str:
+    """The estimate as a line for people: `20 warehouses: 1.98 GiB on disk, about 12 s`."""
+    unit, count, before = estimate.unit, estimate.units, estimate.units_before
+    if unit == "scale":
+        what = f"scale {count}"
+    else:
+        what = f"{count} {unit if count > 1 else unit.removesuffix('s')}"
+    if before:
+        what += f", of which {before} are there"
+    line = f"{what}: {bytes_text(estimate.disk_bytes)} on disk"
+    if estimate.seconds is not None:
+        line += f", about {seconds_text(max(estimate.seconds, 1.0))}"
+    if place.data is None:
+        line += "; the server's free space is not known here"
+    return line

@@ -1,0 +1,38 @@
+"""Records to JSON and back; strict both ways."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import TypeAdapter
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T")
+
+
+def to_json(record: DataclassInstance) -> str:
+    """JSON of a dataclass record."""
+    return json.dumps(asdict(record), ensure_ascii=False, separators=(",", ":"))
+
+
+def from_json(kind: type[T], text: str) -> T:
+    """The record of this kind that `to_json` wrote; validates types on the way."""
+    return _adapter(kind).validate_json(text)
+
+
+def from_plain(kind: type[T], value: object) -> T:
+    """The same from what JSON holds: mappings, lists, numbers and texts."""
+    return _adapter(kind).validate_python(value)
+
+
+_adapters: dict[object, TypeAdapter[Any]] = {}  # making one takes longer than using it
+
+
+def _adapter(kind: type[T]) -> TypeAdapter[T]:
+    if kind not in _adapters:
+        _adapters[kind] = TypeAdapter(kind)
+    return _adapters[kind]

@@ -1,0 +1,26 @@
+"""Where a server is, as far as that can be seen from here; what is not known is None."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """A folder of the server's on a file system of this host."""
+
+    path: str
+    device: int
+    free_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ServerHost:
+    """A server's memory and disk."""
+
+    memory_bytes: int | None = None  # that it may use; None: it runs elsewhere
+    data: Area | None = None  # where a database's tables go
+    sort: Area | None = None  # where temporary files go
+    wal: Area | None = None
+    wal_limit_bytes: int | None = None  # WAL that is kept between checkpoints, about
+    wal_there_bytes: int | None = None  # WAL files that are there, and used again

@@ -1,0 +1,72 @@
+"""Errors of the system and of libraries as facts and hints: the one place that words them.
+
+What is foreseen here is told as any failure of ours; what is not is a defect of pgdyno. Libraries
+are known by name, so that none is loaded for an error that did not happen.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+
+from pgdyno.model.errors import PgdynoError
+
+_HINTS = {
+    errno.ENOSPC: "Make room there; what was finished is kept.",
+    errno.EDQUOT: "Make room within the quota; what was finished is kept.",
+    errno.EACCES: "Give the user who runs pgdyno the right, or name another place.",
+    errno.EPERM: "Give the user who runs pgdyno the right, or name another place.",
+    errno.EROFS: "Name a place that can be written.",
+    errno.EIO: "The device fails: see `dmesg`.",
+    errno.EMFILE: "Raise `ulimit -n`.",
+    errno.ENFILE: "Raise fs.file-max.",
+    errno.ENOMEM: "Make the plan smaller, or free memory.",
+}
+_MEMORY = "Make the plan smaller, or free memory."
+_SERVER = "The server's own log tells more."
+
+
+class SystemFailure(PgdynoError):
+    """The operating system or a library failed where nobody above could go on."""
+
+    exit_code = 7
+
+
+def as_pgdyno_error(error: BaseException) -> PgdynoError | None:
+    """An error as ours, with text and exit code; None for what nobody foresaw, a defect."""
+    if isinstance(error, PgdynoError):
+        return error
+    for kind in type(error).__mro__:
+        if words := _WORDS.get(f"{kind.__module__}.{kind.__qualname__}"):
+            fact, hint = words(error)
+            return SystemFailure(fact, hint)
+    return None
+
+
+def reason(error: OSError) -> str:
+    """What the system says of a failure, in lower case and without the path."""
+    words = error.strerror or str(error) or type(error).__name__
+    return words[:1].lower() + words[1:]
+
+
+def _system(error: BaseException) -> tuple[str, str | None]:
+    assert isinstance(error, OSError)
+    fact = reason(error)
+    named = [str(one) for one in (error.filename, error.filename2) if one is not None]
+    if named:
+        fact = f"{' and '.join(named)}: {fact}"
+    return fact, _HINTS.get(error.errno or 0)
+
+
+def _first_line(error: BaseException) -> str:
+    return " / ".join(line.strip() for line in str(error).splitlines() if line.strip())
+
+
+_WORDS: dict[str, Callable[[BaseException], tuple[str, str | None]]] = {
+    "builtins.OSError": _system,
+    "builtins.MemoryError": lambda _: ("there is not enough memory", _MEMORY),
+    "sqlite3.Error": lambda error: (f"SQLite failed: {error}", "Is there room, and a right?"),
+    # Its arguments are kind, fact and hint, as `crates/core` makes them.
+    "_core.CoreError": lambda error: (str(error.args[1]), error.args[2]),
+    "psycopg.Error": lambda error: (f"the server failed: {_first_line(error)}", _SERVER),
+}

@@ -1,0 +1,313 @@
+"""What `pgdyno run --dry-run` prints: everything a plan would do, before anything is touched.
+
+Readable at 100 columns and without colours; colours only repeat what the words say.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from pgdyno.model.plan import Plan, Protocol, Stage
+from pgdyno.model.settings import HostFacts, OriginKind, Rung, ServerFacts, Setting
+from pgdyno.model.text import one_line
+from pgdyno.model.units import bytes_text, seconds_text
+from pgdyno.plan.describe import build_text, workload_lines, workload_values
+from pgdyno.plan.estimate.needs import ONE_TO_LOAD, Fixtures, Need, plan_needs
+from pgdyno.plan.resolve.builds import NO_BUILDS, Builds
+from pgdyno.plan.settings.checkpoints import cycle_lines, expected_cycle_s, protocol_text
+from pgdyno.plan.settings.configured import Configured
+from pgdyno.plan.settings.initdb import after_initdb
+from pgdyno.plan.settings.values import BadValue, canonical, show
+
+_DIGEST_LETTERS = 16
+_ROUND_LETTERS_MAX = 88  # of a line of 100 columns; longer rounds are told as a sentence
+_RUNG_STYLES = {
+    Rung.D0: "green",
+    Rung.D1: "green",
+    Rung.D2: "yellow",
+    Rung.D3: "yellow",
+    Rung.D4: "red",
+    Rung.D5: "red",
+    Rung.D6: "red",
+}
+
+
+def render_dry_run(
+    plan: Plan,
+    server: ServerFacts,
+    host: HostFacts,
+    fixtures: Fixtures = ONE_TO_LOAD,
+    builds: Builds = NO_BUILDS,
+) -> RenderableType:
+    """A resolved plan for people: target, stages with settings and origins, trials, time, needs.
+
+    Args:
+        plan: The resolved plan.
+        server: Version and settings of its target.
+        host: The machine.
+        fixtures: Sizes of the loaded databases that the stages need.
+        builds: What the stages run on, if any names a build.
+    """
+    configs = [
+        Configured(
+            after_initdb(builds.server(stage.build, server), plan.target.initdb),
+            {one.name: one.value for one in stage.settings},
+        )
+        for stage in plan.stages
+    ]
+    return Group(
+        Text(plan.question, style="bold"),
+        Text(),
+        _facts(plan, server, host),
+        *_stages(plan, configs),
+        *_trials(plan, _cycles(plan, configs, host)),
+        *_needs(plan, configs, host, fixtures),
+        *_stored(plan),
+        *_notes(plan),
+        Text(),
+        Text("Nothing was touched."),
+    )
+
+
+def _heading(text: str) -> Text:
+    return Text(f"\n{text}", style="bold underline")
+
+
+def _facts(plan: Plan, server: ServerFacts, host: HostFacts) -> Table:
+    protocol = plan.protocol
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column()
+    table.add_column(style="dim")
+    place = plan.target.bindir or plan.target.conninfo
+    where = f": {place}" if place else ""
+    rows = [
+        ("plan", [f"{plan.name} ({plan.source})"], []),
+        ("target", [f"{plan.target.kind}, {server.version}{where}"], _who(plan, "target")),
+        (
+            "client host" if plan.target.kind == "running" else "host",
+            [
+                f"{host.cpus} CPUs, {bytes_text(host.memory_bytes)} of memory;"
+                f" {host.data_path} on {host.file_system}"
+            ],
+            [],
+        ),
+        ("workload", workload_lines(plan.workload), _who(plan, "workload")),
+        ("protocol", _protocol_lines(protocol), _who(plan, "protocol")),
+    ]
+    for name, told, who in rows:
+        table.add_row(name, _cell(told), _cell(who))
+    return table
+
+
+def _cell(lines: Sequence[str]) -> Text:
+    """Lines of a table's cell; none of them has a break of its own."""
+    return Text("\n".join(map(one_line, lines)))
+
+
+def _protocol_lines(protocol: Protocol) -> list[str]:
+    checked = protocol.checked_rounds
+    lines = [
+        f"{protocol.rounds} rounds; warm-up {seconds_text(protocol.warmup_s)},"
+        f" window {seconds_text(protocol.window_s)}",
+        f"equivalent within {protocol.margin * 100:g} %,"
+        f" intervals of {protocol.confidence * 100:g} %, lowest rung {protocol.lowest_rung}"
+        f"{', lost connections allowed' * protocol.survive}"
+        f"{', crash and recovery after each window' * protocol.crash_recovery}",
+        "" if checked is None else f"consistency checked up to round {checked}",
+        protocol_text(protocol),
+    ]
+    *before, last = filter(None, lines)
+    return [*(f"{line};" for line in before), last]
+
+
+def _who(plan: Plan, table: str) -> list[str]:
+    """Keys of a table that neither the plan nor a default chose, with who did."""
+    chosen = {
+        key.removeprefix(f"{table}."): "--quick" if who == "quick" else "--set"
+        for key, who in plan.origins.items()
+        if key.startswith(f"{table}.") and (who == "quick" or who.startswith("--set"))
+    }
+    lines = [f"{key} by {who}" for key, who in chosen.items()]
+    profiles = {who for key, who in plan.origins.items() if who.startswith("profile ")}
+    return [*lines, *(sorted(profiles) if table == "workload" else [])]
+
+
+def _stages(plan: Plan, configs: Sequence[Configured]) -> Iterator[RenderableType]:
+    yield _heading("Stages")
+    before: Stage | None = None
+    for stage, config in zip(plan.stages, configs, strict=True):
+        title = Text(f"\n{stage.name}", style="bold")
+        title.append(f"  {stage.rung}", style=_RUNG_STYLES[stage.rung])
+        title.append(f"  {stage.rung_reason}", style="not bold dim")
+        yield title
+        if stage.durability is not None and stage.durability.not_known:
+            unread = "; ".join(stage.durability.not_known)
+            yield Padding(Text(f"not known before it runs: {unread}", style="dim"), (0, 0, 0, 2))
+        yield Padding(Text(stage.why), (0, 0, 0, 2))
+        if stage.client and stage.twin_of is None:
+            yield Padding(_client(stage, before, plan), (0, 0, 0, 2))
+        if stage.build is not None:
+            yield Padding(Text(build_text(stage.build)), (0, 0, 0, 2))
+        if stage.folder is not None:
+            yield Padding(Text(f"data in {stage.folder}"), (0, 0, 0, 2))
+        yield Padding(_settings(stage, before, config.server), (0, 0, 0, 2))
+        before = stage
+
+
+def _client(stage: Stage, before: Stage | None, plan: Plan) -> Table:
+    """What of `[workload]` the stage has otherwise than the plan, and who said so."""
+    table = _origin_table(None, "client", "value", "the plan has")
+    base, own = workload_values(plan.workload), workload_values(stage.workload)
+    inherited = set() if before is None or stage.afresh else set(before.client)
+    for one in stage.client:
+        who = f"as in {before.name}" if before and one in inherited else _origin(one)
+        table.add_row(one.name, own[one.name], base[one.name], who)
+    return table
+
+
+def _origin_table(title: str | None, *heads: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0), title=title,
+                  title_justify="left", title_style="")  # fmt: skip
+    name, value, default = heads
+    table.add_column(name, no_wrap=True)
+    table.add_column(value, no_wrap=name != "client", overflow="fold")
+    table.add_column(default, style="dim", no_wrap=name != "client", overflow="fold")
+    table.add_column("origin", style="dim")
+    return table
+
+
+def _settings(stage: Stage, before: Stage | None, server: ServerFacts) -> RenderableType:
+    if stage.twin_of is not None:
+        return Text(f"the settings of {stage.twin_of}")
+    inherited = set() if before is None or stage.afresh else set(before.settings)
+    new = [setting for setting in stage.settings if setting not in inherited]
+    head = ""
+    if before is not None and inherited:
+        count = len(stage.settings) - len(new)
+        head = f"{count} settings as in {before.name}" + (", and:" if new else "")
+    if not new:
+        return Text(head or "nothing set: the server's defaults")
+    table = _origin_table(head or None, "setting", "value", "server default")
+    for setting in new:
+        value, default = _value(setting, server), _default(setting, server)
+        table.add_row(setting.name, value, default, _origin(setting))
+    return table
+
+
+def _value(setting: Setting, server: ServerFacts) -> str:
+    """As in the plan; a plain number of a setting that has a unit also with it."""
+    knob = server.knobs.get(setting.name)
+    if knob is None or knob.unit is None or not setting.value.isdecimal():
+        return setting.value
+    with_unit = show(knob, setting.value)
+    return setting.value if with_unit == setting.value else f"{setting.value} ({with_unit})"
+
+
+def _default(setting: Setting, server: ServerFacts) -> str:
+    knob = server.knobs.get(setting.name)
+    if knob is None or knob.default is None:
+        return "?"
+    try:
+        return show(knob, canonical(knob, knob.default)) or "''"
+    except BadValue:
+        return knob.default
+
+
+def _origin(setting: Setting) -> str:
+    kind, detail = setting.origin.kind, setting.origin.detail
+    if kind is OriginKind.OVERRIDE:
+        return "--set"
+    return "plan" if kind is OriginKind.PLAN else detail
+
+
+def _cycles(plan: Plan, configs: Sequence[Configured], host: HostFacts) -> dict[str, float]:
+    return {
+        stage.name: expected_cycle_s(config, host.cpus)
+        for stage, config in zip(plan.stages, configs, strict=True)
+    }
+
+
+def _trials(plan: Plan, cycles: Mapping[str, float]) -> Iterator[RenderableType]:
+    yield _heading("Trials")
+    yield Text()
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    rows: dict[int, list[str]] = {}
+    for trial in plan.trials:
+        rows.setdefault(trial.round, []).append(f"{trial.number} {trial.stage}")
+    if sum(len(cell) + 2 for cell in max(rows.values(), key=_letters)) > _ROUND_LETTERS_MAX:
+        rows = {number: [", ".join(row)] for number, row in rows.items()}
+    for cell in rows[1]:
+        table.add_column(no_wrap="," not in cell)
+    for number, row in rows.items():
+        table.add_row(f"round {number}", *row)
+    yield table
+    each = seconds_text(plan.protocol.warmup_s + plan.protocol.window_s)
+    measuring, other = plan.estimate.measuring_s, plan.estimate.other_s
+    yield Text()
+    told = list(cycle_lines(plan.protocol, cycles))
+    of = "" if told else f" of {each}"
+    yield Text(f"{len(plan.trials)} trials{of}: {seconds_text(measuring)} of measuring")
+    for line in told:
+        yield Text(f"  {line}")
+    yield Text(f"about {seconds_text(other)} for loading, restoring, starting, checking")
+    yield Text(f"about {seconds_text(measuring + other)} in all", style="bold")
+
+
+def _letters(row: Sequence[str]) -> int:
+    return sum(map(len, row))
+
+
+def _needs(
+    plan: Plan, configs: Sequence[Configured], host: HostFacts, fixtures: Fixtures
+) -> Iterator[RenderableType]:
+    if plan.target.kind == "running":
+        return
+    memory, disk = plan_needs(plan, configs, host, fixtures)
+    yield _heading("Needs of the hungriest stage, by assumptions that are a little high")
+    yield Text()
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(style="dim")
+    table.add_row("memory", _of(memory, host.memory_bytes), memory.told())
+    table.add_row("disk", _of(disk, host.free_disk_bytes), disk.told())
+    yield table
+
+
+def _of(need: Need, there: int) -> str:
+    return f"{bytes_text(need.total_bytes)} of {bytes_text(there)}"
+
+
+def _stored(plan: Plan) -> Iterator[RenderableType]:
+    """Whose text goes into the run file, which people share, beside the plan's own."""
+    named = {(file.path, file.text) for stage in plan.stages for file in stage.workload.files}
+    if not named:
+        return
+    yield _heading("Files whose text the run file will hold, beside the plan's")
+    yield Text()
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for _ in range(3):
+        table.add_column(overflow="fold")
+    for path, text in sorted(named):
+        content = text.encode()
+        digest = hashlib.sha256(content).hexdigest()[:_DIGEST_LETTERS]
+        table.add_row(path, f"{len(content)} bytes", f"SHA-256 {digest}…")
+    yield table
+
+
+def _notes(plan: Plan) -> Iterator[RenderableType]:
+    if not plan.notes:
+        return
+    yield _heading("Notes")
+    yield Text()
+    for note in plan.notes:
+        yield Text(f"- {note}")

@@ -1,0 +1,1 @@
+"""What a plan needs of memory, disk and time, before anything is touched."""

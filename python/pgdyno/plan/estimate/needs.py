@@ -1,0 +1,203 @@
+"""What a plan needs of memory, disk and time, by stated assumptions.
+
+The shared memory follows `postgres -C shared_memory_size` of 15.20 and 18.6 from above (at most a
+tenth too high, 128 MB to 64 GB of shared buffers); the rest are assumptions, meant to be a little
+high, and told as such in the dry run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from pgdyno.model.plan import Estimate, Plan, Protocol, Workload
+from pgdyno.model.settings import HostFacts
+from pgdyno.model.units import bytes_text
+from pgdyno.plan.settings.checkpoints import driven_s, expected_cycle_s
+from pgdyno.plan.settings.configured import Configured
+
+_MIB = 1 << 20
+_GIB = 1 << 30
+_PAGE_BYTES = 4096
+_PAGE_ENTRY_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Assumptions on which sizes and times are estimated; measured ones may take their place."""
+
+    warehouse_bytes: int = 104_700_000  # rows, indexes; the core knows it exactly, a test compares
+    items_bytes: int = 13_100_000  # of TPC-C, however many warehouses there are
+    branch_bytes: int = 15_800_000  # 100,000 accounts of pgbench with their key
+    database_bytes: int = 8 * _MIB  # catalogues
+    growth_bytes_per_cpu_s: int = 8 * _MIB  # what the load adds to the data at most
+    session_bytes: int = 10 * _MIB  # private memory of a session beyond work_mem
+    driver_bytes: int = 64 * _MIB
+    driver_session_bytes: int = _MIB
+    # 41 B of a million closed terminals against the null server; growing takes more for a moment.
+    driver_terminal_bytes: int = 96
+    system_bytes: int = 256 * _MIB  # kernel, pgdyno itself
+    load_s_per_gib: float = 10.0
+    copy_s_per_gib: float = 1.2
+    prewarm_s_per_gib: float = 0.7
+    check_s_per_gib: float = 5.0
+    trial_s: float = 3.5  # start, checkpoint, stop
+
+
+DEFAULT_COSTS = Costs()
+
+Fixtures: TypeAlias = tuple[int | None, ...]
+"""Sizes of the loaded databases that the stages of a plan need, in bytes; None: not loaded yet."""
+
+ONE_TO_LOAD: Fixtures = (None,)
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A sum of bytes, with its parts."""
+
+    parts: tuple[tuple[str, int], ...]
+
+    @property
+    def total_bytes(self) -> int:
+        """All parts together."""
+        return sum(size for _, size in self.parts)
+
+    def told(self) -> str:
+        """The parts as a sum for people."""
+        return " + ".join(f"{name} {bytes_text(size)}" for name, size in self.parts)
+
+
+def shared_memory_bytes(config: Configured) -> int:
+    """Shared memory of the server, from above."""
+    buffers = config.size("shared_buffers") or 128 * _MIB
+    wal = config.size("wal_buffers")
+    if wal is None or wal <= 0:  # the server chooses
+        wal = min(buffers // 32, 16 * _MIB)
+    sessions = int(config.number("max_connections") or 100)
+    return int(buffers * 1.03) + wal + 20 * _MIB + sessions * 100 * 1024
+
+
+def huge_pages_needed(config: Configured, host: HostFacts) -> int:
+    """Huge pages that hold the shared memory."""
+    return -(-shared_memory_bytes(config) // max(host.huge_page_bytes, 1))
+
+
+def memory_need(
+    config: Configured, workload: Workload, host: HostFacts, costs: Costs = DEFAULT_COSTS
+) -> Need:
+    """Memory of server and driver under a stage's settings."""
+    buffers = config.size("shared_buffers") or 128 * _MIB
+    huge = config.word("huge_pages") in ("on", "try")
+    huge = huge and huge_pages_needed(config, host) <= host.huge_pages_free
+    tables = 0 if huge else buffers // _PAGE_BYTES * _PAGE_ENTRY_BYTES
+    work = config.size("work_mem") or 4 * _MIB
+    session = costs.session_bytes + work + tables
+    vacuum = config.size("autovacuum_work_mem")
+    if vacuum is None or vacuum <= 0:
+        vacuum = config.size("maintenance_work_mem") or 64 * _MIB
+    workers = int(config.number("autovacuum_max_workers") or 3)
+    if config.word("autovacuum") == "off":
+        workers = 0
+    count, terminals = workload.sessions, workload.terminals * workload.databases
+    driver = costs.driver_bytes + count * costs.driver_session_bytes
+    return Need((
+        ("shared_buffers", buffers),
+        ("other shared memory", shared_memory_bytes(config) - buffers),
+        (f"{count} sessions ({bytes_text(session)} each)", count * session),
+        (f"{workers} vacuum workers", workers * vacuum),
+        ("driver", driver + terminals * costs.driver_terminal_bytes),
+        ("system", costs.system_bytes),
+    ))  # fmt: skip
+
+
+def fixture_size(workload: Workload, costs: Costs = DEFAULT_COSTS) -> int:
+    """Bytes of a loaded database."""
+    data = workload.data
+    fixed, unit = {
+        "tpcc": (costs.items_bytes, costs.warehouse_bytes),
+        "tpcb": (0, costs.branch_bytes),
+        "none": (0, 0),
+    }[data.kind]
+    return workload.databases * (costs.database_bytes + fixed + data.scale * unit)
+
+
+def _largest(workload: Workload, fixtures: Fixtures, costs: Costs) -> int:
+    return max(fixture_size(workload, costs) if size is None else size for size in fixtures)
+
+
+def disk_need(
+    config: Configured,
+    workload: Workload,
+    protocol: Protocol,
+    host: HostFacts,
+    fixtures: Fixtures = ONE_TO_LOAD,
+    costs: Costs = DEFAULT_COSTS,
+) -> Need:
+    """Disk of fixtures, copy and WAL under a stage's settings."""
+    size, missing = _largest(workload, fixtures, costs), fixtures.count(None)
+    seconds = driven_s(protocol, expected_cycle_s(config, host.cpus)) + protocol.drain_s
+    growth = int(seconds * host.cpus * costs.growth_bytes_per_cpu_s)
+    name = "fixture" if missing == 1 else f"{missing} fixtures"
+    parts = [(name, missing * size)] if missing else []
+    parts += [
+        ("copy for the trial", size),
+        ("growth", growth),
+        ("max_wal_size", config.size("max_wal_size") or _GIB),
+    ]
+    return Need(tuple(parts))
+
+
+def estimate(
+    workload: Workload,
+    protocol: Protocol,
+    trials: Sequence[float],
+    needs: tuple[Need, Need],
+    fixtures: Fixtures = ONE_TO_LOAD,
+    costs: Costs = DEFAULT_COSTS,
+) -> Estimate:
+    """Time and sizes of the whole plan.
+
+    Args:
+        workload: What is loaded.
+        protocol: How stages are measured.
+        trials: Seconds of warm-up and window of each trial.
+        needs: Memory and disk of the hungriest stages.
+        fixtures: Sizes of the loaded databases that the stages need.
+        costs: Assumptions of the estimates.
+    """
+    gib = _largest(workload, fixtures, costs) / _GIB
+    checked = min(1.0, (protocol.checked_rounds or protocol.rounds) / protocol.rounds)
+    trial = gib * (costs.copy_s_per_gib + checked * costs.check_s_per_gib) + costs.trial_s
+    trial += gib * costs.prewarm_s_per_gib if protocol.prewarm else 0
+    load = fixtures.count(None) * gib * (costs.load_s_per_gib + costs.check_s_per_gib)
+    memory, disk = needs
+    return Estimate(
+        measuring_s=sum(trials),
+        other_s=load + len(trials) * trial,
+        disk_bytes=disk.total_bytes,
+        memory_bytes=memory.total_bytes,
+    )
+
+
+def plan_needs(
+    plan: Plan, configs: Sequence[Configured], host: HostFacts, fixtures: Fixtures = ONE_TO_LOAD
+) -> tuple[Need, Need]:
+    """Memory and disk of the hungriest stages of a resolved plan, from their configurations."""
+    memory = max(
+        (
+            memory_need(config, stage.workload, host)
+            for config, stage in zip(configs, plan.stages, strict=True)
+        ),
+        key=_total,
+    )
+    disk = max(
+        (disk_need(one, plan.workload, plan.protocol, host, fixtures) for one in configs),
+        key=_total,
+    )
+    return memory, disk
+
+
+def _total(need: Need) -> int:
+    return need.total_bytes

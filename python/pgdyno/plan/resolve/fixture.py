@@ -1,0 +1,191 @@
+"""Hashes of what shapes the data of a fixture, and of what shapes the result of a trial.
+
+A loaded database is used again exactly when its hash is the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from pgdyno.model.plan import Protocol, Stage, Target, Workload
+from pgdyno.model.settings import DiskFormat, ServerFacts
+from pgdyno.model.workload import Tpcc
+from pgdyno.plan.settings.values import BadValue, canonical
+
+_IDENT_LETTERS = 16
+_BLOCK_BYTES = 8192  # unless PostgreSQL was compiled otherwise
+_COMPILED = {  # further ones of which a server wants its own in the control file
+    "wal_block_size": _BLOCK_BYTES,
+    "segment_size": 131_072,  # blocks
+    "max_index_keys": 32,
+    "max_identifier_length": 63,
+}
+# Major version to catalogue and control file of its releases; what is between releases has others.
+_RELEASED = {
+    12: DiskFormat(201909212, 1201),
+    13: DiskFormat(202007201, 1300),
+    14: DiskFormat(202107181, 1300),
+    15: DiskFormat(202209061, 1300),
+    16: DiskFormat(202307071, 1300),
+    17: DiskFormat(202406281, 1700),
+    18: DiskFormat(202506291, 1800),
+}
+_CHECKSUMS_BY_DEFAULT = 18  # major version of PostgreSQL
+
+
+def fixture_shape(
+    target: Target, workload: Workload, server: ServerFacts, rows_version: int | None = None
+) -> dict[str, Any]:
+    """What shapes the data of a plan's database, and nothing else.
+
+    Args:
+        target: Of the plan.
+        workload: Of the plan.
+        server: What makes and runs the cluster.
+        rows_version: Of the core's rows of this workload; None: none are loaded.
+    """
+    version = {} if rows_version is None else {"rows_version": rows_version}
+    return (
+        _data_shape(workload)
+        | version
+        | _unreleased(server)
+        | {
+            "postgres_major": server.major,
+            "block_size": _compiled("block_size", server, _BLOCK_BYTES),
+            "checksums": _checksums(target, server),
+            "initdb": list(target.initdb),
+        }
+    )
+
+
+def _unreleased(server: ServerFacts) -> dict[str, int]:
+    """What a build stores otherwise than the releases of its major version.
+
+    Two builds of one major version may refuse each other's data: two commits of a development
+    branch, say. Told only where it matters, as below.
+    """
+    compiled = {name: _compiled(name, server, usual) for name, usual in _COMPILED.items()}
+    found = {name: value for name, value in compiled.items() if value != _COMPILED[name]}
+    own = server.disk_format
+    if own is not None and own != _RELEASED.get(server.major):
+        found |= asdict(own)
+    return found
+
+
+def _compiled(name: str, server: ServerFacts, usual: int) -> int:
+    knob = server.knobs.get(name)
+    return int(knob.default) if knob and knob.default else usual
+
+
+def _data_shape(workload: Workload) -> dict[str, Any]:
+    """What of a workload shapes its data.
+
+    Keys that came later stand only where they matter, so that fixtures of earlier versions are
+    still found.
+    """
+    data = workload.data
+    tpcc = workload.tpcc or (Tpcc(data.scale) if data.kind == "tpcc" else None)
+    shape: dict[str, Any] = {"workload": data.kind, "seed": workload.seed}
+    if tpcc is not None:
+        shape |= {
+            "schema": tpcc.schema, "warehouses": tpcc.warehouses,
+            "foreign_keys": tpcc.foreign_keys,
+        }  # fmt: skip
+        if tpcc.partitions is not None:
+            shape["partitions"] = asdict(tpcc.partitions)
+        if tpcc.order != "warehouse":
+            shape["order"] = tpcc.order
+    elif data.kind == "tpcb":
+        own = workload.pgbench
+        shape |= {"scale": data.scale, "foreign_keys": own.foreign_keys if own else False}
+    if data.setup is not None:
+        shape["setup"] = hashlib.sha256(data.setup.text.encode()).hexdigest()
+    if workload.databases > 1:
+        shape["databases"] = workload.databases
+    return shape
+
+
+def fixture_ident(shape: Mapping[str, Any]) -> str:
+    """The name of a fixture, from its shape."""
+    return _digest(shape)
+
+
+def trial_idents(
+    target: Target,
+    server: ServerFacts,
+    protocol: Protocol,
+    stage: Stage,
+) -> list[str]:
+    """The names of what the trials of a stage measure, by their rounds.
+
+    Reasons, notes and how results are judged are left out; so is the spelling of values: 1GB and
+    1024MB are the same.
+    """
+    kept = {key: getattr(protocol, key) for key in ("warmup_s", "window_s", "drain_s", "prewarm")}
+    # What came later, only where it is used: other trials keep their names.
+    kept |= {"crash_recovery": True} if protocol.crash_recovery else {}
+    shape = {
+        "target": asdict(target),
+        "server": server.version_num,
+        "workload": _without_paths(_driven(stage.workload)),
+        "stage": stage.name,
+        "settings": {one.name: _spelt(one.name, one.value, server) for one in stage.settings},
+        # Only where one is named, so that other trials keep their names.
+        **({"build": stage.build.ident} if stage.build else {}),
+        **({"folder": stage.folder} if stage.folder else {}),
+    }  # fmt: skip
+    return [
+        _digest({**shape, "protocol": kept | _followed(protocol, stage, one), "round": one})
+        for one in range(1, protocol.rounds + 1)
+    ]
+
+
+def _followed(protocol: Protocol, stage: Stage, round_number: int) -> dict[str, Any]:
+    if stage.checkpoints == "cycles":
+        return {"cycles": protocol.cycles}
+    if stage.checkpoints == "anchors" and round_number <= protocol.anchors:
+        return {"anchor": True}
+    return {}
+
+
+def _driven(workload: Workload) -> dict[str, Any]:
+    """The workload; a key that came later stands only where it matters, as above."""
+    driven = asdict(workload)
+    if workload.engine == "pgdyno":
+        del driven["engine"]
+    return driven
+
+
+def _without_paths(node: Any) -> Any:  # noqa: ANN401  any JSON
+    """Files count by what stands in them, not by where they lie."""
+    if isinstance(node, dict):
+        return {key: _without_paths(one) for key, one in node.items() if key != "path"}
+    if isinstance(node, list | tuple):
+        return [_without_paths(one) for one in node]
+    return node
+
+
+def _checksums(target: Target, server: ServerFacts) -> bool:
+    if "--no-data-checksums" in target.initdb:
+        return False
+    asked = any(argument in ("--data-checksums", "-k") for argument in target.initdb)
+    return asked or server.major >= _CHECKSUMS_BY_DEFAULT
+
+
+def _spelt(name: str, value: str, server: ServerFacts) -> str:
+    knob = server.knobs.get(name)
+    if knob is None:
+        return value
+    try:
+        return canonical(knob, value)
+    except BadValue:  # pragma: no cover  refused before
+        return value
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:_IDENT_LETTERS]

@@ -1,0 +1,243 @@
+"""From a draft, a server and a host to a plan that can be carried out, or to what is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pgdyno.model.plan import Plan, Protocol, Target, Trial, Workload
+from pgdyno.model.settings import HostFacts, ServerFacts
+from pgdyno.model.units import bytes_text
+from pgdyno.plan.estimate.needs import (
+    DEFAULT_COSTS,
+    ONE_TO_LOAD,
+    Costs,
+    Fixtures,
+    Need,
+    disk_need,
+    estimate,
+    memory_need,
+)
+from pgdyno.plan.resolve.builds import NO_BUILDS, Builds
+from pgdyno.plan.resolve.earlier_figures import then_complaints, then_of
+from pgdyno.plan.resolve.fixture import trial_idents
+from pgdyno.plan.resolve.order import balanced_order
+from pgdyno.plan.resolve.stages import Resolved, StageServer, resolve_stages
+from pgdyno.plan.schema.complaint import Complaint, refuse
+from pgdyno.plan.schema.read import PlanDraft
+from pgdyno.plan.schema.workload import workload_of
+from pgdyno.plan.settings.checkpoints import (
+    cycle_complaints,
+    cycle_notes,
+    driven_s,
+    expected_cycle_s,
+    following,
+)
+from pgdyno.plan.settings.initdb import after_initdb, initdb_complaints
+
+MAJORS = range(12, 19)
+"""Major versions of PostgreSQL that can be targets."""
+TRIALS_MAX = 10_000
+"""Of a plan; at the shortest they take half a day."""
+
+
+def resolve(
+    draft: PlanDraft,
+    server: ServerFacts,
+    host: HostFacts,
+    fixtures: Fixtures = ONE_TO_LOAD,
+    costs: Costs = DEFAULT_COSTS,
+    builds: Builds = NO_BUILDS,
+) -> Plan:
+    """Resolve a draft: settings with their origins, rungs, trials in order, needs.
+
+    Args:
+        draft: From `read_plan`.
+        server: Version and settings of the target.
+        host: The machine of the target; of a running server nothing is known but what it says of
+            itself, so that its memory and disk are not checked.
+        fixtures: Sizes of the loaded databases that the stages need.
+        costs: Assumptions of the estimates.
+        builds: What the stages run on, if any names a build.
+
+    Raises:
+        PlanError: The plan cannot be carried out there; everything that is wrong is told.
+    """
+    document = draft.document
+    workload, protocol, target = resolve_workload(draft), _protocol(draft), resolve_target(draft)
+    complaints = _target_complaints(target, server, protocol)
+    servers = _servers(draft, server, builds)
+    for major in dict.fromkeys(one.facts.major for one in servers):
+        complaints += initdb_complaints(target.initdb, major)
+    resolved = resolve_stages(draft, servers, host)
+    complaints += [*resolved.complaints, *_unable(resolved, protocol)]
+    complaints += then_complaints(
+        document, [workload_of(client.table, draft.sources) for client in draft.clients]
+    )
+    notes = [*document.notes, *_left_out(draft), *resolved.notes]
+    notes += cycle_notes(protocol, resolved.stages, resolved.configs)
+    memory, disk = {}, {}
+    for stage, config in zip(resolved.stages, resolved.configs, strict=True):
+        memory[stage.name] = memory_need(config, stage.workload, host, costs)
+        disk[stage.name] = disk_need(config, workload, protocol, host, fixtures, costs)
+    if target.kind == "running":
+        notes.append("memory and disk of a running server are not known to pgdyno, nor checked")
+    else:
+        complaints += _too_much(memory, host.memory_bytes, "memory", "the host has")
+        complaints += _too_much(disk, host.free_disk_bytes, "disk", f"{host.data_path} has free")
+    if len(resolved.stages) == 1:
+        notes.append("one stage alone is compared with nothing; --aa would measure the noise")
+    complaints += _too_many(resolved, protocol)
+    refuse(draft.source, complaints)
+    hungriest = _hungriest(memory)[1], _hungriest(disk)[1]
+    cycles = _follow(resolved, protocol, host)
+    trials = _trials(resolved, target, protocol)
+    driven = [driven_s(protocol, cycles[trial.stage], trial.round) for trial in trials]
+    return Plan(
+        name=document.name, question=document.question, source=draft.source, text=draft.text,
+        target=target,
+        workload=workload,
+        protocol=protocol,
+        stages=tuple(resolved.stages),
+        trials=trials,
+        estimate=estimate(workload, protocol, driven, hungriest, fixtures, costs),
+        quick=draft.quick,
+        overrides=draft.overrides,
+        aa=draft.aa,
+        notes=tuple(notes),
+        reference=document.reference,
+        then=then_of(document),
+        origins=dict(draft.origins),
+    )  # fmt: skip
+
+
+def _follow(resolved: Resolved, protocol: Protocol, host: HostFacts) -> dict[str, float]:
+    """Decide how each stage follows checkpoints, by the length of its cycles, which is returned."""
+    cycles = {
+        stage.name: expected_cycle_s(config, host.cpus)
+        for stage, config in zip(resolved.stages, resolved.configs, strict=True)
+    }
+    resolved.stages[:] = [
+        replace(stage, checkpoints=following(protocol, cycles[stage.name]))
+        for stage in resolved.stages
+    ]
+    return cycles
+
+
+def _target_complaints(target: Target, server: ServerFacts, protocol: Protocol) -> list[Complaint]:
+    complaints = []
+    if server.major not in MAJORS:
+        text = f"is {server.version}; allowed: PostgreSQL {MAJORS[0]} to {MAJORS[-1]}"
+        complaints.append(Complaint("target", text))
+    if protocol.crash_recovery and target.kind == "running":
+        text = "is true, but pgdyno does not kill a server that is not its own"
+        complaints.append(Complaint("protocol.crash_recovery", text))
+    return complaints
+
+
+def _left_out(draft: PlanDraft) -> list[str]:
+    return [f"stage {name} is left out (skip)" for name in draft.skipped]
+
+
+def _servers(draft: PlanDraft, own: ServerFacts, builds: Builds) -> list[StageServer]:
+    """What each stage runs on, with the defaults that initdb leaves behind."""
+    stages, initdb = draft.document.stage, draft.document.target.initdb
+    assert builds.of_stages or not any(stage.build for stage in stages)
+    return [
+        StageServer(build, after_initdb(builds.server(build, own), initdb))
+        for build in builds.of_stages or (None,) * len(stages)
+    ]
+
+
+def resolve_target(draft: PlanDraft) -> Target:
+    """The target alone, which must be known before the server can be asked."""
+    table = draft.document.target
+    return Target(
+        kind=table.kind,
+        bindir=table.bindir,
+        conninfo=table.conninfo,
+        initdb=table.initdb,
+        transport=table.transport,
+    )
+
+
+def resolve_workload(draft: PlanDraft) -> Workload:
+    """The workload of the plan as a whole: what is loaded."""
+    return workload_of(draft.document.workload, draft.sources)
+
+
+def _unable(resolved: Resolved, protocol: Protocol) -> list[Complaint]:
+    """Stages whose load cannot do what the protocol asks for."""
+    followed = cycle_complaints(protocol, resolved.stages)
+    return [*_gone_sessions(resolved, protocol), *followed]
+
+
+def _gone_sessions(resolved: Resolved, protocol: Protocol) -> list[Complaint]:
+    """Stages that end with their first lost connection, where a plan wants them to survive."""
+    if not protocol.survive:
+        return []
+    text = "is true, but pgbench does not connect again; allowed: engine pgdyno"
+    return [
+        Complaint(f"stage {stage.name}: protocol.survive", text)
+        for stage in resolved.stages
+        if stage.workload.engine == "pgbench"
+    ]
+
+
+def _protocol(draft: PlanDraft) -> Protocol:
+    table = draft.document.protocol
+    return Protocol(
+        rounds=table.rounds,
+        warmup_s=float(table.warmup_s),
+        window_s=float(table.window_s),
+        drain_s=float(table.drain_s),
+        prewarm=table.prewarm,
+        margin=float(table.margin),
+        confidence=float(table.confidence),
+        lowest_rung=table.lowest_rung,
+        survive=table.survive,
+        crash_recovery=table.crash_recovery,
+        checked_rounds=table.checked_rounds,
+        checkpoints=table.checkpoints,
+        cycles=table.cycles,
+        anchors=table.anchors,
+    )
+
+
+def _too_many(resolved: Resolved, protocol: Protocol) -> list[Complaint]:
+    count = len(resolved.stages) * protocol.rounds
+    if count <= TRIALS_MAX:
+        return []
+    text = f"{protocol.rounds} of {len(resolved.stages)} stages are {count} trials"
+    return [Complaint("protocol.rounds", f"{text}; allowed: {TRIALS_MAX}")]
+
+
+def _too_much(needs: dict[str, Need], there: int, what: str, has: str) -> list[Complaint]:
+    name, need = _hungriest(needs)
+    if need.total_bytes <= there:
+        return []
+    text = (
+        f"needs {bytes_text(need.total_bytes)} of {what}, {has} {bytes_text(there)}: {need.told()}"
+    )
+    return [Complaint(f"stage {name}", text)]
+
+
+def _hungriest(needs: dict[str, Need]) -> tuple[str, Need]:
+    return max(needs.items(), key=lambda item: item[1].total_bytes)
+
+
+def _trials(
+    resolved: Resolved,
+    target: Target,
+    protocol: Protocol,
+) -> tuple[Trial, ...]:
+    stages = resolved.stages
+    result: list[Trial] = []
+    idents = [
+        trial_idents(target, config.server, protocol, stage)
+        for stage, config in zip(stages, resolved.configs, strict=True)
+    ]
+    for round_number, row in enumerate(balanced_order(len(stages), protocol.rounds), start=1):
+        for index in row:
+            ident = idents[index][round_number - 1]
+            result.append(Trial(len(result) + 1, round_number, stages[index].name, ident))
+    return tuple(result)

@@ -1,0 +1,278 @@
+"""Stages of a plan, resolved for a server and a host: every setting with where it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pgdyno.catalog import knobs, profile
+from pgdyno.model.build import Build
+from pgdyno.model.durability import Durability, together
+from pgdyno.model.plan import Stage
+from pgdyno.model.settings import HostFacts, Origin, OriginKind, Rung, ServerFacts, Setting
+from pgdyno.model.workload import Workload
+from pgdyno.plan.resolve.contradictions import contradictions
+from pgdyno.plan.resolve.earlier_figures import figures_of
+from pgdyno.plan.resolve.profile import size_profile
+from pgdyno.plan.schema.complaint import COMPLAINTS_MAX, Complaint, leave_out, shown
+from pgdyno.plan.schema.plan_file import StageTable
+from pgdyno.plan.schema.read import TWIN_SUFFIX, PlanDraft
+from pgdyno.plan.schema.toml import toml_key
+from pgdyno.plan.schema.workload import workload_of
+from pgdyno.plan.settings.allowed import (
+    SESSION_CONTEXTS,
+    libraries_problem,
+    of_running,
+    setting_problem,
+    setting_text,
+)
+from pgdyno.plan.settings.configured import Configured
+from pgdyno.plan.settings.durability import Read, settings_losses, workload_losses
+
+Problem = tuple[str, str, str | None]  # setting, value and what is wrong, hint
+Told = tuple[Setting | None, str, str]
+
+_NOTHING_LOST = "no setting gives up durability"
+
+
+@dataclass(frozen=True, slots=True)
+class StageServer:
+    """What a stage runs on."""
+
+    build: Build | None  # None: the target's own installation
+    facts: ServerFacts
+
+
+@dataclass(slots=True)
+class Resolved:
+    """Stages as far as they could be resolved, and what is wrong with them."""
+
+    stages: list[Stage] = field(default_factory=list)
+    configs: list[Configured] = field(default_factory=list)  # of the stages, in order
+    notes: list[str] = field(default_factory=list)
+    complaints: list[Complaint] = field(default_factory=list)
+
+
+def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostFacts) -> Resolved:
+    """Resolve all stages of a draft; nothing is raised, everything wrong is collected.
+
+    Args:
+        draft: From `read_plan`.
+        servers: What each stage runs on.
+        host: The machine.
+    """
+    result = Resolved()
+    before: dict[str, Setting] = {}
+    folder: str | None = None
+    told: set[Told] = set()
+    for table, client, server in zip(draft.document.stage, draft.clients, servers, strict=True):
+        if len(result.complaints) > COMPLAINTS_MAX:
+            break
+        settings = {} if table.afresh else dict(before)
+        folder = table.folder or (None if table.afresh else folder)
+        settings |= _own_settings(table, settings, draft, server.facts, host, result)
+        if server.build is not None:
+            settings = _taken(table, settings, before, server.facts, result)
+        before = settings
+        values = {name: one.value for name, one in settings.items()}
+        config = Configured(server.facts, values)
+        workload = workload_of(client.table, draft.sources)
+        durability = _durability(config, settings, workload, draft, folder, host)
+        problems = [
+            *_rung_problems(config, draft.document.protocol.lowest_rung),
+            *_problems_together(
+                config, draft, client.table.connections * client.table.databases, host, table.name
+            ),
+        ]
+        # What an earlier stage brought in was told there.
+        keyed = {(settings.get(name), name, text): hint for name, text, hint in problems}
+        result.complaints += [
+            _of(table.name, name, text, hint=hint)
+            for (setting, name, text), hint in keyed.items()
+            if (setting, name, text) not in told
+        ]
+        told |= set(keyed)
+        for name, text in _setting_notes(config):
+            if (settings[name], name, text) not in told:
+                told.add((settings[name], name, text))
+                result.notes.append(f"stage {table.name}: {name} = {text}")
+        ordered = tuple(settings[name] for name in sorted(settings))
+        result.stages.append(
+            Stage(
+                table.name, table.why, table.afresh, ordered, durability.lowest,
+                reason_of(durability), workload, client.chosen, build=server.build,
+                then=figures_of(table.then), folder=folder, durability=durability,
+            )
+        )  # fmt: skip
+        result.configs.append(config)
+    if draft.aa:
+        result.stages.append(_twin(result.stages[0]))
+        result.configs.append(result.configs[0])
+    return result
+
+
+def _taken(
+    table: StageTable,
+    settings: Mapping[str, Setting],
+    before: Mapping[str, Setting],
+    server: ServerFacts,
+    result: Resolved,
+) -> dict[str, Setting]:
+    """The settings without those of the stages before that this stage's build does not take."""
+    taken = {}
+    for name, one in settings.items():
+        inherited = before.get(name) is one
+        problem = setting_problem(name, one.value, server, "installed") if inherited else None
+        if problem is None:
+            taken[name] = one
+        else:
+            result.complaints.append(_of(table.name, name, problem))
+    return taken
+
+
+def _own_settings(
+    table: StageTable,
+    before: Mapping[str, Setting],
+    draft: PlanDraft,
+    server: ServerFacts,
+    host: HostFacts,
+    result: Resolved,
+) -> dict[str, Setting]:
+    """What the stage itself adds: its profile, and its settings over it."""
+    kind = draft.document.target.kind
+    own: dict[str, Setting] = {}
+    for name, given in table.settings.items():
+        value, problem = setting_text(name, given, server)
+        if problem := problem or setting_problem(name, value, server, kind):
+            result.complaints.append(_of(table.name, name, problem))
+            continue
+        overridden = (table.name, name) in draft.set_settings
+        origin = (
+            Origin(OriginKind.OVERRIDE, f"--set stage.{table.name}.settings.{name}")
+            if overridden
+            else Origin(OriginKind.PLAN, f"{draft.source}: stage {table.name}")
+        )
+        own[name] = Setting(name, value.strip(), origin)
+    if table.profile is None:
+        return own
+    own_values = {name: one.value for name, one in own.items()}
+    old_values = {name: one.value for name, one in before.items()}
+    sized, notes = size_profile(profile(table.profile), own_values, old_values, server, host)
+    result.notes += notes
+    if kind == "running":
+        may, may_not = of_running([one.name for one in sized], server)
+        if may_not:
+            names = ", ".join(knob.name for knob in may_not)
+            allowed = ", ".join(knob.name for knob in may)
+            text = (
+                f"{table.profile} sets what cannot be set on a running server: {names};"
+                f" allowed: settings of context {' or '.join(SESSION_CONTEXTS)}, here {allowed}"
+            )
+            result.complaints.append(_of(table.name, "profile", text, ": "))
+    return {one.name: one for one in sized} | own
+
+
+def stage_rung(config: Configured) -> tuple[Rung, str]:
+    """The rung of a stage by its settings, and all of them that give up durability."""
+    found = together(Durability(settings_losses(_reader(config, {}))))
+    return found.lowest, reason_of(found)
+
+
+def reason_of(durability: Durability) -> str:
+    """All that gives up durability, lowest rungs first, in a line."""
+    return ", ".join(loss.what for loss in durability.losses) or _NOTHING_LOST
+
+
+def _durability(
+    config: Configured,
+    settings: Mapping[str, Setting],
+    workload: Workload,
+    draft: PlanDraft,
+    folder: str | None,
+    host: HostFacts,
+) -> Durability:
+    """What is known before anything runs."""
+    own = Durability(
+        (
+            *settings_losses(_reader(config, settings)),
+            *workload_losses(workload, config.server.knobs),
+        )
+    )
+    if draft.document.target.kind == "running":
+        return together(own, Durability((), ("the server's storage, tables, databases and roles",)))
+    if folder is not None:
+        return together(own, Durability((), (f"the storage of folder {folder}",)))
+    return together(own, host.durability or Durability())
+
+
+def _reader(config: Configured, settings: Mapping[str, Setting]) -> Read:
+    def read(name: str) -> tuple[str, str, str] | None:
+        word = config.word(name)
+        if word is None:
+            return None
+        source = settings[name].origin.detail if name in settings else "the server's default"
+        return word, "server", source
+
+    return read
+
+
+def _rung_problems(config: Configured, lowest: Rung) -> Iterator[Problem]:
+    # A rung that asks for a guard on data that are kept needs none here: trials run on copies
+    # that are thrown away, and a running server does not let such settings be set.
+    rung, reason = stage_rung(config)
+    if rung > lowest:
+        name, _, value = reason.partition(", ")[0].partition(" = ")
+        text = f"{value} puts it on rung {rung}, below protocol.lowest_rung = {lowest}"
+        yield name, text, f'Say lowest_rung = "{rung}" if that loss of durability is meant.'
+
+
+def _problems_together(
+    config: Configured, draft: PlanDraft, connections: int, host: HostFacts, stage: str
+) -> Iterator[Problem]:
+    """Contradictions, and settings of libraries that are not loaded."""
+    document = draft.document
+    there = None if document.target.kind == "running" else host
+    for name, text in contradictions(config, connections, there, document.target.initdb):
+        yield name, text, leave_out(stage) if name == "huge_pages" else None
+    libraries = ",".join(
+        config.values.get(name, "")
+        for name in ("shared_preload_libraries", "session_preload_libraries")
+    )
+    for name, value in config.values.items():
+        if "." in name and name not in config.server.knobs:
+            problem = libraries_problem(name, libraries)
+            if problem is not None:
+                yield name, f"{shown(value)} {problem}", None
+
+
+def _setting_notes(config: Configured) -> Iterator[tuple[str, str]]:
+    """What a reader must know of a value, as (setting, value and text)."""
+    for name in config.values:
+        knob, word = knobs().get(name), config.word(name)
+        for note in knob.note if knob else ():
+            if word is not None and note.holds(word):
+                yield name, f"{word} {note.text}"
+
+
+def _twin(first: Stage) -> Stage:
+    return Stage(
+        name=first.name + TWIN_SUFFIX,
+        why=f"Measures the same as {first.name}: what differs is noise.",
+        afresh=True,
+        settings=first.settings,
+        rung=first.rung,
+        rung_reason=first.rung_reason,
+        workload=first.workload,
+        client=first.client,
+        build=first.build,
+        folder=first.folder,
+        durability=first.durability,
+        twin_of=first.name,
+    )
+
+
+def _of(
+    stage: str, name: str, text: str, between: str = " = ", hint: str | None = None
+) -> Complaint:
+    """A complaint on a setting of a stage: `stage tuned: max_wal_size = "1XB" ...`."""
+    return Complaint(f"stage {stage}", f"{toml_key(name)}{between}{text}", hint)

@@ -1,0 +1,297 @@
+"""The plan file as a data type: its keys, types, ranges and defaults, and nothing of a server.
+
+The descriptions of the fields are the reference: `docs/reference/plan.md` is made from them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
+
+from pgdyno.model.cycle import Checkpoints
+from pgdyno.model.settings import Rung
+from pgdyno.plan.schema.workload_table import (
+    TABLES,
+    Line,
+    MixFileTable,
+    PgbenchTable,
+    ScriptTable,
+    Table,
+    TpccTable,
+    kind_of,
+)
+
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,47}")
+"""What stages, plans and builds may be called."""
+STAGES_MAX = 1000
+"""Of a plan; each is resolved, compared with the first and drawn."""
+SETTINGS_MAX = 1000
+"""Of a stage; a server has not half as many."""
+
+
+def _name(text: str) -> str:
+    if not NAME.fullmatch(text):
+        raise ValueError(
+            "is not a name; allowed: up to 48 lower case letters, digits, '-', '_' and '.',"
+            " beginning with a letter or digit"
+        )
+    return text
+
+
+def _absolute(text: str) -> str:
+    if not text.startswith("/"):
+        raise ValueError("must be an absolute path")
+    return text
+
+
+def _setting_text(value: object) -> str | bool:
+    if isinstance(value, bool):
+        return value  # whether the setting takes one is seen later
+    if isinstance(value, int | float) and math.isfinite(value):
+        return str(value)
+    if isinstance(value, str):
+        return value
+    raise ValueError("must be text, a number, true or false")
+
+
+def _flat(value: object) -> object:
+    # `pg_stat_statements.track = "all"` is a nested table to TOML, one name to PostgreSQL.
+    if not isinstance(value, dict):
+        return value
+    result: dict[str, Any] = {}
+    for name, content in value.items():
+        if isinstance(content, dict):
+            result |= {f"{name}.{key}": deeper for key, deeper in content.items()}
+        else:
+            result[name] = content
+    return result
+
+
+def _plain(value: dict[str, Any]) -> dict[str, Any]:
+    # What a run file keeps as JSON, which has neither dates nor infinities.
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        raise ValueError("holds a date, a time or a number that is not finite") from None
+    return value
+
+
+Name = Annotated[str, AfterValidator(_name)]
+Lines = Annotated[tuple[Line, ...], Field(strict=False)]
+SettingText = Annotated[str | bool, BeforeValidator(_setting_text)]
+Settings = Annotated[dict[str, SettingText], BeforeValidator(_flat)]
+Folder = Annotated[Line, AfterValidator(_absolute)]
+RungName = Annotated[Rung, Field(strict=False)]
+
+
+def _tag(raw: Any) -> str | None:  # noqa: ANN401  whatever stands in the file
+    table = TABLES.get(kind_of(raw))
+    return table.__name__ if table else None
+
+
+AnyWorkloadTable = Annotated[
+    Annotated[TpccTable, Tag("TpccTable")]
+    | Annotated[PgbenchTable, Tag("PgbenchTable")]
+    | Annotated[MixFileTable, Tag("MixFileTable")]
+    | Annotated[ScriptTable, Tag("ScriptTable")],
+    Discriminator(_tag),
+]
+"""The table of the workload's kind; `complaints_of` takes its tag out of the places of errors."""
+
+
+class TargetTable(Table):
+    """The server that is measured."""
+
+    kind: Literal["embedded", "installed", "running"] = Field(
+        "embedded",
+        description="`embedded`: the PostgreSQL that comes with pgdyno, in a private cluster. "
+        "`installed`: one of this machine, in a private cluster. `running`: a server that is "
+        "there already; only what a session may set can be set there.",
+    )
+    bindir: Line | None = Field(
+        None, description="`installed`: folder of `postgres` and `initdb`, versions 12 to 18."
+    )
+    conninfo: Line | None = Field(
+        None,
+        description="`running`: connection string or URI without password; the password comes "
+        "from `PGPASSWORD` or `~/.pgpass`.",
+    )
+    transport: Literal["socket", "tcp"] = Field(
+        "socket", description="How clients reach a private cluster: Unix socket, or loopback TCP."
+    )
+    initdb: Lines = Field(
+        (), description='Further arguments of `initdb`, e.g. `["--wal-segsize=64"]`.'
+    )
+
+
+class ProtocolTable(Table):
+    """How a stage is measured. Every trial restores the data and starts the server afresh."""
+
+    rounds: int = Field(
+        3, ge=1, le=1000, description="Every round visits every stage once, in balanced order."
+    )
+    warmup_s: float = Field(15.0, ge=0, le=86_400, description="Load before the window, seconds.")
+    window_s: float = Field(60.0, ge=1, le=604_800, description="The measured part, seconds.")
+    drain_s: float = Field(
+        10.0, ge=0, le=3600, description="Time for what is under way at the end, seconds."
+    )
+    prewarm: bool = Field(True, description="Read tables and indexes into memory before the load.")
+    margin: float = Field(
+        0.02, ge=0, le=0.5, description="Stages whose ratio is within 1 +- margin are equivalent."
+    )
+    confidence: float = Field(0.95, ge=0.5, le=0.999, description="Confidence of the intervals.")
+    survive: bool = Field(
+        False,
+        description="A trial that lost connections and got them back is valid: for failover "
+        "drills. Its gaps are shown.",
+    )
+    crash_recovery: bool = Field(
+        False,
+        description="Kill the server when the load ends, start it again, and time its recovery; "
+        "consistency is checked after it. Private clusters only.",
+    )
+    checked_rounds: int | None = Field(
+        None,
+        ge=1,
+        le=1000,
+        description="Consistency is checked after the trials of the first so many rounds; without "
+        "it, of all.",
+    )
+    checkpoints: Checkpoints = Field(
+        "ignore",
+        description="`ignore`: windows begin and end by the clock. `cycles`: they begin and end "
+        "when a checkpoint begins, so that they hold whole cycles; `warmup_s` and `window_s` are "
+        "then at least so long, and two cycles pass before the window. `anchors`: the first trials "
+        "of a stage go on for 1.3 cycles, the others are short, and both are joined; for cycles of "
+        "minutes, and as `cycles` in stages where they last 100 s or less. Stages that change "
+        "checkpoints, full page images or the background writer get no verdict without either.",
+    )
+    cycles: int = Field(
+        2,
+        ge=1,
+        le=100,
+        description='Whole checkpoint cycles in a window, at least, with `checkpoints = "cycles"`.',
+    )
+    anchors: int = Field(
+        2,
+        ge=1,
+        le=1000,
+        description='Rounds whose trials are anchors, with `checkpoints = "anchors"`: the first '
+        "ones; fewer than two allow no verdict.",
+    )
+    lowest_rung: RungName = Field(
+        Rung.D0,
+        description="The lowest rung of durability, D0 to D6, that stages may stand on; lower "
+        "ones are refused. D0 loses nothing, D2 the last commits, D6 the cluster.",
+    )
+
+
+class EarlierReportTable(Table):
+    """Figures of an earlier report, which `then` of the stages gives; only ratios are compared."""
+
+    source: Line = Field(description="What was published, when, on which version.")
+    machine: Line = Field(description="What it ran on.")
+    runs: int = Field(1, ge=1, le=1000, description="How many runs are behind each figure.")
+
+
+Figure = Annotated[float | None, Field(gt=0, le=1e12)]
+
+
+class FiguresTable(Table):
+    """What an earlier report measured in a stage; each figure in a metric of its own."""
+
+    nopm: Figure = Field(None, description="Committed New-Orders a minute.")
+    tpm_total: Figure = Field(None, description="Transactions of all kinds a minute.")
+    tps: Figure = Field(None, description="Committed transactions a second.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _typed(cls, raw: Any) -> Any:  # noqa: ANN401  whatever stands in the file
+        for key in raw if isinstance(raw, dict) else ():
+            if key.lower() in ("tpmc", "tpm"):
+                raise ValueError(
+                    f"holds {key}, which says two things; allowed: nopm for New-Orders a minute,"
+                    " tpm_total for all transactions. tpmC is for audited TPC results alone"
+                )
+        return raw
+
+
+class StageTable(Table):
+    """A bundle of settings. It adds to the stage before it, unless it begins afresh."""
+
+    name: Name = Field(description="Unique; `--set stage.NAME.settings.x=y` finds it by it.")
+    why: Line = Field(description="What the stage is to show, for the report.")
+    afresh: bool = Field(
+        False, description="Begin with the server's defaults, not with the stage before."
+    )
+    skip: bool = Field(
+        False,
+        description="Leave the stage out; those after it build on the one before it. "
+        "`--set stage.NAME.skip=false` brings it in, e.g. where there are builds for it.",
+    )
+    build: Line | None = Field(
+        None,
+        description="A build of `pgdyno build`, by its name or the begin of its ident, instead of "
+        "the target's own installation, from this stage on.",
+    )
+    folder: Folder | None = Field(
+        None,
+        description="An existing folder, e.g. on another disk, that holds the cluster of the "
+        "trials from this stage on, instead of pgdyno's own. Private clusters only.",
+    )
+    profile: Line | None = Field(
+        None, description="A profile of the catalogue, sized to this machine, e.g. `tuned`."
+    )
+    client: dict[str, Any] = Field(
+        {},
+        description="Keys of `[workload]` with other values from this stage on, e.g. "
+        '`{ face = "pipeline" }`; only keys that do not shape the data.',
+    )
+    settings: Annotated[Settings, Field(max_length=SETTINGS_MAX)] = Field(
+        {},
+        description="PostgreSQL's settings, over those of the profile: text with a unit "
+        '(`"16GB"`), numbers in the setting\'s own unit, `true` or `false`.',
+    )
+    then: FiguresTable = Field(
+        FiguresTable(), description="What the report of `[then]` measured in this stage."
+    )
+
+
+class PlanDocument(Table):
+    """A plan file."""
+
+    name: Name = Field(description="Names the run file.")
+    question: Line = Field(description="The question that the plan answers.")
+    notes: Lines = Field((), description="What a reader of the report must know of the plan.")
+    target: TargetTable = Field(TargetTable(), description="The server that is measured.")
+    workload: AnyWorkloadTable = Field(TpccTable(), description="What is driven.")
+    protocol: ProtocolTable = Field(ProtocolTable(), description="How a stage is measured.")
+    quick: dict[str, Any] = Field(
+        {},
+        description="What `--quick` changes: sizes of `protocol` and `workload` only.",
+    )
+    stage: Annotated[
+        tuple[StageTable, ...], Field(strict=False, min_length=1, max_length=STAGES_MAX)
+    ] = Field(description="The stages, in the order in which they build on each other.")
+    then: EarlierReportTable | None = Field(
+        None, description="An earlier report whose figures stand beside, see `then` of stages."
+    )
+    reference: Annotated[dict[str, Any], AfterValidator(_plain)] = Field(
+        {}, description="Figures of others that the report shows beside; any keys."
+    )
+
+
+QUICK_KEYS = {
+    "protocol": (
+        "rounds", "warmup_s", "window_s", "drain_s", "prewarm", "checked_rounds", "checkpoints",
+        "cycles", "anchors",
+    ),
+    "workload": (
+        "warehouses", "scale", "connections", "terminals", "threads", "requests_max", "steps",
+    ),
+}  # fmt: skip
+"""What `[quick]` may change: sizes, never what is compared or how it is judged."""

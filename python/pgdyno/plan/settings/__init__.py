@@ -1,0 +1,1 @@
+"""Settings of PostgreSQL: what a server says of them, their values, and what they bring about."""

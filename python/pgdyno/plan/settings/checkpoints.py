@@ -1,0 +1,147 @@
+"""What it takes to follow a server's checkpoints, and which stages are not judged without it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import ceil
+
+from pgdyno.model.cycle import (
+    ANCHOR_CYCLES,
+    SHORT_CYCLE_S,
+    WARM_CYCLES,
+    Checkpoints,
+    Spacing,
+)
+from pgdyno.model.plan import Protocol, Stage
+from pgdyno.model.units import seconds_text
+from pgdyno.plan.schema.complaint import Complaint
+from pgdyno.plan.settings.configured import Configured
+
+_NAMES = ("max_wal_size", "min_wal_size", "full_page_writes", "wal_compression")
+_PREFIXES = ("checkpoint_", "bgwriter_")
+_HARMLESS = ("checkpoint_warning",)  # a line in the log
+_MICROSECONDS = 1e6
+_FRESH_S = 15.0  # of a cycle, in which full page images make most of the WAL
+_FRESH_BYTES_PER_S = 24 << 20  # of WAL, by a CPU; measured with 10 warehouses
+_LATER_BYTES_PER_S = 9 << 20
+_TIMEOUT_S, _WAL_BYTES, _TARGET = 300.0, float(1 << 30), 0.9  # where a server's are not known
+
+
+def shapes_cycle(name: str) -> bool:
+    """Whether a setting decides how often checkpoints come, or what they cost.
+
+    What such a setting moves in time, or spares until later, shows in whole cycles only.
+    """
+    if name in _HARMLESS:
+        return False
+    return name in _NAMES or name.startswith(_PREFIXES)
+
+
+def changed_in_cycle(one: Mapping[str, str], other: Mapping[str, str]) -> tuple[str, ...]:
+    """Settings of this kind that two stages have otherwise; values as the server spells them."""
+    names = sorted(filter(shapes_cycle, {*one, *other}))
+    return tuple(name for name in names if one.get(name) != other.get(name))
+
+
+def expected_cycle_s(config: Configured, cpus: int) -> float:
+    """How long a checkpoint cycle of a stage lasts, by an assumed rate of WAL.
+
+    A load like TPC-C with all CPUs busy writes much WAL while most pages that it touches are
+    touched for the first time in the cycle, and less afterwards.
+    """
+    timeout_us, wal = config.size("checkpoint_timeout"), config.size("max_wal_size")
+    spacing = Spacing(
+        _TIMEOUT_S if timeout_us is None else timeout_us / _MICROSECONDS,
+        _WAL_BYTES if wal is None else float(wal),
+        config.number("checkpoint_completion_target") or _TARGET,
+    )
+    by_wal = spacing.max_wal_bytes / (1 + spacing.completion_target) / cpus
+    fresh = _FRESH_S * _FRESH_BYTES_PER_S
+    seconds = by_wal / _FRESH_BYTES_PER_S
+    if by_wal > fresh:
+        seconds = _FRESH_S + (by_wal - fresh) / _LATER_BYTES_PER_S
+    return min(spacing.timeout_s, seconds)
+
+
+def following(protocol: Protocol, cycle: float) -> Checkpoints:
+    """How a stage whose cycles last so long follows checkpoints: anchors are for long ones."""
+    if protocol.checkpoints == "anchors" and cycle <= SHORT_CYCLE_S:
+        return "cycles"
+    return protocol.checkpoints
+
+
+def driven_s(protocol: Protocol, cycle: float, round_number: int = 1) -> float:
+    """Seconds of warm-up and window of a trial whose cycles last so long."""
+    planned = protocol.warmup_s + protocol.window_s
+    how = following(protocol, cycle)
+    if how == "cycles":
+        warm = max(WARM_CYCLES, ceil(protocol.warmup_s / cycle)) * cycle
+        return warm + max(protocol.cycles, ceil(protocol.window_s / cycle)) * cycle
+    if how == "anchors" and round_number <= protocol.anchors:
+        return max(planned, ANCHOR_CYCLES * cycle)
+    return planned
+
+
+def protocol_text(protocol: Protocol) -> str:
+    """How the protocol follows checkpoints; empty where it does not."""
+    if protocol.checkpoints == "cycles":
+        return f"windows of {protocol.cycles} or more whole checkpoint cycles"
+    if protocol.checkpoints == "anchors":
+        return (
+            f"{protocol.anchors} anchors of {ANCHOR_CYCLES:g} checkpoint cycles a stage; where they"
+            f" are short, {protocol.cycles} or more whole ones in each window"
+        )
+    return ""
+
+
+def cycle_lines(protocol: Protocol, cycles: Mapping[str, float]) -> Iterator[str]:
+    """The length of each stage's cycle and trials, by assumption."""
+    if protocol.checkpoints == "ignore":
+        return
+    for stage, cycle in cycles.items():
+        each = seconds_text(driven_s(protocol, cycle))
+        how = following(protocol, cycle)
+        what = f"{protocol.anchors} anchors" if how == "anchors" else "trials"
+        yield f"{stage}: checkpoints every {seconds_text(cycle)} or so, {what} of {each}"
+
+
+def cycle_complaints(protocol: Protocol, stages: Sequence[Stage]) -> Iterator[Complaint]:
+    """Loads that cannot follow the checkpoints of their server."""
+    if protocol.checkpoints == "ignore":
+        return
+    if protocol.checkpoints == "anchors" and protocol.anchors > protocol.rounds:
+        text = f"is {protocol.anchors}, there are {protocol.rounds} rounds; anchors are the first"
+        yield Complaint("protocol.anchors", text)
+    for stage in stages:
+        if stage.workload.engine != "pgdyno":
+            text = f"is {protocol.checkpoints}, but pgbench runs for a time that is given before"
+        elif stage.workload.steps:
+            text = f"is {protocol.checkpoints}, but steps fill a window of a length given before"
+        else:
+            continue
+        yield Complaint(f"stage {stage.name}: protocol.checkpoints", f"{text}; allowed: ignore")
+
+
+def cycle_notes(
+    protocol: Protocol, stages: Sequence[Stage], configs: Sequence[Configured]
+) -> Iterator[str]:
+    """Stages that will get no verdict, because their windows ignore checkpoints."""
+    if protocol.checkpoints == "anchors" and protocol.anchors >= 2:
+        return
+    if protocol.checkpoints == "cycles" or len(stages) < 2:
+        return
+    words = [_words(stage, config) for stage, config in zip(stages, configs, strict=True)]
+    for stage, mine in zip(stages[1:], words[1:], strict=True):
+        if names := changed_in_cycle(mine, words[0]):
+            told = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+            yield (
+                f"stage {stage.name} will not be judged against {stages[0].name}: it changes"
+                f' {told}, and with protocol.checkpoints = "{protocol.checkpoints}" there are too'
+                " few whole checkpoint cycles"
+            )
+
+
+def _words(stage: Stage, config: Configured) -> dict[str, str]:
+    names = [one for one in config.server.knobs if shapes_cycle(one)]
+    found = {name: config.word(name) for name in names}
+    return {name: word for name, word in found.items() if word is not None}

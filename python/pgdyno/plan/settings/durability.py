@@ -1,0 +1,80 @@
+"""What settings and statements give up of durability, by the catalogue. Storage: `stage.storage`.
+
+Pure functions on values: planned ones, or those that a running session was read to have.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from pgdyno.catalog import knobs
+from pgdyno.model.durability import Loss
+from pgdyno.model.settings import Rung, ServerKnob
+from pgdyno.model.workload import Workload
+from pgdyno.plan.settings.values import BadValue, canonical
+
+_REPLICATED = ("synchronous_commit", "synchronous_standby_names")
+
+Read = Callable[[str], tuple[str, str, str] | None]
+"""Of a setting: its value in the server's words, its layer and where it was read; None: unknown."""
+
+
+def settings_losses(read: Read) -> tuple[Loss, ...]:
+    """Every value that stands on a lower rung, whatever else is lower still."""
+    found = []
+    for name, knob in knobs().items():
+        if not knob.fall or (told := read(name)) is None:
+            continue
+        word, layer, source = told
+        found += [
+            Loss(fall.rung, f"{name} = {word}", fall.loses, layer, source)
+            for fall in knob.fall
+            if fall.holds(word)
+        ]
+    return (*found, *_local_commits(read))
+
+
+def _local_commits(read: Read) -> Iterator[Loss]:
+    """Commits that do not wait for the standbys that somebody asked for."""
+    commit, standbys = (read(name) for name in _REPLICATED)
+    if commit and standbys and standbys[0] and commit[0] == "local":
+        _, layer, source = commit
+        what = f"synchronous_commit = local, with synchronous_standby_names = {standbys[0]}"
+        yield Loss(Rung.D2, what, "a failover may lose the last commits", layer, source)
+
+
+def workload_losses(workload: Workload, server: dict[str, ServerKnob]) -> tuple[Loss, ...]:
+    """What the statements of a mix or of scripts set for themselves.
+
+    Args:
+        workload: What a stage drives.
+        server: The settings of its server, by name.
+    """
+    files = workload.script.files if workload.script else ()
+    if workload.mix is not None:
+        files = (workload.mix.file,)
+    if files and (setup := workload.data.setup) is not None:
+        files = (*files, setup)
+    return tuple(
+        Loss(fall.rung, f"{name} = {word}", fall.loses, "workload", f"a statement of {file.path}")
+        for file in files
+        for name, knob in knobs().items()
+        for word in _set_in(file.text, name, server)
+        for fall in knob.fall
+        if fall.holds(word)
+    )
+
+
+def _set_in(text: str, name: str, server: dict[str, ServerKnob]) -> Iterator[str]:
+    """Values that SQL gives to a setting, in the server's words."""
+    if (knob := server.get(name)) is None or not knobs()[name].fall:
+        return
+    value = r"'?([\w.]+)'?"
+    given = rf"\bset\s+(?:session\s+|local\s+)?{name}\s*(?:=|\bto\b)\s*{value}"
+    called = rf"\bset_config\s*\(\s*'{name}'\s*,\s*{value}"
+    for one in dict.fromkeys(re.findall(f"{given}|{called}", text, re.IGNORECASE)):
+        try:
+            yield canonical(knob, one[0] or one[1])
+        except BadValue:
+            continue

@@ -1,0 +1,19 @@
+"""How verdicts are set off in a report: good, bad, or to be looked at."""
+
+from __future__ import annotations
+
+from pgdyno.analysis.facts import Comparison
+from pgdyno.report.document import Tone
+
+_TONES: dict[str, Tone] = {
+    "better": "good",
+    "worse": "bad",
+    "equivalent": "",
+    "undecided": "warn",
+    "not judged": "warn",
+}
+
+
+def tone(comparison: Comparison | None) -> Tone:
+    """How a verdict is set off."""
+    return _TONES.get(comparison.verdict, "") if comparison else ""

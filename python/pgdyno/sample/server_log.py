@@ -1,0 +1,183 @@
+"""Checkpoints, autovacuums and errors, as the server's own log tells them, line by line.
+
+Lines begin with `%m [%p] `, in UTC and English; `stage.cluster` sets that up. A log may be longer
+than memory: it is read once, as it comes, and what is kept of it has bounds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from functools import lru_cache
+
+from pgdyno.model.run import Event, Recovery
+
+_LINE = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}) UTC \[(\d+)\] +(\w+): +(.*)$")
+_STARTING = re.compile(r"(checkpoint|restartpoint) starting: (.*)")
+_COMPLETE = re.compile(r"(checkpoint|restartpoint) complete: (.*)")
+_BUFFERS = re.compile(r"wrote (\d{1,18}) buffers")
+_TIMES = re.compile(r"(write|sync|total)=(\d{1,9}(?:\.\d+)?) s")
+_FILES = re.compile(r"(\d{1,18}) WAL file\(s\) added, (\d{1,18}) removed, (\d{1,18}) recycled")
+_VACUUM = re.compile(r'automatic (vacuum|analyze) of table "([^"]+)"')
+_ELAPSED = re.compile(r"elapsed: (\d{1,9}(?:\.\d+)?) s")
+_VACUUM_WAL = re.compile(
+    r"WAL usage: \d{1,18} records, (\d{1,18}) full page images, (\d{1,18}) bytes"
+)
+_VACUUM_CPU = re.compile(r"CPU: user: (\d{1,9}(?:\.\d+)?) s, system: (\d{1,9}(?:\.\d+)?) s")
+_REDO = re.compile(r"redo (starts|done) at ([0-9A-F]{1,8})/([0-9A-F]{1,8})")
+BAD = frozenset({"ERROR", "FATAL", "PANIC"})
+MORE = "further messages of other words"
+_MESSAGE_CHARS = 4096  # of one, with the lines that continue it
+_BAD_CHARS = 600
+_BAD_KINDS = 1000  # messages of different words that are counted apart
+_EVENTS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class LogSummary:
+    """What a log tells."""
+
+    events: tuple[Event, ...]  # checkpoints (with cause, buffers, times), autovacuums; by start
+    recovery: Recovery | None  # of the last start; None if it is not told
+    bad: dict[str, int]  # `ERROR: message` -> how often, the first one first
+
+
+class _Reader:
+    """What was read so far."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.bad: dict[str, int] = {}
+        self._checkpoint: tuple[int, str] | None = None  # begin and cause of one under way
+        self._began: int | None = None
+        self._ready: int | None = None
+        self._redo: dict[str, tuple[int, int]] = {}  # starts, done -> time and position in WAL
+
+    def take(self, stamp: str, level: str, message: str) -> None:
+        """A whole message."""
+        if level in BAD:
+            self._count(f"{level}: {message[:_BAD_CHARS]}")
+        elif "checkpoint" in message or "restartpoint" in message:
+            self._take_checkpoint(_unix_ns(stamp), message)
+        elif message.startswith("automatic "):
+            self._take_vacuum(_unix_ns(stamp), message)
+        else:
+            self._take_start(stamp, message)
+
+    def _count(self, text: str) -> None:
+        key = text if text in self.bad or len(self.bad) < _BAD_KINDS else MORE
+        self.bad[key] = self.bad.get(key, 0) + 1
+
+    def _take_checkpoint(self, at: int, message: str) -> None:
+        if match := _STARTING.search(message):
+            self._checkpoint = (at, match[2])
+        elif match := _COMPLETE.search(message):
+            start, cause = self._checkpoint or (at, "unknown")
+            self._keep(Event("checkpoint", start, at, {"cause": cause, **_detail(match[2])}))
+            self._checkpoint = None
+
+    def _take_vacuum(self, at: int, message: str) -> None:
+        if match := _VACUUM.search(message):
+            elapsed = _ELAPSED.search(message)
+            took_ns = round(float(elapsed[1]) * 1e9) if elapsed else 0
+            detail = {"table": match[2], **_vacuum_detail(message)}
+            self._keep(Event(f"auto{match[1]}", at - took_ns, at, detail))
+
+    def _take_start(self, stamp: str, message: str) -> None:
+        if message.startswith("starting PostgreSQL"):
+            self._began, self._ready, self._redo = _unix_ns(stamp), None, {}
+        elif match := _REDO.match(message):
+            place = (int(match[2], 16) << 32) + int(match[3], 16)
+            self._redo[match[1]] = (_unix_ns(stamp), place)
+        elif message.startswith("database system is ready to accept connections"):
+            self._ready = _unix_ns(stamp)
+
+    def _keep(self, event: Event) -> None:
+        if len(self.events) < _EVENTS:
+            self.events.append(event)
+
+    def told(self) -> LogSummary:
+        """All of it."""
+        if self._checkpoint:
+            start, cause = self._checkpoint
+            self._keep(Event("checkpoint", start, None, {"cause": cause}))
+        events = sorted(self.events, key=lambda event: event.start_ns)
+        return LogSummary(tuple(events), self._recovery(), self.bad)
+
+    def _recovery(self) -> Recovery | None:
+        if self._began is None or self._ready is None:
+            return None
+        start, end = (self._redo.get(name, (0, 0)) for name in ("starts", "done"))
+        if 0 in (start[0], end[0]):
+            start = end = (0, 0)
+        return Recovery(
+            (self._ready - self._began) / 1e9, (end[0] - start[0]) / 1e9, end[1] - start[1]
+        )
+
+
+def read_log(lines: Iterable[str]) -> LogSummary:
+    """Read a log to its end.
+
+    Args:
+        lines: Of the log, without their ends; those of a message that has several follow its head.
+    """
+    reader = _Reader()
+    for stamp, level, message in _messages(lines):
+        reader.take(stamp, level, message)
+    return reader.told()
+
+
+def _messages(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """Time, level and text of each message; continuation lines join their head."""
+    head: tuple[str, str, str] | None = None
+    for line in lines:
+        if (match := _LINE.match(line)) and _is_time(match[1]):
+            if head:
+                yield head
+            head = (match[1], match[3], match[4][:_MESSAGE_CHARS])
+        elif head and len(head[2]) < _MESSAGE_CHARS:
+            head = (head[0], head[1], f"{head[2]} {line.strip()}"[:_MESSAGE_CHARS])
+    if head:
+        yield head
+
+
+def _is_time(stamp: str) -> bool:
+    """Whether there is such a day; else the line is a piece of another."""
+    return _is_day(stamp[:10]) and stamp[11:13] < "24" and max(stamp[14:16], stamp[17:19]) < "60"
+
+
+@lru_cache(1000)
+def _is_day(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _unix_ns(stamp: str) -> int:
+    at = datetime.strptime(stamp, "%Y-%m-%d %H:%M:%S.%f").replace(tzinfo=UTC)
+    return round(at.timestamp() * 1000) * 1_000_000
+
+
+def _vacuum_detail(text: str) -> dict[str, float]:
+    """What a vacuum or analyze took, as far as this version tells it."""
+    detail: dict[str, float] = {}
+    if match := _VACUUM_WAL.search(text):
+        detail |= {"wal_fpi": int(match[1]), "wal_bytes": int(match[2])}
+    if match := _VACUUM_CPU.search(text):
+        detail["cpu_s"] = float(match[1]) + float(match[2])
+    return detail
+
+
+def _detail(text: str) -> dict[str, float]:
+    detail: dict[str, float] = {}
+    if match := _BUFFERS.search(text):
+        detail["buffers"] = int(match[1])
+    detail |= {f"{name}_s": float(value) for name, value in _TIMES.findall(text)}
+    if match := _FILES.search(text):
+        names = ("wal_added", "wal_removed", "wal_recycled")
+        detail |= {name: int(match[i + 1]) for i, name in enumerate(names)}
+    return detail

@@ -1,0 +1,335 @@
+"""Reading and writing a run file.
+
+A run file is a SQLite database: `run` (head, as JSON), `trial` (record as JSON), `series` (packed
+columns), `log` (texts). Trials are written when they end, in one transaction each, so that a crash
+keeps all the finished ones. A trial that is measured again takes its place, and what was there
+before moves to a number after the plan's, with its series and its log: nothing is thrown away.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Self
+
+from pydantic import ValidationError
+
+from pgdyno._core import CoreError
+from pgdyno.model.errors import StoreError
+from pgdyno.model.floor import Probed
+from pgdyno.model.record_json import from_json, to_json
+from pgdyno.model.run import Fixture, RunInfo, Series, TrialRecord, TrialState
+from pgdyno.plan.schema.files import BadFile, require_regular
+from pgdyno.store.earlier_formats import head_of
+from pgdyno.store.output_file import require_closed
+from pgdyno.store.series_bytes import pack, unpack_float, unpack_int
+
+FORMAT = 3  # 1: TPC-C only, see `earlier`; 2: no round was measured again
+_FIXTURE = "fixture"  # begin of the key of each in the head
+_PROBED = "storage"
+NOT_AS_WRITTEN = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError,
+                  AssertionError, CoreError)  # fmt: skip
+"""How a reader notices that a record is not what was written: of another type, shape or size."""
+_DAMAGED = "Copy it anew from where it was written."
+APPLICATION_ID = 0x70676479  # "pgdy"
+
+_SCHEMA = """
+CREATE TABLE head (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+CREATE TABLE trial (
+  number INTEGER PRIMARY KEY, round INTEGER NOT NULL, stage TEXT NOT NULL, state TEXT NOT NULL,
+  record TEXT NOT NULL
+) STRICT;
+CREATE TABLE series (
+  trial INTEGER NOT NULL REFERENCES trial, name TEXT NOT NULL, unit TEXT NOT NULL,
+  kind TEXT NOT NULL, unix_ns BLOB NOT NULL, samples BLOB NOT NULL, PRIMARY KEY (trial, name)
+) STRICT;
+CREATE TABLE log (
+  trial INTEGER, name TEXT NOT NULL, content TEXT NOT NULL
+) STRICT;
+"""
+
+
+class RunFile:
+    """One execution of a plan. Open it with `create`, `append` or `read`."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._db = connection
+
+    @classmethod
+    def create(cls, path: Path, info: RunInfo, trials: Iterable[TrialRecord]) -> Self:
+        """A new file that knows its plan and all its trials, before the first action.
+
+        Raises:
+            StoreError: The file exists, or cannot be written.
+        """
+        if os.path.lexists(path):
+            raise StoreError(f"run file {path} exists", hint="Name another one with --out.")
+        require_closed(path)
+        # Whoever looks meanwhile, or a kill, must never meet half a file under its name.
+        nascent = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _write_plan(nascent, info, trials)
+            _publish(nascent, path)
+        except (OSError, ValueError, sqlite3.Error) as error:  # ValueError: NUL in the path
+            raise StoreError(f"run file {path} cannot be written: {error}") from error
+        finally:
+            with suppress(OSError, ValueError):  # what could not be made need not be removed
+                nascent.unlink(missing_ok=True)
+        return cls.append(path)
+
+    @classmethod
+    def append(cls, path: Path) -> Self:
+        """An existing file of today's format, to go on with."""
+        require_closed(path)
+        return cls(path, _open(path, "rw", oldest=FORMAT))
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """An existing file, to be read only."""
+        return cls(path, _open(path, "ro"))
+
+    def close(self) -> None:
+        """Release the file."""
+        self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- writing ------------------------------------------------------------------------------
+
+    def put_fixture(self, fixture: Fixture) -> None:
+        """Keep what trials share; when the run goes on, the same one replaces it."""
+        row = (f"{_FIXTURE} {fixture.ident}", to_json(fixture))
+        with self._transaction() as db:
+            db.execute("INSERT OR REPLACE INTO head VALUES (?, ?)", row)
+
+    def put_probed(self, probed: Probed) -> None:
+        """Keep what probes of storage learned; more of the same replaces it."""
+        with self._transaction() as db:
+            db.execute("INSERT OR REPLACE INTO head VALUES (?, ?)", (_PROBED, to_json(probed)))
+
+    def put_trial(self, trial: TrialRecord, series: Iterable[Series] = ()) -> None:
+        """Replace a trial's record, and add its series."""
+        with self._transaction() as db:
+            db.execute("INSERT OR REPLACE INTO trial VALUES (?, ?, ?, ?, ?)", _trial_row(trial))
+            db.execute("DELETE FROM series WHERE trial = ?", (trial.number,))
+            db.executemany(
+                "INSERT INTO series VALUES (?, ?, ?, ?, ?, ?)",
+                [
+                    (trial.number, s.name, s.unit, s.kind, pack(s.unix_ns), pack(s.values))
+                    for s in series
+                ],
+            )
+
+    def begin_again(self, numbers: Iterable[int]) -> None:
+        """Have trials of the plan measured once more; what was measured stays in the file."""
+        with self._transaction() as db:
+            for number in numbers:
+                old = self.trial(number)
+                if old.state is not TrialState.PLANNED:
+                    (last,) = db.execute("SELECT max(number) FROM trial").fetchone()
+                    kept = replace(old, number=last + 1, replaced_by=number)
+                    db.execute("INSERT INTO trial VALUES (?, ?, ?, ?, ?)", _trial_row(kept))
+                    db.execute("UPDATE series SET trial = ? WHERE trial = ?", (last + 1, number))
+                    db.execute("UPDATE log SET trial = ? WHERE trial = ?", (last + 1, number))
+                fresh = TrialRecord(
+                    number, old.round, old.stage, old.ident, TrialState.PLANNED,
+                    attempt=old.attempt + 1,
+                )  # fmt: skip
+                db.execute("INSERT OR REPLACE INTO trial VALUES (?, ?, ?, ?, ?)", _trial_row(fresh))
+
+    def put_log(self, name: str, content: str, trial: int | None = None) -> None:
+        """Keep a text, e.g. the server's log of a trial. Secrets must not be in it."""
+        with self._transaction() as db:
+            db.execute("INSERT INTO log VALUES (?, ?, ?)", (trial, name, content))
+
+    # -- reading ------------------------------------------------------------------------------
+
+    def info(self) -> RunInfo:
+        """The head of the file."""
+        with self._reading("head"):
+            version = self._db.execute("PRAGMA user_version").fetchone()[0]
+            return from_json(RunInfo, head_of(version, self._head("info") or "{}"))
+
+    def fixtures(self) -> tuple[Fixture, ...]:
+        """The fixtures, as far as the run came: one, unless builds of stages need their own."""
+        with self._reading("fixtures"):
+            rows = self._db.execute(
+                "SELECT value FROM head WHERE key LIKE ? ORDER BY rowid", (f"{_FIXTURE}%",)
+            )
+            found = [from_json(Fixture, text) for (text,) in rows]
+        # Earlier run files have one, under a name without its ident.
+        return tuple({fixture.ident: fixture for fixture in found}.values())
+
+    def probed(self) -> Probed | None:
+        """What probes of storage learned; None: the file is of a plan."""
+        with self._reading("probes"):
+            text = self._head(_PROBED)
+            return from_json(Probed, text) if text else None
+
+    def trial(self, number: int) -> TrialRecord:
+        """The trial of this number.
+
+        Raises:
+            StoreError: There is none.
+        """
+        text = "SELECT record FROM trial WHERE number = ?"
+        with self._reading(f"trial {number}"):
+            row = self._db.execute(text, (number,)).fetchone()
+            found = from_json(TrialRecord, row[0]) if row is not None else None
+        if found is None:
+            raise StoreError(f"run file {self.path} has no trial {number}, its plan has one")
+        return found
+
+    def trials(self) -> list[TrialRecord]:
+        """All trials that count, in the order of the plan."""
+        return [trial for trial in self._all() if trial.replaced_by is None]
+
+    def replaced(self) -> list[TrialRecord]:
+        """Trials of rounds that were measured again, in the order in which those were begun."""
+        return [trial for trial in self._all() if trial.replaced_by is not None]
+
+    def finished(self) -> list[TrialRecord]:
+        """The trials whose numbers may be used."""
+        return [trial for trial in self.trials() if trial.state is TrialState.FINISHED]
+
+    def series(self, trial: int) -> dict[str, Series]:
+        """The series of a trial, by name."""
+        with self._reading(f"series of trial {trial}"):
+            rows = self._db.execute(
+                "SELECT name, unit, kind, unix_ns, samples FROM series WHERE trial = ?"
+                " ORDER BY name",
+                (trial,),
+            )
+            return {
+                name: Series(name, unit, kind, unpack_int(unix_ns), unpack_float(samples))
+                for name, unit, kind, unix_ns, samples in rows
+            }
+
+    def logs(self, trial: int | None = None) -> dict[str, str]:
+        """The texts kept for a trial, or for the run as a whole."""
+        with self._reading("logs"):
+            rows = self._db.execute("SELECT name, content FROM log WHERE trial IS ?", (trial,))
+            return dict(rows.fetchall())
+
+    def _all(self) -> list[TrialRecord]:
+        with self._reading("trials"):
+            rows = self._db.execute("SELECT record FROM trial ORDER BY number")
+            return [from_json(TrialRecord, record) for (record,) in rows]
+
+    def _head(self, key: str) -> str | None:
+        row = self._db.execute("SELECT value FROM head WHERE key = ?", (key,)).fetchone()
+        return row[0] if row else None
+
+    @contextmanager
+    def _reading(self, what: str) -> Iterator[None]:
+        """What a damaged file holds is told as such, whichever layer notices it."""
+        try:
+            yield
+        except (sqlite3.Error, zlib.error, *NOT_AS_WRITTEN) as error:
+            text = f"{what}: {_noticed(error)}"
+            raise StoreError(f"run file {self.path} is damaged: {text}", _DAMAGED) from error
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with self._db:
+                yield self._db
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"run file {self.path} cannot be written: {error}",
+                hint="Is the disk full? Finished trials are kept; `pgdyno resume` goes on.",
+            ) from error
+
+
+def _noticed(error: Exception) -> str:
+    """What is wrong, in a line."""
+    if isinstance(error, CoreError):
+        return str(error.args[1])
+    if not isinstance(error, ValidationError):
+        return str(error) or type(error).__name__
+    first = error.errors(include_url=False)[0]
+    place = ".".join(map(str, first["loc"])) or "its JSON"
+    return f"{place}: {first['msg'].lower()}"
+
+
+@contextmanager
+def as_written(path: Path) -> Iterator[None]:
+    """For what is made of a run file: where its records contradict each other, the file is wrong.
+
+    `PGDYNO_DEBUG` lets the error through, so that a defect of ours can be told from it.
+
+    Raises:
+        StoreError: What was read cannot be what a run wrote.
+    """
+    try:
+        yield
+    except (NotImplementedError, RecursionError):
+        raise
+    except NOT_AS_WRITTEN as error:
+        if os.environ.get("PGDYNO_DEBUG"):
+            raise
+        raise StoreError(
+            f"run file {path} is damaged, or pgdyno cannot understand it: {_noticed(error)}",
+            f"{_DAMAGED} If a run wrote it so, report it with what PGDYNO_DEBUG=1 shows.",
+        ) from error
+
+
+def _publish(nascent: Path, path: Path) -> None:
+    """Give a file its name, and never take one that came there meanwhile."""
+    try:
+        os.link(nascent, path)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.EOPNOTSUPP):
+            raise
+        nascent.rename(path)  # a file system without such links
+
+
+def _write_plan(path: Path, info: RunInfo, trials: Iterable[TrialRecord]) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(
+            f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {FORMAT}; {_SCHEMA}"
+        )
+        with db:
+            db.execute("INSERT INTO head VALUES ('info', ?)", (to_json(info),))
+            db.executemany(
+                "INSERT INTO trial VALUES (?, ?, ?, ?, ?)", [_trial_row(trial) for trial in trials]
+            )
+
+
+def _trial_row(trial: TrialRecord) -> tuple[int, int, str, str, str]:
+    return trial.number, trial.round, trial.stage, trial.state.value, to_json(trial)
+
+
+def _open(path: Path, mode: str, oldest: int = 1) -> sqlite3.Connection:
+    try:
+        require_regular(path)
+    except BadFile as error:
+        raise StoreError(f"run file {path} {error}", hint="List them with `ls runs`.") from error
+    try:
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True)
+        found = connection.execute("PRAGMA application_id").fetchone()[0]
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+    except sqlite3.Error as error:
+        raise StoreError(f"run file {path} cannot be read: {error}") from error
+    if found != APPLICATION_ID or not oldest <= version <= FORMAT:
+        connection.close()
+        raise StoreError(
+            f"{path} has application id {found:#x} and format {version},"
+            f" expected {APPLICATION_ID:#x} and {oldest} to {FORMAT}",
+            hint="Run files are written by `pgdyno run`. Those of an earlier pgdyno can be read and"
+            " reported, but not resumed: what was measured since would not be comparable.",
+        )
+    return connection

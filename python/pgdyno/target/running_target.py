@@ -1,0 +1,248 @@
+"""A target whose server runs already and is not ours: only what can be set there is set.
+
+Everything happens in databases that pgdyno made and that are marked from their first moment (how
+stands in `owner`): the fixture (`pgdyno_fixture_…`) is the template of the trial's database
+(`pgdyno_trial`). Settings are set on the trial's database, so nothing of the server itself changes,
+and nothing is left when it is gone. A run that is killed at any step leaves databases that the next
+one drops before it begins: all of ours but fixtures that say that they are whole.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import LiteralString
+
+import psycopg
+from psycopg import sql
+
+from pgdyno.model.connection import Connection
+from pgdyno.model.errors import TargetError
+from pgdyno.model.plan import Stage
+from pgdyno.model.record_json import from_json, to_json
+from pgdyno.model.run import Fixture
+from pgdyno.model.settings import ServerFacts, Setting
+from pgdyno.model.workload import database_names
+from pgdyno.plan.settings.server import FORMAT_QUERY, SETTINGS_QUERY, facts_of_rows
+from pgdyno.target.conninfo import reach
+from pgdyno.target.interface import Ready, Restored
+from pgdyno.target.readback import read_back
+from pgdyno.target.server_owner import Owner
+
+TRIAL = "pgdyno_trial"
+# Settings whose items the server quotes one by one (GUC_LIST_QUOTE).
+_LISTS = frozenset((
+    "local_preload_libraries", "search_path", "session_preload_libraries",
+    "shared_preload_libraries", "temp_tablespaces", "unix_socket_directories",
+))  # fmt: skip
+_ITEM = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^\s,"][^,"]*?))\s*(?:,|$)')
+_FIXTURE = "fixture "  # begins the purpose of one that is whole
+_OUR_NAMES = re.compile(r"pgdyno_trial(_\d+)?|pgdyno_fixture_.+")
+
+
+@dataclass(frozen=True, slots=True)
+class RunningServer:
+    """A server as it was asked; nothing of it was changed, and no session is left there."""
+
+    connection: Connection
+    facts: ServerFacts
+    build: dict[str, str]
+
+
+def ask_server(conninfo: str) -> RunningServer:
+    """Ask a running server what it is: reads, takes no lock, leaves nothing.
+
+    Raises:
+        PlanError: The conninfo is refused.
+        TargetError: No server answers.
+    """
+    connection = reach(conninfo)
+    with psycopg.connect(**connection.arguments(), autocommit=True) as session:
+        number = session.info.server_version
+        version = f"PostgreSQL {session.info.parameter_status('server_version')}"
+        rows = session.execute(SETTINGS_QUERY).fetchall()
+        try:
+            disk_format = session.execute(FORMAT_QUERY).fetchone()
+        except psycopg.errors.InsufficientPrivilege:
+            disk_format = None  # fixtures never leave this server, so that none can be of another
+        compiler = session.execute("SELECT version()").fetchone()
+        tls = " over TLS" if session.pgconn.ssl_in_use else ""
+    build = {
+        "version": version,
+        "version_num": str(number),
+        "configure": "unknown",
+        "compiler": str(compiler[0]) if compiler else "unknown",
+        "origin": f"running server, {connection.shown()}{tls}",
+    }
+    return RunningServer(connection, facts_of_rows(rows, number, version, disk_format), build)
+
+
+class RunningTarget:
+    """Databases of ours on somebody else's server."""
+
+    def __init__(self, conninfo: str) -> None:
+        """Take the server, and clean up after runs that were killed there.
+
+        Raises:
+            PlanError: The conninfo is refused, or leads to a pooler.
+            TargetError: No server answers, or another pgdyno has it.
+        """
+        server = ask_server(conninfo)
+        self._connection, self.facts, self.build = server.connection, server.facts, server.build
+        self._loading: str | None = None
+        self._trials: list[str] = []  # databases of the trial
+        self._owner = Owner(self._connection)
+        try:
+            self._sweep()
+        except BaseException:
+            self._owner.release()
+            raise
+
+    def facts_of(self, build: str | None) -> ServerFacts:
+        """See `Target.facts_of`."""
+        assert build is None, "no plan names builds for a server that others start"
+        return self.facts
+
+    def rehearse(self, stages: Sequence[Stage]) -> Iterator[tuple[str, str]]:
+        """See `Target.rehearse`: in transactions that are rolled back."""
+        first = {(one.name, one.value): stage.name for stage in stages[::-1]
+                 for one in stage.settings}  # fmt: skip
+        with psycopg.connect(**self._connection.arguments(), autocommit=True) as session:
+            for (name, value), stage in first.items():
+                change = sql.SQL("SET LOCAL {} = {}").format(
+                    sql.Identifier(*name.split(".")), sql.Literal(value)
+                )
+                try:
+                    with session.transaction(force_rollback=True):
+                        session.execute(change)
+                except psycopg.Error as error:
+                    yield stage, f"{name} = {value}: {str(error).strip()}"
+
+    # -- fixture ------------------------------------------------------------------------------
+
+    def find_fixture(self, ident: str) -> Fixture | None:
+        """See `Target.find_fixture`."""
+        found = self._owner.find(_fixture_name(ident))
+        if found is None or not found.is_whole or not found.purpose.startswith(_FIXTURE):
+            return None
+        fixture = from_json(Fixture, found.purpose.removeprefix(_FIXTURE))
+        return replace(fixture, reused=True)
+
+    def begin_fixture(self, ident: str, build: str | None = None) -> Connection:
+        """See `Target.begin_fixture`."""
+        self._loading = _fixture_name(ident)
+        self._owner.drop(self._loading)
+        self._owner.create(self._loading)
+        self._owner.say(self._loading, "loading")
+        connection = self._connection.to(self._loading)
+        with psycopg.connect(**connection.arguments(), autocommit=True) as session:
+            try:
+                session.execute("CREATE EXTENSION IF NOT EXISTS pg_prewarm")
+            except psycopg.Error as error:
+                raise TargetError(
+                    f"the server has no pg_prewarm: {str(error).strip()}",
+                    hint="Install postgresql-contrib there.",
+                ) from error
+        return connection
+
+    def keep_fixture(self, fixture: Fixture, databases: int = 1) -> Fixture:
+        """See `Target.keep_fixture`."""
+        assert self._loading is not None
+        ((size,),) = self._owner.execute("SELECT pg_database_size(%s)", (self._loading,))
+        kept = replace(fixture, data_bytes=int(size), restore="template database")
+        # Nobody may connect to a template while it is copied.
+        self._owner.close_door(self._loading)
+        self._owner.say(self._loading, _FIXTURE + to_json(kept))
+        self._loading = None
+        return kept
+
+    def drop_half_fixture(self) -> None:
+        """See `Target.drop_half_fixture`."""
+        if self._loading is not None:
+            self._owner.drop(self._loading)
+            self._loading = None
+
+    # -- trial --------------------------------------------------------------------------------
+
+    def restore(self, ident: str, databases: int = 1, folder: str | None = None) -> Restored:
+        """See `Target.restore`."""
+        assert folder is None, "refused with the plan"
+        began = time.monotonic()
+        self._drop_trials()
+        # Since 15 the default strategy writes every block to WAL; copying files is as before.
+        how: LiteralString = " STRATEGY file_copy" if self.facts.major >= 15 else ""
+        for name in database_names(TRIAL, databases):
+            self._owner.drop(name)
+            self._trials.append(name)
+            self._owner.create(name, " TEMPLATE {}" + how, _fixture_name(ident))
+            self._owner.say(name, "trial")
+        return Restored("template database", time.monotonic() - began)
+
+    def apply(self, settings: Sequence[Setting], build: str | None = None) -> Ready:
+        """See `Target.apply`."""
+        for name, setting in product(self._trials, settings):
+            self._owner.execute(
+                sql.SQL("ALTER DATABASE {} SET {} = {}").format(
+                    sql.Identifier(name), sql.Identifier(setting.name), _value_of(setting)
+                )
+            )  # fmt: skip
+        connection = self._connection.to(TRIAL)
+        return Ready(connection, read_back(connection, settings), None, None, 0.0,
+                     self.build["compiler"])  # fmt: skip
+
+    def crash(self) -> None:
+        """Not ours to kill; `plan.resolve` refuses a plan that asks for it."""
+        raise TargetError("the server is not ours, and is not killed")
+
+    def log_lines(self) -> Iterator[str] | None:
+        """Not ours to read."""
+        return None
+
+    def log_text(self) -> str | None:
+        """Not ours to read."""
+        return None
+
+    def stop(self) -> None:
+        """See `Target.stop`."""
+        self._drop_trials()
+
+    def close(self) -> None:
+        """See `Target.close`."""
+        try:
+            self.drop_half_fixture()
+            self._drop_trials()
+        finally:
+            self._owner.release()
+
+    # -- databases of ours --------------------------------------------------------------------
+
+    def _sweep(self) -> None:
+        """Drop what runs that were killed left: everything of ours but finished fixtures."""
+        for found in self._owner.all_ours():
+            is_kept = found.purpose.startswith(_FIXTURE) and found.is_whole
+            if _OUR_NAMES.fullmatch(found.name) and not is_kept:
+                self._owner.drop(found.name)
+
+    def _drop_trials(self) -> None:
+        for name in self._trials:
+            self._owner.drop(name)
+        self._trials = []
+
+
+def _value_of(setting: Setting) -> sql.Composable:
+    """A list is written item by item: in one literal it would be one item with commas in it."""
+    if setting.name not in _LISTS:
+        return sql.Literal(setting.value)
+    items = []
+    for quoted, plain in _ITEM.findall(setting.value):
+        # Names are folded where they are not quoted, files of libraries are not.
+        folded = plain if setting.name.endswith("_libraries") else plain.lower()
+        items.append(quoted.replace('""', '"') or folded)
+    return sql.SQL(", ").join(map(sql.Literal, items or [""]))
+
+
+def _fixture_name(ident: str) -> str:
+    return f"pgdyno_fixture_{ident[:16]}"

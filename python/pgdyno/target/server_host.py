@@ -1,0 +1,102 @@
+"""Where a server runs: on this host, with how much memory and disk, or elsewhere.
+
+Nothing is assumed: a server counts as local only if its backend is a process of this host, and its
+disk as known only if the server may tell its folders and we may look at them.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from pgdyno.model.connection import Connection
+from pgdyno.model.errors import TargetError
+from pgdyno.model.server_host import Area, ServerHost
+from pgdyno.target.host_facts import cgroup_memory_limit, read_meminfo
+
+_QUERY = """
+SELECT pg_backend_pid(), current_user,
+       (SELECT setting FROM pg_settings WHERE name = 'data_directory'),
+       (SELECT pg_tablespace_location(coalesce(own.oid, dattablespace)) FROM pg_database
+        LEFT JOIN pg_tablespace own ON own.spcname = current_setting('default_tablespace')
+        WHERE datname = current_database()),
+       (SELECT pg_tablespace_location(oid) FROM pg_tablespace
+        WHERE spcname = trim(split_part(current_setting('temp_tablespaces'), ',', 1))),
+       pg_size_bytes(current_setting('max_wal_size')),
+       pg_size_bytes(coalesce(current_setting('wal_keep_size', true), '0'))
+"""
+
+
+def server_host_of(connection: Connection) -> ServerHost:
+    """What can be seen of a database's server.
+
+    Raises:
+        TargetError: It does not answer.
+    """
+    try:
+        with psycopg.connect(**connection.arguments(), autocommit=True) as session:
+            row = session.execute(_QUERY).fetchone()
+            # The backend must live while its process is looked at.
+            pid = int(row[0]) if row else 0
+            memory = _memory_bytes(pid) if is_backend(pid, str(row[1] if row else "")) else None
+    except psycopg.Error as error:
+        raise TargetError(f"ask the server where it is: {str(error).strip()}") from error
+    if row is None or memory is None:
+        return ServerHost()
+    return _place(memory, row[2:])
+
+
+def _place(memory_bytes: int, row: tuple[Any, ...]) -> ServerHost:
+    folder, tables, temporary, wal_size, wal_keep = row
+    limits = {"memory_bytes": memory_bytes, "wal_limit_bytes": max(wal_size, wal_keep)}
+    if not folder:  # only told to superusers and members of pg_read_all_settings
+        return ServerHost(**limits)
+    data = area(Path(tables) if tables else Path(folder))
+    wal = Path(folder) / "pg_wal"
+    return ServerHost(
+        **limits,
+        data=data,
+        sort=area(Path(temporary)) if temporary else data,
+        wal=area(wal),
+        wal_there_bytes=_bytes_in(wal),
+    )
+
+
+def area(path: Path) -> Area | None:
+    """A folder's file system, by the folder or, where we may not look, one above that we may.
+
+    A link (`pg_wal` may be one) is followed; None: nothing of it is on this host.
+    """
+    for folder in (path, *path.parents[:-1]):
+        try:
+            found, space = folder.stat(), os.statvfs(folder)
+        except PermissionError:
+            continue
+        except OSError:
+            return None
+        return Area(str(path), found.st_dev, space.f_bavail * space.f_frsize)
+    return None
+
+
+def _bytes_in(folder: Path) -> int | None:
+    try:
+        return sum(entry.stat().st_size for entry in os.scandir(folder) if entry.is_file())
+    except OSError:
+        return None
+
+
+def is_backend(pid: int, user: str) -> bool:
+    """Whether a process of this host is that backend: its title names the user."""
+    try:
+        title = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+    except OSError:
+        return False
+    return title.startswith("postgres: ") and user in title
+
+
+def _memory_bytes(pid: int) -> int:
+    total = read_meminfo(Path("/proc/meminfo").read_text())["MemTotal"]
+    return min(total, cgroup_memory_limit(process=str(pid)) or total)

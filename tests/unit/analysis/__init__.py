@@ -1,0 +1,1 @@
+"""Tests of what is made of a run file."""

@@ -1,0 +1,161 @@
+"""The two sentences say what the comparisons say, for every way it can come out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from pgdyno.analysis import words
+from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.run import analyse
+from pgdyno.model.durability import Durability, Loss
+from pgdyno.model.settings import Rung
+from pgdyno.model.workload import Tpcc
+from pgdyno.store import RunFile
+from tests.data.miniature import CHARACTERS, MIX, WORKLOAD, write_miniature
+from tests.unit.conftest import analysed
+
+INITDB, TUNED, ASYNC = CHARACTERS
+
+
+def test_the_best_safe_stage_comes_before_the_best_unsafe_one(tmp_path: Path) -> None:
+    finding = analysed(tmp_path / "run.sqlite", invalid=()).answer.finding
+    assert finding.startswith("`tuned` gives ×1.")
+    assert "3 paired rounds" in finding
+    assert "on rung D0, where nothing is lost; `async-commit` gives ×1." in finding
+    assert finding.endswith("but on rung D2, where a crash may lose the last commits.")
+
+
+def test_no_better_stage(tmp_path: Path) -> None:
+    slower = replace(TUNED, nopm=INITDB.nopm * 0.7)
+    facts = analysed(tmp_path / "run.sqlite", characters=(INITDB, slower), invalid=())
+    assert facts.answer.finding.startswith(
+        "No stage is shown to be better than `initdb`: `tuned` is worse at ×0."
+    )
+
+
+def test_undecided_names_the_rounds_it_needs(tmp_path: Path) -> None:
+    noisy = replace(TUNED, nopm=INITDB.nopm * 0.95, noise=0.05)
+    facts = analysed(tmp_path / "run.sqlite", characters=(INITDB, noisy), invalid=())
+    compared = facts.stages[1].to_first
+    assert compared is not None
+    assert compared.verdict == "undecided"
+    assert f"`tuned` is undecided, needs about {compared.rounds_needed} rounds at" in (
+        facts.answer.finding
+    )
+
+
+def test_only_a_lower_rung_is_better(tmp_path: Path) -> None:
+    risky = replace(TUNED, stage=replace(TUNED.stage, rung=Rung.D4, rung_reason="fsync = off"))
+    facts = analysed(tmp_path / "run.sqlite", characters=(INITDB, risky), invalid=())
+    assert facts.answer.finding.startswith("Only on a lower rung is a stage better: `tuned`")
+    assert "a crash of the machine may tear pages" in facts.answer.finding
+
+
+def test_limits_name_what_weakens_the_claim(facts: Facts) -> None:
+    limits = facts.answer.limits
+    assert "only 2 paired rounds" in limits
+    assert "1 of 9 trials invalid, which counts against `async-commit`" in limits
+    assert "inputs out of their band (rolled back New-Orders)" in limits
+
+
+def test_many_clean_rounds_have_fewer_limits(tmp_path: Path, facts: Facts) -> None:
+    many = analysed(tmp_path / "run.sqlite", rounds=6, invalid=())
+    assert "paired round" not in many.answer.limits
+    assert "counts against" not in many.answer.limits
+    assert len(many.answer.limits) < len(facts.answer.limits)
+
+
+def test_a_stage_that_fails_is_not_praised_for_what_lived(tmp_path: Path) -> None:
+    facts = analysed(tmp_path / "run.sqlite", rounds=5, invalid=(5,), failed=(7,))
+    failing = [trial.stage for trial in facts.trials if trial.state in ("failed", "invalid")]
+    assert failing == ["async-commit", "async-commit"]
+    compared = facts.stages[2].to_first
+    assert compared is not None
+    assert compared.low is not None
+    assert compared.low > 1.2
+    assert compared.verdict == "undecided"
+    assert "2 of 5 trials of async-commit failed" in compared.reason
+    assert "async-commit" not in facts.answer.finding
+    limits = facts.answer.limits
+    assert "1 of 15 trials failed, which counts against `async-commit`" in limits
+    assert words.verdict(compared) == "undecided, trials failed"
+
+
+def losses(*found: tuple[Rung, str, str]) -> Durability:
+    return Durability(tuple(Loss(rung, what, "…", layer, "…") for rung, what, layer in found))
+
+
+def test_every_loss_of_every_layer_is_told(tmp_path: Path) -> None:
+    found = losses((Rung.D4, "full_page_writes = off", "server"),
+                   (Rung.D3, "wal_level = minimal", "server"),
+                   (Rung.D2, "synchronous_commit = off", "role"))  # fmt: skip
+    stage = replace(TUNED.stage, rung=Rung.D4, rung_reason="full_page_writes = off")
+    risky = replace(TUNED, stage=stage, durability=found)
+    facts = analysed(tmp_path / "run.sqlite", characters=(INITDB, risky), invalid=())
+    assert (
+        "on rung D4, where a crash of the machine may tear pages, there is no replica and no"
+        " recovery to a point in time and a crash may lose the last commits."
+    ) in facts.answer.finding
+    assert facts.stages[1].rung_reason == (
+        "full_page_writes = off, wal_level = minimal, synchronous_commit = off (role)"
+    )
+    assert "planned on rung" not in facts.answer.limits
+
+
+def test_what_was_read_back_counts_and_not_what_was_planned(tmp_path: Path) -> None:
+    fallen = losses((Rung.D2, "synchronous_commit = off", "database"))
+    facts = analysed(
+        tmp_path / "run.sqlite", characters=(INITDB, replace(TUNED, durability=fallen)), invalid=()
+    )
+    assert (facts.stages[1].rung, facts.stages[1].rung_planned) == ("D2", "D0")
+    assert facts.answer.finding.startswith("Only on a lower rung is a stage better: `tuned`")
+    told = "`tuned` was planned on rung D0 and was found on D2 (synchronous_commit = off)"
+    assert told in facts.answer.limits
+
+
+def test_what_is_not_known_is_never_d0(tmp_path: Path) -> None:
+    unread = Durability((), ("the server's storage: it does not run on this host",))
+    facts = analysed(
+        tmp_path / "run.sqlite", characters=(INITDB, replace(TUNED, durability=unread)), invalid=()
+    )
+    assert facts.stages[1].rung == "D?"
+    assert facts.answer.finding.startswith("Of no stage that is better is it known that nothing")
+    assert "it does not run on this host" in facts.answer.finding
+
+
+def test_a_round_that_was_measured_again_is_told(tmp_path: Path) -> None:
+    path = write_miniature(tmp_path / "run.sqlite", invalid=(5,))
+    with RunFile.append(path) as run:
+        good = {trial.stage: trial for trial in run.trials() if trial.round == 1}
+        run.begin_again([4, 5, 6])
+        for trial in run.trials()[3:6]:
+            run.put_trial(replace(good[trial.stage], number=trial.number, round=2, attempt=2))
+        facts = analyse(run)
+    assert "round 2 measured again" in facts.answer.limits
+    assert [(one.number, one.replaced_by, one.state) for one in facts.replaced] == [
+        (10, 4, "finished"), (11, 5, "invalid"), (12, 6, "finished")
+    ]  # fmt: skip
+    compared = facts.stages[2].to_first
+    assert compared is not None
+    assert compared.rounds == 3
+    assert "1 of 4 trials of async-commit failed" in compared.reason
+
+
+def test_each_load_is_answered_for_itself(tmp_path: Path) -> None:
+    other = replace(WORKLOAD, tpcc=Tpcc(10, mix={**MIX, "payment": 1.0}))
+    paying, twice = (
+        replace(INITDB, nopm=nopm, stage=replace(INITDB.stage, name=name, workload=other))
+        for name, nopm in (("paying", 60_000), ("twice", 120_000))
+    )
+    facts = analysed(tmp_path / "run.sqlite", characters=(INITDB, TUNED, paying, twice), invalid=())
+
+    assert [facts.base_of(stage).name for stage in facts.stages] == [
+        "initdb", "initdb", "paying", "paying"
+    ]  # fmt: skip
+    assert facts.base == "the first of its load"
+    tuned, doubled = facts.answer.finding.split(". ", 1)
+    assert tuned.startswith("`tuned` gives ×1.")
+    assert "of `initdb`" in tuned
+    assert doubled.startswith("`twice` gives ×")
+    assert "of `paying`" in doubled

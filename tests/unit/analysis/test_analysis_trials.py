@@ -1,0 +1,99 @@
+"""The line of a trial: on the window's time axis, cut at its end, short enough to draw."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pgdyno.analysis.facts import TrialFacts
+from pgdyno.analysis.trials import POINTS_MAX, trial_facts
+from pgdyno.model.run import Event, Series, TrialRecord, TrialState
+from tests.data.miniature import a_result
+
+SECOND_NS = 1_000_000_000
+RESULT = a_result()
+BEGIN_NS = RESULT.window_ns[0]
+
+
+def told(counts: list[float], *events: Event, first_s: int = -2) -> TrialFacts:
+    unix_ns = BEGIN_NS + (first_s + np.arange(len(counts), dtype=np.int64)) * SECOND_NS
+    values = np.array(counts)
+    series = {
+        name: Series(name, "1/s", "rate", unix_ns, values * share)
+        for name, share in (("driver.committed.payment", 0.75), ("driver.rolled_back", 0.25))
+    }
+    result = replace(RESULT, events=events)
+    record = TrialRecord(1, 1, "s", "", TrialState.FINISHED, result=result)
+    return trial_facts(record, series, server_on_host=True)
+
+
+def at(second: float) -> int:
+    return BEGIN_NS + int(second * SECOND_NS)
+
+
+def test_kinds_and_rollbacks_are_added_and_warmup_is_negative() -> None:
+    line = told([10.0] * 32).timeline
+    assert line is not None
+    assert line.second[:3] == (-1.5, -0.5, 0.5)
+    assert line.tpm[0] == pytest.approx(600)
+    assert line.second[-1] == 29.5
+
+
+def test_the_drain_is_cut_off() -> None:
+    line = told([10.0] * 32 + [1.0] * 5).timeline
+    assert line is not None
+    assert line.second[-1] == 29.5
+    assert min(line.tpm) == pytest.approx(600)
+
+
+def test_a_long_line_is_averaged() -> None:
+    line = told([float(n) for n in range(1_000)], first_s=-970).timeline
+    assert line is not None
+    assert len(line.tpm) <= POINTS_MAX
+    assert line.step_s == 5
+    assert line.tpm[0] == pytest.approx((0 + 1 + 2 + 3 + 4) / 5 * 60)
+
+
+def test_checkpoints_are_cut_at_the_ends_of_the_line() -> None:
+    before = Event("checkpoint", at(-20), at(-10), {})
+    into = Event("checkpoint", at(-5), at(3), {"cause": "wal"})
+    unfinished = Event("checkpoint", at(25), None, {})
+    other = Event("autovacuum", at(5), at(6), {})
+    line = told([10.0] * 32, before, into, unfinished, other).timeline
+    assert line is not None
+    spans = [(one.start_s, one.end_s, one.cause) for one in line.checkpoints]
+    assert spans == [(-2.0, 3.0, "wal"), (25.0, 30.0, None)]
+
+
+def test_no_checkpoint_event_is_known_only_by_the_counters() -> None:
+    without = told([10.0] * 32)
+    assert without.checkpoints is None
+    assert without.checkpoint_cycle is not None
+    assert without.checkpoint_cycle.verdict == "unknown"
+
+    counters = {"checkpoints.timed": 0.0, "checkpoints.requested": 0.0}
+    result = replace(RESULT, events=(), deltas=RESULT.deltas | counters)
+    record = TrialRecord(1, 1, "s", "", TrialState.FINISHED, result=result)
+    counted = trial_facts(record, {}, server_on_host=True)
+    assert counted.checkpoints == 0
+    assert counted.checkpoint_cycle is not None
+    assert counted.checkpoint_cycle.verdict == "finding"
+
+
+def test_a_trial_without_series_has_no_line() -> None:
+    record = TrialRecord(1, 1, "s", "", TrialState.FINISHED, result=RESULT)
+    facts = trial_facts(record, {}, server_on_host=True)
+    assert facts.timeline is None
+    assert facts.steadiness is not None
+    assert facts.steadiness.verdict == "unknown"
+
+
+def test_contradictory_client_times_are_told_not_raised() -> None:
+    result = replace(RESULT, client=replace(RESULT.client, user_s=1e6))
+    record = TrialRecord(1, 1, "s", "", TrialState.FINISHED, result=result)
+    limit = trial_facts(record, {}, server_on_host=True).client_limit
+    assert limit is not None
+    assert limit.verdict == "unknown"
+    assert "possible at most" in limit.fact

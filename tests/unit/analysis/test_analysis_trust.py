@@ -1,0 +1,85 @@
+"""What is merged over trials stays true of each of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pgdyno.analysis.efficiency import transactions
+from pgdyno.analysis.judge import placement
+from pgdyno.analysis.trust import merged_audit
+from pgdyno.model.run import AuditLine, TrialRecord, TrialResult, TrialState
+from tests.data.miniature import a_result
+
+SHARE = AuditLine("remote payments", "clause 9.2.2.5.4", 0.15, 1_000, 0.14, 0.16, "1")
+
+
+def trials(*lines: AuditLine) -> list[TrialRecord]:
+    base: TrialResult = a_result()
+    return [
+        TrialRecord(number, 1, "s", "", TrialState.FINISHED, result=replace(base, audit=(line,)))
+        for number, line in enumerate(lines, 1)
+    ]
+
+
+def test_shares_are_weighted_by_their_observations() -> None:
+    (merged,) = merged_audit(trials(SHARE, replace(SHARE, measured=0.18, n=3_000)), {"s": "one"})
+    assert merged.measured == pytest.approx(0.1725)
+    assert merged.n == 4_000
+    assert not merged.ok
+    assert (merged.trials, merged.trials_outside) == (2, 1)
+
+
+def test_counts_are_added_to_added_limits() -> None:
+    count = AuditLine("skipped districts", "clause 2.7.4.2", 2.0, 100, 0.0, 10.0, "districts")
+    (merged,) = merged_audit(trials(count, count, count), {"s": "one"})
+    assert (merged.measured, merged.low, merged.high) == (6.0, 0.0, 30.0)
+    assert merged.ok
+
+
+def test_one_surprise_in_one_trial_is_not_averaged_away() -> None:
+    none = AuditLine("surprises", "clause 2.4.1.4", 0.0, 9_000, 0.0, 0.0, "transactions")
+    (merged,) = merged_audit(trials(none, none, replace(none, measured=1.0)), {"s": "one"})
+    assert not merged.ok
+
+
+def test_the_widest_band_holds_for_the_whole() -> None:
+    wide = replace(SHARE, low=0.12, high=0.18, source="widened", n=100)
+    (merged,) = merged_audit(trials(SHARE, wide), {"s": "one"})
+    assert (merged.low, merged.high, merged.source) == (0.12, 0.18, "widened")
+
+
+def test_inputs_of_stages_that_ask_for_something_else_are_not_added_up() -> None:
+    lines = (SHARE, SHARE, replace(SHARE, measured=0.5))
+    asked = [
+        replace(trial, stage=stage) for stage, trial in zip("stu", trials(*lines), strict=True)
+    ]
+
+    alike, other = merged_audit(asked, {"s": "one", "t": "one", "u": "another"})
+
+    assert (alike.name, alike.trials, alike.ok) == ("remote payments (s, t)", 2, True)
+    assert (other.name, other.trials, other.ok) == ("remote payments (u)", 1, False)
+
+
+def placed(slowdown: float) -> list[TrialRecord]:
+    """Six trials of one stage; every other one has more interrupts and fewer transactions."""
+    base = a_result()
+    found = []
+    for number in range(6):
+        crossing = number % 2
+        window_s = base.window_s * (1 + slowdown * crossing) * (1 + 0.001 * number)
+        ipis = transactions(base) * (0.1 + 0.6 * crossing)
+        result = replace(base, window_s=window_s, deltas={**base.deltas, "host.ipis": ipis})
+        found.append(TrialRecord(number + 1, 1, "s", "", TrialState.FINISHED, result=result))
+    return found
+
+
+def test_the_report_says_when_the_scheduler_moved_the_numbers() -> None:
+    judged = placement(placed(0.2), server_on_host=True)
+
+    assert judged.verdict == "finding"
+    assert "0.10 to 0.70 interrupts between CPUs a transaction" in judged.fact
+    assert placement(placed(0.0), server_on_host=True).verdict == "clear"
+    assert placement(placed(0.2), server_on_host=False).verdict == "unknown"
+    assert placement(trials(SHARE), server_on_host=True).verdict == "unknown"

@@ -1,0 +1,1 @@
+"""Tests of the library that the command line stands on, without servers."""

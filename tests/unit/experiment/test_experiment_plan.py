@@ -1,0 +1,256 @@
+"""What the core makes of plans, and which trials are valid: the load must be the plan's."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from pgdyno.experiment.description import describe_stages, differences
+from pgdyno.experiment.plan import carry_out
+from pgdyno.experiment.validity import judge
+from pgdyno.model.errors import DriveError, LostError, PlanError, TargetError
+from pgdyno.model.run import Condition, Fixture, TrialRecord, TrialResult, TrialState
+from pgdyno.model.settings import ServerFacts
+from pgdyno.plan import read_plan
+from pgdyno.plan.resolve.plan import resolve
+from pgdyno.sample.server_log import LogSummary, read_log
+from pgdyno.store import RunFile
+from pgdyno.target.interface import Target
+from tests.data.builds import builds_of
+from tests.data.miniature import write_miniature
+from tests.data.servers import HOST, installed
+
+ROOT = Path(__file__).parents[3]
+PLANS = sorted([*(ROOT / "plans").glob("*.toml"),
+                *(ROOT / "tests" / "data" / "plans" / "good").glob("*.toml")])  # fmt: skip
+
+
+@pytest.fixture
+def result(tmp_path: Path) -> TrialResult:
+    """A good trial's result, from a made-up run file."""
+    write_miniature(tmp_path / "run.sqlite")
+    with RunFile.read(tmp_path / "run.sqlite") as run:
+        found = run.finished()[0].result
+    assert found is not None
+    return replace(found, errors=(), reconnects=0)
+
+
+@pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
+def test_the_core_can_drive_every_stage_of_every_plan(path: Path) -> None:
+    draft = read_plan(path)
+    plan = resolve(draft, installed(18), HOST, builds=builds_of(draft, installed(18)))
+
+    described = describe_stages(plan)
+
+    assert list(described) == [stage.name for stage in plan.stages]
+    for stage in plan.stages:
+        told = described[stage.name]
+        assert told["spec"]["kind"] == stage.workload.kind
+        assert told["spec"]["face"] == stage.workload.face
+        assert isinstance(told["conditions"], list)
+    assert differences(plan, described).keys() == described.keys()
+
+
+def test_what_the_core_refuses_names_plan_and_stage(tmp_path: Path) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text(
+        'name = "bad"\nquestion = "?"\n[workload]\nrules = "benchmarksql-5"\n'
+        '[[stage]]\nname = "one"\nwhy = "."\n'
+    )
+    plan = resolve(read_plan(path), installed(18), HOST)
+
+    with pytest.raises(PlanError, match="stage one: rules is benchmarksql-5, but schema") as caught:
+        describe_stages(plan)
+    assert caught.value.fact.startswith(str(path))
+    assert str(caught.value.hint).endswith("Nothing was touched.")
+
+
+def logged(level: str, *texts: str) -> LogSummary:
+    return read_log(f"2026-11-21 22:10:32.000 UTC [41] {level}:  {text}" for text in texts)
+
+
+def test_a_good_trial_is_finished(result: TrialResult) -> None:
+    assert judge(result, logged("LOG", "ready")) == (TrialState.FINISHED, None)
+
+
+def test_requests_without_an_answer_are_told_and_a_silent_server_makes_it_invalid(
+    result: TrialResult,
+) -> None:
+    def judged(**of_kind: int) -> tuple[TrialState, str | None]:
+        first, *others = result.kinds
+        window = replace(first.window, **of_kind)
+        kinds = (replace(first, window=window), *others)
+        return judge(replace(result, kinds=kinds, given_up_s=10.0), None)
+
+    waiting = {"due": 40, "unfinished": 40, "drained": 0, "unanswered": 40}
+    assert judged(**waiting) == (TrialState.FINISHED, None)
+    state, reason = judged(**waiting, stuck=8)
+    assert state is TrialState.INVALID
+    assert reason is not None
+    assert reason.startswith("8 requests sent in the window had no answer 10.0 s after its end")
+
+
+def test_inconsistent_data_make_it_invalid(result: TrialResult) -> None:
+    broken = Condition(4, "sum(O_OL_CNT) = lines", 2, "(1, 1, 30, 29)", 0.1)
+
+    state, reason = judge(replace(result, conditions=(broken,)), None)
+
+    assert state is TrialState.INVALID
+    assert reason is not None
+    assert "condition 4" in reason
+    assert "(1, 1, 30, 29)" in reason
+
+
+def test_failed_transactions_make_it_invalid(result: TrialResult) -> None:
+    kind = result.kinds[0]
+    failed = replace(kind, run=replace(kind.run, due=kind.run.due + 3, failed=3))
+    errors = ({"sqlstate": "23505", "count": 3, "example": "duplicate key"},)
+
+    state, reason = judge(replace(result, kinds=(failed,), errors=errors), None)
+
+    assert state is TrialState.INVALID
+    assert "3 transactions failed" in str(reason)
+    assert "23505" in str(reason)
+
+
+def test_lost_connections_make_it_invalid(result: TrialResult) -> None:
+    state, reason = judge(replace(result, reconnects=2), None)
+
+    assert (state, reason) == (TrialState.INVALID, "2 connections were lost")
+
+
+def test_a_window_without_a_commit_is_invalid(result: TrialResult) -> None:
+    nothing = tuple(
+        replace(kind, window=replace(kind.window, succeeded=0)) for kind in result.kinds
+    )
+
+    state, reason = judge(replace(result, kinds=nothing), None)
+
+    assert (state, reason) == (TrialState.INVALID, "no transaction succeeded in the window")
+
+
+def test_errors_in_the_servers_log_make_it_invalid(result: TrialResult) -> None:
+    log = logged("ERROR", "could not extend file", "could not extend file")
+
+    state, reason = judge(result, log)
+
+    assert state is TrialState.INVALID
+    assert reason == "the server reported 2 errors, first ERROR: could not extend file"
+
+
+@pytest.mark.parametrize(
+    ("level", "text"),
+    [
+        ("FATAL", "the database system is starting up"),
+        ("FATAL", "the database system is not yet accepting connections"),
+        ("ERROR", "deadlock detected"),
+        ("ERROR", "could not serialize access due to concurrent update"),
+    ],
+)
+def test_what_is_expected_or_retried_is_no_reason(
+    result: TrialResult, level: str, text: str
+) -> None:
+    assert judge(result, logged(level, text)) == (TrialState.FINISHED, None)
+
+
+def test_a_driver_that_gave_up_makes_it_invalid(result: TrialResult) -> None:
+    errors = ({"sqlstate": "gave_up", "count": 1, "example": "no connection"},)
+
+    state, reason = judge(replace(result, errors=errors), None)
+
+    assert (state, reason) == (
+        TrialState.INVALID, "the driver did not reach the end of the window",
+    )  # fmt: skip
+
+
+def survived(result: TrialResult, failed: int) -> TrialResult:
+    kind = result.kinds[0]
+    more = replace(kind, run=replace(kind.run, due=kind.run.due + failed, failed=failed))
+    errors = (
+        {"sqlstate": "57P01", "count": 2, "example": "terminating connection"},
+        {"sqlstate": "connection lost", "count": 1, "example": "the server closed it"},
+    )
+    return replace(result, kinds=(more, *result.kinds[1:]), errors=errors, reconnects=8)
+
+
+def test_a_drill_survives_lost_connections(result: TrialResult) -> None:
+    log = logged("FATAL", "terminating connection due to administrator command")
+
+    assert judge(survived(result, 3), log, survive=True) == (TrialState.FINISHED, None)
+    assert judge(survived(result, 3), log)[0] is TrialState.INVALID
+
+
+def test_a_drill_does_not_survive_other_failures(result: TrialResult) -> None:
+    state, reason = judge(survived(result, 4), None, survive=True)
+
+    assert state is TrialState.INVALID
+    assert "4 transactions failed" in str(reason)
+
+
+def test_a_result_without_new_orders_is_compared_by_tps(result: TrialResult) -> None:
+    committed = sum(kind.window.succeeded for kind in result.kinds)
+    other = replace(result, nopm=None)
+
+    assert (result.headline, result.throughput) == ("NOPM", result.nopm)
+    assert (other.headline, other.throughput) == ("tps", committed / result.window_s)
+
+
+class Failing:
+    """A target whose trials fail one after the other, each in its own way."""
+
+    def __init__(self, of_trials: list[Exception], at_stops: list[Exception | None]) -> None:
+        self._of_trials, self._at_stops = iter(of_trials), iter(at_stops)
+
+    def facts_of(self, build: str | None) -> ServerFacts:
+        return installed(18)
+
+    def find_fixture(self, ident: str) -> Fixture:
+        return Fixture(ident, {}, 1, {}, (), "copy", reused=True)
+
+    def restore(self, *_: object) -> None:
+        raise next(self._of_trials)
+
+    def stop(self) -> None:
+        if error := next(self._at_stops):
+            raise error
+
+
+def conducted(tmp_path: Path, target: Failing) -> list[TrialRecord]:
+    """Trials of a plan after the target was conducted, whether or not to the end."""
+    plan = resolve(read_plan(ROOT / "plans" / "demo.toml", quick=True), installed(18), HOST)
+    write_miniature(tmp_path / "other.sqlite")
+    with RunFile.read(tmp_path / "other.sqlite") as other:
+        info = other.info()
+    planned = [
+        TrialRecord(one.number, one.round, one.stage, one.ident, TrialState.PLANNED)
+        for one in plan.trials
+    ]
+    with RunFile.create(tmp_path / "plan.sqlite", info, planned) as run:
+        with suppress(LostError):
+            carry_out(plan, cast("Target", target), run, lambda _: None, plan.trials[:3])
+        return run.trials()[:3]
+
+
+def test_a_failed_stop_does_not_hide_why_the_trial_failed(tmp_path: Path) -> None:
+    trials = [TargetError(f"no room for {number}") for number in (1, 2, 3)]
+    stops = [TargetError("did not stop"), None, OSError("a folder stays")]
+
+    records = conducted(tmp_path, Failing([*trials], stops))
+
+    assert [record.state for record in records] == [TrialState.FAILED] * 3
+    assert [record.reason for record in records] == [f"no room for {n}" for n in (1, 2, 3)]
+
+
+def test_a_plan_whose_target_is_lost_ends_at_once(tmp_path: Path) -> None:
+    trials = [TargetError("no room"), DriveError("no connection")]
+
+    records = conducted(tmp_path, Failing([*trials], [None, LostError("the session is gone")]))
+
+    assert [record.state for record in records] == [
+        TrialState.FAILED, TrialState.FAILED, TrialState.PLANNED,
+    ]  # fmt: skip
+    assert [record.reason for record in records[:2]] == ["no room", "the session is gone"]
