@@ -1,0 +1,30 @@
+"""Samplers on real servers of two versions: what they name, they read, and it grows."""
+
+from __future__ import annotations
+
+import pytest
+
+import pgdyno
+from pgdyno.sample.sampler import Subject
+from pgdyno.sample.samplers.server_slru import sampler
+from tests.cluster.conftest import DEBIAN_BINDIR
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.mark.parametrize("bindir", [None, DEBIAN_BINDIR], ids=["18", "15"])
+def test_lookups_of_transaction_states_are_counted(bindir: str | None, home_env: object) -> None:
+    with pgdyno.Server({"autovacuum": "off"}, bindir=bindir) as server, server.connect() as session:
+        found = sampler(Subject(session=session))
+        assert found is not None
+        before = found.take()
+        assert set(before) == {column.name for column in found.columns}
+        assert {"slru.transaction.hits", "slru.subtransaction.reads"} <= set(before)
+        session.execute("CREATE TABLE seen AS SELECT 1 AS a")
+        with server.connect() as other:
+            for _ in range(20):
+                other.execute("INSERT INTO seen VALUES (2)")
+            other.execute("SELECT count(*) FROM seen").fetchone()
+            other.execute("SELECT pg_stat_force_next_flush()" if bindir is None else "SELECT 1")
+        session.execute("SELECT pg_stat_clear_snapshot()")
+        assert found.take()["slru.transaction.hits"] > before["slru.transaction.hits"]
