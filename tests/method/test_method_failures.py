@@ -9,9 +9,10 @@ import numpy.typing as npt
 import pytest
 import simulation as sim
 
-from pgdyno.stats.compare import Comparison, Verdict, compare_plan
+from pgdyno.stats.compare import compare_plan
 from pgdyno.stats.interval import FloatArray
 from pgdyno.stats.table import Table, attempts_of
+from pgdyno.stats.verdict import Comparison, Verdict
 
 pytestmark = pytest.mark.method
 PLANS = 1000

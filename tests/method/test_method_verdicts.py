@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import simulation as sim
 
-from pgdyno.stats.compare import Comparison, Verdict, compare_plan
+from pgdyno.stats.compare import compare_plan
 from pgdyno.stats.interval import FloatArray
 from pgdyno.stats.power import rounds_for, smallest_effect
+from pgdyno.stats.verdict import Comparison, Verdict
 
 pytestmark = pytest.mark.method
 

@@ -10,11 +10,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pgdyno.stats.client_limit import ClientLoad, client_limit
-from pgdyno.stats.compare import Comparison, Verdict, compare_plan, holm
+from pgdyno.stats.compare import compare_plan, holm
 from pgdyno.stats.interval import MANY_PAIRS, estimate, hodges_lehmann
 from pgdyno.stats.noise import noise_floor
 from pgdyno.stats.steady import check_window, warmup_cut
 from pgdyno.stats.table import Table, outliers
+from pgdyno.stats.verdict import Comparison, Verdict
 from pgdyno.stats.window import Checkpoint, checkpoint_facts
 
 MIRROR = {Verdict.BETTER: Verdict.WORSE, Verdict.WORSE: Verdict.BETTER}

@@ -49,7 +49,9 @@ class _Among:
 
     def told(self, stage: Stage, base: Stage) -> str | None:
         """The ratio of two stages with its interval; None: they have no two rounds together."""
-        found = ratio_between(self.table, stage.name, base.name, self.confidence)
+        found = ratio_between(
+            self.table, stage.name, base.name, self.confidence, self.plan.protocol.rounds_max
+        )
         if found is None:
             return None
         share = words.confidence(self.confidence)

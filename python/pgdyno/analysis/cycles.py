@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import fmean
 
-import numpy as np
-
 from pgdyno.analysis.changes import effective_of
 from pgdyno.analysis.cycle_facts import AnchorFacts, CycleFacts
 from pgdyno.analysis.judge import checkpoint_cycle
+from pgdyno.analysis.trials import per_second
 from pgdyno.analysis.vacuum import episodes, vacuum_facts
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.plan import Plan, Stage
@@ -100,11 +99,7 @@ class Load:
     def per_s(self) -> FloatArray:
         """The metric of the headline in each second: New-Orders, or all that committed."""
         wanted = "driver.committed." + ("new_order" if self.headline == "NOPM" else "")
-        columns = [one.values for name, one in self.series.items() if name.startswith(wanted)]
-        if not columns:
-            return np.empty(0)
-        size = min(column.size for column in columns)
-        return np.asarray(np.sum([column[:size] for column in columns], axis=0), dtype=np.float64)
+        return per_second(self.series, (wanted,))[1]
 
     @property
     def scale(self) -> float:

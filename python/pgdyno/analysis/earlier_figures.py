@@ -11,8 +11,9 @@ from math import isfinite
 from pgdyno.analysis.facts import EarlierFigures, EarlierReportFacts, Spread
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.run import TrialRecord, TrialResult
-from pgdyno.stats.compare import Comparison, compare_plan
+from pgdyno.stats.compare import compare_plan
 from pgdyno.stats.table import table_of
+from pgdyno.stats.verdict import Comparison
 
 METRICS: dict[str, Callable[[TrialResult], float | None]] = {
     "nopm": lambda result: result.nopm,

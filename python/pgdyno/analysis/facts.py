@@ -43,11 +43,12 @@ class Comparison:
     rounds: int  # pairs behind it
     verdict: str  # better | worse | equivalent | undecided | not judged
     reason: str  # of the verdict, one clause
-    p_adjusted: float
+    p_adjusted: float | None  # None: looks judge, by critical values
     rounds_needed: int | None  # undecided: estimated rounds in all until it is decided
     method: str
     warnings: tuple[str, ...]
     failures: str | None = None  # trials of either that failed, as evidence; None: none did
+    look: int | None = None  # after how many rounds a look said this; None: there was none
 
 
 @dataclass(frozen=True, slots=True)
@@ -446,6 +447,7 @@ class Facts:
     compliance: tuple[Requirement, ...]  # none if the workload is not TPC-C
     margin: float  # ratios from 1 / (1 + margin) to 1 + margin are too close to matter
     confidence: float
+    looks: tuple[int, ...]  # rounds after which was looked; none where all were measured
     warnings: tuple[str, ...]  # of the comparison as a whole: interference, gaps
     noise_floor: NoiseFloor | None
     placement: Judgement  # of sessions on CPUs, and whether throughput goes with it

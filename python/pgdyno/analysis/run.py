@@ -23,6 +23,7 @@ from pgdyno.analysis.protocol import protocol_costs
 from pgdyno.analysis.replaced import replaced_facts
 from pgdyno.analysis.shape import outages, part_facts, recovery_facts, step_facts
 from pgdyno.analysis.stages import comparison_facts, noise_facts, stage_facts, throughput_table
+from pgdyno.analysis.stopping import still_needed
 from pgdyno.analysis.trials import trial_facts
 from pgdyno.analysis.trust import merged_audit, merged_conditions
 from pgdyno.model.build import Build
@@ -32,7 +33,7 @@ from pgdyno.model.record_json import from_json
 from pgdyno.model.run import Fixture, RunInfo, Series, TrialRecord, TrialState
 from pgdyno.model.units import bytes_text
 from pgdyno.model.wording import listed
-from pgdyno.stats.compare import PlanComparison, compare_pair, compare_plan
+from pgdyno.stats.compare import PlanComparison, compare_at_looks, compare_pair, compare_plan
 from pgdyno.stats.table import Table
 from pgdyno.store import RunFile
 from pgdyno.store.histogram import merged_quantiles
@@ -48,9 +49,9 @@ def analyse(run: RunFile) -> Facts:
         StoreError: The file cannot be read.
         PgdynoError: The plan in it asks for an impossible comparison.
     """
-    info, fixtures, trials = run.info(), run.fixtures(), run.trials()
-    replaced = run.replaced()
+    info, fixtures, replaced = run.info(), run.fixtures(), run.replaced()
     plan = from_json(Plan, json.dumps(info.plan))
+    trials = still_needed(plan, run.trials(), replaced)
     finished = [trial for trial in trials if trial.state is TrialState.FINISHED]
     series = {trial.number: run.series(trial.number) for trial in trials}
     cycles = plan_cycles(plan, trials, series)
@@ -90,6 +91,7 @@ def analyse(run: RunFile) -> Facts:
         compliance=requirements(plan, finished),
         margin=plan.protocol.margin,
         confidence=plan.protocol.confidence,
+        looks=plan.protocol.looks,
         warnings=compared.warnings,
         noise_floor=noise_facts(plan, table, plan.protocol.confidence),
         placement=placement(finished, server_on_host=plan.target.kind != "running"),
@@ -132,15 +134,20 @@ def compare_stages(run: RunFile, stage: str, base: str) -> Comparison:
     table = throughput_table(plan, trials, run.replaced(), cycles.short)
     one = compare_pair(
         table, stage, base, margin=plan.protocol.margin, confidence=plan.protocol.confidence,
-        cycles=cycles.compared,
+        cycles=cycles.compared, rounds_max=plan.protocol.rounds_max,
     )  # fmt: skip
     return comparison_facts(one)
 
 
 def _compared(plan: Plan, table: Table, cycles: PlanCycles) -> PlanComparison:
+    protocol, loads = plan.protocol, {stage.name: stage.workload.load for stage in plan.stages}
+    if protocol.rounds_max is not None:
+        return compare_at_looks(
+            table, protocol.rounds_max, margin=protocol.margin, loads=loads, cycles=cycles.compared
+        )
     return compare_plan(
-        table, margin=plan.protocol.margin, confidence=plan.protocol.confidence,
-        loads={stage.name: stage.workload.load for stage in plan.stages}, cycles=cycles.compared,
+        table, margin=protocol.margin, confidence=protocol.confidence, loads=loads,
+        cycles=cycles.compared,
     )  # fmt: skip
 
 

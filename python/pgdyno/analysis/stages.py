@@ -28,7 +28,7 @@ from pgdyno.model.errors import PgdynoError
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.run import StatementResult, TrialRecord, TrialResult, TrialState
 from pgdyno.plan.describe import build_text
-from pgdyno.stats import compare
+from pgdyno.stats import compare, verdict
 from pgdyno.stats.as_benchmarksql import AsBenchmarkSql, Ended, as_benchmarksql
 from pgdyno.stats.noise import noise_floor
 from pgdyno.stats.table import Table, attempts_of, table_of
@@ -83,7 +83,7 @@ def stage_facts(
 
     Args:
         plan: The resolved plan.
-        trials: All trials.
+        trials: All trials that are needed.
         told: What is said of each trial.
         compared: The comparisons of the plan.
         quantiles: As `store.histogram.merged_quantiles`.
@@ -99,7 +99,7 @@ def stage_facts(
             (trial for trial in finished if trial.stage == stage.name), key=lambda t: t.round
         )
         told_of = _facts(
-            plan,
+            sum(trial.stage == stage.name for trial in trials),
             stage,
             mine,
             [one for trial in mine for one in told if one.number == trial.number],
@@ -119,7 +119,7 @@ def stage_facts(
 
 
 def _facts(
-    plan: Plan,
+    planned: int,
     stage: Stage,
     trials: Sequence[TrialRecord],
     told: Sequence[TrialFacts],
@@ -144,7 +144,7 @@ def _facts(
         not_known=stands.not_known,
         read_back=stands.read_back,
         rounds=tuple(trial.round for trial in trials),
-        rounds_planned=sum(trial.stage == stage.name for trial in plan.trials),
+        rounds_planned=planned,
         throughput=Spread.of(tuple(result.throughput for result in results)),
         nopm=Spread.of(tuple(one.nopm for one in results if one.nopm is not None)),
         tpm_total=Spread.of(tuple(result.tpm_total for result in results)),
@@ -224,7 +224,7 @@ def noise_facts(plan: Plan, table: Table, confidence: float) -> NoiseFloor | Non
     return NoiseFloor(floor.sd, floor.sd_low, floor.sd_high, sentence, floor.warnings)
 
 
-def comparison_facts(one: compare.Comparison) -> Comparison:
+def comparison_facts(one: verdict.Comparison) -> Comparison:
     """A comparison as reports tell it: what is not known is None."""
     known = isfinite(one.high)  # an interval of (0, inf) is none
     return Comparison(
@@ -236,11 +236,12 @@ def comparison_facts(one: compare.Comparison) -> Comparison:
         rounds=one.n,
         verdict=one.verdict.value,
         reason=one.reason,
-        p_adjusted=one.p_adjusted,
+        p_adjusted=one.p_adjusted if isfinite(one.p_adjusted) else None,
         rounds_needed=one.rounds_needed,
         method=one.method,
         warnings=one.warnings,
         failures=one.failures,
+        look=one.look,
     )
 
 

@@ -68,10 +68,15 @@ def trial_facts(
 
 
 def per_second(
-    series: Mapping[str, Series],
+    series: Mapping[str, Series], counted: tuple[str, ...] = _COUNTED
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Transactions that ended in each second, with the begin of the second, shape `(seconds,)`."""
-    chosen = [one for name, one in series.items() if name.startswith(_COUNTED)]
+    """Transactions that ended in each second, with the begin of the second, shape `(seconds,)`.
+
+    Args:
+        series: Of a trial.
+        counted: How the names of those begin that are added up.
+    """
+    chosen = [one for name, one in series.items() if name.startswith(counted)]
     if not chosen:
         return np.empty(0, dtype=np.int64), np.empty(0)
     size = min(one.values.size for one in chosen)

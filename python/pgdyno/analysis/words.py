@@ -84,6 +84,8 @@ def verdict(comparison: Comparison | None) -> str:
         return "undecided, trials failed"
     if comparison.verdict == "undecided" and comparison.rounds_needed is not None:
         return f"undecided, needs about {comparison.rounds_needed} rounds"
+    if comparison.verdict == "undecided" and comparison.look is comparison.p_adjusted is None:
+        return "no look yet"
     return comparison.verdict
 
 

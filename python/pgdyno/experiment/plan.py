@@ -1,6 +1,7 @@
 """Carries out a plan: the fixtures of its stages, then trial by trial, round by round.
 
-A trial that fails is recorded and the plan goes on; Ctrl-C keeps what is finished.
+A trial that fails is recorded and the plan goes on; Ctrl-C keeps what is finished. A plan that
+stops when it is decided leaves out what its looks show to be needed no more.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from pgdyno.experiment.description import describe_stages
 from pgdyno.experiment.fixture import make_fixtures
 from pgdyno.experiment.progress import Listener
+from pgdyno.experiment.stopping import Stopping
 from pgdyno.experiment.trial import TestBed, measure
 from pgdyno.model.plan import Plan, Trial
 from pgdyno.store.run_file import RunFile
@@ -42,5 +44,8 @@ def carry_out(
     for fixture in fixtures.values():
         run.put_fixture(fixture)
     bed = TestBed(target, fixtures, described, run, listener)
+    stopping = Stopping(plan, run, listener)
     for trial in plan.trials if todo is None else todo:
-        measure(plan.stage(trial.stage), plan.protocol, bed, run.trial(trial.number))
+        if stopping.needs(trial):
+            measure(plan.stage(trial.stage), plan.protocol, bed, run.trial(trial.number))
+            stopping.after(trial)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pgdyno.model.build import Build
 from pgdyno.model.cycle import Checkpoints
 from pgdyno.model.durability import Durability
+from pgdyno.model.looks import LOOKS, Stop
 from pgdyno.model.settings import Rung, Setting
 from pgdyno.model.workload import Workload
 
@@ -31,7 +32,7 @@ class Target:
 class Protocol:
     """How a stage is measured."""
 
-    rounds: int
+    rounds: int  # with stop = "decided": at most
     warmup_s: float
     window_s: float
     drain_s: float
@@ -45,6 +46,17 @@ class Protocol:
     checkpoints: Checkpoints = "ignore"  # how windows follow them
     cycles: int = 2  # whole ones in each window, at least; with checkpoints = "cycles"
     anchors: int = 2  # first rounds whose trials are anchors; with checkpoints = "anchors"
+    stop: Stop = "rounds"  # "decided": stages are measured until a look has decided them
+
+    @property
+    def rounds_max(self) -> int | None:
+        """The most rounds of a plan that stops when it is decided; None: it does not."""
+        return self.rounds if self.stop == "decided" else None
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """Rounds after which is looked whether to go on."""
+        return LOOKS[self.rounds] if self.stop == "decided" else ()
 
 
 @dataclass(frozen=True, slots=True)

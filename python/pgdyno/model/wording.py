@@ -8,8 +8,8 @@ def plural(number: int, one: str, many: str | None = None) -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
-def listed(names: list[str] | tuple[str, ...]) -> str:
+def listed(names: list[str] | tuple[str, ...], last: str = "and") -> str:
     """Names as a sentence lists them, e.g. `a, b and c`."""
     if len(names) < 2:
         return "".join(names)
-    return f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{', '.join(names[:-1])} {last} {names[-1]}"

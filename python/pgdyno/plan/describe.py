@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pgdyno.model.build import Build
+from pgdyno.model.wording import plural
 from pgdyno.model.workload import Arrivals, Data, Script, SourceFile, Step, Workload
 
 
@@ -26,7 +27,7 @@ def _who(workload: Workload) -> str:
 def size_text(workload: Workload) -> str:
     """How large the data are, e.g. `10 warehouses`."""
     if workload.tpcc is not None:
-        return f"{workload.tpcc.warehouses} warehouses"
+        return plural(workload.tpcc.warehouses, "warehouse")
     if workload.pgbench is not None:
         return f"scale {workload.pgbench.scale}"
     return _data(workload.data)
@@ -36,7 +37,7 @@ def _data(data: Data) -> str:
     tables = {
         "none": "no tables of ours",
         "tpcb": f"pgbench's tables of scale {data.scale}",
-        "tpcc": f"TPC-C's tables of {data.scale} warehouses",
+        "tpcc": f"TPC-C's tables of {plural(data.scale, 'warehouse')}",
     }
     return tables[data.kind] + (f" and {data.setup.path}" if data.setup else "")
 

@@ -24,6 +24,7 @@ from pgdyno.plan.resolve.builds import NO_BUILDS, Builds
 from pgdyno.plan.settings.checkpoints import cycle_lines, expected_cycle_s, protocol_text
 from pgdyno.plan.settings.configured import Configured
 from pgdyno.plan.settings.initdb import after_initdb
+from pgdyno.plan.settings.stopping import rounds_text
 from pgdyno.plan.settings.values import BadValue, canonical, show
 
 _DIGEST_LETTERS = 16
@@ -115,7 +116,7 @@ def _cell(lines: Sequence[str]) -> Text:
 def _protocol_lines(protocol: Protocol) -> list[str]:
     checked = protocol.checked_rounds
     lines = [
-        f"{protocol.rounds} rounds; warm-up {seconds_text(protocol.warmup_s)},"
+        f"{rounds_text(protocol)}; warm-up {seconds_text(protocol.warmup_s)},"
         f" window {seconds_text(protocol.window_s)}",
         f"equivalent within {protocol.margin * 100:g} %,"
         f" intervals of {protocol.confidence * 100:g} %, lowest rung {protocol.lowest_rung}"
@@ -255,11 +256,12 @@ def _trials(plan: Plan, cycles: Mapping[str, float]) -> Iterator[RenderableType]
     yield Text()
     told = list(cycle_lines(plan.protocol, cycles))
     of = "" if told else f" of {each}"
-    yield Text(f"{len(plan.trials)} trials{of}: {seconds_text(measuring)} of measuring")
+    most = ", if no look decides" if plan.protocol.stop == "decided" else ""
+    yield Text(f"{len(plan.trials)} trials{of}{most}: {seconds_text(measuring)} of measuring")
     for line in told:
         yield Text(f"  {line}")
     yield Text(f"about {seconds_text(other)} for loading, restoring, starting, checking")
-    yield Text(f"about {seconds_text(measuring + other)} in all", style="bold")
+    yield Text(f"about {seconds_text(measuring + other)} in all{most}", style="bold")
 
 
 def _letters(row: Sequence[str]) -> int:

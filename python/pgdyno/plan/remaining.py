@@ -6,8 +6,9 @@ that is repeated hours after its neighbours is no pair with them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from pgdyno.model.plan import Plan, Trial
 from pgdyno.model.run import TrialRecord, TrialState
@@ -30,6 +31,7 @@ def rest_of(
     replaced: Sequence[TrialRecord] = (),
     *,
     again: bool = False,
+    until: Mapping[str, int] = MappingProxyType({}),
 ) -> Rest:
     """What of a plan is not measured yet, in whole rounds.
 
@@ -42,15 +44,17 @@ def rest_of(
         trials: Those that stand for their rounds.
         replaced: Those of rounds that were measured again.
         again: Whether rounds that failed twice are measured again, too.
+        until: Stages that are decided, with the last round that they need.
     """
     todo: list[Trial] = []
     repeated: list[int] = []
     told: list[str] = []
     for number in dict.fromkeys(trial.round for trial in plan.trials):
-        planned = [trial for trial in plan.trials if trial.round == number]
-        mine = [trial for trial in trials if trial.round == number]
+        needing = {one.name for one in plan.stages if number <= until.get(one.name, number)}
+        planned = [one for one in plan.trials if one.round == number and one.stage in needing]
+        mine = [one for one in trials if one.round == number and one.stage in needing]
         states = {trial.state for trial in mine}
-        if states == {TrialState.FINISHED}:
+        if states <= {TrialState.FINISHED}:
             continue
         before = {trial.attempt for trial in replaced if trial.round == number and trial.failed}
         whole = not states & {TrialState.PLANNED, TrialState.RUNNING}

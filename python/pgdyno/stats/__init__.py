@@ -7,11 +7,12 @@ those of scipy.special: scipy.stats takes most of a second to import, which each
 from __future__ import annotations
 
 from pgdyno.stats.client_limit import ClientLoad, client_limit
-from pgdyno.stats.compare import Comparison, PlanComparison, Verdict, compare_plan
+from pgdyno.stats.compare import PlanComparison, compare_plan
 from pgdyno.stats.finding import Answer, Clear, Evidence, Finding, Unknown
 from pgdyno.stats.noise import NoiseFloor, noise_floor
 from pgdyno.stats.steady import Cut, Steadiness, SteadyState, check_window, warmup_cut
 from pgdyno.stats.table import Outlier, Table, table_of
+from pgdyno.stats.verdict import Comparison, Verdict
 from pgdyno.stats.window import Checkpoint, CheckpointFacts, checkpoint_facts
 
 __all__ = [

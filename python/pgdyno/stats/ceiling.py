@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import log
 
 import numpy as np
 
-from pgdyno.model.calibration import Ceiling, Estimate, Limit, Machine
+from pgdyno.model.calibration import Calibrated, Ceiling, Estimate, Limit, Machine, Round
 from pgdyno.model.errors import PgdynoError
+from pgdyno.model.workload import Workload
 from pgdyno.stats.interval import estimate
 
 CONFIDENCE = 0.95
 # A thread that ran or waited for a CPU this share of the time had no more to give; the rest are
 # the moments between the last answer of a batch of events and the next.
 WANTED_MIN = 0.95
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """One window against the null server."""
-
-    transactions: int
-    round_trips: float
-    window_s: float
-    cpu_s: float  # of the driver
-    driver_wanted: float  # share of the window, of its busiest thread
-    server_wanted: float | None
 
 
 def typical(values: Sequence[float]) -> Estimate:
@@ -60,6 +48,45 @@ def limit(rounds: Sequence[Round]) -> Limit:
     if server and np.median(server) >= WANTED_MIN:
         return "null server"
     return "latency"
+
+
+def ceilings(calibrated: Calibrated) -> tuple[Ceiling, ...]:
+    """The ceiling for each workload, by the rounds that were measured.
+
+    Raises:
+        PgdynoError: A workload has none.
+    """
+    step = len(calibrated.workloads)
+    return tuple(
+        _ceiling(workload, calibrated, calibrated.measured[number::step])
+        for number, workload in enumerate(calibrated.workloads)
+    )
+
+
+def _ceiling(workload: Workload, calibrated: Calibrated, rounds: Sequence[Round]) -> Ceiling:
+    servers = [each.server_wanted for each in rounds if each.server_wanted is not None]
+    return Ceiling(
+        workload=workload.kind,
+        face=workload.face,
+        connections=workload.connections,
+        threads=len(calibrated.driver_cpus),
+        transactions_per_s=typical([each.transactions / each.window_s for each in rounds]),
+        round_trips_per_s=typical([each.round_trips / each.window_s for each in rounds]),
+        cpu_s_per_transaction=typical([each.cpu_s / each.transactions for each in rounds]),
+        cpu_s_per_round_trip=typical([each.cpu_s / each.round_trips for each in rounds]),
+        round_trips_per_transaction=float(
+            np.median([each.round_trips / each.transactions for each in rounds])
+        ),
+        driver_wanted=float(np.median([each.driver_wanted for each in rounds])),
+        server_wanted=float(np.median(servers)) if servers else None,
+        limit=limit(rounds),
+        driver_cpus=calibrated.driver_cpus,
+        server_cpus=calibrated.server_cpus,
+        window_s=calibrated.window_s,
+        machine=calibrated.machine,
+        pgdyno=calibrated.pgdyno,
+        measured_unix_ns=calibrated.started_unix_ns,
+    )
 
 
 def fitting(

@@ -10,41 +10,15 @@ the knee is the cut that contradicts the fewest of them, at equal counts the low
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import sqrt
 
 from pgdyno.model.errors import PgdynoError
-from pgdyno.model.knee import Knee, Point
+from pgdyno.model.knee import Curve, Knee, Point, Search, Searched
 
 # Beyond the capacity the backlog grows with the window: the rate itself is not kept then, whatever
 # the percentile of those that were answered says.
 ACHIEVED_MIN = 0.95
 GROWTH = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class Search:
-    """What is searched, and how long."""
-
-    limit_p99_ns: int
-    start: float  # the first load
-    low: float  # the lowest load to try
-    high: float  # the highest
-    width: float = 0.05  # the bracket is narrow enough when high / low <= 1 + width
-    repeats: int = 3  # windows at each end of the final bracket
-    points_max: int = 24
-    whole: bool = False  # loads are whole numbers, e.g. of terminals
-
-    def __post_init__(self) -> None:
-        if not 0 < self.low <= self.start <= self.high:
-            raise PgdynoError(
-                f"the search starts at {self.start:g}, allowed are {self.low:g} to {self.high:g}"
-            )
-        if self.width <= 0 or self.repeats < 1 or self.points_max < 1 or self.limit_p99_ns < 1:
-            raise PgdynoError(
-                f"width {self.width:g}, {self.repeats} repeats, {self.points_max} points,"
-                f" limit {self.limit_p99_ns} ns: all must be above 0"
-            )
 
 
 def keeps(point: Point, limit_p99_ns: int) -> bool:
@@ -138,3 +112,28 @@ def _again(search: Search, points: Sequence[Point], *levels: float) -> float | N
     """The first of the levels that was not measured often enough."""
     lacking = (level for level in levels if _count(points, level) < search.repeats)
     return next(lacking, None)
+
+
+def curve(searched: Searched, ident: str, pgdyno: str) -> Curve:
+    """What a search, finished or not, measured and found.
+
+    Raises:
+        PgdynoError: No point was measured.
+    """
+    asked, workload = searched.asked, searched.asked.workload
+    return Curve(
+        ident=ident,
+        by=asked.by,
+        workload=workload.kind,
+        face=workload.face,
+        connections=workload.connections,
+        spacing=workload.arrivals.spacing if asked.by == "rate" else "closed",
+        kinds=asked.kinds or searched.kinds,
+        limit_p99_ns=asked.search.limit_p99_ns,
+        window_s=asked.windows.window_s,
+        warmup_s=asked.windows.warmup_s,
+        points=searched.points,
+        knee=knee(asked.search, searched.points),
+        server=searched.server,
+        pgdyno=pgdyno,
+    )

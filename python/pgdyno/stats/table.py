@@ -11,6 +11,7 @@ from functools import lru_cache
 from math import isfinite
 
 import numpy as np
+import numpy.typing as npt
 
 from pgdyno.model.errors import PgdynoError
 from pgdyno.stats.interval import FloatArray
@@ -50,6 +51,20 @@ class Table:
         """The same rounds of some of the stages."""
         rows = np.array([self.row(name) for name in stages])
         return Table(tuple(stages), self.rounds, rows, self.attempts)
+
+    def until(self, last: int) -> Table:
+        """The rounds up to this one, and what failed in them."""
+        kept = [place for place, number in enumerate(self.rounds) if number <= last]
+        attempts = {
+            stage: Attempts(one.tried, frozenset(a for a in one.failed if a[0] <= last))
+            for stage, one in self.attempts.items()
+        }
+        return Table(self.stages, self.rounds[: len(kept)], self.tpm[:, kept], attempts)
+
+    def ended(self, stage: str) -> npt.NDArray[np.bool_]:
+        """In which rounds its trial came to an end, well or badly; shape `(rounds,)`."""
+        failed = {round_ for round_, _ in self._failed(stage)}
+        return ~np.isnan(self.row(stage)) | np.isin(self.rounds, sorted(failed))
 
     def lost(self, stage: str, other: str) -> int:
         """Attempts that this stage failed in and the other one did not.

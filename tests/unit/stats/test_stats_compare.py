@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from pgdyno.model.errors import PgdynoError
-from pgdyno.stats.compare import PlanComparison, Verdict, compare_plan, holm
+from pgdyno.stats.compare import PlanComparison, compare_plan, holm
 from pgdyno.stats.interval import worst_rank_p
 from pgdyno.stats.table import Table, attempts_of, table_of
+from pgdyno.stats.verdict import Verdict
 
 NAN = float("nan")
 

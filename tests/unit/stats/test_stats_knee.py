@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgdyno.model.errors import PgdynoError
-from pgdyno.model.knee import Knee, Point
-from pgdyno.stats.knee import Search, keeps, knee, next_level
+from pgdyno.model.knee import Knee, Point, Search
+from pgdyno.stats.knee import keeps, knee, next_level
 
 LIMIT_NS = 10_000_000
 SECOND_NS = 1e9

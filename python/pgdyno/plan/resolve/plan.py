@@ -33,6 +33,7 @@ from pgdyno.plan.settings.checkpoints import (
     following,
 )
 from pgdyno.plan.settings.initdb import after_initdb, initdb_complaints
+from pgdyno.plan.settings.stopping import stop_complaints
 
 MAJORS = range(12, 19)
 """Major versions of PostgreSQL that can be targets."""
@@ -86,7 +87,7 @@ def resolve(
         complaints += _too_much(disk, host.free_disk_bytes, "disk", f"{host.data_path} has free")
     if len(resolved.stages) == 1:
         notes.append("one stage alone is compared with nothing; --aa would measure the noise")
-    complaints += _too_many(resolved, protocol)
+    complaints += [*_too_many(resolved, protocol), *stop_complaints(protocol, resolved.stages)]
     refuse(draft.source, complaints)
     hungriest = _hungriest(memory)[1], _hungriest(disk)[1]
     cycles = _follow(resolved, protocol, host)
@@ -200,6 +201,7 @@ def _protocol(draft: PlanDraft) -> Protocol:
         checkpoints=table.checkpoints,
         cycles=table.cycles,
         anchors=table.anchors,
+        stop=table.stop,
     )
 
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from pgdyno.model.cycle import Checkpoints
+from pgdyno.model.looks import Stop
 from pgdyno.model.settings import Rung
 from pgdyno.plan.schema.workload_table import (
     TABLES,
@@ -134,6 +135,13 @@ class ProtocolTable(Table):
     rounds: int = Field(
         3, ge=1, le=1000, description="Every round visits every stage once, in balanced order."
     )
+    stop: Stop = Field(
+        "rounds",
+        description="`rounds`: all rounds are measured. `decided`: a stage is measured no further "
+        "once a look finds it better, worse or equivalent, or a verdict out of reach; `rounds` are "
+        "then the most: 8 (looks after 3, 4, 5, 6, 8), 12 (4, 6, 8, 12), 20 (4, 6, 8, 12, 20) or "
+        "40 (4, 6, 8, 12, 20, 30, 40). Intervals and verdicts hold over all looks together.",
+    )
     warmup_s: float = Field(15.0, ge=0, le=86_400, description="Load before the window, seconds.")
     window_s: float = Field(60.0, ge=1, le=604_800, description="The measured part, seconds.")
     drain_s: float = Field(
@@ -141,7 +149,7 @@ class ProtocolTable(Table):
     )
     prewarm: bool = Field(True, description="Read tables and indexes into memory before the load.")
     margin: float = Field(
-        0.02, ge=0, le=0.5, description="Stages whose ratio is within 1 +- margin are equivalent."
+        0.02, gt=0, le=0.5, description="Stages whose ratio is within 1 +- margin are equivalent."
     )
     confidence: float = Field(0.95, ge=0.5, le=0.999, description="Confidence of the intervals.")
     survive: bool = Field(
@@ -287,8 +295,8 @@ class PlanDocument(Table):
 
 QUICK_KEYS = {
     "protocol": (
-        "rounds", "warmup_s", "window_s", "drain_s", "prewarm", "checked_rounds", "checkpoints",
-        "cycles", "anchors",
+        "rounds", "stop", "warmup_s", "window_s", "drain_s", "prewarm", "checked_rounds",
+        "checkpoints", "cycles", "anchors",
     ),
     "workload": (
         "warehouses", "scale", "connections", "terminals", "threads", "requests_max", "steps",

@@ -69,7 +69,9 @@ def read_plan(
         PlanError: It cannot be read, or something in it is wrong; everything that is wrong is told.
     """
     source = os.fspath(path)
-    text = text_of(FilePath(source), f"plan {source}", "Name a TOML file; plans/ holds examples.")
+    text = text_of(
+        FilePath(source), f"plan {source}", "Name a TOML file, or a plan of `pgdyno plans`."
+    )
     return read_plan_text(text, source, FilePath(source).parent, overrides, quick=quick, aa=aa)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Facts, Spread, StageFacts
 from pgdyno.model.units import bytes_text
+from pgdyno.model.wording import listed
 from pgdyno.report.document import (
     Block,
     Cell,
@@ -43,6 +44,8 @@ def section(facts: Facts) -> Section:
         tuple(_row(stage) for stage in facts.stages),
     )
     blocks: list[Block] = [Figure("waterfall"), table]
+    if facts.looks:
+        blocks.append(Text(_of_looks(facts), "quiet"))
     if warnings := _warnings(facts):
         blocks += [Text("About the comparisons:"), Points(warnings)]
     blocks += _as_benchmarksql(facts)
@@ -54,6 +57,15 @@ def section(facts: Facts) -> Section:
         )
     )
     return Section("stages", "Stages", tuple(blocks))
+
+
+def _of_looks(facts: Facts) -> str:
+    looks = listed([str(look) for look in facts.looks])
+    return (
+        f"Looks after {looks} rounds were fixed before the first trial; a stage that a look decided"
+        " was measured no further. Intervals and verdicts hold over all looks together. What an"
+        " early look finds tends to be a little smaller in truth."
+    )
 
 
 def _as_benchmarksql(facts: Facts) -> list[Block]:

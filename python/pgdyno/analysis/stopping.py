@@ -1,0 +1,66 @@
+"""What the looks at a plan say of its stages, and which of its trials are needed no more.
+
+The same for the plan that asks whether to go on, for one that is resumed, and for the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pgdyno.analysis.stages import throughput_table
+from pgdyno.model.plan import Plan
+from pgdyno.model.run import TrialRecord, TrialState
+from pgdyno.stats.compare import compare_at_looks
+from pgdyno.stats.verdict import Comparison
+
+
+def at_looks(
+    plan: Plan, trials: Sequence[TrialRecord], replaced: Sequence[TrialRecord] = ()
+) -> tuple[Comparison, ...]:
+    """What the last looks say of each stage against the first of its load.
+
+    Args:
+        plan: The resolved plan.
+        trials: Those that stand for their rounds, ended or not.
+        replaced: Those of rounds that were measured again.
+
+    Returns:
+        Nothing of a plan whose rounds are all measured.
+    """
+    if plan.protocol.rounds_max is None:
+        return ()
+    return compare_at_looks(
+        throughput_table(plan, trials, replaced), plan.protocol.rounds_max,
+        margin=plan.protocol.margin, loads={one.name: one.workload.load for one in plan.stages},
+    ).against_first  # fmt: skip
+
+
+def last_rounds(compared: Sequence[Comparison]) -> dict[str, int]:
+    """Stages that need no further round, with the last one that they needed.
+
+    The first stage of a load stays as long as another one needs it.
+    """
+    ended = {one.stage: one.look for one in compared if one.stopped and one.look is not None}
+    for base in dict.fromkeys(one.base for one in compared):
+        mine = [one.stage for one in compared if one.base == base]
+        if all(stage in ended for stage in mine):
+            ended[base] = max(ended[stage] for stage in mine)
+    return ended
+
+
+def still_needed(
+    plan: Plan, trials: Sequence[TrialRecord], replaced: Sequence[TrialRecord] = ()
+) -> list[TrialRecord]:
+    """The trials without those that were not begun, and need not be.
+
+    Args:
+        plan: See `at_looks`, as what follows.
+        trials: Those that stand for their rounds.
+        replaced: The others.
+    """
+    until = last_rounds(at_looks(plan, trials, replaced))
+    return [
+        one
+        for one in trials
+        if one.state is not TrialState.PLANNED or one.round <= until.get(one.stage, one.round)
+    ]

@@ -1,0 +1,67 @@
+"""Whether a plan goes on: the looks at its stages while it is measured."""
+
+from __future__ import annotations
+
+from pgdyno.analysis import words
+from pgdyno.analysis.stages import comparison_facts
+from pgdyno.analysis.stopping import at_looks, last_rounds
+from pgdyno.experiment.progress import Listener
+from pgdyno.model.plan import Plan, Trial
+from pgdyno.model.progress import LookTaken
+from pgdyno.model.run import TrialRecord, TrialState
+from pgdyno.stats.verdict import Comparison
+from pgdyno.store.run_file import RunFile
+
+_ENDED = (TrialState.FINISHED, TrialState.FAILED, TrialState.INVALID)
+
+
+class Stopping:
+    """Takes the looks of a plan when they are due; a plan without looks needs all its trials.
+
+    Before the first look the ratios so far are told, and nothing is decided.
+
+    Args:
+        plan: The plan.
+        run: Its run file, asked for what was measured.
+        listener: Told what each look says.
+    """
+
+    def __init__(self, plan: Plan, run: RunFile, listener: Listener) -> None:
+        self._plan, self._run, self._listener = plan, run, listener
+        self._compared = at_looks(plan, run.trials(), run.replaced())
+
+    def needs(self, trial: Trial | TrialRecord) -> bool:
+        """Whether the looks so far leave this trial to be measured."""
+        return trial.round <= last_rounds(self._compared).get(trial.stage, trial.round)
+
+    def after(self, trial: Trial) -> None:
+        """Look, if this trial was the last of its round."""
+        if not (looks := self._plan.protocol.looks):
+            return
+        trials, before = self._run.trials(), self._compared
+        same_round = [one for one in trials if one.round == trial.round and self.needs(one)]
+        if any(one.state not in _ENDED for one in same_round):
+            return
+        self._compared = at_looks(self._plan, trials, self._run.replaced())
+        fresh = [one for one in self._compared if one.look == trial.round]
+        if trial.round < looks[0]:
+            fresh = [one for one in self._compared if one.n]
+        if fresh and trial.round not in {one.look for one in before}:
+            left = sum(self.needs(one) for one in trials if one.state is TrialState.PLANNED)
+            lines = tuple(_line(one, looks[0]) for one in fresh)
+            self._listener(LookTaken(trial.round, lines, left))
+
+
+def _line(one: Comparison, first_look: int) -> str:
+    facts = comparison_facts(one)
+    if one.look is None:
+        return (
+            f"{one.stage} so far {words.ratio(facts)} of {one.base}; nothing is said of it before"
+            f" round {first_look}"
+        )
+    share = words.confidence(one.confidence)
+    goes_on = "measured no further" if one.stopped else "goes on"
+    return (
+        f"{one.stage} is {one.verdict} at {words.ratio(facts)} of {one.base}"
+        f" ({share} interval {words.interval(facts)}), {goes_on}"
+    )

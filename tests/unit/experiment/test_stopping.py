@@ -1,0 +1,187 @@
+"""A plan that stops when it is decided: which trials it measures, what it tells, how it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from pgdyno.analysis.run import analyse
+from pgdyno.analysis.stopping import at_looks, last_rounds
+from pgdyno.experiment import plan as experiment
+from pgdyno.experiment.trial import TestBed
+from pgdyno.model.plan import Plan, Protocol, Stage
+from pgdyno.model.progress import Event, LookTaken
+from pgdyno.model.record_json import from_plain
+from pgdyno.model.run import Fixture, RunInfo, TrialRecord, TrialResult, TrialState
+from pgdyno.model.settings import ServerFacts
+from pgdyno.plan import read_plan
+from pgdyno.plan.remaining import rest_of
+from pgdyno.plan.resolve.plan import resolve
+from pgdyno.store import RunFile
+from pgdyno.target.interface import Target
+from tests.data.miniature import write_miniature
+from tests.data.servers import HOST, installed
+
+DECIDED = Path(__file__).parents[2] / "data" / "plans" / "good" / "decided.toml"
+FACTOR = {"initdb": 1.0, "async": 1.8, "wal-compression": 1.05}
+WOBBLE = (0.99, 1.02, 1.0, 0.98, 1.01, 0.99, 1.03, 0.97)
+
+
+class Idle:
+    """A target that nothing is asked of but its fixture."""
+
+    def facts_of(self, build: str | None) -> ServerFacts:
+        return installed(18)
+
+    def find_fixture(self, ident: str) -> Fixture:
+        return Fixture(ident, {}, 1, {}, (), "copy", reused=True)
+
+
+@pytest.fixture
+def plan() -> Plan:
+    return resolve(read_plan(DECIDED), installed(18), HOST)
+
+
+@pytest.fixture
+def made_up(tmp_path: Path) -> tuple[RunInfo, TrialResult]:
+    """Head and a result of a run file that was made up."""
+    write_miniature(tmp_path / "other.sqlite")
+    with RunFile.read(tmp_path / "other.sqlite") as other:
+        result = other.finished()[0].result
+        info = other.info()
+    assert result is not None
+    return info, replace(result, nopm=None)
+
+
+Measure = Callable[[Stage, Protocol, TestBed, TrialRecord], TrialRecord]
+
+
+def measuring(result: TrialResult, factor: dict[str, float]) -> Measure:
+    """Stands for `trial.measure`: a throughput by stage and round, stored as finished."""
+
+    def measure(stage: Stage, _: Protocol, bed: TestBed, planned: TrialRecord) -> TrialRecord:
+        wobble = WOBBLE[(planned.round * (3 if stage.name == "initdb" else 1)) % len(WOBBLE)]
+        window_s = result.window_s / (factor[stage.name] * wobble)
+        record = replace(planned, state=TrialState.FINISHED, started_ns=1, ended_ns=2,
+                         result=replace(result, window_s=window_s))  # fmt: skip
+        bed.run.put_trial(record)
+        return record
+
+    return measure
+
+
+def carried_out(
+    plan: Plan, info: RunInfo, path: Path, monkeypatch: pytest.MonkeyPatch, measure: Measure,
+) -> list[Event]:  # fmt: skip
+    planned = [
+        TrialRecord(one.number, one.round, one.stage, one.ident, TrialState.PLANNED)
+        for one in plan.trials
+    ]
+    monkeypatch.setattr(experiment, "measure", measure)
+    events: list[Event] = []
+    with RunFile.create(path, replace(info, plan=asdict(plan)), planned) as run:
+        experiment.carry_out(plan, cast("Target", Idle()), run, events.append)
+    return events
+
+
+def measured(path: Path) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    with RunFile.read(path) as run:
+        for trial in run.finished():
+            found.setdefault(trial.stage, []).append(trial.round)
+    return {stage: sorted(rounds) for stage, rounds in found.items()}
+
+
+def test_what_a_look_decides_is_measured_no_further(
+    plan: Plan, made_up: tuple[RunInfo, TrialResult], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    info, result = made_up
+    path = tmp_path / "run.sqlite"
+
+    events = carried_out(plan, info, path, monkeypatch, measuring(result, FACTOR))
+
+    rounds = measured(path)
+    looks = [one for one in events if isinstance(one, LookTaken)]
+    assert rounds["async"] == [1, 2, 3], "a factor of 1.8 shows at the first look"
+    assert len(rounds["wal-compression"]) > 3
+    assert rounds["initdb"] == rounds["wal-compression"], "the base stays until the last"
+    assert [look.rounds for look in looks[:3]] == [1, 2, 3]
+    assert looks[0].told[0].startswith("async so far ×")
+    assert looks[0].told[0].endswith("nothing is said of it before round 3")
+    assert "async is better" in looks[2].told[0]
+    assert looks[2].told[0].endswith("measured no further")
+    assert looks[2].left == 10, "five rounds of two stages"
+    assert looks[-1].left == 0
+    with RunFile.read(path) as run:
+        facts = analyse(run)
+    told = {stage.name: stage for stage in facts.stages}
+    assert facts.trials_planned == facts.trials_finished
+    assert (told["async"].rounds_planned, told["async"].rounds) == (3, (1, 2, 3))
+    assert told["async"].to_first is not None
+    assert (told["async"].to_first.verdict, told["async"].to_first.look) == ("better", 3)
+    assert told["async"].to_first.p_adjusted is None
+    assert facts.looks == (3, 4, 5, 6, 8)
+    assert "not run" not in facts.answer.limits
+
+
+def test_a_run_that_was_broken_off_goes_on_where_its_looks_left_it(
+    plan: Plan, made_up: tuple[RunInfo, TrialResult], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    info, result = made_up
+    path, usual = tmp_path / "run.sqlite", measuring(result, FACTOR)
+
+    def broken_off(stage: Stage, how: Protocol, bed: TestBed, one: TrialRecord) -> TrialRecord:
+        if one.round == 4:
+            raise KeyboardInterrupt
+        return usual(stage, how, bed, one)
+
+    with pytest.raises(KeyboardInterrupt):
+        carried_out(plan, info, path, monkeypatch, broken_off)
+    with RunFile.append(path) as run:
+        trials = run.trials()
+        until = last_rounds(at_looks(plan, trials))
+        assert until == {"async": 3}
+        rest = rest_of(plan, trials, until=until)
+        assert {(one.stage, one.round) for one in rest.todo if one.stage == "async"} == set()
+        assert {one.round for one in rest.todo} == {4, 5, 6, 7, 8}
+        monkeypatch.setattr(experiment, "measure", usual)
+        experiment.carry_out(plan, cast("Target", Idle()), run, lambda _: None, rest.todo)
+    whole = tmp_path / "whole.sqlite"
+    carried_out(plan, info, whole, monkeypatch, usual)
+    assert measured(path) == measured(whole), "broken off or not, the same is measured"
+
+
+def test_nothing_is_left_of_a_run_that_was_decided(
+    plan: Plan, made_up: tuple[RunInfo, TrialResult], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    info, result = made_up
+    path = tmp_path / "run.sqlite"
+    even = {"initdb": 1.0, "async": 1.8, "wal-compression": 1.6}
+    carried_out(plan, info, path, monkeypatch, measuring(result, even))
+    with RunFile.read(path) as run:
+        trials = run.trials()
+    until = last_rounds(at_looks(plan, trials))
+    assert until == {"initdb": 3, "async": 3, "wal-compression": 3}
+    rest = rest_of(plan, trials, until=until)
+    assert (rest.todo, rest.told) == ((), ())
+
+
+def test_plans_of_earlier_formats_measure_all_their_rounds(plan: Plan) -> None:
+    fixed = replace(plan, protocol=replace(plan.protocol, stop="rounds"))
+    assert (fixed.protocol.rounds_max, fixed.protocol.looks) == (None, ())
+    assert at_looks(fixed, []) == ()
+    old = {"rounds": 3, "warmup_s": 1.0, "window_s": 1.0, "drain_s": 1.0, "prewarm": True,
+           "margin": 0.02, "confidence": 0.95, "lowest_rung": "D0"}  # fmt: skip
+    assert from_plain(Protocol, old).stop == "rounds"
+
+
+def test_quick_may_measure_a_fixed_number_of_rounds() -> None:
+    quick = resolve(read_plan(DECIDED, quick=True), installed(18), HOST)
+    assert (quick.protocol.stop, quick.protocol.rounds) == ("rounds", 2)
