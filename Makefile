@@ -6,6 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
+DIST ?= dist
 # Tests run side by side; more than four servers at once measure each other more than themselves.
 WORKERS ?= $(shell cpus=$$(nproc); echo $$((cpus < 4 ? cpus : 4)))
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadgroup
@@ -16,7 +17,7 @@ apt = { [ "$$(id -u)" = 0 ] && flock Makefile sh -c "apt-get update -qq && \
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(1) >/dev/null"; } \
   || { echo "error: not installed: $(1)"; echo "hint: sudo apt-get install $(1)"; exit 1; }
 
-.PHONY: demo quick test test-long rest gates check rust-gates python-gates rust-tests install build packages lock reference clean help
+.PHONY: demo quick test test-long rest gates check rust-gates python-gates rust-tests install build packages wheel lock reference clean help
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -56,6 +57,8 @@ python-gates: build
 	$(BIN)/mypy
 	$(BIN)/stubtest pgdyno._core --mypy-config-file pyproject.toml
 	$(BIN)/lint-imports
+	$(BIN)/vulture
+	$(BIN)/hadolint Containerfile
 
 # Cargo has its own jobs: those of make are no file descriptors that it could read.
 rust-tests:
@@ -92,6 +95,9 @@ packages: ## Debian packages that commands and tests want, as root
 	@missing=; for one in $(WANTED); do \
 	  [ -e "$${one%%:*}" ] || missing="$$missing $${one#*:}"; done; \
 	  [ -z "$$missing" ] || $(call apt,$$missing)
+
+wheel: install ## A wheel that needs no checkout and no compiler, in dist/
+	$(BIN)/maturin build --release --locked --quiet --out $(DIST)
 
 lock: ## Resolve requirements.lock anew (needs uv)
 	uv pip compile pyproject.toml --extra dev --python-version 3.11 --generate-hashes \

@@ -63,7 +63,6 @@ class MachineKnob(Table):
     risk: Risk = "none"
     fall: tuple[Fall, ...] = ()
     reports: tuple[str, ...] = ()
-    unit_key: str | None = None  # layer limits
     fs: str | None = None  # layers mkfs and mount
     option: str | None = None  # what is written, where the name says more; a short option
 

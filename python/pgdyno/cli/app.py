@@ -24,6 +24,9 @@ from pgdyno.model.system_errors import SystemFailure, as_pgdyno_error, reason
 from pgdyno.model.text import visible
 
 COMMANDS = {
+    "demo": "pgdyno.cli.plans:demo",
+    "plans": "pgdyno.cli.plans:plans",
+    "init": "pgdyno.cli.plans:init",
     "run": "pgdyno.cli.run:run",
     "resume": "pgdyno.cli.run:resume",
     "report": "pgdyno.cli.report:report",
@@ -91,7 +94,9 @@ _STYLE: dict[str, Any] = {
     "context_settings": {"help_option_names": ["-h", "--help"]},
 }
 _WORDS_MAX = 300  # of an error's text; all of it stands in the file
-app = typer.Typer(name="pgdyno", cls=Commands, no_args_is_help=True, **_STYLE)
+app = typer.Typer(
+    name="pgdyno", cls=Commands, no_args_is_help=True, **{**_STYLE, "add_completion": True}
+)
 
 
 def _version(wanted: bool) -> None:
@@ -108,7 +113,7 @@ def pgdyno(
 ) -> None:
     """A dynamometer for PostgreSQL: staged tuning, measured, with statistics.
 
-    Start with [bold]pgdyno run plans/demo.toml[/].
+    Start with [bold]pgdyno demo[/].
     """
 
 

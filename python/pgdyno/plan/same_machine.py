@@ -1,6 +1,6 @@
 """What a run was begun on, against what it would go on on: a difference may change its numbers.
 
-Pure comparison of two manifests as `stage.host.manifest` writes them; nothing is asked here.
+Pure comparison of two manifests as `target.host_facts.manifest` writes them; nothing is asked here.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ from pgdyno.plan.settings.values import canonical
 from tests.data.servers import describe_config, installed, rows, running
 
 MAJORS = (15, 18)
-NOT_IN_ROWS = {"port", "application_name"}  # and paths: left out of the test data
 # Reach back to minor versions of older majors, so that no major version says when they came.
 BACKPORTED = {"output_plugin_libraries", "composite_type_mismatch"}
 

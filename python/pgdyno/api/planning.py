@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.console import Console, RenderableType
 
+from pgdyno.api.table import Table
 from pgdyno.drive.spec import load_spec
 from pgdyno.experiment.description import describe_stages
 from pgdyno.loader.copy import describe
@@ -22,6 +23,7 @@ from pgdyno.model.units import seconds_text
 from pgdyno.model.wording import plural
 from pgdyno.plan.dry_run import render_dry_run
 from pgdyno.plan.estimate.needs import fixture_size
+from pgdyno.plan.packaged import packaged_plans, plan_path
 from pgdyno.plan.resolve.builds import Builds, stage_builds
 from pgdyno.plan.resolve.fixture import fixture_ident, fixture_shape
 from pgdyno.plan.resolve.plan import resolve, resolve_target, resolve_workload
@@ -118,7 +120,7 @@ class Plan:
     @property
     def files(self) -> tuple[Path, ...]:
         """The plan file, if there is one."""
-        return () if isinstance(self._source, Mapping) else (Path(self._source),)
+        return () if isinstance(self._source, Mapping) else (Path(self.record.source),)
 
     def preview(self) -> Preview:
         """What it would do: stages, settings with origins, trials, time, memory, disk."""
@@ -162,7 +164,8 @@ def load_plan(
     """Read a plan, and resolve it for this host and its server. Nothing is touched.
 
     Args:
-        source: A TOML file, or what such a file holds, as a mapping.
+        source: A TOML file, the name of a plan that comes with pgdyno (see `plans`), or what such
+            a file holds, as a mapping.
         set: Other values by dotted key, e.g. `{"workload.warehouses": 100}`; or as `--set` has
             them, `["workload.warehouses=100"]`.
         quick: The plan's own short version.
@@ -174,20 +177,29 @@ def load_plan(
 
     Example:
         >>> import pgdyno
-        >>> plan = pgdyno.load_plan("plans/demo.toml", set={"protocol.rounds": 3})
+        >>> plan = pgdyno.load_plan("faces", set={"protocol.rounds": 3})
         >>> [stage.name for stage in plan.stages]
-        ['initdb', 'tuned', 'async-commit']
+        ['statement', 'pipeline', 'procedure']
     """
     overrides = _overrides(set)
     if isinstance(source, Mapping):
         text = toml_text(source)
         draft = read_plan_text(text, FROM_PYTHON, Path.cwd(), overrides, quick=quick, aa=aa)
     else:
-        draft = read_plan(source, overrides, quick=quick, aa=aa)
+        draft = read_plan(plan_path(source), overrides, quick=quick, aa=aa)
     plan = _resolved(draft, source)
     describe_stages(plan.record)
     require_folders(plan.record, plan.data_bytes)
     return plan
+
+
+def plans() -> Table:
+    """Plans that come with pgdyno, a row each: what `load_plan` and `pgdyno run` take as a name."""
+    rows = [
+        {"name": one.name, "question": one.question, "stages": one.stages, "path": str(one.path)}
+        for one in packaged_plans()
+    ]
+    return Table.of(rows, ("name", "question", "stages", "path"))
 
 
 def _overrides(changes: _Set) -> list[str]:

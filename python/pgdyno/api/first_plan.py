@@ -1,0 +1,105 @@
+"""A first plan of one's own, from three answers: which server, how much data, which setting."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from pgdyno.api.planning import load_plan
+from pgdyno.model.errors import PlanError
+from pgdyno.plan.schema.toml_text import value_text
+from pgdyno.plan.settings.checkpoints import shapes_cycle
+
+EMBEDDED = "embedded"
+_TEXT = """\
+# A first plan, written by `pgdyno init`.
+#
+#   pgdyno run {path} --dry-run     what it would do; nothing is touched
+#   pgdyno run {path}
+#
+# Every key that may stand here: docs/reference/plan.md. Further plans: pgdyno plans.
+
+name = "first"
+question = {question}
+
+[target]
+{target}
+
+[workload]
+kind = "tpcc"
+warehouses = {warehouses} # some 100 MB each
+connections = {connections}
+home = "random" # so that few terminals use all the data and meet each other
+
+[protocol]
+stop = "decided" # both stages are measured until a look has decided which is better
+rounds = 20
+warmup_s = 10
+window_s = 30
+checkpoints = {checkpoints}
+lowest_rung = "{rung}" # what a stage may put at risk: D0 nothing, D2 the last commits
+
+[[stage]]
+name = "as-it-is"
+why = "The server as it is: what the other stage is compared with."
+
+[[stage]]
+name = "tried"
+why = {why}
+settings = {{ {setting} = {value} }}
+"""
+_WHOLE_CYCLES = '"cycles" # windows hold whole checkpoint cycles, which the setting changes'
+_BY_THE_CLOCK = '"ignore" # windows by the clock: the setting leaves checkpoint cycles as they are'
+
+
+@dataclass(frozen=True, slots=True)
+class FirstPlan:
+    """The three answers.
+
+    Args:
+        server: `embedded`, a folder of an installed PostgreSQL's programs, or a connection string.
+        warehouses: How much data.
+        setting: What is tried, e.g. `synchronous_commit=off`.
+    """
+
+    server: str = EMBEDDED
+    warehouses: int = 10
+    setting: str = "synchronous_commit=off"
+
+    def text(self, path: str | Path = "first.toml") -> str:
+        """The plan, as TOML that this host and that server can carry out.
+
+        Args:
+            path: What its file will be called; nothing is written.
+
+        Raises:
+            PlanError: An answer is wrong.
+            TargetError: The server is not there.
+        """
+        name, equals, value = (part.strip() for part in self.setting.partition("="))
+        if not (name and equals and value):
+            raise PlanError(
+                f"setting {self.setting!r} is no name with a value",
+                "Write it as postgresql.conf has it, e.g. synchronous_commit=off.",
+            )
+        said = {
+            "path": path, "target": self._target(), "warehouses": self.warehouses,
+            "connections": max(8, 2 * (os.cpu_count() or 1)), "setting": name,
+            "value": value_text(value.strip("'")),
+            "checkpoints": _WHOLE_CYCLES if shapes_cycle(name) else _BY_THE_CLOCK,
+            "question": value_text(f"What does {name} = {value} change here?"),
+            "why": value_text(f"With {name} = {value}."),
+        }  # fmt: skip
+        # The rung that the setting leads to is known once the plan is resolved.
+        resolved = load_plan(tomllib.loads(_TEXT.format(**said, rung="D6")))
+        return _TEXT.format(**said, rung=resolved.stages[-1].rung)
+
+    def _target(self) -> str:
+        if self.server == EMBEDDED:
+            return 'kind = "embedded"'
+        if Path(self.server).is_dir():
+            bindir = value_text(str(Path(self.server).absolute()))
+            return f'kind = "installed"\nbindir = {bindir}'
+        return f'kind = "running"\nconninfo = {value_text(self.server)}'

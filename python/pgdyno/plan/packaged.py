@@ -1,0 +1,36 @@
+"""Plans that come with pgdyno; each is found by its name, wherever pgdyno is installed."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = Path(__file__).parents[1] / "plans"
+
+
+@dataclass(frozen=True, slots=True)
+class Packaged:
+    """A plan that comes with pgdyno."""
+
+    name: str  # of its file, without `.toml`; what commands take
+    question: str
+    stages: int
+    path: Path
+
+
+def packaged_plans() -> list[Packaged]:
+    """All of them, by name."""
+    found = []
+    for path in sorted(FOLDER.glob("*.toml"), key=lambda path: path.stem):
+        raw = tomllib.loads(path.read_text())
+        found.append(Packaged(path.stem, raw["question"], len(raw["stage"]), path))
+    return found
+
+
+def plan_path(source: str | Path) -> Path:
+    """The file that is meant: one of that path, or else the packaged plan of that name."""
+    named = FOLDER / f"{source}.toml"
+    if Path(source).exists() or named.parent != FOLDER or not named.exists():
+        return Path(source)
+    return named
