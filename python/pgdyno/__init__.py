@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         load,
         load_plan,
         loaded,
+        plans,
         resume,
         run,
         storage,
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Asked", "Data", "PgdynoError", "Plan", "Run", "Server", "Table", "bench", "calibrate",
-    "check", "knee", "knobs", "lint", "load", "load_plan", "loaded", "resume", "run", "storage",
+    "check", "knee", "knobs", "lint", "load", "load_plan", "loaded", "plans", "resume", "run",
+    "storage",
 ]  # fmt: skip
 
 

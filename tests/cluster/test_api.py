@@ -9,7 +9,7 @@ import pytest
 
 import pgdyno
 from pgdyno import api
-from pgdyno.api.plans import FROM_PYTHON
+from pgdyno.api.planning import FROM_PYTHON
 from pgdyno.model.errors import Interrupted, PlanError
 from pgdyno.model.progress import Event, PhaseBegun, RunBegun, TrialEnded
 from tests.cluster.test_run import assert_nothing_left

@@ -11,15 +11,19 @@ from pathlib import Path
 import psycopg
 import pytest
 
+import pgdyno
+from pgdyno.api.runs import Run
 from pgdyno.drive.driver import drive
 from pgdyno.drive.null import Hold, null_server
-from pgdyno.experiment.knee import Windows, search_knee
-from pgdyno.model.errors import DriveError
+from pgdyno.experiment.knee import search_knee
+from pgdyno.model.errors import DriveError, Interrupted
+from pgdyno.model.knee import KneeAsked, Search, Searched, Windows
 from pgdyno.model.plan import Protocol
+from pgdyno.model.progress import Event, StepBegun
 from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Arrivals, Pgbench, Workload
-from pgdyno.report.curve import render_curve, verdict
-from pgdyno.stats.knee import Search
+from pgdyno.report.curve import render_html, verdict
+from pgdyno.stats.knee import curve as curve_of
 from pgdyno.store.calibration import read_ceilings
 from tests.waiting import DEADLINE_S
 
@@ -29,10 +33,10 @@ SELECTS = Workload(
 )
 
 
-def test_calibrate_keeps_a_ceiling_for_each_face(tmp_path: Path) -> None:
+def test_calibrate_keeps_a_ceiling_for_each_face(tmp_path: Path, folder: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pgdyno", "calibrate", "--connections", "3", "--rounds", "1",
-         "--seconds", "0.5", "--json"],
+         "--seconds", "0.5", "--json", "--out", str(folder / "run.sqlite")],
         env=os.environ | {"PGDYNO_HOME": str(tmp_path)},
         capture_output=True, text=True, timeout=DEADLINE_S, check=False,
     )  # fmt: skip
@@ -49,6 +53,42 @@ def test_calibrate_keeps_a_ceiling_for_each_face(tmp_path: Path) -> None:
         assert 0 < ceiling.cpu_s_per_round_trip.centre <= ceiling.cpu_s_per_transaction.centre
         shared = ceiling.driver_cpus == ceiling.server_cpus
         assert shared == (ceiling.machine.cpus == 1)
+    run = Run(folder / "run.sqlite")
+    assert run.is_whole
+    assert run.ceilings == kept
+    assert "Face procedure: " in run.report("md")
+    assert json.loads(run.report("json"))["ceilings"][0]["face"] == "statement"
+    assert (folder / "run.html").is_file()
+
+
+def test_a_calibration_that_was_broken_off_goes_on(
+    folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+
+    def broken_off(event: Event) -> None:
+        assert isinstance(event, StepBegun)
+        steps.append(event.told)
+        if len(steps) == 3:
+            raise KeyboardInterrupt
+
+    out = folder / "run.sqlite"
+    with pytest.raises(Interrupted, match="what was measured is kept") as caught:
+        pgdyno.calibrate(
+            "select-only", connections=2, seconds=0.5, rounds=2, out=out, on_event=broken_off
+        )
+    assert f"pgdyno resume {out}" in str(caught.value.hint)
+    assert not Run(out).is_whole
+    before = Run(out).calibrated.measured
+    assert len(before) == 2
+    assert read_ceilings(home_env) == ()
+
+    run = pgdyno.resume(out)
+
+    assert run.is_whole
+    assert run.calibrated.measured[:2] == before
+    assert [one.face for one in run.ceilings] == ["statement", "pipeline"]
+    assert read_ceilings(home_env) == run.ceilings
 
 
 def test_the_null_server_speaks_to_other_clients_and_refuses_what_it_does_not_know() -> None:
@@ -92,13 +132,21 @@ def test_the_knee_of_a_held_server_lies_below_its_capacity() -> None:
         arrivals=Arrivals("closed", None, "poisson"),
     )  # fmt: skip
     with null_server(workload, hold=Hold(workers=2, service_ms=10)) as server:
-        curve = search_knee(
-            server.connection, workload, None, search, by="rate", windows=Windows(0.2, 1.0)
+        asked = KneeAsked(workload, search, Windows(0.2, 1.0), "rate")
+        kept: list[Searched] = []
+        searched = search_knee(
+            server.connection, Searched(asked, server.connection.shown()), keep=kept.append
         )
+        half = kept[len(kept) // 2]
+        again = search_knee(server.connection, half)
+    curve = curve_of(searched, "a-knee", "0.1.0")
 
+    assert kept[-1] == searched
+    assert again.points[: len(half.points)] == half.points
+    assert len(again.points) > len(half.points), "it goes on where it was broken off"
     assert curve.knee.state == "found", verdict(curve)
     assert curve.knee.low is not None
     assert curve.knee.low < 210
-    page = render_curve(curve)
+    page = render_html(curve)
     assert verdict(curve) in page
     assert "chart-curve-1" in page

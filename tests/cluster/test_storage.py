@@ -16,8 +16,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pgdyno.model.errors import TargetError
-from pgdyno.model.floor import PATTERNS
+import pgdyno
+from pgdyno.model.errors import Interrupted, TargetError
+from pgdyno.model.floor import PATTERNS, Probed, Wish
+from pgdyno.model.progress import Event, StepBegun
 from pgdyno.probe.fio import Ground, find_fio, write_files
 from pgdyno.probe.folder import own_folder
 from pgdyno.store.run_file import RunFile
@@ -76,7 +78,7 @@ def test_two_paths_are_measured_side_by_side(folder: Path, home_env: Path, depth
     assert "on disk, removed at the end; about" in done.stderr
     told = json.loads(done.stdout)
     with RunFile.read(out) as run:
-        probed = run.probed()
+        probed = run.found("storage", Probed)
     assert probed is not None
     assert [floor.path for floor in probed.floors] == [str(disk), str(memory)]
     for floor, derived in zip(probed.floors, told["derived"], strict=True):
@@ -142,7 +144,7 @@ def until_measuring(out: Path, process: subprocess.Popen[str]) -> None:
         assert process.poll() is None
         if out.exists():
             with RunFile.read(out) as run:
-                if run.probed():
+                if run.found("storage", Probed):
                     return
         time.sleep(0.05)
     raise AssertionError("it never began")
@@ -204,3 +206,32 @@ def test_a_killed_probe_is_cleaned_up_by_the_next(folder: Path, home_env: Path) 
 
     assert done.returncode == 0, done.stderr
     assert list(disk.iterdir()) == []
+
+
+@pytest.mark.long
+def test_a_probe_that_was_broken_off_goes_on_with_the_paths_that_are_left(
+    folder: Path, home_env: Path
+) -> None:
+    first, second, out = folder / "a", folder / "b", folder / "run.sqlite"
+    first.mkdir()
+    second.mkdir()
+    wish = Wish((str(first), str(second)), 64 * MIB, 1, (1,), (1,), quick=True)
+
+    def broken_off(event: Event) -> None:
+        if isinstance(event, StepBegun) and event.told.startswith(str(second)):
+            raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted, match="what was measured is kept"):
+        pgdyno.storage(wish, out=out, on_event=broken_off)
+    assert not pgdyno.Run(out).is_whole
+    before = pgdyno.Run(out).probed.floors
+    assert [floor.path for floor in before] == [str(first)]
+    assert list(second.iterdir()) == []
+
+    run = pgdyno.resume(out)
+
+    assert run.is_whole
+    assert run.probed.floors[:1] == before
+    assert [floor.path for floor in run.probed.floors] == [str(first), str(second)]
+    assert run.probed.together is None, "both lie on one device"
+    assert list(first.iterdir()) == list(second.iterdir()) == []

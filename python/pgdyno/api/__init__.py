@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pgdyno.api.asked import Asked
+    from pgdyno.api.calibrating import calibrate, calibration_file
     from pgdyno.api.databases import (
         LOADED_AT,
+        POOLED,
         Checked,
         Data,
         Database,
@@ -24,46 +26,52 @@ if TYPE_CHECKING:
         load,
         load_files,
     )
-    from pgdyno.api.plans import Plan, Preview, load_plan
+    from pgdyno.api.first_plan import FirstPlan
+    from pgdyno.api.knees import knee
+    from pgdyno.api.planning import Plan, Preview, load_plan, plans
     from pgdyno.api.probing import storage, storage_cost
-    from pgdyno.api.runs import Run, resume, run
+    from pgdyno.api.resuming import resume
+    from pgdyno.api.runs import Run, run
     from pgdyno.api.servers import Server, loaded
     from pgdyno.api.settings import Linted, knobs, lint
     from pgdyno.api.table import Table
-    from pgdyno.api.windows import Benched, bench, calibrate, calibration_file, knee
+    from pgdyno.api.windows import Benched, bench
     from pgdyno.drive.driver import Driven
-    from pgdyno.experiment.calibrate import WARMUP_S
-    from pgdyno.experiment.knee import Windows
     from pgdyno.loader.copy import Intent
+    from pgdyno.model.knee import Search, Windows
 
 _WHERE = {
     "asked": ("Asked",),
+    "calibrating": ("calibrate", "calibration_file"),
+    "knees": ("knee",),
     "databases": (
-        "LOADED_AT", "Checked", "Data", "Database", "Loaded", "Needs", "check", "connection_to",
-        "estimate_load", "export", "load", "load_files",
+        "LOADED_AT", "POOLED", "Checked", "Data", "Database", "Loaded", "Needs", "check",
+        "connection_to", "estimate_load", "export", "load", "load_files",
     ),
-    "plans": ("Plan", "Preview", "load_plan"),
-    "runs": ("Run", "resume", "run"),
+    "first_plan": ("FirstPlan",),
+    "planning": ("Plan", "Preview", "load_plan", "plans"),
+    "resuming": ("resume",),
+    "runs": ("Run", "run"),
     "servers": ("Server", "loaded"),
     "settings": ("Linted", "knobs", "lint"),
     "probing": ("storage", "storage_cost"),
     "table": ("Table",),
-    "windows": ("Benched", "bench", "calibrate", "calibration_file", "knee"),
+    "windows": ("Benched", "bench"),
 }  # fmt: skip
 _MODULES = {name: f"pgdyno.api.{module}" for module, names in _WHERE.items() for name in names}
 _MODULES |= {
-    "WARMUP_S": "pgdyno.experiment.calibrate",
-    "Windows": "pgdyno.experiment.knee",
+    "Search": "pgdyno.model.knee",
+    "Windows": "pgdyno.model.knee",
     "Driven": "pgdyno.drive.driver",
     "Intent": "pgdyno.loader.copy",
 }
 
 __all__ = [
-    "LOADED_AT", "WARMUP_S", "Asked", "Benched", "Checked", "Data", "Database", "Driven", "Intent",
-    "Linted", "Loaded", "Needs", "Plan", "Preview", "Run", "Server", "Table", "Windows", "bench",
-    "calibrate", "calibration_file", "check", "connection_to", "estimate_load", "export", "knee",
-    "knobs", "lint", "load", "load_files", "load_plan", "loaded", "resume", "run", "storage",
-    "storage_cost",
+    "LOADED_AT", "POOLED", "Asked", "Benched", "Checked", "Data", "Database", "Driven",
+    "FirstPlan", "Intent", "Linted", "Loaded", "Needs", "Plan", "Preview", "Run", "Search",
+    "Server", "Table", "Windows", "bench", "calibrate", "calibration_file", "check",
+    "connection_to", "estimate_load", "export", "knee", "knobs", "lint", "load", "load_files",
+    "load_plan", "loaded", "plans", "resume", "run", "storage", "storage_cost",
 ]  # fmt: skip
 
 

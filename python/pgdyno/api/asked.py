@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 from pgdyno.loader.consistency import loaded_workload
 from pgdyno.loader.pgbench_tables import branches
@@ -30,10 +30,6 @@ from pgdyno.plan.schema.pgbench_limits import unmapped
 from pgdyno.plan.schema.sources import check_mix, path_and_weight, text_of
 
 SEEDS = 1 << 31
-
-
-DRIVABLE: tuple[WorkloadKind, ...] = get_args(WorkloadKind)
-"""Workloads that can be driven."""
 
 
 _ONLY_FOR = {

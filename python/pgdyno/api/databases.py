@@ -31,6 +31,13 @@ LOADED_AT = datetime.fromtimestamp(exporting.LOADED_AT_UNIX_S, UTC)
 """The time that exported rows carry unless told otherwise."""
 
 
+POOLED = (
+    "a pooler stands in between and does not follow the names of statements:"
+    " they are parsed with every execution"
+)
+"""What is told of a connection whose statements have no names."""
+
+
 @dataclass(frozen=True, slots=True)
 class Data:
     """What is to be loaded: a workload's rows are a function of this alone."""
@@ -153,9 +160,15 @@ def estimate_load(
         DriveError: The load would be refused, or the server failed.
     """
     connection = connection_to(database)
+    return _needs(connection, data.spec(), connections, intent)[0]
+
+
+def _needs(
+    connection: Connection, spec: dict[str, Any], connections: int | None, intent: Intent | None
+) -> tuple[Needs, copy.How]:
     host = server_host_of(connection)
     how = copy.How(connections, server_memory_bytes=host.memory_bytes, intent=intent)
-    return Needs(copy.estimate(connection, data.spec(), how), host)
+    return Needs(copy.estimate(connection, spec, how), host), how
 
 
 def load(
@@ -185,13 +198,12 @@ def load(
         CheckError: A condition does not hold.
         Interrupted: Ctrl-C; what is left behind is named.
     """
-    connection = connection_to(database)
-    needs = estimate_load(data, connection, connections=connections, intent=intent)
+    connection, spec = connection_to(database), data.spec()
+    needs, how = _needs(connection, spec, connections, intent)
     on_estimate(needs)
     needs.require()
-    how = copy.How(connections, server_memory_bytes=needs.host.memory_bytes, intent=intent)
-    report = copy.load(connection, data.spec(), how, progress=on_event)
-    return Loaded(report, _sound(connection, data.spec()) if check else None)
+    report = copy.load(connection, spec, how, progress=on_event)
+    return Loaded(report, _sound(connection, spec) if check else None)
 
 
 def load_files(

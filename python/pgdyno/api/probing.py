@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from pgdyno.api.runs import Run
+from pgdyno.api.storing import begun, going_on, stored
+from pgdyno.experiment.progress import Listener
 from pgdyno.experiment.storage import Cost, cost, probe_storage, require_possible
 from pgdyno.model.errors import PlanError
-from pgdyno.model.floor import Probed, Wish
+from pgdyno.model.floor import Wish
 from pgdyno.model.plan import Target
-from pgdyno.model.run import RunInfo
 from pgdyno.model.text import visible
 from pgdyno.model.units import bytes_text
-from pgdyno.report.storage import render_html
+from pgdyno.plan.same_machine import require_same
 from pgdyno.shell import postgres_user
-from pgdyno.store.output_file import require_page, write_page
-from pgdyno.store.run_file import RunFile
 from pgdyno.target.binaries import find_binaries
-from pgdyno.target.host_facts import manifest, own_version
 
 _SIZE_MIN = 64 << 20
 
@@ -42,7 +38,7 @@ def storage(
     bindir: str | Path | None = None,
     out: str | Path | None = None,
     command: str = "pgdyno.storage(wish), from Python",
-    on_event: Callable[[str], None] = lambda _: None,
+    on_event: Listener = lambda _: None,
 ) -> Run:
     """Measure storage with pg_test_fsync, pg_test_timing and fio, several paths side by side.
 
@@ -58,22 +54,36 @@ def storage(
 
     Raises:
         PgdynoError: See `storage_cost`; or a probe failed. What was measured until then is kept.
-        KeyboardInterrupt: Ctrl-C; the same.
+        Interrupted: Ctrl-C; the same.
     """
     storage_cost(wish)
     target = Target("installed", bindir=str(bindir)) if bindir else Target("embedded")
     binaries = find_binaries(target, postgres_user())
-    ident = f"{time.strftime('%Y%m%d-%H%M%S')}-storage"
-    path = Path(out) if out is not None else Path("runs") / f"{ident}.sqlite"
-    require_page(path.with_suffix(".html"), beside=(path,))
-    info = RunInfo(
-        ident=ident, started_ns=time.time_ns(), pgdyno=own_version(), command=command, plan={},
-        host=manifest(Path(wish.paths[0])), build=binaries.manifest(), workload={},
-    )  # fmt: skip
-    with RunFile.create(path, info, ()) as file:
-        probed: Probed = probe_storage(wish, ident, binaries, told=on_event, keep=file.put_probed)
-    write_page(path.with_suffix(".html"), render_html(probed), beside=(path,))
-    return Run(path)
+    run = begun("storage", "storage", command, out, data=Path(wish.paths[0]),
+                build=binaries.manifest())  # fmt: skip
+    with stored(run) as keep:
+        probe_storage(wish, run.info.ident, binaries, keep=keep, listener=on_event)
+    return run.reported()
+
+
+def resume_storage(run: Run, on_event: Listener) -> Run:
+    """Go on with the paths that were not measured; see `resume`.
+
+    Raises:
+        PlanError: PostgreSQL's programs are others than when it was begun.
+    """
+    so_far = run.probed
+    found = going_on(run, Path(so_far.wish.paths[0]))
+    origin = str(run.info.build["origin"])
+    installed = origin.startswith("/")
+    target = Target("installed", bindir=origin) if installed else Target("embedded")
+    binaries = find_binaries(target, postgres_user())
+    require_same({"PostgreSQL": run.info.build}, {"PostgreSQL": binaries.manifest()})
+    with stored(found) as keep:
+        probe_storage(
+            so_far.wish, so_far.ident, binaries, so_far=so_far, keep=keep, listener=on_event
+        )
+    return found.reported()
 
 
 def _check(wish: Wish) -> None:

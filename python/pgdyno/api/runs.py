@@ -9,11 +9,13 @@ from dataclasses import asdict
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pgdyno.analysis.facts import Comparison, Facts
 from pgdyno.analysis.run import analyse, compare_stages
-from pgdyno.api.plans import Plan
+from pgdyno.analysis.stopping import at_looks, last_rounds, still_needed
+from pgdyno.api.kinds import KIND_COLUMNS, kind_row
+from pgdyno.api.planning import Plan
 from pgdyno.api.table import Table
 from pgdyno.drive.driver import workload_spec
 from pgdyno.experiment.description import describe_stages, differences
@@ -21,18 +23,23 @@ from pgdyno.experiment.plan import carry_out
 from pgdyno.experiment.progress import Listener
 from pgdyno.loader.copy import describe, require_release
 from pgdyno.model.build import Build
+from pgdyno.model.calibration import Calibrated, Ceiling
 from pgdyno.model.errors import Interrupted, LostError, PlanError
 from pgdyno.model.floor import Probed
+from pgdyno.model.knee import Curve, Searched
 from pgdyno.model.plan import Plan as PlanRecord
 from pgdyno.model.plan import Trial
 from pgdyno.model.progress import RunBegun
 from pgdyno.model.record_json import from_json
-from pgdyno.model.run import RunInfo, TrialRecord, TrialState
+from pgdyno.model.run import Experiment, RunInfo, TrialRecord, TrialState
 from pgdyno.plan.remaining import rest_of
 from pgdyno.plan.same_machine import require_same
-from pgdyno.report import html, markdown, storage
+from pgdyno.report import ceiling, curve, html, markdown, storage
 from pgdyno.report import json as json_report
 from pgdyno.report.notebook import Drawing, draw
+from pgdyno.stats.ceiling import ceilings
+from pgdyno.stats.knee import curve as knee_curve
+from pgdyno.stats.knee import next_level
 from pgdyno.store.calibration import calibration_of
 from pgdyno.store.output_file import require_page, write_page
 from pgdyno.store.run_file import RunFile, as_written
@@ -49,6 +56,7 @@ from pgdyno.target.open_target import (
     server_facts,
 )
 
+T = TypeVar("T")
 Format = Literal["html", "md", "json"]
 _REPORTS: dict[Format, Callable[[RunFile], str]] = {
     "html": html.render, "md": markdown.render, "json": json_report.render
@@ -56,13 +64,15 @@ _REPORTS: dict[Format, Callable[[RunFile], str]] = {
 _STORAGE_REPORTS: dict[Format, Callable[[Probed], str]] = {
     "html": storage.render_html, "md": storage.render_md, "json": storage.render_json
 }  # fmt: skip
+_KNEE_REPORTS: dict[Format, Callable[[Curve], str]] = {
+    "html": curve.render_html, "md": curve.render_md, "json": curve.render_json
+}  # fmt: skip
+_CALIBRATION_REPORTS: dict[Format, Callable[[Calibrated, str], str]] = {
+    "html": ceiling.render_html, "md": ceiling.render_md, "json": ceiling.render_json
+}  # fmt: skip
 _TRIALS = (
     "trial", "round", "stage", "state", "reason", "attempt", "headline", "throughput", "nopm",
     "tps", "tpm_total", "window_s", "client_cpu_s", "started_unix_ns",
-)  # fmt: skip
-_KINDS = (
-    "trial", "round", "stage", "kind", "due", "succeeded", "rolled_back", "failed", "unfinished",
-    "p50_ns", "p90_ns", "p95_ns", "p99_ns", "p999_ns", "max_ns", "mean_ns", "exact_below_ns",
 )  # fmt: skip
 _VERDICTS = (
     "stage", "base", "ratio", "low", "high", "confidence", "rounds", "verdict", "reason",
@@ -108,17 +118,69 @@ class Run:
         Raises:
             PlanError: No storage was probed, e.g. a plan was run.
         """
+        return self._found("storage", Probed, "probed no storage")
+
+    @property
+    def searched(self) -> Searched:
+        """The windows of a search for the knee, and what was asked.
+
+        Raises:
+            PlanError: No knee was searched.
+        """
+        return self._found("knee", Searched, "searched no knee")
+
+    @property
+    def curve(self) -> Curve:
+        """The load-latency curve of a search, and its knee.
+
+        Raises:
+            PlanError: No knee was searched.
+            PgdynoError: It was broken off before its first window ended.
+        """
+        return knee_curve(self.searched, self.info.ident, self.info.pgdyno)
+
+    @property
+    def calibrated(self) -> Calibrated:
+        """The windows against the null server, and what was asked.
+
+        Raises:
+            PlanError: Nothing was calibrated.
+        """
+        return self._found("calibration", Calibrated, "calibrated nothing")
+
+    @property
+    def ceilings(self) -> tuple[Ceiling, ...]:
+        """What the driver reaches on its machine, for each workload.
+
+        Raises:
+            PlanError: Nothing was calibrated.
+            PgdynoError: It was broken off in its first round.
+        """
+        return ceilings(self.calibrated)
+
+    def _found(self, experiment: Experiment, kind: type[T], otherwise: str) -> T:
         with self._file() as file, as_written(self.path):
-            found = file.probed()
+            found = file.found(experiment, kind)
         if found is None:
-            raise PlanError(f"run {self.info.ident} probed no storage")
+            raise PlanError(
+                f"run {self.info.ident} {otherwise}", f"It was made by `{self.info.command}`."
+            )
         return found
 
     @property
     def is_whole(self) -> bool:
-        """Whether all trials are finished, with numbers that may be used."""
+        """Whether all that it takes was measured, with numbers that may be used."""
+        match self.info.experiment:
+            case "storage":
+                return self.probed.is_whole
+            case "knee":
+                return next_level(self.searched.asked.search, self.searched.points) is None
+            case "calibration":
+                return self.calibrated.is_whole
         with self._file() as file:
-            return all(trial.state is TrialState.FINISHED for trial in file.trials())
+            trials, replaced = file.trials(), file.replaced()
+        needed = still_needed(_plan_of(self.info), trials, replaced)
+        return all(trial.state is TrialState.FINISHED for trial in needed)
 
     def trials(self, state: str | None = "finished") -> Table:
         """A row for each trial; `state` None: of every state, also those that were measured again.
@@ -135,7 +197,7 @@ class Run:
         with self._file() as file:
             finished = file.finished()
         rows = [row for trial in finished for row in _kind_rows(trial)]
-        return Table.of(rows, _KINDS)
+        return Table.of(rows, ("trial", "round", "stage", *KIND_COLUMNS))
 
     def settings(self) -> Table:
         """Settings of each stage as its servers had them, with where each value comes from."""
@@ -197,9 +259,16 @@ class Run:
         Raises:
             StoreError: The file cannot be written, or holds something that is no earlier report.
         """
-        with self._file() as file, as_written(self.path):
-            probed = file.probed()
-            text = _STORAGE_REPORTS[format](probed) if probed else _REPORTS[format](file)
+        match self.info.experiment:
+            case "storage":
+                text = _STORAGE_REPORTS[format](self.probed)
+            case "knee":
+                text = _KNEE_REPORTS[format](self.curve)
+            case "calibration":
+                text = _CALIBRATION_REPORTS[format](self.calibrated, self.info.ident)
+            case "plan":
+                with self._file() as file, as_written(self.path):
+                    text = _REPORTS[format](file)
         if out is not None:
             write_page(Path(out), text, beside=(self.path,))
         return text
@@ -208,6 +277,8 @@ class Run:
         return f"<Run {self.info.ident} in {self.path}>"
 
     def _repr_html_(self) -> str:
+        if self.info.experiment != "plan":
+            return f"<p>{escape(repr(self))}</p>"
         answer = self.facts.answer
         sentences = f"<p>{escape(answer.finding)}</p><p>{escape(answer.limits)}</p>"
         return f"{sentences}{self.verdicts()._repr_html_()}"
@@ -249,26 +320,11 @@ def run(plan: Plan, *, out: str | Path | None = None, on_event: Listener = lambd
         ]
         with RunFile.create(path, info, planned) as file:
             _measure(record, target, file, record.trials, (), on_event)
-    return _reported(path)
+    return reported(path)
 
 
-def resume(path: str | Path, *, again: bool = False, on_event: Listener = lambda _: None) -> Run:
-    """Go on with a run that was stopped or in which trials failed, on the machine it was begun on.
-
-    Rounds are measured as a whole: one that was interrupted, or in which a trial failed or was
-    invalid, is measured again, and what it gave before stays in the file.
-
-    Args:
-        path: The run file.
-        again: Also rounds that failed when they were measured again.
-        on_event: See `run`.
-
-    Raises:
-        PlanError: It was begun on another machine, or a server refuses a stage that is left.
-        PgdynoError: See `run`.
-    """
-    require_release()
-    path = Path(path)
+def resume_plan(path: Path, again: bool, on_event: Listener) -> Run:
+    """Go on with the run of a plan; see `resume`."""
     with RunFile.append(path) as file:
         with as_written(path):
             info = file.info()
@@ -283,12 +339,14 @@ def resume(path: str | Path, *, again: bool = False, on_event: Listener = lambda
         )
         with ending(target.close):
             require_same({"PostgreSQL": info.build}, {"PostgreSQL": target.build})
-            rest = rest_of(plan, file.trials(), file.replaced(), again=again)
+            trials, replaced = file.trials(), file.replaced()
+            until = last_rounds(at_looks(plan, trials, replaced))
+            rest = rest_of(plan, trials, replaced, again=again, until=until)
             left = {trial.stage for trial in rest.todo}
             require_rehearsed(plan, target, [one for one in plan.stages if one.name in left])
             file.begin_again(rest.repeated)
             _measure(plan, target, file, rest.todo, rest.told, on_event)
-    return _reported(path)
+    return reported(path)
 
 
 def _measure(
@@ -316,11 +374,11 @@ def _measure(
         ) from error
 
 
-def _reported(path: Path) -> Run:
+def reported(path: Path) -> Run:
     """The run, once its page is written."""
     found = Run(path)
     write_page(
-        path.with_suffix(".html"), html.render_facts(found.facts),
+        path.with_suffix(".html"), found.report("html"),
         f"The run file is whole: `pgdyno report {path} --out PATH`.", beside=(path,),
     )  # fmt: skip
     return found
@@ -374,13 +432,5 @@ def _trial_row(trial: TrialRecord) -> dict[str, object]:
 
 
 def _kind_rows(trial: TrialRecord) -> list[dict[str, object]]:
-    if trial.result is None:
-        return []
-    return [
-        {
-            "trial": trial.number, "round": trial.round, "stage": trial.stage, "kind": kind.kind,
-            **asdict(kind.window),
-            **{f"{name}_ns": value for name, value in kind.response_ns.items()},
-        }
-        for kind in trial.result.kinds
-    ]  # fmt: skip
+    of: dict[str, object] = {"trial": trial.number, "round": trial.round, "stage": trial.stage}
+    return [of | kind_row(one) for one in (trial.result.kinds if trial.result else ())]

@@ -29,8 +29,5 @@ def database(conninfo: str) -> Connection:
     """
     connection = api.connection_to(conninfo)
     if connection.prepare == "unnamed":
-        stderr.print(
-            "a pooler stands in between and does not follow the names of statements:"
-            " they are parsed with every execution"
-        )
+        stderr.print(api.POOLED)
     return connection

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.status import Status
 from rich.table import Table
-from rich.text import Text
 
 from pgdyno import api
 from pgdyno.cli import bench_options as options
-from pgdyno.cli.console import stderr, stdout
-from pgdyno.cli.database_option import ConninfoOption, database
+from pgdyno.cli.console import say_where, stderr, stdout
+from pgdyno.cli.database_option import ConninfoOption
+from pgdyno.cli.live_view import LiveView
 from pgdyno.model.errors import PlanError
-from pgdyno.model.knee import Curve, Point
-from pgdyno.model.record_json import to_json
-from pgdyno.model.text import ascii_json
+from pgdyno.model.knee import Curve
+from pgdyno.model.text import shell_line
 from pgdyno.model.units import at_least_text, count_text
-from pgdyno.report.curve import render_curve, unit, verdict
-from pgdyno.stats.knee import Search, keeps
-from pgdyno.store.output_file import require_page, write_page
+from pgdyno.report.curve import unit, verdict
+from pgdyno.stats.knee import keeps
 
 _MS_NS = 1e6
 
@@ -55,13 +53,14 @@ def knee_command(
     keying: options.Keying = None,
     think: options.Think = None,
     out: Annotated[
-        Path | None, typer.Option(help="The page; JSON goes beside it. Default: runs/….html.")
+        Path | None, typer.Option(help="Run file; the page goes beside it. Default: runs/….")
     ] = None,
 ) -> None:
     """Search the highest load whose 99th percentile of response times keeps a limit.
 
     Each load is driven for a short window; the search doubles, then halves the bracket, then
-    repeats its ends. It prints every window and writes the curve as a page and as JSON.
+    repeats its ends. It prints every window and writes a run file, which `pgdyno resume` goes on
+    with, and a page with the curve.
     """
     asked = api.Asked(
         kind=workload, file=file, connections=connections, threads=threads, face=face,
@@ -69,33 +68,23 @@ def knee_command(
     )  # fmt: skip
     asked.refuse_strangers()
     search = _search(by, start, most, p99_ms, width, repeats, points)
-    for path in _pages("a", out):
-        require_page(path)
-    connection = database(conninfo)
-    with Status("connecting", console=stderr) as status:
-
-        def told(what: Point | str) -> None:
-            if isinstance(what, str):
-                status.update(Text(what))
-            else:
-                stderr.print(_line(what, search))
-
-        curve = api.knee(
-            asked, connection, search, by=by, kinds=kind or (), even=even,
-            windows=api.Windows(warmup, seconds), on_event=told,
+    with LiveView(stderr) as view:
+        run = api.knee(
+            asked, conninfo, search, by=by, kinds=kind or (), even=even,
+            windows=api.Windows(warmup, seconds), out=out,
+            command=shell_line(["pgdyno", *sys.argv[1:]]), on_event=view,
         )  # fmt: skip
-    _print(curve)
-    page = _write(curve, out)
-    stdout.print(f"curve: {page} and {page.with_suffix('.json').name}", soft_wrap=True)
+    print_curve(run.curve)
+    say_where(run)
 
 
 def _search(
     by: str, start: float, most: float, p99_ms: float, width: float, repeats: int, points: int
-) -> Search:
+) -> api.Search:
     if start > most:
         raise PlanError(f"--start is {start:g}, --most is {most:g}", "Start below the highest.")
     whole = by == "terminals"
-    return Search(
+    return api.Search(
         limit_p99_ns=round(p99_ms * _MS_NS),
         start=max(1.0, float(round(start))) if whole else start,
         low=1.0 if whole else min(start, 1.0),
@@ -107,15 +96,8 @@ def _search(
     )
 
 
-def _line(point: Point, search: Search) -> str:
-    kept = "kept" if keeps(point, search.limit_p99_ns) else "broken"
-    return (
-        f"{count_text(point.level)}: achieved {count_text(point.achieved_per_s)}/s,"
-        f" p99 {at_least_text(point.p99_ns, point.exact_below_ns)}, limit {kept}"
-    )
-
-
-def _print(curve: Curve) -> None:
+def print_curve(curve: Curve) -> None:
+    """Its windows, and the knee."""
     table = Table(
         unit(curve), "due/s", "achieved/s", "p50", "p99", "n", "limit", box=None, pad_edge=False
     )
@@ -129,16 +111,3 @@ def _print(curve: Curve) -> None:
         )
     stdout.print(table)
     stdout.print(verdict(curve))
-
-
-def _pages(curve_ident: str | None, out: Path | None) -> tuple[Path, Path]:
-    """Where the curve goes, as a page and as JSON."""
-    page = (out or Path("runs") / f"{curve_ident}.html").with_suffix(".html")
-    return page, page.with_suffix(".json")
-
-
-def _write(curve: Curve, out: Path | None) -> Path:
-    page, document = _pages(curve.ident, out)
-    write_page(page, render_curve(curve))
-    write_page(document, ascii_json(to_json(curve)) + "\n")
-    return page

@@ -12,6 +12,7 @@ from typing import Self
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
+from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
@@ -20,12 +21,16 @@ from pgdyno.model.progress import (
     DriveProgress,
     Event,
     LoadProgress,
+    LookTaken,
+    Noted,
     PhaseBegun,
+    PointMeasured,
     RunBegun,
+    StepBegun,
     TrialEnded,
 )
 from pgdyno.model.run import TrialRecord, TrialState
-from pgdyno.model.units import bytes_text, count_text, seconds_text
+from pgdyno.model.units import at_least_text, bytes_text, count_text, seconds_text
 
 _PHASES = {
     "prepare": "making a cluster",
@@ -52,6 +57,7 @@ class LiveView:
         self._done: list[TrialRecord] = []
         self._trial: TrialRecord | None = None
         self._phase = "starting"
+        self._step: str | None = None  # of an experiment without stages
         self._state: LoadProgress | DriveProgress | None = None
         self._overhead_s: list[float] = []
         self._trial_began = time.monotonic()
@@ -82,6 +88,14 @@ class LiveView:
                 self._state = event
             case RunBegun():
                 self._run_begins(event)
+            case LookTaken():
+                self._look_taken(event)
+            case StepBegun():
+                self._step_begins(event.told)
+            case Noted():
+                self._console.print(event.told, markup=False)
+            case PointMeasured():
+                self._console.print(_point_line(event))
 
     def _run_begins(self, event: RunBegun) -> None:
         for note in event.notes:
@@ -105,6 +119,20 @@ class LiveView:
         self._overhead_s.append(max(0.0, time.monotonic() - self._trial_began - measuring))
         self._console.print(_trial_line(record, len(self._plan.trials)))
 
+    def _look_taken(self, event: LookTaken) -> None:
+        self._todo = len(self._done) + event.left
+        for line in event.told:
+            self._console.print(
+                f"after round {event.rounds}: {line}", markup=False, soft_wrap=self._quiet
+            )
+
+    def _step_begins(self, told: str) -> None:
+        self._step = told
+        if self._quiet:
+            self._console.print(told, markup=False, soft_wrap=True)
+        elif not self._live.is_started:
+            self._live.start()
+
     # -- what is drawn ------------------------------------------------------------------------
 
     def left_s(self) -> float:
@@ -121,6 +149,8 @@ class LiveView:
         return max(0.0, left - min(begun, each))
 
     def _draw(self) -> RenderableType:
+        if self._step is not None:
+            return Spinner("dots", Text(self._step))
         done, todo = len(self._done), self._todo
         head = Table.grid(padding=(0, 2))
         where = f"trial {done + 1} of {todo}" if self._trial else "fixture"
@@ -163,6 +193,15 @@ def rates_text(second: dict[str, int]) -> str:
     if "new_order" not in second:
         return f"{count_text(total)} tps"
     return f"{count_text(60 * total)} tpmTotal and {count_text(60 * second['new_order'])} NOPM"
+
+
+def _point_line(event: PointMeasured) -> str:
+    point = event.point
+    return (
+        f"{count_text(point.level)}: achieved {count_text(point.achieved_per_s)}/s, p99"
+        f" {at_least_text(point.p99_ns, point.exact_below_ns)}, limit"
+        f" {'kept' if event.kept else 'broken'}"
+    )
 
 
 def _trial_line(record: TrialRecord, count: int) -> Text:

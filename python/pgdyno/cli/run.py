@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -14,8 +15,20 @@ from pgdyno.cli.live_view import LiveView
 from pgdyno.model.errors import PlanError
 from pgdyno.report import summary
 
-PlanPath = Annotated[
-    Path, typer.Argument(help="The plan (TOML), e.g. plans/demo.toml.", exists=True, dir_okay=False)
+
+def _names(incomplete: str) -> list[str]:
+    """What a shell may complete to, beside files."""
+    names = [str(row["name"]) for row in api.plans().rows()]
+    return [name for name in names if name.startswith(incomplete)]
+
+
+PlanSource = Annotated[
+    str,
+    typer.Argument(
+        metavar="PLAN",
+        help="A plan file (TOML), or the name of one of `pgdyno plans`, e.g. demo.",
+        autocompletion=_names,
+    ),
 ]
 SetOption = Annotated[
     list[str] | None,
@@ -45,7 +58,7 @@ OutOption = Annotated[
 
 
 def run(
-    plan: PlanPath,
+    plan: PlanSource,
     dry_run: Annotated[
         bool, typer.Option(help="List trials, settings and times; touch nothing.")
     ] = False,
@@ -88,7 +101,15 @@ def resume(
 
 
 def _end(run: api.Run) -> None:
-    stdout.print(summary.render_facts(run.facts))
+    match run.info.experiment:
+        case "knee":
+            import_module("pgdyno.cli.knee").print_curve(run.curve)
+        case "calibration":
+            import_module("pgdyno.cli.calibrate").print_ceilings(run)
+        case "storage":
+            import_module("pgdyno.cli.storage").print_probed(run.probed)
+        case "plan":
+            stdout.print(summary.render_facts(run.facts))
     stdout.print(f"report   {run.path.with_suffix('.html')}", markup=False, soft_wrap=True)
     if not run.is_whole:
         raise typer.Exit(1)

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from pydantic import ByteSize, TypeAdapter, ValidationError
-from rich.status import Status
-from rich.table import Table as Printed
 from rich.text import Text
 
 from pgdyno import api
-from pgdyno.cli.console import say, stderr, stdout
+from pgdyno.cli.console import printed, say_where, stderr, stdout
+from pgdyno.cli.live_view import LiveView
 from pgdyno.model.errors import PlanError
 from pgdyno.model.floor import Probed, Wish
 from pgdyno.model.text import shell_line
 from pgdyno.model.units import bytes_text, seconds_text
-from pgdyno.report.document import Points, Table
+from pgdyno.report.document import Points
 from pgdyno.report.storage import answer, remarks, tables
 
 _SIZE, _QUICK_SIZE = "4GiB", "256MiB"
@@ -82,17 +80,16 @@ def storage(
     _announce(wish)
     if dry_run:
         return
-    with Status("starting", console=stderr) as status:
+    with LiveView(stderr) as view:
         run = api.storage(
             wish, bindir=bindir, out=out, command=shell_line(["pgdyno", *sys.argv[1:]]),
-            on_event=partial(say, status),
+            on_event=view,
         )  # fmt: skip
     if as_json:
         sys.stdout.write(run.report("json"))
         return
-    _print(run.probed)
-    page = run.path.with_suffix(".html").name
-    stdout.print(f"run file: {run.path}, page: {page}", soft_wrap=True)
+    print_probed(run.probed)
+    say_where(run)
 
 
 def _bytes(option: str, text: str) -> int:
@@ -122,21 +119,13 @@ def _announce(wish: Wish) -> None:
     )
 
 
-def _print(probed: Probed) -> None:
+def print_probed(probed: Probed) -> None:
+    """What was found, and the tables."""
     for sentence in answer(probed):
         stdout.print(Text(sentence, style="bold"))
     for table in tables(probed):
-        stdout.print(_printed(table))
+        stdout.print(printed(table))
     for block in remarks(probed):
         assert isinstance(block, Points)
         for item in block.items:
             stdout.print(Text(f"- {item}", style="yellow" if block.tone == "warn" else "dim"))
-
-
-def _printed(table: Table) -> Printed:
-    printed = Printed(title=table.caption, title_justify="left", box=None, pad_edge=False)
-    for column in table.columns:
-        printed.add_column(column.head, justify=column.align, overflow="fold")
-    for row in table.rows:
-        printed.add_row(*(cell.text for cell in row))
-    return printed

@@ -8,23 +8,20 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-
-import numpy as np
 
 from pgdyno.drive.driver import Driven, drive
 from pgdyno.drive.null import Account, NullServer, null_server
-from pgdyno.model.calibration import Ceiling
+from pgdyno.experiment.progress import Listener
+from pgdyno.model.calibration import WARMUP_S, Calibrated, Round
 from pgdyno.model.errors import DriveError, PlanError
 from pgdyno.model.plan import Protocol
-from pgdyno.model.progress import DriveProgress
+from pgdyno.model.progress import DriveProgress, StepBegun
 from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Workload
-from pgdyno.stats.ceiling import Round, limit, typical
 from pgdyno.target.host_facts import own_version, this_machine
 
-WARMUP_S = 1.0  # or as long as the window, where that is shorter
 _DRAIN_S = 5.0
 
 
@@ -64,40 +61,69 @@ def split_cores(cpus: Sequence[int], threads: int | None) -> Cores:
     return Cores(tuple(cpus[:wanted]), tuple(cpus[wanted:]))
 
 
-def calibrate(
+def begin(
     workloads: Sequence[Workload],
     *,
     threads: int | None,
     rounds: int,
     window_s: float,
-    told: Callable[[str], None] = lambda _: None,
-) -> Iterator[Ceiling]:
-    """Measure the ceiling for each workload; rounds interleave them.
+    kept: bool,
+) -> Calibrated:
+    """A calibration of which nothing is measured yet.
 
     Args:
         workloads: What is driven, without keying and thinking; they differ e.g. in their face.
         threads: Of the driver; None: one on each of half the CPUs.
         rounds: Windows for each workload.
         window_s: Length of a window.
-        told: Hears what is measured next.
+        kept: Whether its ceilings are for later reports.
 
     Raises:
         PlanError: There are too few CPUs or connections for so many threads.
-        DriveError: The driver or the null server failed, or a transaction did.
     """
     cores = split_cores(sorted(os.sched_getaffinity(0)), threads)
-    measured: list[list[tuple[Driven, float | None]]] = [[] for _ in workloads]
-    for number in range(1, rounds + 1):
-        for workload, results in zip(workloads, measured, strict=True):
-            if workload.connections < len(cores.driver):
-                raise PlanError(
-                    f"{workload.connections} connections for {len(cores.driver)} threads",
-                    "Give every thread a connection, or name fewer with --threads.",
-                )
-            told(f"{workload.kind}, face {workload.face}: round {number} of {rounds}")
-            results.append(_round(workload, cores, window_s))
-    for workload, results in zip(workloads, measured, strict=True):
-        yield _ceiling(workload, cores, window_s, results)
+    for workload in workloads:
+        if workload.connections < len(cores.driver):
+            raise PlanError(
+                f"{workload.connections} connections for {len(cores.driver)} threads",
+                "Give every thread a connection, or name fewer with --threads.",
+            )
+    return Calibrated(
+        tuple(workloads), rounds, window_s, cores.driver, cores.server, this_machine(),
+        own_version(), time.time_ns(), kept,
+    )  # fmt: skip
+
+
+def calibrate(
+    so_far: Calibrated,
+    *,
+    keep: Callable[[Calibrated], None] = lambda _: None,
+    listener: Listener = lambda _: None,
+) -> Calibrated:
+    """Measure the ceiling for each workload; rounds interleave them.
+
+    Args:
+        so_far: What is asked, and the windows that were measured before.
+        keep: Gets all of it after each window.
+        listener: Told what is measured next.
+
+    Raises:
+        DriveError: The driver or the null server failed, or a transaction did.
+        KeyboardInterrupt: Ctrl-C; what was measured is kept.
+    """
+    while not so_far.is_whole:
+        before, place = divmod(len(so_far.measured), len(so_far.workloads))
+        workload = so_far.workloads[place]
+        listener(
+            StepBegun(
+                f"{workload.kind}, face {workload.face}: round {before + 1} of {so_far.rounds}"
+            )
+        )
+        cores = Cores(so_far.driver_cpus, so_far.server_cpus)
+        window = _numbers(*_round(workload, cores, so_far.window_s))
+        so_far = replace(so_far, measured=(*so_far.measured, window))
+        keep(so_far)
+    return so_far
 
 
 def _round(workload: Workload, cores: Cores, window_s: float) -> tuple[Driven, float | None]:
@@ -130,38 +156,6 @@ class _Watch:
         first, last = self._accounts[0], self._accounts[-1]
         pairs = zip(first.wanted_s, last.wanted_s, strict=True)
         return max(after - before for before, after in pairs) / (last.at_s - first.at_s)
-
-
-def _ceiling(
-    workload: Workload,
-    cores: Cores,
-    window_s: float,
-    results: Sequence[tuple[Driven, float | None]],
-) -> Ceiling:
-    rounds = [_numbers(driven, server) for driven, server in results]
-    servers = [each.server_wanted for each in rounds if each.server_wanted is not None]
-    return Ceiling(
-        workload=workload.kind,
-        face=workload.face,
-        connections=workload.connections,
-        threads=len(cores.driver),
-        transactions_per_s=typical([each.transactions / each.window_s for each in rounds]),
-        round_trips_per_s=typical([each.round_trips / each.window_s for each in rounds]),
-        cpu_s_per_transaction=typical([each.cpu_s / each.transactions for each in rounds]),
-        cpu_s_per_round_trip=typical([each.cpu_s / each.round_trips for each in rounds]),
-        round_trips_per_transaction=float(
-            np.median([each.round_trips / each.transactions for each in rounds])
-        ),
-        driver_wanted=float(np.median([each.driver_wanted for each in rounds])),
-        server_wanted=float(np.median(servers)) if servers else None,
-        limit=limit(rounds),
-        driver_cpus=cores.driver,
-        server_cpus=cores.server,
-        window_s=window_s,
-        machine=this_machine(),
-        pgdyno=own_version(),
-        measured_unix_ns=time.time_ns(),
-    )
 
 
 def _numbers(driven: Driven, server_wanted: float | None) -> Round:

@@ -1,93 +1,70 @@
-"""Drives a loaded database window by window until the knee of its load-latency curve is found."""
+"""Drives a loaded database window by window until the knee of its load-latency curve is found.
+
+Which load comes next is a function of the windows so far, so that a search goes on where it was
+broken off.
+"""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pgdyno.drive.driver import Driven, drive
+from pgdyno.experiment.progress import Listener
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError, PlanError
-from pgdyno.model.knee import Curve, Load, Point
+from pgdyno.model.knee import Load, Point, Searched
 from pgdyno.model.plan import Protocol
+from pgdyno.model.progress import PointMeasured, StepBegun
 from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Arrivals, Workload
-from pgdyno.stats.knee import Search, knee, next_level
+from pgdyno.stats.knee import keeps, next_level
 from pgdyno.stats.window_end import exact_below
 from pgdyno.store.histogram import merged_quantiles
-from pgdyno.target.host_facts import own_version
 
 _SHARES = (0.5, 0.99)
 # What is still under way after an overloaded window is given up: it has told what it had to.
 _DRAIN_S = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class Windows:
-    """How long each load is driven."""
-
-    warmup_s: float  # before the window, under the same load
-    window_s: float
-
-
 def search_knee(
     connection: Connection,
-    workload: Workload,
-    c_load: dict[str, int] | None,
-    search: Search,
+    so_far: Searched,
     *,
-    by: Load,
-    kinds: Sequence[str] = (),
-    windows: Windows,
-    told: Callable[[Point | str], None] = lambda _: None,
-) -> Curve:
+    keep: Callable[[Searched], None] = lambda _: None,
+    listener: Listener = lambda _: None,
+) -> Searched:
     """Search the highest load at which the p99 of response times keeps to a limit.
 
     Args:
         connection: The loaded database.
-        workload: What is driven; its rate or its terminals are replaced.
-        c_load: The constants that TPC-C's data were loaded with.
-        search: The limit, and the loads to try.
-        by: Whether the load is a rate of arrivals or a number of terminals.
-        kinds: Transactions whose response times count; none: all.
-        windows: How long each load is driven.
-        told: Hears what comes next, and every point.
+        so_far: What is asked, and the windows that were measured before.
+        keep: Gets all of it after each window.
+        listener: Told which load comes next, and every point.
 
     Raises:
         PlanError: The workload has no such kind of transaction.
         DriveError: The driver failed, or lost the server.
+        KeyboardInterrupt: Ctrl-C; what was measured is kept.
     """
-    points: list[Point] = []
-    protocol = Protocol(1, windows.warmup_s, windows.window_s, _DRAIN_S, False, 0.03, 0.95, Rung.D0)
-    seen: dict[str, None] = {}
-    while (level := next_level(search, points)) is not None:
-        told(f"{level:,.0f} {'requests a second' if by == 'rate' else 'terminals'}")
+    asked = so_far.asked
+    protocol = Protocol(
+        1, asked.windows.warmup_s, asked.windows.window_s, _DRAIN_S, False, 0.03, 0.95, Rung.D0
+    )
+    while (level := next_level(asked.search, so_far.points)) is not None:
+        unit = "requests a second" if asked.by == "rate" else "terminals"
+        listener(StepBegun(f"{level:,.0f} {unit}"))
         # Other requests each time: repeated ones would find their rows moved together.
-        fresh = replace(workload, seed=workload.seed + len(points))
-        driven = drive(connection, _loaded(fresh, by, level), protocol, c_load)
+        fresh = replace(asked.workload, seed=asked.workload.seed + len(so_far.points))
+        driven = drive(connection, _loaded(fresh, asked.by, level), protocol, asked.c_load)
         if driven.error:
             raise DriveError(driven.error)
-        seen |= dict.fromkeys(kind.kind for kind in driven.kinds)
-        point = _point(driven, level, kinds)
-        points.append(point)
-        told(point)
-    return Curve(
-        ident=f"{time.strftime('%Y%m%d-%H%M%S')}-knee-{workload.kind}",
-        by=by,
-        workload=workload.kind,
-        face=workload.face,
-        connections=workload.connections,
-        spacing=workload.arrivals.spacing if by == "rate" else "closed",
-        kinds=tuple(kinds) or tuple(seen),
-        limit_p99_ns=search.limit_p99_ns,
-        window_s=windows.window_s,
-        warmup_s=windows.warmup_s,
-        points=tuple(points),
-        knee=knee(search, points),
-        server=connection.shown(),
-        pgdyno=own_version(),
-    )
+        point = _point(driven, level, asked.kinds)
+        kinds = dict.fromkeys((*so_far.kinds, *(kind.kind for kind in driven.kinds)))
+        so_far = replace(so_far, points=(*so_far.points, point), kinds=tuple(kinds))
+        keep(so_far)
+        listener(PointMeasured(point, keeps(point, asked.search.limit_p99_ns)))
+    return so_far
 
 
 def _loaded(workload: Workload, by: Load, level: float) -> Workload:

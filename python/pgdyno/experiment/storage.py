@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pgdyno.experiment.progress import Listener
 from pgdyno.host.device_claims import device_claims
 from pgdyno.model.floor import (
     PATTERNS,
@@ -21,6 +22,7 @@ from pgdyno.model.floor import (
     Together,
     Wish,
 )
+from pgdyno.model.progress import StepBegun
 from pgdyno.probe import fio
 from pgdyno.probe.clock import measure_clock
 from pgdyno.probe.folder import accepts_direct, own_folder, require_room
@@ -78,7 +80,8 @@ def probe_storage(
     ident: str,
     binaries: Binaries,
     *,
-    told: Told = lambda _: None,
+    so_far: Probed | None = None,
+    listener: Listener = lambda _: None,
     keep: Keep = lambda _: None,
 ) -> Probed:
     """Measure all paths; their files are gone at the end, however it comes.
@@ -87,7 +90,8 @@ def probe_storage(
         wish: What, and how long.
         ident: Of the run.
         binaries: PostgreSQL's programs.
-        told: Hears what is done next.
+        so_far: What was measured before it was broken off.
+        listener: Told what is done next.
         keep: Gets what is known so far after each path.
 
     Raises:
@@ -95,8 +99,37 @@ def probe_storage(
         TargetError: A program is missing or failed.
     """
     program = require_possible(wish)
+
+    def told(what: str) -> None:
+        listener(StepBegun(what))
+
+    probed = so_far or _begun(wish, ident, program, binaries, told)
+    keep(probed)
+    grounds: dict[str, fio.Ground] = {}
+    known = {floor.path for floor in probed.floors}
+    several = len({Path(path).stat().st_dev for path in wish.paths}) > 1
+    with ExitStack() as folders:
+        for path in wish.paths if not probed.is_whole else ():
+            folder = folders.enter_context(own_folder(Path(path)))
+            ground = fio.Ground(program, folder, wish.size_bytes, accepts_direct(folder))
+            grounds[path] = ground
+            if path in known:
+                if several:  # its files are gone, and are read once more beside the others'
+                    told(f"{path}: writing its files again")
+                    fio.write_files(ground)
+                continue
+            floor = _floor(path, ground, wish, binaries, told)
+            probed = replace(probed, floors=(*probed.floors, floor))
+            keep(probed)
+        if not probed.is_whole:
+            probed = replace(probed, together=_together(probed.floors, grounds, wish, told))
+            keep(probed)
+    return probed
+
+
+def _begun(wish: Wish, ident: str, program: Path, binaries: Binaries, told: Told) -> Probed:
     told("reading the clock")
-    probed = Probed(
+    return Probed(
         ident=ident,
         started_ns=time.time_ns(),
         pgdyno=own_version(),
@@ -105,20 +138,6 @@ def probe_storage(
         wish=wish,
         clock=measure_clock(binaries.program("pg_test_timing"), wish.seconds),
     )
-    keep(probed)
-    grounds: dict[str, fio.Ground] = {}
-    with ExitStack() as folders:
-        for path in wish.paths:
-            folder = folders.enter_context(own_folder(Path(path)))
-            ground = fio.Ground(program, folder, wish.size_bytes, accepts_direct(folder))
-            floor = _floor(path, ground, wish, binaries, told)
-            grounds[path] = ground
-            probed = replace(probed, floors=(*probed.floors, floor))
-            keep(probed)
-        if together := _together(probed.floors, grounds, wish, told):
-            probed = replace(probed, together=together)
-            keep(probed)
-    return probed
 
 
 def _floor(path: str, ground: fio.Ground, wish: Wish, binaries: Binaries, told: Told) -> Floor:

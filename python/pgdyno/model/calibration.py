@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from pgdyno.model.workload import Workload
+
+WARMUP_S = 1.0  # before a window, or as long as the window where that is shorter
 Limit = Literal["driver", "null server", "latency"]
 
 
@@ -26,6 +29,39 @@ class Machine:
     cpu_model: str
     cpus: int
     kernel: str
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One window against the null server."""
+
+    transactions: int
+    round_trips: float
+    window_s: float
+    cpu_s: float  # of the driver
+    driver_wanted: float  # share of the window, of its busiest thread
+    server_wanted: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """A calibration as far as it came: what is kept after each window."""
+
+    workloads: tuple[Workload, ...]  # they differ e.g. in their face
+    rounds: int  # windows for each
+    window_s: float
+    driver_cpus: tuple[int, ...]
+    server_cpus: tuple[int, ...]
+    machine: Machine
+    pgdyno: str  # version, and commit where known
+    started_unix_ns: int
+    kept: bool  # whether its ceilings are for later reports
+    measured: tuple[Round, ...] = ()  # round by round, in each the workloads in their order
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is left to be measured."""
+        return len(self.measured) == self.rounds * len(self.workloads)
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,3 +196,10 @@ class Probed:
     clock: Clock
     floors: tuple[Floor, ...] = ()
     together: Together | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is left to be measured."""
+        if len(self.floors) < len(self.wish.paths):
+            return False
+        return self.together is not None or len({one.device_number for one in self.floors}) == 1

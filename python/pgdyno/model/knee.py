@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from pgdyno.model.errors import PgdynoError
+from pgdyno.model.workload import Workload
+
 Load = Literal["rate", "terminals"]
 KneeState = Literal["found", "above", "below", "unsettled"]
 
@@ -42,6 +45,61 @@ class Knee:
     low: float | None  # the highest load that keeps to the limit; None: below
     high: float | None  # the lowest one that does not; None: above
     contradictions: int  # windows on the wrong side of the bracket: the noise
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What is searched, and how long."""
+
+    limit_p99_ns: int
+    start: float  # the first load
+    low: float  # the lowest load to try
+    high: float  # the highest
+    width: float = 0.05  # the bracket is narrow enough when high / low <= 1 + width
+    repeats: int = 3  # windows at each end of the final bracket
+    points_max: int = 24
+    whole: bool = False  # loads are whole numbers, e.g. of terminals
+
+    def __post_init__(self) -> None:
+        if not 0 < self.low <= self.start <= self.high:
+            raise PgdynoError(
+                f"the search starts at {self.start:g}, allowed are {self.low:g} to {self.high:g}"
+            )
+        if self.width <= 0 or self.repeats < 1 or self.points_max < 1 or self.limit_p99_ns < 1:
+            raise PgdynoError(
+                f"width {self.width:g}, {self.repeats} repeats, {self.points_max} points,"
+                f" limit {self.limit_p99_ns} ns: all must be above 0"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """How long each load is driven."""
+
+    warmup_s: float  # before the window, under the same load
+    window_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class KneeAsked:
+    """What a search was asked for."""
+
+    workload: Workload  # its rate or its terminals are the search's
+    search: Search
+    windows: Windows
+    by: Load
+    kinds: tuple[str, ...] = ()  # whose response times count; none: all
+    c_load: dict[str, int] | None = None  # constants that TPC-C's data were loaded with
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """A search as far as it came: what is kept after each window."""
+
+    asked: KneeAsked
+    server: str  # a conninfo without its password
+    points: tuple[Point, ...] = ()  # in the order of measurement
+    kinds: tuple[str, ...] = ()  # that were driven
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+from pgdyno.model.knee import Point
 from pgdyno.model.plan import Plan
 from pgdyno.model.run import TrialRecord
 
@@ -14,8 +15,12 @@ __all__ = [
     "Event",
     "ExportProgress",
     "LoadProgress",
+    "LookTaken",
+    "Noted",
     "PhaseBegun",
+    "PointMeasured",
     "RunBegun",
+    "StepBegun",
     "TrialEnded",
 ]
 
@@ -87,4 +92,38 @@ class TrialEnded:
     trial: TrialRecord
 
 
-Event: TypeAlias = RunBegun | PhaseBegun | LoadProgress | DriveProgress | TrialEnded
+@dataclass(frozen=True, slots=True)
+class LookTaken:
+    """A plan that stops when it is decided was looked at."""
+
+    rounds: int  # after how many
+    told: tuple[str, ...]  # a sentence of each stage that was judged
+    left: int  # trials that may still be measured, at most
+
+
+@dataclass(frozen=True, slots=True)
+class StepBegun:
+    """An experiment without stages begins to measure something."""
+
+    told: str  # what, in a few words
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Something that who waits for the result must know of it."""
+
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
+class PointMeasured:
+    """A search for the knee has driven a load."""
+
+    point: Point
+    kept: bool  # whether it kept to the limit
+
+
+Event: TypeAlias = (
+    RunBegun | PhaseBegun | LoadProgress | DriveProgress | TrialEnded | LookTaken | StepBegun
+    | Noted | PointMeasured
+)  # fmt: skip

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from pgdyno.model.cycle import Followed
 from pgdyno.model.durability import Durability
+
+Experiment = Literal["plan", "knee", "storage", "calibration"]
+"""What a run file may hold."""
 
 
 class TrialState(StrEnum):
@@ -361,3 +364,4 @@ class RunInfo:
     stages: dict[str, dict[str, Any]] = field(default_factory=dict)  # what of it differs in each
     # Ceilings of this machine, measured before: `store.calibration.ceilings_of` reads them.
     calibration: dict[str, Any] | None = None
+    experiment: Experiment = "plan"  # of other kinds, what was found stands beside the head

@@ -1,7 +1,9 @@
-"""A load-latency curve as one self-contained HTML page, with its knee."""
+"""A load-latency curve with its knee: as a page, as Markdown, as JSON."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from statistics import median
 from typing import Any
 
@@ -9,10 +11,13 @@ import plotly.graph_objects as go
 
 from pgdyno.analysis import words
 from pgdyno.model.knee import Curve, Point
+from pgdyno.model.text import ascii_json
 from pgdyno.model.units import at_least_text, count_text, ns_text
 from pgdyno.report.charts import Key, Panel, look
 from pgdyno.report.document import Cell, Document, Figure, Section, Table, columns
-from pgdyno.report.html import Drawing, render_document
+from pgdyno.report.html import Drawing
+from pgdyno.report.html import render_document as render_page
+from pgdyno.report.markdown import render_document as render_markdown
 from pgdyno.stats.knee import keeps
 
 _MS_NS = 1e6
@@ -50,19 +55,25 @@ def verdict(curve: Curve) -> str:
     return text + noise
 
 
-def render_curve(curve: Curve) -> str:
-    """The page of a curve as the text of an HTML file."""
-    kinds = ", ".join(words.kind(kind) for kind in curve.kinds)
-    drawing = Drawing(
-        "Response time over load",
-        f"From the due time to the answer, {kinds} together. Each mark is one window; the dashed"
-        " line is the limit of p99, the band the bracket of the knee. Both axes are logarithmic.",
-        _HEIGHT_PX,
-        1,
-        tuple(Key(name, look.stage_colour(n), "line") for n, name in enumerate(("p50", "p99"))),
-        (Panel("", verdict(curve), figure(curve)),),
-    )
-    document = Document(
+def render_html(curve: Curve) -> str:
+    """The page."""
+    return render_page(document(curve), {"curve": _drawing(curve)}, curve.pgdyno, curve.ident)
+
+
+def render_md(curve: Curve) -> str:
+    """The same as Markdown, without its chart."""
+    return render_markdown(document(curve), curve.pgdyno, curve.ident)
+
+
+def render_json(curve: Curve) -> str:
+    """Windows and knee in base units."""
+    told = {"schema": "pgdyno.experiment.knee/1", **asdict(curve)}
+    return ascii_json(json.dumps(told, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
+
+
+def document(curve: Curve) -> Document:
+    """Arrange it for reading."""
+    return Document(
         title=f"How much {curve.workload} until p99 breaks {ns_text(curve.limit_p99_ns)}?",
         kicker=f"Load and latency, face {curve.face}",
         label="TPC-C-like, not a TPC result" if curve.workload == "tpcc" else "Own measurement",
@@ -74,7 +85,19 @@ def render_curve(curve: Curve) -> str:
             Section("windows", "Windows", (_table(curve),)),
         ),
     )
-    return render_document(document, {"curve": drawing}, curve.pgdyno, curve.ident)
+
+
+def _drawing(curve: Curve) -> Drawing:
+    kinds = ", ".join(words.kind(kind) for kind in curve.kinds)
+    return Drawing(
+        "Response time over load",
+        f"From the due time to the answer, {kinds} together. Each mark is one window; the dashed"
+        " line is the limit of p99, the band the bracket of the knee. Both axes are logarithmic.",
+        _HEIGHT_PX,
+        1,
+        tuple(Key(name, look.stage_colour(n), "line") for n, name in enumerate(("p50", "p99"))),
+        (Panel("", verdict(curve), figure(curve)),),
+    )
 
 
 def _about(curve: Curve) -> tuple[str, ...]:

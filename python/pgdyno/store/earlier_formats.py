@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+_NO_KNEES = 3
 _TPCC_KEYS = (
     "warehouses", "schema", "foreign_keys", "mix", "delivery", "home", "keying_multiplier",
     "think_multiplier",
@@ -15,11 +16,15 @@ def head_of(version: int, text: str) -> str:
     """The head of a run file of a format, as today's format has it.
 
     Format 1 had one kind of workload, TPC-C, whose parameters stood beside those that every
-    workload has, and the stages had no workload of their own.
+    workload has, and the stages had no workload of their own. Up to format 3 storage alone was
+    measured without a plan.
     """
-    if version > 1:
+    if version > _NO_KNEES:
         return text
     head: dict[str, Any] = json.loads(text)
+    head["experiment"] = "plan" if head["plan"] else "storage"
+    if version > 1 or not head["plan"]:
+        return json.dumps(head)
     plan = head["plan"]
     old = plan["workload"]
     tpcc = {key: old.pop(key) for key in _TPCC_KEYS}

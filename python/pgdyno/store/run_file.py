@@ -17,23 +17,28 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from pydantic import ValidationError
 
 from pgdyno._core import CoreError
 from pgdyno.model.errors import StoreError
-from pgdyno.model.floor import Probed
 from pgdyno.model.record_json import from_json, to_json
-from pgdyno.model.run import Fixture, RunInfo, Series, TrialRecord, TrialState
+from pgdyno.model.run import Experiment, Fixture, RunInfo, Series, TrialRecord, TrialState
 from pgdyno.plan.schema.files import BadFile, require_regular
 from pgdyno.store.earlier_formats import head_of
 from pgdyno.store.output_file import require_closed
 from pgdyno.store.series_bytes import pack, unpack_float, unpack_int
 
-FORMAT = 3  # 1: TPC-C only, see `earlier`; 2: no round was measured again
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T")
+
+FORMAT = (
+    4  # 1: TPC-C only, see `earlier_formats`; 2: no round measured again; 3: no looks, no knees
+)
 _FIXTURE = "fixture"  # begin of the key of each in the head
-_PROBED = "storage"
 NOT_AS_WRITTEN = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError,
                   AssertionError, CoreError)  # fmt: skip
 """How a reader notices that a record is not what was written: of another type, shape or size."""
@@ -115,10 +120,10 @@ class RunFile:
         with self._transaction() as db:
             db.execute("INSERT OR REPLACE INTO head VALUES (?, ?)", row)
 
-    def put_probed(self, probed: Probed) -> None:
-        """Keep what probes of storage learned; more of the same replaces it."""
+    def put_found(self, experiment: Experiment, found: DataclassInstance) -> None:
+        """Keep what an experiment without trials learned; more of the same replaces it."""
         with self._transaction() as db:
-            db.execute("INSERT OR REPLACE INTO head VALUES (?, ?)", (_PROBED, to_json(probed)))
+            db.execute("INSERT OR REPLACE INTO head VALUES (?, ?)", (experiment, to_json(found)))
 
     def put_trial(self, trial: TrialRecord, series: Iterable[Series] = ()) -> None:
         """Replace a trial's record, and add its series."""
@@ -173,11 +178,11 @@ class RunFile:
         # Earlier run files have one, under a name without its ident.
         return tuple({fixture.ident: fixture for fixture in found}.values())
 
-    def probed(self) -> Probed | None:
-        """What probes of storage learned; None: the file is of a plan."""
-        with self._reading("probes"):
-            text = self._head(_PROBED)
-            return from_json(Probed, text) if text else None
+    def found(self, experiment: Experiment, kind: type[T]) -> T | None:
+        """What an experiment without trials learned so far; None: nothing, or it is another one."""
+        with self._reading(experiment):
+            text = self._head(experiment)
+            return from_json(kind, text) if text else None
 
     def trial(self, number: int) -> TrialRecord:
         """The trial of this number.

@@ -8,7 +8,7 @@ import pytest
 
 from pgdyno.model.knee import Curve, Knee, Point
 from pgdyno.model.record_json import from_json, to_json
-from pgdyno.report.curve import figure, render_curve, verdict
+from pgdyno.report.curve import figure, render_html, verdict
 
 KEPT = Point(400, 401.0, 400.0, 1_000_000, 9_000_000, 4_000)
 BROKEN = Point(420, 419.0, 300.0, 30_000_000, 90_000_000, 3_000)
@@ -40,7 +40,7 @@ def test_terminals_are_called_terminals() -> None:
 
 
 def test_the_page_holds_every_window_and_the_chart() -> None:
-    page = render_curve(CURVE)
+    page = render_html(CURVE)
 
     assert page.count("90.0 ms") >= 2
     assert 'id="chart-curve-1"' in page

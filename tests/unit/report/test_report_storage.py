@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from pgdyno.api.runs import Run
+from pgdyno.model.errors import PlanError
 from pgdyno.model.floor import Probed
 from pgdyno.model.record_json import from_json, to_json
 from pgdyno.model.run import RunInfo
@@ -100,10 +106,31 @@ def test_it_comes_back_from_the_run_file(tmp_path: Path) -> None:
     info = RunInfo(BOTH.ident, 1, "0.1.0", "pgdyno storage /a", {}, {}, {}, {})
     path = tmp_path / "r.sqlite"
     with RunFile.create(path, info, ()) as run:
-        assert run.probed() is None
-        run.put_probed(replace(BOTH, floors=()))
-        run.put_probed(BOTH)
+        assert run.found("storage", Probed) is None
+        run.put_found("storage", replace(BOTH, floors=()))
+        run.put_found("storage", BOTH)
 
     with RunFile.read(path) as run:
-        assert run.probed() == BOTH
+        assert run.found("storage", Probed) == BOTH
     assert from_json(Probed, to_json(BOTH)) == BOTH
+
+
+def test_a_file_from_before_knees_were_stored_is_of_storage(tmp_path: Path) -> None:
+    info = RunInfo(BOTH.ident, 1, "0.1.0", "pgdyno storage /a", {}, {}, {}, {})
+    path = tmp_path / "r.sqlite"
+    with RunFile.create(path, info, ()) as run:
+        run.put_found("storage", BOTH)
+    with closing(sqlite3.connect(path)) as db, db:
+        head = json.loads(db.execute("SELECT value FROM head WHERE key = 'info'").fetchone()[0])
+        del head["experiment"]
+        db.execute("UPDATE head SET value = ? WHERE key = 'info'", (json.dumps(head),))
+        db.execute("PRAGMA user_version = 3")
+
+    found = Run(path)
+
+    assert found.info.experiment == "storage"
+    assert found.probed == BOTH
+    assert not found.is_whole, "two devices were never read together"
+    assert found.report("md") == render_md(BOTH)
+    with pytest.raises(PlanError, match="searched no knee"):
+        _ = found.curve

@@ -1,0 +1,107 @@
+"""The ceiling of this machine: what the driver reaches against a server that does nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pgdyno.api.runs import Run
+from pgdyno.api.storing import Begun, begun, going_on, stored
+from pgdyno.experiment import calibrate as calibrating
+from pgdyno.experiment.progress import Listener
+from pgdyno.loader.copy import require_release
+from pgdyno.model.calibration import Calibrated
+from pgdyno.model.errors import PlanError
+from pgdyno.model.workload import Face, Pgbench, Tpcc, Workload, WorkloadKind
+from pgdyno.store.calibration import add_ceilings, calibration_path
+from pgdyno.target.home import home, open_home
+
+_SEED = 42  # ceilings of the same requests can be compared
+_FACES: tuple[Face, ...] = ("statement", "pipeline", "procedure")
+
+
+def calibrate(
+    workload: WorkloadKind = "tpcc",
+    *,
+    faces: Sequence[str] = (),
+    connections: int = 8,
+    threads: int | None = None,
+    seconds: float = 3.0,
+    rounds: int = 5,
+    keep: bool = True,
+    out: str | Path | None = None,
+    command: str = "pgdyno.calibrate(...), from Python",
+    on_event: Listener = lambda _: None,
+) -> Run:
+    """Measure what the driver reaches on this machine against a server that does nothing.
+
+    Args:
+        workload: Whose statements; tpcc or one of pgbench's.
+        faces: Of the workload; empty: all of them.
+        connections: Of the driver.
+        threads: Of the driver; None: half of the CPUs.
+        seconds: Of a window.
+        rounds: Windows for each face.
+        keep: Store the ceilings for later reports, in the home.
+        out: The run file, a page goes beside it; None: `runs/<time>-calibration.sqlite`.
+        command: How to repeat it, as the run file keeps it.
+        on_event: Told what is done next.
+
+    Returns:
+        The run; see `Run.ceilings`.
+
+    Raises:
+        PlanError: The null server has no answers to that.
+        DriveError: The driver failed. What was measured until then is kept.
+        Interrupted: Ctrl-C; the same.
+    """
+    require_release()
+    one = _calibrated(workload, connections)
+    workloads = [replace(one, face=each) for each in _faces(workload, faces)]
+    so_far = calibrating.begin(
+        workloads, threads=threads, rounds=rounds, window_s=seconds, kept=keep
+    )
+    run = begun("calibration", "calibration", command, out)
+    return _measured(run, so_far, on_event)
+
+
+def resume_calibration(run: Run, on_event: Listener) -> Run:
+    """Go on with a calibration after its last window; see `resume`."""
+    return _measured(going_on(run), run.calibrated, on_event)
+
+
+def calibration_file() -> Path:
+    """Where ceilings are kept."""
+    return calibration_path(home())
+
+
+def _measured(run: Begun, so_far: Calibrated, on_event: Listener) -> Run:
+    with stored(run) as keep:
+        calibrating.calibrate(so_far, keep=keep, listener=on_event)
+    found = run.reported()
+    if so_far.kept:
+        with open_home(home()):  # marked as ours before anything is put there
+            add_ceilings(home(), found.ceilings)
+    return found
+
+
+def _faces(workload: WorkloadKind, wanted: Sequence[str]) -> list[Face]:
+    # One statement is its own procedure.
+    names = _FACES[:2] if workload == "select-only" else _FACES
+    known: dict[str, Face] = {face: face for face in names}
+    for face in wanted:
+        if face not in known:
+            raise PlanError(f"face is {face!r}, {workload} has {', '.join(names)}")
+    return [known[face] for face in (wanted or names)]
+
+
+def _calibrated(kind: WorkloadKind, connections: int) -> Workload:
+    common = Workload(kind=kind, seed=_SEED, connections=connections, terminals=connections)
+    if kind == "tpcc":
+        return replace(common, tpcc=Tpcc(warehouses=max(1, connections // 10)))
+    if kind in ("mix", "script"):
+        raise PlanError(
+            f"the null server has no answers to a {kind}", "Calibrate with tpcc, tpcb, select-only."
+        )
+    return replace(common, pgbench=Pgbench(scale=max(1, connections)))

@@ -1,0 +1,91 @@
+"""The knee of a loaded database: the highest load that keeps a latency limit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from pgdyno.api.asked import Asked, workload_of
+from pgdyno.api.databases import POOLED, Database, connection_to
+from pgdyno.api.runs import Run
+from pgdyno.api.storing import begun, going_on, stored
+from pgdyno.experiment.knee import search_knee
+from pgdyno.experiment.progress import Listener
+from pgdyno.loader.consistency import loaded_workload
+from pgdyno.loader.copy import require_release
+from pgdyno.model.errors import PlanError
+from pgdyno.model.knee import KneeAsked, Search, Searched, Windows
+from pgdyno.model.progress import Noted
+from pgdyno.model.workload import Arrivals
+
+_WINDOWS = Windows(2.0, 10.0)
+
+
+def knee(
+    asked: Asked,
+    database: Database,
+    search: Search,
+    *,
+    by: Literal["rate", "terminals"] = "rate",
+    kinds: Sequence[str] = (),
+    even: bool = False,
+    windows: Windows = _WINDOWS,
+    out: str | Path | None = None,
+    command: str = "pgdyno.knee(...), from Python",
+    on_event: Listener = lambda _: None,
+) -> Run:
+    """Search the highest load whose 99th percentile of response times keeps a limit.
+
+    Args:
+        asked: What is driven, and how; its rate and terminals are the search's.
+        database: See `bench`.
+        search: The limit, where to look, and how narrow.
+        by: Requests a second that come answered or not, or terminals that wait.
+        kinds: Whose response times count; empty: all.
+        even: Arrivals at even distances instead of random ones.
+        windows: Seconds of each, and of the warm-up before it.
+        out: The run file, a page goes beside it; None: `runs/<time>-knee-<workload>.sqlite`.
+        command: How to repeat it, as the run file keeps it.
+        on_event: Told the load that is tried next, and each point.
+
+    Returns:
+        The run; see `Run.curve`.
+
+    Raises:
+        PgdynoError: See `bench`. What was measured until then is kept.
+        Interrupted: Ctrl-C; the same.
+    """
+    require_release()
+    asked.refuse_strangers()
+    run = begun("knee", f"knee-{asked.kind}", command, out)
+    connection = connection_to(database)
+    if connection.prepare == "unnamed":
+        on_event(Noted(POOLED))
+    workload, c_load = workload_of(asked, connection)
+    spacing: Literal["even", "poisson"] = "even" if even else "poisson"
+    workload = replace(workload, arrivals=Arrivals("closed", None, spacing))
+    what = KneeAsked(workload, search, windows, by, tuple(kinds), c_load)
+    with stored(run) as keep:
+        search_knee(connection, Searched(what, connection.shown()), keep=keep, listener=on_event)
+    return run.reported()
+
+
+def resume_knee(run: Run, on_event: Listener) -> Run:
+    """Go on with a search after its last window; see `resume`.
+
+    Raises:
+        PlanError: The data were loaded anew since, with other constants.
+    """
+    so_far = run.searched
+    connection = connection_to(so_far.server)
+    if so_far.asked.workload.tpcc and so_far.asked.c_load != loaded_workload(connection).c_load:
+        raise PlanError(
+            f"database {connection.database} was loaded anew since {run.path} was begun",
+            "Windows before and after cannot be compared. Start a new search.",
+        )
+    found = going_on(run)
+    with stored(found) as keep:
+        search_knee(connection, so_far, keep=keep, listener=on_event)
+    return found.reported()

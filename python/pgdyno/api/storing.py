@@ -1,0 +1,101 @@
+"""Run files of experiments without trials: begun, kept after each step, gone on with, reported."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pgdyno.api.runs import Run, reported
+from pgdyno.model.errors import Interrupted
+from pgdyno.model.run import Experiment, RunInfo
+from pgdyno.plan.same_machine import require_same
+from pgdyno.store.output_file import require_page
+from pgdyno.store.run_file import RunFile
+from pgdyno.target.host_facts import manifest, own_version
+from pgdyno.target.open_target import data_folder
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A run file that is written, or about to be."""
+
+    path: Path
+    info: RunInfo
+    is_new: bool
+
+    def reported(self) -> Run:
+        """The run, once its page is written."""
+        return reported(self.path)
+
+
+def begun(
+    experiment: Experiment,
+    name: str,
+    command: str,
+    out: str | Path | None,
+    *,
+    data: Path | None = None,
+    build: Mapping[str, str] | None = None,
+) -> Begun:
+    """A new run; refused before anything is measured if its files cannot be written.
+
+    Args:
+        experiment: Of which kind.
+        name: Ends its ident, which begins with the time.
+        command: How to repeat it.
+        out: The run file; None: below `runs`.
+        data: The folder whose storage the manifest tells; None: where clusters are put.
+        build: What is known of PostgreSQL's programs.
+
+    Raises:
+        StoreError: Something else lies where the page would be.
+    """
+    ident = f"{time.strftime('%Y%m%d-%H%M%S')}-{name}"
+    path = Path(out) if out is not None else Path("runs") / f"{ident}.sqlite"
+    require_page(path.with_suffix(".html"), beside=(path,))
+    info = RunInfo(
+        ident=ident, started_ns=time.time_ns(), pgdyno=own_version(), command=command, plan={},
+        host=manifest(data or data_folder()), build=dict(build or {}), workload={},
+        experiment=experiment,
+    )  # fmt: skip
+    return Begun(path, info, is_new=True)
+
+
+def going_on(run: Run, data: Path | None = None) -> Begun:
+    """A run that was broken off.
+
+    Raises:
+        PlanError: It was begun on another machine, or by another pgdyno.
+        StoreError: See `begun`.
+    """
+    require_same(
+        {"pgdyno": run.info.pgdyno, **run.info.host},
+        {"pgdyno": own_version(), **manifest(data or data_folder())},
+    )
+    require_page(run.path.with_suffix(".html"), beside=(run.path,))
+    return Begun(run.path, run.info, is_new=False)
+
+
+@contextmanager
+def stored(begun: Begun) -> Iterator[Callable[[DataclassInstance], None]]:
+    """The run file, held open, as a function that keeps all that was found so far.
+
+    Raises:
+        StoreError: It cannot be written.
+        Interrupted: Ctrl-C, with how to go on.
+    """
+    path = begun.path
+    with RunFile.create(path, begun.info, ()) if begun.is_new else RunFile.append(path) as file:
+        try:
+            yield lambda found: file.put_found(begun.info.experiment, found)
+        except (KeyboardInterrupt, Interrupted):
+            raise Interrupted(
+                "stopped; what was measured is kept", f"Continue with `pgdyno resume {path}`."
+            ) from None

@@ -1,0 +1,119 @@
+"""What the driver reaches on a machine, as a document: a line for each face of the workload."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from pgdyno.analysis import words
+from pgdyno.model.calibration import WARMUP_S, Calibrated, Ceiling, Estimate
+from pgdyno.model.text import ascii_json
+from pgdyno.model.units import count_text, ns_text
+from pgdyno.report.document import Cell, Document, Points, Section, Table, columns
+from pgdyno.report.html import render_document as render_page
+from pgdyno.report.markdown import render_document as render_markdown
+from pgdyno.stats.ceiling import ceilings
+
+_NS = 1e9
+
+
+def render_html(calibrated: Calibrated, ident: str) -> str:
+    """The page."""
+    return render_page(document(calibrated), {}, calibrated.pgdyno, ident)
+
+
+def render_md(calibrated: Calibrated, ident: str) -> str:
+    """The same as Markdown."""
+    return render_markdown(document(calibrated), calibrated.pgdyno, ident)
+
+
+def render_json(calibrated: Calibrated, ident: str) -> str:
+    """What was measured, and the ceilings, in base units."""
+    told = {
+        "schema": "pgdyno.experiment.calibration/1",
+        "ident": ident,
+        "measured": asdict(calibrated),
+        "ceilings": [asdict(one) for one in ceilings(calibrated)],
+    }
+    return ascii_json(json.dumps(told, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
+
+
+def document(calibrated: Calibrated) -> Document:
+    """Arrange it for reading."""
+    found = ceilings(calibrated)
+    machine = calibrated.machine
+    return Document(
+        title="What does the driver reach on this machine?",
+        kicker=f"pgdyno calibrate · {words.moment(calibrated.started_unix_ns)}",
+        label="Own measurement",
+        about=(machine.cpu_model, f"{machine.cpus} CPUs", f"kernel {machine.kernel}"),
+        answer=tuple(
+            f"Face {one.face}: {_count(one.transactions_per_s)} transactions/s against a server"
+            f" that does nothing; the limit was the {one.limit}."
+            for one in found
+        ),
+        cards=(),
+        sections=(Section("ceilings", "Ceilings", (table(found), Points(tuple(remarks(found))))),),
+    )
+
+
+def table(found: Sequence[Ceiling]) -> Table:
+    """A line for each face."""
+    heads = columns("face", "transactions/s", "round trips/s", "CPU a transaction",
+                    "CPU a round trip", "a second of CPU", "limit")  # fmt: skip
+    rows = tuple(
+        (
+            Cell(one.face),
+            Cell(_count(one.transactions_per_s)),
+            Cell(_count(one.round_trips_per_s)),
+            Cell(_time(one.cpu_s_per_transaction)),
+            Cell(_time(one.cpu_s_per_round_trip)),
+            Cell(f"{count_text(one.per_core_s)} transactions"),
+            Cell(one.limit),
+        )
+        for one in found
+    )
+    return Table("What the driver reached against a server that does nothing.", heads, rows)
+
+
+def remarks(found: Sequence[Ceiling]) -> list[str]:
+    """What the table holds for, and where it is no ceiling."""
+    first = found[0]
+    rate = first.transactions_per_s
+    interval = (
+        f"typical value and {rate.confidence:.0%} interval of" if rate.n > 1 else "no interval,"
+    )
+    shared = ": they share it, only CPU times hold" * (first.driver_cpus == first.server_cpus)
+    return [
+        f"{first.workload}, {first.connections} connections on {first.threads} driver threads,"
+        f" Unix socket; {interval} n = {rate.n} windows of {first.window_s:g} s after"
+        f" {min(WARMUP_S, first.window_s):g} s of warm-up",
+        f"driver on CPU {_list(first.driver_cpus)}, null server on CPU"
+        f" {_list(first.server_cpus)}{shared}",
+        *(_note(one) for one in found if one.limit != "driver"),
+    ]
+
+
+def _note(ceiling: Ceiling) -> str:
+    server = "" if ceiling.server_wanted is None else f", null server {ceiling.server_wanted:.0%}"
+    return (
+        f"face {ceiling.face}: the limit was the {ceiling.limit} (busiest driver thread wanted"
+        f" {ceiling.driver_wanted:.0%} of the time{server}): the driver's own ceiling is higher"
+    )
+
+
+def _list(cpus: Sequence[int]) -> str:
+    return ",".join(map(str, cpus))
+
+
+def _count(estimate: Estimate) -> str:
+    if estimate.low is None or estimate.high is None:
+        return count_text(estimate.centre)
+    return (
+        f"{count_text(estimate.centre)} [{count_text(estimate.low)}, {count_text(estimate.high)}]"
+    )
+
+
+def _time(estimate: Estimate) -> str:
+    return ns_text(estimate.centre * _NS)
