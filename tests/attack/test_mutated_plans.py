@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pgdyno.api import plans as api_plans
+from pgdyno.api import planning
 from pgdyno.model.calibration import Machine
 from tests.attack.mutations import as_toml, huge_plan, other_values, single_table, spoiled
 from tests.attack.outcome import Tally, command, listing, require_clean
@@ -40,12 +40,12 @@ def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for folder in FOLDERS:
         shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(api_plans, "server_facts", lambda _: installed(18))
-    monkeypatch.setattr(api_plans, "build_facts", lambda _: installed(18))
-    monkeypatch.setattr(api_plans, "local_facts", lambda: HOST)
-    monkeypatch.setattr(api_plans, "builds_there", lambda: ())
-    monkeypatch.setattr(api_plans, "fixture_bytes", lambda *_: None)
-    monkeypatch.setattr(api_plans, "this_machine", lambda: Machine("cpu", 2, "6.1"))
+    monkeypatch.setattr(planning, "server_facts", lambda _: installed(18))
+    monkeypatch.setattr(planning, "build_facts", lambda _: installed(18))
+    monkeypatch.setattr(planning, "local_facts", lambda: HOST)
+    monkeypatch.setattr(planning, "builds_there", lambda: ())
+    monkeypatch.setattr(planning, "fixture_bytes", lambda *_: None)
+    monkeypatch.setattr(planning, "this_machine", lambda: Machine("cpu", 2, "6.1"))
     return tmp_path
 
 

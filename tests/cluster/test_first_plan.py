@@ -36,12 +36,13 @@ def test_packaged_plans_are_listed_and_known_by_name_anywhere(
     assert pgdyno.load_plan("demo").command == "pgdyno run demo"
 
 
-def test_a_file_of_ones_own_comes_before_a_packaged_plan_of_its_name(
+def test_a_file_of_ones_own_is_told_from_a_packaged_plan_of_its_name(
     folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
     Path("demo").write_text('name = "mine"\nquestion = "?"\n[[stage]]\nname = "one"\nwhy = "."\n')
-    assert pgdyno.load_plan("demo").name == "mine"
+    assert pgdyno.load_plan("./demo").name == "mine"
+    assert pgdyno.load_plan("demo").record.question.startswith("How much does tuning help")
     error = command("run", "../plans/demo", "--dry-run", code=2).stderr
     assert "cannot be read" in error
 
@@ -67,7 +68,7 @@ def test_three_answers_make_a_plan_that_can_be_carried_out(folder: Path, home_en
 @pytest.mark.parametrize(
     ("answers", "says"),
     [
-        (("", "2", "synchronous_commit"), "is no name with a value"),
+        (("", "2", "synchronous_commit"), "is not a name with a value"),
         (("", "2", "synchronous_commit=of"), "is not among its values"),
         (("", "2", 'no_such="x'), "has no such setting"),
         (("host=/nowhere", "2", "work_mem=8MB"), "no connection to host=/nowhere"),

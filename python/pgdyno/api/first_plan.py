@@ -9,6 +9,8 @@ from pathlib import Path
 
 from pgdyno.api.planning import load_plan
 from pgdyno.model.errors import PlanError
+from pgdyno.model.text import shell_line, visible
+from pgdyno.plan.schema.toml import toml_key
 from pgdyno.plan.schema.toml_text import value_text
 from pgdyno.plan.settings.checkpoints import shapes_cycle
 
@@ -78,15 +80,18 @@ class FirstPlan:
             PlanError: An answer is wrong.
             TargetError: The server is not there.
         """
+        if not str(path).isprintable():
+            raise PlanError(f"path {visible(str(path))} holds control characters", "Name another.")
         name, equals, value = (part.strip() for part in self.setting.partition("="))
         if not (name and equals and value):
             raise PlanError(
-                f"setting {self.setting!r} is no name with a value",
+                f"setting {self.setting!r} is not a name with a value",
                 "Write it as postgresql.conf has it, e.g. synchronous_commit=off.",
             )
         said = {
-            "path": path, "target": self._target(), "warehouses": self.warehouses,
-            "connections": max(8, 2 * (os.cpu_count() or 1)), "setting": name,
+            "path": shell_line([str(path)]), "target": self._target(),
+            "warehouses": self.warehouses,
+            "connections": max(8, 2 * (os.cpu_count() or 1)), "setting": toml_key(name),
             "value": value_text(value.strip("'")),
             "checkpoints": _WHOLE_CYCLES if shapes_cycle(name) else _BY_THE_CLOCK,
             "question": value_text(f"What does {name} = {value} change here?"),

@@ -28,7 +28,8 @@ class Stopping:
 
     def __init__(self, plan: Plan, run: RunFile, listener: Listener) -> None:
         self._plan, self._run, self._listener = plan, run, listener
-        self._compared = at_looks(plan, run.trials(), run.replaced())
+        has_looks = bool(plan.protocol.looks)
+        self._compared = at_looks(plan, run.trials(), run.replaced()) if has_looks else ()
 
     def needs(self, trial: Trial | TrialRecord) -> bool:
         """Whether the looks so far leave this trial to be measured."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,8 +30,10 @@ def packaged_plans() -> list[Packaged]:
 
 
 def plan_path(source: str | Path) -> Path:
-    """The file that is meant: one of that path, or else the packaged plan of that name."""
-    named = FOLDER / f"{source}.toml"
-    if Path(source).exists() or named.parent != FOLDER or not named.exists():
-        return Path(source)
-    return named
+    """The file that is meant: a packaged plan where there is one of that name, else that path.
+
+    A file of one's own that is called like a packaged plan is meant by `./demo`.
+    """
+    word = str(source)
+    named = FOLDER / f"{word}.toml"
+    return named if os.sep not in word and named.exists() else Path(source)
