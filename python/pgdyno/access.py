@@ -51,7 +51,7 @@ def open_folder(path: Path) -> int:
 
     Raises:
         TargetError: A link on the way lies where other users can change it, or belongs to one.
-        OSError: It is not there, is no folder, or is closed to us.
+        OSError: It is not there, is not a folder, or is closed to us.
     """
     here = os.open("/", _LOOK)
     try:

@@ -213,7 +213,7 @@ class Folder:
         What lies in a folder of another user is removed with that user's rights.
 
         Raises:
-            TargetError: It is no folder, or something in it cannot be removed.
+            TargetError: It is not a folder, or something in it cannot be removed.
         """
         if not self.has(name):
             return
@@ -254,7 +254,9 @@ class Folder:
         if stat.S_ISREG(facts.st_mode) and known:
             return handle
         os.close(handle)
-        what = f"belongs to user {user_name(facts.st_uid)}" if not known else "is no regular file"
+        what = (
+            f"belongs to user {user_name(facts.st_uid)}" if not known else "is not a regular file"
+        )
         raise TargetError(f"{self.path / name} {what}, and is not read")
 
     def read(self, name: str, owner: int | None = None, most: int = _TEXT_BYTES_MAX) -> str:
@@ -360,7 +362,7 @@ class Folder:
         """Mark a folder as pgdyno's while it is empty.
 
         Raises:
-            TargetError: Something is in it already that is no mark of ours.
+            TargetError: Something is in it already that is not a mark of ours.
         """
         if not self.marked():
             if set(self.names()) - {MARK}:

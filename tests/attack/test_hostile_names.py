@@ -181,7 +181,7 @@ def test_arguments_that_are_no_text_are_refused(tmp_path: Path) -> None:
         cwd=tmp_path, capture_output=True, text=True, timeout=DEADLINE_S, check=False,
     )  # fmt: skip
     assert done.returncode == 2
-    assert r"argument a\xff\x80b is no text in UTF-8" in done.stderr
+    assert r"argument a\xff\x80b is not text in UTF-8" in done.stderr
 
 
 @pytest.fixture(scope="module")

@@ -159,4 +159,4 @@ def test_what_is_no_block_device_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     refused = layout(str(tmp_path / "file"), "--apply")
     assert refused.returncode == 2
-    assert "is no block device" in refused.stderr
+    assert "is not a block device" in refused.stderr

@@ -91,7 +91,7 @@ def test_clearing_removes_links_and_not_what_they_lead_to(held: Folder, witness:
 def test_a_pipe_is_not_waited_for(held: Folder) -> None:
     os.mkfifo(held.path / "pipe")
 
-    with pytest.raises(TargetError, match="is no regular file"):
+    with pytest.raises(TargetError, match="is not a regular file"):
         held.read("pipe")
 
 

@@ -53,7 +53,7 @@ def build(
         on_event: Told what is compiled, and how far it is.
 
     Raises:
-        PlanError: It is no source of PostgreSQL, or the recipe cannot be followed here.
+        PlanError: It is not the source of PostgreSQL, or the recipe cannot be followed here.
         TargetError: A step failed; its log is named.
         KeyboardInterrupt: Ctrl-C; no half build is left.
     """

@@ -115,7 +115,7 @@ def plan(
         ]
     if not wanted:
         raise PlanError(
-            "nothing is wished for",
+            "no change is asked for",
             "Name at least one NAME=VALUE, or give --advised or --huge-pages-for.",
         )
     return Planned(tuple(wanted), tuple(change.plan(wanted)), counted)

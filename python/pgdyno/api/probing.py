@@ -24,7 +24,7 @@ def storage_cost(wish: Wish) -> Cost:
     """What probing takes of time and disk; nothing is touched.
 
     Raises:
-        PlanError: A path is no folder or has too little room, a size is too small.
+        PlanError: A path is not a folder or has too little room, a size is too small.
         TargetError: fio is missing.
     """
     _check(wish)
@@ -97,7 +97,7 @@ def _check(wish: Wish) -> None:
             path.encode()
         except UnicodeEncodeError:
             raise PlanError(
-                f"path {visible(path)} is no text in UTF-8",
+                f"path {visible(path)} is not text in UTF-8",
                 "Run file and page could not hold it. Measure a folder beside it.",
             ) from None
     if len(set(wish.paths)) < len(wish.paths):

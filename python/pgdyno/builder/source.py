@@ -36,8 +36,8 @@ def look(path: Path) -> Source:
     """Find out what a source is.
 
     Raises:
-        PlanError: It is no source of PostgreSQL, was configured already, or is of a version that
-            is not supported.
+        PlanError: It is not the source of PostgreSQL, was configured already, or is of a version
+            that is not supported.
     """
     if path.is_dir():
         text, digest = _configure_of_tree(path), _digest_of_tree
@@ -84,7 +84,7 @@ def _require_inside(path: Path, member: tarfile.TarInfo) -> None:
     for name in (member.name, member.linkname):
         inside = PurePosixPath(name)
         if not known or inside.is_absolute() or ".." in inside.parts:
-            raise PlanError(f"{path} holds {name}, which is no file inside of it", _HINT)
+            raise PlanError(f"{path} holds {name}, which is not a file inside it", _HINT)
 
 
 def _configure_of_tree(path: Path) -> str:
@@ -109,7 +109,7 @@ def _configure_of_tarball(path: Path) -> str:
                     assert handle is not None
                     return handle.read(_CONFIGURE_BYTES).decode(errors="replace")
     except _BROKEN as error:
-        raise PlanError(f"{path} is no tarball: {error}", _HINT) from error
+        raise PlanError(f"{path} is not a tarball: {error}", _HINT) from error
     raise PlanError(f"{path} holds no configure", _HINT)
 
 

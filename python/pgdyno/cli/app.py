@@ -128,7 +128,7 @@ def _require_text(arguments: list[str]) -> None:
             one.encode()
         except UnicodeEncodeError:
             raise PlanError(
-                f"argument {visible(one)} is no text in UTF-8",
+                f"argument {visible(one)} is not text in UTF-8",
                 "Run files and reports could not hold it. Name it otherwise.",
             ) from None
 

@@ -68,7 +68,7 @@ def require_possible(wish: Wish) -> Path:
     """Refuse before anything is touched; returns the program fio.
 
     Raises:
-        PlanError: A path is no folder, or has too little room.
+        PlanError: A path is not a folder, or has too little room.
         TargetError: fio is missing.
     """
     require_room([Path(path) for path in wish.paths], cost(wish).each_bytes)

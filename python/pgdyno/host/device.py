@@ -40,7 +40,7 @@ def device(path: str) -> Device:
     """Look at a device; nothing is written.
 
     Raises:
-        PlanError: It is no block device, or its name means something else to mount or mkfs.
+        PlanError: It is not a block device, or its name means something else to mount or mkfs.
         TargetError: What it is or holds cannot be found out.
     """
     try:
@@ -49,7 +49,7 @@ def device(path: str) -> Device:
     except (OSError, ValueError) as error:
         raise PlanError(f"{path}: {getattr(error, 'strerror', error)}") from error
     if not stat.S_ISBLK(found.st_mode):
-        raise PlanError(f"{path} is no block device", "`lsblk` lists them.")
+        raise PlanError(f"{path} is not a block device", "`lsblk` lists them.")
     if not _PATH.fullmatch(real):
         raise PlanError(f"device {real!r} has a name that other programs would misread")
     own, *below = _listed(real)
@@ -87,7 +87,7 @@ def rows_of(told: str, path: str) -> list[dict[str, Any]]:
             f"what {path} is cannot be found out: lsblk told {told[:200]!r}", _NOT_KNOWN
         ) from error
     if not rows or rows[0]["path"] != path:
-        raise TargetError(f"lsblk told nothing of {path}", _NOT_KNOWN)
+        raise TargetError(f"lsblk says nothing about {path}", _NOT_KNOWN)
     return rows
 
 

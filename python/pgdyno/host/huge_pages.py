@@ -63,7 +63,7 @@ def count(server: str, bindir: Path | None = None) -> Count:
     if "=" in server or "://" in server:
         return _of_running(server)
     raise PlanError(
-        f"{server!r} is no folder and no conninfo",
+        f"{server!r} is neither a folder nor a conninfo",
         "Name a data directory, or 'host=… dbname=postgres'.",
     )
 
@@ -121,7 +121,7 @@ def _of_folder(server: str, bindir: Path | None) -> Count:
         pid = _postmaster(data)
     except OSError as error:
         raise TargetError(
-            f"read {error.filename}: {error.strerror}",
+            f"cannot read {error.filename}: {error.strerror}",
             f"Is {server} a data directory? It is read as its owner, or as root.",
         ) from error
     if not (Path(server) / "postgresql.conf").exists():
@@ -179,7 +179,8 @@ def _mapped(server: str, pid: int) -> Count:
         maps = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8")
     except OSError as error:
         raise TargetError(
-            f"read /proc/{pid}/maps: {error.strerror}", "Do it as the server's user, or as root."
+            f"cannot read /proc/{pid}/maps: {error.strerror}",
+            "Do it as the server's user, or as root.",
         ) from error
     pages = mapped_pages(maps, _page_bytes())
     if pages is None:

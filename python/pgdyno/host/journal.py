@@ -87,7 +87,7 @@ class Journal:
             self._handle = self._open(make)
         except OSError as error:
             raise JournalError(
-                f"write the journal {self.path}: {error.strerror}",
+                f"cannot write the journal {self.path}: {error.strerror}",
                 "Nothing was changed: a change that is not written down cannot be undone.",
             ) from error
         if self._handle is None:
@@ -142,7 +142,7 @@ class Journal:
             os.fsync(self._handle)
         except OSError as error:
             os.ftruncate(self._handle, end)
-            raise JournalError(f"write the journal {self.path}: {error.strerror}") from error
+            raise JournalError(f"cannot write the journal {self.path}: {error.strerror}") from error
 
     def intend(self, change: Change) -> Standing:
         """Write down what is about to be done."""

@@ -55,7 +55,7 @@ class KnobLocation:
         try:
             text = self.path.read_text(encoding="utf-8").strip()
         except OSError as error:
-            raise TargetError(f"read {self.shown_path}: {error.strerror}") from error
+            raise TargetError(f"cannot read {self.shown_path}: {error.strerror}") from error
         except UnicodeDecodeError as error:
             raise TargetError(f"{self.shown_path} holds no text") from error
         if "[" in text and "]" in text:
@@ -87,7 +87,7 @@ class KnobLocation:
             self.path.write_text(f"{value}\n", encoding="utf-8")
         except OSError as error:
             raise TargetError(
-                f"write {value!r} to {self.shown_path}: {error.strerror}",
+                f"cannot write {value!r} to {self.shown_path}: {error.strerror}",
                 f"`pgdyno knobs {self.name!r}` tells what it takes.",
             ) from error
 
@@ -123,15 +123,15 @@ def knob_location(key: str, root: Path = ROOT) -> KnobLocation:
     needs = "{" in where
     if needs and not device:
         known = ", ".join(f"{name}@{one}" for one in devices(knob, root)) or "none here"
-        raise PlanError(f"{name} is said of a device", f"Name one: {known}.")
+        raise PlanError(f"{name} is set for one device", f"Name one: {known}.")
     if device and not needs:
-        raise PlanError(f"{name} is said of the whole machine, not of {device}")
+        raise PlanError(f"{name} is set for the whole machine, not for {device}")
     if device and ("/" in device or device.startswith(".")):
-        raise PlanError(f"{device!r} is no name of a device")
+        raise PlanError(f"{device!r} is not a name of a device")
     if needs and where.count("{") != len(device.split(":")):
         whole = where.count("{") == 1
         raise PlanError(
-            f"{name} is said of a {'whole device' if whole else 'queue'}, not of {device}",
+            f"{name} is set for a {'whole device' if whole else 'queue'}, not for {device}",
             f"Say {name}@{device.partition(':')[0] if whole else f'{device}:0'}.",
         )
     path = root / _filled(where, device).lstrip("/")

@@ -132,10 +132,10 @@ def require_free(place: Path) -> None:
     """Refuse to mount over something.
 
     Raises:
-        PlanError: It is no folder, or not an empty one.
+        PlanError: It is not a folder, or not an empty one.
     """
     if place.is_symlink() or (place.exists() and not place.is_dir()):
-        raise PlanError(f"--mount {place} is no folder")
+        raise PlanError(f"--mount {place} is not a folder")
     if place.is_dir() and (os.path.ismount(place) or any(place.iterdir())):
         raise PlanError(
             f"--mount {place} is not empty", "What is in it would be hidden. Name another folder."

@@ -53,7 +53,7 @@ class Book:
             assert self._handle is not None
         except OSError as error:
             raise TargetError(
-                f"write {self.path}: {error.strerror}", "No device was touched."
+                f"cannot write {self.path}: {error.strerror}", "No device was touched."
             ) from error
         try:
             try:
@@ -80,7 +80,7 @@ class Book:
             os.fsync(self._handle)
         except OSError as error:
             os.ftruncate(self._handle, end)
-            raise TargetError(f"write {self.path}: {error.strerror}") from error
+            raise TargetError(f"cannot write {self.path}: {error.strerror}") from error
 
     def left_by_a_kill(self, devices: Sequence[str]) -> str | None:
         """The step that a layout of these devices began and never ended, in words."""

@@ -87,7 +87,7 @@ def clock_reading_ns(program: Path) -> float:
     told = run([program, "--duration", str(_CLOCK_S)], user=postgres_user()).stdout
     found = re.search(r"loop time including overhead: +([\d.]+) ns", told)
     if found is None:
-        raise TargetError(f"{program.name} told no time a loop: {told[:200]!r}")
+        raise TargetError(f"{program.name} printed no time per loop: {told[:200]!r}")
     return float(found[1])
 
 

@@ -75,7 +75,7 @@ def open_file(folder: int, name: str, shown: Path, flags: int) -> int | None:
     """Open a plain file of ours in such a folder; None where there is none and none is made.
 
     Raises:
-        TargetError: It is a link, is no plain file, has a second name, or others may write it.
+        TargetError: It is a link, is not a plain file, has a second name, or others may write it.
         OSError: It cannot be opened.
     """
     try:
@@ -98,11 +98,11 @@ def require_ours(handle: int, shown: Path) -> None:
     """Refuse an open file that somebody else could have written.
 
     Raises:
-        TargetError: It is no plain file, has a second name, or is not only ours to write.
+        TargetError: It is not a plain file, has a second name, or is not only ours to write.
     """
     found = os.fstat(handle)
     if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
-        raise TargetError(f"{shown} is no plain file with one name", _HINT)
+        raise TargetError(f"{shown} is not a plain file with one name", _HINT)
     if found.st_uid not in (0, os.geteuid()) or _others_write(found):
         raise TargetError(
             f"{shown} belongs to user {found.st_uid} with mode {found.st_mode & 0o777:03o}", _HINT

@@ -77,7 +77,7 @@ def _require_known(journals: Sequence[Journal], wills: Wills) -> None:
             standing |= {one.change.key for one in journal.standing()} if there else set()
     if unknown := wanted - standing:
         raise PlanError(
-            f"nothing stands of {min(unknown)}",
+            f"nothing is changed of {min(unknown)}",
             f"Changed by pgdyno are {', '.join(sorted(standing)) or 'no values'}.",
         )
 

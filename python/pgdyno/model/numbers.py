@@ -16,11 +16,11 @@ def finite(value: object) -> float:
         ValueError: It is none, negative, infinite, or not a number.
     """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ValueError(f"{value!r} is no number")
+        raise ValueError(f"{value!r} is not a number")
     try:
         number = float(value)
     except (ValueError, OverflowError):
-        raise ValueError(f"{str(value)[:80]!r} is no number") from None
+        raise ValueError(f"{str(value)[:80]!r} is not a number") from None
     if not math.isfinite(number) or number < 0:
-        raise ValueError(f"{number} is no finite number from 0 on")
+        raise ValueError(f"{number} is not a finite number of at least 0")
     return number

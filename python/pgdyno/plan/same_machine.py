@@ -33,7 +33,7 @@ def require_same(begun: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     ]
     if differing:
         raise PlanError(
-            f"the run was begun on what is not here: {'; '.join(differing)}",
+            f"the run was begun under other conditions: {'; '.join(differing)}",
             hint="Trials from before and after such a change cannot be compared. Put it back as it"
             " was, or start a new run.",
         )

@@ -40,7 +40,7 @@ def parse_clock(text: str) -> Clock:
     """
     loop = _LOOP.search(text)
     if loop is None:
-        raise TargetError(f"pg_test_timing printed no time of a loop: {text[-300:]!r}")
+        raise TargetError(f"pg_test_timing printed no time per loop: {text[-300:]!r}")
     try:
         found = _BUCKET.findall(text)
         buckets = tuple((finite(bound), int(finite(count))) for bound, count in found)

@@ -28,11 +28,11 @@ def own_folder(path: Path) -> Iterator[Path]:
     """A fresh folder below `path`, removed in any case.
 
     Raises:
-        PlanError: The path is no folder, or may not be written to; or, as root, somebody else could
-            put another folder in its place.
+        PlanError: The path is not a folder, or may not be written to; or, as root, somebody else
+            could put another folder in its place.
     """
     if not path.is_dir():
-        raise PlanError(f"{path} is no folder", "Name folders on the storage to be measured.")
+        raise PlanError(f"{path} is not a folder", "Name folders on the storage to be measured.")
     if os.geteuid() == 0 and (where := stranger_on(path)):
         raise PlanError(
             f"{path} is measured by root, and others than root can change {where}",
@@ -95,7 +95,7 @@ def accepts_direct(folder: Path) -> bool:
     except OSError as error:
         if error.errno == errno.EINVAL:
             return False
-        raise TargetError(f"write to {folder}: {error.strerror}") from error
+        raise TargetError(f"cannot write to {folder}: {error.strerror}") from error
     finally:
         file.unlink(missing_ok=True)
     return True

@@ -44,7 +44,7 @@ def require_page(path: Path, *, beside: Iterable[Path] = ()) -> None:
     require_closed(path)
     if path.is_file() and not _is_report(path.resolve()):
         raise StoreError(
-            f"{path} exists and is no report of pgdyno's",
+            f"{path} exists and is not a report of pgdyno's",
             "Name another file with --out; `report --out -` writes to standard output.",
         )
 

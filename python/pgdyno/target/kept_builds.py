@@ -42,7 +42,7 @@ def kept_builds(home: Path) -> tuple[Build, ...]:
                         found.append(from_json(Build, folder.read(_RECORD)))
             except (ValueError, TargetError) as error:  # also of a text that is none
                 raise TargetError(
-                    f"{builds.path / name / _RECORD} is no record of a build that this pgdyno"
+                    f"{builds.path / name / _RECORD} is not a record of a build that this pgdyno"
                     f" knows: {error}",
                     f"Remove {builds.path / name}, and build it again.",
                 ) from error

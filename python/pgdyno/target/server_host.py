@@ -43,7 +43,7 @@ def server_host_of(connection: Connection) -> ServerHost:
             pid = int(row[0]) if row else 0
             memory = _memory_bytes(pid) if is_backend(pid, str(row[1] if row else "")) else None
     except psycopg.Error as error:
-        raise TargetError(f"ask the server where it is: {str(error).strip()}") from error
+        raise TargetError(f"cannot ask the server where it is: {str(error).strip()}") from error
     if row is None or memory is None:
         return ServerHost()
     return _place(memory, row[2:])

@@ -102,13 +102,13 @@ class Owner:
             except psycopg.Error as error:
                 raise TargetError(
                     f"{self._connection.shown()} cannot be owned: {str(error).strip()}",
-                    hint="A role with CREATEDB is needed there, and a way into database"
+                    hint="A role with CREATEDB is needed there, and access to database"
                     f" {OWNER} (pg_hba.conf).",
                 ) from error
             if session is not None:
                 return session
         raise TargetError(
-            f"database {OWNER} on {self._connection.shown()} goes as often as it is made",
+            f"database {OWNER} on {self._connection.shown()} disappears as often as it is made",
             hint="Does something drop databases there?",
         )
 

@@ -96,7 +96,7 @@ def test_what_is_no_source_at_all_is_refused(tree: Path, tmp_path: Path) -> None
     (tree / "configure").unlink()
     for path, fact in (
         (tmp_path / "nothing", "is neither a folder nor a file"),
-        (tmp_path / "text", "is no tarball"),
+        (tmp_path / "text", "is not a tarball"),
         (tree, "holds no configure"),
         (packed(tree), "holds no configure"),
     ):
@@ -125,7 +125,7 @@ def test_a_tarball_that_would_write_elsewhere_is_refused(
     folder = tmp_path / "work" / "deeper"
     folder.mkdir(parents=True)
 
-    with pytest.raises(PlanError, match="which is no file inside of it"):
+    with pytest.raises(PlanError, match="which is not a file inside it"):
         unpack(look(path), folder)
 
     assert not (folder / name).exists()
@@ -134,5 +134,5 @@ def test_a_tarball_that_would_write_elsewhere_is_refused(
 def test_a_tarball_with_a_link_that_leads_elsewhere_is_refused(tree: Path, tmp_path: Path) -> None:
     (tree / "away").symlink_to("/etc")
     (tmp_path / "work").mkdir()
-    with pytest.raises(PlanError, match="holds /etc, which is no file inside of it"):
+    with pytest.raises(PlanError, match="holds /etc, which is not a file inside it"):
         unpack(look(packed(tree)), tmp_path / "work")

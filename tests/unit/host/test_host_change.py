@@ -74,9 +74,9 @@ def test_all_spots_of_a_machine(tree: Path) -> None:
         ("vm.swapiness=1", "no knob of the machine is called 'vm.swapiness'"),
         ("vm.swappiness=300", "vm.swappiness is 300, allowed are 0 to 200"),
         ("vm.swappiness=low", "vm.swappiness is 'low', expected a number"),
-        ("vm.swappiness@vda=1", "vm.swappiness is said of the whole machine, not of vda"),
-        ("queue/scheduler=none", "queue/scheduler is said of a device"),
-        ("queue/scheduler@../../x=none", "'../../x' is no name of a device"),
+        ("vm.swappiness@vda=1", "vm.swappiness is set for the whole machine, not for vda"),
+        ("queue/scheduler=none", "queue/scheduler is set for one device"),
+        ("queue/scheduler@../../x=none", "'../../x' is not a name of a device"),
         ("queue/scheduler@vda=cfq", "queue/scheduler@vda is 'cfq', allowed are none, mq-deadline,"),
         ("transparent_hugepage/enabled=on", "transparent_hugepage/enabled is 'on', allowed are"),
         ("vm.zone_reclaim_mode=0", "this machine has no /proc/sys/vm/zone_reclaim_mode"),
@@ -85,8 +85,8 @@ def test_all_spots_of_a_machine(tree: Path) -> None:
         ("ext4 barrier=0", "ext4 barrier is of layer mount, and not in a file of the"),
         ("irqbalance=on", "irqbalance is of layer interrupts, and not in a file of the"),
         ("rps_cpus@eth0:0=cpu1", "rps_cpus@eth0:0 is 'cpu1', expected CPUs as a hexadecimal mask"),
-        ("rps_cpus@eth0=1", "rps_cpus is said of a queue, not of eth0"),
-        ("mtu@eth0:0=1500", "mtu is said of a whole device, not of eth0:0"),
+        ("rps_cpus@eth0=1", "rps_cpus is set for a queue, not for eth0"),
+        ("mtu@eth0:0=1500", "mtu is set for a whole device, not for eth0:0"),
         ("shared_buffers=1GB", "no knob of the machine is called 'shared_buffers'"),
     ],
 )
@@ -226,7 +226,7 @@ def test_what_is_left_may_be_overwritten_or_kept_by_name(tree: Path) -> None:
         assert (one.ok, one.fate) == (True, fate)
         assert knob_location("vm.swappiness", tree).read() == value
         assert standing(journal(tree)) == []
-    with pytest.raises(PlanError, match=r"nothing stands of vm.swappiness"):
+    with pytest.raises(PlanError, match=r"nothing is changed of vm.swappiness"):
         restore(journal(tree), root=tree, wills=Wills(keep=("vm.swappiness",)))
     with pytest.raises(PlanError, match=r"vm.swappiness is to be overwritten and kept"):
         restore(journal(tree), root=tree, wills=Wills(("vm.swappiness",), ("vm.swappiness",)))

@@ -39,7 +39,7 @@ def cluster(folder: Path, major: int, conf: str = "") -> Path:
 
 
 def test_a_name_is_a_folder_or_a_conninfo(tmp_path: Path) -> None:
-    with pytest.raises(PlanError, match="'/no/such' is no folder and no conninfo"):
+    with pytest.raises(PlanError, match="'/no/such' is neither a folder nor a conninfo"):
         count("/no/such")
     with pytest.raises(TargetError, match=r"read .*PG_VERSION: No such file") as caught:
         count(str(tmp_path))

@@ -79,9 +79,9 @@ def test_a_journal_that_others_could_have_written_is_not_believed(tree: Path, ki
     victim = tree.parent / "victim"
     held = victim.read_text()
     knob_location("vm.swappiness", tree).write("1")
-    with pytest.raises(TargetError, match=r"is a link|no plain file|belongs to user"):
+    with pytest.raises(TargetError, match=r"is a link|not a plain file|belongs to user"):
         restore([Journal(path, BOOT)], root=tree)
-    with pytest.raises(TargetError, match=r"is a link|no plain file|belongs to user"):
+    with pytest.raises(TargetError, match=r"is a link|not a plain file|belongs to user"):
         apply(plan([("vm.swappiness", "5")], tree), Journal(path, BOOT), root=tree)
     assert knob_location("vm.swappiness", tree).read() == "1"
     assert victim.read_text() == held

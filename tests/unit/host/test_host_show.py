@@ -139,7 +139,7 @@ def test_the_cost_of_the_clock_is_read_of_pg_test_timing(
         program.chmod(0o755)
         assert clock_reading_ns(program) == cost
     program.write_text("#!/bin/sh\necho hello\n")
-    with pytest.raises(TargetError, match="pg_test_timing told no time a loop: 'hello"):
+    with pytest.raises(TargetError, match="pg_test_timing printed no time per loop: 'hello"):
         clock_reading_ns(program)
 
 

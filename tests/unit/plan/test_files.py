@@ -94,7 +94,7 @@ def test_what_a_plan_stores_lies_in_its_folder(tmp_path: Path) -> None:
 
     for name in ("../secret", str(tmp_path / "secret"), "link.sql", "../plans-too/a.sql"):
         plan.write_text(PLAN.format(file=name))
-        with pytest.raises(PlanError, match="outside of the plan's folder") as caught:
+        with pytest.raises(PlanError, match="outside the plan's folder") as caught:
             read_plan(plan)
         assert "root:x" not in str(caught.value)
         assert name in str(caught.value)

@@ -44,7 +44,7 @@ def test_a_folder_in_use_stays_and_a_dead_one_goes(tmp_path: Path) -> None:
 
 
 def test_what_is_no_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(PlanError, match="is no folder"), own_folder(tmp_path / "nothing"):
+    with pytest.raises(PlanError, match="is not a folder"), own_folder(tmp_path / "nothing"):
         pass
 
 

@@ -69,7 +69,7 @@ def test_pg_test_timing_is_read(
 
 
 def test_an_output_without_a_loop_is_refused() -> None:
-    with pytest.raises(TargetError, match="no time of a loop"):
+    with pytest.raises(TargetError, match="no time per loop"):
         parse_clock("Testing timing overhead for 1 second.\n")
 
 

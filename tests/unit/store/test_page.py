@@ -44,7 +44,7 @@ def test_nothing_else_is_replaced(tmp_path: Path, text: str) -> None:
     path = tmp_path / "report.html"
     path.write_text(text)
 
-    with pytest.raises(StoreError, match=r"report.html exists and is no report of pgdyno's"):
+    with pytest.raises(StoreError, match=r"report.html exists and is not a report of pgdyno's"):
         write_page(path, PAGE)
 
     assert path.read_text() == text

@@ -31,6 +31,8 @@ def test_a_record_of_another_pgdyno_is_named(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "build.json").write_text('{"ident": "aaa"}')
 
-    with pytest.raises(TargetError, match="is no record of a build that this pgdyno knows") as told:
+    with pytest.raises(
+        TargetError, match="is not a record of a build that this pgdyno knows"
+    ) as told:
         kept_builds(tmp_path)
     assert str(folder) in str(told.value.hint)

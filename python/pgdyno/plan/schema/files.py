@@ -45,7 +45,7 @@ def text_file(
         within: The folder that it must lie in, and not in the kernel's; None: anywhere.
 
     Raises:
-        BadFile: It cannot be read, is no regular file, too large, elsewhere, or not UTF-8.
+        BadFile: It cannot be read, is not a regular file, too large, elsewhere, or not UTF-8.
     """
     data = _bytes(path, bytes_max, within)
     for mark, name in _BOMS:
@@ -113,4 +113,4 @@ def _require_within(handle: int, folder: Path) -> None:
     if real.startswith(_KERNEL):
         raise BadFile(f"is {real}, a file of the kernel; allowed is a file of a disk")
     if not real.startswith(allowed.replace("//", "/")):
-        raise BadFile(f"is {real}, outside of the plan's folder {allowed}")
+        raise BadFile(f"is {real}, outside the plan's folder {allowed}")

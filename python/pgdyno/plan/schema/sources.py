@@ -26,7 +26,7 @@ def text_of(path: Path, what: str, hint: str, within: Path | None = None) -> str
     """The text of a file; see `files.text_file`.
 
     Raises:
-        PlanError: It cannot be read, is no regular file, larger than a mebibyte, not UTF-8, or
+        PlanError: It cannot be read, is not a regular file, larger than a mebibyte, not UTF-8, or
             not below `within`.
     """
     try:

@@ -1,6 +1,6 @@
 """Values of settings as PostgreSQL reads them: units, booleans, enums, ranges. Nothing is rounded.
 
-Stricter than the server in one point: a size that is no whole multiple of the setting's unit is
+Stricter than the server in one point: a size that is not a whole multiple of the setting's unit is
 refused, where the server would round it and show something else than was asked for.
 """
 
@@ -64,7 +64,7 @@ def number_of(knob: ServerKnob, text: str) -> Fraction:
     """A number in the setting's own unit; its range is not looked at.
 
     Raises:
-        BadValue: It is no number, its unit does not fit, or an integer setting would be rounded.
+        BadValue: It is not a number, its unit does not fit, or an integer setting would be rounded.
     """
     if knob.vartype == "integer" and _OCTAL.fullmatch(text.strip()):
         return Fraction(int(text, 8))
