@@ -72,7 +72,7 @@ def content(path: str) -> bytes:
         ("wipefs", "echo nonsense", "holds cannot be found out: wipefs ended with"),
         ("wipefs", "echo no permission >&2", "holds cannot be found out"),
         ("lsblk", "exit 32", "lsblk ended with code 32"),
-        ("lsblk", "echo '{\"blockdevices\": []}'", "lsblk told nothing of"),
+        ("lsblk", "echo '{\"blockdevices\": []}'", "lsblk says nothing about"),
         ("lsblk", 'echo \'{"blockdevices": [{"name": "x"}]}\'', "lsblk told"),
     ],
 )
