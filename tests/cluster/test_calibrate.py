@@ -135,7 +135,7 @@ def test_the_knee_of_a_held_server_lies_below_its_capacity() -> None:
         asked = KneeAsked(workload, search, Windows(0.2, 1.0), "rate")
         kept: list[Searched] = []
         searched = search_knee(
-            server.connection, Searched(asked, server.connection.shown()), keep=kept.append
+            server.connection, Searched(asked, server.connection.shown(), ""), keep=kept.append
         )
         half = kept[len(kept) // 2]
         again = search_knee(server.connection, half)

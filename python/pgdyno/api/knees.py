@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from psycopg.conninfo import make_conninfo
+
 from pgdyno.api.asked import Asked, workload_of
 from pgdyno.api.databases import POOLED, Database, connection_to
 from pgdyno.api.runs import Run
@@ -15,10 +17,12 @@ from pgdyno.experiment.knee import search_knee
 from pgdyno.experiment.progress import Listener
 from pgdyno.loader.consistency import loaded_workload
 from pgdyno.loader.copy import require_release
+from pgdyno.model.connection import Connection
 from pgdyno.model.errors import PlanError
 from pgdyno.model.knee import KneeAsked, Search, Searched, Windows
 from pgdyno.model.progress import Noted
 from pgdyno.model.workload import Arrivals
+from pgdyno.plan.schema.read import holds_password
 
 _WINDOWS = Windows(2.0, 10.0)
 
@@ -59,6 +63,11 @@ def knee(
     """
     require_release()
     asked.refuse_strangers()
+    if isinstance(database, str) and holds_password(database):
+        raise PlanError(
+            "the conninfo holds a password, which would be stored with the results",
+            "Set PGPASSWORD, or use ~/.pgpass.",
+        )
     run = begun("knee", f"knee-{asked.kind}", command, out)
     connection = connection_to(database)
     if connection.prepare == "unnamed":
@@ -67,8 +76,9 @@ def knee(
     spacing: Literal["even", "poisson"] = "even" if even else "poisson"
     workload = replace(workload, arrivals=Arrivals("closed", None, spacing))
     what = KneeAsked(workload, search, windows, by, tuple(kinds), c_load)
+    so_far = Searched(what, connection.shown(), _conninfo(connection))
     with stored(run) as keep:
-        search_knee(connection, Searched(what, connection.shown()), keep=keep, listener=on_event)
+        search_knee(connection, so_far, keep=keep, listener=on_event)
     return run.reported()
 
 
@@ -79,7 +89,7 @@ def resume_knee(run: Run, on_event: Listener) -> Run:
         PlanError: The data were loaded anew since, with other constants.
     """
     so_far = run.searched
-    connection = connection_to(so_far.server)
+    connection = connection_to(so_far.conninfo)
     if so_far.asked.workload.tpcc and so_far.asked.c_load != loaded_workload(connection).c_load:
         raise PlanError(
             f"database {connection.database} was loaded anew since {run.path} was begun",
@@ -89,3 +99,9 @@ def resume_knee(run: Run, on_event: Listener) -> Run:
     with stored(found) as keep:
         search_knee(connection, so_far, keep=keep, listener=on_event)
     return found.reported()
+
+
+def _conninfo(connection: Connection) -> str:
+    """All of its parameters but the passwords."""
+    known = {key: value for key, value in connection.arguments().items() if key != "password"}
+    return make_conninfo(**known)

@@ -57,7 +57,9 @@ def storage(
         Interrupted: Ctrl-C; the same.
     """
     storage_cost(wish)
-    target = Target("installed", bindir=str(bindir)) if bindir else Target("embedded")
+    target = (
+        Target("installed", bindir=str(Path(bindir).absolute())) if bindir else Target("embedded")
+    )
     binaries = find_binaries(target, postgres_user())
     run = begun("storage", "storage", command, out, data=Path(wish.paths[0]),
                 build=binaries.manifest())  # fmt: skip

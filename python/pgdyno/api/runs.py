@@ -161,6 +161,8 @@ class Run:
     def _found(self, experiment: Experiment, kind: type[T], otherwise: str) -> T:
         with self._file() as file, as_written(self.path):
             found = file.found(experiment, kind)
+        if found is None and self.info.experiment == experiment:
+            raise PlanError(f"run {self.info.ident} was stopped before anything was measured")
         if found is None:
             raise PlanError(
                 f"run {self.info.ident} {otherwise}", f"It was made by `{self.info.command}`."
@@ -340,8 +342,11 @@ def resume_plan(path: Path, again: bool, on_event: Listener) -> Run:
         with ending(target.close):
             require_same({"PostgreSQL": info.build}, {"PostgreSQL": target.build})
             trials, replaced = file.trials(), file.replaced()
-            until = last_rounds(at_looks(plan, trials, replaced))
-            rest = rest_of(plan, trials, replaced, again=again, until=until)
+            compared = at_looks(plan, trials, replaced)
+            rest = rest_of(
+                plan, trials, replaced, again=again, until=last_rounds(compared),
+                looked=max((one.look or 0 for one in compared), default=0),
+            )  # fmt: skip
             left = {trial.stage for trial in rest.todo}
             require_rehearsed(plan, target, [one for one in plan.stages if one.name in left])
             file.begin_again(rest.repeated)

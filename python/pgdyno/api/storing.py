@@ -93,9 +93,19 @@ def stored(begun: Begun) -> Iterator[Callable[[DataclassInstance], None]]:
     """
     path = begun.path
     with RunFile.create(path, begun.info, ()) if begun.is_new else RunFile.append(path) as file:
+        kept = not begun.is_new
+
+        def keep(found: DataclassInstance) -> None:
+            nonlocal kept
+            file.put_found(begun.info.experiment, found)
+            kept = True
+
         try:
-            yield lambda found: file.put_found(begun.info.experiment, found)
+            yield keep
         except (KeyboardInterrupt, Interrupted):
+            if not kept:
+                hint = f"{path} holds nothing: remove it."
+                raise Interrupted("stopped before anything was measured", hint) from None
             raise Interrupted(
                 "stopped; what was measured is kept", f"Continue with `pgdyno resume {path}`."
             ) from None

@@ -111,6 +111,7 @@ def calibrate(
         DriveError: The driver or the null server failed, or a transaction did.
         KeyboardInterrupt: Ctrl-C; what was measured is kept.
     """
+    keep(so_far)
     while not so_far.is_whole:
         before, place = divmod(len(so_far.measured), len(so_far.workloads))
         workload = so_far.workloads[place]

@@ -51,6 +51,7 @@ def search_knee(
     protocol = Protocol(
         1, asked.windows.warmup_s, asked.windows.window_s, _DRAIN_S, False, 0.03, 0.95, Rung.D0
     )
+    keep(so_far)
     while (level := next_level(asked.search, so_far.points)) is not None:
         unit = "requests a second" if asked.by == "rate" else "terminals"
         listener(StepBegun(f"{level:,.0f} {unit}"))

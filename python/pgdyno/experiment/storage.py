@@ -107,7 +107,9 @@ def probe_storage(
     keep(probed)
     grounds: dict[str, fio.Ground] = {}
     known = {floor.path for floor in probed.floors}
-    several = len({Path(path).stat().st_dev for path in wish.paths}) > 1
+    devices = {floor.device_number for floor in probed.floors}
+    devices |= {Path(path).stat().st_dev for path in wish.paths if path not in known}
+    several = len(devices) > 1
     with ExitStack() as folders:
         for path in wish.paths if not probed.is_whole else ():
             folder = folders.enter_context(own_folder(Path(path)))

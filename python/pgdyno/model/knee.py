@@ -97,7 +97,8 @@ class Searched:
     """A search as far as it came: what is kept after each window."""
 
     asked: KneeAsked
-    server: str  # a conninfo without its password
+    server: str  # for people
+    conninfo: str  # how to get there again, without its password
     points: tuple[Point, ...] = ()  # in the order of measurement
     kinds: tuple[str, ...] = ()  # that were driven
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ def packaged_plans() -> list[Packaged]:
     """All of them, by name."""
     found = []
     for path in sorted(FOLDER.glob("*.toml"), key=lambda path: path.stem):
-        raw = tomllib.loads(path.read_text())
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
         found.append(Packaged(path.stem, raw["question"], len(raw["stage"]), path))
     return found
 
@@ -34,6 +33,5 @@ def plan_path(source: str | Path) -> Path:
 
     A file of one's own that is called like a packaged plan is meant by `./demo`.
     """
-    word = str(source)
-    named = FOLDER / f"{word}.toml"
-    return named if os.sep not in word and named.exists() else Path(source)
+    names = {path.stem: path for path in FOLDER.glob("*.toml")} if isinstance(source, str) else {}
+    return names.get(str(source)) or Path(source)

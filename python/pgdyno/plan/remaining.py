@@ -32,6 +32,7 @@ def rest_of(
     *,
     again: bool = False,
     until: Mapping[str, int] = MappingProxyType({}),
+    looked: int = 0,
 ) -> Rest:
     """What of a plan is not measured yet, in whole rounds.
 
@@ -45,6 +46,8 @@ def rest_of(
         replaced: Those of rounds that were measured again.
         again: Whether rounds that failed twice are measured again, too.
         until: Stages that are decided, with the last round that they need.
+        looked: The last round after which a look was taken. What it saw is not exchanged: failures
+            in it count as they are.
     """
     todo: list[Trial] = []
     repeated: list[int] = []
@@ -55,6 +58,9 @@ def rest_of(
         mine = [one for one in trials if one.round == number and one.stage in needing]
         states = {trial.state for trial in mine}
         if states <= {TrialState.FINISHED}:
+            continue
+        if number <= looked:
+            told.append(f"round {number} stays as it is: {_why(mine)}, and a look was taken on it")
             continue
         before = {trial.attempt for trial in replaced if trial.round == number and trial.failed}
         whole = not states & {TrialState.PLANNED, TrialState.RUNNING}

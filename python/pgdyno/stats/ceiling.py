@@ -51,16 +51,19 @@ def limit(rounds: Sequence[Round]) -> Limit:
 
 
 def ceilings(calibrated: Calibrated) -> tuple[Ceiling, ...]:
-    """The ceiling for each workload, by the rounds that were measured.
+    """The ceiling for each workload that was measured, by its rounds.
 
     Raises:
-        PgdynoError: A workload has none.
+        PgdynoError: None was.
     """
     step = len(calibrated.workloads)
-    return tuple(
+    found = tuple(
         _ceiling(workload, calibrated, calibrated.measured[number::step])
-        for number, workload in enumerate(calibrated.workloads)
+        for number, workload in enumerate(calibrated.workloads[: len(calibrated.measured)])
     )
+    if not found:
+        raise PgdynoError("no window was measured", "`pgdyno resume` goes on with the run file.")
+    return found
 
 
 def _ceiling(workload: Workload, calibrated: Calibrated, rounds: Sequence[Round]) -> Ceiling:

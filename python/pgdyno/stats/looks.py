@@ -162,12 +162,14 @@ def _comparison(one: Measured, look: _Look, still_open: int, *, apart: bool) -> 
     if verdict is Verdict.UNDECIDED and one.no_verdict is None:
         given_up = not look.is_last and not _in_reach(one, look, still_open)
         stopped = given_up or look.is_last
-        if not stopped:
+        if not stopped and look.family.relation == "first":
             reason += f"; the next look comes after {LOOKS[look.rounds_max][look.place + 1]}"
         if stopped and one.failed is None:
             needed = rounds_needed(one, look.family)
             reason += f"; no verdict within {look.rounds_max} rounds is likely" * given_up
             reason += needed_clause(needed)
+    elif verdict is Verdict.UNDECIDED:  # two rounds and more that allow none: others will not, too
+        stopped = look.is_last or one.n >= 2
     elif verdict in _APART and inside(one, look.family.margin):
         margin = f"{look.family.margin:.0%}"
         warnings += (f"the difference is real but smaller than the margin of {margin}",)

@@ -92,3 +92,20 @@ def test_another_machine_is_refused_with_both_values(changed: dict[str, object],
     with pytest.raises(PlanError) as caught:
         require_same(HOST, {**HOST, **changed})
     assert caught.value.fact.endswith(told)
+
+
+def test_what_a_look_saw_is_not_exchanged() -> None:
+    rest = rest_of(PLAN, trials(t5=BAD), looked=2)
+    assert (rest.todo, rest.repeated) == ((), ())
+    stage = PLAN.trials[4].stage
+    assert rest.told == (f"round 2 stays as it is: {stage} failed, and a look was taken on it",)
+    assert numbers(rest_of(PLAN, trials(t5=BAD), looked=1).todo) == [4, 5, 6]
+
+
+def test_stages_that_are_decided_are_left_out() -> None:
+    planned = {f"t{n}": TrialState.PLANNED for n in (7, 8, 9)}
+    decided = PLAN.trials[7].stage
+    rest = rest_of(PLAN, trials(**planned), until={decided: 2}, looked=2)
+    assert [(one.stage, one.round) for one in rest.todo] == [
+        (one.stage, 3) for one in PLAN.trials[6:9] if one.stage != decided
+    ]

@@ -132,7 +132,25 @@ def test_a_stage_that_stood_still_gets_no_verdict() -> None:
     one = judged(table)["a"]
     assert one.verdict is Verdict.UNDECIDED
     assert "completed nothing in round 3" in one.reason
-    assert not one.stopped
+    assert one.stopped, "no further round could change that"
+
+
+def test_a_stage_that_never_gave_a_number_ends_with_the_last_look() -> None:
+    table = plan(12, of=12, a=1.5)
+    table.tpm[1] = np.nan
+    never = Table(table.stages, table.rounds, table.tpm, attempts_of(
+        (stage, (round_, 1), stage == "a") for stage in table.stages for round_ in range(1, 13)
+    ))  # fmt: skip
+    one = judged(never, 12)["a"]
+    assert (one.verdict, one.look, one.stopped) == (Verdict.UNDECIDED, 12, True)
+
+
+def test_only_what_decides_when_to_stop_announces_a_further_look() -> None:
+    found = compare_at_looks(plan(4, a=1.5, b=1.52), 20)
+    assert all(one.stopped for one in found.against_first)
+    _, before = found.against_before
+    assert before.verdict is Verdict.UNDECIDED
+    assert "next look" not in before.reason
 
 
 def test_one_pair_alone_is_its_own_family() -> None:

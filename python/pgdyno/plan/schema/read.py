@@ -257,7 +257,7 @@ def _target(target: TargetTable) -> list[Complaint]:
         complaints.append(
             Complaint(f"target.{needed}", f"is missing, {shown(target.kind)} needs it")
         )
-    if target.conninfo and _holds_password(target.conninfo):
+    if target.conninfo and holds_password(target.conninfo):
         complaints.append(
             Complaint(
                 "target.conninfo",
@@ -268,7 +268,8 @@ def _target(target: TargetTable) -> list[Complaint]:
     return complaints
 
 
-def _holds_password(conninfo: str) -> bool:
+def holds_password(conninfo: str) -> bool:
+    """Whether a conninfo or URI names one, so that it must not be stored."""
     if re.search(r"(^|[\s?&])(ssl)?password\s*=", conninfo):
         return True
     try:
