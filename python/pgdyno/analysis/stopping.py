@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pgdyno.analysis.stages import throughput_table
 from pgdyno.model.plan import Plan
 from pgdyno.model.run import TrialRecord, TrialState
-from pgdyno.stats.compare import compare_at_looks
+from pgdyno.stats.compare import families
+from pgdyno.stats.looks import judge_at_looks
 from pgdyno.stats.verdict import Comparison
 
 
@@ -29,10 +30,12 @@ def at_looks(
     """
     if plan.protocol.rounds_max is None:
         return ()
-    return compare_at_looks(
-        throughput_table(plan, trials, replaced), plan.protocol.rounds_max,
-        margin=plan.protocol.margin, loads={one.name: one.workload.load for one in plan.stages},
-    ).against_first  # fmt: skip
+    table = throughput_table(plan, trials, replaced)
+    loads = {one.name: one.workload.load for one in plan.stages}
+    to_first, _ = families(table.stages, loads)
+    return judge_at_looks(
+        table, to_first, "first", plan.protocol.rounds_max, plan.protocol.margin
+    )  # fmt: skip
 
 
 def last_rounds(compared: Sequence[Comparison]) -> dict[str, int]:

@@ -58,8 +58,8 @@ from pgdyno.target.open_target import (
 
 T = TypeVar("T")
 Format = Literal["html", "md", "json"]
-_REPORTS: dict[Format, Callable[[RunFile], str]] = {
-    "html": html.render, "md": markdown.render, "json": json_report.render
+_REPORTS: dict[Format, Callable[[Facts], str]] = {
+    "html": html.render_facts, "md": markdown.render_facts, "json": json_report.render_facts
 }  # fmt: skip
 _STORAGE_REPORTS: dict[Format, Callable[[Probed], str]] = {
     "html": storage.render_html, "md": storage.render_md, "json": storage.render_json
@@ -269,8 +269,7 @@ class Run:
             case "calibration":
                 text = _CALIBRATION_REPORTS[format](self.calibrated, self.info.ident)
             case "plan":
-                with self._file() as file, as_written(self.path):
-                    text = _REPORTS[format](file)
+                text = _REPORTS[format](self.facts)
         if out is not None:
             write_page(Path(out), text, beside=(self.path,))
         return text
@@ -303,15 +302,12 @@ def run(plan: Plan, *, out: str | Path | None = None, on_event: Listener = lambd
     """
     require_release()
     record = plan.record
-    now = time.time_ns()
-    ident = f"{time.strftime('%Y%m%d-%H%M%S', time.localtime(now / 1e9))}-{record.name}"
-    path = Path(out) if out is not None else Path("runs") / f"{ident}.sqlite"
-    require_page(path.with_suffix(".html"), beside=(path, *plan.files))
+    ident, started_ns, path = named_now(record.name, out, plan.files)
     target = open_target(record.target, plan.server, plan.host, plan.builds.facts, _folders(record))
     with ending(target.close):
         require_rehearsed(record, target, record.stages)
         info = RunInfo(
-            ident, now, own_version(), plan.command, asdict(record), _manifest(record),
+            ident, started_ns, own_version(), plan.command, asdict(record), _manifest(record),
             dict(target.build), describe(workload_spec(record.workload, None)),
             differences(record, describe_stages(record)),
             calibration_of(home(), this_machine(), [record.workload.kind]),
@@ -377,6 +373,26 @@ def _measure(
         raise LostError(
             f"{error.fact}; {done}", f"{error.hint} Continue with `pgdyno resume {file.path}`."
         ) from error
+
+
+def named_now(
+    name: str, out: str | Path | None, beside: Sequence[Path] = ()
+) -> tuple[str, int, Path]:
+    """Ident, begin (unix ns) and file of a new run, whose page may be written.
+
+    Args:
+        name: Ends the ident, which begins with the time.
+        out: The run file; None: below `runs`.
+        beside: Files that the run reads.
+
+    Raises:
+        StoreError: Something else lies where the page would be.
+    """
+    now = time.time_ns()
+    ident = f"{time.strftime('%Y%m%d-%H%M%S', time.localtime(now / 1e9))}-{name}"
+    path = Path(out) if out is not None else Path("runs") / f"{ident}.sqlite"
+    require_page(path.with_suffix(".html"), beside=(path, *beside))
+    return ident, now, path
 
 
 def reported(path: Path) -> Run:

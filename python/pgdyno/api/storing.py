@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pgdyno.api.runs import Run, reported
+from pgdyno.api.runs import Run, named_now, reported
 from pgdyno.model.errors import Interrupted
 from pgdyno.model.run import Experiment, RunInfo
 from pgdyno.plan.same_machine import require_same
@@ -57,11 +56,9 @@ def begun(
     Raises:
         StoreError: Something else lies where the page would be.
     """
-    ident = f"{time.strftime('%Y%m%d-%H%M%S')}-{name}"
-    path = Path(out) if out is not None else Path("runs") / f"{ident}.sqlite"
-    require_page(path.with_suffix(".html"), beside=(path,))
+    ident, started_ns, path = named_now(name, out)
     info = RunInfo(
-        ident=ident, started_ns=time.time_ns(), pgdyno=own_version(), command=command, plan={},
+        ident=ident, started_ns=started_ns, pgdyno=own_version(), command=command, plan={},
         host=manifest(data or data_folder()), build=dict(build or {}), workload={},
         experiment=experiment,
     )  # fmt: skip

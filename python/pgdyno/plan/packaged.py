@@ -22,9 +22,9 @@ class Packaged:
 def packaged_plans() -> list[Packaged]:
     """All of them, by name."""
     found = []
-    for path in sorted(FOLDER.glob("*.toml"), key=lambda path: path.stem):
+    for name, path in sorted(_paths().items()):
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
-        found.append(Packaged(path.stem, raw["question"], len(raw["stage"]), path))
+        found.append(Packaged(name, raw["question"], len(raw["stage"]), path))
     return found
 
 
@@ -33,5 +33,9 @@ def plan_path(source: str | Path) -> Path:
 
     A file of one's own that is called like a packaged plan is meant by `./demo`.
     """
-    names = {path.stem: path for path in FOLDER.glob("*.toml")} if isinstance(source, str) else {}
-    return names.get(str(source)) or Path(source)
+    known = _paths() if isinstance(source, str) else {}
+    return known.get(str(source), Path(source))
+
+
+def _paths() -> dict[str, Path]:
+    return {path.stem: path for path in FOLDER.glob("*.toml")}

@@ -191,8 +191,10 @@ def ratio_between(
     table: Table, stage: str, base: str, confidence: float, rounds_max: int | None = None
 ) -> Between | None:
     """The ratio of any two stages; None where they have no two rounds, or no look, to compare."""
-    one: Measured | Comparison = measure(table, stage, base, confidence)
-    if rounds_max is not None:
+    one: Measured | Comparison
+    if rounds_max is None:
+        one = measure(table, stage, base, confidence)
+    else:
         one = judge_at_looks(table, [(stage, base)], "asked", rounds_max, MARGIN)[0]
     return Between(one.ratio, one.low, one.high) if isfinite(one.high) else None
 

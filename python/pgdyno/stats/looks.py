@@ -32,6 +32,7 @@ from pgdyno.stats.verdict import (
     Family,
     Relation,
     Verdict,
+    comparison,
     inside,
     needed_clause,
     rounds_needed,
@@ -158,7 +159,7 @@ def _beyond(one: Measured, still_open: int, look: _Look) -> bool:
 
 def _comparison(one: Measured, look: _Look, still_open: int, *, apart: bool) -> Comparison:
     verdict, reason = _verdict(one, look, still_open, apart=apart)
-    stopped, needed, warnings = verdict is not Verdict.UNDECIDED, None, one.warnings
+    stopped, needed = verdict is not Verdict.UNDECIDED, None
     if verdict is Verdict.UNDECIDED and one.no_verdict is None:
         given_up = not look.is_last and not _in_reach(one, look, still_open)
         stopped = given_up or look.is_last
@@ -170,16 +171,9 @@ def _comparison(one: Measured, look: _Look, still_open: int, *, apart: bool) -> 
             reason += needed_clause(needed)
     elif verdict is Verdict.UNDECIDED:  # two rounds and more that allow none: others will not, too
         stopped = look.is_last or one.n >= 2
-    elif verdict in _APART and inside(one, look.family.margin):
-        margin = f"{look.family.margin:.0%}"
-        warnings += (f"the difference is real but smaller than the margin of {margin}",)
-    return Comparison(
-        stage=one.stage, base=one.base, relation=look.family.relation, ratio=one.ratio, low=one.low,
-        high=one.high, confidence=one.confidence, n=one.n, spread=one.spread, method=one.method,
-        p=nan, p_adjusted=nan, verdict=verdict, reason=reason, rounds_needed=needed,
-        warnings=warnings, failures=one.failed.told if one.failed else None,
-        look=look.rounds, stopped=stopped,
-    )  # fmt: skip
+    found = comparison(one, look.family.relation, verdict, reason, look.family.margin)
+    # What was measured has a p of its own, raised by failures; a look has none.
+    return replace(found, p=nan, rounds_needed=needed, look=look.rounds, stopped=stopped)
 
 
 def _verdict(one: Measured, look: _Look, still_open: int, *, apart: bool) -> tuple[Verdict, str]:

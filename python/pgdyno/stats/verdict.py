@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from math import log1p
+from math import log1p, nan
 from typing import Literal
 
 import numpy as np
@@ -50,6 +50,21 @@ class Comparison:
     stopped: bool = False  # decided at that look, or given up: no further round is needed
 
 
+def comparison(
+    one: Measured, relation: Relation, verdict: Verdict, reason: str, margin: float
+) -> Comparison:
+    """What was measured of two stages, with what is said of it; a small difference is named so."""
+    warnings = one.warnings
+    if verdict in {Verdict.BETTER, Verdict.WORSE} and inside(one, margin):
+        warnings += (f"the difference is real but smaller than the margin of {margin:.0%}",)
+    return Comparison(
+        stage=one.stage, base=one.base, relation=relation, ratio=one.ratio, low=one.low,
+        high=one.high, confidence=one.confidence, n=one.n, spread=one.spread, method=one.method,
+        p=one.p, p_adjusted=nan, verdict=verdict, reason=reason, rounds_needed=None,
+        warnings=warnings, failures=one.failed.told if one.failed else None,
+    )  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Family:
     """What the comparisons that are judged together share."""
@@ -65,19 +80,12 @@ def judge(one: Measured, p_adjusted: float, family: Family) -> Comparison:
     verdict, reason = _verdict(one, p_adjusted, family)
     if one.not_judged is not None:
         verdict, reason = Verdict.NOT_JUDGED, one.not_judged
-    warnings = one.warnings
     needed = None
     if verdict is Verdict.UNDECIDED and one.no_verdict is None and one.failed is None:
         needed = rounds_needed(one, family)
         reason += needed_clause(needed)
-    elif verdict in {Verdict.BETTER, Verdict.WORSE} and inside(one, family.margin):
-        warnings += (f"the difference is real but smaller than the margin of {family.margin:.0%}",)
-    return Comparison(
-        stage=one.stage, base=one.base, relation=family.relation, ratio=one.ratio, low=one.low,
-        high=one.high, confidence=one.confidence, n=one.n, spread=one.spread, method=one.method,
-        p=one.p, p_adjusted=p_adjusted, verdict=verdict, reason=reason, rounds_needed=needed,
-        warnings=warnings, failures=one.failed.told if one.failed else None,
-    )  # fmt: skip
+    found = comparison(one, family.relation, verdict, reason, family.margin)
+    return replace(found, p_adjusted=p_adjusted, rounds_needed=needed)
 
 
 def inside(one: Measured, margin: float) -> bool:
