@@ -3,23 +3,21 @@
 use drive::error::RunError;
 use pyo3::prelude::*;
 use serde_json::Value;
-use workload::catalogue;
+use workload::catalogue::{self, Described};
 
-use crate::error::raise;
+use crate::error::{raise, unwritten};
 
-/// Name, version, kinds, mix, statements, tables, indexes, conditions, load checks, deviations and
-/// size of a workload, as JSON.
+/// What a workload is (`Described`), as JSON.
 #[pyfunction]
 #[pyo3(signature = (workload_json, /))]
 pub(crate) fn describe(py: Python<'_>, workload_json: &str) -> PyResult<String> {
     // Counting the order lines of many warehouses takes its time.
-    py.detach(|| described(workload_json)).map_err(raise)
+    let described = py.detach(|| described(workload_json)).map_err(raise)?;
+    serde_json::to_string(&described).map_err(|e| unwritten(&e))
 }
 
-fn described(workload_json: &str) -> Result<String, RunError> {
+fn described(workload_json: &str) -> Result<Described, RunError> {
     let spec: Value = serde_json::from_str(workload_json)
         .map_err(|e| RunError::spec(format!("specification of the workload: {e}"), None))?;
-    let described =
-        catalogue::describe(&spec).map_err(|e| RunError::spec(e.fact, e.hint.as_deref()))?;
-    Ok(described.to_string())
+    catalogue::describe(&spec).map_err(|e| RunError::spec(e.fact, e.hint.as_deref()))
 }

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use drive::{
-    error::RunError,
-    export::{Export as Exporting, ExportProgress, ExportReport, ExportSpec},
-};
+use drive::error::RunError;
+use load::export::{Export as Exporting, ExportProgress, ExportReport, ExportSpec};
 use pyo3::prelude::*;
 
 use crate::job::{Job, Work};

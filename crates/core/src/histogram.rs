@@ -1,6 +1,6 @@
 //! Histograms for Python: texts in, texts and numbers out.
 
-use drive::histogram;
+use drive::measure::histogram;
 use pyo3::prelude::*;
 
 use crate::error::raise;

@@ -1,6 +1,7 @@
 //! The only crate that knows Python: `pgdyno._core`. Calls are coarse, nothing calls back, waiting
 //! happens detached from the interpreter. Types for Python stand in `python/pgdyno/_core.pyi`.
 
+mod contract;
 mod describe;
 mod drive;
 mod error;
@@ -17,6 +18,7 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use crate::{
+        contract::{contract_version, schemas},
         describe::describe,
         drive::{Drive, is_release},
         error::CoreError,

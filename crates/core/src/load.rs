@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use drive::{
-    error::RunError,
-    load::{Load as Loading, LoadProgress, LoadReport, LoadSpec, estimate},
-};
+use drive::error::RunError;
+use load::{Load as Loading, LoadProgress, LoadReport, LoadSpec, estimate};
 use pyo3::prelude::*;
 
 use crate::{

@@ -9,7 +9,7 @@
 
 #![allow(clippy::print_stdout, reason = "a program that prints a table")]
 
-use drive::cpu::Account;
+use drive::measure::cpu::Account;
 use serde_json::json;
 use wire::Timestamp;
 use workload::tpcc::{Tpcc, rows::Target};

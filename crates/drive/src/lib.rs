@@ -1,32 +1,27 @@
-//! The load driver. `run` starts one thread per core; each thread is a `lane` that deals the
-//! requests of many terminals (`queue`) to its connections (`client`), repeats what may be repeated
-//! (`retry`) and counts (`meter`). Only `clock` reads time. The loader (`load`) is apart.
+//! The load driver. Only `clock` reads time. The way from a run to the socket:
+//!
+//! | step | where | what it does |
+//! |---|---|---|
+//! | run | `run::Run` | starts the threads, keeps the time, merges what they counted |
+//! | thread | `worker::thread::run_worker` | has terminals and connections of one database |
+//! | connection | `connection::client::run_client` | takes the request due the longest |
+//! | attempts | `until_done` of `connection::retry` | repeats what may be repeated |
+//! | transaction | `workload::Workload::perform` | queues statements, reads their answers |
+//! | statements' times | `measure::statements` | an `Exchange` around the session's own |
+//! | round trip | `Session::exchange` of `wire` | writes the batch, reads the answers |
+//!
+//! `schedule` says when requests are due, `measure` counts and times them.
 
-pub mod arrivals;
-pub mod aside;
-pub mod client;
 pub mod clock;
 pub mod connection;
-pub mod counts;
-pub mod course;
-pub mod cpu;
-pub mod dial;
-pub mod due;
 pub mod error;
-pub mod export;
-pub mod gaps;
-pub mod histogram;
-pub mod lane;
-pub mod load;
-pub mod meter;
+pub mod measure;
 pub mod parts;
 pub mod progress;
-pub mod queue;
 pub mod result;
-pub mod retry;
 pub mod run;
-pub mod seconds;
+pub mod schedule;
 pub mod setup;
+pub mod shared;
 pub mod spec;
-pub mod statements;
-pub mod steps;
+pub mod worker;

@@ -1,16 +1,17 @@
 //! Several databases or schemas driven at once. Each part has the connections, terminals and the
-//! rate of the specification for itself; they share its threads, course and result.
+//! rate of the specification for itself; they share its threads, timeline and result.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{connection::ConnectionSpec, error::RunError};
+use crate::{connection::spec::ConnectionSpec, error::RunError};
 
 const PARTS_MAX: usize = 1000;
 
 /// One of several databases or schemas.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PartSpec {
     /// Its name in the result.

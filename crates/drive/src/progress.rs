@@ -5,15 +5,16 @@ use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},
 };
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
-    course::{Published, Shared},
-    cpu::nanos,
+    measure::cpu::nanos,
+    shared::{Published, Shared},
 };
 
 /// A part of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// Connections are opened.
@@ -29,7 +30,7 @@ pub enum Phase {
 }
 
 /// How far a run is. Counts are those of the last whole second.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Progress {
     /// Which part of the run it is.
     pub phase: Phase,
@@ -87,10 +88,10 @@ fn phase(shared: &Shared, now_ns: u64) -> (Phase, u64) {
     if shared.is_finished() {
         return (Phase::Done, now_ns);
     }
-    let Some(course) = *shared.follow().borrow() else { return (Phase::Connect, now_ns) };
+    let Some(timeline) = *shared.follow().borrow() else { return (Phase::Connect, now_ns) };
     let until_ns = shared.until_ns();
     if now_ns >= until_ns {
-        (Phase::Drain, until_ns.saturating_add(course.drain_ns))
+        (Phase::Drain, until_ns.saturating_add(timeline.drain_ns))
     } else if now_ns >= shared.from_ns() {
         (Phase::Window, until_ns)
     } else {

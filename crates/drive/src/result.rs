@@ -2,28 +2,34 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use workload::{AuditLine, Workload};
 
 use crate::{
-    counts::Counts,
-    course::{Course, Shared, Window},
-    cpu::{ClientCost, nanos},
+    connection::outages::GapResult,
     error::RunError,
-    gaps::GapResult,
-    histogram::{ExactBelow, Summary, encode},
-    meter::{Digest, KindMeter, Meter, StepMeter},
-    seconds::Seconds,
-    statements::{Groups, StatementResult},
-    steps::Profile,
+    measure::{
+        counts::Counts,
+        cpu::{ClientCost, nanos},
+        histogram::{ExactBelow, Summary, encode},
+        meter::{Digest, KindMeter, Meter, StepMeter},
+        seconds::Seconds,
+        statements::{Groups, StatementResult},
+    },
+    schedule::{
+        ramps::Profile,
+        timeline::{Timeline, Window},
+    },
+    shared::Shared,
 };
 
 /// Since 2 times are those of all requests that somebody waited for within the window; before, they
-/// were of those that ended there.
-const VERSION: u32 = 2;
+/// were of those that ended there. Since 3 the name of a kind is its `kind`.
+const VERSION: u32 = 3;
 
 /// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunOutcome {
     /// As planned.
@@ -37,9 +43,10 @@ pub enum RunOutcome {
 }
 
 /// One kind of transaction.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct KindResult {
     /// Its name.
+    #[serde(rename = "kind")]
     pub name: String,
     /// Outcomes in the window.
     pub window: Counts,
@@ -67,9 +74,10 @@ pub struct KindResult {
 }
 
 /// One kind of transaction in one step.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct StepKindResult {
     /// Its name.
+    #[serde(rename = "kind")]
     pub name: String,
     /// Of those that became due in the step: their outcomes in the window.
     pub counts: Counts,
@@ -80,7 +88,7 @@ pub struct StepKindResult {
 }
 
 /// One step of the window, as far as it was measured.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct StepResult {
     /// Its begin and end.
     pub unix_ns: [u64; 2],
@@ -95,7 +103,7 @@ pub struct StepResult {
 }
 
 /// One of several databases or schemas driven at once.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct PartResult {
     /// Its name.
     pub name: String,
@@ -104,7 +112,7 @@ pub struct PartResult {
 }
 
 /// What was asked for, in one number: equal where two runs performed the same requests.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct DigestResult {
     /// Requests in it: all that ended, of the whole run.
     pub requests: u64,
@@ -113,7 +121,7 @@ pub struct DigestResult {
 }
 
 /// Counts per second from `start_unix_ns`; the last second may be cut short.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct SecondsResult {
     /// Begin of the first second: that of the warm-up.
     pub start_unix_ns: u64,
@@ -134,7 +142,7 @@ pub struct SecondsResult {
 }
 
 /// Failures of one class.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ErrorResult {
     /// The SQLSTATE, or `connection lost`, `protocol`, `answer`.
     pub sqlstate: String,
@@ -145,7 +153,7 @@ pub struct ErrorResult {
 }
 
 /// What a run measured.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct RunResult {
     /// Of this format.
     pub version: u32,
@@ -203,7 +211,7 @@ impl RunResult {
     pub fn new<W: Workload>(
         workload: &W,
         meter: &Meter<W::Audit>,
-        course: &Course,
+        timeline: &Timeline,
         shared: &Shared,
         client: ClientCost,
     ) -> Result<Self, RunError> {
@@ -215,7 +223,7 @@ impl RunResult {
             None => RunOutcome::Complete,
         };
         let names = workload.kinds();
-        let window = measured(course, shared);
+        let window = measured(timeline, shared);
         let ended = meter.kinds.iter().map(|kind| kind.window.succeeded + kind.window.rolled_back);
         let ended: u64 = ended.sum();
         let after_s = |at_ns: u64| nanos(at_ns.saturating_sub(window.until_ns));
@@ -223,21 +231,21 @@ impl RunResult {
             version: VERSION,
             outcome,
             error,
-            started_unix_ns: course.start_unix_ns,
-            window_unix_ns: [course.unix_ns(window.from_ns), course.unix_ns(window.until_ns)],
+            started_unix_ns: timeline.start_unix_ns,
+            window_unix_ns: [timeline.unix_ns(window.from_ns), timeline.unix_ns(window.until_ns)],
             window_s: nanos(window.until_ns - window.from_ns),
             drained_s: meter.last_end_ns.map_or(0.0, after_s),
             given_up_s: meter.given_up_ns.map(after_s),
             kinds: KindResult::all(workload, meter)?,
             parts: Vec::new(),
-            steps: StepResult::all(names, meter, course, window)?,
+            steps: StepResult::all(names, meter, timeline, window)?,
             late: encode(&meter.late)?,
             late_ns: Summary::of(&meter.late, ExactBelow::default()),
             stream_digest: DigestResult::new(meter.digest),
-            seconds: SecondsResult::new(names, meter, course, window),
+            seconds: SecondsResult::new(names, meter, timeline, window),
             errors: errors(meter),
             reconnects: shared.reconnects(),
-            gaps: shared.gaps(course),
+            gaps: shared.gaps(timeline),
             client,
             audit: workload.audit_lines(&meter.audit),
             statements_per_transaction: ratio(meter.work.executions, ended),
@@ -247,13 +255,13 @@ impl RunResult {
 }
 
 /// The window as it was; of no length when the run was stopped before its begin.
-fn measured(course: &Course, shared: &Shared) -> Window {
-    let from_ns = shared.from_ns().min(shared.until_ns().max(course.start_ns));
+fn measured(timeline: &Timeline, shared: &Shared) -> Window {
+    let from_ns = shared.from_ns().min(shared.until_ns().max(timeline.start_ns));
     Window { from_ns, until_ns: shared.until_ns().max(from_ns) }
 }
 
 fn errors<A>(meter: &Meter<A>) -> Vec<ErrorResult> {
-    let result = |(class, failures): (&String, &crate::meter::Failures)| ErrorResult {
+    let result = |(class, failures): (&String, &crate::measure::meter::Failures)| ErrorResult {
         sqlstate: class.clone(),
         count: failures.count,
         example: failures.example.clone(),
@@ -289,7 +297,7 @@ impl KindResult {
 }
 
 impl PartResult {
-    /// What one part's lanes counted.
+    /// What one part's workers counted.
     ///
     /// # Errors
     ///
@@ -308,19 +316,19 @@ impl StepResult {
     fn all<A>(
         names: &[String],
         meter: &Meter<A>,
-        course: &Course,
+        timeline: &Timeline,
         window: Window,
     ) -> Result<Vec<Self>, RunError> {
         let profile = &meter.profile;
         let begun = |step: &usize| profile.step_ns(*step).0 < window.until_ns;
         let steps = (0..profile.steps()).take_while(begun);
-        steps.map(|step| Self::new(names, meter, course, window, step)).collect()
+        steps.map(|step| Self::new(names, meter, timeline, window, step)).collect()
     }
 
     fn new<A>(
         names: &[String],
         meter: &Meter<A>,
-        course: &Course,
+        timeline: &Timeline,
         window: Window,
         step: usize,
     ) -> Result<Self, RunError> {
@@ -329,7 +337,7 @@ impl StepResult {
         let until_ns = until_ns.min(window.until_ns);
         let kinds = names.iter().zip(&meter.steps[step]);
         Ok(Self {
-            unix_ns: [course.unix_ns(from_ns), course.unix_ns(until_ns)],
+            unix_ns: [timeline.unix_ns(from_ns), timeline.unix_ns(until_ns)],
             seconds: nanos(until_ns - from_ns),
             factor: profile.step_factors(step),
             ended: meter.ended[step],
@@ -359,11 +367,11 @@ impl DigestResult {
 
 impl SecondsResult {
     /// All columns are of one length: to the end of the window, or to the last event after it.
-    fn new<A>(names: &[String], meter: &Meter<A>, course: &Course, window: Window) -> Self {
+    fn new<A>(names: &[String], meter: &Meter<A>, timeline: &Timeline, window: Window) -> Self {
         const SECOND_NS: u64 = 1_000_000_000;
         let others =
             [&meter.rolled_back, &meter.failed, &meter.retries, &meter.due, &meter.skipped];
-        let lasting_ns = window.until_ns.saturating_sub(course.start_ns);
+        let lasting_ns = window.until_ns.saturating_sub(timeline.start_ns);
         let length = (meter.committed.iter().chain(others))
             .map(|seconds| seconds.0.len())
             .chain([usize::try_from(lasting_ns.div_ceil(SECOND_NS)).unwrap_or(0)])
@@ -376,8 +384,8 @@ impl SecondsResult {
         };
         let committed = names.iter().zip(&meter.committed);
         Self {
-            start_unix_ns: course.start_unix_ns,
-            factor: factors(&meter.profile, course.start_ns, length),
+            start_unix_ns: timeline.start_unix_ns,
+            factor: factors(&meter.profile, timeline.start_ns, length),
             due: column(&meter.due),
             skipped: column(&meter.skipped),
             committed: committed.map(|(name, s)| (name.clone(), column(s))).collect(),

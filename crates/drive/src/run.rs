@@ -1,5 +1,5 @@
 //! A run: threads that drive, each with a loop of its own, and one that keeps the time. A thread
-//! has one lane for each part, that is for each database that is driven.
+//! has one worker for each part, that is for each database that is driven.
 
 use std::{
     cell::RefCell,
@@ -23,21 +23,24 @@ use wire::{Session, Stream};
 use workload::{Audit, Workload, catalogue};
 
 use crate::{
-    arrivals::{ArrivalsSpec, Terminals},
-    aside::Aside,
     clock::{Clock, SystemClock, steady_ns},
-    connection::ConnectionSpec,
-    course::{Course, Shared, Window},
-    cpu::Account,
-    dial::ServerDial,
+    connection::{background::Background, opener::ServerOpener, spec::ConnectionSpec},
     error::RunError,
-    lane::{Share, connect, merge, run_lane},
-    meter::Meter,
+    measure::{cpu::Account, meter::Meter},
     progress::Progress,
-    queue::Schedule,
     result::{PartResult, RunResult},
+    schedule::{
+        arrivals::{ArrivalsSpec, Terminals},
+        queue::Schedule,
+        timeline::{Timeline, Window},
+    },
     setup::set_up,
+    shared::Shared,
     spec::{Spec, nanoseconds},
+    worker::{
+        Share, merge,
+        thread::{connect, run_worker},
+    },
 };
 
 /// A run under way, or ended.
@@ -68,12 +71,12 @@ impl Run {
     /// The connection's specification is refused, or no thread can be started.
     pub fn start_with<W: Workload>(spec: Spec, workload: W) -> Result<Self, RunError> {
         let kinds = workload.kinds().to_vec();
-        let dials = dials(&spec, &workload)?;
-        let shared = Arc::new(Shared::new(spec.threads() * dials.len(), kinds.len()));
+        let openers = openers(&spec, &workload)?;
+        let shared = Arc::new(Shared::new(spec.threads() * openers.len(), kinds.len()));
         let (sender, result) = mpsc::channel();
         let theirs = Arc::clone(&shared);
         let conduct = move || {
-            let outcome = conduct(&spec, &Arc::new(workload), &dials, &theirs);
+            let outcome = conduct(&spec, &Arc::new(workload), &openers, &theirs);
             theirs.finish();
             // Nobody listens any more when the run was dropped.
             let _unheard = sender.send(outcome);
@@ -142,20 +145,20 @@ struct Thread<A> {
     alive: oneshot::Sender<()>,
 }
 
-/// Connects, sets the course, reads the driver's own cost at both ends of the window, and puts the
-/// threads' counts together.
+/// Connects, sets the timeline, reads the driver's own cost at both ends of the window, and puts
+/// the threads' counts together.
 fn conduct<W: Workload>(
     spec: &Spec,
     workload: &Arc<W>,
-    dials: &[ServerDial],
+    openers: &[ServerOpener],
     shared: &Arc<Shared>,
 ) -> Result<RunResult, RunError> {
-    local_runtime()?.block_on(set_up(spec, &**workload, dials, shared))?;
-    let aside = Aside::start().map_err(|e| no_runtime(&e))?;
+    local_runtime()?.block_on(set_up(spec, &**workload, openers, shared))?;
+    let background = Background::start().map_err(|e| no_runtime(&e))?;
     let mut threads = Vec::new();
     for thread in 0..spec.threads() {
-        let portions = (0..dials.len()).map(|part| share(spec, part, thread)).collect();
-        threads.push(start_thread(portions, workload, dials, shared, &aside)?);
+        let portions = (0..openers.len()).map(|part| share(spec, part, thread)).collect();
+        threads.push(start_thread(portions, workload, openers, shared, &background)?);
     }
     local_runtime()?.block_on(async {
         let clock =
@@ -169,18 +172,18 @@ fn conduct<W: Workload>(
         let tids = match all_ready(ready).await {
             Ok(tids) => tids,
             Err(error) => {
-                shared.stop(clock.now_ns()); // the other threads wait for the course
+                shared.stop(clock.now_ns()); // the other threads wait for the timeline
                 return Err(error);
             }
         };
-        let course = course(spec, &clock);
-        shared.begin(course);
+        let timeline = timeline(spec, &clock);
+        shared.begin(timeline);
         reach(&clock, shared, Shared::from_ns).await;
         let before = Account::read(&tids)?;
         reach(&clock, shared, |_| u64::MAX).await;
         let client = before.until(&Account::read(&tids)?, tids.len());
         drop(alive);
-        let mut by_part: Vec<Vec<Meter<W::Audit>>> = dials.iter().map(|_| Vec::new()).collect();
+        let mut by_part: Vec<Vec<Meter<W::Audit>>> = openers.iter().map(|_| Vec::new()).collect();
         for meters in meters {
             let meters = meters.await.map_err(|_| RunError::internal("driver panicked".into()))?;
             by_part.iter_mut().zip(meters).for_each(|(part, meter)| part.push(meter));
@@ -191,7 +194,7 @@ fn conduct<W: Workload>(
         let parts = named.map(|(part, meter)| PartResult::new(&part.name, &**workload, meter));
         let parts = parts.collect::<Result<_, _>>()?;
         let meter = merged(by_part, workload.kinds())?;
-        Ok(RunResult { parts, ..RunResult::new(&**workload, &meter, &course, shared, client)? })
+        Ok(RunResult { parts, ..RunResult::new(&**workload, &meter, &timeline, shared, client)? })
     })
 }
 
@@ -200,16 +203,16 @@ fn merged<A: Audit>(meters: Vec<Meter<A>>, kinds: &[String]) -> Result<Meter<A>,
 }
 
 /// Where the sessions of each part go.
-fn dials<W: Workload>(spec: &Spec, workload: &W) -> Result<Vec<ServerDial>, RunError> {
-    let dial = |connection: &ConnectionSpec| {
+fn openers<W: Workload>(spec: &Spec, workload: &W) -> Result<Vec<ServerOpener>, RunError> {
+    let opener = |connection: &ConnectionSpec| {
         let mut target = connection.target("pgdyno")?;
         target.options.extend(workload.settings());
-        Ok(ServerDial::new(target, workload.statements()))
+        Ok(ServerOpener::new(target, workload.statements()))
     };
     if spec.parts.is_empty() {
-        return Ok(vec![dial(&spec.connection)?]);
+        return Ok(vec![opener(&spec.connection)?]);
     }
-    spec.parts.iter().map(|part| dial(&part.connection(&spec.connection))).collect()
+    spec.parts.iter().map(|part| opener(&part.connection(&spec.connection))).collect()
 }
 
 /// Numbers of the threads at the kernel once all their connections stand.
@@ -226,11 +229,11 @@ async fn all_ready(
     Ok(tids)
 }
 
-fn course(spec: &Spec, clock: &impl Clock) -> Course {
+fn timeline(spec: &Spec, clock: &impl Clock) -> Timeline {
     let start_ns = clock.now_ns();
     let from_ns = start_ns + nanoseconds(spec.warmup_s);
     let until_ns = from_ns + nanoseconds(spec.window_s);
-    Course {
+    Timeline {
         start_ns,
         start_unix_ns: clock.unix_ns(),
         window: Window { from_ns, until_ns },
@@ -240,7 +243,7 @@ fn course(spec: &Spec, clock: &impl Clock) -> Course {
 
 /// Sleeps until an instant that may change, or until the window ends, whatever comes first.
 async fn reach(clock: &impl Clock, shared: &Shared, at_ns: fn(&Shared) -> u64) {
-    let mut course = shared.follow();
+    let mut timeline = shared.follow();
     loop {
         let goal_ns = at_ns(shared).min(shared.until_ns());
         if clock.now_ns() >= goal_ns {
@@ -248,7 +251,7 @@ async fn reach(clock: &impl Clock, shared: &Shared, at_ns: fn(&Shared) -> u64) {
         }
         tokio::select! {
             () = clock.sleep_until(goal_ns) => {}
-            _changed = course.changed() => {}
+            _changed = timeline.changed() => {}
         }
     }
 }
@@ -263,7 +266,7 @@ fn share(spec: &Spec, part: usize, thread: usize) -> Share {
         ArrivalsSpec::Open { waiting_max, .. } => waiting_max.div_ceil(threads),
     };
     Share {
-        lane: part * threads + thread,
+        worker: part * threads + thread,
         connections,
         terminals: Terminals {
             first: narrow(thread),
@@ -287,18 +290,18 @@ fn share(spec: &Spec, part: usize, thread: usize) -> Share {
 fn start_thread<W: Workload>(
     portions: Vec<Share>,
     workload: &Arc<W>,
-    dials: &[ServerDial],
+    openers: &[ServerOpener],
     shared: &Arc<Shared>,
-    aside: &Aside,
+    background: &Background,
 ) -> Result<Thread<W::Audit>, RunError> {
     let (ready_sender, ready) = oneshot::channel();
     let (meter_sender, meters) = oneshot::channel();
     let (alive, released) = oneshot::channel();
     let (workload, shared) = (Arc::clone(workload), Arc::clone(shared));
-    let portions: Vec<_> = portions.into_iter().zip(dials.iter().cloned()).collect();
-    let aside = aside.clone();
+    let portions: Vec<_> = portions.into_iter().zip(openers.iter().cloned()).collect();
+    let background = background.clone();
     let body = move || {
-        let _within = aside.enter();
+        let _within = background.enter();
         // Without a loop the senders are dropped unused, and the time keeper hears of that.
         let _no_loop = reactor::block_on(async {
             let counted = run_thread(portions, workload, shared, ready_sender).await;
@@ -316,39 +319,39 @@ fn start_thread<W: Workload>(
     Ok(Thread { ready, meters, alive })
 }
 
-/// Connects, tells, waits for the course, runs it. `None`: there was nothing to run.
+/// Connects, tells, waits for the timeline, runs it. `None`: there was nothing to run.
 async fn run_thread<W: Workload>(
-    portions: Vec<(Share, ServerDial)>,
+    portions: Vec<(Share, ServerOpener)>,
     workload: Arc<W>,
     shared: Arc<Shared>,
     ready: oneshot::Sender<Result<Option<i32>, RunError>>,
 ) -> Option<Vec<Meter<W::Audit>>> {
     let mut followed = shared.follow();
-    let lanes = connect_all(portions, &shared).await;
+    let workers = connect_all(portions, &shared).await;
     let tid = gettid().as_raw();
-    let (told, lanes) = match lanes {
-        Ok(lanes) => (Ok(lanes.as_ref().map(|_| tid)), lanes),
+    let (told, workers) = match workers {
+        Ok(workers) => (Ok(workers.as_ref().map(|_| tid)), workers),
         Err(error) => (Err(error), None),
     };
     ready.send(told).ok()?;
-    let lanes = lanes?;
-    let course = loop {
+    let workers = workers?;
+    let timeline = loop {
         followed.changed().await.ok()?;
-        if let Some(course) = *followed.borrow_and_update() {
-            break course;
+        if let Some(timeline) = *followed.borrow_and_update() {
+            break timeline;
         }
         if shared.is_stopped() {
             return None; // another thread could not connect
         }
     };
     let meters = RefCell::new(Vec::new());
-    let running = lanes.into_iter().enumerate().map(|(part, lane)| {
-        let Lane { share, dial, clock, sessions } = lane;
+    let running = workers.into_iter().enumerate().map(|(part, ready)| {
+        let Ready { share, opener, clock, sessions } = ready;
         let (workload, shared) = (Arc::clone(&workload), Arc::clone(&shared));
-        let lane = run_lane(share, workload, clock, dial, shared, course, sessions);
+        let worker = run_worker(share, workload, clock, opener, shared, timeline, sessions);
         let meters = &meters;
         let running = async move {
-            let meter = lane.await;
+            let meter = worker.await;
             meters.borrow_mut().push((part, meter));
         };
         Box::pin(running) as Pin<Box<dyn Future<Output = ()>>>
@@ -359,29 +362,30 @@ async fn run_thread<W: Workload>(
     Some(meters.into_iter().map(|(_, meter)| meter).collect())
 }
 
-/// A lane before the course is set.
-struct Lane {
+/// A worker before the timeline is set.
+struct Ready {
     share: Share,
-    dial: ServerDial,
+    opener: ServerOpener,
     clock: SystemClock,
     sessions: Vec<Session<Stream>>,
 }
 
-/// The connections of a thread's lanes; `None` where the run was stopped meanwhile.
+/// The connections of a thread's workers; `None` where the run was stopped meanwhile.
 async fn connect_all(
-    portions: Vec<(Share, ServerDial)>,
+    portions: Vec<(Share, ServerOpener)>,
     shared: &Shared,
-) -> Result<Option<Vec<Lane>>, RunError> {
-    let mut lanes = Vec::with_capacity(portions.len());
-    for (share, dial) in portions {
+) -> Result<Option<Vec<Ready>>, RunError> {
+    let mut workers = Vec::with_capacity(portions.len());
+    for (share, opener) in portions {
         let clock =
             SystemClock::new().map_err(|e| RunError::internal(format!("open a timer: {e}")))?;
-        let sessions = connect(&share, &clock, &dial, shared).await;
-        let sessions = sessions.map_err(|e| RunError::target(&format!("connect to {dial}"), &e))?;
+        let sessions = connect(&share, &clock, &opener, shared).await;
+        let sessions =
+            sessions.map_err(|e| RunError::target(&format!("connect to {opener}"), &e))?;
         let Some(sessions) = sessions else { return Ok(None) };
-        lanes.push(Lane { share, dial, clock, sessions });
+        workers.push(Ready { share, opener, clock, sessions });
     }
-    Ok(Some(lanes))
+    Ok(Some(workers))
 }
 
 fn local_runtime() -> Result<Runtime, RunError> {

@@ -5,11 +5,11 @@ use workload::Workload;
 
 use crate::{
     clock::{Clock, SystemClock},
-    course::Shared,
-    dial::ServerDial,
+    connection::opener::ServerOpener,
     error::RunError,
-    lane::connect_one,
+    shared::Shared,
     spec::{Spec, nanoseconds},
+    worker::thread::connect_one,
 };
 
 /// Sets the databases up one after the other: several parts may lie in one.
@@ -20,7 +20,7 @@ use crate::{
 pub async fn set_up<W: Workload>(
     spec: &Spec,
     workload: &W,
-    dials: &[ServerDial],
+    openers: &[ServerOpener],
     shared: &Shared,
 ) -> Result<(), RunError> {
     let steps = workload.setup();
@@ -29,15 +29,15 @@ pub async fn set_up<W: Workload>(
     }
     let clock = SystemClock::new().map_err(|e| RunError::internal(format!("open a timer: {e}")))?;
     let give_up_ns = clock.now_ns() + nanoseconds(spec.reconnect_give_up_s);
-    for dial in dials {
-        let bare = dial.bare();
+    for opener in openers {
+        let bare = opener.bare();
         let connected = connect_one(&clock, &bare, shared, give_up_ns).await;
         let mut session = connected
-            .map_err(|e| RunError::target(&format!("connect to {dial}"), &e))?
+            .map_err(|e| RunError::target(&format!("connect to {opener}"), &e))?
             .ok_or_else(|| RunError::internal("run was stopped while it was set up".into()))?;
         for sql in &steps {
             let done = session.simple(sql).await;
-            done.map_err(|e| RunError::target(&format!("set up {dial}"), &e))?;
+            done.map_err(|e| RunError::target(&format!("set up {opener}"), &e))?;
         }
         // What the server makes of the goodbye changes nothing.
         let _best_effort = session.close().await;

@@ -2,15 +2,19 @@
 
 use std::thread::available_parallelism;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use workload::catalogue::WorkloadSpec;
 
 use crate::{
-    arrivals::ArrivalsSpec,
-    connection::ConnectionSpec,
+    connection::spec::ConnectionSpec,
     error::RunError,
     parts::{self, PartSpec},
-    steps::{self, Step},
+    schedule::{
+        arrivals::{ArrivalsSpec, RATE_MAX, RATE_MIN, WAITING_MAX},
+        ramps::{self, FACTOR_MAX, Step},
+    },
 };
 
 const VERSION: u32 = 1;
@@ -21,28 +25,26 @@ const CONNECTIONS_A_THREAD: usize = 4;
 const TERMINALS_MAX: u32 = 10_000_000;
 /// Of each terminal.
 const REQUESTS_MAX: u64 = 1_000_000_000_000;
-/// Requests a second; no driver sends more.
-const RATE_MAX: f64 = 1e7;
-/// 32 bytes each.
-const WAITING_MAX: usize = 100_000_000;
-/// Of an open loop's rate.
-const FACTOR_MAX: f64 = 1000.0;
 /// A week; longer is a mistake in the unit.
 const SECONDS_MAX: f64 = 604_800.0;
+const WINDOW_MIN_S: f64 = 0.001;
 
 /// What to drive, against what, how long.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     /// Of this format: 1.
     pub version: u32,
     /// The workload's own specification; `kind` names it.
+    #[schemars(with = "WorkloadSpec")]
     pub workload: Value,
     /// The loaded database; of several, what they have in common.
     pub connection: ConnectionSpec,
     /// Sessions with the server, for each part.
+    #[schemars(range(min = 1, max = CONNECTIONS_MAX))]
     pub connections: usize,
     /// Simulated users, for each part.
+    #[schemars(range(min = 1, max = TERMINALS_MAX))]
     pub terminals: u32,
     /// Threads; absent: one for 4 connections, but no more than cores or terminals.
     #[serde(default)]
@@ -58,15 +60,19 @@ pub struct Spec {
     pub parts: Vec<PartSpec>,
     /// Requests of each terminal, after which it asks no more; when all have, the window ends.
     #[serde(default)]
+    #[schemars(range(min = 1, max = REQUESTS_MAX))]
     pub requests_max: Option<u64>,
     /// Seconds before the window.
     #[serde(default = "ten_s")]
+    #[schemars(range(min = 0.0, max = SECONDS_MAX))]
     pub warmup_s: f64,
     /// Seconds that are measured.
     #[serde(default = "minute_s")]
+    #[schemars(range(min = WINDOW_MIN_S, max = SECONDS_MAX))]
     pub window_s: f64,
     /// Seconds that requests in flight may take after the window.
     #[serde(default = "ten_s")]
+    #[schemars(range(min = 0.0, max = SECONDS_MAX))]
     pub drain_s: f64,
     /// Repetitions of a request after 40001 or 40P01.
     #[serde(default = "ten")]
@@ -126,7 +132,7 @@ impl Spec {
         within("connections", self.connections, 1, CONNECTIONS_MAX)?;
         within("terminals", self.terminals, 1, TERMINALS_MAX)?;
         within("warmup_s", self.warmup_s, 0.0, SECONDS_MAX)?;
-        within("window_s", self.window_s, 0.001, SECONDS_MAX)?;
+        within("window_s", self.window_s, WINDOW_MIN_S, SECONDS_MAX)?;
         within("drain_s", self.drain_s, 0.0, SECONDS_MAX)?;
         within("reconnect_give_up_s", self.reconnect_give_up_s, 0.1, SECONDS_MAX)?;
         if let Some(threads) = self.threads {
@@ -143,9 +149,9 @@ impl Spec {
 
     fn check_arrivals(&self) -> Result<(), RunError> {
         let ArrivalsSpec::Open { per_s, waiting_max, .. } = self.arrivals else {
-            return steps::check(&self.steps, self.window_s, 1.0);
+            return ramps::check(&self.steps, self.window_s, 1.0);
         };
-        within("arrivals.per_s", per_s, 0.001, RATE_MAX)?;
+        within("arrivals.per_s", per_s, RATE_MIN, RATE_MAX)?;
         within("arrivals.waiting_max", waiting_max, 1, WAITING_MAX)?;
         let closed = |name: &str, value: &dyn std::fmt::Display| {
             RunError::spec(
@@ -165,7 +171,7 @@ impl Spec {
                 return Err(closed(&format!("workload.{name}"), &multiplier));
             }
         }
-        steps::check(&self.steps, self.window_s, FACTOR_MAX)
+        ramps::check(&self.steps, self.window_s, FACTOR_MAX)
     }
 
     /// A thread without a connection or a terminal would do nothing.

@@ -8,12 +8,13 @@ use std::{cmp::Reverse, collections::BinaryHeap, fmt::Write as _, path::Path, ti
 
 use crate::kit::{MS, Outcomes, SECOND, Simple, Virtual, is_update};
 use drive::{
-    arrivals::{Arrivals, ArrivalsSpec, Spacing},
     clock::{Clock, TokioClock},
-    counts::Counts,
-    course::{Course, Window},
-    histogram,
-    steps::Profile,
+    measure::{counts::Counts, histogram},
+    schedule::{
+        arrivals::{Arrivals, ArrivalsSpec, Spacing},
+        ramps::Profile,
+        timeline::{Timeline, Window},
+    },
 };
 use hdrhistogram::Histogram;
 use proptest::prelude::*;
@@ -71,26 +72,31 @@ struct Wait {
 
 /// All requests of a run that become due before its window ends, as if the drain never ended.
 fn waits(run: &Virtual, server: &Stalling) -> Vec<Wait> {
-    let course = run.course(0, 0);
-    (0..run.lanes).flat_map(|lane| waits_of_lane(run, server, &course, lane)).collect()
+    let timeline = run.timeline(0, 0);
+    (0..run.workers).flat_map(|worker| waits_of_lane(run, server, &timeline, worker)).collect()
 }
 
 /// Requests are served in the order of their due times, each by the connection that is free first.
 /// A terminal of a closed loop asks again when it has thought.
-fn waits_of_lane(run: &Virtual, server: &Stalling, course: &Course, lane: usize) -> Vec<Wait> {
-    let share = run.share(lane);
+fn waits_of_lane(
+    run: &Virtual,
+    server: &Stalling,
+    timeline: &Timeline,
+    worker: usize,
+) -> Vec<Wait> {
+    let share = run.share(worker);
     let think_ns = run.workload.think_ns;
     let mut upcoming: BinaryHeap<Reverse<u64>> = match run.arrivals {
         ArrivalsSpec::Closed {} => vec![Reverse(think_ns); share.terminals.count()].into(),
         ArrivalsSpec::Open { per_s, spacing, .. } => {
-            let profile = Profile::new(&[], course);
+            let profile = Profile::new(&[], timeline);
             let mut arrivals = Arrivals::new(1, 0, per_s, spacing, share.terminals);
             let next = || {
                 arrivals.advance(&profile);
                 arrivals.peek().map(|arrival| arrival.due_ns)
             };
             std::iter::from_fn(next)
-                .take_while(|due_ns| *due_ns < course.window.until_ns)
+                .take_while(|due_ns| *due_ns < timeline.window.until_ns)
                 .map(Reverse)
                 .collect()
         }
@@ -99,7 +105,7 @@ fn waits_of_lane(run: &Virtual, server: &Stalling, course: &Course, lane: usize)
     let mut free_ns = vec![0; share.connections];
     let mut waits = Vec::new();
     while let Some(Reverse(due_ns)) = upcoming.pop() {
-        if due_ns >= course.window.until_ns {
+        if due_ns >= timeline.window.until_ns {
             continue;
         }
         let first = free_ns.iter_mut().min().unwrap();
@@ -168,7 +174,7 @@ fn expected(waits: &[Wait], window: Window, end_ns: u64) -> Expected {
 }
 
 fn of_model(run: &Virtual, server: &Stalling) -> Expected {
-    let window = run.course(0, 0).window;
+    let window = run.timeline(0, 0).window;
     expected(&waits(run, server), window, window.until_ns + run.drain_ns)
 }
 
@@ -176,15 +182,15 @@ fn of_model(run: &Virtual, server: &Stalling) -> Expected {
 fn checked(run: Virtual, server: Stalling) -> (Outcomes, Expected) {
     let model = of_model(&run, &server);
     let told = format!(
-        "{server:?}, {} lanes, {} connections, {} terminals, {:?}, think {}, pipelined {}",
-        run.lanes,
+        "{server:?}, {} workers, {} connections, {} terminals, {:?}, think {}, pipelined {}",
+        run.workers,
         run.connections,
         run.terminals,
         run.arrivals,
         run.workload.think_ns,
         run.workload.pipelined
     );
-    let until_ns = run.course(0, 0).window.until_ns;
+    let until_ns = run.timeline(0, 0).window.until_ns;
     let outcome = run.run(&Scripted::new(Served { server, clock: None }));
     let kind = &outcome.meter.kinds[0];
     assert_eq!(kind.window, model.counts, "{told}");
@@ -203,7 +209,7 @@ fn checked(run: Virtual, server: Stalling) -> (Outcomes, Expected) {
     }
     let below = kind.exact_below;
     assert_eq!(
-        [below.response, below.service, below.queue].map(drive::histogram::ExactBelow::ns),
+        [below.response, below.service, below.queue].map(drive::measure::histogram::ExactBelow::ns),
         model.exact_below
     );
     let given_up_ns = outcome.meter.given_up_ns.map(|at_ns| at_ns - until_ns);
@@ -306,12 +312,12 @@ fn the_table_of_the_figures_is_what_the_driver_shows() {
 #[test]
 fn a_pipeline_and_several_lanes_show_a_stall_as_one_does() {
     for (_, mut run) in loads() {
-        (run.lanes, run.workload.pipelined) = (2, true);
+        (run.workers, run.workload.pipelined) = (2, true);
         for (_, from_s, until_s) in [STALLS[1], STALLS[3], STALLS[5]] {
             let server = server_of(&run, from_s, until_s);
             let run = Virtual {
                 workload: run.workload.clone(),
-                lanes: run.lanes,
+                workers: run.workers,
                 terminals: run.terminals,
                 arrivals: run.arrivals,
                 ..base()
@@ -326,9 +332,10 @@ fn the_statement_that_has_no_answer_is_timed_until_the_drain_ends() {
     let run = base();
     let server = server_of(&run, 17.0, 60.0);
     let (outcome, _) = checked(run, server);
-    let groups = drive::statements::Groups::new(workload::Workload::statements(&Simple::new(1)));
+    let groups =
+        drive::measure::statements::Groups::new(workload::Workload::statements(&Simple::new(1)));
     let times = &outcome.meter.kinds[0].statements;
-    let results = drive::statements::StatementResult::all(times, &groups).unwrap();
+    let results = drive::measure::statements::StatementResult::all(times, &groups).unwrap();
     let update = results.iter().find(|one| one.name == "update").unwrap();
     let told = serde_json::to_value(update.ns).unwrap();
     let max_ns = told["max"].as_u64().unwrap();
@@ -343,7 +350,8 @@ fn the_statement_that_has_no_answer_is_timed_until_the_drain_ends() {
 
 #[test]
 fn steps_have_the_times_of_what_became_due_in_them() {
-    let stair = |factor: f64| drive::steps::Step { seconds: 10.0, from: factor, to: factor };
+    let stair =
+        |factor: f64| drive::schedule::ramps::Step { seconds: 10.0, from: factor, to: factor };
     let arrivals = open(50.0, Spacing::Even);
     let steps = vec![stair(1.0), stair(1.0)];
     let run = Virtual { terminals: 40, arrivals, steps, ..base() };
@@ -394,7 +402,7 @@ proptest! {
         loop_of in 0..3_u8,
         per_s in 1.0..150.0_f64,
         gap_ms in 5_u64..60,
-        (lanes, per_lane) in (1_usize..4, 1_usize..4),
+        (workers, per_lane) in (1_usize..4, 1_usize..4),
         more in 0_u32..20,
         think_ms in prop_oneof![Just(0_u64), 1_u64..400],
         work_ms in 1_u64..60,
@@ -404,7 +412,7 @@ proptest! {
     ) {
         let mut workload = Simple::new(1);
         (workload.think_ns, workload.pipelined) = (think_ms * MS, pipelined);
-        let connections = lanes * per_lane;
+        let connections = workers * per_lane;
         #[expect(clippy::cast_precision_loss, reason = "a few milliseconds")]
         let arrivals = match loop_of {
             0 => ArrivalsSpec::default(),
@@ -412,7 +420,7 @@ proptest! {
             _ => open(per_s, Spacing::Poisson),
         };
         let run = Virtual {
-            workload, connections, lanes, arrivals,
+            workload, connections, workers, arrivals,
             terminals: u32::try_from(connections).unwrap() + more,
             warmup_ns: warmup_ms * MS,
             window_ns: window_ms * MS,

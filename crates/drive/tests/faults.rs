@@ -229,7 +229,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     /// Whatever happens, no request is lost or counted twice, in the run and in its window. The
-    /// lane asserts it; here the sums are checked against what the server saw.
+    /// worker asserts it; here the sums are checked against what the server saw.
     #[test]
     fn requests_are_conserved(
         fates in fates(),

@@ -170,7 +170,7 @@ fn early_stop_shortens_the_window() {
     let outcome =
         Virtual { warmup_ns: 5 * SECOND, stop_after_ns: Some(SECOND), ..Virtual::default() }
             .run(&slow(100));
-    assert_eq!(outcome.window(0), drive::counts::Counts::default(), "there was no window");
+    assert_eq!(outcome.window(0), drive::measure::counts::Counts::default(), "there was no window");
     assert!(outcome.run(0).succeeded > 0);
 }
 

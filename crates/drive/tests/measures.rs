@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use drive::{
     clock::{Clock, SystemClock},
-    histogram::{ExactBelow, Summary, decode, empty, encode, merge, quantiles, record},
+    measure::histogram::{ExactBelow, Summary, decode, empty, encode, merge, quantiles, record},
 };
 
 #[tokio::test]

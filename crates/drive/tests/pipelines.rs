@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 use drive::{
     clock::TokioClock,
-    retry::{Ending, Repetition, perform},
-    statements::{Groups, Laps, Stopwatch},
+    connection::retry::{Ending, Repetition, until_done},
+    measure::statements::{Groups, Laps, Stopwatch},
 };
 use serde_json::json;
 use sim::{Call, Scripted, Step, serve};
@@ -118,7 +118,7 @@ async fn performed(
     let limits = Repetition { most: 3, ident: [0; 3] };
     let count = |_| repeated += 1;
     let (ending, _) =
-        perform(tpcc, &mut session, request, Timestamp(0), limits, watch, count).await;
+        until_done(tpcc, &mut session, request, Timestamp(0), limits, watch, count).await;
     let first = |call: &Call| call.sql.split(' ').next().unwrap_or_default().to_owned();
     let words = scripted.log().calls().iter().map(first).collect();
     Performed { ending, repeated, usable: session.is_usable(), words }

@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 use crate::kit::{MS, Outcomes, SECOND, Simple, Virtual, is_update};
-use drive::{
+use drive::schedule::{
     arrivals::{ArrivalsSpec, Spacing},
-    steps::Step as Stair,
+    ramps::Step as Stair,
 };
 use proptest::prelude::*;
 use sim::{Call, Scripted, Step};
@@ -222,7 +222,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     /// Whatever the schedule, due = succeeded + rolled back + failed + skipped + unfinished, of
-    /// the run, the window and each step; the lane asserts it, here the sums are compared.
+    /// the run, the window and each step; the worker asserts it, here the sums are compared.
     #[test]
     fn requests_of_any_schedule_are_conserved(
         arrivals in arrivals(),
@@ -268,7 +268,7 @@ proptest! {
         }
         .run(&scripted);
         let runs = [outcome.run(0), outcome.run(1)];
-        let sum = |of: fn(&drive::counts::Counts) -> u64| runs.iter().map(of).sum::<u64>();
+        let sum = |of: fn(&drive::measure::counts::Counts) -> u64| runs.iter().map(of).sum::<u64>();
         prop_assert_eq!(outcome.meter.due.0.iter().sum::<u64>(), sum(|c| c.due));
         prop_assert_eq!(outcome.meter.skipped.0.iter().sum::<u64>(), sum(|c| c.skipped));
         let ended = sum(|c| c.succeeded) + sum(|c| c.rolled_back) + sum(|c| c.failed);

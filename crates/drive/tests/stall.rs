@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use crate::kit::{MS, SECOND, Virtual, is_update};
 use drive::{
-    arrivals::{ArrivalsSpec, Spacing},
     clock::{Clock, TokioClock},
-    histogram,
+    measure::histogram,
+    schedule::arrivals::{ArrivalsSpec, Spacing},
 };
 use sim::{Call, Scripted, Step};
 

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use crate::kit::{MS, SECOND, Simple, Virtual, is_update};
-use drive::statements::{Groups, StatementResult};
+use drive::measure::statements::{Groups, StatementResult};
 use sim::{Call, Scripted, Step};
 use workload::Workload;
 

@@ -96,7 +96,8 @@ fn results_add_up_over_threads() {
     let timed = ["succeeded", "rolled_back", "drained"].map(|name| number(&window[name]));
     assert_eq!(window["unfinished"], window["drained"], "the drain is long enough");
     assert_eq!((&result["outcome"], &result["given_up_s"]), (&json!("complete"), &json!(null)));
-    let histogram = drive::histogram::decode(result["kinds"][0]["response"].as_str().unwrap());
+    let histogram =
+        drive::measure::histogram::decode(result["kinds"][0]["response"].as_str().unwrap());
     assert_eq!(histogram.unwrap().len(), timed.iter().sum::<u64>());
     let client = &result["client"];
     assert!(client["user_s"].as_f64().unwrap() + client["system_s"].as_f64().unwrap() > 0.0);
@@ -167,7 +168,7 @@ fn threads_of_an_open_loop_share_its_rate() {
     let factor = result["seconds"]["factor"][0].as_f64().unwrap();
     // 0.2 s of 1, 0.2 s of 1.5, and 2 until the second ends.
     assert!((factor - 1.7).abs() < 1e-9, "{factor}");
-    let late = drive::histogram::decode(result["late"].as_str().unwrap()).unwrap();
+    let late = drive::measure::histogram::decode(result["late"].as_str().unwrap()).unwrap();
     assert_eq!(late.len(), 250, "each was waited for");
     assert!(number(&result["kinds"][0]["queue_ns"]["p50"]) < 400_000_000);
 }

@@ -9,6 +9,7 @@
 //! With [`Hold`] it becomes a queueing system of known capacity: each batch holds one of a few
 //! workers for a while.
 
+mod account;
 mod connection;
 mod server;
 mod spec;

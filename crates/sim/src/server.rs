@@ -70,7 +70,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
         let user = field_after(&packet[4..], "user");
         let steps = lock(&self.scripted.script).greet(self.number);
-        if !self.perform("", steps).await? {
+        if !self.play("", steps).await? {
             return Ok(false);
         }
         if !self.authenticate(&user).await? {
@@ -136,7 +136,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let name = text(parts.next());
         let sql = text(parts.next());
         let steps = lock(&self.scripted.script).parse(&sql);
-        if !self.perform(&sql, steps).await? {
+        if !self.play(&sql, steps).await? {
             return Ok(false);
         }
         if !self.skipping {
@@ -230,7 +230,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if !steps.iter().any(ended) {
             steps.push(Step::Complete(if ends { word.clone() } else { format!("{word} 0") }));
         }
-        let goes_on = self.perform(&call.sql, steps).await?;
+        let goes_on = self.play(&call.sql, steps).await?;
         if !self.skipping && ends {
             self.status = b'I';
         } else if !self.skipping && matches!(word.as_str(), "BEGIN" | "START") {
@@ -240,7 +240,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     /// Performs steps; whether the connection goes on.
-    async fn perform(&mut self, sql: &str, steps: Vec<Step>) -> io::Result<bool> {
+    async fn play(&mut self, sql: &str, steps: Vec<Step>) -> io::Result<bool> {
         for step in steps {
             match step {
                 Step::Row(fields) => self.out.extend(data_row(&fields)),

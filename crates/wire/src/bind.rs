@@ -6,7 +6,7 @@ use postgres_protocol::message::frontend;
 
 use crate::{
     error::Error,
-    exchange::{Kind, Results, Statement, StatementId},
+    statement::{Kind, Results, Statement, StatementId},
     target::Prepare,
     value::{Decimal, Param},
 };

@@ -4,17 +4,19 @@
 
 use std::{collections::hash_map::RandomState, hash::BuildHasher, io, net::SocketAddr};
 
-use tokio::{net::lookup_host, time::timeout};
+use tokio::{io::AsyncWriteExt, net::lookup_host, time::timeout};
 
 use crate::{
     error::Error,
-    exchange::Statement,
+    host::Host,
     session::Session,
     socket::Socket,
-    startup::{Place, Transport},
+    startup::{CancelKey, Place},
+    statement::Statement,
     stream::{Stream, tcp},
-    target::{Host, SessionAttrs, Target},
+    target::{SessionAttrs, Target},
     tls::SslMode,
+    transport::Transport,
 };
 
 /// A server that is starting, stopping or recovering: another one may do.
@@ -22,8 +24,35 @@ const NOT_NOW: &str = "57P0";
 /// What `pg_hba.conf` answers to a connection without (or with) TLS.
 const NOT_LIKE_THIS: &str = "28000";
 
-/// Connects to the first server of the list that will do, and prepares the statements.
-pub(crate) async fn connect(target: &Target, statements: &[Statement]) -> Result<Session, Error> {
+impl Session<Stream> {
+    /// Connects to the first server of the target that will do, authenticates and prepares the
+    /// statements.
+    ///
+    /// # Errors
+    ///
+    /// No server can be reached in time, one refuses, or does not accept a statement.
+    pub async fn connect(target: &Target, statements: &[Statement]) -> Result<Self, Error> {
+        connect(target, statements).await
+    }
+}
+
+impl CancelKey {
+    /// Asks the server to cancel what the session with this key is doing; there is no answer. Goes
+    /// over TLS if the session does.
+    ///
+    /// # Errors
+    ///
+    /// The server cannot be reached.
+    pub async fn cancel(self, target: &Target) -> Result<(), Error> {
+        let mut stream = reopen(target, self.place()).await?;
+        let failed = |e| Error::io("send the cancel request", e);
+        stream.write_all(&self.request()).await.map_err(failed)?;
+        stream.flush().await.map_err(failed)?;
+        stream.shutdown().await.map_err(failed)
+    }
+}
+
+async fn connect(target: &Target, statements: &[Statement]) -> Result<Session, Error> {
     target.check()?;
     let wanted = target.session_attrs;
     let passes: &[SessionAttrs] = match wanted {
@@ -210,7 +239,7 @@ async fn begin(
 }
 
 /// The same place again, for a cancel request.
-pub(crate) async fn reopen(target: &Target, place: Place) -> Result<Stream, Error> {
+async fn reopen(target: &Target, place: Place) -> Result<Stream, Error> {
     let want = if place.tls { Want::Tls } else { Want::Plain };
     match open(target, place.host, place.address, want).await {
         Ok((stream, _)) => Ok(stream),

@@ -3,7 +3,7 @@
 
 use std::{borrow::Cow, error, fmt, io};
 
-use crate::tls::hint_of;
+use crate::tls_hint::hint_of;
 
 /// What went wrong on a session.
 #[derive(Debug)]

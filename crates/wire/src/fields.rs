@@ -4,7 +4,7 @@
 
 use crate::{
     error::Error,
-    exchange::Kind,
+    statement::Kind,
     value::{Decimal, Timestamp},
 };
 

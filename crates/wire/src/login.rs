@@ -11,8 +11,9 @@ use postgres_protocol::{
 
 use crate::{
     error::Error,
-    startup::Transport,
-    target::{ChannelBinding, Host, Target},
+    host::Host,
+    target::{ChannelBinding, Target},
+    transport::Transport,
 };
 
 const OK: i32 = 0;

@@ -12,13 +12,14 @@ use tokio::{
 use crate::{
     answer::Answers,
     bind::{Effect, Prepared, server_name},
-    connect::connect,
     error::Error,
-    exchange::{Exchange, Results, Statement, StatementId},
+    exchange::Exchange,
     inbox::{Inbox, Message, server_error, unexpected},
-    startup::{CancelKey, Greeting, Place, Transport, greet, parameter},
+    startup::{CancelKey, Greeting, Place, greet, parameter},
+    statement::{Results, Statement, StatementId},
     stream::Stream,
     target::{Prepare, Target},
+    transport::Transport,
     value::Param,
 };
 
@@ -63,18 +64,6 @@ pub struct Session<S = Stream> {
     commits_at: usize,
     work: Work,
     greeting: Greeting,
-}
-
-impl Session<Stream> {
-    /// Connects to the first server of the target that will do, authenticates and prepares the
-    /// statements.
-    ///
-    /// # Errors
-    ///
-    /// No server can be reached in time, one refuses, or does not accept a statement.
-    pub async fn connect(target: &Target, statements: &[Statement]) -> Result<Self, Error> {
-        connect(target, statements).await
-    }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {

@@ -7,22 +7,12 @@ use postgres_protocol::message::frontend;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use crate::{
-    connect::reopen,
     error::Error,
     inbox::{Inbox, server_error, unexpected},
     login::Login,
     target::Target,
+    transport::Transport,
 };
-
-/// What the bytes of a session travel over.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Transport {
-    Plain,
-    /// With what SCRAM can tie itself to, if there is such a thing.
-    Tls {
-        end_point: Option<Vec<u8>>,
-    },
-}
 
 /// Where a session ended up: another connection must go to the same place to cancel its work.
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,20 +45,16 @@ impl CancelKey {
         self.process
     }
 
-    /// Asks the server to cancel what the session with this key is doing; there is no answer. Goes
-    /// over TLS if the session does.
-    ///
-    /// # Errors
-    ///
-    /// The server cannot be reached.
-    pub async fn cancel(self, target: &Target) -> Result<(), Error> {
-        let mut stream = reopen(target, self.place).await?;
+    /// Where the session is.
+    pub(crate) fn place(&self) -> Place {
+        self.place
+    }
+
+    /// What another connection sends there instead of a startup packet.
+    pub(crate) fn request(&self) -> BytesMut {
         let mut out = BytesMut::new();
         frontend::cancel_request(self.process, self.secret, &mut out);
-        let failed = |e| Error::io("send the cancel request", e);
-        stream.write_all(&out).await.map_err(failed)?;
-        stream.flush().await.map_err(failed)?;
-        stream.shutdown().await.map_err(failed)
+        out
     }
 }
 

@@ -1,13 +1,18 @@
 //! All workloads, by the `kind` of their specifications: the one place that knows them all.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 use wire::Timestamp;
 
 use crate::{
     dataset::Dataset,
-    mix, pgbench, script,
+    description::Description,
+    mix::{self, MixSpec},
+    pgbench::{self, Pgbench, PgbenchDataset, PgbenchSpec},
+    script::{self, ScriptSpec},
     spec::SpecError,
-    tpcc::{self, Tpcc},
+    tpcc::{Tpcc, TpccSpec, describe::Particulars},
     workload::Workload,
 };
 
@@ -23,22 +28,38 @@ pub trait Visitor {
     fn visit<W: Workload>(self, workload: W) -> Self::Output;
 }
 
-enum Known {
-    Tpcc,
-    Pgbench,
-    Mix,
-    Script,
+/// The specification of a workload, checked.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum WorkloadSpec {
+    /// TPC-C.
+    Tpcc(TpccSpec),
+    /// One of pgbench's.
+    Pgbench(PgbenchSpec),
+    /// A mix of SQL transactions.
+    Mix(MixSpec),
+    /// Script files.
+    Script(ScriptSpec),
 }
 
-fn known(spec: &Value) -> Result<Known, SpecError> {
-    match spec.get("kind").and_then(Value::as_str) {
-        Some("tpcc") => Ok(Known::Tpcc),
-        Some("tpcb" | "simple-update" | "select-only") => Ok(Known::Pgbench),
-        Some("mix") => Ok(Known::Mix),
-        Some("script") => Ok(Known::Script),
-        kind => {
-            let (kind, known) = (kind.unwrap_or("missing"), KINDS.join(", "));
-            Err(SpecError::plain(format!("workload.kind is {kind}, known are {known}")))
+impl WorkloadSpec {
+    /// Reads and checks a specification; `kind` names its workload.
+    ///
+    /// # Errors
+    ///
+    /// The kind is unknown, or the workload refuses its specification.
+    pub fn from_json(spec: &Value) -> Result<Self, SpecError> {
+        match spec.get("kind").and_then(Value::as_str) {
+            Some("tpcc") => TpccSpec::from_json(spec).map(Self::Tpcc),
+            Some("tpcb" | "simple-update" | "select-only") => {
+                PgbenchSpec::from_json(spec).map(Self::Pgbench)
+            }
+            Some("mix") => MixSpec::from_json(spec).map(Self::Mix),
+            Some("script") => ScriptSpec::from_json(spec).map(Self::Script),
+            kind => {
+                let (kind, known) = (kind.unwrap_or("missing"), KINDS.join(", "));
+                Err(SpecError::plain(format!("workload.kind is {kind}, known are {known}")))
+            }
         }
     }
 }
@@ -47,29 +68,46 @@ fn known(spec: &Value) -> Result<Known, SpecError> {
 ///
 /// # Errors
 ///
-/// The kind is unknown, or the workload refuses its specification.
+/// Those of [`WorkloadSpec::from_json`]; a mix or a script cannot be compiled.
 pub fn with<V: Visitor>(spec: &Value, visitor: V) -> Result<V::Output, SpecError> {
-    Ok(match known(spec)? {
-        Known::Tpcc => visitor.visit(Tpcc::from_spec(spec)?),
-        Known::Pgbench => visitor.visit(pgbench::Pgbench::from_spec(spec)?),
-        Known::Mix => visitor.visit(mix::programs(&mix::MixSpec::from_json(spec)?)?),
-        Known::Script => visitor.visit(script::programs(&script::ScriptSpec::from_json(spec)?)?),
+    Ok(match WorkloadSpec::from_json(spec)? {
+        WorkloadSpec::Tpcc(spec) => visitor.visit(Tpcc::new(spec)),
+        WorkloadSpec::Pgbench(spec) => visitor.visit(Pgbench::new(spec)),
+        WorkloadSpec::Mix(spec) => visitor.visit(mix::programs(&spec)?),
+        WorkloadSpec::Script(spec) => visitor.visit(script::programs(&spec)?),
     })
 }
 
-/// The workload as JSON: name, version, specification, kinds and mix, statements, tables, indexes,
-/// conditions, checks of the load, deviations, size on disk.
+/// A workload, told without a server.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Described {
+    /// What all workloads tell.
+    #[serde(flatten)]
+    pub description: Description,
+    /// The specification, resolved: it says every key.
+    pub spec: WorkloadSpec,
+    /// What only TPC-C has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tpcc: Option<Particulars>,
+}
+
+/// What a workload is.
 ///
 /// # Errors
 ///
 /// As [`with`].
-pub fn describe(spec: &Value) -> Result<Value, SpecError> {
-    match known(spec)? {
-        Known::Tpcc => tpcc::Tpcc::from_spec(spec).map(|tpcc| tpcc.describe()),
-        Known::Pgbench => pgbench::describe(spec),
-        Known::Mix => mix::describe(spec),
-        Known::Script => script::describe(spec),
-    }
+pub fn describe(spec: &Value) -> Result<Described, SpecError> {
+    let spec = WorkloadSpec::from_json(spec)?;
+    let (description, tpcc) = match &spec {
+        WorkloadSpec::Tpcc(spec) => {
+            let tpcc = Tpcc::new(spec.clone());
+            (tpcc.describe(), Some(tpcc.particulars()))
+        }
+        WorkloadSpec::Pgbench(spec) => (pgbench::describe(spec), None),
+        WorkloadSpec::Mix(spec) => (mix::describe(spec)?, None),
+        WorkloadSpec::Script(spec) => (script::describe(spec)?, None),
+    };
+    Ok(Described { description, spec, tpcc })
 }
 
 /// The dataset of a workload's specification; `loaded_at` is the time that its rows carry.
@@ -81,8 +119,7 @@ pub fn dataset(spec: &Value, loaded_at: Timestamp) -> Result<Box<dyn Dataset>, S
     match spec.get("kind").and_then(Value::as_str) {
         Some("tpcc") => Ok(Box::new(Tpcc::from_spec(spec)?.dataset(loaded_at))),
         Some("tpcb" | "simple-update" | "select-only") => {
-            let spec = pgbench::PgbenchSpec::from_json(spec)?;
-            Ok(Box::new(pgbench::PgbenchDataset::new(spec)))
+            Ok(Box::new(PgbenchDataset::new(PgbenchSpec::from_json(spec)?)))
         }
         kind => {
             let kind = kind.unwrap_or("missing");
@@ -118,24 +155,13 @@ mod tests {
                 _ => {}
             }
             let described = describe(&spec).expect(kind);
-            assert_eq!(json!(with(&spec, Kinds).expect(kind)), described["kinds"], "{kind}");
-            for key in [
-                "name",
-                "version",
-                "spec",
-                "mix",
-                "statements",
-                "tables",
-                "indexes",
-                "conditions",
-                "load_checks",
-                "deviations",
-                "disk_bytes_estimate",
-            ] {
-                assert!(!described[key].is_null(), "{kind} has no {key}");
-            }
-            let again = describe(&described["spec"]).expect("the resolved specification");
-            assert_eq!(again, described, "{kind}");
+            assert_eq!(with(&spec, Kinds).expect(kind), described.description.kinds, "{kind}");
+            assert_eq!(described.description.name, kind);
+            assert_eq!(described.tpcc.is_some(), kind == "tpcc");
+            let shares: f64 = described.description.mix.values().sum();
+            assert!((shares - 1.0).abs() < 1e-9, "{kind}: {shares}");
+            let resolved = json!(described.spec);
+            assert_eq!(describe(&resolved).expect("the same again"), described, "{kind}");
         }
     }
 

@@ -7,6 +7,7 @@
 
 use std::{ops::Range, sync::Arc};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -170,18 +171,22 @@ impl Units {
     }
 }
 
+/// Far more partitions than anybody can plan queries for.
+pub const PARTITIONS_MAX: u32 = 10_000;
+
 /// How tables are partitioned by unit.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Partitions {
     /// By what.
     pub by: PartitionBy,
     /// How many partitions each table has.
+    #[schemars(range(min = 1, max = PARTITIONS_MAX))]
     pub count: u32,
 }
 
 /// By what a table is partitioned.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum PartitionBy {
     /// The server's hash of the unit.
@@ -191,7 +196,7 @@ pub enum PartitionBy {
 }
 
 /// A table to create and fill.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Table {
     /// Name, without schema.
     pub name: String,
@@ -233,7 +238,7 @@ impl Table {
 }
 
 /// An index to build after the rows are there.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Index {
     /// Name.
     pub name: String,

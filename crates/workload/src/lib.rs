@@ -8,6 +8,7 @@ pub mod chi_square;
 pub mod copy;
 pub mod csv;
 pub mod dataset;
+pub mod description;
 pub mod digest;
 pub mod draw;
 pub mod made;

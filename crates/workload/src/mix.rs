@@ -5,13 +5,12 @@
 mod compile;
 pub mod spec;
 
-use serde_json::{Value as Json, json};
-
 pub use spec::{
     Bound, Counted, Invariant, Kind, MixSpec, Parameter, ParameterKind, Sql, Transaction,
 };
 
 use crate::{
+    description::Description,
     program::{programs::Programs, workload},
     spec::SpecError,
 };
@@ -29,14 +28,12 @@ pub fn programs(spec: &MixSpec) -> Result<Programs, SpecError> {
     compile::compile(spec)
 }
 
-/// The workload as JSON.
+/// The workload for plans, reports and checks.
 ///
 /// # Errors
 ///
-/// As [`MixSpec::from_json`] and [`programs`].
-pub fn describe(value: &Json) -> Result<Json, SpecError> {
-    let spec = MixSpec::from_json(value)?;
-    let programs = programs(&spec)?;
-    let conditions = spec.conditions();
-    Ok(workload::describe(&programs, "mix", VERSION, &json!(spec), &conditions, &json!([])))
+/// As [`programs`].
+pub fn describe(spec: &MixSpec) -> Result<Description, SpecError> {
+    let programs = programs(spec)?;
+    Ok(workload::describe(&programs, "mix", VERSION, spec.conditions(), Vec::new()))
 }

@@ -4,11 +4,10 @@
 mod compile;
 pub mod spec;
 
-use serde_json::{Value as Json, json};
-
 pub use spec::{Kind, Script, ScriptSpec};
 
 use crate::{
+    description::{Description, Deviation},
     program::{build::Builder, programs::Programs, workload},
     spec::SpecError,
 };
@@ -35,23 +34,21 @@ pub fn programs(spec: &ScriptSpec) -> Result<Programs, SpecError> {
     Ok(builder.finish(programs))
 }
 
-/// The workload as JSON.
+/// The workload for plans, reports and checks.
 ///
 /// # Errors
 ///
 /// As [`programs`].
-pub fn describe(value: &Json) -> Result<Json, SpecError> {
-    let spec = ScriptSpec::from_json(value)?;
-    let programs = programs(&spec)?;
-    let (spec, none) = (json!(spec), json!([]));
-    Ok(workload::describe(&programs, "script", VERSION, &spec, &none, &deviations()))
+pub fn describe(spec: &ScriptSpec) -> Result<Description, SpecError> {
+    let programs = programs(spec)?;
+    Ok(workload::describe(&programs, "script", VERSION, Vec::new(), deviations()))
 }
 
 /// What pgbench does otherwise.
 #[must_use]
-pub fn deviations() -> Json {
-    let line = |what: &str, why: &str| json!({"what": what, "why": why, "clause": "pgbench"});
-    json!([
+pub fn deviations() -> Vec<Deviation> {
+    let line = |what: &str, why: &str| Deviation::new(what, why, "pgbench");
+    vec![
         line(
             "variables live as long as a transaction, not as long as a client",
             "what a request sends is a function of (seed, terminal, number)",
@@ -82,5 +79,5 @@ pub fn deviations() -> Json {
              it has committed nothing yet",
             "a request keeps its due time and its values",
         ),
-    ])
+    ]
 }

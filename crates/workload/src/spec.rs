@@ -1,6 +1,7 @@
 //! What the specifications of all workloads have in common: how one is refused, how statements
 //! travel, isolation levels.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -29,7 +30,7 @@ impl SpecError {
 }
 
 /// How the statements of a transaction travel.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Face {
     /// One statement, one round trip.
@@ -41,8 +42,20 @@ pub enum Face {
     Procedure,
 }
 
+impl Face {
+    /// As a specification spells it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Statement => "statement",
+            Self::Pipeline => "pipeline",
+            Self::Procedure => "procedure",
+        }
+    }
+}
+
 /// Isolation level of the transactions.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
 pub enum Isolation {
     /// PostgreSQL's default.
     #[default]

@@ -44,7 +44,7 @@ pub struct Timing {
 }
 
 /// One line of the input audit: a measured share against its permitted band.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
 pub struct AuditLine {
     /// What was measured, e.g. `remote order lines`.
     pub name: String,

@@ -1,4 +1,4 @@
-//! A small workload, sessions with a scripted server, and a lane on virtual time.
+//! A small workload, sessions with a scripted server, and a worker on virtual time.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
@@ -7,15 +7,20 @@
 use std::{fmt, sync::Arc};
 
 use drive::{
-    arrivals::{ArrivalsSpec, Terminals},
     clock::{Clock, TokioClock},
-    counts::Counts,
-    course::{Course, Shared, Window},
-    dial::Dial,
-    lane::{Share, connect, merge, run_lane},
-    meter::Meter,
-    queue::Schedule,
-    steps::Step,
+    connection::opener::Opener,
+    measure::{counts::Counts, meter::Meter},
+    schedule::{
+        arrivals::{ArrivalsSpec, Terminals},
+        queue::Schedule,
+        ramps::Step,
+        timeline::{Timeline, Window},
+    },
+    shared::Shared,
+    worker::{
+        Share, merge,
+        thread::{connect, run_worker},
+    },
 };
 use sim::{Scripted, serve};
 use tokio::{io::DuplexStream, task::LocalSet};
@@ -172,10 +177,10 @@ impl fmt::Display for SimDial {
     }
 }
 
-impl Dial for SimDial {
+impl Opener for SimDial {
     type Stream = DuplexStream;
 
-    async fn dial(&self) -> Result<Session<DuplexStream>, Error> {
+    async fn open(&self) -> Result<Session<DuplexStream>, Error> {
         let (client, server) = tokio::io::duplex(512);
         let scripted = self.scripted.clone();
         tokio::task::spawn_local(async move {
@@ -191,11 +196,11 @@ impl Dial for SimDial {
 /// What a run on virtual time is made of.
 pub struct Virtual {
     pub workload: Simple,
-    /// Of all lanes together.
+    /// Of all workers together.
     pub connections: usize,
     pub terminals: u32,
-    /// Lanes that connections and terminals are dealt to.
-    pub lanes: usize,
+    /// Workers that connections and terminals are dealt to.
+    pub workers: usize,
     pub warmup_ns: u64,
     pub window_ns: u64,
     pub drain_ns: u64,
@@ -216,7 +221,7 @@ impl Default for Virtual {
             workload: Simple::new(1),
             connections: 1,
             terminals: 1,
-            lanes: 1,
+            workers: 1,
             warmup_ns: 0,
             window_ns: 10 * SECOND,
             drain_ns: 10 * SECOND,
@@ -250,25 +255,25 @@ impl Outcomes {
 }
 
 impl Virtual {
-    /// Runs all lanes against the scripted server, on a clock that jumps to the next event.
+    /// Runs all workers against the scripted server, on a clock that jumps to the next event.
     pub fn run(self, scripted: &Scripted) -> Outcomes {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .start_paused(true)
             .build()
             .unwrap();
-        LocalSet::new().block_on(&runtime, self.run_lanes(scripted.clone()))
+        LocalSet::new().block_on(&runtime, self.run_workers(scripted.clone()))
     }
 
-    /// What a lane has, dealt as the driver deals its threads'.
-    pub fn share(&self, lane: usize) -> Share {
+    /// What a worker has, dealt as the driver deals its threads'.
+    pub fn share(&self, worker: usize) -> Share {
         let narrow = |number: usize| u32::try_from(number).unwrap();
         Share {
-            lane,
-            connections: (lane..self.connections).step_by(self.lanes).count(),
+            worker,
+            connections: (worker..self.connections).step_by(self.workers).count(),
             terminals: Terminals {
-                first: narrow(lane),
-                stride: narrow(self.lanes),
+                first: narrow(worker),
+                stride: narrow(self.workers),
                 all: self.terminals,
             },
             schedule: Schedule {
@@ -286,27 +291,27 @@ impl Virtual {
     }
 
     /// When its phases begin, after a start at an instant.
-    pub fn course(&self, start_ns: u64, start_unix_ns: u64) -> Course {
+    pub fn timeline(&self, start_ns: u64, start_unix_ns: u64) -> Timeline {
         let from_ns = start_ns + self.warmup_ns;
         let window = Window { from_ns, until_ns: from_ns + self.window_ns };
-        Course { start_ns, start_unix_ns, window, drain_ns: self.drain_ns }
+        Timeline { start_ns, start_unix_ns, window, drain_ns: self.drain_ns }
     }
 
-    async fn run_lanes(self, scripted: Scripted) -> Outcomes {
+    async fn run_workers(self, scripted: Scripted) -> Outcomes {
         let clock = TokioClock::new();
         let workload = Arc::new(self.workload.clone());
         let statements = workload.statements().to_vec();
-        let shared = Arc::new(Shared::new(self.lanes, KINDS.len()));
-        let mut lanes = Vec::new();
-        for lane in 0..self.lanes {
-            let share = self.share(lane);
-            let dial = SimDial { scripted: scripted.clone(), statements: statements.clone() };
-            let sessions = connect(&share, &clock, &dial, &shared).await.unwrap().unwrap();
-            lanes.push((share, dial, sessions));
+        let shared = Arc::new(Shared::new(self.workers, KINDS.len()));
+        let mut workers = Vec::new();
+        for worker in 0..self.workers {
+            let share = self.share(worker);
+            let opener = SimDial { scripted: scripted.clone(), statements: statements.clone() };
+            let sessions = connect(&share, &clock, &opener, &shared).await.unwrap().unwrap();
+            workers.push((share, opener, sessions));
         }
         let start_ns = clock.now_ns();
-        let course = self.course(start_ns, clock.unix_ns());
-        shared.begin(course);
+        let timeline = self.timeline(start_ns, clock.unix_ns());
+        shared.begin(timeline);
         if let Some(after_ns) = self.stop_after_ns {
             let (shared, clock) = (Arc::clone(&shared), clock.clone());
             tokio::task::spawn_local(async move {
@@ -315,14 +320,15 @@ impl Virtual {
             });
         }
         let mut running = Vec::new();
-        for (share, dial, sessions) in lanes {
+        for (share, opener, sessions) in workers {
             let (workload, theirs) = (Arc::clone(&workload), Arc::clone(&shared));
-            let lane = run_lane(share, workload, clock.clone(), dial, theirs, course, sessions);
-            running.push(tokio::task::spawn_local(lane));
+            let worker =
+                run_worker(share, workload, clock.clone(), opener, theirs, timeline, sessions);
+            running.push(tokio::task::spawn_local(worker));
         }
         let mut meters = Vec::new();
-        for lane in running {
-            meters.push(lane.await.unwrap());
+        for worker in running {
+            meters.push(worker.await.unwrap());
         }
         let meter = merge(meters, &KINDS.map(str::to_owned)).unwrap();
         Outcomes { meter, shared, lasted_ns: clock.now_ns() - start_ns }

@@ -5,7 +5,7 @@ use std::{collections::HashMap, io, sync::Arc};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::{
-    server::{Counters, Workers},
+    account::{Counters, Workers},
     statements::{Effect, Known, Prepared, first_word},
 };
 use crate::messages::{authentication, command_complete, error_message, message, parameter_status};

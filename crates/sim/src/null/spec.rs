@@ -2,6 +2,7 @@
 
 use std::io;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -10,7 +11,7 @@ const WORKERS_MAX: usize = 100_000;
 const SERVICE_MS_MAX: f64 = 60_000.0;
 
 /// Where it listens, what it knows, how fast it is.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NullSpec {
     /// Folder of a Unix socket (absolute), or an address to listen on.
@@ -28,7 +29,7 @@ pub struct NullSpec {
 
 /// Each batch holds one of the server's workers for a while; others wait for a free one in the
 /// order of their arrival. Times are those of tokio's timer: rounded up to whole milliseconds.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Hold {
     /// How many batches are served at the same time.
@@ -41,7 +42,7 @@ pub struct Hold {
 }
 
 /// Distribution of service times.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Spread {
     /// All the same.

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use crate::{
+    description::Condition,
     script::spec::{check_weights, default_seed, unit},
     spec::{Face, Isolation, SpecError},
 };
 
 /// A mix.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct MixSpec {
     /// Always `mix`.
@@ -40,7 +42,7 @@ pub struct MixSpec {
 }
 
 /// Discriminates the workloads' specifications.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// This one.
@@ -48,7 +50,7 @@ pub enum Kind {
 }
 
 /// A kind of transaction.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Transaction {
     /// Its name.
@@ -73,7 +75,7 @@ pub struct Transaction {
 }
 
 /// A statement.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
 #[serde(untagged, expecting = "a statement must be text, or a table of sql and rows")]
 pub enum Sql {
     /// SQL alone.
@@ -83,7 +85,7 @@ pub enum Sql {
 }
 
 /// A statement whose rows are counted: a transaction that finds nothing measures nothing.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Counted {
     /// SQL with `:name` where a parameter stands.
@@ -93,7 +95,7 @@ pub struct Counted {
 }
 
 /// A parameter: its type, and exactly one source of its values.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Parameter {
     /// Type that the statements declare.
@@ -129,7 +131,7 @@ pub struct Parameter {
 }
 
 /// Type of a parameter.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum ParameterKind {
     /// `integer`.
@@ -143,7 +145,7 @@ pub enum ParameterKind {
 }
 
 /// A whole number, or an expression of variables that is one.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
 #[serde(untagged, expecting = "a bound must be a whole number, or an expression as text")]
 pub enum Bound {
     /// Itself.
@@ -153,7 +155,7 @@ pub enum Bound {
 }
 
 /// What must hold.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Invariant {
     /// What must hold, as a sentence for the report.
@@ -237,13 +239,14 @@ impl MixSpec {
     }
 
     /// Invariants as conditions, numbered from 1.
-    pub(super) fn conditions(&self) -> Json {
+    pub(super) fn conditions(&self) -> Vec<Condition> {
         let numbered = self.invariants.iter().zip(1..);
-        let condition = |(one, number): (&Invariant, u32)| {
-            let Invariant { title, sql } = one;
-            json!({"number": number, "title": title, "sql": sql})
+        let condition = |(one, number): (&Invariant, u32)| Condition {
+            number,
+            title: one.title.clone(),
+            sql: one.sql.clone(),
         };
-        Json::Array(numbered.map(condition).collect())
+        numbered.map(condition).collect()
     }
 }
 

@@ -1,53 +1,37 @@
-//! A built-in workload of pgbench as JSON, in the shape that all workloads have.
+//! A built-in workload of pgbench, described.
 
-use serde_json::{Value, json};
-
-use crate::workload::Workload;
+use crate::{
+    dataset::{Dataset, Index, Table},
+    description::{Condition, Description, Deviation, LoadCheck, NamedSql, loaded},
+    workload::Workload,
+};
 
 use super::{
     dataset::PgbenchDataset,
     spec::{Kind, PgbenchSpec, VERSION},
     workload::Pgbench,
 };
-use crate::{dataset::Dataset, spec::SpecError};
 
-/// The workload as JSON.
-///
-/// # Errors
-///
-/// As [`PgbenchSpec::from_json`].
-pub fn describe(spec: &Value) -> Result<Value, SpecError> {
-    let spec = PgbenchSpec::from_json(spec)?;
+/// The workload for plans, reports and checks.
+#[must_use]
+pub fn describe(spec: &PgbenchSpec) -> Description {
     let pgbench = Pgbench::new(spec.clone());
     let dataset = PgbenchDataset::new(spec.clone());
-    let table = |table: &crate::dataset::Table| {
-        let ddl = table.ddl(&[]);
-        json!({"name": table.name, "rows": table.rows, "ddl": ddl})
-    };
-    let tables: Vec<Value> = dataset.tables().iter().map(table).collect();
-    let statement = |one: &wire::Statement| json!({"name": one.name, "sql": one.sql});
-    let statements: Vec<Value> = pgbench.statements().iter().map(statement).collect();
-    let check = |table: &crate::dataset::Table| {
-        let sql = format!("SELECT count(*) FROM {}", table.name);
-        json!({"name": format!("rows of {}", table.name), "sql": sql, "expected": table.rows})
-    };
-    let checks: Vec<Value> = dataset.tables().iter().map(check).collect();
-    let bytes: u64 = dataset.tables().iter().map(|table| table.disk_bytes).sum();
-    let indexes: Vec<String> = dataset.indexes().iter().map(crate::dataset::Index::ddl).collect();
-    Ok(json!({
-        "name": spec.kind.name(),
-        "version": VERSION,
-        "spec": spec,
-        "kinds": pgbench.kinds(),
-        "mix": {(spec.kind.name()): 1.0},
-        "statements": statements,
-        "tables": tables,
-        "indexes": indexes,
-        "conditions": conditions(spec.kind),
-        "load_checks": checks,
-        "deviations": deviations(),
-        "disk_bytes_estimate": bytes,
-    }))
+    let (tables, disk_bytes_estimate) = loaded(&dataset);
+    let check = |table: &Table| LoadCheck::rows(&table.name, table.rows);
+    Description {
+        name: spec.kind.name().to_owned(),
+        version: VERSION,
+        kinds: pgbench.kinds().to_vec(),
+        mix: [(spec.kind.name().to_owned(), 1.0)].into(),
+        statements: NamedSql::of(pgbench.statements()),
+        tables,
+        indexes: dataset.indexes().iter().map(Index::ddl).collect(),
+        conditions: conditions(spec.kind),
+        load_checks: dataset.tables().iter().map(check).collect(),
+        deviations: deviations(),
+        disk_bytes_estimate,
+    }
 }
 
 /// Title and SQL of what holds after the load and after any run of the workload. Each query returns
@@ -94,22 +78,23 @@ const CONDITIONS: [(&str, &str); 6] = [
 ];
 
 /// Those that the workload keeps.
-fn conditions(kind: Kind) -> Vec<Value> {
+fn conditions(kind: Kind) -> Vec<Condition> {
     let count = match kind {
         Kind::Tpcb => 6,
         Kind::SimpleUpdate => 3,
         Kind::SelectOnly => 1,
     };
-    let condition = |((title, sql), number): (&(&str, &str), u32)| {
-        let (title, sql) = (*title, *sql);
-        json!({"number": number, "title": title, "sql": sql})
+    let condition = |((title, sql), number): (&(&str, &str), u32)| Condition {
+        number,
+        title: (*title).to_owned(),
+        sql: (*sql).to_owned(),
     };
     CONDITIONS[..count].iter().zip(1..).map(condition).collect()
 }
 
-fn deviations() -> Value {
-    let line = |what: &str, why: &str| json!({"what": what, "why": why, "clause": "pgbench"});
-    json!([
+fn deviations() -> Vec<Deviation> {
+    let line = |what: &str, why: &str| Deviation::new(what, why, "pgbench");
+    vec![
         line(
             "random numbers are uniform as pgbench's, but other values",
             "a request is a function of (seed, terminal, number)",
@@ -118,6 +103,6 @@ fn deviations() -> Value {
             "a statement that finds no row, or several, fails the transaction",
             "a database of another scale must not look fast",
         ),
-        line("history is not emptied before a run", "the conditions compare it with the balances",),
-    ])
+        line("history is not emptied before a run", "the conditions compare it with the balances"),
+    ]
 }

@@ -1,5 +1,6 @@
 //! What may be said about a built-in workload of pgbench.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -10,13 +11,14 @@ use crate::spec::{Face, Isolation, SpecError};
 pub const VERSION: u32 = 1;
 
 /// Parameters; every one has a default but the kind.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct PgbenchSpec {
     /// Which of the workloads.
     pub kind: Kind,
     /// Branches; each has ten tellers and 100,000 accounts.
     #[serde(default = "ten")]
+    #[schemars(range(min = 1, max = SCALE_MAX))]
     pub scale: i32,
     /// Everything random follows from it.
     #[serde(default = "default_seed")]
@@ -33,7 +35,7 @@ pub struct PgbenchSpec {
 }
 
 /// Discriminates the workloads' specifications.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// TPC-B-like: three balances, a look at one, a line of history.

@@ -1,8 +1,7 @@
 //! All programs of a workload, and which of them a request performs.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use serde_json::{Value as Json, json};
 use wire::Statement;
 
 use super::{steps::Program, value::Value};
@@ -48,10 +47,10 @@ impl Programs {
 
     /// Shares of the programs, by name.
     #[must_use]
-    pub fn shares(&self) -> Json {
+    pub fn shares(&self) -> BTreeMap<String, f64> {
         let sum: f64 = self.all.iter().map(|program| program.weight).sum();
-        let share = |program: &Program| (program.name.clone(), json!(program.weight / sum));
-        Json::Object(self.all.iter().map(share).collect())
+        let share = |program: &Program| (program.name.clone(), program.weight / sum);
+        self.all.iter().map(share).collect()
     }
 
     pub(super) fn choose(&self, terminal: u32, number: u64) -> usize {

@@ -1,6 +1,5 @@
 //! Programs as a workload: requests by weight, an audit of the weights.
 
-use serde_json::{Value as Json, json};
 use wire::{Error, Exchange, Statement, Timestamp};
 
 use super::{
@@ -10,6 +9,7 @@ use super::{
 };
 use crate::{
     chi_square::{binomial_band, real},
+    description::{Condition, Description, Deviation, NamedSql},
     workload::{Audit, AuditLine, Outcome, Timing, Workload},
 };
 
@@ -87,30 +87,26 @@ impl Workload for Programs {
     }
 }
 
-/// A workload of programs as JSON, in the shape that all workloads have.
+/// A workload of programs for plans, reports and checks.
 #[must_use]
 pub fn describe(
     programs: &Programs,
     name: &str,
     version: u32,
-    spec: &Json,
-    conditions: &Json,
-    deviations: &Json,
-) -> Json {
-    let statement = |one: &Statement| json!({"name": one.name, "sql": one.sql});
-    let statements: Vec<Json> = programs.statements.iter().map(statement).collect();
-    json!({
-        "name": name,
-        "version": version,
-        "spec": spec,
-        "kinds": programs.kinds,
-        "mix": programs.shares(),
-        "statements": statements,
-        "tables": [],
-        "indexes": [],
-        "conditions": conditions,
-        "load_checks": [],
-        "deviations": deviations,
-        "disk_bytes_estimate": 0,
-    })
+    conditions: Vec<Condition>,
+    deviations: Vec<Deviation>,
+) -> Description {
+    Description {
+        name: name.to_owned(),
+        version,
+        kinds: programs.kinds.clone(),
+        mix: programs.shares(),
+        statements: NamedSql::of(&programs.statements),
+        tables: Vec::new(),
+        indexes: Vec::new(),
+        conditions,
+        load_checks: Vec::new(),
+        deviations,
+        disk_bytes_estimate: 0,
+    }
 }

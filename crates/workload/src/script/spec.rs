@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -16,7 +17,7 @@ const SCRIPTS_MAX: usize = 128;
 pub(crate) const WEIGHT_MAX: f64 = 1e6;
 
 /// Scripts and what they are run with.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptSpec {
     /// Always `script`.
@@ -41,7 +42,7 @@ pub struct ScriptSpec {
 }
 
 /// A script file.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
     /// Its name: that of the kind of transaction, and in errors.
@@ -54,7 +55,7 @@ pub struct Script {
 }
 
 /// Discriminates the workloads' specifications.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// This one.

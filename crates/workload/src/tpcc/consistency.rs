@@ -4,8 +4,6 @@
 //! joined, because the planner underestimates the groups of a join on three columns and then walks
 //! an index. And checks that hold right after the load only.
 
-use serde::Serialize;
-
 use super::{
     cardinalities::{CUSTOMERS, DISTRICTS, FIRST_NEW_ORDER, ITEMS, ORDERS},
     names::NAMES,
@@ -13,17 +11,7 @@ use super::{
     schema::Schema,
     spec::{LoadConstants, TpccSpec},
 };
-
-/// A condition of clause 3.3.2.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Condition {
-    /// From 1 to 12.
-    pub number: u32,
-    /// What must hold.
-    pub title: &'static str,
-    /// Returns the rows that violate it.
-    pub sql: String,
-}
+use crate::description::{Condition, LoadCheck};
 
 /// All of them, for the tables of a schema and what they were loaded with.
 #[must_use]
@@ -31,7 +19,7 @@ pub fn conditions(schema: Schema, load: LoadConstants) -> Vec<Condition> {
     let delivered = FIRST_NEW_ORDER - 1 - CUSTOMERS * load.c_delivery_cnt;
     let of_schema = |template: &Template| Condition {
         number: template.number,
-        title: template.title,
+        title: template.title.to_owned(),
         sql: schema.sql(template.sql).replace("{delivered}", &delivered.to_string()),
     };
     CONDITIONS.iter().map(of_schema).collect()
@@ -169,18 +157,6 @@ const CONDITIONS: [Template; 12] = [
     },
 ];
 
-/// A check that holds between the load and the first transaction: a query of one value, and the
-/// value.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LoadCheck {
-    /// What is counted.
-    pub name: String,
-    /// Returns one number.
-    pub sql: String,
-    /// The number.
-    pub expected: u64,
-}
-
 /// Cardinalities and contents of clause 4.3.3.1.
 #[must_use]
 pub fn load_checks(spec: &TpccSpec, rows: &RowSource) -> Vec<LoadCheck> {
@@ -188,11 +164,7 @@ pub fn load_checks(spec: &TpccSpec, rows: &RowSource) -> Vec<LoadCheck> {
     let schema = spec.schema;
     let mut checks: Vec<LoadCheck> = Target::ALL
         .iter()
-        .map(|&target| {
-            let table = schema.name(target.table());
-            let sql = format!("SELECT count(*) FROM {table}");
-            LoadCheck { name: format!("rows of {table}"), sql, expected: rows.rows(target) }
-        })
+        .map(|&target| LoadCheck::rows(schema.name(target.table()), rows.rows(target)))
         .collect();
     let contents = tenths(warehouses).into_iter().chain(of_districts(warehouses)).chain(STARTS);
     checks.extend(contents.map(|(name, sql, expected)| LoadCheck {

@@ -2,8 +2,8 @@
 //! `BenchmarkSQL` 5 writes them (its option `fileLocation`) and reads them (`tableCopies.sql`); for
 //! schema `spec` the tables' own.
 
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use super::{
     rows::{RowSource, Target},
@@ -15,8 +15,19 @@ use crate::csv::{self, Column, Kind};
 /// The file that says what the others hold; the last four rows of the schema `bmsql`.
 pub const CONFIG_FILE: &str = "config.csv";
 
+/// The files, and the SQL that a load from them needs beside `CREATE TABLE` and COPY.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct CsvFiles {
+    /// One for each table, the largest first.
+    pub files: Vec<CsvFile>,
+    /// Run before the tables are created.
+    pub before: Vec<String>,
+    /// Run when the rows are there.
+    pub after: Vec<String>,
+}
+
 /// A file of an export.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CsvFile {
     /// Its name.
     pub name: String,
@@ -57,9 +68,9 @@ pub fn files(schema: Schema, warehouses: i32) -> Vec<CsvFile> {
     Target::ALL.into_iter().map(file).chain([config]).collect()
 }
 
-/// The files, and the SQL that a load from them needs beside `CREATE TABLE` and COPY.
+/// What a load from files needs.
 #[must_use]
-pub fn describe(spec: &TpccSpec) -> Value {
+pub fn describe(spec: &TpccSpec) -> CsvFiles {
     let schema = spec.schema;
     let before = schema.sequences().iter().map(|name| format!("CREATE SEQUENCE {name}"));
     let keys = schema.indexes().into_iter().map(|index| match index {
@@ -72,11 +83,7 @@ pub fn describe(spec: &TpccSpec) -> Value {
     let references = references.map(|(table, key)| format!("ALTER TABLE {table} ADD {key}"));
     // What stands in the configuration comes with its file.
     let after: Vec<String> = keys.chain(references).chain(schema.finish(&[])).collect();
-    json!({
-        "files": files(schema, spec.warehouses),
-        "before": before.collect::<Vec<String>>(),
-        "after": after,
-    })
+    CsvFiles { files: files(schema, spec.warehouses), before: before.collect(), after }
 }
 
 impl CsvFile {

@@ -1,22 +1,10 @@
 //! Where this workload differs from the text, and why. Printed with every result.
 
-use serde::Serialize;
-
 use super::{
     bmsql,
     spec::{DeliveryMode, Home, Isolation, Rules, Schema, TpccSpec},
 };
-
-/// One difference.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Deviation {
-    /// What is otherwise.
-    pub what: String,
-    /// Why.
-    pub why: String,
-    /// The clause of TPC-C 5.11.
-    pub clause: String,
-}
+use crate::description::Deviation;
 
 const ALWAYS: [(&str, &str, &str); 10] = [
     (
@@ -78,49 +66,49 @@ const ALWAYS: [(&str, &str, &str); 10] = [
 #[must_use]
 pub fn deviations(spec: &TpccSpec) -> Vec<Deviation> {
     let mut found: Vec<Deviation> =
-        ALWAYS.iter().map(|(what, why, clause)| deviation(*what, why, clause)).collect();
+        ALWAYS.iter().map(|(what, why, clause)| Deviation::new(*what, why, clause)).collect();
     if !is_one(spec.keying_multiplier) || !is_one(spec.think_multiplier) {
         let what = format!(
             "keying times are multiplied by {}, think times by {}; more than 12.86 New-Orders per \
              minute and warehouse are possible",
             spec.keying_multiplier, spec.think_multiplier
         );
-        found.push(deviation(what, "a small database can load a large server", "5.2.5, 4.1.3"));
+        found.push(Deviation::new(
+            what,
+            "a small database can load a large server",
+            "5.2.5, 4.1.3",
+        ));
     }
     if spec.home == Home::Random {
         let what = "each request goes to a random warehouse and district";
-        found.push(deviation(what, "the plan says so", "2.4.1.1, 2.8.1.1"));
+        found.push(Deviation::new(what, "the plan says so", "2.4.1.1, 2.8.1.1"));
     }
     if spec.delivery == DeliveryMode::Inline {
         let what = "terminals wait for their deliveries";
-        found.push(deviation(what, "the plan says so", "2.7.2"));
+        found.push(Deviation::new(what, "the plan says so", "2.7.2"));
     }
     if spec.schema == Schema::Bmsql {
-        found.extend(bmsql::OF_SCHEMA.iter().map(|(what, why, at)| deviation(*what, why, at)));
+        found.extend(bmsql::OF_SCHEMA.iter().map(|(what, why, at)| Deviation::new(*what, why, at)));
     }
     if spec.rules == Rules::BenchmarkSql5 {
-        found.extend(bmsql::OF_RULES.iter().map(|(what, why, at)| deviation(*what, why, at)));
+        found.extend(bmsql::OF_RULES.iter().map(|(what, why, at)| Deviation::new(*what, why, at)));
     } else if spec.isolation == Isolation::ReadCommitted {
         let what = "transactions run at READ COMMITTED; updates compute from the locked row, and \
                     Order-Status reads one snapshot";
         let why = "no anomaly that the text forbids remains: each row that is read and then \
                    written is locked by the same statement";
-        found.push(deviation(what, why, "3.4"));
+        found.push(Deviation::new(what, why, "3.4"));
     }
     let [_, payment, order_status, delivery, stock_level] = spec.mix.shares();
     let minima = [(payment, 0.43), (order_status, 0.04), (delivery, 0.04), (stock_level, 0.04)];
     // A rounding of the shares is no deviation.
     if minima.iter().any(|(share, minimum)| *share < minimum - 1e-9) {
         let what = format!("the mix is {:?} by weight", spec.mix.weights());
-        found.push(deviation(what, "the plan says so", "5.2.3"));
+        found.push(Deviation::new(what, "the plan says so", "5.2.3"));
     }
     found
 }
 
 fn is_one(multiplier: f64) -> bool {
     (multiplier - 1.0).abs() < f64::EPSILON
-}
-
-fn deviation(what: impl Into<String>, why: &str, clause: &str) -> Deviation {
-    Deviation { what: what.into(), why: why.to_owned(), clause: clause.to_owned() }
 }

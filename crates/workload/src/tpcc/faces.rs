@@ -1,7 +1,10 @@
 //! What the three faces cost in round trips, by transaction, BEGIN and COMMIT included. The tests
 //! count them on what is really sent.
 
-use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::{
     kinds::KINDS,
@@ -9,7 +12,7 @@ use super::{
 };
 
 /// Fewest and most round trips of a transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RoundTrips {
     /// The customer is named by number, an order has five lines, one of them with an unused item,
     /// no district has an order to deliver.
@@ -40,7 +43,7 @@ impl Face {
 }
 
 /// For every face and kind, as these rules have it.
-pub(super) fn round_trips(rules: Rules) -> Value {
+pub(super) fn round_trips(rules: Rules) -> BTreeMap<String, BTreeMap<String, RoundTrips>> {
     let faces: &[Face] = match rules {
         Rules::Text => &Face::ALL,
         Rules::BenchmarkSql5 => &[Face::Statement],
@@ -50,13 +53,10 @@ pub(super) fn round_trips(rules: Rules) -> Value {
             Rules::Text => face.round_trips(),
             Rules::BenchmarkSql5 => OF_BENCHMARKSQL,
         };
-        let kinds = KINDS.iter().zip(trips);
-        let of_kind = |(kind, trips): (&&str, RoundTrips)| {
-            ((*kind).to_owned(), json!({"least": trips.least, "most": trips.most}))
-        };
-        (json!(face).as_str().unwrap_or_default().to_owned(), kinds.map(of_kind).collect())
+        let of_kind = |(kind, trips): (&&str, RoundTrips)| ((*kind).to_owned(), trips);
+        (face.name().to_owned(), KINDS.iter().zip(trips).map(of_kind).collect())
     };
-    Value::Object(faces.iter().map(of_face).collect())
+    faces.iter().map(of_face).collect()
 }
 
 /// Fewest and most round trips, in the order of the kinds: of an order of five lines, the first of

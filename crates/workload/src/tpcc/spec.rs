@@ -1,13 +1,14 @@
 //! What may be said about a TPC-C workload, and the checks that reject the rest.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::dataset::{PartitionBy, Partitions};
+use crate::dataset::{PARTITIONS_MAX, PartitionBy, Partitions};
 pub use crate::spec::{Face, Isolation, SpecError};
 
 /// Parameters of TPC-C; every one has a default but the kind.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct TpccSpec {
     /// Always `tpcc`.
@@ -20,6 +21,7 @@ pub struct TpccSpec {
     pub rules: Rules,
     /// Scale: number of warehouses.
     #[serde(default = "ten")]
+    #[schemars(range(min = 1, max = Schema::Spec.warehouses_max()))]
     pub warehouses: i32,
     /// Everything random follows from it.
     #[serde(default = "default_seed")]
@@ -41,9 +43,11 @@ pub struct TpccSpec {
     pub home: Home,
     /// Times the keying times of clause 5.2.5.2; 0: none.
     #[serde(default)]
+    #[schemars(range(min = 0.0, max = MULTIPLIER_MAX))]
     pub keying_multiplier: f64,
     /// Times the mean think times of clause 5.2.5.4; 0: none.
     #[serde(default)]
+    #[schemars(range(min = 0.0, max = MULTIPLIER_MAX))]
     pub think_multiplier: f64,
     /// Constants that the database was loaded with; absent: those that follow from the seed.
     #[serde(default)]
@@ -60,7 +64,7 @@ pub struct TpccSpec {
 }
 
 /// Discriminates the workloads' specifications.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// This one.
@@ -68,7 +72,7 @@ pub enum Kind {
 }
 
 /// Tables, their names, types and indexes.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Schema {
     /// As the text suggests.
@@ -79,7 +83,7 @@ pub enum Schema {
 }
 
 /// Whose statements a transaction consists of.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
 pub enum Rules {
     /// The text's, in as few statements as they need.
     #[default]
@@ -91,7 +95,7 @@ pub enum Rules {
 }
 
 /// In which order the rows of orders, their lines and the undelivered ones lie in their tables.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
     /// All of a district together, as `BenchmarkSQL` 5 loads them.
@@ -103,7 +107,7 @@ pub enum Order {
 }
 
 /// Whether a terminal waits for its deliveries.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum DeliveryMode {
     /// Queued and performed in the background (clause 2.7.2).
@@ -114,7 +118,7 @@ pub enum DeliveryMode {
 }
 
 /// Whether a terminal keeps to one warehouse.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Home {
     /// One warehouse and one district for each terminal (clause 2.4.1.1, 2.8.1.1).
@@ -125,18 +129,23 @@ pub enum Home {
 }
 
 /// Weights of the transaction kinds.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Mix {
     /// New-Order.
+    #[schemars(range(min = 0.0, max = WEIGHT_MAX))]
     pub new_order: f64,
     /// Payment.
+    #[schemars(range(min = 0.0, max = WEIGHT_MAX))]
     pub payment: f64,
     /// Order-Status.
+    #[schemars(range(min = 0.0, max = WEIGHT_MAX))]
     pub order_status: f64,
     /// Delivery.
+    #[schemars(range(min = 0.0, max = WEIGHT_MAX))]
     pub delivery: f64,
     /// Stock-Level.
+    #[schemars(range(min = 0.0, max = WEIGHT_MAX))]
     pub stock_level: f64,
 }
 
@@ -163,7 +172,7 @@ impl Mix {
 }
 
 /// Constants of `NURand` that the rows were made with; clause 2.1.6.1 compares them with the run's.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct LoadConstants {
     /// Of the last names, in 0..=255.
@@ -266,8 +275,6 @@ impl TpccSpec {
     }
 }
 
-/// Far more than anybody can plan queries for.
-const PARTITIONS_MAX: u32 = 10_000;
 /// Beyond it a terminal would think for hours: a slip of the pen.
 const MULTIPLIER_MAX: f64 = 1000.0;
 /// Any larger weight is a slip of the pen as well.

@@ -213,7 +213,7 @@ fn a_delivery_looks_again_when_another_took_the_order_and_skips_empty_districts(
 #[test]
 fn the_round_trips_that_are_told_are_those_that_happen() {
     let tpcc = Tpcc::from_spec(&spec(&json!({}))).expect("a specification");
-    let told = tpcc.describe()["round_trips"]["statement"].clone();
+    let told = json!(tpcc.particulars().round_trips["statement"]);
     let of = |kind: &str, end: &str| {
         told[kind][end].as_u64().and_then(|trips| usize::try_from(trips).ok()).expect("a number")
     };

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use wire::{Kind, Results};
-use workload::{Outcome, Workload};
+use workload::{Outcome, Workload, catalogue};
 
 use super::session::{Fake, Reply, mixes, perform};
 
@@ -247,8 +247,8 @@ fn specifications_are_strict() {
 fn invariants_are_conditions() {
     let mut spec = mix(&look());
     spec["invariants"] = json!([{"title": "no debts", "sql": "SELECT 1 WHERE false"}]);
-    let described = workload::mix::describe(&spec).unwrap();
+    let described = catalogue::describe(&spec).unwrap().description;
     let want = json!([{"number": 1, "title": "no debts", "sql": "SELECT 1 WHERE false"}]);
-    assert_eq!(described["conditions"], want);
-    assert_eq!(described["mix"], json!({"look": 1.0}));
+    assert_eq!(json!(described.conditions), want);
+    assert_eq!(json!(described.mix), json!({"look": 1.0}));
 }

@@ -97,17 +97,16 @@ fn round_trips_are_those_that_are_promised() {
 fn round_trips_of_every_request_are_within_what_is_described() {
     for face in Face::ALL {
         let tpcc = of(face);
-        let described = tpcc.describe();
-        let face = json!(face);
-        let promised = &described["round_trips"][face.as_str().expect("a name")];
+        let all = tpcc.particulars().round_trips;
+        let face = face.name();
         for number in 0..2_000 {
             let (request, timing) = tpcc.request(3, number);
             let mut books = Books::of(&tpcc);
             finish(tpcc.perform(&mut books, &request, NOW)).expect("performed");
-            let promised = &promised[KINDS[timing.kind]];
-            let (least, most) = (promised["least"].as_u64(), promised["most"].as_u64());
-            let trips = Some(books.trips.len() as u64);
-            assert!(least <= trips && trips <= most, "{face}: {trips:?} for {request:?}");
+            let promised = all[face][KINDS[timing.kind]];
+            let (least, most) = (promised.least as usize, promised.most as usize);
+            let trips = books.trips.len();
+            assert!(least <= trips && trips <= most, "{face}: {trips} for {request:?}");
         }
     }
 }
@@ -251,8 +250,7 @@ fn a_session_prepares_only_what_its_face_needs() {
         let tpcc = of(face);
         assert_eq!(tpcc.statements().len(), count);
         assert_eq!(tpcc.setup().len(), setup, "a check and the functions");
-        let described = tpcc.describe();
-        assert_eq!(described["procedures"].as_array().map(Vec::len), Some(setup.min(5)));
+        assert_eq!(tpcc.particulars().procedures.len(), setup.min(5));
     }
 }
 

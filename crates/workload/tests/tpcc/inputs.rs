@@ -67,7 +67,7 @@ fn trap_02_the_runs_constant_keeps_its_distance_from_the_loads() {
     assert!(is_permitted_delta(119, 0) && !is_permitted_delta(120, 0));
     // Without the load's constant it follows from the seed, and is what the loader records.
     let tpcc = tpcc(json!({"seed": 77}));
-    assert_eq!(tpcc.describe()["c_load"]["c_last"], of_load(tpcc.spec()).c_last);
+    assert_eq!(tpcc.particulars().c_load, of_load(tpcc.spec()));
 }
 
 #[test]

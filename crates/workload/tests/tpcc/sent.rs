@@ -180,17 +180,14 @@ fn trap_22_the_isolation_is_said_and_order_status_sees_one_snapshot() {
         let tpcc = tpcc(json!({"isolation": isolation}));
         let level = format!("BEGIN ISOLATION LEVEL {}", isolation.to_uppercase());
         assert_eq!(sql(&tpcc, "begin"), level);
-        assert_eq!(tpcc.describe()["spec"]["isolation"], isolation);
+        assert_eq!(json!(tpcc.spec())["isolation"], isolation);
         let books = performed(&tpcc, &status(Customer::Id(9)));
         assert_eq!(books.statements()[0], "begin_snapshot");
         assert!(!sql(&tpcc, "begin_snapshot").contains("READ COMMITTED"));
         assert!(sql(&tpcc, "begin_snapshot").ends_with("READ ONLY"));
     }
-    let default = tpcc(json!({})).describe();
-    let deviations = default["deviations"].as_array().expect("a list");
-    let told =
-        |d: &serde_json::Value| d["what"].as_str().is_some_and(|w| w.contains("READ COMMITTED"));
-    assert!(deviations.iter().any(told));
+    let deviations = tpcc(json!({})).describe().deviations;
+    assert!(deviations.iter().any(|one| one.what.contains("READ COMMITTED")));
 }
 
 #[test]
@@ -228,22 +225,18 @@ fn trap_27_all_twelve_conditions_are_there() {
     assert!(all.iter().all(|condition| !condition.sql.contains(['{', '}'])));
     assert_eq!(numbers, (1..=12).collect::<Vec<u32>>());
     let described = tpcc(json!({"warehouses": 2})).describe();
-    assert_eq!(described["conditions"].as_array().map(Vec::len), Some(12));
-    let checks = described["load_checks"].as_array().expect("a list");
-    assert!(checks.len() > 15 && checks.iter().all(|check| check["expected"].is_u64()));
+    assert_eq!(described.conditions.len(), 12);
+    assert!(described.load_checks.len() > 15);
 }
 
 #[test]
 fn the_description_says_what_the_workload_is() {
     let described = tpcc(json!({"warehouses": 10})).describe();
-    assert_eq!(described["name"], "tpcc");
-    assert_eq!(described["version"], VERSION);
-    assert_eq!(described["kinds"].as_array().map(Vec::len), Some(5));
-    assert_eq!(described["tables"].as_array().map(Vec::len), Some(9));
-    assert_eq!(described["indexes"].as_array().map(Vec::len), Some(10));
-    let bytes = described["disk_bytes_estimate"].as_u64().expect("a number");
+    assert_eq!((described.name.as_str(), described.version), ("tpcc", VERSION));
+    assert_eq!((described.kinds.len(), described.tables.len()), (5, 9));
+    assert_eq!(described.indexes.len(), 10);
+    let bytes = described.disk_bytes_estimate;
     assert!((900_000_000..1_300_000_000).contains(&bytes), "{bytes}");
-    let shares = described["mix"].as_object().expect("by kind").values();
-    let sum: f64 = shares.filter_map(serde_json::Value::as_f64).sum();
+    let sum: f64 = described.mix.values().sum();
     assert!((sum - 1.0).abs() < 1e-9);
 }

@@ -1,0 +1,60 @@
+//! The contract with Python: what crosses, as JSON Schema, and the version of all of it together.
+//! Python holds its records against these schemas in a test, and reads bounds and defaults here.
+
+use std::collections::BTreeMap;
+
+use drive::{progress::Progress, result::RunResult, spec::Spec};
+use load::{
+    LoadEstimate, LoadProgress, LoadReport, LoadSpec,
+    export::{ExportProgress, ExportReport, ExportSpec},
+};
+use pyo3::prelude::*;
+use schemars::{JsonSchema, Schema, generate::SchemaSettings};
+use sim::null::{NullSpec, NullStatus};
+use workload::{
+    catalogue::Described, mix::MixSpec, pgbench::PgbenchSpec, script::ScriptSpec, tpcc::TpccSpec,
+};
+
+use crate::error::unwritten;
+
+/// Raised whenever a shape changes that crosses.
+const VERSION: u32 = 1;
+
+/// Version of everything that crosses.
+#[pyfunction]
+pub(crate) fn contract_version() -> u32 {
+    VERSION
+}
+
+/// JSON Schemas of what crosses, by name, as JSON: what is read here, then what is written.
+#[pyfunction]
+pub(crate) fn schemas() -> PyResult<String> {
+    let all = BTreeMap::from([
+        ("DriveSpec", read::<Spec>()),
+        ("LoadSpec", read::<LoadSpec>()),
+        ("ExportSpec", read::<ExportSpec>()),
+        ("NullSpec", read::<NullSpec>()),
+        ("TpccSpec", read::<TpccSpec>()),
+        ("PgbenchSpec", read::<PgbenchSpec>()),
+        ("MixSpec", read::<MixSpec>()),
+        ("ScriptSpec", read::<ScriptSpec>()),
+        ("DriveProgress", written::<Progress>()),
+        ("RunResult", written::<RunResult>()),
+        ("LoadProgress", written::<LoadProgress>()),
+        ("LoadReport", written::<LoadReport>()),
+        ("LoadEstimate", written::<LoadEstimate>()),
+        ("ExportProgress", written::<ExportProgress>()),
+        ("ExportReport", written::<ExportReport>()),
+        ("NullStatus", written::<NullStatus>()),
+        ("Described", written::<Described>()),
+    ]);
+    serde_json::to_string(&all).map_err(|e| unwritten(&e))
+}
+
+fn read<T: JsonSchema>() -> Schema {
+    SchemaSettings::draft2020_12().for_deserialize().into_generator().into_root_schema_for::<T>()
+}
+
+fn written<T: JsonSchema>() -> Schema {
+    SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>()
+}

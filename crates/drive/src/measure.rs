@@ -1,0 +1,8 @@
+//! What is counted and timed, and what the driver itself costs.
+
+pub mod counts;
+pub mod cpu;
+pub mod histogram;
+pub mod meter;
+pub mod seconds;
+pub mod statements;

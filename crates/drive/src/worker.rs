@@ -1,0 +1,261 @@
+//! What one thread of the driver has of one database: its terminals, its connections, its meter.
+//! Everything here is used by one thread only; what threads share is in [`Shared`]. How it runs is
+//! in [`thread`].
+
+pub mod thread;
+
+use std::{
+    cell::{Cell, RefCell},
+    future::Future,
+    sync::Arc,
+};
+
+use tokio::sync::Notify;
+use wire::CancelKey;
+use workload::{Audit, Workload};
+
+use crate::{
+    clock::Clock,
+    connection::opener::Opener,
+    measure::{
+        meter::{Meter, Record, Taken, Unanswered},
+        statements::{Groups, Laps},
+    },
+    schedule::{
+        arrivals::Terminals,
+        queue::{Head, Job, Queue, Schedule},
+        ramps::Profile,
+        timeline::{Timeline, Window},
+    },
+    shared::{Published, Shared},
+};
+
+/// What one thread is given.
+#[derive(Clone, Debug)]
+pub struct Share {
+    /// Its number among all workers, from 0.
+    pub worker: usize,
+    /// How many it opens.
+    pub connections: usize,
+    /// Its terminals.
+    pub terminals: Terminals,
+    /// What its requests follow.
+    pub schedule: Schedule,
+    /// Repetitions of one request.
+    pub retries_max: u32,
+    /// How long the run goes on without any connection.
+    pub give_up_ns: u64,
+}
+
+/// One thread's state, shared by its connections' tasks.
+pub struct Worker<W: Workload, K, D> {
+    pub(crate) workload: Arc<W>,
+    pub(crate) clock: K,
+    pub(crate) opener: D,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) timeline: Timeline,
+    pub(crate) meter: RefCell<Meter<W::Audit>>,
+    pub(crate) retries_max: u32,
+    pub(crate) give_up_ns: u64,
+    pub(crate) seed: u64,
+    pub(crate) number: usize,
+    pub(crate) groups: Groups,
+    queue: RefCell<Queue<W>>,
+    /// By connection: what is being performed since when, and what would cancel it.
+    in_flight: RefCell<Vec<Option<(Head, u64)>>>,
+    keys: RefCell<Vec<Option<CancelKey>>>,
+    /// By connection: the exchanges of what is being performed. They outlive the task that makes
+    /// them, which ends in the middle when the drain does.
+    pub(crate) laps: Vec<RefCell<Laps>>,
+    /// Connections without a request wait here.
+    idle: Notify,
+    /// The earliest due time changed.
+    earlier: Notify,
+    /// All requests of all terminals were made and answered.
+    exhausted: Cell<bool>,
+    ended: Cell<bool>,
+    end: Notify,
+}
+
+impl<W: Workload, K: Clock, D: Opener> Worker<W, K, D> {
+    fn new(
+        share: Share,
+        workload: Arc<W>,
+        clock: K,
+        opener: D,
+        shared: Arc<Shared>,
+        timeline: Timeline,
+    ) -> Self {
+        let profile = Profile::new(&share.schedule.steps, &timeline);
+        let meter = Meter::new(workload.kinds().len(), profile, &timeline);
+        let (number, seed) = (share.worker, share.schedule.seed);
+        let groups = Groups::new(workload.statements());
+        let queue = Queue::new(Arc::clone(&workload), share.terminals, share.schedule, &timeline);
+        Self {
+            workload,
+            clock,
+            opener,
+            shared,
+            timeline,
+            meter: RefCell::new(meter),
+            retries_max: share.retries_max,
+            give_up_ns: share.give_up_ns,
+            seed,
+            number,
+            groups,
+            queue: RefCell::new(queue),
+            in_flight: RefCell::new(vec![None; share.connections]),
+            keys: RefCell::new(vec![None; share.connections]),
+            laps: (0..share.connections).map(|_| RefCell::default()).collect(),
+            idle: Notify::new(),
+            earlier: Notify::new(),
+            exhausted: Cell::new(false),
+            ended: Cell::new(false),
+            end: Notify::new(),
+        }
+    }
+
+    /// The window as it is by now: an early end of the warm-up makes it longer, a stop shorter.
+    pub(crate) fn window(&self) -> Window {
+        Window { from_ns: self.shared.from_ns(), until_ns: self.shared.until_ns() }
+    }
+
+    /// The next request for a connection, and when it was taken up; waits until there is one.
+    /// After the window, however it ended, there are those that became due in it. `None`: the run
+    /// is over.
+    pub(crate) async fn next(&self, slot: usize) -> Option<(Job<W::Request>, u64)> {
+        loop {
+            let now_ns = self.clock.now_ns();
+            let window = self.window();
+            if let Some(job) = self.take(now_ns, window) {
+                self.in_flight.borrow_mut()[slot] = Some((job.head, now_ns));
+                return Some((job, now_ns));
+            }
+            if now_ns >= window.until_ns {
+                return None;
+            }
+            self.idle.notified().await;
+        }
+    }
+
+    fn take(&self, now_ns: u64, window: Window) -> Option<Job<W::Request>> {
+        let mut queue = self.queue.borrow_mut();
+        let before = queue.next_due_ns().unwrap_or(u64::MAX);
+        let job = queue.take(now_ns, window);
+        if queue.is_ready() {
+            self.idle.notify_one();
+        }
+        if queue.next_due_ns().is_some_and(|due_ns| due_ns < before) {
+            self.earlier.notify_one();
+        }
+        job
+    }
+
+    /// Records a request that ended, and lets its terminal go on.
+    pub(crate) fn answered(&self, slot: usize, record: &Record<'_>, request: &W::Request) {
+        let window = self.window();
+        let mut meter = self.meter.borrow_mut();
+        meter.record(record, request, window);
+        meter.digest.add(record.head, self.workload.digest(request));
+        drop(meter);
+        self.in_flight.borrow_mut()[slot] = None;
+        let mut queue = self.queue.borrow_mut();
+        let before = queue.next_due_ns().unwrap_or(u64::MAX);
+        queue.answered(record.head, record.ended_ns, window);
+        if queue.next_due_ns().is_some_and(|due_ns| due_ns < before) {
+            self.earlier.notify_one();
+        }
+        if queue.is_exhausted() && !self.is_busy() && !self.exhausted.replace(true) {
+            self.shared.exhausted(self.clock.now_ns());
+        }
+    }
+
+    fn is_busy(&self) -> bool {
+        self.in_flight.borrow().iter().any(Option::is_some)
+    }
+
+    /// Waits for something, but not longer than the run lasts.
+    pub(crate) async fn or_end<T>(&self, what: impl Future<Output = T>) -> Option<T> {
+        if self.ended.get() {
+            return None;
+        }
+        tokio::select! {
+            () = self.end.notified() => None,
+            result = what => Some(result),
+        }
+    }
+
+    /// Remembers how to cancel what a connection does.
+    pub(crate) fn keep_key(&self, slot: usize, key: Option<CancelKey>) {
+        self.keys.borrow_mut()[slot] = key;
+    }
+
+    /// A connection is closed in good order.
+    pub(crate) fn hang_up(&self, slot: usize) {
+        self.keep_key(slot, None);
+        self.shared.disconnected(self.clock.now_ns());
+    }
+
+    fn published(&self) -> &Published {
+        &self.shared.published()[self.number]
+    }
+
+    /// Cancels on the server what was still in flight when the drain ended.
+    async fn cancel_abandoned(&self) {
+        let abandoned: Vec<CancelKey> = {
+            let in_flight = self.in_flight.borrow();
+            let keys = self.keys.borrow();
+            let slots = in_flight.iter().zip(keys.iter());
+            slots.filter_map(|(performed, key)| performed.and(*key)).collect()
+        };
+        for key in abandoned {
+            self.opener.cancel(key).await;
+        }
+    }
+
+    /// Closes the books: what is left was due, and had no answer when the drain ended.
+    fn settle(&self, ended_ns: u64) -> Meter<W::Audit> {
+        let window = self.window();
+        let kinds = self.workload.kinds();
+        let mut meter = self.meter.replace(Meter::new(
+            kinds.len(),
+            Profile::new(&[], &self.timeline),
+            &self.timeline,
+        ));
+        let mut queue = self.queue.borrow_mut();
+        for head in queue.left(window) {
+            meter.unanswered(&Unanswered { head: &head, taken: None }, window, ended_ns);
+        }
+        for (performed, laps) in self.in_flight.borrow().iter().zip(&self.laps) {
+            let Some((head, at_ns)) = performed else { continue };
+            let taken = Some(Taken { at_ns: *at_ns, laps: &laps.borrow() });
+            meter.unanswered(&Unanswered { head, taken }, window, ended_ns);
+        }
+        meter.add_due(queue.book());
+        meter.assert_conserved(kinds);
+        meter.publish(self.published(), self.clock.now_ns());
+        meter
+    }
+}
+
+impl<W: Workload, K, D> std::fmt::Debug for Worker<W, K, D> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Worker").field("timeline", &self.timeline).finish_non_exhaustive()
+    }
+}
+
+/// Adds the threads' counts.
+///
+/// # Panics
+///
+/// When a request was lost or counted twice.
+#[must_use]
+pub fn merge<A: Audit>(meters: Vec<Meter<A>>, kinds: &[String]) -> Option<Meter<A>> {
+    let mut meters = meters.into_iter();
+    let mut sum = meters.next()?;
+    for meter in meters {
+        sum.merge(&meter);
+    }
+    sum.assert_conserved(kinds);
+    Some(sum)
+}

@@ -1,0 +1,147 @@
+//! A load from its first look at the database to the record of what was loaded.
+
+use tokio::runtime;
+
+use super::{
+    board::Board,
+    crew,
+    plan::{self, Asked, Plan},
+    progress::{Course, Phase, Shared},
+    report::{LoadReport, PhaseReport, TableReport},
+    tables,
+};
+use drive::{
+    clock::steady_ns,
+    error::{ErrorKind, RunError},
+    measure::cpu::{Account, nanos},
+};
+
+/// The whole load.
+pub(super) fn run(asked: &Asked, shared: &Shared) -> Result<LoadReport, RunError> {
+    let before = Account::read(&[])?;
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| RunError::internal(format!("start a runtime: {e}")))?;
+    let begun_ns = steady_ns();
+    let plan = runtime.block_on(asked.prepare())?;
+    let prepared = PhaseReport::of_one(Phase::Prepare, begun_ns);
+    let board = Board::new(plan.terms().steps(), &plan.done);
+    // From here on there are tables that an error leaves behind.
+    let filled = fill(asked, &plan, shared, &board, &runtime);
+    let (recorded, disk_bytes) = filled.map_err(|error| with_remains(asked, error))?;
+    let cost = before.until(&Account::read(&[])?, asked.sessions);
+    let phases = [prepared].into_iter().chain(board.phases()).chain([recorded]);
+    Ok(LoadReport {
+        version: 1,
+        workload: plan.dataset.spec(),
+        server_version: plan.server.name.clone(),
+        loaded_at_unix_s: plan.begun.loaded_at_unix_s,
+        seconds: shared.seconds(),
+        phases: phases.collect(),
+        tables: tables_of(&plan, shared),
+        rows: shared.rows(),
+        bytes: shared.bytes(),
+        steps_done_before: plan.done.len(),
+        units_before: plan.begun.from_units,
+        disk_bytes,
+        c_load: plan.dataset.constants(),
+        client_cpu_seconds: cost.user_s + cost.system_s,
+        choices: plan.choices.clone(),
+    })
+}
+
+fn tables_of(plan: &Plan, shared: &Shared) -> Vec<TableReport> {
+    let report = |(at, table): (usize, &workload::dataset::Table)| {
+        let (rows, bytes) = shared.of_table(at);
+        TableReport { name: table.name.clone(), rows, bytes }
+    };
+    plan.dataset.tables().iter().enumerate().map(report).collect()
+}
+
+/// Everything after the tables were created: the record's phase, and the bytes on disk.
+fn fill(
+    asked: &Asked,
+    plan: &Plan,
+    shared: &Shared,
+    board: &Board,
+    runtime: &runtime::Runtime,
+) -> Result<(PhaseReport, u64), RunError> {
+    shared.expect(plan.work(board));
+    shared.enter(Phase::Copy);
+    let result = crew::work(&plan.target, &*plan.dataset, shared, board, asked.sessions);
+    if shared.course() == Course::Stopped {
+        return Err(stopped(shared, board));
+    }
+    result?;
+    let begun_ns = steady_ns();
+    shared.enter(Phase::Record);
+    let bytes = runtime.block_on(record(plan))?;
+    Ok((PhaseReport::of_one(Phase::Record, begun_ns), bytes))
+}
+
+fn stopped(shared: &Shared, board: &Board) -> RunError {
+    let (phase, (steps, left)) = (shared.phase().name(), board.count());
+    let fact = format!(
+        "the load was stopped in phase {phase}, after {} rows and {} of {steps} steps",
+        shared.rows(),
+        steps - left
+    );
+    RunError { kind: ErrorKind::Drive, fact, hint: None }
+}
+
+/// Records the load, in a session of its own: one that was kept while rows were copied for hours
+/// might have been ended by a firewall. Returns the bytes on disk.
+async fn record(plan: &Plan) -> Result<u64, RunError> {
+    let mut session = plan::connect(&plan.target).await?;
+    tables::record(&mut session, &plan.stored, &plan.record()).await?;
+    let bytes = tables::disk_bytes(&mut session, &plan.stored).await?;
+    let _unheard = session.close().await;
+    Ok(bytes)
+}
+
+/// Says what a load that failed leaves behind.
+fn with_remains(asked: &Asked, mut error: RunError) -> RunError {
+    let remains = format!(
+        "The tables of the load remain in database {}, incomplete; go on with --resume, or begin \
+         again with --drop-ours, which removes them.",
+        asked.spec.connection.database
+    );
+    error.hint = Some(match error.hint {
+        Some(hint) => format!("{} {remains}", sentence(&hint)),
+        None => remains,
+    });
+    error
+}
+
+/// PostgreSQL's hints end with a full stop, most of the time.
+fn sentence(hint: &str) -> String {
+    let hint = hint.trim_end();
+    if hint.ends_with('.') { hint.to_owned() } else { format!("{hint}.") }
+}
+
+impl PhaseReport {
+    /// What one session did since this time.
+    fn of_one(name: Phase, begun_ns: u64) -> Self {
+        let seconds = nanos(steady_ns() - begun_ns);
+        Self { name, seconds, session_seconds: seconds }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LoadSpec;
+
+    #[test]
+    fn a_hint_of_the_servers_is_kept_before_ours() {
+        let json = r#"{"version": 1, "workload": {"kind": "tpcc", "warehouses": 1},
+            "loaded_at_unix_s": 1700000000,
+            "connection": {"host": "h", "port": 1, "user": "u", "database": "d"}}"#;
+        let spec = LoadSpec::parse(json).expect("a specification");
+        let (asked, _) = Asked::new(spec).expect("a load");
+        let error = RunError::spec("disk full".into(), Some("Check free disk space"));
+        let hint = with_remains(&asked, error).hint.expect("a hint");
+        assert!(hint.starts_with("Check free disk space. The tables of the load remain"), "{hint}");
+    }
+}
