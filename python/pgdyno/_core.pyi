@@ -1,7 +1,6 @@
 """Types of the Rust module. Calls are coarse (seconds), nothing calls back into Python.
 
-Specs and results are JSON texts whose shape stands in `crates/drive/src/spec.rs` and
-`crates/drive/src/result.rs`; `pgdyno.drive` and `pgdyno.loader` read and write them.
+Specs and results are JSON texts; `schemas` tells their shapes, `catalog.contract` reads them.
 """
 
 from typing import final
@@ -12,12 +11,14 @@ __all__ = [
     "Export",
     "Load",
     "NullServer",
+    "contract_version",
     "describe",
     "estimate_load",
     "histogram_count",
     "is_release",
     "merge_histograms",
     "quantiles",
+    "schemas",
 ]
 
 class CoreError(Exception):
@@ -69,15 +70,21 @@ class NullServer:
     def start(self) -> None:
         """Listen, and serve in threads of its own."""
     def poll(self) -> str:
-        """What it has done so far, as JSON; the shape stands in `crates/sim/src/null/server.rs`."""
+        """What it has done so far, as JSON: `NullStatus`."""
     def stop(self) -> None:
         """Close all connections and remove the socket."""
 
+def contract_version() -> int:
+    """Version of everything that crosses."""
+
+def schemas() -> str:
+    """JSON Schemas of everything that crosses, by name, as JSON."""
+
 def describe(workload_json: str, /) -> str:
-    """What a workload is: tables, statements, kinds, mix, consistency conditions, deviations."""
+    """What a workload is (`Described` of `schemas`): statements, tables, conditions, deviations."""
 
 def estimate_load(spec_json: str, /) -> str:
-    """What a load would need (`drive::load::LoadEstimate`): takes the spec of a `Load`."""
+    """What a load would need (`LoadEstimate`): takes the spec of a `Load`."""
 
 def merge_histograms(histograms: list[str], /) -> str:
     """Add histograms (base64 of V2 deflate) of the same kind from several trials."""

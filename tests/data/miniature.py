@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pgdyno.model.description import Description, Deviation
 from pgdyno.model.durability import Durability, Loss
 from pgdyno.model.plan import Estimate, Plan, Protocol, Stage, Target, Trial, Workload
 from pgdyno.model.run import (
@@ -200,21 +201,19 @@ def _info(plan: Plan) -> RunInfo:
             "clock_source": "kvm-clock",
         },
         build={"version": "PostgreSQL 18.6", "origin": "embedded", "configure": "'--with-lz4'"},
-        workload={
-            "kinds": list(MIX),
-            "deviations": [
-                {
-                    "what": "keying and think times are multiplied by 0",
-                    "why": "a small database can load a large server",
-                    "clause": "5.2.5",
-                },
-                {
-                    "what": "no ACID tests, no price, no audit",
-                    "why": "it is not a TPC result",
-                    "clause": "3, 7, 9",
-                },
-            ],
-        },
+        workload=Description(
+            name="tpcc",
+            version=2,
+            kinds=tuple(MIX),
+            deviations=(
+                Deviation(
+                    "keying and think times are multiplied by 0",
+                    "a small database can load a large server",
+                    "5.2.5",
+                ),
+                Deviation("no ACID tests, no price, no audit", "it is not a TPC result", "3, 7, 9"),
+            ),
+        ),
     )
 
 

@@ -12,10 +12,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 from pgdyno.drive.checkpoint_pace import OPEN, STOP, Pace
 from pgdyno.drive.result import Driven, parse_result
@@ -88,7 +87,7 @@ def drive(
 
 def _watch(
     process: Process, progress: Callable[[DriveProgress], None], pace: Pace | None = None
-) -> dict[str, Any]:
+) -> Mapping[str, object]:
     lines: queue.Queue[str | None] = queue.Queue()
 
     def pump() -> None:
@@ -106,7 +105,7 @@ def _last(
     lines: queue.Queue[str | None],
     progress: Callable[[DriveProgress], None],
     pace: Pace | None,
-) -> dict[str, Any]:
+) -> Mapping[str, object]:
     heard, phase = time.monotonic(), ""
     while True:
         if pace is not None and (told := pace.turn(phase, time.monotonic())):
@@ -125,7 +124,7 @@ def _last(
             error = message["error"]
             raise DriveError(error["fact"], error.get("hint"))
         if "result" in message:
-            result: dict[str, Any] = message["result"]
+            result: Mapping[str, object] = message["result"]
             return result
         state = from_plain(DriveProgress, message)
         phase = state.phase

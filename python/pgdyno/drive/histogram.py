@@ -1,8 +1,9 @@
 """HDR histograms of latencies that others measured, in the form in which the core writes its own.
 
-Three significant digits up to an hour, as `crates/drive/src/histogram.rs`. The core has no call
-that takes values, because its own never leave it. Source: HdrHistogram, `AbstractHistogram.java`,
-`encodeIntoByteBuffer` (cookie 0x1c849303) and `encodeIntoCompressedByteBuffer` (0x1c849304).
+Three significant digits up to an hour, as `crates/drive/src/measure/histogram.rs`. The core has no
+call that takes values, because its own never leave it. Source: HdrHistogram,
+`AbstractHistogram.java`, `encodeIntoByteBuffer` (cookie 0x1c849303) and
+`encodeIntoCompressedByteBuffer` (0x1c849304).
 """
 
 from __future__ import annotations

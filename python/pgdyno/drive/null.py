@@ -6,7 +6,7 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from pgdyno.drive.spec import workload_spec
 from pgdyno.folders import scratch
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
+from pgdyno.model.record_json import from_plain
 from pgdyno.model.workload import Workload
 from pgdyno.shell import Process, start
 
@@ -33,6 +34,17 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True)
+class NullStatus:
+    """What a null server has done so far: `NullStatus` of the core's contract."""
+
+    port: int
+    connections: int  # begun
+    executions: int  # answered
+    batches: int  # answered, each one round trip
+    threads: tuple[int, ...]  # their numbers at the kernel
+
+
+@dataclass(frozen=True, slots=True)
 class Account:
     """What the null server's threads got from the scheduler up to an instant."""
 
@@ -47,8 +59,8 @@ class NullServer:
     connection: Connection
     process: Process
 
-    def status(self) -> dict[str, Any]:
-        """Port, connections, executions, batches, threads (`NullStatus` in `crates/sim`).
+    def status(self) -> NullStatus:
+        """What it has done so far.
 
         Raises:
             DriveError: It ended.
@@ -58,11 +70,11 @@ class NullServer:
             self.process.stdin.flush()
         except BrokenPipeError as error:
             raise _ended(self.process) from error
-        return _answer(self.process)
+        return from_plain(NullStatus, _answer(self.process))
 
     def account(self) -> Account | None:
         """Times of its threads; None where the kernel does not tell."""
-        threads = self.status()["threads"]
+        threads = self.status().threads
         tasks = Path("/proc") / str(self.process.pid) / "task"
         try:
             texts = [(tasks / str(thread) / "schedstat").read_text() for thread in threads]
@@ -121,7 +133,7 @@ def null_server(
                 process.kill()
 
 
-def _answer(process: Process) -> dict[str, Any]:
+def _answer(process: Process) -> Mapping[str, object]:
     line = process.stdout.readline()
     if not line:
         raise _ended(process)

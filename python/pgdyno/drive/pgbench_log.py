@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from pgdyno.drive.histogram import Histogram
 from pgdyno.model.errors import DriveError
-from pgdyno.model.run import Counts, KindResult, Series
+from pgdyno.model.run import Counts, Failures, KindResult, Series
 
 _Ints = npt.NDArray[np.int64]
 _CHUNK_BYTES = 16 << 20
@@ -230,10 +230,10 @@ class Log:
             for name, kind in self._kinds.items()
         )  # fmt: skip
 
-    def errors(self) -> tuple[dict[str, object], ...]:
+    def errors(self) -> tuple[Failures, ...]:
         """Transactions that failed for good, as the driver's results have them."""
         return tuple(
-            {"sqlstate": _SQLSTATES[code], "count": count, "example": "pgbench tells no more"}
+            Failures(_SQLSTATES[code], count, "pgbench tells no more")
             for code, count in self._failures.items()
             if count
         )

@@ -1,6 +1,6 @@
 """What a process costs while it runs, read from /proc: CPU, waits for a CPU, switches, memory.
 
-For drivers that are not ours; our own accounts for itself (`crates/drive/src/cpu.rs`).
+For drivers that are not ours; our own accounts for itself (`crates/drive/src/measure/cpu.rs`).
 """
 
 from __future__ import annotations

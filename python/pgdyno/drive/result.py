@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import TypeAdapter
 
 from pgdyno.model.cycle import Followed
+from pgdyno.model.errors import DriveError
+from pgdyno.model.record_json import from_plain
 from pgdyno.model.run import (
     AuditLine,
     Client,
     Digest,
+    Failures,
     Gap,
     KindResult,
     PartResult,
@@ -23,6 +26,8 @@ from pgdyno.model.run import (
 )
 
 _MINUTE_S = 60.0
+RESULT_VERSION = 3
+"""Of the core's results: those that this reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +41,7 @@ class Driven:
     kinds: tuple[KindResult, ...]
     client: Client
     audit: tuple[AuditLine, ...]
-    errors: tuple[dict[str, Any], ...]
+    errors: tuple[Failures, ...]
     reconnects: int
     statements_per_transaction: float | None  # None: pgbench does not tell
     round_trips_per_transaction: float | None
@@ -81,63 +86,101 @@ class Driven:
         return self.transactions / self.window_s * _MINUTE_S
 
 
-def parse_result(raw: dict[str, Any]) -> Driven:
-    """The worker's result as records; the shape stands in `crates/drive/src/result.rs`."""
-    start_ns, end_ns = raw["window_unix_ns"]
-    parts = [part | {"kinds": _kinds(part["kinds"])} for part in raw.get("parts", ())]
-    steps = [step | {"kinds": _kinds(step["kinds"])} for step in raw.get("steps", ())]
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """Counts of each second since the warm-up began; the last second may be cut short."""
+
+    start_unix_ns: int
+    factor: tuple[float, ...]  # of the rate or of the active terminals; 1 without steps
+    due: tuple[int, ...]
+    skipped: tuple[int, ...]
+    committed: dict[str, tuple[int, ...]]  # by kind
+    rolled_back: tuple[int, ...]
+    failed: tuple[int, ...]
+    retries: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What the core says of a run, in its own words: `RunResult` of its contract."""
+
+    version: int
+    outcome: Literal["complete", "unanswered", "stopped", "gave_up"]
+    error: str | None
+    window_unix_ns: tuple[int, int]
+    window_s: float
+    kinds: tuple[KindResult, ...]
+    client: Client
+    audit: tuple[AuditLine, ...]
+    errors: tuple[Failures, ...]
+    reconnects: int
+    statements_per_transaction: float
+    round_trips_per_transaction: float
+    seconds: Seconds
+    gaps: tuple[Gap, ...]
+    parts: tuple[PartResult, ...]
+    steps: tuple[StepResult, ...]
+    late: str
+    late_ns: dict[str, int]
+    stream_digest: Digest | None
+    drained_s: float
+    given_up_s: float | None
+
+
+def parse_result(raw: Mapping[str, object]) -> Driven:
+    """The driver's result as records.
+
+    Raises:
+        DriveError: It is of another version, because core and Python were built apart.
+    """
+    if (version := raw["version"]) != RESULT_VERSION:
+        raise DriveError(
+            f"the driver's result has version {version}, this pgdyno reads {RESULT_VERSION}",
+            "Build core and Python from the same sources: `make build`.",
+        )
+    told = from_plain(RunResult, raw)
     return Driven(
-        outcome=raw["outcome"],
-        error=raw["error"],
-        window_ns=(start_ns, end_ns),
-        window_s=raw["window_s"],
-        kinds=_read(tuple[KindResult, ...], _kinds(raw["kinds"])),
-        client=_read(Client, raw["client"]),
-        audit=_read(tuple[AuditLine, ...], raw["audit"]),
-        errors=tuple(raw["errors"]),
-        reconnects=raw["reconnects"],
-        statements_per_transaction=raw["statements_per_transaction"],
-        round_trips_per_transaction=raw["round_trips_per_transaction"],
-        series=tuple(_series(raw["seconds"])),
-        gaps=_read(tuple[Gap, ...], raw.get("gaps", ())),
-        parts=_read(tuple[PartResult, ...], parts),
-        steps=_read(tuple[StepResult, ...], steps),
-        late=raw.get("late", ""),
-        late_ns=raw.get("late_ns", {}),
-        stream_digest=_read(Digest | None, raw.get("stream_digest")),
-        drained_s=raw["drained_s"],
-        given_up_s=raw["given_up_s"],
+        outcome=told.outcome,
+        error=told.error,
+        window_ns=told.window_unix_ns,
+        window_s=told.window_s,
+        kinds=told.kinds,
+        client=told.client,
+        audit=told.audit,
+        errors=told.errors,
+        reconnects=told.reconnects,
+        statements_per_transaction=told.statements_per_transaction,
+        round_trips_per_transaction=told.round_trips_per_transaction,
+        series=tuple(_series(told.seconds)),
+        gaps=told.gaps,
+        parts=told.parts,
+        steps=told.steps,
+        late=told.late,
+        late_ns=told.late_ns,
+        stream_digest=told.stream_digest,
+        drained_s=told.drained_s,
+        given_up_s=told.given_up_s,
     )
-
-
-def _kinds(raw: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What the core calls a name is a kind here, as in the counts of a second."""
-    return [
-        {("kind" if key == "name" else key): value for key, value in kind.items()} for kind in raw
-    ]
-
-
-def _read(kind: Any, raw: Any) -> Any:  # noqa: ANN401  any record
-    return TypeAdapter(kind).validate_python(raw)
 
 
 _RATES = ("rolled_back", "failed", "retries", "due", "skipped")
 
 
-def _series(seconds: dict[str, Any]) -> list[Series]:
-    columns = {f"driver.committed.{kind}": n for kind, n in seconds["committed"].items()}
-    columns |= {f"driver.{name}": seconds[name] for name in _RATES if name in seconds}
+def _series(seconds: Seconds) -> list[Series]:
+    columns = {f"driver.committed.{kind}": n for kind, n in seconds.committed.items()}
+    columns |= {f"driver.{name}": getattr(seconds, name) for name in _RATES}
     result = [
         Series(name, "1/s", "rate", _begins(seconds, counts), np.array(counts, dtype=np.float64))
         for name, counts in columns.items()
     ]
-    if (factor := seconds.get("factor")) and any(one != 1 for one in factor):
-        at = _begins(seconds, factor)
-        result.append(Series("driver.factor", "1", "gauge", at, np.array(factor, dtype=np.float64)))
+    if any(one != 1 for one in seconds.factor):
+        at = _begins(seconds, seconds.factor)
+        values = np.array(seconds.factor, dtype=np.float64)
+        result.append(Series("driver.factor", "1", "gauge", at, values))
     return result
 
 
-def _begins(seconds: dict[str, Any], column: list[float]) -> npt.NDArray[np.int64]:
+def _begins(seconds: Seconds, column: Sequence[float]) -> npt.NDArray[np.int64]:
     """A value belongs to the second that begins at its time."""
     steps = np.arange(len(column), dtype=np.int64) * 1_000_000_000
-    return np.asarray(seconds["start_unix_ns"] + steps, dtype=np.int64)
+    return np.asarray(seconds.start_unix_ns + steps, dtype=np.int64)

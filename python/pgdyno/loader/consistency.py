@@ -12,6 +12,7 @@ import psycopg
 from pydantic import TypeAdapter
 
 from pgdyno.model.connection import Connection
+from pgdyno.model.description import ConditionSql
 from pgdyno.model.errors import CheckError
 from pgdyno.model.run import Condition
 
@@ -21,21 +22,21 @@ _SAMPLES = 1
 
 def check(
     connection: Connection,
-    conditions: Sequence[dict[str, Any]],
+    conditions: Sequence[ConditionSql],
     done: Callable[[Condition], None] = lambda _: None,
 ) -> tuple[Condition, ...]:
     """Run conditions (of `describe`), two at a time, and report each as it is done.
 
     Args:
         connection: The workload's database.
-        conditions: `number`, `title` and `sql` of each.
+        conditions: Their SQL.
         done: Told of each condition as it ends.
 
     Raises:
         CheckError: A condition cannot be run at all, e.g. because a table is missing.
     """
 
-    def one(condition: dict[str, Any]) -> Condition:
+    def one(condition: ConditionSql) -> Condition:
         result = _check_one(connection, condition)
         done(result)
         return result
@@ -44,20 +45,20 @@ def check(
         return tuple(pool.map(one, conditions))
 
 
-def _check_one(connection: Connection, condition: dict[str, Any]) -> Condition:
+def _check_one(connection: Connection, condition: ConditionSql) -> Condition:
     began = time.monotonic()
     try:
         with psycopg.connect(**connection.arguments(), autocommit=True) as session:
             session.execute("SET work_mem = '256MB'; SET default_transaction_read_only = on")
-            rows = session.execute(condition["sql"]).fetchall()
+            rows = session.execute(condition.sql.encode()).fetchall()
     except psycopg.Error as error:
         raise CheckError(
-            f"condition {condition['number']} cannot be run: {str(error).strip()}",
+            f"condition {condition.number} cannot be run: {str(error).strip()}",
             hint="Was the database loaded by `pgdyno load`?",
         ) from error
     sample = "; ".join(str(row) for row in rows[:_SAMPLES]) or None
     seconds = time.monotonic() - began
-    return Condition(condition["number"], condition["title"], len(rows), sample, seconds)
+    return Condition(condition.number, condition.title, len(rows), sample, seconds)
 
 
 def require(conditions: Sequence[Condition]) -> None:

@@ -10,7 +10,9 @@ from functools import cache
 from typing import Any, Literal
 
 from pgdyno import _core
+from pgdyno.catalog.contract import require_version
 from pgdyno.model.connection import Connection
+from pgdyno.model.description import Description, TpccDescription
 from pgdyno.model.errors import DriveError, Interrupted, PlanError
 from pgdyno.model.loading import LoadEstimate, LoadReport
 from pgdyno.model.progress import LoadProgress
@@ -22,22 +24,34 @@ Intent = Literal["drop_ours", "resume", "top_up"]
 """What becomes of an earlier load of ours."""
 
 
-def describe(workload: dict[str, Any]) -> dict[str, Any]:
+def describe(workload: dict[str, Any]) -> Description:
     """What a workload is: tables, statements, kinds, mix, conditions, deviations, size.
 
     Raises:
         DriveError: The workload's parameters are out of range.
     """
     try:
-        described: dict[str, Any] = json.loads(_description(json.dumps(workload)))
+        return _description(json.dumps(workload))
     except _core.CoreError as error:
         raise DriveError(*fact_and_hint(error)) from error
-    return described
 
 
-# A plan asks once for each stage, and again before each step that needs it, while counting the rows
-# of 5,000 warehouses takes half a second.
-_description = cache(_core.describe)
+def describe_tpcc(workload: dict[str, Any]) -> tuple[Description, TpccDescription]:
+    """The same of a TPC-C workload, with what only it has.
+
+    Raises:
+        DriveError: The workload's parameters are out of range.
+    """
+    described = describe(workload)
+    assert described.tpcc is not None, described.name
+    return described, described.tpcc
+
+
+@cache
+def _description(workload_json: str) -> Description:
+    # A plan asks once for each stage, and again before each step that needs it, while counting the
+    # rows of 5,000 warehouses takes half a second.
+    return from_json(Description, _core.describe(workload_json))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +162,12 @@ def fact_and_hint(error: _core.CoreError) -> tuple[str, str | None]:
 
 
 def require_release() -> None:
-    """Refuse to measure with a debug build of the core.
+    """Refuse to measure with a debug build of the core, or with one of other sources.
 
     Raises:
-        DriveError: The core was built without optimisation.
+        DriveError: The core was built without optimisation, or speaks another contract.
     """
+    require_version()
     if not _core.is_release():
         raise DriveError(
             "the Rust core is a debug build",

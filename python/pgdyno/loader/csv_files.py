@@ -15,8 +15,9 @@ import psycopg
 from psycopg import Cursor
 from psycopg.sql import SQL, Identifier
 
-from pgdyno.loader.copy import describe
+from pgdyno.loader.copy import describe_tpcc
 from pgdyno.model.connection import Connection
+from pgdyno.model.description import CsvFile, Description, TpccDescription
 from pgdyno.model.errors import DriveError, Interrupted
 from pgdyno.model.loading import LoadReport, PhaseSeconds
 from pgdyno.model.progress import LoadProgress
@@ -67,7 +68,7 @@ def read_folder(path: Path) -> CsvFolder:
     if missing:
         raise DriveError(f"{path / CONFIG} does not say {' and '.join(missing)}")
     folder = CsvFolder(path, schema, facts["warehouses"], facts["nURandCLast"])
-    files = [file["name"] for file in describe(folder.spec(False))["csv"]["files"]]
+    files = [file.name for file in describe_tpcc(folder.spec(False))[1].csv.files]
     lost = [name for name in files if not (path / name).is_file()]
     if lost:
         raise DriveError(f"folder {path} lacks {', '.join(lost)}", "Was the export complete?")
@@ -108,8 +109,8 @@ def load_csv(
         DriveError: A table exists already, a file does not fit, the server failed, ...
         Interrupted: Ctrl-C; nothing is left.
     """
-    described = describe(folder.spec(foreign_keys))
-    job = _Job(folder, described, progress)
+    described, tpcc = describe_tpcc(folder.spec(foreign_keys))
+    job = _Job(folder, described, tpcc, progress)
     try:
         with psycopg.connect(**connection.arguments()) as session, session.cursor() as cursor:
             job.fill(cursor)
@@ -117,8 +118,8 @@ def load_csv(
             psycopg.connect(**connection.arguments(), autocommit=True) as session,
             job.phase("vacuum"),
         ):
-            for table in described["tables"]:
-                session.execute(f"VACUUM (ANALYZE) {table['name']}".encode())
+            for table in described.tables:
+                session.execute(f"VACUUM (ANALYZE) {table.name}".encode())
     except psycopg.Error as error:
         fact = f"{job.step}: {str(error).strip()}"
         raise DriveError(fact, "Nothing of the import is left in the database.") from error
@@ -149,12 +150,14 @@ class _Job:
     def __init__(
         self,
         folder: CsvFolder,
-        described: dict[str, Any],
+        described: Description,
+        tpcc: TpccDescription,
         progress: Callable[[LoadProgress], None],
     ) -> None:
-        self.folder, self.described, self._tell = folder, described, progress
-        self.files = [file for file in described["csv"]["files"] if file["table"]]
-        self.bytes_total = sum((folder.path / file["name"]).stat().st_size for file in self.files)
+        self.folder, self.described, self.tpcc, self._tell = folder, described, tpcc, progress
+        self.files = [file for file in tpcc.csv.files if file.table]
+        self.bytes_total = sum((folder.path / file.name).stat().st_size for file in self.files)
+        self.rows_of = {table.name: table.rows for table in described.tables}
         self.began = time.monotonic()
         self.phases: list[PhaseSeconds] = []
         self.rows = self.bytes = 0
@@ -166,26 +169,25 @@ class _Job:
 
     def fill(self, cursor: Cursor[Any]) -> None:
         """Everything but the vacuum; the caller commits."""
-        csv, made = self.described["csv"], self.described["made"]
-        tables = [table["ddl"] for table in self.described["tables"]]
-        load_table = self.described["load_table"]
+        csv, made, load_table = self.tpcc.csv, self.tpcc.made, self.tpcc.load_table
+        tables = [table.ddl for table in self.described.tables]
         with self.phase("prepare"):
             self._require_room(cursor)
-            creation = [*csv["before"], *tables, load_table["ddl"], *made["before"]]
+            creation = [*csv.before, *tables, load_table.sql, *made.before]
             self._run(cursor, [_PIN, *creation])
         with self.phase("copy"):
             for file in self.files:
                 self._copy(cursor, file)
         with self.phase("index"):
-            self._run(cursor, [*csv["after"], *made["after"]])
+            self._run(cursor, [*csv.after, *made.after])
         with self.phase("record"):
-            record = SQL("INSERT INTO {} VALUES (%s, %s)").format(Identifier(load_table["name"]))
+            record = SQL("INSERT INTO {} VALUES (%s, %s)").format(Identifier(load_table.name))
             cursor.executemany(record, list(self._record().items()))
 
     def _require_room(self, cursor: Cursor[Any]) -> None:
         """Nothing may have a name that is needed, in any schema of the search path."""
         self.step = "look for tables"
-        found = cursor.execute(self.described["made"]["in_the_way"].encode()).fetchall()
+        found = cursor.execute(self.tpcc.made.in_the_way.encode()).fetchall()
         if found:
             names = [what for what, _ in found]
             more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
@@ -201,13 +203,13 @@ class _Job:
             cursor.execute(statement.encode())
             self._tell(self._progress())
 
-    def _copy(self, cursor: Cursor[Any], file: dict[str, Any]) -> None:
-        path = self.folder.path / file["name"]
+    def _copy(self, cursor: Cursor[Any], file: CsvFile) -> None:
+        path = self.folder.path / file.name
         self.step = f"copy {path}"
         # The tables are new in this transaction: rows can be frozen as they come.
         sql = (
-            f"COPY {file['table']} ({file['columns']}) FROM STDIN"
-            f" (FORMAT csv, NULL '{file['null']}', FREEZE)"
+            f"COPY {file.table} ({file.columns}) FROM STDIN"
+            f" (FORMAT csv, NULL '{file.null}', FREEZE)"
         )
         with path.open("rb") as source, cursor.copy(sql.encode()) as copy:
             while chunk := source.read(_CHUNK_BYTES):
@@ -217,26 +219,24 @@ class _Job:
         self.rows += cursor.rowcount
         self._require_rows(file, cursor.rowcount)
 
-    def _require_rows(self, file: dict[str, Any], rows: int) -> None:
-        expected = {table["name"]: table["rows"] for table in self.described["tables"]}
-        wanted = expected[file["table"]]
-        if rows != wanted and file["name"] not in _ROWS_VARY:
+    def _require_rows(self, file: CsvFile, rows: int) -> None:
+        wanted = self.rows_of[str(file.table)]
+        if rows != wanted and file.name not in _ROWS_VARY:
             raise DriveError(
-                f"{self.folder.path / file['name']} has {count_text(rows)} rows,"
+                f"{self.folder.path / file.name} has {count_text(rows)} rows,"
                 f" {self.folder.warehouses} warehouses have {count_text(wanted)}",
                 f"{CONFIG} says how many warehouses there are; nothing was changed.",
             )
 
     def _record(self) -> dict[str, str]:
         """What `pgdyno_load` remembers. No seed: it is not known of files."""
-        spec = self.described["spec"]
         return {
             "workload": "tpcc",
-            "version": str(self.described["version"]),
+            "version": str(self.described.version),
             "schema": self.folder.schema,
             "warehouses": str(self.folder.warehouses),
             "c_last": str(self.folder.c_last),
-            "foreign_keys": str(spec["foreign_keys"]).lower(),
+            "foreign_keys": str(self.described.spec["foreign_keys"]).lower(),
         }
 
     def _progress(self) -> LoadProgress:
@@ -247,7 +247,7 @@ class _Job:
             phase=self.name,
             share=self.bytes / self.bytes_total if self.bytes_total else 0.0,
             rows=self.rows,
-            rows_total=sum(table["rows"] for table in self.described["tables"]),
+            rows_total=sum(self.rows_of.values()),
             bytes=self.bytes,
             bytes_per_s=rate,
             seconds=seconds,
@@ -259,10 +259,10 @@ class _Job:
         """What was done."""
         return LoadReport(
             version=1,
-            workload=self.described["spec"],
+            workload=self.described.spec,
             phases=tuple(self.phases),
             rows=self.rows,
             bytes=self.bytes,
             seconds=time.monotonic() - self.began,
-            c_load=self.described["c_load"],
+            c_load=self.tpcc.c_load,
         )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pgdyno import _core
-from pgdyno.loader.copy import POLL_S, describe, fact_and_hint
+from pgdyno.loader.copy import POLL_S, describe_tpcc, fact_and_hint
 from pgdyno.model.errors import DriveError, Interrupted
 from pgdyno.model.loading import ExportReport
 from pgdyno.model.progress import ExportProgress
@@ -48,10 +48,10 @@ def export(
             written is removed.
         Interrupted: Ctrl-C; what was written is removed.
     """
-    files = describe(workload)["csv"]["files"]
+    _, tpcc = describe_tpcc(workload)
     is_new = not folder.exists()
     _require_empty(folder)
-    _require_room(folder, sum(file["bytes"] for file in files))
+    _require_room(folder, sum(file.bytes for file in tpcc.csv.files))
     spec = {
         "version": 1,
         "workload": workload,

@@ -22,7 +22,7 @@ class PgdynoError(Exception):
         self.hint = hint
 
     @property
-    def told(self) -> str:
+    def line(self) -> str:
         """Fact and hint in one line, as a record keeps them."""
         return f"{self.fact} ({self.hint})" if self.hint else self.fact
 

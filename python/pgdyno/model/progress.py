@@ -97,7 +97,7 @@ class LookTaken:
     """A plan that stops when it is decided was looked at."""
 
     rounds: int  # after how many
-    told: tuple[str, ...]  # a sentence of each stage that was judged
+    sentences: tuple[str, ...]  # one of each stage that was judged
     left: int  # trials that may still be measured, at most
 
 
@@ -105,14 +105,14 @@ class LookTaken:
 class StepBegun:
     """An experiment without stages begins to measure something."""
 
-    told: str  # what, in a few words
+    what: str  # in a few words
 
 
 @dataclass(frozen=True, slots=True)
 class Noted:
     """Something that who waits for the result must know of it."""
 
-    told: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)

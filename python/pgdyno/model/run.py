@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pgdyno.model.cycle import Followed
+from pgdyno.model.description import Description, StageDescription
 from pgdyno.model.durability import Durability
-
-Experiment = Literal["plan", "knee", "storage", "calibration"]
-"""What a run file may hold."""
 
 
 class TrialState(StrEnum):
@@ -258,6 +256,15 @@ class Recovery:
 
 
 @dataclass(frozen=True, slots=True)
+class Failures:
+    """Requests that failed alike."""
+
+    sqlstate: str  # or "connection lost", "protocol", "answer"
+    count: int
+    example: str  # text of one
+
+
+@dataclass(frozen=True, slots=True)
 class TrialResult:
     """Everything measured in one trial."""
 
@@ -272,7 +279,7 @@ class TrialResult:
     audit: tuple[AuditLine, ...]
     conditions: tuple[Condition, ...]
     events: tuple[Event, ...]
-    errors: tuple[dict[str, Any], ...]  # sqlstate, count, example
+    errors: tuple[Failures, ...]
     reconnects: int
     statements_per_transaction: float | None  # None: pgbench does not tell
     round_trips_per_transaction: float | None
@@ -360,8 +367,8 @@ class RunInfo:
     plan: dict[str, Any]  # the resolved plan (model.plan.Plan) as JSON
     host: dict[str, Any]  # kernel, CPU model, memory, file system, mounts, clock source, ...
     build: dict[str, Any]  # version, bindir, configure flags, compiler
-    workload: dict[str, Any]  # `describe` of the core: kinds, mix, deviations, conditions
-    stages: dict[str, dict[str, Any]] = field(default_factory=dict)  # what of it differs in each
+    workload: Description | None  # of the plan as a whole; None: nothing was driven
+    stages: dict[str, StageDescription] = field(default_factory=dict)  # what differs in each
     # Ceilings of this machine, measured before: `store.calibration.ceilings_of` reads them.
     calibration: dict[str, Any] | None = None
-    experiment: Experiment = "plan"  # of other kinds, what was found stands beside the head
+    experiment: str = "plan"  # a module of `api.experiments`; what it found stands beside the head

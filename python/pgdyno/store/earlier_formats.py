@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 _NO_KNEES = 3
+_NAMELESS = 4
 _TPCC_KEYS = (
     "warehouses", "schema", "foreign_keys", "mix", "delivery", "home", "keying_multiplier",
     "think_multiplier",
@@ -17,11 +18,15 @@ def head_of(version: int, text: str) -> str:
 
     Format 1 had one kind of workload, TPC-C, whose parameters stood beside those that every
     workload has, and the stages had no workload of their own. Up to format 3 storage alone was
-    measured without a plan.
+    measured without a plan. Up to format 4 a run without a workload described an empty one.
     """
-    if version > _NO_KNEES:
+    if version > _NAMELESS:
         return text
     head: dict[str, Any] = json.loads(text)
+    told = head["workload"]
+    head["workload"] = {"name": "", "version": 0} | told if told else None
+    if version > _NO_KNEES:
+        return json.dumps(head)
     head["experiment"] = "plan" if head["plan"] else "storage"
     if version > 1 or not head["plan"]:
         return json.dumps(head)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pgdyno import _core
+
+Quantiles = Callable[[Sequence[str], Sequence[float]], list[int]]
+"""A function as `merged_quantiles`."""
 
 
 def merged_quantiles(histograms: Sequence[str], shares: Sequence[float]) -> list[int]:

@@ -24,7 +24,7 @@ from pydantic import ValidationError
 from pgdyno._core import CoreError
 from pgdyno.model.errors import StoreError
 from pgdyno.model.record_json import from_json, to_json
-from pgdyno.model.run import Experiment, Fixture, RunInfo, Series, TrialRecord, TrialState
+from pgdyno.model.run import Fixture, RunInfo, Series, TrialRecord, TrialState
 from pgdyno.plan.schema.files import BadFile, require_regular
 from pgdyno.store.earlier_formats import head_of
 from pgdyno.store.output_file import require_closed
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FORMAT = (
-    4  # 1: TPC-C only, see `earlier_formats`; 2: no round measured again; 3: no looks, no knees
-)
+FORMAT = 5
+"""1: TPC-C only, see `earlier_formats`; 2: no round measured again; 3: no looks, no knees; 4: a run
+without a workload described an empty one."""
 _FIXTURE = "fixture"  # begin of the key of each in the head
 NOT_AS_WRITTEN = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError,
                   AssertionError, CoreError)  # fmt: skip
@@ -120,7 +120,7 @@ class RunFile:
         with self._transaction() as db:
             db.execute("INSERT OR REPLACE INTO head VALUES (?, ?)", row)
 
-    def put_found(self, experiment: Experiment, found: DataclassInstance) -> None:
+    def put_found(self, experiment: str, found: DataclassInstance) -> None:
         """Keep what an experiment without trials learned; more of the same replaces it."""
         with self._transaction() as db:
             db.execute("INSERT OR REPLACE INTO head VALUES (?, ?)", (experiment, to_json(found)))
@@ -178,7 +178,7 @@ class RunFile:
         # Earlier run files have one, under a name without its ident.
         return tuple({fixture.ident: fixture for fixture in found}.values())
 
-    def found(self, experiment: Experiment, kind: type[T]) -> T | None:
+    def found(self, experiment: str, kind: type[T]) -> T | None:
         """What an experiment without trials learned so far; None: nothing, or it is another one."""
         with self._reading(experiment):
             text = self._head(experiment)

@@ -21,12 +21,14 @@ QUANTILES = {name: 1000 for name in ("p50", "p90", "p95", "p99", "p999", "max", 
 KIND = {"window": COUNTS, "run": COUNTS, "response": "aGk=", "service": "aGk=",
         "response_ns": QUANTILES, "service_ns": QUANTILES}  # fmt: skip
 RESULT: dict[str, Any] = {
-    "version": 1, "outcome": "complete", "error": None, "started_unix_ns": 0,
+    "version": 3, "outcome": "complete", "error": None, "started_unix_ns": 0,
     "window_unix_ns": [10, 30_000_000_010], "window_s": 30.0,
     "drained_s": 0.5, "given_up_s": None,
-    "kinds": [{"name": "new_order", **KIND}, {"name": "payment", **KIND}],
+    "kinds": [{"kind": "new_order", **KIND}, {"kind": "payment", **KIND}],
     "seconds": {"start_unix_ns": 5, "committed": {"new_order": [1, 2]}, "rolled_back": [0, 1],
-                "failed": [0, 0], "retries": [0, 0]},
+                "failed": [0, 0], "retries": [0, 0], "due": [1, 3], "skipped": [0, 0],
+                "factor": [1.0, 1.0]},
+    "gaps": [], "parts": [], "steps": [], "late": "", "late_ns": {}, "stream_digest": None,
     "errors": [{"sqlstate": "40001", "count": 1, "example": "x"}], "reconnects": 0,
     "client": {"user_s": 1.0, "system_s": 2.0, "window_s": 30.0, "cpus": 2,
                "share_of_host": 0.05, "voluntary_switches": 1, "involuntary_switches": 2,
@@ -53,6 +55,12 @@ def test_seconds_become_series_that_begin_at_their_time() -> None:
     assert series["driver.committed.new_order"].values.tolist() == [1.0, 2.0]
     assert series["driver.committed.new_order"].unix_ns.tolist() == [5, 1_000_000_005]
     assert series["driver.rolled_back"].kind == "rate"
+
+
+def test_a_result_of_another_version_is_an_error_that_says_so() -> None:
+    with pytest.raises(DriveError, match="result has version 2, this pgdyno reads 3") as raised:
+        driver.parse_result(RESULT | {"version": 2})
+    assert "make build" in str(raised.value.hint)
 
 
 def test_a_result_of_another_shape_is_refused() -> None:

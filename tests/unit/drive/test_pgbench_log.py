@@ -129,7 +129,7 @@ def test_failures_and_retries_are_told_by_kind(version: int) -> None:
     assert sel.run.succeeded == sum(word[3] == "1" for word in words)
     assert ser.run.retries_40001 == sum(int(word[6]) for word in words)
     (error,) = log.errors()
-    assert (error["sqlstate"], error["count"]) == ("40001", failed)
+    assert (error.sqlstate, error.count) == ("40001", failed)
 
 
 def test_parts_of_a_large_file_add_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,11 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
+from pgdyno.catalog.contract import schemas
 from pgdyno.drive import driver
 from pgdyno.drive.spec import drive_spec, load_spec, workload_spec
-from pgdyno.model.connection import Connection
+from pgdyno.model.connection import Connection, Host
 from pgdyno.model.plan import Plan
 from pgdyno.model.workload import Tpcc, Workload
 from pgdyno.plan import read_plan
@@ -20,7 +22,11 @@ from tests.data.servers import HOST, installed
 from tests.unit.drive.test_driver import COUNTS, KIND, QUANTILES, RESULT
 
 FOLDER = Path(__file__).parents[2] / "data" / "plans" / "good"
-CONNECTION = Connection("/run", 5432, "u", "bench")
+CONNECTION = Connection("/run", 5432, "u", "bench", others=(Host("b", 5433, "secret"),))
+SHAPES = {
+    "tpcc": "TpccSpec", "mix": "MixSpec", "script": "ScriptSpec", "tpcb": "PgbenchSpec",
+    "select-only": "PgbenchSpec", "simple-update": "PgbenchSpec",
+}  # fmt: skip
 
 
 def resolved(name: str, *overrides: str) -> Plan:
@@ -41,6 +47,8 @@ def test_every_good_plan_has_a_specification(path: Path) -> None:
         spec = drive_spec(CONNECTION, stage.workload, plan.protocol, {"c_last": 1})
         assert json.loads(json.dumps(spec, allow_nan=False)) == spec
         assert spec["workload"]["kind"] == stage.workload.kind
+        jsonschema.validate(spec, schemas()["DriveSpec"])
+        jsonschema.validate(spec["workload"], schemas()[SHAPES[stage.workload.kind]])
 
 
 def test_tpcc_is_told_with_its_constants() -> None:
@@ -91,10 +99,10 @@ def test_what_is_loaded_is_the_data_not_the_script() -> None:
 
 def test_what_a_newer_driver_tells_is_kept() -> None:
     statement = {"name": "BEGIN", "count": 9, "histogram": "aGk=", "ns": QUANTILES}
-    kind = {"name": "new_order", **KIND, "queue": "aGk=", "queue_ns": QUANTILES,
+    kind = {"kind": "new_order", **KIND, "queue": "aGk=", "queue_ns": QUANTILES,
             "keying_mean_s": 0.1, "think_mean_s": 0.2, "statements": [statement]}  # fmt: skip
     step = {"unix_ns": [1, 2], "seconds": 1.0, "factor": [0.5, 1.0], "ended": 4, "kinds": [
-        {"name": "new_order", "counts": COUNTS, "response": "aGk=", "response_ns": QUANTILES},
+        {"kind": "new_order", "counts": COUNTS, "response": "aGk=", "response_ns": QUANTILES},
     ]}  # fmt: skip
     seconds = RESULT["seconds"] | {"due": [3, 4], "skipped": [0, 1], "factor": [0.5, 1.0]}
 

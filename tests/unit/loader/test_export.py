@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pgdyno.loader.copy import describe
+from pgdyno.loader.copy import describe_tpcc
 from pgdyno.loader.csv_files import read_folder
 from pgdyno.loader.export import export
 from pgdyno.model.errors import DriveError, Interrupted
@@ -35,7 +35,7 @@ def test_the_same_options_give_the_same_bytes(tmp_path: Path) -> None:
     sizes = {file.name: file.bytes for file in report.files}
     assert sizes == {path.name: path.stat().st_size for path in (tmp_path / "a").iterdir()}
     # The room that is asked for is enough, and no more than a tenth too much.
-    estimate = sum(file["bytes"] for file in describe(SPEC)["csv"]["files"])
+    estimate = sum(file.bytes for file in describe_tpcc(SPEC)[1].csv.files)
     assert 1.0 <= estimate / sum(sizes.values()) < 1.1
 
 
@@ -44,7 +44,7 @@ def test_what_is_in_the_files_can_be_told_from_them(tmp_path: Path) -> None:
     folder = read_folder(tmp_path / "spec")
 
     assert (folder.schema, folder.warehouses) == ("spec", 1)
-    assert folder.c_last == describe(SPEC)["c_load"]["c_last"]
+    assert folder.c_last == describe_tpcc(SPEC)[1].c_load["c_last"]
     (tmp_path / "spec" / "stock.csv").unlink()
     with pytest.raises(DriveError, match=r"lacks stock\.csv"):
         read_folder(tmp_path / "spec")

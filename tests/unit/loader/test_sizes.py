@@ -20,4 +20,4 @@ from pgdyno.plan.estimate.needs import DEFAULT_COSTS, fixture_size
 def test_a_plan_reckons_with_the_cores_sizes(workload: Workload, spec: dict[str, Any]) -> None:
     tables = fixture_size(workload) - DEFAULT_COSTS.database_bytes
 
-    assert tables == pytest.approx(describe(spec)["disk_bytes_estimate"], rel=0.01)
+    assert tables == pytest.approx(describe(spec).disk_bytes_estimate, rel=0.01)

@@ -13,13 +13,14 @@ import pytest
 from pgdyno.analysis.run import analyse
 from pgdyno.model.errors import StoreError
 from pgdyno.model.plan import Plan
-from pgdyno.model.record_json import from_json
+from pgdyno.model.record_json import from_json, to_json
 from pgdyno.model.run import Fixture, RunInfo, Series, TrialRecord, TrialState
+from pgdyno.store.earlier_formats import head_of
 from pgdyno.store.run_file import RunFile
 
 FIRST = Path(__file__).parents[2] / "data" / "format-1.sqlite"
 SECOND = FIRST.with_name("format-2.sqlite")
-INFO = RunInfo("r1", 1, "0.1.0", "pgdyno run x", {"name": "x"}, {}, {}, {})
+INFO = RunInfo("r1", 1, "0.1.0", "pgdyno run x", {"name": "x"}, {}, {}, None)
 TRIALS = [TrialRecord(n, 1, f"s{n}", "h", TrialState.PLANNED) for n in (1, 2)]
 
 
@@ -161,6 +162,19 @@ def test_a_file_of_the_first_format_is_reported() -> None:
     assert facts.headline == "NOPM"
     assert [stage.name for stage in facts.stages] == ["initdb", "tuned"]
     assert "better than `initdb`" in facts.answer.finding
+
+
+def test_descriptions_of_the_fourth_format_are_read_as_todays() -> None:
+    written = json.loads(to_json(INFO))
+    stages = {"a": {"face": "statement", "round_trips": {"statement": {}}}}
+    nothing = head_of(4, json.dumps(written | {"workload": {}, "stages": stages}))
+    something = head_of(4, json.dumps(written | {"workload": {"kinds": ["tpcb"], "csv": {}}}))
+
+    assert from_json(RunInfo, nothing).workload is None
+    assert from_json(RunInfo, nothing).stages["a"].face == "statement"
+    found = from_json(RunInfo, something).workload
+    assert found is not None
+    assert found.kinds == ("tpcb",)
 
 
 def test_a_file_of_the_second_format_is_reported() -> None:

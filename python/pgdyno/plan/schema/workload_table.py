@@ -11,7 +11,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-KINDS = ("new_order", "payment", "order_status", "delivery", "stock_level")
+from pgdyno.catalog.contract import bounds, default
+from pgdyno.model.workload import TEXT_MIX
+
+KINDS = tuple(TEXT_MIX)
 
 
 CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
@@ -55,34 +58,35 @@ def _weighted(text: str) -> str:
 
 Line = Annotated[str, AfterValidator(_one_line)]
 Scalar = bool | int | float | str
-Weight = Annotated[float, Field(ge=0, le=1e6)]
+Weight = Annotated[float, bounds("TpccSpec", "mix.new_order")]
+Factor = Annotated[float | None, bounds("DriveSpec", "steps.factor")]
 Isolation = Literal["read committed", "repeatable read", "serializable"]
 
 
 class MixTable(Table):
     """Weights of the five transactions; only their proportions count."""
 
-    new_order: Weight = Field(45.0, description="New-Order.")
-    payment: Weight = Field(43.0, description="Payment.")
-    order_status: Weight = Field(4.0, description="Order-Status.")
-    delivery: Weight = Field(4.0, description="Delivery.")
-    stock_level: Weight = Field(4.0, description="Stock-Level.")
+    new_order: Weight = Field(TEXT_MIX["new_order"], description="New-Order.")
+    payment: Weight = Field(TEXT_MIX["payment"], description="Payment.")
+    order_status: Weight = Field(TEXT_MIX["order_status"], description="Order-Status.")
+    delivery: Weight = Field(TEXT_MIX["delivery"], description="Delivery.")
+    stock_level: Weight = Field(TEXT_MIX["stock_level"], description="Stock-Level.")
 
 
 class PartitionsTable(Table):
     """How the large tables are partitioned, by warehouse."""
 
     by: Literal["hash", "range"] = Field(description="How warehouses are dealt out.")
-    count: int = Field(
-        ge=1, le=10_000, description="Partitions of each table, at most one for each warehouse."
+    count: Annotated[int, bounds("TpccSpec", "partitions.count")] = Field(
+        description="Partitions of each table, at most one for each warehouse."
     )
 
 
 class ArrivalsTable(Table):
     """Requests that are due by a schedule, whether or not the server keeps up."""
 
-    rate: float = Field(
-        ge=0.001, le=1e7, description="Requests a second, of all terminals together."
+    rate: Annotated[float, bounds("DriveSpec", "arrivals.per_s")] = Field(
+        description="Requests a second, of all terminals together."
     )
     spacing: Literal["even", "poisson"] = Field(
         "even", description="Equal distances, or those of a Poisson process."
@@ -93,17 +97,15 @@ class StepTable(Table):
     """A part of the window with a load of its own; all parts together fill the window."""
 
     seconds: float = Field(gt=0, le=604_800, description="How long it lasts.")
-    factor: float | None = Field(
+    factor: Factor = Field(
         None,
-        ge=0,
-        le=1000,
         description="Times the rate of open arrivals; of closed ones the share (0 to 1) of the "
         "terminals that are active.",
     )
-    from_: float | None = Field(
-        None, alias="from", ge=0, le=1000, description="Instead of `factor`: where a ramp begins."
+    from_: Factor = Field(
+        None, alias="from", description="Instead of `factor`: where a ramp begins."
     )
-    to: float | None = Field(None, ge=0, le=1000, description="Where the ramp ends.")
+    to: Factor = Field(None, description="Where the ramp ends.")
 
     @model_validator(mode="after")
     def _factor_or_ramp(self) -> StepTable:
@@ -118,18 +120,16 @@ class AnyWorkload(Table):
     """Keys that every kind has."""
 
     seed: int = Field(
-        42,
+        default("TpccSpec", "seed"),
         ge=0,
         le=2**63 - 1,
         description="Rows and requests are a function of it, equal for all stages.",
     )
-    connections: int = Field(
-        8, ge=1, le=100_000, description="Sessions of the server, for each database."
+    connections: Annotated[int, bounds("DriveSpec", "connections")] = Field(
+        8, description="Sessions of the server, for each database."
     )
-    terminals: int | None = Field(
+    terminals: Annotated[int | None, bounds("DriveSpec", "terminals")] = Field(
         None,
-        ge=1,
-        le=10_000_000,
         description="Simulated users for each database, at least as many as connections; absent: "
         "as many.",
     )
@@ -160,8 +160,8 @@ class AnyWorkload(Table):
     steps: Annotated[tuple[StepTable, ...], Field(strict=False)] = Field(
         (), description="Loads of the window one after another: `[{ seconds = 60, factor = 0.5 }]`."
     )
-    requests_max: int | None = Field(
-        None, ge=1, le=10**12, description="Requests of each terminal, which then asks no more."
+    requests_max: Annotated[int | None, bounds("DriveSpec", "requests_max")] = Field(
+        None, description="Requests of each terminal, which then asks no more."
     )
     databases: int = Field(
         1,
@@ -180,8 +180,8 @@ class TpccTable(AnyWorkload):
         None,
         description="A workload of the catalogue, e.g. `benchmarksql-5`; keys of the plan win.",
     )
-    warehouses: int = Field(
-        10, ge=1, le=100_000, description="Scale; one warehouse is about 100 MB."
+    warehouses: Annotated[int, bounds("TpccSpec", "warehouses")] = Field(
+        default("TpccSpec", "warehouses"), description="Scale; one warehouse is about 100 MB."
     )
     schema_: Literal["spec", "bmsql"] = Field(
         "spec",
@@ -209,11 +209,11 @@ class TpccTable(AnyWorkload):
         "fixed",
         description="A terminal keeps to its warehouse (clause 2.4.1.1), or takes any each time.",
     )
-    keying_multiplier: float = Field(
-        0.0, ge=0, le=1000, description="Times the keying times of clause 5.2.5.2; 0: none."
+    keying_multiplier: Annotated[float, bounds("TpccSpec", "keying_multiplier")] = Field(
+        0.0, description="Times the keying times of clause 5.2.5.2; 0: none."
     )
-    think_multiplier: float = Field(
-        0.0, ge=0, le=1000, description="Times the think times of clause 5.2.5.4; 0: none."
+    think_multiplier: Annotated[float, bounds("TpccSpec", "think_multiplier")] = Field(
+        0.0, description="Times the think times of clause 5.2.5.4; 0: none."
     )
     mix: MixTable = Field(MixTable(), description="Weights of the transactions.")
 
@@ -222,8 +222,9 @@ class PgbenchTable(AnyWorkload):
     """pgbench's built-in workloads, on pgbench's tables."""
 
     kind: Literal["tpcb", "select-only", "simple-update"] = Field(description="Which of them.")
-    scale: int = Field(
-        10, ge=1, le=100_000, description="Branches, 100,000 accounts each; about 15 MB."
+    scale: Annotated[int, bounds("PgbenchSpec", "scale")] = Field(
+        default("PgbenchSpec", "scale"),
+        description="Branches, 100,000 accounts each; about 15 MB.",
     )
     foreign_keys: bool = Field(False, description="Add the foreign keys of `pgbench -i`.")
 

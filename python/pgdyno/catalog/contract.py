@@ -1,0 +1,90 @@
+"""What the core publishes of itself: the version of its contract, and the shapes of what crosses.
+
+Bounds and defaults stand in the core alone; plans and options take them from here.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+from pydantic import Field
+
+from pgdyno import _core
+from pgdyno.model.errors import DriveError
+
+VERSION = 1
+"""Of the contract, as this Python knows it."""
+
+
+def require_version() -> None:
+    """Refuse a core that was built from other sources.
+
+    Raises:
+        DriveError: It speaks another version of the contract.
+    """
+    version = _core.contract_version() if hasattr(_core, "contract_version") else 0
+    if version != VERSION:
+        raise DriveError(
+            f"the Rust core speaks version {version} of its contract with Python, this pgdyno"
+            f" speaks version {VERSION}",
+            "Build both from the same sources: `make build`.",
+        )
+
+
+@cache
+def schemas() -> dict[str, dict[str, Any]]:
+    """JSON Schema of everything that crosses, by name, e.g. `DriveSpec`, `RunResult`."""
+    found: dict[str, dict[str, Any]] = json.loads(_core.schemas())
+    return found
+
+
+def limits(shape: str, key: str) -> tuple[float | None, float | None]:
+    """The least and the greatest value that the core accepts; None: any.
+
+    Args:
+        shape: Name of a schema, e.g. `DriveSpec`.
+        key: One of its keys; of a nested one with dots: `arrivals.per_s`.
+    """
+    found = _property(shape, key)
+    return _plain(found.get("minimum")), _plain(found.get("maximum"))
+
+
+def bounds(shape: str, key: str) -> Any:  # noqa: ANN401  as pydantic's `Field`
+    """The same for `Annotated`, as pydantic checks it."""
+    low, high = limits(shape, key)
+    return Field(ge=low, le=high)
+
+
+def default(shape: str, key: str) -> Any:  # noqa: ANN401  as the key's type
+    """What the core takes where nothing is said."""
+    return _property(shape, key)["default"]
+
+
+def _plain(number: float | None) -> float | None:
+    """Whole numbers without a point, as people write bounds."""
+    return int(number) if isinstance(number, float) and number.is_integer() else number
+
+
+def _property(shape: str, key: str) -> dict[str, Any]:
+    root = found = schemas()[shape]
+    for name in key.split("."):
+        found = _with_key(root, found, name)
+    return found
+
+
+def _with_key(root: dict[str, Any], schema: dict[str, Any], name: str) -> dict[str, Any]:
+    """A key of a schema, or of the one of its alternatives that has it."""
+    pending = [schema]
+    while pending:
+        one = pending.pop()
+        if "$ref" in one:
+            pending.append(root["$defs"][one["$ref"].rpartition("/")[2]])
+        if name in one.get("properties", {}):
+            found: dict[str, Any] = one["properties"][name]
+            return found
+        pending += [*one.get("anyOf", ()), *one.get("oneOf", ())]
+        if "items" in one:
+            pending.append(one["items"])
+    raise LookupError(f"the core publishes no key {name} there")
