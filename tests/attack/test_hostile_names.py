@@ -147,6 +147,8 @@ COMMANDS = (
     ("export", NASTY),
     (NASTY,),
     ("run", f"--{NASTY}"),
+    ("aa", f"{NASTY}.toml"),
+    ("aa", "demo", "--stage", NASTY),
 )
 
 

@@ -111,7 +111,7 @@ def loaded(target: OwnTarget) -> Fixture:
         return found
     connection: Connection = target.begin_fixture(ident)
     report = load(connection, WORKLOAD, How(connections=2))
-    conditions = check(connection, describe(WORKLOAD)["conditions"])
+    conditions = check(connection, describe(WORKLOAD).conditions)
     return target.keep_fixture(
         Fixture(
             ident, {"major": target.facts.major}, 0, asdict(report), conditions, "", reused=False

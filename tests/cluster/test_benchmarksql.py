@@ -17,7 +17,7 @@ import pytest
 
 from pgdyno.drive.driver import Driven, drive
 from pgdyno.loader.consistency import check, loaded_workload
-from pgdyno.loader.copy import How, describe, load
+from pgdyno.loader.copy import How, describe, describe_tpcc, load
 from pgdyno.loader.csv_files import load_csv, read_folder
 from pgdyno.loader.export import LOADED_AT_UNIX_S, export
 from pgdyno.model.connection import Connection
@@ -65,9 +65,9 @@ def loaded(server: Connection) -> Connection:
 def digests(loaded: Connection) -> dict[str, Any]:
     """Of the rows right after the load."""
     with psycopg.connect(**loaded.arguments()) as session:
-        for one in describe(SPEC)["load_checks"]:
-            rows = session.execute(one["sql"].encode()).fetchall()
-            assert str(rows[0][0]) == str(one["expected"]), one["name"]
+        for one in describe(SPEC).load_checks:
+            rows = session.execute(one.sql.encode()).fetchall()
+            assert str(rows[0][0]) == str(one.expected), one.name
     return digests_of(loaded)
 
 
@@ -88,15 +88,15 @@ def by_server(server: Connection, files: Path) -> Connection:
     """Filled as BenchmarkSQL's `tableCopies.sql` does: by the server, from its own disk."""
     connection = database(server, "by_server")
     files.chmod(0o755)
-    described = describe(SPEC)
+    described, tpcc = describe_tpcc(SPEC)
     with psycopg.connect(**connection.arguments()) as session:
-        for table in described["tables"]:
-            session.execute(table["ddl"].encode())
-        for file in described["csv"]["files"]:
-            null = "NULL AS 'NULL'" if file["name"] in ("order.csv", "order-line.csv") else ""
+        for table in described.tables:
+            session.execute(table.ddl.encode())
+        for file in tpcc.csv.files:
+            null = "NULL AS 'NULL'" if file.name in ("order.csv", "order-line.csv") else ""
             session.execute(
-                f"COPY {file['table']} ({file['columns']})"
-                f" FROM '{files / file['name']}' WITH CSV {null}".encode()
+                f"COPY {file.table} ({file.columns})"
+                f" FROM '{files / file.name}' WITH CSV {null}".encode()
             )
     return connection
 
@@ -105,9 +105,9 @@ def digests_of(connection: Connection) -> dict[str, Any]:
     """Of each table: rows, and a sum of hashes that does not mind their order."""
     found = {}
     with psycopg.connect(**connection.arguments()) as session:
-        for table in describe(SPEC)["tables"]:
-            sql = f"SELECT count(*), sum(hashtextextended(t::text, 0)) FROM {table['name']} AS t"
-            found[table["name"]] = session.execute(sql.encode()).fetchone()
+        for table in describe(SPEC).tables:
+            sql = f"SELECT count(*), sum(hashtextextended(t::text, 0)) FROM {table.name} AS t"
+            found[table.name] = session.execute(sql.encode()).fetchone()
     return found
 
 
@@ -123,7 +123,7 @@ def test_both_rules_run_without_an_error_and_keep_all_conditions(
         assert driven.nopm > 0
         assert driven.errors == ()
         assert all(kind.run.succeeded > 0 for kind in driven.kinds)
-    results = check(loaded, describe(SPEC)["conditions"])
+    results = check(loaded, describe(SPEC).conditions)
     assert [condition for condition in results if not condition.ok] == []
 
 
@@ -157,7 +157,7 @@ def test_files_hold_the_same_rows_as_a_load(
     assert digests_of(connection) == digests
     assert report.rows == sum(rows for rows, _ in digests.values())
     assert loaded_workload(connection).foreign_keys
-    assert all(condition.ok for condition in check(connection, describe(SPEC)["conditions"]))
+    assert all(condition.ok for condition in check(connection, describe(SPEC).conditions))
     names = (
         "SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND conname ~ '^[a-z]+_.*_fkey$'"
     )
@@ -202,9 +202,9 @@ def test_a_database_that_benchmarksql_loaded_is_known(by_its_loader: Connection)
     known = loaded_workload(by_server)
 
     assert (known.schema, known.warehouses, known.seed) == ("bmsql", 1, None)
-    assert known.c_load == {**describe(SPEC)["c_load"], "c_delivery_cnt": 1}
-    results = check(by_server, describe(known.spec())["conditions"])
+    assert known.c_load == {**describe_tpcc(SPEC)[1].c_load, "c_delivery_cnt": 1}
+    results = check(by_server, describe(known.spec()).conditions)
     assert [condition for condition in results if not condition.ok] == []
     # Counted from 0 they would not add up.
-    eleventh = describe(SPEC)["conditions"][10:11]
+    eleventh = describe(SPEC).conditions[10:11]
     assert not check(by_server, eleventh)[0].ok

@@ -68,7 +68,7 @@ def test_a_calibration_that_was_broken_off_goes_on(
 
     def broken_off(event: Event) -> None:
         assert isinstance(event, StepBegun)
-        steps.append(event.told)
+        steps.append(event.what)
         if len(steps) == 3:
             raise KeyboardInterrupt
 
@@ -101,7 +101,7 @@ def test_the_null_server_speaks_to_other_clients_and_refuses_what_it_does_not_kn
             assert session.execute("SHOW fsync").fetchone() == ("off",)
         with psycopg.connect(**arguments) as session, session.transaction():
             session.execute("SELECT 2")
-        assert server.status()["connections"] == 2
+        assert server.status().connections == 2
         socket = Path(server.connection.host)
     assert not socket.exists()
 

@@ -128,7 +128,7 @@ def test_tpcb_is_what_the_server_has_in_its_history(there: There, engine: Engine
     assert seconds["driver.committed.tpcb"] == kind.run.succeeded
     assert (result.statements_per_transaction, result.client.threads) == (7, 2)
     assert 0 < result.client.user_s + result.client.system_s < 2 * result.window_s
-    require(check(there.connection, describe({"kind": "tpcb", "scale": 1})["conditions"]))
+    require(check(there.connection, describe({"kind": "tpcb", "scale": 1}).conditions))
     assert_no_log_left()
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from pgdyno.drive.driver import Driven, drive
 from pgdyno.loader.consistency import check
-from pgdyno.loader.copy import describe
+from pgdyno.loader.copy import describe, describe_tpcc
 from pgdyno.model.plan import Protocol, Workload
 from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Face, Tpcc
@@ -72,7 +72,7 @@ def content(session: psycopg.Connection[Any], name: str) -> tuple[int, int]:
 def test_one_terminal_leaves_the_same_database_through_every_face(open_own: Opener) -> None:
     target = open_own("embedded-18")
     fixture = loaded(target)
-    tables = [table["name"] for table in describe(WORKLOAD)["tables"]]
+    tables = [table.name for table in describe(WORKLOAD).tables]
     states, counts = {}, {}
     for face in FACES:
         target.restore(fixture.ident)
@@ -127,7 +127,7 @@ def test_many_terminals_leave_a_right_database(
         ).fetchone()
     assert row == (orders.run.succeeded,)
     assert deadlocks == (0,)
-    failed = [one for one in check(connection, describe(WORKLOAD)["conditions"]) if not one.ok]
+    failed = [one for one in check(connection, describe(WORKLOAD).conditions) if not one.ok]
     assert failed == []
     _assert_repeated_or_not(driven, isolation)
     if isolation == "read committed":
@@ -143,7 +143,7 @@ def _assert_repeated_or_not(driven: Driven, isolation: str) -> None:
         assert (repeated, driven.errors) == (0, ())
     else:
         assert repeated > 0
-        assert {error["sqlstate"] for error in driven.errors} <= {"40001"}
+        assert {error.sqlstate for error in driven.errors} <= {"40001"}
 
 
 def _leftmost(node: dict[str, Any]) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def test_the_procedure_locks_stock_in_the_order_of_its_lines(open_own: Opener) -
     target = open_own("embedded-18")
     target.restore(loaded(target).ident)
     connection = target.apply(()).connection
-    described = describe(WORKLOAD | {"face": "procedure"})
+    _, tpcc = describe_tpcc(WORKLOAD | {"face": "procedure"})
     plans: list[dict[str, Any]] = []
 
     def keep(diagnostic: psycopg.errors.Diagnostic) -> None:
@@ -170,8 +170,8 @@ def test_the_procedure_locks_stock_in_the_order_of_its_lines(open_own: Opener) -
             plans.append(json.loads(text.split("plan:", 1)[1]))
 
     with psycopg.connect(**connection.arguments(), autocommit=True) as session:
-        for procedure in described["procedures"]:
-            session.execute(procedure["sql"].encode())
+        for procedure in tpcc.procedures:
+            session.execute(procedure.sql.encode())
         session.add_notice_handler(keep)
         session.execute(
             "LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; "

@@ -73,9 +73,9 @@ def direct(request: pytest.FixtureRequest) -> Iterator[Direct]:
 
 
 def test_a_load_is_complete_and_says_what_it_chose(direct: Direct) -> None:
-    require(check(direct.connection, describe(SPEC)["conditions"]))
-    for one in describe(SPEC)["load_checks"]:
-        assert str(run(direct.connection, one["sql"])[0][0]) == str(one["expected"]), one["name"]
+    require(check(direct.connection, describe(SPEC).conditions))
+    for one in describe(SPEC).load_checks:
+        assert str(run(direct.connection, one.sql)[0][0]) == str(one.expected), one.name
     chosen = {choice.name: choice.value for choice in direct.report.choices}
     assert chosen["format"] == "binary"
     assert chosen["copies"] == "one COPY FREEZE for each table or partition"
@@ -135,7 +135,7 @@ def test_partitions_hold_the_same_rows(
     connection = direct.loaded(name, partitions=partitions, order=order)
 
     assert contents(connection) == direct.contents
-    require(check(connection, describe(SPEC)["conditions"]))
+    require(check(connection, describe(SPEC).conditions))
     counts = run(
         connection,
         "SELECT inhparent::regclass::text, count(*) FROM pg_inherits JOIN pg_class c"

@@ -37,7 +37,7 @@ def test_a_notebook_runs_from_begin_to_end(path: Path, folder: Path, home_env: P
 # compiler: docs/guides/builds.md is about it, and executed too.
 DONE_BY = {
     "demo": 'load_plan("demo")', "plans": "pgdyno.plans()", "init": "FirstPlan(",
-    "run": "pgdyno.run(", "resume": "pgdyno.resume(", "report": ".report(",
+    "run": "pgdyno.run(", "aa": "api.aa(", "resume": "pgdyno.resume(", "report": ".report(",
     "bench": "pgdyno.bench(", "load": "pgdyno.load(", "export": "api.export(",
     "check": "pgdyno.check(", "calibrate": "pgdyno.calibrate(", "knee": "pgdyno.knee(",
     "storage": "pgdyno.storage(", "knobs": "pgdyno.knobs(", "lint": "pgdyno.lint(",

@@ -102,7 +102,7 @@ def driven(connection: Connection, workload: Workload) -> Driven:
 
 
 def holds(connection: Connection, workload: dict[str, Any]) -> None:
-    require(check(connection, describe(workload)["conditions"]))
+    require(check(connection, describe(workload).conditions))
 
 
 def rows(connection: Connection, sql: str) -> list[tuple[Any, ...]]:
@@ -167,7 +167,7 @@ def test_the_other_kinds_run_on_our_tables(fresh: Callable[[], Connection]) -> N
         result = driven(connection, tpcb(kind, face))
         assert result.statements_per_transaction == statements
     holds(connection, {"kind": "simple-update"})
-    (violated,) = [c for c in check(connection, describe(TPCB)["conditions"]) if not c.ok][-1:]
+    (violated,) = [c for c in check(connection, describe(TPCB).conditions) if not c.ok][-1:]
     assert violated.title == "the sums of ABALANCE, TBALANCE and BBALANCE are the same"
 
 
@@ -266,7 +266,7 @@ def test_a_mix_keeps_its_invariant_and_a_breach_is_seen(fresh: Callable[[], Conn
     spec = workload_spec(mix(MIX), None)
     holds(connection, spec)
     rows(connection, UNBALANCE)
-    (condition,) = check(connection, describe(spec)["conditions"])
+    (condition,) = check(connection, describe(spec).conditions)
     assert (condition.title, condition.violations) == ("nothing is lost", 1)
 
 
@@ -291,7 +291,7 @@ def test_errors_of_a_transaction_are_told_with_their_line(theirs: Connection) ->
     result = drive(theirs, script(*texts), PROTOCOL, None)
 
     (error,) = result.errors
-    assert (error["sqlstate"], error["example"]) == ("answer", "0.sql, line 2: division by zero")
+    assert (error.sqlstate, error.example) == ("answer", "0.sql, line 2: division by zero")
     assert result.kinds[0].window.succeeded == 0
     assert result.kinds[1].window.failed == 0
 

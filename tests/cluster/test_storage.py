@@ -218,7 +218,7 @@ def test_a_probe_that_was_broken_off_goes_on_with_the_paths_that_are_left(
     wish = Wish((str(first), str(second)), 64 * MIB, 1, (1,), (1,), quick=True)
 
     def broken_off(event: Event) -> None:
-        if isinstance(event, StepBegun) and event.told.startswith(str(second)):
+        if isinstance(event, StepBegun) and event.what.startswith(str(second)):
             raise KeyboardInterrupt
 
     with pytest.raises(Interrupted, match="what was measured is kept"):

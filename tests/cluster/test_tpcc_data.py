@@ -31,7 +31,7 @@ pytestmark = pytest.mark.cluster
 DATA = Path(__file__).parents[1] / "data"
 VIOLATIONS = tomllib.loads((DATA / "violations.toml").read_text())["violation"]
 OBSERVATIONS = tomllib.loads((DATA / "observations.toml").read_text())["observation"]
-LOAD_CHECKS = describe(WORKLOAD)["load_checks"]
+LOAD_CHECKS = describe(WORKLOAD).load_checks
 PROTOCOL = Protocol(1, 1.0, 4.0, 10.0, False, 0.02, 0.95, Rung.D0)
 MIX = {"new_order": 40.0, "payment": 36.0, "order_status": 8.0, "delivery": 8.0, "stock_level": 8.0}
 
@@ -73,7 +73,7 @@ def ran(target: OwnTarget) -> Ran:
     fixture = loaded(target)
     target.restore(fixture.ident)
     connection = target.apply(()).connection
-    fresh = {one["name"]: str(number(connection, one["sql"])) for one in LOAD_CHECKS}
+    fresh = {one.name: str(number(connection, one.sql)) for one in LOAD_CHECKS}
     driven = drive(connection, workload(), PROTOCOL, fixture.loaded["c_load"])
     orders = int(number(connection, "SELECT sum(d_next_o_id - 3001) FROM district"))
     deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
@@ -92,20 +92,20 @@ def broken(connection: Connection, plant: str) -> set[int]:
     found = set()
     with psycopg.connect(**connection.arguments()) as session:
         session.execute(plant.encode())
-        for condition in describe(WORKLOAD)["conditions"]:
-            if session.execute(condition["sql"].encode()).fetchone() is not None:
-                found.add(condition["number"])
+        for condition in describe(WORKLOAD).conditions:
+            if session.execute(condition.sql.encode()).fetchone() is not None:
+                found.add(condition.number)
         session.rollback()
     return found
 
 
 def test_a_loaded_database_has_the_texts_cardinalities(ran: Ran) -> None:
-    assert ran.cardinalities == {one["name"]: str(one["expected"]) for one in LOAD_CHECKS}
+    assert ran.cardinalities == {one.name: str(one.expected) for one in LOAD_CHECKS}
 
 
 def test_all_twelve_conditions_hold_after_a_run(ran: Ran) -> None:
     assert ran.driven.nopm > 0
-    results = check(ran.connection, describe(WORKLOAD)["conditions"])
+    results = check(ran.connection, describe(WORKLOAD).conditions)
 
     assert [condition.number for condition in results] == list(range(1, 13))
     assert [condition for condition in results if not condition.ok] == []
@@ -161,8 +161,8 @@ def test_trap_22_stricter_isolation_retries_and_stays_consistent(ran: Ran, isola
     retries = sum(kind.run.retries_40001 for kind in driven.kinds)
     assert retries > 0, "eight connections on two warehouses must conflict"
     # Those that conflicted in every try are failed, and nothing else is.
-    assert {error["sqlstate"] for error in driven.errors} <= {"40001"}
-    assert all(c.ok for c in check(connection, describe(WORKLOAD)["conditions"]))
+    assert {error.sqlstate for error in driven.errors} <= {"40001"}
+    assert all(c.ok for c in check(connection, describe(WORKLOAD).conditions))
 
 
 def test_trap_23_sums_do_not_overflow(ran: Ran) -> None:
@@ -195,5 +195,5 @@ def test_foreign_keys_are_optional_and_hold(open_own: Opener, folder: Path) -> N
     assert row[0] >= 9
     assert driven.nopm > 0
     assert driven.errors == ()
-    assert all(c.ok for c in check(connection, describe(spec)["conditions"]))
+    assert all(c.ok for c in check(connection, describe(spec).conditions))
     target.drop_half_fixture()

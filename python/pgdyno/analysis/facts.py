@@ -251,6 +251,7 @@ class TrialFacts:
     reconnects: int | None
     notes: tuple[str, ...]
     timeline: Timeline | None
+    latency_shares: tuple[float, ...] = ()  # of the first kind, see `analysis.latency_shares`
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +311,7 @@ class NoiseFloor:
     sd_high: float | None
     sentence: str
     warnings: tuple[str, ...]
+    needed: tuple[tuple[float, int | None], ...] = ()  # effects and rounds; None: more than 1,000
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,6 +162,7 @@ def _told(
             trial,
             series[trial.number],
             server_on_host=plan.target.kind != "running",
+            quantiles=merged_quantiles,
             ceiling_per_s=ceiling_of_trial(info, plan.stage(trial.stage).workload, trial.result)
             if trial.result
             else None,

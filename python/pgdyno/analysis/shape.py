@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from pgdyno.analysis.facts import Outage, PartFacts, RecoveryFacts, Spread, StepFacts
 from pgdyno.model.run import KindResult, StepKind, TrialRecord, TrialResult
 from pgdyno.stats.window_end import exact_below
+from pgdyno.store.histogram import Quantiles
 
 NS = 1e9
 _MINUTE_S = 60.0
 
-Quantiles = Callable[[Sequence[str], Sequence[float]], list[int]]
 Kinds = Sequence[KindResult] | Sequence[StepKind]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
 from statistics import geometric_mean
@@ -33,10 +33,9 @@ from pgdyno.stats.as_benchmarksql import AsBenchmarkSql, Ended, as_benchmarksql
 from pgdyno.stats.noise import noise_floor
 from pgdyno.stats.table import Table, attempts_of, table_of
 from pgdyno.stats.window_end import exact_below
+from pgdyno.store.histogram import Quantiles
 
 SHARES = (0.5, 0.9, 0.95, 0.99, 0.999, 1.0)
-
-Quantiles = Callable[[Sequence[str], Sequence[float]], list[int]]
 
 
 def throughput_table(
@@ -221,7 +220,8 @@ def noise_facts(plan: Plan, table: Table, confidence: float) -> NoiseFloor | Non
         f" (interval {floor.sd_low:.2%} to {floor.sd_high:.2%}), at most by {floor.widest:.2%};"
         f" the smallest effect seen with 80 % chance: {shown}"
     )
-    return NoiseFloor(floor.sd, floor.sd_low, floor.sd_high, sentence, floor.warnings)
+    needed = tuple((one.effect, one.rounds) for one in floor.needed)
+    return NoiseFloor(floor.sd, floor.sd_low, floor.sd_high, sentence, floor.warnings, needed)
 
 
 def comparison_facts(one: verdict.Comparison) -> Comparison:

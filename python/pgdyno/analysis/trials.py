@@ -11,8 +11,10 @@ import numpy.typing as npt
 from pgdyno.analysis.ceiling import rate
 from pgdyno.analysis.facts import Checkpoint, Timeline, TrialFacts
 from pgdyno.analysis.judge import checkpoint_cycle, client_limit, steadiness, window_end
+from pgdyno.analysis.latency_shares import latency_shares
 from pgdyno.analysis.shape import outages
 from pgdyno.model.run import Series, TrialRecord, TrialResult
+from pgdyno.store.histogram import Quantiles
 
 POINTS_MAX = 240  # of a line; longer trials are averaged
 NS = 1e9
@@ -24,6 +26,7 @@ def trial_facts(
     series: dict[str, Series],
     *,
     server_on_host: bool,
+    quantiles: Quantiles | None = None,
     ceiling_per_s: float | None = None,
 ) -> TrialFacts:
     """What is said of one trial.
@@ -32,6 +35,7 @@ def trial_facts(
         record: The trial, in whatever state.
         series: Its series by name; may be empty.
         server_on_host: Whether driver and server shared a host.
+        quantiles: Values of merged histograms at shares; None: no spread is told.
         ceiling_per_s: What the driver could have reached; None: not known.
     """
     result = record.result
@@ -64,7 +68,14 @@ def trial_facts(
         reconnects=result.reconnects if result else None,
         notes=result.notes if result else (),
         timeline=_timeline(record, result, series) if result else None,
+        latency_shares=_spread(result, quantiles) if result and quantiles else (),
     )
+
+
+def _spread(result: TrialResult, quantiles: Quantiles) -> tuple[float, ...]:
+    """Of the first kind, if it occurred."""
+    first = next((kind for kind in result.kinds if kind.window.timed), None)
+    return latency_shares(first.response, quantiles) if first else ()
 
 
 def per_second(

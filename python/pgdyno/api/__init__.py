@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pgdyno.api.asked import Asked
-    from pgdyno.api.calibrating import calibrate, calibration_file
     from pgdyno.api.databases import (
         LOADED_AT,
         POOLED,
@@ -26,12 +25,15 @@ if TYPE_CHECKING:
         load,
         load_files,
     )
+    from pgdyno.api.experiments.aa import aa
+    from pgdyno.api.experiments.calibration import calibrate, calibration_file
+    from pgdyno.api.experiments.knee import knee
+    from pgdyno.api.experiments.plan import run
+    from pgdyno.api.experiments.storage import storage, storage_cost
     from pgdyno.api.first_plan import FirstPlan
-    from pgdyno.api.knees import knee
     from pgdyno.api.planning import Plan, Preview, load_plan, plans
-    from pgdyno.api.probing import storage, storage_cost
     from pgdyno.api.resuming import resume
-    from pgdyno.api.runs import Run, run
+    from pgdyno.api.runs import Run
     from pgdyno.api.servers import Server, loaded
     from pgdyno.api.settings import Linted, knobs, lint
     from pgdyno.api.table import Table
@@ -42,19 +44,21 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "asked": ("Asked",),
-    "calibrating": ("calibrate", "calibration_file"),
-    "knees": ("knee",),
     "databases": (
         "LOADED_AT", "POOLED", "Checked", "Data", "Database", "Loaded", "Needs", "check",
         "connection_to", "estimate_load", "export", "load", "load_files",
     ),
+    "experiments.aa": ("aa",),
+    "experiments.calibration": ("calibrate", "calibration_file"),
+    "experiments.knee": ("knee",),
+    "experiments.plan": ("run",),
+    "experiments.storage": ("storage", "storage_cost"),
     "first_plan": ("FirstPlan",),
     "planning": ("Plan", "Preview", "load_plan", "plans"),
     "resuming": ("resume",),
-    "runs": ("Run", "run"),
+    "runs": ("Run",),
     "servers": ("Server", "loaded"),
     "settings": ("Linted", "knobs", "lint"),
-    "probing": ("storage", "storage_cost"),
     "table": ("Table",),
     "windows": ("Benched", "bench"),
 }  # fmt: skip
@@ -69,7 +73,7 @@ _MODULES |= {
 __all__ = [
     "LOADED_AT", "POOLED", "Asked", "Benched", "Checked", "Data", "Database", "Driven",
     "FirstPlan", "Intent", "Linted", "Loaded", "Needs", "Plan", "Preview", "Run", "Search",
-    "Server", "Table", "Windows", "bench", "calibrate", "calibration_file", "check",
+    "Server", "Table", "Windows", "aa", "bench", "calibrate", "calibration_file", "check",
     "connection_to", "estimate_load", "export", "knee", "knobs", "lint", "load", "load_files",
     "load_plan", "loaded", "plans", "resume", "run", "storage", "storage_cost",
 ]  # fmt: skip

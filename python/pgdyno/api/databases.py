@@ -245,7 +245,7 @@ def check(database: Database) -> Checked:
 
 
 def _checked(connection: Connection, spec: dict[str, Any]) -> Checked:
-    return Checked(check_conditions(connection, copy.describe(spec)["conditions"]))
+    return Checked(check_conditions(connection, copy.describe(spec).conditions))
 
 
 def _sound(connection: Connection, spec: dict[str, Any]) -> Checked:

@@ -240,6 +240,6 @@ def _rows_version(source: str, workload: Workload) -> int | None:
     """Version of the rows that would be loaded; None: none are."""
     spec = load_spec(workload)
     try:
-        return int(describe(spec)["version"]) if spec else None
+        return describe(spec).version if spec else None
     except DriveError as error:
         raise PlanError(f"{source}: {error.fact}", error.hint) from error

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pgdyno.api.calibrating import resume_calibration
-from pgdyno.api.knees import resume_knee
-from pgdyno.api.probing import resume_storage
-from pgdyno.api.runs import Run, resume_plan
+from pgdyno.api.experiments import experiment_of
+from pgdyno.api.runs import Run
 from pgdyno.experiment.progress import Listener
 from pgdyno.loader.copy import require_release
 
@@ -30,12 +28,4 @@ def resume(path: str | Path, *, again: bool = False, on_event: Listener = lambda
     """
     require_release()
     found = Run(path)
-    match found.info.experiment:
-        case "plan":
-            return resume_plan(found.path, again, on_event)
-        case "knee":
-            return resume_knee(found, on_event)
-        case "storage":
-            return resume_storage(found, on_event)
-        case "calibration":
-            return resume_calibration(found, on_event)
+    return experiment_of(found).resume(found, again, on_event)

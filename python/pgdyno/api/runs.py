@@ -1,75 +1,38 @@
-"""Runs: a plan carried out or resumed, and its run file opened, as tables, figures, reports."""
+"""Runs: run files opened, as tables, figures, reports."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pgdyno.analysis.facts import Comparison, Facts
 from pgdyno.analysis.run import analyse, compare_stages
-from pgdyno.analysis.stopping import at_looks, last_rounds, still_needed
+from pgdyno.api.experiments import Format, experiment_of
 from pgdyno.api.kinds import KIND_COLUMNS, kind_row
-from pgdyno.api.planning import Plan
 from pgdyno.api.table import Table
-from pgdyno.drive.driver import workload_spec
-from pgdyno.experiment.description import describe_stages, differences
-from pgdyno.experiment.plan import carry_out
-from pgdyno.experiment.progress import Listener
-from pgdyno.loader.copy import describe, require_release
-from pgdyno.model.build import Build
 from pgdyno.model.calibration import Calibrated, Ceiling
-from pgdyno.model.errors import Interrupted, LostError, PlanError
+from pgdyno.model.errors import PlanError
 from pgdyno.model.floor import Probed
 from pgdyno.model.knee import Curve, Searched
 from pgdyno.model.plan import Plan as PlanRecord
-from pgdyno.model.plan import Trial
-from pgdyno.model.progress import RunBegun
 from pgdyno.model.record_json import from_json
-from pgdyno.model.run import Experiment, RunInfo, TrialRecord, TrialState
-from pgdyno.plan.remaining import rest_of
-from pgdyno.plan.same_machine import require_same
-from pgdyno.report import ceiling, curve, html, markdown, storage
-from pgdyno.report import json as json_report
+from pgdyno.model.run import RunInfo, TrialRecord
 from pgdyno.report.notebook import Drawing, draw
 from pgdyno.stats.ceiling import ceilings
 from pgdyno.stats.knee import curve as knee_curve
-from pgdyno.stats.knee import next_level
-from pgdyno.store.calibration import calibration_of
 from pgdyno.store.output_file import require_page, write_page
 from pgdyno.store.run_file import RunFile, as_written
-from pgdyno.target.home import home
-from pgdyno.target.host_facts import manifest, own_version, this_machine
-from pgdyno.target.interface import Target, ending
-from pgdyno.target.open_target import (
-    build_facts,
-    builds_there,
-    data_folder,
-    local_facts,
-    open_target,
-    require_rehearsed,
-    server_facts,
-)
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 T = TypeVar("T")
-Format = Literal["html", "md", "json"]
-_REPORTS: dict[Format, Callable[[Facts], str]] = {
-    "html": html.render_facts, "md": markdown.render_facts, "json": json_report.render_facts
-}  # fmt: skip
-_STORAGE_REPORTS: dict[Format, Callable[[Probed], str]] = {
-    "html": storage.render_html, "md": storage.render_md, "json": storage.render_json
-}  # fmt: skip
-_KNEE_REPORTS: dict[Format, Callable[[Curve], str]] = {
-    "html": curve.render_html, "md": curve.render_md, "json": curve.render_json
-}  # fmt: skip
-_CALIBRATION_REPORTS: dict[Format, Callable[[Calibrated, str], str]] = {
-    "html": ceiling.render_html, "md": ceiling.render_md, "json": ceiling.render_json
-}  # fmt: skip
 _TRIALS = (
     "trial", "round", "stage", "state", "reason", "attempt", "headline", "throughput", "nopm",
     "tps", "tpm_total", "window_s", "client_cpu_s", "started_unix_ns",
@@ -107,7 +70,7 @@ class Run:
         Raises:
             PlanError: No plan was run, e.g. storage was probed.
         """
-        _plan_of(self.info)
+        plan_of(self.info)
         with self._file() as file, as_written(self.path):
             return analyse(file)
 
@@ -158,7 +121,7 @@ class Run:
         """
         return ceilings(self.calibrated)
 
-    def _found(self, experiment: Experiment, kind: type[T], otherwise: str) -> T:
+    def _found(self, experiment: str, kind: type[T], otherwise: str) -> T:
         with self._file() as file, as_written(self.path):
             found = file.found(experiment, kind)
         if found is None and self.info.experiment == experiment:
@@ -172,17 +135,7 @@ class Run:
     @property
     def is_whole(self) -> bool:
         """Whether all that it takes was measured, with numbers that may be used."""
-        match self.info.experiment:
-            case "storage":
-                return self.probed.is_whole
-            case "knee":
-                return next_level(self.searched.asked.search, self.searched.points) is None
-            case "calibration":
-                return self.calibrated.is_whole
-        with self._file() as file:
-            trials, replaced = file.trials(), file.replaced()
-        needed = still_needed(_plan_of(self.info), trials, replaced)
-        return all(trial.state is TrialState.FINISHED for trial in needed)
+        return experiment_of(self).is_whole(self)
 
     def trials(self, state: str | None = "finished") -> Table:
         """A row for each trial; `state` None: of every state, also those that were measured again.
@@ -261,118 +214,24 @@ class Run:
         Raises:
             StoreError: The file cannot be written, or holds something that is no earlier report.
         """
-        match self.info.experiment:
-            case "storage":
-                text = _STORAGE_REPORTS[format](self.probed)
-            case "knee":
-                text = _KNEE_REPORTS[format](self.curve)
-            case "calibration":
-                text = _CALIBRATION_REPORTS[format](self.calibrated, self.info.ident)
-            case "plan":
-                text = _REPORTS[format](self.facts)
+        text = experiment_of(self).reports[format](self)
         if out is not None:
             write_page(Path(out), text, beside=(self.path,))
         return text
+
+    def summary(self) -> RenderableType:
+        """What `pgdyno` prints at the end of a run; rich shows it."""
+        return experiment_of(self).summary(self)
 
     def __repr__(self) -> str:
         return f"<Run {self.info.ident} in {self.path}>"
 
     def _repr_html_(self) -> str:
-        if self.info.experiment != "plan":
+        if not self.info.plan:
             return f"<p>{escape(repr(self))}</p>"
         answer = self.facts.answer
         sentences = f"<p>{escape(answer.finding)}</p><p>{escape(answer.limits)}</p>"
         return f"{sentences}{self.verdicts()._repr_html_()}"
-
-
-def run(plan: Plan, *, out: str | Path | None = None, on_event: Listener = lambda _: None) -> Run:
-    """Measure every stage of a plan; writes a run file, and a page beside it.
-
-    Args:
-        plan: See `load_plan`.
-        out: The run file; None: `runs/<time>-<plan>.sqlite`.
-        on_event: Told how it goes, see `model.progress`.
-
-    Returns:
-        The run. Trials that failed are in it, with their reasons; see `Run.is_whole`.
-
-    Raises:
-        PgdynoError: It cannot be carried out; what was measured until then is kept.
-        Interrupted: Ctrl-C; servers are stopped, finished trials are kept.
-    """
-    require_release()
-    record = plan.record
-    ident, started_ns, path = named_now(record.name, out, plan.files)
-    target = open_target(record.target, plan.server, plan.host, plan.builds.facts, _folders(record))
-    with ending(target.close):
-        require_rehearsed(record, target, record.stages)
-        info = RunInfo(
-            ident, started_ns, own_version(), plan.command, asdict(record), _manifest(record),
-            dict(target.build), describe(workload_spec(record.workload, None)),
-            differences(record, describe_stages(record)),
-            calibration_of(home(), this_machine(), [record.workload.kind]),
-        )  # fmt: skip
-        planned = [
-            TrialRecord(t.number, t.round, t.stage, t.ident, TrialState.PLANNED)
-            for t in record.trials
-        ]
-        with RunFile.create(path, info, planned) as file:
-            _measure(record, target, file, record.trials, (), on_event)
-    return reported(path)
-
-
-def resume_plan(path: Path, again: bool, on_event: Listener) -> Run:
-    """Go on with the run of a plan; see `resume`."""
-    with RunFile.append(path) as file:
-        with as_written(path):
-            info = file.info()
-            plan = _plan_of(info)
-        require_same(
-            {"pgdyno": info.pgdyno, **info.host}, {"pgdyno": own_version(), **_manifest(plan)}
-        )
-        builds = {one.ident: build_facts(one) for one in _builds_of(plan)}
-        require_page(path.with_suffix(".html"), beside=(path,))
-        target = open_target(
-            plan.target, server_facts(plan.target), local_facts(), builds, _folders(plan)
-        )
-        with ending(target.close):
-            require_same({"PostgreSQL": info.build}, {"PostgreSQL": target.build})
-            trials, replaced = file.trials(), file.replaced()
-            compared = at_looks(plan, trials, replaced)
-            rest = rest_of(
-                plan, trials, replaced, again=again, until=last_rounds(compared),
-                looked=max((one.look or 0 for one in compared), default=0),
-            )  # fmt: skip
-            left = {trial.stage for trial in rest.todo}
-            require_rehearsed(plan, target, [one for one in plan.stages if one.name in left])
-            file.begin_again(rest.repeated)
-            _measure(plan, target, file, rest.todo, rest.told, on_event)
-    return reported(path)
-
-
-def _measure(
-    plan: PlanRecord,
-    target: Target,
-    file: RunFile,
-    todo: Sequence[Trial],
-    notes: Sequence[str],
-    listener: Listener,
-) -> None:
-    listener(RunBegun(file.path, plan, len(todo), tuple(notes)))
-    if not todo:
-        return
-    try:
-        carry_out(plan, target, file, listener, todo)
-    except (KeyboardInterrupt, Interrupted):
-        raise Interrupted(
-            f"stopped after {len(file.finished())} of {len(plan.trials)} trials",
-            f"Continue with `pgdyno resume {file.path}`.",
-        ) from None
-    except LostError as error:
-        done = f"{len(file.finished())} of {len(plan.trials)} trials are finished"
-        raise LostError(
-            f"{error.fact}; {done}", f"{error.hint} Continue with `pgdyno resume {file.path}`."
-        ) from error
 
 
 def named_now(
@@ -405,7 +264,7 @@ def reported(path: Path) -> Run:
     return found
 
 
-def _plan_of(info: RunInfo) -> PlanRecord:
+def plan_of(info: RunInfo) -> PlanRecord:
     """The resolved plan that a run file holds.
 
     Raises:
@@ -414,27 +273,6 @@ def _plan_of(info: RunInfo) -> PlanRecord:
     if not info.plan:
         raise PlanError(f"run {info.ident} has no plan", f"It was made by `{info.command}`.")
     return from_json(PlanRecord, json.dumps(info.plan))
-
-
-def _folders(plan: PlanRecord) -> list[str]:
-    """Those that stages name for their clusters."""
-    return [stage.folder for stage in plan.stages if stage.folder is not None]
-
-
-def _manifest(plan: PlanRecord) -> dict[str, object]:
-    return manifest(data_folder(), _folders(plan))
-
-
-def _builds_of(plan: PlanRecord) -> list[Build]:
-    """The builds that a run was begun with; named by content, so that they are still the same."""
-    named = {stage.build.ident: stage.build for stage in plan.stages if stage.build}
-    there = {build.ident for build in builds_there()}
-    if gone := [build.label for ident, build in named.items() if ident not in there]:
-        raise PlanError(
-            f"the run was begun on builds that are gone: {', '.join(gone)}",
-            hint="Build them again by the same recipes, or start a new run.",
-        )
-    return list(named.values())
 
 
 def _trial_row(trial: TrialRecord) -> dict[str, object]:

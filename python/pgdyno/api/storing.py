@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pgdyno.api.runs import Run, named_now, reported
 from pgdyno.model.errors import Interrupted
-from pgdyno.model.run import Experiment, RunInfo
+from pgdyno.model.run import RunInfo
 from pgdyno.plan.same_machine import require_same
 from pgdyno.store.output_file import require_page
 from pgdyno.store.run_file import RunFile
@@ -35,7 +35,7 @@ class Begun:
 
 
 def begun(
-    experiment: Experiment,
+    experiment: str,
     name: str,
     command: str,
     out: str | Path | None,
@@ -59,7 +59,7 @@ def begun(
     ident, started_ns, path = named_now(name, out)
     info = RunInfo(
         ident=ident, started_ns=started_ns, pgdyno=own_version(), command=command, plan={},
-        host=manifest(data or data_folder()), build=dict(build or {}), workload={},
+        host=manifest(data or data_folder()), build=dict(build or {}), workload=None,
         experiment=experiment,
     )  # fmt: skip
     return Begun(path, info, is_new=True)

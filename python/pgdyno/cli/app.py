@@ -28,6 +28,7 @@ COMMANDS = {
     "plans": "pgdyno.cli.plans:plans",
     "init": "pgdyno.cli.plans:init",
     "run": "pgdyno.cli.run:run",
+    "aa": "pgdyno.cli.aa:aa",
     "resume": "pgdyno.cli.run:resume",
     "report": "pgdyno.cli.report:report",
     "bench": "pgdyno.cli.bench:bench",

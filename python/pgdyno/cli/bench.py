@@ -82,7 +82,7 @@ def bench(
             _print_statements(driven)
         stdout.print(benched.client)
     for error in driven.errors:
-        stderr.print(f"{error['count']} × {error['sqlstate']}: {error['example']}")
+        stderr.print(f"{error.count} × {error.sqlstate}: {error.example}")
     if driven.error:
         raise DriveError(driven.error)
 

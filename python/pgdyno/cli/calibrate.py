@@ -11,11 +11,10 @@ from typing import Annotated
 import typer
 
 from pgdyno import api
-from pgdyno.cli.console import printed, say_where, stderr, stdout
+from pgdyno.cli.console import say_where, stderr, stdout
 from pgdyno.cli.live_view import LiveView
 from pgdyno.model.text import shell_line
 from pgdyno.model.workload import WorkloadKind
-from pgdyno.report.ceiling import remarks, table
 
 
 def calibrate_command(
@@ -49,15 +48,7 @@ def calibrate_command(
     if as_json:
         stdout.print_json(json.dumps([asdict(ceiling) for ceiling in run.ceilings]))
         return
-    print_ceilings(run)
+    stdout.print(run.summary())
+    say_where(run)
     if keep:
         stdout.print(f"kept in {api.calibration_file()}", soft_wrap=True)
-
-
-def print_ceilings(run: api.Run) -> None:
-    """The table, what it holds for, and where it is stored."""
-    ceilings = run.ceilings
-    stdout.print(printed(table(ceilings)))
-    for sentence in remarks(ceilings):
-        stdout.print(sentence, markup=False)
-    say_where(run)

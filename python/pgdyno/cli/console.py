@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Any, TextIO
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.status import Status
-from rich.table import Table as Printed
 from rich.text import Text
 
 from pgdyno.model.text import ascii_json, one_line, visible
 
 if TYPE_CHECKING:
     from pgdyno.api import Run
-    from pgdyno.report.document import Table
 
 # Where there is no terminal to ask, e.g. in a pipe, a line has as many columns as our files.
 _PIPE_COLUMNS = 100
@@ -69,16 +67,6 @@ def say_error(fact: str, hint: str | None, notes: Iterable[str] = ()) -> None:
         stderr.print(Text.assemble(("note:", "bold"), " ", _indented(note)), soft_wrap=whole)
     if hint:
         stderr.print(Text.assemble(("hint:", "bold"), " ", _indented(hint)), soft_wrap=whole)
-
-
-def printed(table: Table) -> Printed:
-    """A table of a report, for a terminal."""
-    shown = Printed(title=table.caption, title_justify="left", box=None, pad_edge=False)
-    for column in table.columns:
-        shown.add_column(column.head, justify=column.align, overflow="fold")
-    for row in table.rows:
-        shown.add_row(*(cell.text for cell in row))
-    return shown
 
 
 def say_where(run: Run) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.table import Table
 
 from pgdyno import api
 from pgdyno.cli import bench_options as options
@@ -15,11 +14,7 @@ from pgdyno.cli.console import say_where, stderr, stdout
 from pgdyno.cli.database_option import ConninfoOption
 from pgdyno.cli.live_view import LiveView
 from pgdyno.model.errors import PlanError
-from pgdyno.model.knee import Curve
 from pgdyno.model.text import shell_line
-from pgdyno.model.units import at_least_text, count_text
-from pgdyno.report.curve import unit, verdict
-from pgdyno.stats.knee import keeps
 
 _MS_NS = 1e6
 
@@ -74,7 +69,7 @@ def knee_command(
             windows=api.Windows(warmup, seconds), out=out,
             command=shell_line(["pgdyno", *sys.argv[1:]]), on_event=view,
         )  # fmt: skip
-    print_curve(run.curve)
+    stdout.print(run.summary())
     say_where(run)
 
 
@@ -94,20 +89,3 @@ def _search(
         points_max=points,
         whole=whole,
     )
-
-
-def print_curve(curve: Curve) -> None:
-    """Its windows, and the knee."""
-    table = Table(
-        unit(curve), "due/s", "achieved/s", "p50", "p99", "n", "limit", box=None, pad_edge=False
-    )
-    for point in sorted(curve.points, key=lambda point: point.level):
-        table.add_row(
-            *map(count_text, (point.level, point.offered_per_s, point.achieved_per_s)),
-            at_least_text(point.p50_ns, point.exact_below_ns),
-            at_least_text(point.p99_ns, point.exact_below_ns),
-            count_text(point.n),
-            "kept" if keeps(point, curve.limit_p99_ns) else "broken",
-        )
-    stdout.print(table)
-    stdout.print(verdict(curve))

@@ -91,9 +91,9 @@ class LiveView:
             case LookTaken():
                 self._look_taken(event)
             case StepBegun():
-                self._step_begins(event.told)
+                self._step_begins(event.what)
             case Noted():
-                self._console.print(event.told, markup=False)
+                self._console.print(event.text, markup=False)
             case PointMeasured():
                 self._console.print(_point_line(event))
 
@@ -121,7 +121,7 @@ class LiveView:
 
     def _look_taken(self, event: LookTaken) -> None:
         self._todo = len(self._done) + event.left
-        for line in event.told:
+        for line in event.sentences:
             self._console.print(
                 f"after round {event.rounds}: {line}", markup=False, soft_wrap=self._quiet
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -13,7 +12,6 @@ from pgdyno import api
 from pgdyno.cli.console import stderr, stdout
 from pgdyno.cli.live_view import LiveView
 from pgdyno.model.errors import PlanError
-from pgdyno.report import summary
 
 
 def _names(incomplete: str) -> list[str]:
@@ -101,15 +99,7 @@ def resume(
 
 
 def _end(run: api.Run) -> None:
-    match run.info.experiment:
-        case "knee":
-            import_module("pgdyno.cli.knee").print_curve(run.curve)
-        case "calibration":
-            import_module("pgdyno.cli.calibrate").print_ceilings(run)
-        case "storage":
-            import_module("pgdyno.cli.storage").print_probed(run.probed)
-        case "plan":
-            stdout.print(summary.render_facts(run.facts))
+    stdout.print(run.summary())
     stdout.print(f"report   {run.path.with_suffix('.html')}", markup=False, soft_wrap=True)
     if not run.is_whole:
         raise typer.Exit(1)

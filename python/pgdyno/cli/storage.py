@@ -8,17 +8,14 @@ from typing import Annotated
 
 import typer
 from pydantic import ByteSize, TypeAdapter, ValidationError
-from rich.text import Text
 
 from pgdyno import api
-from pgdyno.cli.console import printed, say_where, stderr, stdout
+from pgdyno.cli.console import say_where, stderr, stdout
 from pgdyno.cli.live_view import LiveView
 from pgdyno.model.errors import PlanError
-from pgdyno.model.floor import Probed, Wish
+from pgdyno.model.floor import Wish
 from pgdyno.model.text import shell_line
 from pgdyno.model.units import bytes_text, seconds_text
-from pgdyno.report.document import Points
-from pgdyno.report.storage import answer, remarks, tables
 
 _SIZE, _QUICK_SIZE = "4GiB", "256MiB"
 _SECONDS, _QUICK_SECONDS = 5, 1
@@ -88,7 +85,7 @@ def storage(
     if as_json:
         sys.stdout.write(run.report("json"))
         return
-    print_probed(run.probed)
+    stdout.print(run.summary())
     say_where(run)
 
 
@@ -117,15 +114,3 @@ def _announce(wish: Wish) -> None:
         " writing as fast as it can",
         soft_wrap=True,
     )
-
-
-def print_probed(probed: Probed) -> None:
-    """What was found, and the tables."""
-    for sentence in answer(probed):
-        stdout.print(Text(sentence, style="bold"))
-    for table in tables(probed):
-        stdout.print(printed(table))
-    for block in remarks(probed):
-        assert isinstance(block, Points)
-        for item in block.items:
-            stdout.print(Text(f"- {item}", style="yellow" if block.tone == "warn" else "dim"))

@@ -134,7 +134,7 @@ def _round(workload: Workload, cores: Cores, window_s: float) -> tuple[Driven, f
         pinned = replace(workload, threads=len(cores.driver))
         driven = drive(server.connection, pinned, protocol, None, watch.take, cpus=cores.driver)
     if driven.error or driven.errors:
-        what = driven.error or driven.errors[0]["example"]
+        what = driven.error or driven.errors[0].example
         raise DriveError(f"a transaction failed against the null server: {what}")
     return driven, watch.wanted()
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from pgdyno.drive.driver import workload_spec
 from pgdyno.loader.copy import describe
+from pgdyno.model.description import Description, StageDescription
 from pgdyno.model.errors import DriveError, PlanError
 from pgdyno.model.plan import Plan, Stage
+from pgdyno.model.workload import Face
 
-_TOLD = ("deviations", "round_trips", "mix", "conditions")  # of a description, to be told
 
-
-def describe_stages(plan: Plan) -> dict[str, dict[str, Any]]:
+def describe_stages(plan: Plan) -> dict[str, Description]:
     """What each stage drives, as the core describes it.
 
     Raises:
@@ -36,15 +36,20 @@ def _where(plan: Plan, stage: Stage, error: DriveError) -> str:
     return f"{plan.source}: stage {stage.name}{f': {told}' if told else ''}"
 
 
-def differences(plan: Plan, described: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """What of its description each stage has otherwise than the plan as a whole."""
-    base = describe(workload_spec(plan.workload, None))
+def differences(
+    plan: Plan, base: Description, described: Mapping[str, Description]
+) -> dict[str, StageDescription]:
+    """What of its description each stage has otherwise than the plan as a whole, `base`."""
     return {
-        stage.name: {"face": stage.workload.face}
-        | {
-            key: described[stage.name][key]
-            for key in _TOLD
-            if key in described[stage.name] and described[stage.name][key] != base.get(key)
-        }
+        stage.name: _difference(stage.workload.face, base, described[stage.name])
         for stage in plan.stages
     }
+
+
+def _difference(face: Face, base: Description, own: Description) -> StageDescription:
+    return StageDescription(
+        face,
+        own.deviations if own.deviations != base.deviations else None,
+        own.mix if own.mix != base.mix else None,
+        own.conditions if own.conditions != base.conditions else None,
+    )

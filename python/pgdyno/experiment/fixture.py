@@ -48,7 +48,7 @@ def make_fixture(
     """
     spec = load_spec(plan.workload)
     described = describe(spec) if spec else None
-    version = described["version"] if described else None
+    version = described.version if described else None
     shape = fixture_shape(plan.target, plan.workload, target.facts_of(build), version)
     ident = fixture_ident(shape)
     if found := target.find_fixture(ident):
@@ -63,7 +63,7 @@ def make_fixture(
                 how = How(server_memory_bytes=server_host_of(connection).memory_bytes)
                 loaded = asdict(load(connection, spec, how, progress=listener))
         with phases.phase("check"):
-            conditions = check(connection, described["conditions"]) if described else ()
+            conditions = check(connection, described.conditions) if described else ()
             require(conditions)
         if (setup := plan.workload.data.setup) is not None:
             with phases.phase("setup"):

@@ -1,6 +1,6 @@
 """One trial: a stage measured once, on a fresh copy of the fixture, and stored as soon as it ends.
 
-    restore -> apply -> prewarm -> CHECKPOINT -> drive || sample -> check -> judge -> store
+    restore -> apply -> prewarm -> CHECKPOINT -> drive || sample -> after -> judge -> store
 
 Each step takes the record of the step before and returns its own; steps do not import each other.
 """
@@ -10,21 +10,20 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import psycopg
 
 from pgdyno.drive.driver import Driven
+from pgdyno.experiment.after import After, Learned, steps_after
 from pgdyno.experiment.fixture import build_of
 from pgdyno.experiment.progress import Listener, Phases
 from pgdyno.experiment.validity import judge
 from pgdyno.experiment.window import drive_and_sample, growth
-from pgdyno.loader.consistency import check
-from pgdyno.model.connection import Connection
+from pgdyno.model.description import Description
 from pgdyno.model.errors import Interrupted, LostError, StoreError
 from pgdyno.model.plan import Protocol, Stage, Workload
 from pgdyno.model.progress import TrialEnded
-from pgdyno.model.run import Condition, Fixture, Series, TrialRecord, TrialResult, TrialState
+from pgdyno.model.run import Failures, Fixture, Series, TrialRecord, TrialResult, TrialState
 from pgdyno.model.system_errors import as_pgdyno_error
 from pgdyno.model.workload import database_names
 from pgdyno.sample.server_log import LogSummary, read_log
@@ -42,7 +41,7 @@ class TestBed:
 
     target: Target
     fixtures: Mapping[str, Fixture]  # by stage
-    described: Mapping[str, Mapping[str, Any]]  # by stage, see `description`
+    described: Mapping[str, Description]  # by stage
     run: RunFile
     listener: Listener
 
@@ -79,13 +78,13 @@ def measure(stage: Stage, protocol: Protocol, bed: TestBed, planned: TrialRecord
     except LostError as error:
         # What was measured to its end stays; nothing that follows can be.
         if record.result is None:
-            record = replace(record, state=TrialState.FAILED, reason=error.told)
+            record = replace(record, state=TrialState.FAILED, reason=error.line)
         _ended(record, series, bed)
         raise
     except Exception as error:
         if (failure := as_pgdyno_error(error)) is None:
             raise
-        record = replace(record, state=TrialState.FAILED, reason=failure.told, result=None)
+        record = replace(record, state=TrialState.FAILED, reason=failure.line, result=None)
     return _ended(record, series, bed)
 
 
@@ -126,37 +125,19 @@ def steps(
     with phases.phase("drive"):
         driven, series, failures = drive_and_sample(protocol, stage, trial.round, ready, fixture,
                                                     bed.listener)  # fmt: skip
-    if protocol.crash_recovery:
-        with phases.phase("recover"):
-            target.crash()
-    conditions: tuple[Condition, ...] = ()
-    if trial.round <= (protocol.checked_rounds or protocol.rounds):
-        with phases.phase("check"):
-            conditions = _check_all(databases, bed.described[stage.name]["conditions"])
+    learned: list[Learned] = []
+    described = bed.described[stage.name]
+    for step in steps_after(After(target, databases, described, protocol, trial.round)):
+        with phases.phase(step.phase):
+            learned.append(step.act())
     log = read_log(lines) if (lines := target.log_lines()) is not None else None
-    result = _result(stage.workload, driven, series, ready, conditions, log)
+    result = _result(stage.workload, driven, series, ready, log)
     notes = tuple(f"sampler {name} stopped: {why}" for name, why in failures.items())
     seconds = {**phases.seconds, "window": driven.window_s}
-    if protocol.crash_recovery and log is not None:
-        result = replace(result, recovery=log.recovery)
     result = replace(result, phases_s=seconds, notes=notes, durability=durability)
+    for add in learned:
+        result = add(result, log)
     return result, series, log, target.log_text()
-
-
-def _check_all(
-    databases: Sequence[Connection], conditions: Sequence[dict[str, Any]]
-) -> tuple[Condition, ...]:
-    """The conditions on each database; those of one number are told as one."""
-    first, *others = (check(database, conditions) for database in databases)
-    merged = list(first)
-    for database, more in zip(databases[1:], others, strict=True):
-        for place, one in enumerate(more):
-            sample = merged[place].sample or (one.sample and f"{database.database}: {one.sample}")
-            merged[place] = replace(
-                merged[place], sample=sample, violations=merged[place].violations + one.violations,
-                seconds=merged[place].seconds + one.seconds,
-            )  # fmt: skip
-    return tuple(merged)
 
 
 def _checkpoint(ready: Ready) -> None:
@@ -169,7 +150,6 @@ def _result(
     driven: Driven,
     series: Sequence[Series],
     ready: Ready,
-    conditions: tuple[Condition, ...],
     log: LogSummary | None,
 ) -> TrialResult:
     return TrialResult(
@@ -182,7 +162,7 @@ def _result(
         deltas=growth(series, driven),
         settings=ready.settings,
         audit=driven.audit,
-        conditions=conditions,
+        conditions=(),
         events=log.events if log else (),
         errors=driven.errors if driven.error is None else (*driven.errors, _gave_up(driven)),
         reconnects=driven.reconnects,
@@ -205,5 +185,5 @@ def _result(
     )
 
 
-def _gave_up(driven: Driven) -> dict[str, Any]:
-    return {"sqlstate": driven.outcome, "count": 1, "example": driven.error}
+def _gave_up(driven: Driven) -> Failures:
+    return Failures(driven.outcome, 1, driven.error or "")

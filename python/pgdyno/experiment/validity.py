@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from pgdyno.loader.consistency import require
 from pgdyno.model.errors import CheckError
-from pgdyno.model.run import TrialResult, TrialState
+from pgdyno.model.run import Failures, TrialResult, TrialState
 from pgdyno.sample.server_log import LogSummary
 from pgdyno.stats.window_end import stuck_reason, window_end
 
@@ -39,7 +38,7 @@ def judge(
     except CheckError as error:
         reasons.append(error.fact)
     failed = sum(kind.run.failed for kind in result.kinds)
-    lost = sum(e["count"] for e in result.errors if _is_lost(e["sqlstate"])) if survive else 0
+    lost = sum(one.count for one in result.errors if _is_lost(one.sqlstate)) if survive else 0
     if failed > lost:
         reasons.append(f"{failed} transactions failed{_example(result.errors)}")
     if result.reconnects and not survive:
@@ -48,7 +47,7 @@ def judge(
         reasons.append("no transaction succeeded in the window")
     if stuck := stuck_reason(window_end([kind.window for kind in result.kinds], result.given_up_s)):
         reasons.append(stuck)
-    if any(error["sqlstate"] in ("stopped", "gave_up") for error in result.errors):
+    if any(one.sqlstate in ("stopped", "gave_up") for one in result.errors):
         reasons.append("the driver did not reach the end of the window")
     known, bad = (*_NOISE, *_RETRIED, *(_LOST_SESSIONS if survive else ())), log.bad if log else {}
     unexplained = {text: n for text, n in bad.items() if not any(one in text for one in known)}
@@ -60,11 +59,11 @@ def judge(
     return TrialState.FINISHED, None
 
 
-def _example(errors: Sequence[dict[str, Any]]) -> str:
+def _example(errors: Sequence[Failures]) -> str:
     if not errors:
         return ""
     first = errors[0]
-    return f", {first['count']} of them with {first['sqlstate']}: {first['example']}"
+    return f", {first.count} of them with {first.sqlstate}: {first.example}"
 
 
 def _is_lost(sqlstate: str) -> bool:

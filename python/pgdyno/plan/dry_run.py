@@ -280,8 +280,8 @@ def _needs(
     table.add_column(style="dim", no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column(style="dim")
-    table.add_row("memory", _of(memory, host.memory_bytes), memory.told())
-    table.add_row("disk", _of(disk, host.free_disk_bytes), disk.told())
+    table.add_row("memory", _of(memory, host.memory_bytes), memory.text())
+    table.add_row("disk", _of(disk, host.free_disk_bytes), disk.text())
     yield table
 
 

@@ -108,7 +108,7 @@ def _type(field: FieldInfo) -> str:
     bounds = {}
     for item in field.metadata:
         for key in ("ge", "le"):
-            if hasattr(item, key):
+            if getattr(item, key, None) is not None:
                 bounds[key] = f"{getattr(item, key):,}"
     if bounds:
         parts.append(f"{bounds.get('ge', '')} to {bounds['le']}" if "le" in bounds

@@ -22,7 +22,7 @@ class Rest:
 
     todo: tuple[Trial, ...]  # in the order of the plan
     repeated: tuple[int, ...]  # numbers of `todo` whose round was begun before
-    told: tuple[str, ...]  # what is measured again, and what is not, and why: a line each
+    notes: tuple[str, ...]  # what is measured again, and what is not, and why: a line each
 
 
 def rest_of(

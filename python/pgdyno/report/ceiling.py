@@ -6,6 +6,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from rich.console import Group, RenderableType
+from rich.text import Text
+
 from pgdyno.analysis import words
 from pgdyno.model.calibration import WARMUP_S, Calibrated, Ceiling, Estimate
 from pgdyno.model.text import ascii_json
@@ -13,6 +16,7 @@ from pgdyno.model.units import count_text, ns_text
 from pgdyno.report.document import Cell, Document, Points, Section, Table, columns
 from pgdyno.report.html import render_document as render_page
 from pgdyno.report.markdown import render_document as render_markdown
+from pgdyno.report.terminal import printed
 from pgdyno.stats.ceiling import ceilings
 
 _NS = 1e9
@@ -37,6 +41,11 @@ def render_json(calibrated: Calibrated, ident: str) -> str:
         "ceilings": [asdict(one) for one in ceilings(calibrated)],
     }
     return ascii_json(json.dumps(told, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
+
+
+def summary(found: Sequence[Ceiling]) -> RenderableType:
+    """The table and what it holds for, for a terminal."""
+    return Group(printed(table(found)), *(Text(sentence) for sentence in remarks(found)))
 
 
 def document(calibrated: Calibrated) -> Document:

@@ -8,6 +8,9 @@ from statistics import median
 from typing import Any
 
 import plotly.graph_objects as go
+from rich.console import Group, RenderableType
+from rich.table import Table as Printed
+from rich.text import Text
 
 from pgdyno.analysis import words
 from pgdyno.model.knee import Curve, Point
@@ -69,6 +72,22 @@ def render_json(curve: Curve) -> str:
     """Windows and knee in base units."""
     told = {"schema": "pgdyno.experiment.knee/1", **asdict(curve)}
     return ascii_json(json.dumps(told, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
+
+
+def summary(curve: Curve) -> RenderableType:
+    """Its windows and the knee, for a terminal."""
+    table = Printed(
+        unit(curve), "due/s", "achieved/s", "p50", "p99", "n", "limit", box=None, pad_edge=False
+    )
+    for point in sorted(curve.points, key=lambda point: point.level):
+        table.add_row(
+            *map(count_text, (point.level, point.offered_per_s, point.achieved_per_s)),
+            at_least_text(point.p50_ns, point.exact_below_ns),
+            at_least_text(point.p99_ns, point.exact_below_ns),
+            count_text(point.n),
+            "kept" if keeps(point, curve.limit_p99_ns) else "broken",
+        )
+    return Group(table, Text(verdict(curve)))
 
 
 def document(curve: Curve) -> Document:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any
 
@@ -20,9 +20,9 @@ from plotly.offline import get_plotlyjs
 from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.run import analyse
 from pgdyno.model.text import visible
-from pgdyno.report.charts import Key, Panel, charts
+from pgdyno.report.charts import Chart, Key, Panel, charts
 from pgdyno.report.compose import compose
-from pgdyno.report.document import Document
+from pgdyno.report.document import Document, Figure
 from pgdyno.store import RunFile
 
 _CODE = re.compile(r"`([^`]+)`")
@@ -72,14 +72,33 @@ def render(run: RunFile) -> str:
 
 def render_facts(facts: Facts) -> str:
     """The report of facts that are computed already."""
+    drawn = charts()
     drawings = {
         name: Drawing(
             chart.title, chart.caption, chart.height(facts), chart.across(facts),
             chart.keys(facts), chart.panels(facts),
         )
-        for name, chart in charts().items()
+        for name, chart in drawn.items()
     }  # fmt: skip
-    return render_document(compose(facts), drawings, facts.pgdyno, facts.ident)
+    document = _with_charts(compose(facts), drawn)
+    return render_document(document, drawings, facts.pgdyno, facts.ident)
+
+
+def _with_charts(document: Document, drawn: Mapping[str, Chart]) -> Document:
+    """The document, each chart that names a section at its end."""
+    return replace(
+        document,
+        sections=tuple(
+            replace(
+                section,
+                blocks=(
+                    *section.blocks,
+                    *(Figure(name) for name, one in drawn.items() if one.section == section.ident),
+                ),
+            )
+            for section in document.sections
+        ),
+    )
 
 
 def render_document(

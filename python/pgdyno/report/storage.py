@@ -6,6 +6,9 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
+from rich.console import Group, RenderableType
+from rich.text import Text as Line
+
 from pgdyno.analysis import words
 from pgdyno.model.floor import PATTERNS, PAUSES_US, Commits, Floor, Pattern, Probed
 from pgdyno.model.text import ascii_json
@@ -24,6 +27,7 @@ from pgdyno.report.document import (
 from pgdyno.report.html import render_document as render_page
 from pgdyno.report.markdown import render_document as render_markdown
 from pgdyno.report.storage_charts import drawings
+from pgdyno.report.terminal import printed
 from pgdyno.stats.group_commit import (
     Flush,
     Transaction,
@@ -66,6 +70,17 @@ def render_json(probed: Probed) -> str:
         "derived": [_derived(floor, probed) for floor in probed.floors],
     }
     return ascii_json(json.dumps(told, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
+
+
+def summary(probed: Probed) -> RenderableType:
+    """What was found, and the tables, for a terminal."""
+    parts: list[RenderableType] = [Line(sentence, style="bold") for sentence in answer(probed)]
+    parts += [printed(table) for table in tables(probed)]
+    for block in remarks(probed):
+        assert isinstance(block, Points)
+        style = "yellow" if block.tone == "warn" else "dim"
+        parts += [Line(f"- {item}", style=style) for item in block.items]
+    return Group(*parts)
 
 
 def document(probed: Probed) -> Document:

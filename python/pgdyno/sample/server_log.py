@@ -98,7 +98,7 @@ class _Reader:
         if len(self.events) < _EVENTS:
             self.events.append(event)
 
-    def told(self) -> LogSummary:
+    def summary(self) -> LogSummary:
         """All of it."""
         if self._checkpoint:
             start, cause = self._checkpoint
@@ -126,7 +126,7 @@ def read_log(lines: Iterable[str]) -> LogSummary:
     reader = _Reader()
     for stamp, level, message in _messages(lines):
         reader.take(stamp, level, message)
-    return reader.told()
+    return reader.summary()
 
 
 def _messages(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]:

@@ -179,7 +179,7 @@ def _comparison(one: Measured, look: _Look, still_open: int, *, apart: bool) -> 
 def _verdict(one: Measured, look: _Look, still_open: int, *, apart: bool) -> tuple[Verdict, str]:
     if one.no_verdict is not None:
         return Verdict.UNDECIDED, one.no_verdict
-    counted = f"; {one.failed.told}, counted as the worst values" if one.failed else ""
+    counted = f"; {one.failed.sentence}, counted as the worst values" if one.failed else ""
     at = f"at the look after {look.rounds} rounds the interval"
     if apart:
         verdict, side = (Verdict.BETTER, "above") if one.ratio > 1 else (Verdict.WORSE, "below")

@@ -54,7 +54,7 @@ class Measured:
 class Failed:
     """Failed trials of a comparison, as evidence."""
 
-    told: str
+    sentence: str
     p_better: float  # of the ranks, those that the stage lost counted against it
     p_worse: float  # the same of the base
     p_equivalent: float  # the larger of both, each from its end of the margin
@@ -142,7 +142,7 @@ def with_failures(one: Measured, table: Table, margin: float) -> Measured:
         return worst_rank_p(pairs, lost) if lost else 0.0  # nothing lost asks for nothing more
 
     failed = Failed(
-        told="; ".join(told),
+        sentence="; ".join(told),
         p_better=p_of(pairs, lost),
         p_worse=p_of(-pairs, lost_by_base),
         p_equivalent=max(
@@ -150,10 +150,10 @@ def with_failures(one: Measured, table: Table, margin: float) -> Measured:
         ),
     )
     p = max(one.p, failed.p_for(one.ratio))
-    lived = f"{failed.told}; ratio and interval are those of the rounds in which both lived"
+    lived = f"{failed.sentence}; ratio and interval are those of the rounds in which both lived"
     return replace(
         one, p=p, failed=failed, warnings=(*one.warnings, lived),
-        no_verdict=f"{one.no_verdict}; {failed.told}" if one.no_verdict else None,
+        no_verdict=f"{one.no_verdict}; {failed.sentence}" if one.no_verdict else None,
     )  # fmt: skip
 
 

@@ -61,7 +61,7 @@ def comparison(
         stage=one.stage, base=one.base, relation=relation, ratio=one.ratio, low=one.low,
         high=one.high, confidence=one.confidence, n=one.n, spread=one.spread, method=one.method,
         p=one.p, p_adjusted=nan, verdict=verdict, reason=reason, rounds_needed=None,
-        warnings=warnings, failures=one.failed.told if one.failed else None,
+        warnings=warnings, failures=one.failed.sentence if one.failed else None,
     )  # fmt: skip
 
 
@@ -118,9 +118,10 @@ def _verdict(one: Measured, p_adjusted: float, family: Family) -> tuple[Verdict,
         return verdict, reason
     if verdict is Verdict.EQUIVALENT and one.failed.p_equivalent > family.alpha:
         return Verdict.UNDECIDED, (
-            f"{reason}, but {one.failed.told}, and counted as the worst values they leave it open"
+            f"{reason}, but {one.failed.sentence}, and counted as the worst values they leave it"
+            " open"
         )
-    return verdict, f"{reason}; {one.failed.told}, counted as the worst values"
+    return verdict, f"{reason}; {one.failed.sentence}, counted as the worst values"
 
 
 def _verdict_of_interval(one: Measured, p_adjusted: float, family: Family) -> tuple[Verdict, str]:

@@ -11,6 +11,7 @@ from pgdyno.analysis.deviations import deviations
 from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.shape import outages, part_facts, step_facts
 from pgdyno.analysis.trials import trial_facts
+from pgdyno.model.description import Description, Deviation, StageDescription
 from pgdyno.model.run import (
     Counts,
     Gap,
@@ -149,11 +150,14 @@ def test_all_three_are_named_in_the_title(facts: Facts) -> None:
 
 
 def test_deviations_say_which_stages_have_them() -> None:
-    keying = {"what": "no keying times", "why": "small", "clause": "5.2.5"}
-    faults = {"what": "deliveries without a limit", "why": "as BenchmarkSQL", "clause": "2.7"}
+    keying = Deviation("no keying times", "small", "5.2.5")
+    faults = Deviation("deliveries without a limit", "as BenchmarkSQL", "2.7")
     info = RunInfo(
-        "id", 0, "0.1.0", "", {}, {}, {}, {"deviations": [keying]},
-        stages={"plain": {"face": "statement"}, "old": {"deviations": [faults, keying]}},
+        "id", 0, "0.1.0", "", {}, {}, {}, Description("tpcc", 2, deviations=(keying,)),
+        stages={
+            "plain": StageDescription("statement"),
+            "old": StageDescription("statement", (faults, keying)),
+        },
     )  # fmt: skip
 
     told = deviations(info, ["plain", "old"])

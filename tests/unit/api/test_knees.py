@@ -8,7 +8,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 import pgdyno
-from pgdyno.api.knees import _conninfo
+from pgdyno.api.experiments.knee import _conninfo
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import PlanError
 from pgdyno.model.knee import Search

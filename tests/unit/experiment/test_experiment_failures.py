@@ -48,7 +48,7 @@ def run(plan: Plan, tmp_path: Path) -> RunFile:
         TrialRecord(one.number, one.round, one.stage, one.ident, TrialState.PLANNED)
         for one in plan.trials
     ]
-    info = RunInfo("r", 1, "0", "pgdyno run", asdict(plan), {}, {}, {})
+    info = RunInfo("r", 1, "0", "pgdyno run", asdict(plan), {}, {}, None)
     return RunFile.create(tmp_path / "run.sqlite", info, planned)
 
 

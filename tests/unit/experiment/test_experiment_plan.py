@@ -13,7 +13,7 @@ from pgdyno.experiment.description import describe_stages, differences
 from pgdyno.experiment.plan import carry_out
 from pgdyno.experiment.validity import judge
 from pgdyno.model.errors import DriveError, LostError, PlanError, TargetError
-from pgdyno.model.run import Condition, Fixture, TrialRecord, TrialResult, TrialState
+from pgdyno.model.run import Condition, Failures, Fixture, TrialRecord, TrialResult, TrialState
 from pgdyno.model.settings import ServerFacts
 from pgdyno.plan import read_plan
 from pgdyno.plan.resolve.plan import resolve
@@ -49,10 +49,11 @@ def test_the_core_can_drive_every_stage_of_every_plan(path: Path) -> None:
     assert list(described) == [stage.name for stage in plan.stages]
     for stage in plan.stages:
         told = described[stage.name]
-        assert told["spec"]["kind"] == stage.workload.kind
-        assert told["spec"]["face"] == stage.workload.face
-        assert isinstance(told["conditions"], list)
-    assert differences(plan, described).keys() == described.keys()
+        assert told.spec["kind"] == told.name == stage.workload.kind
+        assert told.spec["face"] == stage.workload.face
+    base = described[plan.stages[0].name]
+    assert differences(plan, base, described).keys() == described.keys()
+    assert differences(plan, base, described)[plan.stages[0].name].deviations is None
 
 
 def test_what_the_core_refuses_names_plan_and_stage(tmp_path: Path) -> None:
@@ -108,7 +109,7 @@ def test_inconsistent_data_make_it_invalid(result: TrialResult) -> None:
 def test_failed_transactions_make_it_invalid(result: TrialResult) -> None:
     kind = result.kinds[0]
     failed = replace(kind, run=replace(kind.run, due=kind.run.due + 3, failed=3))
-    errors = ({"sqlstate": "23505", "count": 3, "example": "duplicate key"},)
+    errors = (Failures("23505", 3, "duplicate key"),)
 
     state, reason = judge(replace(result, kinds=(failed,), errors=errors), None)
 
@@ -158,7 +159,7 @@ def test_what_is_expected_or_retried_is_no_reason(
 
 
 def test_a_driver_that_gave_up_makes_it_invalid(result: TrialResult) -> None:
-    errors = ({"sqlstate": "gave_up", "count": 1, "example": "no connection"},)
+    errors = (Failures("gave_up", 1, "no connection"),)
 
     state, reason = judge(replace(result, errors=errors), None)
 
@@ -171,8 +172,8 @@ def survived(result: TrialResult, failed: int) -> TrialResult:
     kind = result.kinds[0]
     more = replace(kind, run=replace(kind.run, due=kind.run.due + failed, failed=failed))
     errors = (
-        {"sqlstate": "57P01", "count": 2, "example": "terminating connection"},
-        {"sqlstate": "connection lost", "count": 1, "example": "the server closed it"},
+        Failures("57P01", 2, "terminating connection"),
+        Failures("connection lost", 1, "the server closed it"),
     )
     return replace(result, kinds=(more, *result.kinds[1:]), errors=errors, reconnects=8)
 

@@ -111,10 +111,10 @@ def test_what_a_look_decides_is_measured_no_further(
     assert len(rounds["wal-compression"]) > 3
     assert rounds["initdb"] == rounds["wal-compression"], "the base stays until the last"
     assert [look.rounds for look in looks[:3]] == [1, 2, 3]
-    assert looks[0].told[0].startswith("async so far ×")
-    assert looks[0].told[0].endswith("nothing is said of it before round 3")
-    assert "async is better" in looks[2].told[0]
-    assert looks[2].told[0].endswith("measured no further")
+    assert looks[0].sentences[0].startswith("async so far ×")
+    assert looks[0].sentences[0].endswith("nothing is said of it before round 3")
+    assert "async is better" in looks[2].sentences[0]
+    assert looks[2].sentences[0].endswith("measured no further")
     assert looks[2].left == 10, "five rounds of two stages"
     assert looks[-1].left == 0
     with RunFile.read(path) as run:
@@ -170,7 +170,7 @@ def test_nothing_is_left_of_a_run_that_was_decided(
     until = last_rounds(at_looks(plan, trials))
     assert until == {"initdb": 3, "async": 3, "wal-compression": 3}
     rest = rest_of(plan, trials, until=until)
-    assert (rest.todo, rest.told) == ((), ())
+    assert (rest.todo, rest.notes) == ((), ())
 
 
 def test_plans_of_earlier_formats_measure_all_their_rounds(plan: Plan) -> None:

@@ -32,7 +32,7 @@ def numbers(found: object) -> list[int]:
 
 def test_nothing_is_left_of_what_is_finished() -> None:
     rest = rest_of(PLAN, trials())
-    assert (rest.todo, rest.repeated, rest.told) == ((), (), ())
+    assert (rest.todo, rest.repeated, rest.notes) == ((), (), ())
 
 
 @pytest.mark.parametrize(("state", "word"), [(BAD, "failed"), (LOST, "was invalid")])
@@ -40,7 +40,7 @@ def test_a_failed_or_invalid_trial_is_repeated_with_its_round(state: TrialState,
     rest = rest_of(PLAN, trials(t5=state))
     assert numbers(rest.todo) == list(rest.repeated) == [4, 5, 6]
     stage = PLAN.trials[4].stage
-    assert rest.told == (f"round 2 is measured again as a whole: {stage} {word}",)
+    assert rest.notes == (f"round 2 is measured again as a whole: {stage} {word}",)
 
 
 @pytest.mark.parametrize("state", [TrialState.PLANNED, TrialState.RUNNING])
@@ -51,7 +51,7 @@ def test_a_round_that_was_broken_off_is_repeated_and_those_after_it_begun(
     rest = rest_of(PLAN, trials(**{**planned, "t5": state}))
     assert numbers(rest.todo) == [4, 5, 6, 7, 8, 9]
     assert rest.repeated == (4, 5, 6)
-    assert rest.told == ("round 2 is measured again as a whole: it was interrupted",)
+    assert rest.notes == ("round 2 is measured again as a whole: it was interrupted",)
 
 
 def test_what_failed_twice_is_not_repeated_until_asked_for() -> None:
@@ -61,7 +61,7 @@ def test_what_failed_twice_is_not_repeated_until_asked_for() -> None:
     ]
     rest = rest_of(PLAN, now, before)
     assert (rest.todo, rest.repeated) == ((), ())
-    (line,) = rest.told
+    (line,) = rest.notes
     assert "round 2 stays as it is" in line
     assert "--again" in line
     assert numbers(rest_of(PLAN, now, before, again=True).todo) == [4, 5, 6]
@@ -98,7 +98,7 @@ def test_what_a_look_saw_is_not_exchanged() -> None:
     rest = rest_of(PLAN, trials(t5=BAD), looked=2)
     assert (rest.todo, rest.repeated) == ((), ())
     stage = PLAN.trials[4].stage
-    assert rest.told == (f"round 2 stays as it is: {stage} failed, and a look was taken on it",)
+    assert rest.notes == (f"round 2 stays as it is: {stage} failed, and a look was taken on it",)
     assert numbers(rest_of(PLAN, trials(t5=BAD), looked=1).todo) == [4, 5, 6]
 
 

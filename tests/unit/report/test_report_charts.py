@@ -11,6 +11,7 @@ import pgdyno.report.charts as package
 from pgdyno.analysis.facts import Facts
 from pgdyno.model.units import count_text
 from pgdyno.report.charts import charts
+from pgdyno.report.html import render_facts
 from tests.unit.conftest import analysed
 
 
@@ -49,6 +50,23 @@ def test_whiskers_are_the_interval_of_the_ratio(facts: Facts) -> None:
     assert first is not None
     assert whisker.x[0] + whisker.error_x.array[0] == pytest.approx(tuned.high * first.median)
     assert whisker.x[0] - whisker.error_x.arrayminus[0] == pytest.approx(tuned.low * first.median)
+
+
+def test_the_heat_map_has_a_column_for_each_finished_trial(facts: Facts) -> None:
+    (panel,) = charts()["heat"].panels(facts)
+    heat = panel.figure.data[0]
+    finished = [one for one in facts.trials if one.state == "finished"]
+    assert len(heat.x) == len(finished)
+    assert len(heat.y) == len(heat.z) + 1, "cells lie between edges"
+    for column in range(len(finished)):
+        assert sum(row[column] or 0 for row in heat.z) == pytest.approx(100, abs=0.1)
+    assert all(stage.name in panel.alt for stage in facts.stages)
+
+
+def test_a_chart_stands_where_it_says(facts: Facts) -> None:
+    page = render_facts(facts)
+    place = page.index('id="latency"')
+    assert place < page.index('id="chart-heat-1"') < page.index("<section", place)
 
 
 def test_descriptions_have_the_numbers(facts: Facts) -> None:

@@ -64,7 +64,7 @@ class Need:
         """All parts together."""
         return sum(size for _, size in self.parts)
 
-    def told(self) -> str:
+    def text(self) -> str:
         """The parts as a sum for people."""
         return " + ".join(f"{name} {bytes_text(size)}" for name, size in self.parts)
 

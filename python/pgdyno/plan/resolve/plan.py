@@ -218,7 +218,7 @@ def _too_much(needs: dict[str, Need], there: int, what: str, has: str) -> list[C
     if need.total_bytes <= there:
         return []
     text = (
-        f"needs {bytes_text(need.total_bytes)} of {what}, {has} {bytes_text(there)}: {need.told()}"
+        f"needs {bytes_text(need.total_bytes)} of {what}, {has} {bytes_text(there)}: {need.text()}"
     )
     return [Complaint(f"stage {name}", text)]
 

@@ -106,7 +106,7 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
         )  # fmt: skip
         result.configs.append(config)
     if draft.aa:
-        result.stages.append(_twin(result.stages[0]))
+        result.stages.append(twin(result.stages[0]))
         result.configs.append(result.configs[0])
     return result
 
@@ -254,7 +254,8 @@ def _setting_notes(config: Configured) -> Iterator[tuple[str, str]]:
                 yield name, f"{word} {note.text}"
 
 
-def _twin(first: Stage) -> Stage:
+def twin(first: Stage) -> Stage:
+    """The stage that measures the same again."""
     return Stage(
         name=first.name + TWIN_SUFFIX,
         why=f"Measures the same as {first.name}: what differs is noise.",

@@ -41,6 +41,7 @@ class Chart:
     keys: Callable[[Facts], tuple[Key, ...]]
     across: Callable[[Facts], int] = lambda _: 1  # panels in a row of a wide page
     per_stage_px: int = 0  # further height for each stage
+    section: str | None = None  # at whose end it stands; None: a section says where
 
     def height(self, facts: Facts) -> int:
         """Height of a panel."""

@@ -5,15 +5,14 @@ from __future__ import annotations
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Facts, TrialFacts
 from pgdyno.model.units import count_text
+from pgdyno.report import noise
 from pgdyno.report.document import Block, Cell, Column, Figure, Section, Table, Text
 
 
 def section(facts: Facts) -> Section:
     """The dot plot, the trials left out, and all trials."""
     blocks: list[Block] = [Figure("rounds")]
-    if facts.noise_floor is not None:
-        blocks.append(Text(f"Noise floor: {facts.noise_floor.sentence}."))
-        blocks += [Text(f"Noise floor: {warning}.") for warning in facts.noise_floor.warnings]
+    blocks += [Text(line) for line in noise.lines(facts)]
     blocks.append(_left_out(facts))
     if facts.replaced:
         blocks.append(_replaced(facts))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from pgdyno.api.experiments import Experiment
 from pgdyno.api.runs import Run
 from pgdyno.api.storing import Begun, begun, going_on, stored
 from pgdyno.experiment import calibrate as calibrating
@@ -14,6 +15,7 @@ from pgdyno.loader.copy import require_release
 from pgdyno.model.calibration import Calibrated
 from pgdyno.model.errors import PlanError
 from pgdyno.model.workload import Face, Pgbench, Tpcc, Workload, WorkloadKind
+from pgdyno.report import ceiling
 from pgdyno.store.calibration import add_ceilings, calibration_path
 from pgdyno.target.home import home, open_home
 
@@ -66,8 +68,8 @@ def calibrate(
     return _measured(run, so_far, on_event)
 
 
-def resume_calibration(run: Run, on_event: Listener) -> Run:
-    """Go on with a calibration after its last window; see `resume`."""
+def resume(run: Run, _again: bool, on_event: Listener) -> Run:
+    """Go on with a calibration after its last window; see `api.resume`."""
     return _measured(going_on(run), run.calibrated, on_event)
 
 
@@ -105,3 +107,15 @@ def _calibrated(kind: WorkloadKind, connections: int) -> Workload:
             f"the null server has no answers to a {kind}", "Calibrate with tpcc, tpcb, select-only."
         )
     return replace(common, pgbench=Pgbench(scale=max(1, connections)))
+
+
+EXPERIMENT = Experiment(
+    lambda run: run.calibrated.is_whole,
+    {
+        "html": lambda run: ceiling.render_html(run.calibrated, run.info.ident),
+        "md": lambda run: ceiling.render_md(run.calibrated, run.info.ident),
+        "json": lambda run: ceiling.render_json(run.calibrated, run.info.ident),
+    },
+    lambda run: ceiling.summary(run.ceilings),
+    resume,
+)

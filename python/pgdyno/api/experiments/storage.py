@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pgdyno.api.experiments import Experiment
 from pgdyno.api.runs import Run
 from pgdyno.api.storing import begun, going_on, stored
 from pgdyno.experiment.progress import Listener
@@ -14,6 +15,7 @@ from pgdyno.model.plan import Target
 from pgdyno.model.text import visible
 from pgdyno.model.units import bytes_text
 from pgdyno.plan.same_machine import require_same
+from pgdyno.report import storage as report
 from pgdyno.shell import postgres_user
 from pgdyno.target.binaries import find_binaries
 
@@ -68,8 +70,8 @@ def storage(
     return run.reported()
 
 
-def resume_storage(run: Run, on_event: Listener) -> Run:
-    """Go on with the paths that were not measured; see `resume`.
+def resume(run: Run, _again: bool, on_event: Listener) -> Run:
+    """Go on with the paths that were not measured; see `api.resume`.
 
     Raises:
         PlanError: PostgreSQL's programs are others than when it was begun.
@@ -104,3 +106,15 @@ def _check(wish: Wish) -> None:
             ) from None
     if len(set(wish.paths)) < len(wish.paths):
         raise PlanError("a path is named twice", "Each is measured once.")
+
+
+EXPERIMENT = Experiment(
+    lambda run: run.probed.is_whole,
+    {
+        "html": lambda run: report.render_html(run.probed),
+        "md": lambda run: report.render_md(run.probed),
+        "json": lambda run: report.render_json(run.probed),
+    },
+    lambda run: report.summary(run.probed),
+    resume,
+)

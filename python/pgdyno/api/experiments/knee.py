@@ -11,6 +11,7 @@ from psycopg.conninfo import make_conninfo
 
 from pgdyno.api.asked import Asked, workload_of
 from pgdyno.api.databases import POOLED, Database, connection_to
+from pgdyno.api.experiments import Experiment
 from pgdyno.api.runs import Run
 from pgdyno.api.storing import begun, going_on, stored
 from pgdyno.experiment.knee import search_knee
@@ -23,6 +24,8 @@ from pgdyno.model.knee import KneeAsked, Search, Searched, Windows
 from pgdyno.model.progress import Noted
 from pgdyno.model.workload import Arrivals
 from pgdyno.plan.schema.read import holds_password
+from pgdyno.report import curve
+from pgdyno.stats.knee import next_level
 
 _WINDOWS = Windows(2.0, 10.0)
 
@@ -82,8 +85,8 @@ def knee(
     return run.reported()
 
 
-def resume_knee(run: Run, on_event: Listener) -> Run:
-    """Go on with a search after its last window; see `resume`.
+def resume(run: Run, _again: bool, on_event: Listener) -> Run:
+    """Go on with a search after its last window; see `api.resume`.
 
     Raises:
         PlanError: The data were loaded anew since, with other constants.
@@ -105,3 +108,15 @@ def _conninfo(connection: Connection) -> str:
     """All of its parameters but the passwords."""
     known = {key: value for key, value in connection.arguments().items() if key != "password"}
     return make_conninfo(**known)
+
+
+EXPERIMENT = Experiment(
+    lambda run: next_level(run.searched.asked.search, run.searched.points) is None,
+    {
+        "html": lambda run: curve.render_html(run.curve),
+        "md": lambda run: curve.render_md(run.curve),
+        "json": lambda run: curve.render_json(run.curve),
+    },
+    lambda run: curve.summary(run.curve),
+    resume,
+)

@@ -1,0 +1,60 @@
+"""A/A: a stage against itself. How small a difference can be seen on this machine, in how long?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from pgdyno.api.experiments import Experiment
+from pgdyno.api.experiments import plan as of_plan
+from pgdyno.api.planning import Plan
+from pgdyno.api.runs import Run
+from pgdyno.experiment.progress import Listener
+from pgdyno.model.errors import PlanError
+from pgdyno.plan.against_itself import against_itself
+from pgdyno.report.noise import lines
+
+
+def aa(
+    plan: Plan,
+    *,
+    stage: str | None = None,
+    out: str | Path | None = None,
+    command: str = "pgdyno.api.aa(plan), from Python",
+    on_event: Listener = lambda _: None,
+) -> Run:
+    """Measure one stage of a plan twice in every round: what differs is noise.
+
+    Args:
+        plan: See `load_plan`; its rounds are those of the experiment.
+        stage: Its name; None: the first one.
+        out: The run file, a page goes beside it; None: `runs/<time>-aa-<plan>.sqlite`.
+        command: How to repeat it, as the run file keeps it.
+        on_event: Told how it goes.
+
+    Returns:
+        The run; `Run.facts.noise_floor` has the spread, and the rounds that differences take.
+
+    Raises:
+        PlanError: There is no such stage, or there are too few rounds; the plan has a rule to stop.
+        PgdynoError: See `run`.
+    """
+    if plan.record.protocol.stop != "rounds":
+        raise PlanError(
+            f"protocol.stop is {plan.record.protocol.stop!r}: two equal stages would never be"
+            " decided",
+            "Say --set protocol.stop=rounds.",
+        )
+    alone = against_itself(plan.record, stage)
+    return of_plan.carried_out(plan, alone, "aa", command, out, on_event)
+
+
+def _summary(run: Run) -> RenderableType:
+    return Group(*(Text(line) for line in lines(run.facts)))
+
+
+EXPERIMENT = Experiment(
+    of_plan.EXPERIMENT.is_whole, of_plan.EXPERIMENT.reports, _summary, of_plan.EXPERIMENT.resume
+)

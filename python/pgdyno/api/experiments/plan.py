@@ -1,0 +1,196 @@
+"""The experiment that compares stages: a plan carried out, and gone on with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from pgdyno.analysis.stopping import at_looks, last_rounds, still_needed
+from pgdyno.api.experiments import Experiment
+from pgdyno.api.planning import Plan
+from pgdyno.api.runs import Run, named_now, plan_of, reported
+from pgdyno.drive.driver import workload_spec
+from pgdyno.experiment.description import describe_stages, differences
+from pgdyno.experiment.plan import carry_out
+from pgdyno.experiment.progress import Listener
+from pgdyno.loader.copy import describe, require_release
+from pgdyno.model.build import Build
+from pgdyno.model.errors import Interrupted, LostError, PlanError
+from pgdyno.model.plan import Plan as PlanRecord
+from pgdyno.model.plan import Trial
+from pgdyno.model.progress import RunBegun
+from pgdyno.model.run import RunInfo, TrialRecord, TrialState
+from pgdyno.plan.remaining import rest_of
+from pgdyno.plan.same_machine import require_same
+from pgdyno.report import html, markdown, summary
+from pgdyno.report import json as json_report
+from pgdyno.store.calibration import calibration_of
+from pgdyno.store.output_file import require_page
+from pgdyno.store.run_file import RunFile, as_written
+from pgdyno.target.home import home
+from pgdyno.target.host_facts import manifest, own_version, this_machine
+from pgdyno.target.interface import Target, ending
+from pgdyno.target.open_target import (
+    build_facts,
+    builds_there,
+    data_folder,
+    local_facts,
+    open_target,
+    require_rehearsed,
+    server_facts,
+)
+
+
+def run(plan: Plan, *, out: str | Path | None = None, on_event: Listener = lambda _: None) -> Run:
+    """Measure every stage of a plan; writes a run file, and a page beside it.
+
+    Args:
+        plan: See `load_plan`.
+        out: The run file; None: `runs/<time>-<plan>.sqlite`.
+        on_event: Told how it goes, see `model.progress`.
+
+    Returns:
+        The run. Trials that failed are in it, with their reasons; see `Run.is_whole`.
+
+    Raises:
+        PgdynoError: It cannot be carried out; what was measured until then is kept.
+        Interrupted: Ctrl-C; servers are stopped, finished trials are kept.
+    """
+    return carried_out(plan, plan.record, "plan", plan.command, out, on_event)
+
+
+def carried_out(
+    plan: Plan,
+    record: PlanRecord,
+    experiment: str,
+    command: str,
+    out: str | Path | None,
+    on_event: Listener,
+) -> Run:
+    """Carry out trials of a plan.
+
+    Args:
+        plan: What it was resolved for.
+        record: Its stages and trials, or some of them.
+        experiment: The kind, as the run file keeps it.
+        command: How to repeat it.
+        out: The run file; None: below `runs`.
+        on_event: Told how it goes.
+
+    Raises:
+        PgdynoError: See `run`.
+    """
+    require_release()
+    ident, started_ns, path = named_now(record.name, out, plan.files)
+    target = open_target(record.target, plan.server, plan.host, plan.builds.facts, _folders(record))
+    with ending(target.close):
+        require_rehearsed(record, target, record.stages)
+        described = describe(workload_spec(record.workload, None))
+        info = RunInfo(
+            ident, started_ns, own_version(), command, asdict(record), _manifest(record),
+            dict(target.build), described, differences(record, described, describe_stages(record)),
+            calibration_of(home(), this_machine(), [record.workload.kind]), experiment,
+        )  # fmt: skip
+        planned = [
+            TrialRecord(t.number, t.round, t.stage, t.ident, TrialState.PLANNED)
+            for t in record.trials
+        ]
+        with RunFile.create(path, info, planned) as file:
+            _measure(record, target, file, record.trials, (), on_event)
+    return reported(path)
+
+
+def resume(run: Run, again: bool, on_event: Listener) -> Run:
+    """Go on with the run of a plan; see `api.resume`."""
+    path, info = run.path, run.info
+    with RunFile.append(path) as file:
+        with as_written(path):
+            plan = plan_of(info)
+        require_same(
+            {"pgdyno": info.pgdyno, **info.host}, {"pgdyno": own_version(), **_manifest(plan)}
+        )
+        builds = {one.ident: build_facts(one) for one in _builds_of(plan)}
+        require_page(path.with_suffix(".html"), beside=(path,))
+        target = open_target(
+            plan.target, server_facts(plan.target), local_facts(), builds, _folders(plan)
+        )
+        with ending(target.close):
+            require_same({"PostgreSQL": info.build}, {"PostgreSQL": target.build})
+            trials, replaced = file.trials(), file.replaced()
+            compared = at_looks(plan, trials, replaced)
+            rest = rest_of(
+                plan, trials, replaced, again=again, until=last_rounds(compared),
+                looked=max((one.look or 0 for one in compared), default=0),
+            )  # fmt: skip
+            left = {trial.stage for trial in rest.todo}
+            require_rehearsed(plan, target, [one for one in plan.stages if one.name in left])
+            file.begin_again(rest.repeated)
+            _measure(plan, target, file, rest.todo, rest.notes, on_event)
+    return reported(path)
+
+
+def _measure(
+    plan: PlanRecord,
+    target: Target,
+    file: RunFile,
+    todo: Sequence[Trial],
+    notes: Sequence[str],
+    listener: Listener,
+) -> None:
+    listener(RunBegun(file.path, plan, len(todo), tuple(notes)))
+    if not todo:
+        return
+    try:
+        carry_out(plan, target, file, listener, todo)
+    except (KeyboardInterrupt, Interrupted):
+        raise Interrupted(
+            f"stopped after {len(file.finished())} of {len(plan.trials)} trials",
+            f"Continue with `pgdyno resume {file.path}`.",
+        ) from None
+    except LostError as error:
+        done = f"{len(file.finished())} of {len(plan.trials)} trials are finished"
+        raise LostError(
+            f"{error.fact}; {done}", f"{error.hint} Continue with `pgdyno resume {file.path}`."
+        ) from error
+
+
+def _folders(plan: PlanRecord) -> list[str]:
+    """Those that stages name for their clusters."""
+    return [stage.folder for stage in plan.stages if stage.folder is not None]
+
+
+def _manifest(plan: PlanRecord) -> dict[str, object]:
+    return manifest(data_folder(), _folders(plan))
+
+
+def _builds_of(plan: PlanRecord) -> list[Build]:
+    """The builds that a run was begun with; named by content, so that they are still the same."""
+    named = {stage.build.ident: stage.build for stage in plan.stages if stage.build}
+    there = {build.ident for build in builds_there()}
+    if gone := [build.label for ident, build in named.items() if ident not in there]:
+        raise PlanError(
+            f"the run was begun on builds that are gone: {', '.join(gone)}",
+            hint="Build them again by the same recipes, or start a new run.",
+        )
+    return list(named.values())
+
+
+def is_whole(run: Run) -> bool:
+    """Whether every trial that is needed has numbers that may be used."""
+    with RunFile.read(run.path) as file:
+        trials, replaced = file.trials(), file.replaced()
+    needed = still_needed(plan_of(run.info), trials, replaced)
+    return all(trial.state is TrialState.FINISHED for trial in needed)
+
+
+EXPERIMENT = Experiment(
+    is_whole,
+    {
+        "html": lambda run: html.render_facts(run.facts),
+        "md": lambda run: markdown.render_facts(run.facts),
+        "json": lambda run: json_report.render_facts(run.facts),
+    },
+    lambda run: summary.render_facts(run.facts),
+    resume,
+)

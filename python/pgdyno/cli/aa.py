@@ -1,0 +1,40 @@
+"""`pgdyno aa`: a stage against itself."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from pgdyno import api
+from pgdyno.cli.console import say_where, stderr, stdout
+from pgdyno.cli.live_view import LiveView
+from pgdyno.cli.run import OutOption, PlanSource, QuickOption, SetOption
+from pgdyno.model.text import shell_line
+
+_ROUNDS = 8
+
+
+def aa(
+    plan: PlanSource,
+    stage: Annotated[str | None, typer.Option(help="Of the plan. Default: its first.")] = None,
+    rounds: Annotated[int, typer.Option(min=3, max=1000, help="In each it runs twice.")] = _ROUNDS,
+    overrides: SetOption = None,
+    quick: QuickOption = False,
+    out: OutOption = None,
+) -> None:
+    """Measure a stage of a plan against itself: what differs is noise.
+
+    Prints how far apart two equal servers lie on this machine, and how many rounds a plan needs to
+    see differences of 1, 3, 5 and 10 %. Run it before you trust a small difference.
+    """
+    settings = [*(overrides or []), f"protocol.rounds={rounds}"]
+    loaded = api.load_plan(plan, set=settings, quick=quick)
+    command = shell_line(["pgdyno", *sys.argv[1:]])
+    with LiveView(stderr) as view:
+        run = api.aa(loaded, stage=stage, out=out, command=command, on_event=view)
+    stdout.print(run.summary())
+    say_where(run)
+    if not run.is_whole:
+        raise typer.Exit(1)

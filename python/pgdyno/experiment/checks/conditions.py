@@ -1,0 +1,39 @@
+"""The workload's conditions of consistency, on each database that was driven."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pgdyno.experiment.after import After, Learned, Step
+from pgdyno.loader.consistency import check
+from pgdyno.model.connection import Connection
+from pgdyno.model.description import ConditionSql
+from pgdyno.model.run import Condition
+
+
+def step(after: After) -> Step | None:
+    """Check them in the rounds that the protocol names."""
+    last = after.protocol.checked_rounds or after.protocol.rounds
+
+    def act() -> Learned:
+        found = _of_all(after.databases, after.description.conditions)
+        return lambda result, _: replace(result, conditions=found)
+
+    return Step("check", act) if after.round_number <= last else None
+
+
+def _of_all(
+    databases: Sequence[Connection], conditions: Sequence[ConditionSql]
+) -> tuple[Condition, ...]:
+    """Those of one number are told as one."""
+    first, *others = (check(database, conditions) for database in databases)
+    merged = list(first)
+    for database, more in zip(databases[1:], others, strict=True):
+        for place, one in enumerate(more):
+            sample = merged[place].sample or (one.sample and f"{database.database}: {one.sample}")
+            merged[place] = replace(
+                merged[place], sample=sample, violations=merged[place].violations + one.violations,
+                seconds=merged[place].seconds + one.seconds,
+            )  # fmt: skip
+    return tuple(merged)

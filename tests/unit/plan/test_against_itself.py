@@ -1,0 +1,60 @@
+"""A/A: one stage twice, in every round, in changing order; and what its report says of noise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pgdyno.analysis.facts import Facts, NoiseFloor
+from pgdyno.model.errors import PlanError
+from pgdyno.model.plan import Plan
+from pgdyno.plan import read_plan
+from pgdyno.plan.against_itself import against_itself
+from pgdyno.plan.resolve.plan import resolve
+from pgdyno.report.noise import lines
+from tests.data.servers import HOST, installed
+
+
+@pytest.fixture(scope="module")
+def demo() -> Plan:
+    return resolve(read_plan("plans/demo.toml", ["protocol.rounds=4"]), installed(18), HOST)
+
+
+def test_a_stage_is_measured_twice_in_every_round(demo: Plan) -> None:
+    alone = against_itself(demo, "async-commit")
+
+    first, second = alone.stages
+    assert (first.name, second.name) == ("async-commit", "async-commit-twin")
+    assert second.twin_of == first.name
+    assert first.settings == second.settings == demo.stage("async-commit").settings
+    by_round = [[t.stage for t in alone.trials if t.round == one] for one in range(1, 5)]
+    assert by_round == [[first.name, second.name], [second.name, first.name]] * 2
+    assert [trial.number for trial in alone.trials] == list(range(1, 9))
+
+
+def test_its_trials_are_those_of_the_plan(demo: Plan) -> None:
+    alone = against_itself(demo)
+
+    idents = {t.round: t.ident for t in demo.trials if t.stage == demo.stages[0].name}
+    assert {trial.ident for trial in alone.trials} == set(idents.values())
+    assert alone.estimate.measuring_s == pytest.approx(demo.estimate.measuring_s * 2 / 3)
+
+
+def test_what_cannot_be_is_refused(demo: Plan) -> None:
+    with pytest.raises(PlanError, match="there is no stage tunes, known are initdb, tuned"):
+        against_itself(demo, "tunes")
+    short = replace(demo, protocol=replace(demo.protocol, rounds=2))
+    with pytest.raises(PlanError, match=r"protocol\.rounds is 2, at least 3"):
+        against_itself(short)
+
+
+def test_rounds_that_a_difference_takes_are_told(facts: Facts) -> None:
+    floor = NoiseFloor(0.02, 0.01, 0.03, "they differ", ("few rounds",), ((0.01, None), (0.1, 4)))
+
+    assert lines(replace(facts, noise_floor=floor)) == [
+        "Noise floor: they differ.",
+        "Noise floor: few rounds.",
+        "To see a difference with 80 % chance takes: 1% more than 1,000 rounds; 10% 4 rounds.",
+    ]
+    assert lines(replace(facts, noise_floor=None)) == []
