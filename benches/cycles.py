@@ -1,12 +1,15 @@
 r"""Do anchors and short rounds tell what half an hour of whole checkpoint cycles does?
 
-    python benches/cycles.py --profile pgtune --profile tuned --warehouses 20 --out cycles.json
+    python benches/cycles.py --profile pgtune --profile tuned --cycle-s 120 --warehouses 20 \
+        --runs .
     python benches/cycles.py --timeout 120 --timeout 240 --out cycles.json
     python benches/cycles.py --timeout 101 --truth-s 101 --rounds 3 --warehouses 1 --connections 1 \
         --shared-buffers 128MB --window 10          # does it work at all?
 
 Method. One configuration for each `--timeout` (checkpoint_timeout in seconds), all else alike;
-max_wal_size is so large that time ends each cycle. Or one for each `--profile`, without huge pages.
+max_wal_size is so large that time ends each cycle. Or one for each `--profile`, without huge pages;
+with `--cycle-s` they have checkpoint_timeout and max_wal_size alike, so that what is compared are
+their other settings.
 Two plans are run on the same fixture, one after the other:
 
 * truth: one trial of each configuration whose window holds whole cycles for at least `--truth-s`,
@@ -67,8 +70,9 @@ name = "{profile}"
 why = "Profile {profile}, without huge pages."
 afresh = true
 profile = "{profile}"
-settings = {{ huge_pages = "off" }}
+settings = {{ huge_pages = "off"{alike} }}
 """
+ALIKE = ', max_wal_size = "{wal}", checkpoint_timeout = "{timeout}s"'
 STAGE = """
 [[stage]]
 name = "timeout-{timeout}"
@@ -118,13 +122,15 @@ def run_plan(options: argparse.Namespace, what: str, protocol: str, folder: Path
         what=what, warehouses=options.warehouses, connections=options.connections,
         rounds=1 if what == "truth" else options.rounds, window_s=window_s, protocol=protocol,
     )  # fmt: skip
+    wal = options.max_wal_size
+    alike = ALIKE.format(wal=wal, timeout=options.cycle_s) if options.cycle_s else ""
     for profile in options.profile:
-        text += PROFILE.format(profile=profile)
+        text += PROFILE.format(profile=profile, alike=alike)
     for timeout in options.timeout:
-        text += STAGE.format(
-            timeout=timeout, buffers=options.shared_buffers, wal=options.max_wal_size
-        )
+        text += STAGE.format(timeout=timeout, buffers=options.shared_buffers, wal=wal)
     plan, out = folder / f"{what}.toml", folder / f"{what}.sqlite"
+    if out.exists():  # of a measurement that was broken off in its second half
+        return out
     plan.write_text(text)
     command = [sys.executable, "-m", "pgdyno", "run", str(plan), "--out", str(out)]
     run(command, timeout_s=_PATIENCE_S)
@@ -223,12 +229,18 @@ def main() -> int:
     parser.add_argument("--connections", type=int, default=8)
     parser.add_argument("--shared-buffers", default="6GB")
     parser.add_argument("--max-wal-size", default="24GB")
+    parser.add_argument("--cycle-s", type=int, help="of all profiles: checkpoint_timeout")
+    parser.add_argument(
+        "--runs",
+        type=Path,
+        help="keep plans and run files here; what is there is not measured again",
+    )
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     if len(options.timeout) + len(options.profile) < 2:
         parser.error("two configurations at least: --profile or --timeout")
     with tempfile.TemporaryDirectory(prefix="pgdyno-cycles-") as name:
-        folder = Path(name)
+        folder = options.runs or Path(name)
         long = 'checkpoints = "cycles"\ncycles = 2'
         truth = truths(run_plan(options, "truth", long, folder))
         joined = f'checkpoints = "anchors"\nanchors = {options.anchors}'
