@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -301,4 +300,4 @@ def test_accounts_that_are_missing_fail_the_transaction(theirs: Connection) -> N
     result = drive(theirs, larger, PROTOCOL, None)
 
     (error,) = result.errors
-    assert "the database has another scale than 100" in json.dumps(error)
+    assert "the database has another scale than 100" in error.example

@@ -300,4 +300,4 @@ def test_a_drill_counts_what_was_lost_and_is_valid(plan: Path, folder: Path) -> 
     assert result.gaps
     lost = {kind.kind: kind.run.failed for kind in result.kinds}
     assert lost["stay.sql"] == 0
-    assert lost["quit.sql"] == sum(error["count"] for error in result.errors) > 0
+    assert lost["quit.sql"] == sum(error.count for error in result.errors) > 0
