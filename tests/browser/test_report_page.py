@@ -24,7 +24,7 @@ Theme = Literal["light", "dark"]
 WIDE, PHONE = (1280, 900), (375, 800)
 DRAWN = "() => [...document.querySelectorAll('.plot')].every(it => it.querySelector('.main-svg'))"
 MARKS = """() => [...document.querySelectorAll('.plot')].map(it =>
-  it.querySelectorAll('.cartesianlayer :is(.point, .js-line, .errorbar)').length)"""
+  it.querySelectorAll('.cartesianlayer :is(.point, .js-line, .errorbar, .hm image)').length)"""
 BACKGROUND = "() => getComputedStyle(document.body).backgroundColor"
 STROKES = "() => [...document.querySelectorAll('.js-line')].map(it => it.style.stroke)"
 
@@ -67,8 +67,8 @@ def test_draws_every_chart_in_silence(
     with opened(browser, report, size, theme) as (page, noise):
         page.screenshot(path=tmp_path / f"{size[0]}-{theme}.png", full_page=True)
         marks = page.evaluate(MARKS)
-        # Waterfall, rounds, one line for each of nine trials, five kinds of transactions.
-        assert len(marks) == 1 + 1 + 9 + 5
+        # Waterfall, rounds, a line for each of nine trials, five kinds of transactions, heat map.
+        assert len(marks) == 1 + 1 + 9 + 5 + 1
         assert all(count > 0 for count in marks)
         assert noise == []
 
@@ -160,7 +160,7 @@ def test_a_run_without_numbers_has_a_page(browser: Browser, tmp_path: Path) -> N
         report.write_text(html.render(run), encoding="utf-8")
     with opened(browser, report, PHONE) as (page, noise):
         assert page.locator(".plot").count() == 0
-        assert page.get_by_text("no trial has data for this chart").count() == 4
+        assert page.get_by_text("no trial has data for this chart").count() == 5
         assert noise == []
 
 
@@ -172,7 +172,7 @@ def test_reads_in_order_without_eyes(browser: Browser, report: Path) -> None:
         )
         # A card's heading stands in the head of the page, before the first section.
         assert levels[0] == 1
-        assert page.locator(".plot[role=img][aria-label]").count() == 16
+        assert page.locator(".plot[role=img][aria-label]").count() == 17
         assert page.get_by_role("navigation", name="Contents").count() == 1
         assert page.get_by_role("table").first.get_by_role("columnheader").count() > 5
         targets = page.evaluate(

@@ -70,7 +70,7 @@ class Run:
         Raises:
             PlanError: No plan was run, e.g. storage was probed.
         """
-        plan_of(self.info)
+        plan_of(self)
         with self._file() as file, as_written(self.path):
             return analyse(file)
 
@@ -264,15 +264,18 @@ def reported(path: Path) -> Run:
     return found
 
 
-def plan_of(info: RunInfo) -> PlanRecord:
+def plan_of(run: Run) -> PlanRecord:
     """The resolved plan that a run file holds.
 
     Raises:
         PlanError: It holds none.
+        StoreError: It is damaged.
     """
+    info = run.info
     if not info.plan:
         raise PlanError(f"run {info.ident} has no plan", f"It was made by `{info.command}`.")
-    return from_json(PlanRecord, json.dumps(info.plan))
+    with as_written(run.path):
+        return from_json(PlanRecord, json.dumps(info.plan))
 
 
 def _trial_row(trial: TrialRecord) -> dict[str, object]:

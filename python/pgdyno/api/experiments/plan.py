@@ -27,7 +27,7 @@ from pgdyno.report import html, markdown, summary
 from pgdyno.report import json as json_report
 from pgdyno.store.calibration import calibration_of
 from pgdyno.store.output_file import require_page
-from pgdyno.store.run_file import RunFile, as_written
+from pgdyno.store.run_file import RunFile
 from pgdyno.target.home import home
 from pgdyno.target.host_facts import manifest, own_version, this_machine
 from pgdyno.target.interface import Target, ending
@@ -103,10 +103,8 @@ def carried_out(
 
 def resume(run: Run, again: bool, on_event: Listener) -> Run:
     """Go on with the run of a plan; see `api.resume`."""
-    path, info = run.path, run.info
+    path, info, plan = run.path, run.info, plan_of(run)
     with RunFile.append(path) as file:
-        with as_written(path):
-            plan = plan_of(info)
         require_same(
             {"pgdyno": info.pgdyno, **info.host}, {"pgdyno": own_version(), **_manifest(plan)}
         )
@@ -180,7 +178,7 @@ def is_whole(run: Run) -> bool:
     """Whether every trial that is needed has numbers that may be used."""
     with RunFile.read(run.path) as file:
         trials, replaced = file.trials(), file.replaced()
-    needed = still_needed(plan_of(run.info), trials, replaced)
+    needed = still_needed(plan_of(run), trials, replaced)
     return all(trial.state is TrialState.FINISHED for trial in needed)
 
 
