@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from pkgutil import iter_modules
 
 from pgdyno.experiment import checks, disasters
+from pgdyno.model.by_location import modules_of
 from pgdyno.model.connection import Connection
 from pgdyno.model.description import Description
 from pgdyno.model.plan import Protocol
@@ -45,7 +44,7 @@ class Step:
 def steps_after(after: After) -> Iterator[Step]:
     """The steps that the protocol asks for, in order."""
     for package in (disasters, checks):
-        for module in iter_modules(package.__path__):
-            step: Step | None = import_module(f"{package.__name__}.{module.name}").step(after)
+        for module in modules_of(package.__name__):
+            step: Step | None = module.step(after)
             if step is not None:
                 yield step

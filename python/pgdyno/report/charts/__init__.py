@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-
+from pgdyno.model.by_location import modules_of
 from pgdyno.report.charts.chart import Chart, Key, Panel
 
 __all__ = ["Chart", "Key", "Panel", "charts"]
@@ -12,10 +10,5 @@ __all__ = ["Chart", "Key", "Panel", "charts"]
 
 def charts() -> dict[str, Chart]:
     """All charts by name."""
-    modules = (
-        importlib.import_module(f"{__name__}.{module.name}")
-        for module in pkgutil.iter_modules(__path__)
-        if module.name not in {"chart", "look"}
-    )
-    found: list[Chart] = [module.CHART for module in modules]
+    found: list[Chart] = [module.CHART for module in modules_of(__name__, {"chart", "look"})]
     return {chart.name: chart for chart in found}
