@@ -121,7 +121,7 @@ class Bench:
         with psycopg.connect(**self.cluster.connection().arguments()) as session:
             row = session.execute(query).fetchone()
         assert row is not None
-        return row
+        return tuple(row)
 
 
 @dataclass(frozen=True, slots=True)

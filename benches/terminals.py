@@ -28,7 +28,6 @@ import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import psutil
 from measure import Spread, confidence, exit_code, table, write_json
@@ -37,6 +36,7 @@ from pgdyno.drive.driver import drive
 from pgdyno.drive.null import null_server
 from pgdyno.drive.result import Driven
 from pgdyno.model.plan import Protocol
+from pgdyno.model.progress import DriveProgress
 from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Tpcc, Workload
 
@@ -51,7 +51,7 @@ class Watch:
 
     rss_max_bytes: int = 0
 
-    def take(self, _progress: dict[str, Any]) -> None:
+    def take(self, _progress: DriveProgress) -> None:
         """Look at the child that drives."""
         for child in psutil.Process().children():
             if "pgdyno.drive.worker" in child.cmdline():

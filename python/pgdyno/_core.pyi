@@ -1,6 +1,6 @@
 """Types of the Rust module. Calls are coarse (seconds), nothing calls back into Python.
 
-Specs and results are JSON texts; `schemas` tells their shapes, `catalog.contract` reads them.
+Specs and results are JSON texts; `schema` tells the shape of each, `catalog.contract` reads it.
 """
 
 from typing import final
@@ -18,7 +18,8 @@ __all__ = [
     "is_release",
     "merge_histograms",
     "quantiles",
-    "schemas",
+    "schema",
+    "shapes",
 ]
 
 class CoreError(Exception):
@@ -77,11 +78,14 @@ class NullServer:
 def contract_version() -> int:
     """Version of everything that crosses."""
 
-def schemas() -> str:
-    """JSON Schemas of everything that crosses, by name, as JSON."""
+def shapes() -> list[str]:
+    """Names of everything that crosses."""
+
+def schema(name: str, /) -> str:
+    """JSON Schema of something that crosses, as JSON; `KeyError` for another name."""
 
 def describe(workload_json: str, /) -> str:
-    """What a workload is (`Described` of `schemas`): statements, tables, conditions, deviations."""
+    """What a workload is (`Described` of `shapes`): statements, tables, conditions, deviations."""
 
 def estimate_load(spec_json: str, /) -> str:
     """What a load would need (`LoadEstimate`): takes the spec of a `Load`."""

@@ -41,7 +41,7 @@ def _work() -> None:
     try:
         if target.find_fixture(IDENT) is None:
             target.begin_fixture(IDENT)
-            target.keep_fixture(Fixture(IDENT, {}, 0, {}, (), "", reused=False))
+            target.keep_fixture(Fixture(IDENT, {}, 0, None, (), "", reused=False))
         target.restore(IDENT, folder=_stage)
         target.apply(())
         target.stop()

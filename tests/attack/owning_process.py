@@ -43,7 +43,7 @@ def _work() -> None:
         connection = target.begin_fixture(_ident)
         with psycopg.connect(**connection.arguments(), autocommit=True) as session:
             session.execute("CREATE TABLE loaded (n int)")
-        target.keep_fixture(Fixture(_ident, {}, 0, {}, (), "", reused=False))
+        target.keep_fixture(Fixture(_ident, {}, 0, None, (), "", reused=False))
         target.restore(_ident, 2)
         origin = Origin(OriginKind.PLAN, "a test")
         target.apply([Setting("synchronous_commit", "off", origin)])

@@ -16,8 +16,9 @@ import pytest
 
 from pgdyno.store.run_file import RunFile
 from tests.cluster.conftest import reachable_folder
-from tests.cluster.test_run import DEADLINE_S, PLAN, pgdyno, servers
+from tests.cluster.test_run import PLAN, pgdyno, servers
 from tests.tally import survived
+from tests.waiting import DEADLINE_S
 
 pytestmark = pytest.mark.cluster
 ROOT = Path(__file__).parents[2]

@@ -127,7 +127,7 @@ def test_a_build_killed_in_any_phase_is_never_used(
         def kept(*_: object) -> None:
             said("record")
 
-        compiling.keep_build = kept
+        monkeypatch.setattr(compiling, "keep_build", kept)
         how = How("half", None, said)
         build(look(case.source), Recipe(), case.home, postgres_user(), _untrained, how)
 

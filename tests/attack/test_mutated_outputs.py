@@ -68,6 +68,11 @@ class Reader:
     read: Callable[[bytes], object]
     foreseen: tuple[type[Exception], ...] = ()
 
+    @property
+    def refusals(self) -> tuple[type[Exception], ...]:
+        """All errors that refuse it."""
+        return (PgdynoError, *self.foreseen)
+
 
 def _text(reader: Callable[[str], object]) -> Callable[[bytes], object]:
     return lambda data: reader(data.decode("utf-8", errors="replace"))
@@ -164,7 +169,7 @@ def test_a_mutated_output_is_read_or_refused(reader: Reader, first: int, count: 
             try:
                 require_finite(reader.read(data))
                 how = "accepted"
-            except (PgdynoError, *reader.foreseen) as error:
+            except reader.refusals as error:
                 how = "refused" if str(error) else "refused without a word"
             tally.counts[how] += 1
     assert "refused without a word" not in tally.counts

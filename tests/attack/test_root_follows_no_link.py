@@ -73,7 +73,7 @@ class Ground:
         target = self.target()
         try:
             target.begin_fixture(IDENT)
-            target.keep_fixture(Fixture(IDENT, {}, 0, {}, (), "", reused=False))
+            target.keep_fixture(Fixture(IDENT, {}, 0, None, (), "", reused=False))
         finally:
             target.close()
 

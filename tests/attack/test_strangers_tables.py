@@ -8,12 +8,10 @@ from __future__ import annotations
 import random
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,17 +21,19 @@ from pgdyno.loader.csv_files import load_csv, read_folder
 from pgdyno.loader.export import export
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
+from pgdyno.model.workload import Partitions, Workload
 from tests.attack.relay import Relay
 from tests.attack.witness import database_facts, strangers_facts
 from tests.cluster.conftest import cluster_apart
 from tests.cluster.loading import LOADED_AT, PGBENCH, contents, keys, new_database, run
+from tests.data.workloads import changed, loading, tpcb, tpcc
 from tests.tally import survived
 
 pytestmark = pytest.mark.cluster
 VERSIONS = ["embedded-18", pytest.param("debian-15", marks=pytest.mark.long)]
 SEED = 11
-TPCB: dict[str, Any] = {"kind": "tpcb", "scale": 1, "foreign_keys": True}
-TPCC: dict[str, Any] = {"kind": "tpcc", "warehouses": 1, "seed": 7}
+TPCB = tpcb(foreign_keys=True)
+TPCC = tpcc()
 INTENTS: tuple[Intent | None, ...] = (None, "drop_ours", "resume", "top_up")
 ONE = How(connections=1)
 
@@ -134,7 +134,7 @@ def copy(server: Connection, whole: Connection) -> Iterator[Connection]:
     run(server, "DROP DATABASE copy")
 
 
-def refused(connection: Connection, intent: Intent | None, spec: dict[str, Any] = TPCB) -> None:
+def refused(connection: Connection, intent: Intent | None, spec: Workload = TPCB) -> None:
     """Nothing is changed by it, nor advised that would destroy what is not ours."""
     before = database_facts(connection)
     with pytest.raises(DriveError) as caught:
@@ -154,7 +154,7 @@ def test_what_is_in_the_way_of_a_load_stays(empty: Connection, what: str) -> Non
 def test_what_others_put_upon_our_tables_stays(copy: Connection, what: str) -> None:
     run(copy, UPON_OURS[what].format(role=f"owner_{run(copy, 'SHOW server_version_num')[0][0]}"))
     refused(copy, "drop_ours")
-    refused(copy, "top_up", TPCB | {"scale": 2})
+    refused(copy, "top_up", changed(TPCB, scale=2))
     if "role" in UPON_OURS[what]:
         run(copy, "ALTER TABLE pgbench_history OWNER TO CURRENT_USER")
 
@@ -189,17 +189,9 @@ def test_an_older_versions_load_can_be_read_but_not_dropped(copy: Connection) ->
     assert "table public.pgbench_accounts, " in str(caught.value.hint)
 
 
-def begin(connection: Connection, spec: str) -> subprocess.Popen[str]:
-    program = (
-        "import json, sys; from pgdyno.loader.copy import How, load;"
-        "from pgdyno.model.connection import Connection;"
-        "host, port, user, database, spec = sys.argv[1:];"
-        "load(Connection(host, int(port), user, database), json.loads(spec),"
-        f" How(connections=1), loaded_at_unix_s={LOADED_AT})"
-    )
-    at = [connection.host, "5432", connection.user, connection.database]
-    return subprocess.Popen([sys.executable, "-c", program, *at, spec], text=True,
-                            stderr=subprocess.PIPE)  # fmt: skip
+def begin(connection: Connection) -> subprocess.Popen[str]:
+    command = loading(connection, TPCB, connections=1, loaded_at_unix_s=LOADED_AT)
+    return subprocess.Popen(command, text=True, stderr=subprocess.PIPE)
 
 
 def relayed(connection: Connection, at: int) -> int:
@@ -214,7 +206,7 @@ def relayed(connection: Connection, at: int) -> int:
 
     with Relay(connection.host, at, kill) as relay:
         through = replace(connection, host=str(relay.folder))
-        loaders.append(begin(through, '{"kind": "tpcb", "scale": 1, "foreign_keys": true}'))
+        loaders.append(begin(through))
         ready.set()
         _, said = loaders[0].communicate(timeout=120)
     assert loaders[0].returncode == (-signal.SIGKILL if at else 0), said
@@ -244,7 +236,7 @@ def survives(server: Connection, whole: Connection, at: int, then: Intent) -> No
         assert contents(connection, PGBENCH) == contents(whole, PGBENCH), (at, then)
         assert keys(connection) == keys(whole), (at, then)
         assert strangers_facts(connection) == before, (at, then)
-        load(connection, TPCB | {"scale": 2}, replace(ONE, intent="top_up"))
+        load(connection, changed(TPCB, scale=2), replace(ONE, intent="top_up"))
         assert strangers_facts(connection) == before, (at, then)
         survived("kills of a load at a query")
     finally:
@@ -277,22 +269,22 @@ def queries(server: Connection) -> int:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("partitions", [None, {"by": "hash", "count": 2}])
+@pytest.mark.parametrize("partitions", [None, Partitions("hash", 2)])
 def test_loads_of_both_schemas_drop_what_they_made(
-    server: Connection, partitions: dict[str, Any] | None
+    server: Connection, partitions: Partitions | None
 ) -> None:
     connection = new_database(server, "schemas")
     try:
         run(connection, BESIDE)
         before = strangers_facts(connection)
-        bmsql = TPCC | {"schema": "bmsql", "foreign_keys": True, "partitions": partitions}
+        bmsql = changed(TPCC, schema="bmsql", foreign_keys=True, partitions=partitions)
         load(connection, bmsql)
-        load(connection, bmsql | {"warehouses": 2}, How(intent="top_up"))
+        load(connection, changed(bmsql, warehouses=2), How(intent="top_up"))
         assert strangers_facts(connection) == before
         if partitions:
             detached = "DETACH PARTITION bmsql_order_line_p1"
             run(connection, f"ALTER TABLE bmsql_order_line {detached}")
-        load(connection, TPCC | {"partitions": partitions}, How(intent="drop_ours"))
+        load(connection, changed(TPCC, partitions=partitions), How(intent="drop_ours"))
         assert strangers_facts(connection) == before
         left = "SELECT count(*) FROM pg_class WHERE relname ~ 'bmsql'"
         assert run(connection, left) == [(0,)]

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -15,7 +15,7 @@ from typing import Literal
 import pytest
 
 from pgdyno.loader.consistency import check
-from pgdyno.loader.copy import How, describe, load
+from pgdyno.loader.copy import How, load
 from pgdyno.model.connection import Connection
 from pgdyno.model.plan import Target as TargetPlan
 from pgdyno.model.run import Fixture
@@ -25,6 +25,8 @@ from pgdyno.target.binaries import Binaries, find_binaries
 from pgdyno.target.cluster import Cluster, initdb, server_settings
 from pgdyno.target.host_facts import host_facts
 from pgdyno.target.own_target import OwnTarget
+from pgdyno.workload.describe import describe
+from tests.data.workloads import tpcc
 from tests.leftovers import SESSION
 
 DEBIAN_BINDIR = "/usr/lib/postgresql/15/bin"
@@ -35,7 +37,7 @@ TARGETS = {
 # For tests of what is the same in every version: one of them every day, both in the long run.
 VERSIONS = (pytest.param("debian-15", marks=pytest.mark.long), "embedded-18")
 OLD_VERSION_FIRST = ("debian-15", pytest.param("embedded-18", marks=pytest.mark.long))
-WORKLOAD = {"kind": "tpcc", "warehouses": 2, "seed": 7}
+WORKLOAD = tpcc(2)
 
 
 def reachable_folder(prefix: str) -> Iterator[Path]:
@@ -113,9 +115,7 @@ def loaded(target: OwnTarget) -> Fixture:
     report = load(connection, WORKLOAD, How(connections=2))
     conditions = check(connection, describe(WORKLOAD).conditions)
     return target.keep_fixture(
-        Fixture(
-            ident, {"major": target.facts.major}, 0, asdict(report), conditions, "", reused=False
-        )
+        Fixture(ident, {"major": target.facts.major}, 0, report, conditions, "", reused=False)
     )
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from pgdyno.drive.driver import Driven, drive
 from pgdyno.loader.consistency import check, loaded_workload
-from pgdyno.loader.copy import How, describe, describe_tpcc, load
+from pgdyno.loader.copy import How, load
 from pgdyno.loader.csv_files import load_csv, read_folder
 from pgdyno.loader.export import LOADED_AT_UNIX_S, export
 from pgdyno.model.connection import Connection
@@ -25,12 +25,14 @@ from pgdyno.model.errors import DriveError
 from pgdyno.model.plan import Protocol, Workload
 from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Tpcc
+from pgdyno.workload.describe import describe, describe_tpcc
 from tests.cluster.conftest import cluster_apart, reachable_folder
+from tests.data.workloads import tpcc
 
 pytestmark = pytest.mark.cluster
 CHECKS = tomllib.loads((Path(__file__).parents[1] / "data/benchmarksql_checks.toml").read_text())
 PROTOCOL = Protocol(1, 0.5, 2.0, 10.0, False, 0.02, 0.95, Rung.D0)
-SPEC = {"kind": "tpcc", "schema": "bmsql", "warehouses": 1, "seed": 5}
+SPEC = tpcc(seed=5, schema="bmsql")
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +205,7 @@ def test_a_database_that_benchmarksql_loaded_is_known(by_its_loader: Connection)
 
     assert (known.schema, known.warehouses, known.seed) == ("bmsql", 1, None)
     assert known.c_load == {**describe_tpcc(SPEC)[1].c_load, "c_delivery_cnt": 1}
-    results = check(by_server, describe(known.spec()).conditions)
+    results = check(by_server, known.described().conditions)
     assert [condition for condition in results if not condition.ok] == []
     # Counted from 0 they would not add up.
     eleventh = describe(SPEC).conditions[10:11]

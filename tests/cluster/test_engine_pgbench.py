@@ -18,7 +18,7 @@ import pytest
 from pgdyno.drive.result import Driven
 from pgdyno.experiment.window import drive_alone
 from pgdyno.loader.consistency import check, require
-from pgdyno.loader.copy import How, describe, load
+from pgdyno.loader.copy import How, load
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
 from pgdyno.model.plan import Protocol
@@ -29,6 +29,7 @@ from pgdyno.shell import postgres_user
 from pgdyno.store import RunFile
 from pgdyno.target.binaries import find_binaries
 from pgdyno.target.cluster import Cluster
+from pgdyno.workload.describe import describe
 from tests.cluster.conftest import TARGETS, VERSIONS, cluster_apart
 from tests.cluster.standstill import standstill
 from tests.cluster.test_run import pgdyno
@@ -36,7 +37,9 @@ from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.cluster
 PROTOCOL = Protocol(1, 0.5, 1.5, 10.0, False, 0.02, 0.95, Rung.D0)
-TPCB = Workload("tpcb", 5, "pgbench", connections=4, terminals=4, threads=2, pgbench=Pgbench(1))
+TPCB = Workload(
+    "tpcb", 5, engine="pgbench", connections=4, terminals=4, threads=2, pgbench=Pgbench(1)
+)
 SCRIPT = r"""
 \set tid random(1, 10 * :scale)
 SELECT tbalance FROM pgbench_tellers WHERE tid = :tid;
@@ -82,7 +85,7 @@ def there(request: pytest.FixtureRequest) -> Iterator[There]:
     binaries = find_binaries(TARGETS[request.param], postgres_user())
     with cluster_apart(request.param, "socket") as cluster:
         connection = cluster.connection()
-        load(connection, {"kind": "tpcb", "scale": 1}, How(connections=2))
+        load(connection, TPCB, How(connections=2))
         yield There(cluster, connection, binaries.bindir)
 
 
@@ -128,7 +131,7 @@ def test_tpcb_is_what_the_server_has_in_its_history(there: There, engine: Engine
     assert seconds["driver.committed.tpcb"] == kind.run.succeeded
     assert (result.statements_per_transaction, result.client.threads) == (7, 2)
     assert 0 < result.client.user_s + result.client.system_s < 2 * result.window_s
-    require(check(there.connection, describe({"kind": "tpcb", "scale": 1}).conditions))
+    require(check(there.connection, describe(TPCB).conditions))
     assert_no_log_left()
 
 

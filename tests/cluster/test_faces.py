@@ -18,11 +18,11 @@ import pytest
 
 from pgdyno.drive.driver import Driven, drive
 from pgdyno.loader.consistency import check
-from pgdyno.loader.copy import describe, describe_tpcc
 from pgdyno.model.plan import Protocol, Workload
 from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Face, Tpcc
 from pgdyno.sample.server_log import read_log
+from pgdyno.workload.describe import describe, describe_tpcc
 from tests.cluster.conftest import WORKLOAD, Opener, loaded
 
 pytestmark = pytest.mark.cluster
@@ -50,7 +50,7 @@ AND table_name = %s ORDER BY ordinal_position
 def workload(face: Face, **changes: Any) -> Workload:
     """Deliveries are waited for, so that one terminal asks for one thing after the other."""
     tpcc = Tpcc(2, mix=MIX, home="random", delivery="inline")
-    return replace(Workload("tpcc", 5, face, tpcc=tpcc), **changes)
+    return replace(Workload("tpcc", 5, face=face, tpcc=tpcc), **changes)
 
 
 def protocol(window_s: float) -> Protocol:
@@ -161,7 +161,7 @@ def test_the_procedure_locks_stock_in_the_order_of_its_lines(open_own: Opener) -
     target = open_own("embedded-18")
     target.restore(loaded(target).ident)
     connection = target.apply(()).connection
-    _, tpcc = describe_tpcc(WORKLOAD | {"face": "procedure"})
+    _, tpcc = describe_tpcc(replace(WORKLOAD, face="procedure"))
     plans: list[dict[str, Any]] = []
 
     def keep(diagnostic: psycopg.errors.Diagnostic) -> None:

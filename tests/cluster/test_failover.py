@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import psutil
@@ -26,11 +26,13 @@ from pgdyno.target.binaries import Binaries, find_binaries
 from pgdyno.target.cluster import Cluster, initdb
 from pgdyno.target.conninfo import reach
 from pgdyno.target.home import made_for
+from pgdyno.workload.spec import workload_spec
 from tests.cluster.conftest import TARGETS, reachable_folder
+from tests.data.workloads import tpcb
 from tests.waiting import DEADLINE_S
 
 pytestmark = pytest.mark.cluster
-WORKLOAD = {"kind": "tpcb", "scale": 1, "seed": 7}
+WORKLOAD = tpcb()
 CONNECTIONS = 4
 
 
@@ -47,8 +49,8 @@ class Pair:
         postmaster = psutil.Process(self.primary.pid)
         for process in (postmaster, *postmaster.children()):
             process.kill()
-        words = [self.binaries.program("pg_ctl"), "promote", "-w", "-D", self.standby.data]
-        run(words, user=postgres_user())
+        words = ["promote", "-w", "-D", str(self.standby.data)]
+        run([self.binaries.program("pg_ctl"), *words], user=postgres_user())
 
 
 @pytest.fixture
@@ -77,7 +79,20 @@ def follow(primary: Cluster, binaries: Binaries) -> Cluster:
     user = postgres_user()
     at = primary.connection()
     data = made_for(primary.data.parent / "standby", user)
-    words = ["-h", at.host, "-p", str(at.port), "-U", at.user, "-R", "-c", "fast", "-N", "-D", data]
+    words = [
+        "-h",
+        at.host,
+        "-p",
+        str(at.port),
+        "-U",
+        at.user,
+        "-R",
+        "-c",
+        "fast",
+        "-N",
+        "-D",
+        str(data),
+    ]
     run([binaries.program("pg_basebackup"), *words], user=user)
     standby = Cluster(binaries, data, user, "socket")
     standby.start([])
@@ -112,7 +127,7 @@ def both(pair: Pair) -> Connection:
 def spec(connection: Connection) -> str:
     return json.dumps({
         "version": 1,
-        "workload": {**WORKLOAD, "face": "pipeline"},
+        "workload": workload_spec(replace(WORKLOAD, face="pipeline")),
         "connection": connection.spec(),
         "connections": CONNECTIONS, "terminals": CONNECTIONS, "threads": 2,
         "warmup_s": 0.0, "window_s": 900.0, "drain_s": 10.0, "allow_debug": True,

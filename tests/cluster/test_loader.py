@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from pgdyno.loader.consistency import check, require
-from pgdyno.loader.copy import How, describe, estimate, load
+from pgdyno.loader.copy import How, estimate, load
 from pgdyno.loader.room import require_room, room_text
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
 from pgdyno.model.loading import LoadEstimate, LoadReport
 from pgdyno.target.server_host import server_host_of
+from pgdyno.workload.describe import describe
 from tests.cluster.conftest import VERSIONS, cluster_apart
 from tests.cluster.loading import (
     LOADED_AT,
@@ -28,9 +29,10 @@ from tests.cluster.loading import (
     pages,
     run,
 )
+from tests.data.workloads import changed, tpcb, tpcc
 
 pytestmark = pytest.mark.cluster
-SPEC = {"kind": "tpcc", "warehouses": 2, "seed": 7, "foreign_keys": True}
+SPEC = tpcc(2, foreign_keys=True)
 TWO = How(connections=2)
 
 
@@ -49,7 +51,7 @@ class Direct:
     def loaded(self, name: str, how: How = TWO, **changes: Any) -> Connection:
         """Another load, into a database of its own."""
         connection = new_database(self.server, name)
-        load(connection, SPEC | changes, how, loaded_at_unix_s=LOADED_AT)
+        load(connection, changed(SPEC, **changes), how, loaded_at_unix_s=LOADED_AT)
         return connection
 
 
@@ -177,16 +179,16 @@ def test_warehouses_that_are_added_make_the_same_database(direct: Direct) -> Non
 
     run(connection, "UPDATE district SET d_next_o_id = 3002 WHERE d_w_id = 1 AND d_id = 1")
     with pytest.raises(DriveError, match="transactions changed database added"):
-        load(connection, SPEC | {"warehouses": 3}, How(intent="top_up"))
+        load(connection, changed(SPEC, warehouses=3), How(intent="top_up"))
 
 
 def test_a_few_more_branches_keep_the_indexes_up(direct: Direct) -> None:
-    spec = {"kind": "tpcb", "scale": 3}
+    spec = tpcb(3)
     more = new_database(direct.server, "more")
     whole = new_database(direct.server, "whole")
     load(more, spec, TWO)
-    report = load(more, spec | {"scale": 4}, How(connections=2, intent="top_up"))
-    load(whole, spec | {"scale": 4}, TWO)
+    report = load(more, tpcb(4), How(connections=2, intent="top_up"))
+    load(whole, tpcb(4), TWO)
 
     assert (report.choices[1].name, report.choices[1].value) == ("indexes", "kept up")
     assert contents(more, PGBENCH) == contents(whole, PGBENCH)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
@@ -24,10 +21,11 @@ from pgdyno.target.home import made_for
 from pgdyno.target.server_host import server_host_of
 from tests.cluster.conftest import VERSIONS, cluster_apart
 from tests.cluster.loading import LOADED_AT, contents, keys, new_database, run
+from tests.data.workloads import loading, tpcc
 from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.cluster
-SPEC: dict[str, Any] = {"kind": "tpcc", "warehouses": 1, "seed": 7, "foreign_keys": True}
+SPEC = tpcc(foreign_keys=True)
 RESUME = How(connections=2, intent="resume")
 ROOM_BYTES = 64 << 20
 # Indexes are built while other tables are still copied: either may meet the end of the disk.
@@ -51,18 +49,8 @@ def copied(connection: Connection) -> int:
 
 def begin(connection: Connection) -> subprocess.Popen[str]:
     """A loader of its own process, which has copied something when this returns."""
-    program = (
-        "import json, sys; from pgdyno.loader.copy import How, load;"
-        "from pgdyno.model.connection import Connection;"
-        "host, port, user, database, spec = sys.argv[1:];"
-        "load(Connection(host, int(port), user, database), json.loads(spec),"
-        f" How(connections=2, copies='batches'), loaded_at_unix_s={LOADED_AT})"
-    )
-    at = [connection.host, str(connection.port), connection.user, connection.database]
-    loader = subprocess.Popen(
-        [sys.executable, "-c", program, *at, json.dumps(SPEC)],
-        text=True, stderr=subprocess.PIPE,
-    )  # fmt: skip
+    command = loading(connection, SPEC, connections=2, copies="batches", loaded_at_unix_s=LOADED_AT)
+    loader = subprocess.Popen(command, text=True, stderr=subprocess.PIPE)
     until(lambda: copied(connection) >= 2 or loader.poll() is not None, "copy")
     assert loader.poll() is None, loader.communicate()
     return loader

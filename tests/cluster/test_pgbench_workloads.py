@@ -12,9 +12,9 @@ from typing import Any, Literal
 import psycopg
 import pytest
 
-from pgdyno.drive.driver import Driven, drive, workload_spec
+from pgdyno.drive.driver import Driven, drive
 from pgdyno.loader.consistency import check, require
-from pgdyno.loader.copy import How, describe, load
+from pgdyno.loader.copy import How, load
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError, PlanError
 from pgdyno.model.plan import Protocol, Workload
@@ -22,11 +22,14 @@ from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Data, Mix, Pgbench, Script, SourceFile
 from pgdyno.shell import postgres_user
 from pgdyno.target.binaries import Binaries, find_binaries
+from pgdyno.workload.describe import describe
 from tests.cluster.conftest import TARGETS, cluster_apart
+from tests.data.workloads import changed
+from tests.data.workloads import tpcb as of_branches
 
 pytestmark = pytest.mark.cluster
 PROTOCOL = Protocol(1, 0.1, 0.6, 10.0, False, 0.02, 0.95, Rung.D0)
-TPCB = {"kind": "tpcb", "scale": 1}
+TPCB = of_branches()
 
 Kind = Literal["tpcb", "simple-update", "select-only"]
 Face = Literal["statement", "pipeline", "procedure"]
@@ -100,7 +103,7 @@ def driven(connection: Connection, workload: Workload) -> Driven:
     return result
 
 
-def holds(connection: Connection, workload: dict[str, Any]) -> None:
+def holds(connection: Connection, workload: Workload) -> None:
     require(check(connection, describe(workload).conditions))
 
 
@@ -127,7 +130,7 @@ def test_tables_and_rows_are_those_of_pgbench(
     fresh: Callable[[], Connection], binaries: Binaries
 ) -> None:
     pair = fresh(), fresh()
-    load(pair[0], TPCB | {"foreign_keys": True}, How(connections=2))
+    load(pair[0], changed(TPCB, foreign_keys=True), How(connections=2))
     pgbench(binaries, pair[1], "-i", "-s", "1", "-q", "--foreign-keys")
 
     assert rows(pair[0], SHAPE) == rows(pair[1], SHAPE)
@@ -165,7 +168,7 @@ def test_the_other_kinds_run_on_our_tables(fresh: Callable[[], Connection]) -> N
     for kind, face, statements in cases:
         result = driven(connection, tpcb(kind, face))
         assert result.statements_per_transaction == statements
-    holds(connection, {"kind": "simple-update"})
+    holds(connection, replace(TPCB, kind="simple-update"))
     (violated,) = [c for c in check(connection, describe(TPCB).conditions) if not c.ok][-1:]
     assert violated.title == "the sums of ABALANCE, TBALANCE and BBALANCE are the same"
 
@@ -262,10 +265,9 @@ def test_a_mix_keeps_its_invariant_and_a_breach_is_seen(fresh: Callable[[], Conn
     assert (look.kind, move.kind) == ("look", "move")
     assert all(line.low <= line.measured <= line.high for line in result.audit), result.audit
     assert rows(connection, "SELECT count(*) > 1 FROM pgbench_accounts WHERE abalance <> 0")[0][0]
-    spec = workload_spec(mix(MIX), None)
-    holds(connection, spec)
+    holds(connection, mix(MIX))
     rows(connection, UNBALANCE)
-    (condition,) = check(connection, describe(spec).conditions)
+    (condition,) = check(connection, describe(mix(MIX)).conditions)
     assert (condition.title, condition.violations) == ("nothing is lost", 1)
 
 

@@ -138,8 +138,8 @@ def test_a_plan_runs_to_a_report(plan: Path, folder: Path, home_env: Path) -> No
         assert run.series(1)["driver.committed.new_order"].values.sum() > 0
     assert out.with_suffix(".html").stat().st_size > 1 << 20
     checked = "hold in all 4 checks, after loading and after each trial of round 1"
-    for kind, word in (("md", "async"), ("md", checked), ("json", '"schema"')):
-        assert word in pgdyno("report", out, "--format", kind, "--out", "-").stdout
+    for form, word in (("md", "async"), ("md", checked), ("json", '"schema"')):
+        assert word in pgdyno("report", out, "--format", form, "--out", "-").stdout
     assert_nothing_left(home_env)
 
 

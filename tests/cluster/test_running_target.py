@@ -17,10 +17,11 @@ from pgdyno.store.run_file import RunFile
 from pgdyno.target.running_target import TRIAL, RunningTarget
 from tests.cluster.conftest import OLD_VERSION_FIRST, cluster_apart
 from tests.cluster.test_run import PLAN, pgdyno
+from tests.data.workloads import tpcc
 
 pytestmark = pytest.mark.cluster
 ORIGIN = Origin(OriginKind.PLAN, "a test")
-SMALL = {"kind": "tpcc", "warehouses": 1, "seed": 7}
+SMALL = tpcc()
 
 
 @pytest.fixture(scope="module", params=OLD_VERSION_FIRST)

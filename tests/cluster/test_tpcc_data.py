@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ import pytest
 
 from pgdyno.drive.driver import Driven, drive
 from pgdyno.loader.consistency import check, loaded_workload
-from pgdyno.loader.copy import How, describe, load
+from pgdyno.loader.copy import How, load
 from pgdyno.model.connection import Connection
 from pgdyno.model.plan import Protocol, Workload
 from pgdyno.model.settings import Rung
@@ -25,7 +26,9 @@ from pgdyno.shell import postgres_user
 from pgdyno.target.binaries import find_binaries
 from pgdyno.target.host_facts import host_facts
 from pgdyno.target.own_target import OwnTarget
+from pgdyno.workload.describe import describe
 from tests.cluster.conftest import OLD_VERSION_FIRST, TARGETS, WORKLOAD, Opener, loaded, settings_of
+from tests.data.workloads import changed
 
 pytestmark = pytest.mark.cluster
 DATA = Path(__file__).parents[1] / "data"
@@ -37,8 +40,8 @@ MIX = {"new_order": 40.0, "payment": 36.0, "order_status": 8.0, "delivery": 8.0,
 
 
 def workload(**changes: Any) -> Workload:
-    tpcc = Tpcc(WORKLOAD["warehouses"], mix=MIX, home="random")
-    return Workload(**{"kind": "tpcc", "seed": 3, "terminals": 20, "tpcc": tpcc} | changes)
+    tpcc = Tpcc(2, mix=MIX, home="random")
+    return replace(Workload("tpcc", 3, terminals=20, tpcc=tpcc), **changes)
 
 
 @pytest.fixture(scope="module", params=OLD_VERSION_FIRST)
@@ -74,7 +77,7 @@ def ran(target: OwnTarget) -> Ran:
     target.restore(fixture.ident)
     connection = target.apply(()).connection
     fresh = {one.name: str(number(connection, one.sql)) for one in LOAD_CHECKS}
-    driven = drive(connection, workload(), PROTOCOL, fixture.loaded["c_load"])
+    driven = drive(connection, workload(), PROTOCOL, fixture.loaded.c_load)
     orders = int(number(connection, "SELECT sum(d_next_o_id - 3001) FROM district"))
     deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
     return Ran(connection, driven, fresh, orders, number(connection, deadlocks))
@@ -183,7 +186,7 @@ def test_trap_23_sums_do_not_overflow(ran: Ran) -> None:
 @pytest.mark.long
 def test_foreign_keys_are_optional_and_hold(open_own: Opener, folder: Path) -> None:
     target = open_own("embedded-18", home=folder)
-    spec = {**WORKLOAD, "warehouses": 1, "foreign_keys": True}
+    spec = changed(WORKLOAD, warehouses=1, foreign_keys=True)
     connection = target.begin_fixture("keys")
     report = load(connection, spec, How(connections=2))
     keyed = workload(tpcc=Tpcc(1, foreign_keys=True, mix=MIX), terminals=8)

@@ -6,13 +6,14 @@ windows hold checkpoints, one trial is invalid and one line of the input audit i
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from pgdyno.model.description import Description, Deviation
 from pgdyno.model.durability import Durability, Loss
+from pgdyno.model.loading import LoadReport
 from pgdyno.model.plan import Estimate, Plan, Protocol, Stage, Target, Trial, Workload
 from pgdyno.model.run import (
     AuditLine,
@@ -133,11 +134,11 @@ def write_miniature(
                 continue
             broken = trial.number in invalid
             result, series = _measure(rng, by_name[trial.stage], started, broken)
-            state, reason = TrialState.FINISHED, None
-            if trial.number in invalid:
-                state = TrialState.INVALID
-                reason = "consistency condition 3 of clause 3.3.2 is violated by 2 rows"
-            run.put_trial(_record(trial, state, reason, started, result), series)
+            why = (
+                "consistency condition 3 of clause 3.3.2 is violated by 2 rows" if broken else None
+            )
+            state = TrialState.INVALID if broken else TrialState.FINISHED
+            run.put_trial(_record(trial, state, why, started, result), series)
     return path
 
 
@@ -191,7 +192,7 @@ def _info(plan: Plan) -> RunInfo:
         started_ns=START_NS,
         pgdyno="0.1.0",
         command="pgdyno run plans/demo.toml",
-        plan=asdict(plan),
+        plan=plan,
         host={
             "cpu_model": "AMD EPYC (2 CPUs)",
             "cpus": 2,
@@ -220,7 +221,8 @@ def _info(plan: Plan) -> RunInfo:
 def _fixture() -> Fixture:
     shape = {"workload": "tpcc", "warehouses": 10, "seed": 42, "major": 18, "block_size": 8192}
     good = tuple(Condition(n, title, 0, None, 0.05) for n, title in enumerate(CONDITIONS, 1))
-    return Fixture("f1x7ure0", shape, 1_130_000_000, {"seconds": 9.4}, good, "copy", False)
+    report = LoadReport(1, {}, 9.4, (), 5_000_000, 800_000_000)
+    return Fixture("f1x7ure0", shape, 1_130_000_000, report, good, "copy", False)
 
 
 def _measure(

@@ -47,12 +47,17 @@ def jobs(name: str) -> list[dict[str, Any]]:
     return found
 
 
+def every(ns: int) -> Latency:
+    """All quantiles alike."""
+    return Latency(ns, ns, ns, ns, ns, float(ns), 1000)
+
+
 def grid(rates: dict[int, float], cpu_share: float = 0.2) -> tuple[GridPoint, ...]:
     """Points of all patterns with these rates at these depths, by Little's law."""
     return tuple(
         GridPoint(
             pattern, depth, 1, rate, rate * 8192,
-            Latency(*[int(depth / rate * 1e9)] * 5, depth / rate * 1e9, 1000), cpu_share,
+            every(int(depth / rate * 1e9)), cpu_share,
         )
         for pattern in PATTERNS
         for depth, rate in rates.items()

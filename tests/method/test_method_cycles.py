@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import cycles
 import numpy as np
 import pytest
-import simulation as sim
 
 from pgdyno.stats.anchor import Anchor, anchor
 from pgdyno.stats.double_sampling import expected_error, join
 from pgdyno.stats.interval import FloatArray
+from tests.method import cycles
+from tests.method import simulation as sim
 
 pytestmark = pytest.mark.method
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 import pytest
-import simulation as sim
 
 from pgdyno.stats.compare import compare_plan
 from pgdyno.stats.interval import FloatArray
 from pgdyno.stats.table import Table, attempts_of
 from pgdyno.stats.verdict import Comparison, Verdict
+from tests.method import simulation as sim
 
 pytestmark = pytest.mark.method
 PLANS = 1000

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import simulation as sim
+
+from tests.method import simulation as sim
 
 pytestmark = pytest.mark.method
 

@@ -11,15 +11,15 @@ from math import log1p
 
 import numpy as np
 import pytest
-import simulation as sim
 
 from pgdyno.model.looks import LOOKS, OPEN_MAX
 from pgdyno.stats.compare import compare_at_looks
-from pgdyno.stats.interval import FloatArray
+from pgdyno.stats.interval import FloatArray, estimate
 from pgdyno.stats.looks import dependence, judge_at_looks
 from pgdyno.stats.sequential import CRITICAL, boundaries, paths, simulated
 from pgdyno.stats.table import Table
 from pgdyno.stats.verdict import Comparison, Verdict
+from tests.method import simulation as sim
 
 pytestmark = pytest.mark.method
 
@@ -91,7 +91,7 @@ def test_peeking_after_every_round_errs_three_times_as_often() -> None:
     pairs = noise(301, count, 20)
     shown = np.zeros(count, dtype=bool)
     for rounds in range(3, 21):
-        fit = sim.estimate(pairs[:, :rounds], 0.95)
+        fit = estimate(pairs[:, :rounds], 0.95)
         shown |= (fit.low > 0) | (fit.high < 0)
     sim.assert_rate_at_least(int(shown.sum()), count, 0.12)
 

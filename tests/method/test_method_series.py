@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import simulation as sim
 
 from pgdyno.stats.interval import FloatArray
 from pgdyno.stats.noise import noise_floor
 from pgdyno.stats.steady import SteadyState, check_window, fit_trend, warmup_cut
 from pgdyno.stats.table import outliers
+from tests.method import simulation as sim
 
 pytestmark = pytest.mark.method
 

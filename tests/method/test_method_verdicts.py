@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import simulation as sim
 
 from pgdyno.stats.compare import compare_plan
 from pgdyno.stats.interval import FloatArray
 from pgdyno.stats.power import rounds_for, smallest_effect
 from pgdyno.stats.verdict import Comparison, Verdict
+from tests.method import simulation as sim
 
 pytestmark = pytest.mark.method
 

@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use crate::{
-        contract::{contract_version, schemas},
+        contract::{contract_version, schema, shapes},
         describe::describe,
         drive::{Drive, is_release},
         error::CoreError,

@@ -6,12 +6,11 @@ from pgdyno.analysis.efficiency import transactions
 from pgdyno.model.plan import Workload
 from pgdyno.model.run import RunInfo, TrialResult
 from pgdyno.stats.ceiling import ceiling_per_s, fitting
-from pgdyno.store.calibration import ceilings_of
 
 
 def ceiling_of_trial(info: RunInfo, workload: Workload, result: TrialResult) -> float | None:
     """Transactions a second that the driver could have reached; None: it was not calibrated."""
-    known = ceilings_of(info.calibration)
+    known = info.calibration
     if not known or workload.engine != "pgdyno":
         return None  # it is that of our own driver
     # A run file keeps the ceilings of its own machine only.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
@@ -27,9 +26,8 @@ from pgdyno.analysis.stopping import still_needed
 from pgdyno.analysis.trials import trial_facts
 from pgdyno.analysis.trust import merged_audit, merged_conditions
 from pgdyno.model.build import Build
-from pgdyno.model.errors import PgdynoError
+from pgdyno.model.errors import PgdynoError, PlanError
 from pgdyno.model.plan import Plan
-from pgdyno.model.record_json import from_json
 from pgdyno.model.run import Fixture, RunInfo, Series, TrialRecord, TrialState
 from pgdyno.model.units import bytes_text
 from pgdyno.model.wording import listed
@@ -50,7 +48,7 @@ def analyse(run: RunFile) -> Facts:
         PgdynoError: The plan in it asks for an impossible comparison.
     """
     info, fixtures, replaced = run.info(), run.fixtures(), run.replaced()
-    plan = from_json(Plan, json.dumps(info.plan))
+    plan = plan_in(info)
     trials = still_needed(plan, run.trials(), replaced)
     finished = [trial for trial in trials if trial.state is TrialState.FINISHED]
     series = {trial.number: run.series(trial.number) for trial in trials}
@@ -113,13 +111,24 @@ def analyse(run: RunFile) -> Facts:
     )  # fmt: skip
 
 
+def plan_in(info: RunInfo) -> Plan:
+    """The plan of a run.
+
+    Raises:
+        PlanError: It has none.
+    """
+    if info.plan is None:
+        raise PlanError(f"run {info.ident} has no plan", f"It was made by `{info.command}`.")
+    return info.plan
+
+
 def compare_stages(run: RunFile, stage: str, base: str) -> Comparison:
     """Compare any two stages of a run that ask for the same load.
 
     Raises:
         PgdynoError: There is no such stage, or they ask the server for different things.
     """
-    plan = from_json(Plan, json.dumps(run.info().plan))
+    plan = plan_in(run.info())
     names = [one.name for one in plan.stages]
     for name in (stage, base):
         if name not in names:
@@ -197,7 +206,8 @@ def _phases(info: RunInfo, trials: Sequence[TrialRecord]) -> Phases:
 
 
 def _fixture(fixture: Fixture) -> dict[str, str]:
-    loaded = {k: v for k, v in fixture.loaded.items() if isinstance(v, int | float | str)}
+    report = asdict(fixture.loaded) if fixture.loaded else {}
+    loaded = {k: v for k, v in report.items() if isinstance(v, int | float | str)}
     return {
         "ident": fixture.ident,
         **words.flat(fixture.shape),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from pgdyno.api.table import Table
 from pgdyno.loader import copy, room
@@ -16,14 +16,17 @@ from pgdyno.loader.consistency import loaded_workload, require
 from pgdyno.loader.copy import Intent
 from pgdyno.loader.csv_files import load_csv, read_folder
 from pgdyno.model.connection import Connection
+from pgdyno.model.description import Description
 from pgdyno.model.errors import PlanError
 from pgdyno.model.loading import ExportReport, LoadEstimate, LoadReport
 from pgdyno.model.progress import ExportProgress, LoadProgress
 from pgdyno.model.run import Condition
 from pgdyno.model.server_host import ServerHost
-from pgdyno.model.workload import Partitions
+from pgdyno.model.workload import Partitions, Pgbench, Schema, Tpcc
+from pgdyno.model.workload import Workload as WorkloadRecord
 from pgdyno.target.conninfo import reach
 from pgdyno.target.server_host import server_host_of
+from pgdyno.workload.describe import describe
 
 Database: TypeAlias = Connection | str
 """A database: a conninfo as libpq reads it, or a connection that a `Server` gave."""
@@ -45,24 +48,23 @@ class Data:
     workload: Literal["tpcc", "tpcb"] = "tpcc"
     scale: int = 10  # warehouses of about 100 MiB, or branches of 100,000 accounts
     seed: int = 42  # tpcc
-    schema: Literal["spec", "bmsql"] = "spec"  # tpcc: names and types of its tables
+    schema: Schema = "spec"  # tpcc: names and types of its tables
     foreign_keys: bool = False
     partitions: Partitions | None = None  # tpcc
     order: Literal["warehouse", "arrival"] = "warehouse"  # tpcc: how orders lie in their tables
 
-    def spec(self) -> dict[str, Any]:
-        """As the core wants it.
+    def record(self) -> WorkloadRecord:
+        """The workload whose rows these are.
 
         Raises:
             PlanError: Something is set that only TPC-C has.
         """
         if self.workload == "tpcc":
-            parts = self.partitions
-            return {
-                "kind": "tpcc", "warehouses": self.scale, "seed": self.seed, "schema": self.schema,
-                "foreign_keys": self.foreign_keys, "order": self.order,
-                "partitions": None if parts is None else {"by": parts.by, "count": parts.count},
-            }  # fmt: skip
+            tpcc = Tpcc(
+                self.scale, self.schema, foreign_keys=self.foreign_keys,
+                partitions=self.partitions, order=self.order,
+            )  # fmt: skip
+            return WorkloadRecord("tpcc", self.seed, tpcc=tpcc)
         for name, is_set in (
             ("schema", self.schema != "spec"),
             ("partitions", self.partitions is not None),
@@ -72,7 +74,9 @@ class Data:
                 raise PlanError(
                     f"{name} is given, the workload is {self.workload}", f"Only tpcc has {name}."
                 )
-        return {"kind": self.workload, "scale": self.scale, "foreign_keys": self.foreign_keys}
+        return WorkloadRecord(
+            self.workload, self.seed, pgbench=Pgbench(self.scale, self.foreign_keys)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,15 +164,18 @@ def estimate_load(
         DriveError: The load would be refused, or the server failed.
     """
     connection = connection_to(database)
-    return _needs(connection, data.spec(), connections, intent)[0]
+    return _needs(connection, data.record(), connections, intent)[0]
 
 
 def _needs(
-    connection: Connection, spec: dict[str, Any], connections: int | None, intent: Intent | None
+    connection: Connection,
+    workload: WorkloadRecord,
+    connections: int | None,
+    intent: Intent | None,
 ) -> tuple[Needs, copy.How]:
     host = server_host_of(connection)
     how = copy.How(connections, server_memory_bytes=host.memory_bytes, intent=intent)
-    return Needs(copy.estimate(connection, spec, how), host), how
+    return Needs(copy.estimate(connection, workload, how), host), how
 
 
 def load(
@@ -198,12 +205,12 @@ def load(
         CheckError: A condition does not hold.
         Interrupted: Ctrl-C; what is left behind is named.
     """
-    connection, spec = connection_to(database), data.spec()
-    needs, how = _needs(connection, spec, connections, intent)
+    connection, workload = connection_to(database), data.record()
+    needs, how = _needs(connection, workload, connections, intent)
     on_estimate(needs)
     needs.require()
-    report = copy.load(connection, spec, how, progress=on_event)
-    return Loaded(report, _sound(connection, spec) if check else None)
+    report = copy.load(connection, workload, how, progress=on_event)
+    return Loaded(report, _sound(connection, describe(workload)) if check else None)
 
 
 def load_files(
@@ -230,7 +237,8 @@ def load_files(
     files = read_folder(Path(folder))
     connection = connection_to(database)
     report = load_csv(connection, files, foreign_keys=foreign_keys, progress=on_event)
-    return Loaded(report, _sound(connection, files.spec(foreign_keys)) if check else None)
+    described, _ = files.described(foreign_keys=foreign_keys)
+    return Loaded(report, _sound(connection, described) if check else None)
 
 
 def check(database: Database) -> Checked:
@@ -241,15 +249,15 @@ def check(database: Database) -> Checked:
         TargetError: Nothing answers there, or it refuses.
     """
     connection = connection_to(database)
-    return _checked(connection, loaded_workload(connection).spec())
+    return _checked(connection, loaded_workload(connection).described())
 
 
-def _checked(connection: Connection, spec: dict[str, Any]) -> Checked:
-    return Checked(check_conditions(connection, copy.describe(spec).conditions))
+def _checked(connection: Connection, described: Description) -> Checked:
+    return Checked(check_conditions(connection, described.conditions))
 
 
-def _sound(connection: Connection, spec: dict[str, Any]) -> Checked:
-    checked = _checked(connection, spec)
+def _sound(connection: Connection, described: Description) -> Checked:
+    checked = _checked(connection, described)
     checked.require()
     return checked
 
@@ -258,7 +266,7 @@ def export(
     folder: str | Path,
     *,
     warehouses: int = 10,
-    schema: Literal["bmsql", "spec"] = "bmsql",
+    schema: Schema = "bmsql",
     seed: int = 42,
     loaded_at: datetime = LOADED_AT,
     on_event: Callable[[ExportProgress], None] = lambda _: None,
@@ -277,8 +285,8 @@ def export(
         DriveError: The folder is not empty, the disk has not enough room; nothing is left.
         Interrupted: Ctrl-C; what was written is removed.
     """
-    spec = {"kind": "tpcc", "warehouses": warehouses, "seed": seed, "schema": schema}
+    workload = WorkloadRecord("tpcc", seed, tpcc=Tpcc(warehouses, schema))
     at = loaded_at if loaded_at.tzinfo is not None else loaded_at.replace(tzinfo=UTC)
     return exporting.export(
-        Path(folder), spec, loaded_at_unix_s=int(at.timestamp()), progress=on_event
+        Path(folder), workload, loaded_at_unix_s=int(at.timestamp()), progress=on_event
     )

@@ -10,9 +10,7 @@ from pathlib import Path
 from rich.console import Console, RenderableType
 
 from pgdyno.api.table import Table
-from pgdyno.drive.spec import load_spec
 from pgdyno.experiment.description import describe_stages
-from pgdyno.loader.copy import describe
 from pgdyno.model.errors import DriveError, PgdynoError, PlanError
 from pgdyno.model.plan import Estimate, Stage, Trial, Workload
 from pgdyno.model.plan import Plan as PlanRecord
@@ -38,6 +36,7 @@ from pgdyno.target.open_target import (
     require_folders,
     server_facts,
 )
+from pgdyno.workload.describe import describe
 
 FROM_PYTHON = "plan from Python"
 """What a plan is called that no file holds."""
@@ -238,8 +237,8 @@ def _asked(draft: PlanDraft, target: TargetPlan) -> ServerFacts:
 
 def _rows_version(source: str, workload: Workload) -> int | None:
     """Version of the rows that would be loaded; None: none are."""
-    spec = load_spec(workload)
+    loaded = workload.to_load
     try:
-        return describe(spec).version if spec else None
+        return describe(loaded).version if loaded else None
     except DriveError as error:
         raise PlanError(f"{source}: {error.fact}", error.hint) from error

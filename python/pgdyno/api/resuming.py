@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pgdyno.api.experiments import experiment_of
 from pgdyno.api.runs import Run
+from pgdyno.catalog.contract import require_release
 from pgdyno.experiment.progress import Listener
-from pgdyno.loader.copy import require_release
 
 
 def resume(path: str | Path, *, again: bool = False, on_event: Listener = lambda _: None) -> Run:

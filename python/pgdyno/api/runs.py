@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from pgdyno.analysis.facts import Comparison, Facts
-from pgdyno.analysis.run import analyse, compare_stages
+from pgdyno.analysis.run import analyse, compare_stages, plan_in
 from pgdyno.api.experiments import Format, experiment_of
 from pgdyno.api.kinds import KIND_COLUMNS, kind_row
 from pgdyno.api.table import Table
@@ -20,8 +19,6 @@ from pgdyno.model.calibration import Calibrated, Ceiling
 from pgdyno.model.errors import PlanError
 from pgdyno.model.floor import Probed
 from pgdyno.model.knee import Curve, Searched
-from pgdyno.model.plan import Plan as PlanRecord
-from pgdyno.model.record_json import from_json
 from pgdyno.model.run import RunInfo, TrialRecord
 from pgdyno.report.notebook import Drawing, draw
 from pgdyno.stats.ceiling import ceilings
@@ -70,7 +67,7 @@ class Run:
         Raises:
             PlanError: No plan was run, e.g. storage was probed.
         """
-        plan_of(self)
+        plan_in(self.info)
         with self._file() as file, as_written(self.path):
             return analyse(file)
 
@@ -227,7 +224,7 @@ class Run:
         return f"<Run {self.info.ident} in {self.path}>"
 
     def _repr_html_(self) -> str:
-        if not self.info.plan:
+        if self.info.plan is None:
             return f"<p>{escape(repr(self))}</p>"
         answer = self.facts.answer
         sentences = f"<p>{escape(answer.finding)}</p><p>{escape(answer.limits)}</p>"
@@ -262,20 +259,6 @@ def reported(path: Path) -> Run:
         f"The run file is whole: `pgdyno report {path} --out PATH`.", beside=(path,),
     )  # fmt: skip
     return found
-
-
-def plan_of(run: Run) -> PlanRecord:
-    """The resolved plan that a run file holds.
-
-    Raises:
-        PlanError: It holds none.
-        StoreError: It is damaged.
-    """
-    info = run.info
-    if not info.plan:
-        raise PlanError(f"run {info.ident} has no plan", f"It was made by `{info.command}`.")
-    with as_written(run.path):
-        return from_json(PlanRecord, json.dumps(info.plan))
 
 
 def _trial_row(trial: TrialRecord) -> dict[str, object]:

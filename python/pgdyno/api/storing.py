@@ -58,7 +58,7 @@ def begun(
     """
     ident, started_ns, path = named_now(name, out)
     info = RunInfo(
-        ident=ident, started_ns=started_ns, pgdyno=own_version(), command=command, plan={},
+        ident=ident, started_ns=started_ns, pgdyno=own_version(), command=command, plan=None,
         host=manifest(data or data_folder()), build=dict(build or {}), workload=None,
         experiment=experiment,
     )  # fmt: skip

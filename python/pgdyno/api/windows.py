@@ -9,9 +9,9 @@ from pgdyno.api.asked import Asked, workload_of
 from pgdyno.api.databases import Database, connection_to
 from pgdyno.api.kinds import KIND_COLUMNS, kind_row
 from pgdyno.api.table import Table
+from pgdyno.catalog.contract import require_release
 from pgdyno.drive.driver import Driven
 from pgdyno.experiment.window import drive_alone
-from pgdyno.loader.copy import require_release
 from pgdyno.model.connection import Connection
 from pgdyno.model.plan import Protocol
 from pgdyno.model.progress import DriveProgress

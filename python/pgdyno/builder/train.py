@@ -10,7 +10,6 @@ from pathlib import Path
 import psycopg
 
 from pgdyno.drive.driver import drive
-from pgdyno.drive.spec import load_spec
 from pgdyno.folders import scratch
 from pgdyno.loader.copy import load
 from pgdyno.model.connection import Connection
@@ -59,9 +58,7 @@ def train(bindir: Path, user: OsUser, profiles: Path) -> None:
         with _server(binaries, data, user) as connection:
             with psycopg.connect(**connection.arguments(), autocommit=True) as session:
                 session.execute(f"CREATE DATABASE {DATABASE}")
-            spec = load_spec(_WORKLOAD)
-            assert spec is not None
-            loaded = load(connection.to(DATABASE), spec)
+            loaded = load(connection.to(DATABASE), _WORKLOAD)
         # Loading is other work than what is measured, and would outweigh it.
         remove_folder(profiles)
         made_for(profiles, user, 0o755)

@@ -14,7 +14,7 @@ from pydantic import Field
 from pgdyno import _core
 from pgdyno.model.errors import DriveError
 
-VERSION = 1
+VERSION = 2
 """Of the contract, as this Python knows it."""
 
 
@@ -33,11 +33,42 @@ def require_version() -> None:
         )
 
 
+def require_release() -> None:
+    """Refuse to measure with a debug build of the core, or with one of other sources.
+
+    Raises:
+        DriveError: The core was built without optimisation, or speaks another contract.
+    """
+    require_version()
+    if not _core.is_release():
+        raise DriveError(
+            "the Rust core is a debug build",
+            hint="Build it with `make build` (maturin develop --release); a debug build is slow.",
+        )
+
+
+def fact_and_hint(error: _core.CoreError) -> tuple[str, str | None]:
+    """What a failure of the core says."""
+    _kind, fact, hint = error.args
+    return fact, hint
+
+
 @cache
-def schemas() -> dict[str, dict[str, Any]]:
-    """JSON Schema of everything that crosses, by name, e.g. `DriveSpec`, `RunResult`."""
-    found: dict[str, dict[str, Any]] = json.loads(_core.schemas())
+def schema(name: str) -> dict[str, Any]:
+    """JSON Schema of something that crosses, e.g. `DriveSpec`, `RunResult`.
+
+    Raises:
+        DriveError: The core speaks another version of the contract.
+        KeyError: `shapes` has no such name.
+    """
+    require_version()
+    found: dict[str, Any] = json.loads(_core.schema(name))
     return found
+
+
+def shapes() -> tuple[str, ...]:
+    """Names of everything that crosses."""
+    return tuple(_core.shapes())
 
 
 def limits(shape: str, key: str) -> tuple[float | None, float | None]:
@@ -68,7 +99,7 @@ def _plain(number: float | None) -> float | None:
 
 
 def _property(shape: str, key: str) -> dict[str, Any]:
-    root = found = schemas()[shape]
+    root = found = schema(shape)
     for name in key.split("."):
         found = _with_key(root, found, name)
     return found

@@ -18,7 +18,7 @@ from pgdyno.model.errors import PlanError
 from pgdyno.model.numbers import finite
 from pgdyno.model.progress import LoadProgress
 from pgdyno.model.units import bytes_text, count_text, seconds_text
-from pgdyno.model.workload import Partitions
+from pgdyno.model.workload import Partitions, Schema
 
 _OF_GENERATED_ROWS = (
     "scale", "seed", "connections", "schema", "partitions", "order",
@@ -45,7 +45,7 @@ def load(
     connections: Annotated[
         int | None, typer.Option("--connections", "-c", min=1, help="Default: from the cores.")
     ] = None,
-    schema: Annotated[Literal["spec", "bmsql"], typer.Option(help="Of tpcc.")] = "spec",
+    schema: Annotated[Schema, typer.Option(help="Of tpcc.")] = "spec",
     foreign_keys: Annotated[bool, typer.Option(help="Add them at the end.")] = False,
     partitions: Annotated[
         str | None,
@@ -123,7 +123,7 @@ def _refuse_beside_csv(ctx: typer.Context, workload: Loadable) -> None:
 def _refuse_strangers(data: api.Data) -> None:
     """Refuse options of TPC-C beside another workload, by their names."""
     try:
-        data.spec()
+        data.record()
     except PlanError as error:
         raise PlanError(f"--{error.fact}", error.hint) from error
 

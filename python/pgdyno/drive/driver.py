@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from pgdyno.drive.checkpoint_pace import OPEN, STOP, Pace
 from pgdyno.drive.result import Driven, parse_result
-from pgdyno.drive.spec import drive_spec, workload_spec
+from pgdyno.drive.spec import drive_spec
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
 from pgdyno.model.plan import Protocol, Workload
@@ -26,7 +26,7 @@ from pgdyno.model.progress import DriveProgress
 from pgdyno.model.record_json import from_plain
 from pgdyno.shell import Process, start
 
-__all__ = ["Driven", "drive", "parse_result", "workload_spec"]
+__all__ = ["Driven", "drive", "parse_result"]
 
 _PACE_S = 0.1  # how often a pace is asked
 _SILENCE_S = 120.0  # the worker speaks twice a second; longer silence means that it hangs

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pgdyno.drive.spec import workload_spec
 from pgdyno.folders import scratch
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
-from pgdyno.model.record_json import from_plain
+from pgdyno.model.record_json import JsonObject, from_plain
 from pgdyno.model.workload import Workload
 from pgdyno.shell import Process, start
+from pgdyno.workload.spec import workload_spec
 
 _PORT = 5432
 _END_S = 5.0
@@ -105,11 +105,11 @@ def null_server(
     """
     with scratch(Path("/tmp"), "pgdyno-null-") as own:  # noqa: S108  a folder of ours in it
         folder = str(own.path)
-        spec: dict[str, Any] = {
+        spec: JsonObject = {
             "host": folder,
             "port": _PORT,
             "threads": threads,
-            "workload": workload_spec(workload, None),
+            "workload": workload_spec(workload),
         }
         if hold is not None:
             spread = "exponential" if hold.exponential else "constant"
@@ -120,7 +120,7 @@ def null_server(
         process = start([sys.executable, "-m", "pgdyno.drive.null_server"], pipes=True,
                         dies_with_us=signal.SIGTERM)  # fmt: skip
         try:
-            order = {"spec": spec, "cpus": list(cpus) or None}
+            order: JsonObject = {"spec": spec, "cpus": [*cpus] or None}
             process.stdin.write(json.dumps(order) + "\n")
             process.stdin.flush()
             _answer(process)

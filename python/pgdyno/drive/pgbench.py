@@ -30,7 +30,6 @@ from pgdyno.drive.pgbench_log import Form, Log
 from pgdyno.drive.pgbench_output import Progress, error_of, progress_of, summary
 from pgdyno.drive.process_cost import Sample, cost, sample
 from pgdyno.drive.result import Driven
-from pgdyno.drive.spec import kind_names
 from pgdyno.folders import Folder, owner_of, scratch, write_file
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
@@ -38,6 +37,7 @@ from pgdyno.model.plan import Protocol, Workload
 from pgdyno.model.progress import DriveProgress
 from pgdyno.plan.schema.pgbench_limits import BUILTIN, unmapped
 from pgdyno.shell import OsUser, Process, run, start
+from pgdyno.workload.spec import kind_names
 
 _NS = 1_000_000_000
 _AFTER_S = 1  # pgbench runs for whole seconds, and must not end before the window

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from pgdyno.drive.driver import workload_spec
-from pgdyno.loader.copy import describe
 from pgdyno.model.description import Description, StageDescription
 from pgdyno.model.errors import DriveError, PlanError
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.workload import Face
+from pgdyno.workload.describe import describe
 
 
 def describe_stages(plan: Plan) -> dict[str, Description]:
@@ -22,7 +21,7 @@ def describe_stages(plan: Plan) -> dict[str, Description]:
     found = {}
     for stage in plan.stages:
         try:
-            found[stage.name] = describe(workload_spec(stage.workload, None))
+            found[stage.name] = describe(stage.workload)
         except DriveError as error:
             hint = f"{error.hint} Nothing was touched." if error.hint else "Nothing was touched."
             raise PlanError(f"{_where(plan, stage, error)}: {error.fact}", hint) from error

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
-
-from pgdyno.drive.spec import load_spec
 from pgdyno.experiment.progress import Listener, Phases
 from pgdyno.loader.consistency import check, require
-from pgdyno.loader.copy import How, describe, load
+from pgdyno.loader.copy import How, load
 from pgdyno.loader.setup import run_setup
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.run import Fixture
 from pgdyno.plan.resolve.fixture import fixture_ident, fixture_shape
 from pgdyno.target.interface import Target, ending
 from pgdyno.target.server_host import server_host_of
+from pgdyno.workload.describe import describe
 
 
 def make_fixtures(plan: Plan, target: Target, listener: Listener) -> dict[str, Fixture]:
@@ -46,8 +43,8 @@ def make_fixture(
     Raises:
         PgdynoError: Loading failed, or what was loaded is not consistent.
     """
-    spec = load_spec(plan.workload)
-    described = describe(spec) if spec else None
+    workload = plan.workload.to_load
+    described = describe(workload) if workload else None
     version = described.version if described else None
     shape = fixture_shape(plan.target, plan.workload, target.facts_of(build), version)
     ident = fixture_ident(shape)
@@ -57,11 +54,11 @@ def make_fixture(
     with ending(target.drop_half_fixture):
         with phases.phase("prepare"):
             connection = target.begin_fixture(ident, build)
-        loaded: dict[str, Any] = {}
-        if spec is not None:
+        loaded = None
+        if workload is not None:
             with phases.phase("load"):
                 how = How(server_memory_bytes=server_host_of(connection).memory_bytes)
-                loaded = asdict(load(connection, spec, how, progress=listener))
+                loaded = load(connection, workload, how, progress=listener)
         with phases.phase("check"):
             conditions = check(connection, described.conditions) if described else ()
             require(conditions)

@@ -61,7 +61,8 @@ def drive_and_sample(
         subject = Subject(session, databases, ready.postmaster_pid, ready.data_folder)
         samplers = samplers_of(subject)
         recorder = stack.enter_context(Recorder(samplers))
-        driven = _drive(ready.connection, workload, protocol, fixture.loaded.get("c_load"),
+        c_load = fixture.loaded.c_load if fixture.loaded else None
+        driven = _drive(ready.connection, workload, protocol, c_load,
                         progress, ready.bindir, ready.user, pace)  # fmt: skip
     return driven, [*driven.series, *recorder.series()], recorder.failures
 

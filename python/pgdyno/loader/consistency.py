@@ -11,10 +11,13 @@ from typing import Any, Literal
 import psycopg
 from pydantic import TypeAdapter
 
+from pgdyno.catalog.contract import default
 from pgdyno.model.connection import Connection
-from pgdyno.model.description import ConditionSql
+from pgdyno.model.description import ConditionSql, Description
 from pgdyno.model.errors import CheckError
 from pgdyno.model.run import Condition
+from pgdyno.model.workload import Schema, Tpcc, Workload
+from pgdyno.workload.describe import describe
 
 _AT_ONCE = 2
 _SAMPLES = 1
@@ -81,23 +84,17 @@ class Loaded:
     """What a database says that it was loaded with: to pgdyno, or to BenchmarkSQL 5."""
 
     workload: Literal["tpcc"]
-    schema: Literal["spec", "bmsql"]
+    schema: Schema
     warehouses: int
     seed: int | None  # None: rows that do not follow from a seed of ours
     foreign_keys: bool
     c_load: dict[str, int]
 
-    def spec(self) -> dict[str, Any]:
-        """The workload's parameters that shape the data (`TpccSpec`)."""
-        seed = {} if self.seed is None else {"seed": self.seed}
-        return {
-            "kind": self.workload,
-            "schema": self.schema,
-            "warehouses": self.warehouses,
-            "foreign_keys": self.foreign_keys,
-            "c_load": self.c_load,
-            **seed,
-        }
+    def described(self) -> Description:
+        """What the core says of such a database."""
+        tpcc = Tpcc(self.warehouses, self.schema, foreign_keys=self.foreign_keys)
+        seed = default("TpccSpec", "seed") if self.seed is None else self.seed
+        return describe(Workload(self.workload, seed, tpcc=tpcc), self.c_load)
 
 
 def loaded_workload(connection: Connection) -> Loaded:

@@ -6,52 +6,22 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, Literal
+from typing import Literal
 
 from pgdyno import _core
-from pgdyno.catalog.contract import require_version
+from pgdyno.catalog.contract import fact_and_hint
 from pgdyno.model.connection import Connection
-from pgdyno.model.description import Description, TpccDescription
 from pgdyno.model.errors import DriveError, Interrupted, PlanError
 from pgdyno.model.loading import LoadEstimate, LoadReport
 from pgdyno.model.progress import LoadProgress
-from pgdyno.model.record_json import from_json
+from pgdyno.model.record_json import JsonObject, from_json
+from pgdyno.model.workload import Workload
+from pgdyno.workload.spec import workload_spec
 
 POLL_S = 0.2
 
 Intent = Literal["drop_ours", "resume", "top_up"]
 """What becomes of an earlier load of ours."""
-
-
-def describe(workload: dict[str, Any]) -> Description:
-    """What a workload is: tables, statements, kinds, mix, conditions, deviations, size.
-
-    Raises:
-        DriveError: The workload's parameters are out of range.
-    """
-    try:
-        return _description(json.dumps(workload))
-    except _core.CoreError as error:
-        raise DriveError(*fact_and_hint(error)) from error
-
-
-def describe_tpcc(workload: dict[str, Any]) -> tuple[Description, TpccDescription]:
-    """The same of a TPC-C workload, with what only it has.
-
-    Raises:
-        DriveError: The workload's parameters are out of range.
-    """
-    described = describe(workload)
-    assert described.tpcc is not None, described.name
-    return described, described.tpcc
-
-
-@cache
-def _description(workload_json: str) -> Description:
-    # A plan asks once for each stage, and again before each step that needs it, while counting the
-    # rows of 5,000 warehouses takes half a second.
-    return from_json(Description, _core.describe(workload_json))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +36,7 @@ class How:
 
 def load(
     connection: Connection,
-    workload: dict[str, Any],
+    workload: Workload,
     how: How = How(),
     *,
     loaded_at_unix_s: int | None = None,
@@ -76,7 +46,7 @@ def load(
 
     Args:
         connection: An empty database, or one with a load of ours if the intent says so.
-        workload: The workload's parameters (`TpccSpec` in `crates/workload`).
+        workload: Whose rows; how it would be driven does not matter.
         how: Sessions, memory, and what becomes of an earlier load.
         loaded_at_unix_s: The time that loaded orders carry; None: now. A load that goes on, or is
             added to, keeps its own.
@@ -109,7 +79,7 @@ def load(
         raise DriveError(*fact_and_hint(error)) from error
 
 
-def estimate(connection: Connection, workload: dict[str, Any], how: How = How()) -> LoadEstimate:
+def estimate(connection: Connection, workload: Workload, how: How = How()) -> LoadEstimate:
     """What a load would need; nothing is changed. Takes a tenth of a second.
 
     Raises:
@@ -123,8 +93,8 @@ def estimate(connection: Connection, workload: dict[str, Any], how: How = How())
 
 
 def _spec(
-    connection: Connection, workload: dict[str, Any], how: How, loaded_at_unix_s: int | None
-) -> dict[str, Any]:
+    connection: Connection, workload: Workload, how: How, loaded_at_unix_s: int | None
+) -> JsonObject:
     if connection.pooled:
         # Its sessions hold locks from one transaction to the next.
         raise PlanError(
@@ -138,7 +108,7 @@ def _spec(
     }
     return {
         "version": 1,
-        "workload": workload,
+        "workload": workload_spec(workload),
         "connection": connection.spec(),
         "loaded_at_unix_s": loaded_at_unix_s or int(time.time()),
         **{name: value for name, value in chosen.items() if value is not None},
@@ -153,23 +123,3 @@ def _what_is_left(loader: _core.Load) -> tuple[str, str | None]:
     except _core.CoreError as error:
         return fact_and_hint(error)
     return "the load was stopped after its last step", None
-
-
-def fact_and_hint(error: _core.CoreError) -> tuple[str, str | None]:
-    """What a failure of the core says."""
-    _kind, fact, hint = error.args
-    return fact, hint
-
-
-def require_release() -> None:
-    """Refuse to measure with a debug build of the core, or with one of other sources.
-
-    Raises:
-        DriveError: The core was built without optimisation, or speaks another contract.
-    """
-    require_version()
-    if not _core.is_release():
-        raise DriveError(
-            "the Rust core is a debug build",
-            hint="Build it with `make build` (maturin develop --release); a debug build is slow.",
-        )

@@ -15,17 +15,19 @@ import psycopg
 from psycopg import Cursor
 from psycopg.sql import SQL, Identifier
 
-from pgdyno.loader.copy import describe_tpcc
+from pgdyno.catalog.contract import default
 from pgdyno.model.connection import Connection
 from pgdyno.model.description import CsvFile, Description, TpccDescription
 from pgdyno.model.errors import DriveError, Interrupted
 from pgdyno.model.loading import LoadReport, PhaseSeconds
 from pgdyno.model.progress import LoadProgress
 from pgdyno.model.units import count_text
+from pgdyno.model.workload import Schema, Tpcc, Workload
 from pgdyno.plan.schema.files import BadFile, text_file
+from pgdyno.workload.describe import describe_tpcc
 
 CONFIG = "config.csv"
-_SCHEMAS = {"bmsql": "cust-hist.csv", "spec": "history.csv"}  # told by a file of their own
+_SCHEMAS: dict[Schema, str] = {"bmsql": "cust-hist.csv", "spec": "history.csv"}  # by its own file
 _CHUNK_BYTES = 1 << 20
 _NAMED = 5
 # No table of somebody else's in another schema is ever meant.
@@ -38,19 +40,15 @@ class CsvFolder:
     """Files of an export, and what they say of themselves."""
 
     path: Path
-    schema: str
+    schema: Schema
     warehouses: int
     c_last: int  # the load's constant for last names
 
-    def spec(self, foreign_keys: bool) -> dict[str, Any]:
-        """The workload's parameters that shape the data (`TpccSpec`)."""
-        return {
-            "kind": "tpcc",
-            "schema": self.schema,
-            "warehouses": self.warehouses,
-            "foreign_keys": foreign_keys,
-            "c_load": {"c_last": self.c_last},
-        }
+    def described(self, *, foreign_keys: bool) -> tuple[Description, TpccDescription]:
+        """What the core says of a database with these rows."""
+        tpcc = Tpcc(self.warehouses, self.schema, foreign_keys=foreign_keys)
+        seed = default("TpccSpec", "seed")  # any: it is not known of files
+        return describe_tpcc(Workload("tpcc", seed, tpcc=tpcc), {"c_last": self.c_last})
 
 
 def read_folder(path: Path) -> CsvFolder:
@@ -68,7 +66,7 @@ def read_folder(path: Path) -> CsvFolder:
     if missing:
         raise DriveError(f"{path / CONFIG} does not say {' and '.join(missing)}")
     folder = CsvFolder(path, schema, facts["warehouses"], facts["nURandCLast"])
-    files = [file.name for file in describe_tpcc(folder.spec(False))[1].csv.files]
+    files = [file.name for file in folder.described(foreign_keys=False)[1].csv.files]
     lost = [name for name in files if not (path / name).is_file()]
     if lost:
         raise DriveError(f"folder {path} lacks {', '.join(lost)}", "Was the export complete?")
@@ -109,7 +107,7 @@ def load_csv(
         DriveError: A table exists already, a file does not fit, the server failed, ...
         Interrupted: Ctrl-C; nothing is left.
     """
-    described, tpcc = describe_tpcc(folder.spec(foreign_keys))
+    described, tpcc = folder.described(foreign_keys=foreign_keys)
     job = _Job(folder, described, tpcc, progress)
     try:
         with psycopg.connect(**connection.arguments()) as session, session.cursor() as cursor:

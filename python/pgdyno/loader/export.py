@@ -7,15 +7,18 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from pgdyno import _core
-from pgdyno.loader.copy import POLL_S, describe_tpcc, fact_and_hint
+from pgdyno.catalog.contract import fact_and_hint
+from pgdyno.loader.copy import POLL_S
 from pgdyno.model.errors import DriveError, Interrupted
 from pgdyno.model.loading import ExportReport
 from pgdyno.model.progress import ExportProgress
 from pgdyno.model.record_json import from_json
 from pgdyno.model.units import bytes_text
+from pgdyno.model.workload import Workload
+from pgdyno.workload.describe import describe_tpcc
+from pgdyno.workload.spec import workload_spec
 
 LOADED_AT_UNIX_S = 1_577_836_800
 """2020-01-01: rows of an export carry this time unless told otherwise, so that the same seed gives
@@ -25,7 +28,7 @@ _ROOM = 1.02  # of the estimate
 
 def export(
     folder: Path,
-    workload: dict[str, Any],
+    workload: Workload,
     *,
     loaded_at_unix_s: int = LOADED_AT_UNIX_S,
     threads: int | None = None,
@@ -35,7 +38,7 @@ def export(
 
     Args:
         folder: Empty, or not there yet.
-        workload: The workload's parameters (`TpccSpec` in `crates/workload`).
+        workload: TPC-C of some size, seed and schema.
         loaded_at_unix_s: The time that rows carry, seconds since 1970.
         threads: Files written at the same time; None: one for each core.
         progress: Told five times a second.
@@ -54,7 +57,7 @@ def export(
     _require_room(folder, sum(file.bytes for file in tpcc.csv.files))
     spec = {
         "version": 1,
-        "workload": workload,
+        "workload": workload_spec(workload),
         "folder": str(folder.absolute()),
         "loaded_at_unix_s": loaded_at_unix_s,
         "threads": threads,

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import get_args
 
-from pgdyno.loader.copy import describe_tpcc
 from pgdyno.model.description import Description, NamedSql, RoundTrips, TpccDescription
-from pgdyno.model.workload import Face
+from pgdyno.model.workload import Face, Tpcc, Workload
+from pgdyno.workload.describe import describe_tpcc
 
 _HEAD = """\
 # TPC-C, as pgdyno drives it
@@ -50,7 +50,7 @@ def page() -> str:
 
 
 def _of_face(face: Face) -> tuple[Description, TpccDescription]:
-    return describe_tpcc({"kind": "tpcc", "warehouses": 10, "seed": 42, "face": face})
+    return describe_tpcc(Workload("tpcc", 42, face=face, tpcc=Tpcc(10)))
 
 
 def _statements(told: Description) -> list[NamedSql]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
+from pgdyno.model.record_json import JsonObject
+
 _TIMEOUT_S = 10
 _LOOPBACK = ("localhost", "::1")
 _DAY_S = 86_400
@@ -85,7 +87,7 @@ class Connection:
             arguments["prepare_threshold"] = None
         return arguments
 
-    def spec(self) -> dict[str, Any]:
+    def spec(self) -> JsonObject:
         """The `connection` of a driver's or loader's spec; holds the passwords."""
         given = dict(self.parameters)
         timeout_s = float(given.get("connect_timeout", _TIMEOUT_S))

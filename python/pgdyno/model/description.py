@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+
+from pgdyno.model.record_json import JsonObject
+from pgdyno.model.workload import Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ class RunConstants:
 class TpccDescription:
     """What no other workload has."""
 
-    schema: Literal["spec", "bmsql"]
+    schema: Schema
     procedures: tuple[NamedSql, ...]  # that face `procedure` calls; none for others
     round_trips: dict[str, dict[str, RoundTrips]]  # by face and kind
     load_table: NamedSql  # that remembers a load: CREATE TABLE
@@ -125,7 +127,7 @@ class Description:
     load_checks: tuple[LoadCheck, ...] = ()  # hold right after the load
     deviations: tuple[Deviation, ...] = ()
     disk_bytes_estimate: int = 0  # tables with their indexes after the load
-    spec: dict[str, Any] = field(default_factory=dict)  # resolved: it says every key
+    spec: JsonObject = field(default_factory=dict)  # resolved: it says every key
     tpcc: TpccDescription | None = None
 
 

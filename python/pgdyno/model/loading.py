@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+
+from pgdyno.model.record_json import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class LoadReport:
     """What a load did. What a load from files does not count is None."""
 
     version: int  # of this shape
-    workload: dict[str, Any]  # its specification, resolved
+    workload: JsonObject  # its specification, resolved
     seconds: float  # from connecting to the record of the load
     phases: tuple[PhaseSeconds, ...]
     rows: int
@@ -85,6 +86,6 @@ class ExportReport:
     """What an export did."""
 
     version: int
-    workload: dict[str, Any]
+    workload: JsonObject
     files: tuple[ExportedFile, ...]
     seconds: float

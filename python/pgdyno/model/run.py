@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import BeforeValidator
 
+from pgdyno.model.calibration import Ceiling
 from pgdyno.model.cycle import Followed
 from pgdyno.model.description import Description, StageDescription
 from pgdyno.model.durability import Durability
+from pgdyno.model.loading import LoadReport
+from pgdyno.model.plan import Plan
 
 
 class TrialState(StrEnum):
@@ -343,6 +347,11 @@ class TrialRecord:
         return self.state in (TrialState.FAILED, TrialState.INVALID)
 
 
+def _or_none(loaded: object) -> object:
+    """Up to format 5 a fixture without rows of ours had an empty report."""
+    return loaded or None
+
+
 @dataclass(frozen=True, slots=True)
 class Fixture:
     """A loaded database that trials share."""
@@ -350,7 +359,7 @@ class Fixture:
     ident: str  # hash of only what shapes the data
     shape: dict[str, Any]  # workload, warehouses, seed, schema, major, block size, checksums
     data_bytes: int
-    loaded: dict[str, Any]  # the loader's report: phases, rows, bytes, seconds
+    loaded: Annotated[LoadReport | None, BeforeValidator(_or_none)]  # None: no rows of ours
     conditions: tuple[Condition, ...]  # checked right after the load
     restore: str  # how trials get it: "reflink", "copy", "template database"
     reused: bool  # it was there before this run
@@ -364,11 +373,10 @@ class RunInfo:
     started_ns: int
     pgdyno: str  # version, and commit where known
     command: str  # how to repeat it
-    plan: dict[str, Any]  # the resolved plan (model.plan.Plan) as JSON
+    plan: Plan | None  # resolved; None: the experiment has none
     host: dict[str, Any]  # kernel, CPU model, memory, file system, mounts, clock source, ...
     build: dict[str, Any]  # version, bindir, configure flags, compiler
     workload: Description | None  # of the plan as a whole; None: nothing was driven
     stages: dict[str, StageDescription] = field(default_factory=dict)  # what differs in each
-    # Ceilings of this machine, measured before: `store.calibration.ceilings_of` reads them.
-    calibration: dict[str, Any] | None = None
+    calibration: tuple[Ceiling, ...] = ()  # ceilings of this machine, measured before
     experiment: str = "plan"  # a module of `api.experiments`; what it found stands beside the head

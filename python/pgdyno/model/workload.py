@@ -1,17 +1,19 @@
 """What is driven: the fields that every workload has, and the parameters of each kind.
 
-Names and meaning as in `crates/workload`; `drive.driver.workload_spec` makes the core's JSON.
+Names and meaning as in `crates/workload`; `workload.spec` makes the core's JSON.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal
 
 WorkloadKind = Literal["tpcc", "tpcb", "select-only", "simple-update", "mix", "script"]
 Face = Literal["statement", "pipeline", "procedure"]
 Engine = Literal["pgdyno", "pgbench"]
 DataKind = Literal["none", "tpcb", "tpcc"]
+Schema = Literal["spec", "bmsql"]
+"""Names and types of TPC-C's tables: as its text suggests, or as BenchmarkSQL 5 has them."""
 
 TEXT_MIX = {
     "new_order": 45.0, "payment": 43.0, "order_status": 4.0, "delivery": 4.0, "stock_level": 4.0,
@@ -53,7 +55,7 @@ class Tpcc:
     """Parameters of TPC-C."""
 
     warehouses: int
-    schema: Literal["spec", "bmsql"] = "spec"
+    schema: Schema = "spec"
     rules: Literal["text", "benchmarksql-5"] = "text"
     foreign_keys: bool = False
     partitions: Partitions | None = None
@@ -119,6 +121,7 @@ class Workload:
 
     kind: WorkloadKind
     seed: int
+    _: KW_ONLY
     engine: Engine = "pgdyno"  # who drives: ours, or the real pgbench
     face: Face = "statement"
     isolation: str = "read committed"
@@ -144,6 +147,17 @@ class Workload:
         own = self.mix or self.script
         assert own is not None, f"a workload {self.kind} without its parameters"
         return own.data
+
+    @property
+    def to_load(self) -> Workload | None:
+        """The workload whose rows this one finds in the database; None: none of ours."""
+        if self.mix is None and self.script is None:
+            return self
+        if self.data.kind == "tpcc":
+            return Workload("tpcc", self.seed, tpcc=Tpcc(self.data.scale))
+        if self.data.kind == "tpcb":
+            return Workload("tpcb", self.seed, pgbench=Pgbench(self.data.scale))
+        return None
 
     @property
     def files(self) -> tuple[SourceFile, ...]:

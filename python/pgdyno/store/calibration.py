@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -46,22 +45,14 @@ def read_ceilings(home: Path) -> tuple[Ceiling, ...]:
         ) from error
 
 
-def calibration_of(home: Path, machine: Machine, kinds: Sequence[str]) -> dict[str, Any] | None:
+def calibration_of(home: Path, machine: Machine, kinds: Sequence[str]) -> tuple[Ceiling, ...]:
     """What a run file keeps: the ceilings of this machine for these kinds of workload.
-
-    Returns:
-        None where there are none. `ceilings_of` reads it back.
 
     Raises:
         StoreError: The file cannot be read.
     """
-    found = [c for c in read_ceilings(home) if c.machine == machine and c.workload in kinds]
-    return {"ceilings": [asdict(ceiling) for ceiling in found]} if found else None
-
-
-def ceilings_of(calibration: dict[str, Any] | None) -> tuple[Ceiling, ...]:
-    """The ceilings that a run file holds."""
-    return _CEILINGS.validate_python(calibration["ceilings"]) if calibration else ()
+    found = read_ceilings(home)
+    return tuple(one for one in found if one.machine == machine and one.workload in kinds)
 
 
 def calibration_path(home: Path) -> Path:

@@ -7,6 +7,7 @@ from typing import Any
 
 _NO_KNEES = 3
 _NAMELESS = 4
+_WRAPPED = 5
 _TPCC_KEYS = (
     "warehouses", "schema", "foreign_keys", "mix", "delivery", "home", "keying_multiplier",
     "think_multiplier",
@@ -18,11 +19,16 @@ def head_of(version: int, text: str) -> str:
 
     Format 1 had one kind of workload, TPC-C, whose parameters stood beside those that every
     workload has, and the stages had no workload of their own. Up to format 3 storage alone was
-    measured without a plan. Up to format 4 a run without a workload described an empty one.
+    measured without a plan. Up to format 4 a run without a workload described an empty one. Up to
+    format 5 a run without a plan had an empty one, and ceilings had a mapping around them.
     """
-    if version > _NAMELESS:
+    if version > _WRAPPED:
         return text
     head: dict[str, Any] = json.loads(text)
+    head["plan"] = head["plan"] or None
+    head["calibration"] = (head.get("calibration") or {}).get("ceilings", ())
+    if version > _NAMELESS:
+        return json.dumps(head)
     told = head["workload"]
     head["workload"] = {"name": "", "version": 0} | told if told else None
     if version > _NO_KNEES:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FORMAT = 5
+FORMAT = 6
 """1: TPC-C only, see `earlier_formats`; 2: no round measured again; 3: no looks, no knees; 4: a run
 without a workload described an empty one."""
 _FIXTURE = "fixture"  # begin of the key of each in the head

@@ -7,6 +7,7 @@ import json as text_json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -138,7 +139,7 @@ def test_a_window_that_ends_late_by_a_second_is_whole_and_one_in_the_first_cycle
     assert compared(first, "tuned").verdict == "not judged"
 
 
-def anchored(path: Path, second: float = 0.8, anchors: int = 2, **stage: object) -> Path:
+def anchored(path: Path, second: float = 0.8, anchors: int = 2, **stage: Any) -> Path:
     """A run of five rounds whose first ones are anchors of 130 s, with a cycle of 100 s."""
     mine = characters(checkpoint_at_s=(), checkpoints="anchors", **stage)
     write_miniature(path, rounds=5, invalid=(), characters=mine)

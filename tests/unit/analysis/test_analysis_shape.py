@@ -33,7 +33,7 @@ from tests.data.miniature import WINDOW_S, a_result
 
 SECOND_NS = 1_000_000_000
 MS = 1_000_000
-FAST, SLOW = encode([2 * MS] * 100), encode([8 * MS] * 100)
+FAST, SLOW = encode(np.full(100, 2 * MS)), encode(np.full(100, 8 * MS))
 
 
 def step(factor: float, ended: int, response: str, skipped: int = 0) -> StepResult:
@@ -153,7 +153,7 @@ def test_deviations_say_which_stages_have_them() -> None:
     keying = Deviation("no keying times", "small", "5.2.5")
     faults = Deviation("deliveries without a limit", "as BenchmarkSQL", "2.7")
     info = RunInfo(
-        "id", 0, "0.1.0", "", {}, {}, {}, Description("tpcc", 2, deviations=(keying,)),
+        "id", 0, "0.1.0", "", None, {}, {}, Description("tpcc", 2, deviations=(keying,)),
         stages={
             "plain": StageDescription("statement"),
             "old": StageDescription("statement", (faults, keying)),

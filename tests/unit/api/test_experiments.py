@@ -27,7 +27,7 @@ def test_every_module_says_what_a_run_of_its_kind_is(name: str) -> None:
 
 
 def test_a_run_of_a_kind_that_is_not_known_is_refused(tmp_path: Path) -> None:
-    info = RunInfo("r1", 1, "9.0.0", "pgdyno bisect", {}, {}, {}, None, experiment="bisect")
+    info = RunInfo("r1", 1, "9.0.0", "pgdyno bisect", None, {}, {}, None, experiment="bisect")
     with RunFile.create(tmp_path / "r.sqlite", info, ()):
         pass
     run = Run(tmp_path / "r.sqlite")

@@ -10,7 +10,7 @@ from pgdyno.api import table
 from pgdyno.api.table import Table
 from pgdyno.model.errors import PgdynoError
 
-ROWS = [
+ROWS: list[dict[str, object]] = [
     {"trial": 1, "nopm": 9.5, "stage": "a", "ok": True},
     {"trial": 2, "nopm": None, "stage": None, "ok": False},
 ]

@@ -25,7 +25,7 @@ def tree(tmp_path: Path) -> Path:
 
 def packed(tree: Path, kind: str = "gz") -> Path:
     path = tree.parent / f"source.tar.{kind}"
-    with tarfile.open(path, f"w:{kind}") as archive:  # type: ignore[call-overload]
+    with tarfile.open(path, f"w:{kind}") as archive:
         archive.add(tree, tree.name)
     return path
 

@@ -26,7 +26,7 @@ DATA = Path(__file__).parents[2] / "data" / "pgbench"
 PROTOCOL = Protocol(1, 0.0, 1.0, 10.0, False, 0.02, 0.95, Rung.D0)
 THERE = Connection("db", 5433, "me", "bench", "s3cret' x", parameters=(("sslmode", "require"),))
 TPCB = Workload(
-    "tpcb", 5, "pgbench", connections=6, terminals=6, threads=3, pgbench=Pgbench(1)
+    "tpcb", 5, engine="pgbench", connections=6, terminals=6, threads=3, pgbench=Pgbench(1)
 )  # fmt: skip
 
 

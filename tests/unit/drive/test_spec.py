@@ -9,16 +9,18 @@ from typing import Any
 import jsonschema
 import pytest
 
-from pgdyno.catalog.contract import schemas
+from pgdyno.catalog.contract import schema
 from pgdyno.drive import driver
-from pgdyno.drive.spec import drive_spec, load_spec, workload_spec
+from pgdyno.drive.spec import drive_spec
 from pgdyno.model.connection import Connection, Host
 from pgdyno.model.plan import Plan
 from pgdyno.model.workload import Tpcc, Workload
 from pgdyno.plan import read_plan
 from pgdyno.plan.resolve.plan import resolve
+from pgdyno.workload.spec import workload_spec
 from tests.data.builds import builds_of
 from tests.data.servers import HOST, installed
+from tests.data.workloads import tpcb, tpcc
 from tests.unit.drive.test_driver import COUNTS, KIND, QUANTILES, RESULT
 
 FOLDER = Path(__file__).parents[2] / "data" / "plans" / "good"
@@ -47,8 +49,8 @@ def test_every_good_plan_has_a_specification(path: Path) -> None:
         spec = drive_spec(CONNECTION, stage.workload, plan.protocol, {"c_last": 1})
         assert json.loads(json.dumps(spec, allow_nan=False)) == spec
         assert spec["workload"]["kind"] == stage.workload.kind
-        jsonschema.validate(spec, schemas()["DriveSpec"])
-        jsonschema.validate(spec["workload"], schemas()[SHAPES[stage.workload.kind]])
+        jsonschema.validate(spec, schema("DriveSpec"))
+        jsonschema.validate(spec["workload"], schema(SHAPES[stage.workload.kind]))
 
 
 def test_tpcc_is_told_with_its_constants() -> None:
@@ -90,11 +92,11 @@ def test_a_mix_is_read_and_a_script_is_sent_as_text() -> None:
 
 
 def test_what_is_loaded_is_the_data_not_the_script() -> None:
-    assert load_spec(resolved("script.toml").workload) == {"kind": "tpcb", "seed": 42, "scale": 2}
-    assert load_spec(resolved("mix.toml").workload) is None
-    assert load_spec(resolved("script.toml", "workload.data=tpcc").workload) == {
-        "kind": "tpcc", "seed": 42, "warehouses": 2,
-    }  # fmt: skip
+    assert resolved("script.toml").workload.to_load == tpcb(2)
+    assert resolved("mix.toml").workload.to_load is None
+    assert resolved("script.toml", "workload.data=tpcc").workload.to_load == tpcc(2, seed=42)
+    itself = resolved("smallest.toml").workload
+    assert itself.to_load is itself
 
 
 def test_what_a_newer_driver_tells_is_kept() -> None:

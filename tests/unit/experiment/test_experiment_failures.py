@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +47,7 @@ def run(plan: Plan, tmp_path: Path) -> RunFile:
         TrialRecord(one.number, one.round, one.stage, one.ident, TrialState.PLANNED)
         for one in plan.trials
     ]
-    info = RunInfo("r", 1, "0", "pgdyno run", asdict(plan), {}, {}, None)
+    info = RunInfo("r", 1, "0", "pgdyno run", plan, {}, {}, None)
     return RunFile.create(tmp_path / "run.sqlite", info, planned)
 
 
@@ -64,7 +63,7 @@ def good(tmp_path: Path) -> TrialResult:
 def carry_out(
     plan: Plan, run: RunFile, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[Callable[..., Any]], None]:
-    fixture = Fixture("f", {}, 1, {}, (), "copy", reused=False)
+    fixture = Fixture("f", {}, 1, None, (), "copy", reused=False)
     stages = dict.fromkeys([stage.name for stage in plan.stages], fixture)
     monkeypatch.setattr(module, "make_fixtures", lambda *_: stages)
     monkeypatch.setattr(of_trial, "judge", lambda *_: (TrialState.FINISHED, None))

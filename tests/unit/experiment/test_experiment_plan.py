@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -203,14 +204,16 @@ def test_a_result_without_new_orders_is_compared_by_tps(result: TrialResult) -> 
 class Failing:
     """A target whose trials fail one after the other, each in its own way."""
 
-    def __init__(self, of_trials: list[Exception], at_stops: list[Exception | None]) -> None:
+    def __init__(
+        self, of_trials: Sequence[Exception], at_stops: Sequence[Exception | None]
+    ) -> None:
         self._of_trials, self._at_stops = iter(of_trials), iter(at_stops)
 
     def facts_of(self, build: str | None) -> ServerFacts:
         return installed(18)
 
     def find_fixture(self, ident: str) -> Fixture:
-        return Fixture(ident, {}, 1, {}, (), "copy", reused=True)
+        return Fixture(ident, {}, 1, None, (), "copy", reused=True)
 
     def restore(self, *_: object) -> None:
         raise next(self._of_trials)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -38,7 +38,7 @@ class Idle:
         return installed(18)
 
     def find_fixture(self, ident: str) -> Fixture:
-        return Fixture(ident, {}, 1, {}, (), "copy", reused=True)
+        return Fixture(ident, {}, 1, None, (), "copy", reused=True)
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def carried_out(
     ]
     monkeypatch.setattr(experiment, "measure", measure)
     events: list[Event] = []
-    with RunFile.create(path, replace(info, plan=asdict(plan)), planned) as run:
+    with RunFile.create(path, replace(info, plan=plan), planned) as run:
         experiment.carry_out(plan, cast("Target", Idle()), run, events.append)
     return events
 

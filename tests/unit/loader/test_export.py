@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
-from pgdyno.loader.copy import describe_tpcc
 from pgdyno.loader.csv_files import read_folder
 from pgdyno.loader.export import export
 from pgdyno.model.errors import DriveError, Interrupted
 from pgdyno.model.progress import ExportProgress
+from pgdyno.workload.describe import describe_tpcc
+from tests.data.workloads import changed, tpcc
 
-SPEC = {"kind": "tpcc", "schema": "bmsql", "warehouses": 1, "seed": 5}
+SPEC = tpcc(seed=5, schema="bmsql")
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -40,7 +41,7 @@ def test_the_same_options_give_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_what_is_in_the_files_can_be_told_from_them(tmp_path: Path) -> None:
-    export(tmp_path / "spec", {**SPEC, "schema": "spec"})
+    export(tmp_path / "spec", changed(SPEC, schema="spec"))
     folder = read_folder(tmp_path / "spec")
 
     assert (folder.schema, folder.warehouses) == ("spec", 1)
@@ -103,7 +104,7 @@ def test_an_interrupted_export_leaves_nothing(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(Interrupted, match="the export was stopped after"):
-        export(tmp_path / "new", {**SPEC, "warehouses": 50}, progress=press_ctrl_c)
+        export(tmp_path / "new", changed(SPEC, warehouses=50), progress=press_ctrl_c)
 
     assert not (tmp_path / "new").exists()
 

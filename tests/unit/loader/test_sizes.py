@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from pgdyno.loader.copy import describe
-from pgdyno.model.workload import Pgbench, Tpcc, Workload
+from pgdyno.model.workload import Workload
 from pgdyno.plan.estimate.needs import DEFAULT_COSTS, fixture_size
+from pgdyno.workload.describe import describe
+from tests.data.workloads import tpcb, tpcc
 
 
-@pytest.mark.parametrize(
-    ("workload", "spec"),
-    [(Workload("tpcc", 1, tpcc=Tpcc(scale)), {"kind": "tpcc", "warehouses": scale})
-     for scale in (1, 10, 500)]
-    + [(Workload("tpcb", 1, pgbench=Pgbench(20)), {"kind": "tpcb", "scale": 20})],
-)  # fmt: skip
-def test_a_plan_reckons_with_the_cores_sizes(workload: Workload, spec: dict[str, Any]) -> None:
+@pytest.mark.parametrize("workload", [tpcc(1), tpcc(10), tpcc(500), tpcb(20)])
+def test_a_plan_reckons_with_the_cores_sizes(workload: Workload) -> None:
     tables = fixture_size(workload) - DEFAULT_COSTS.database_bytes
 
-    assert tables == pytest.approx(describe(spec).disk_bytes_estimate, rel=0.01)
+    assert tables == pytest.approx(describe(workload).disk_bytes_estimate, rel=0.01)

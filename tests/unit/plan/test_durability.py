@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from tests.data.servers import HOST, installed
 PLANS = Path(__file__).parents[2] / "data" / "plans" / "good"
 
 
-def read(**values: str):  # noqa: ANN201
+def read(**values: str) -> Callable[[str], tuple[str, str, str] | None]:
     return lambda name: (values[name], "server", "here") if name in values else None
 
 

@@ -103,7 +103,7 @@ def test_json_holds_what_was_measured_and_what_follows() -> None:
 
 
 def test_it_comes_back_from_the_run_file(tmp_path: Path) -> None:
-    info = RunInfo(BOTH.ident, 1, "0.1.0", "pgdyno storage /a", {}, {}, {}, None)
+    info = RunInfo(BOTH.ident, 1, "0.1.0", "pgdyno storage /a", None, {}, {}, None)
     path = tmp_path / "r.sqlite"
     with RunFile.create(path, info, ()) as run:
         assert run.found("storage", Probed) is None
@@ -116,7 +116,7 @@ def test_it_comes_back_from_the_run_file(tmp_path: Path) -> None:
 
 
 def test_a_file_from_before_knees_were_stored_is_of_storage(tmp_path: Path) -> None:
-    info = RunInfo(BOTH.ident, 1, "0.1.0", "pgdyno storage /a", {}, {}, {}, None)
+    info = RunInfo(BOTH.ident, 1, "0.1.0", "pgdyno storage /a", None, {}, {}, None)
     path = tmp_path / "r.sqlite"
     with RunFile.create(path, info, ()) as run:
         run.put_found("storage", BOTH)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from pgdyno.model.calibration import Ceiling, Estimate, Machine
+from pgdyno.model.calibration import Ceiling, Estimate, Machine, Round
 from pgdyno.model.errors import PgdynoError
-from pgdyno.stats.ceiling import Round, ceiling_per_s, fitting, limit, typical
+from pgdyno.stats.ceiling import ceiling_per_s, fitting, limit, typical
 
 MACHINE = Machine("a processor", 4, "6.1")
 ROUND = Round(1000, 13_000.0, 2.0, 1.9, 0.97, 0.6)
@@ -67,7 +68,7 @@ def test_the_fitting_ceiling_is_the_nearest_then_the_newest() -> None:
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_other_ceilings_do_not_fit(other: dict[str, object]) -> None:
+def test_other_ceilings_do_not_fit(other: dict[str, Any]) -> None:
     assert fitting([replace(CEILING, **other)], MACHINE, "tpcc", "statement", 8) is None
 
 

@@ -57,11 +57,10 @@ def test_what_came_after_the_decision_does_not_change_it() -> None:
 
 
 def test_between_two_looks_the_last_one_counts() -> None:
-    ratios = {"a": 1.02}
     for rounds in (6, 7):
-        one = judged(plan(rounds, **ratios))["a"]
+        one = judged(plan(rounds, a=1.02))["a"]
         assert (one.look, one.n) == (6, 6)
-    assert judged(plan(8, **ratios))["a"].look == 8
+    assert judged(plan(8, a=1.02))["a"].look == 8
 
 
 def test_a_look_waits_until_all_trials_of_its_rounds_have_ended() -> None:

@@ -12,15 +12,15 @@ import pytest
 
 from pgdyno.analysis.run import analyse
 from pgdyno.model.errors import StoreError
-from pgdyno.model.plan import Plan
 from pgdyno.model.record_json import from_json, to_json
 from pgdyno.model.run import Fixture, RunInfo, Series, TrialRecord, TrialState
 from pgdyno.store.earlier_formats import head_of
 from pgdyno.store.run_file import RunFile
+from tests.unit.stats.test_stats_ceiling import CEILING
 
 FIRST = Path(__file__).parents[2] / "data" / "format-1.sqlite"
 SECOND = FIRST.with_name("format-2.sqlite")
-INFO = RunInfo("r1", 1, "0.1.0", "pgdyno run x", {"name": "x"}, {}, {}, None)
+INFO = RunInfo("r1", 1, "0.1.0", "pgdyno run x", None, {}, {}, None)
 TRIALS = [TrialRecord(n, 1, f"s{n}", "h", TrialState.PLANNED) for n in (1, 2)]
 
 
@@ -34,7 +34,7 @@ def test_what_is_written_is_read(path: Path) -> None:
         "wal.bytes", "B", "counter",
         np.array([1, 2, 2**62], dtype=np.int64), np.array([0.5, float(2**53), 1e300]),
     )  # fmt: skip
-    fixture = Fixture("f", {"warehouses": 2}, 10, {}, (), "copy", reused=False)
+    fixture = Fixture("f", {"warehouses": 2}, 10, None, (), "copy", reused=False)
     done = TrialRecord(1, 1, "s1", "h", TrialState.FAILED, reason="no disk", ended_ns=5)
     with RunFile.create(path, INFO, TRIALS) as run:
         run.put_fixture(fixture)
@@ -54,7 +54,7 @@ def test_what_is_written_is_read(path: Path) -> None:
 
 
 def test_each_fixture_is_kept_once(path: Path) -> None:
-    one = Fixture("f", {}, 10, {}, (), "copy", reused=False)
+    one = Fixture("f", {}, 10, None, (), "copy", reused=False)
     other = replace(one, ident="g")
     with RunFile.create(path, INFO, TRIALS) as run:
         assert run.fixtures() == ()
@@ -140,7 +140,7 @@ def test_a_foreign_file_is_refused(tmp_path: Path, content: bytes) -> None:
 
 def test_a_file_of_the_first_format_is_read_as_todays() -> None:
     with RunFile.read(FIRST) as run:
-        plan = from_json(Plan, json.dumps(run.info().plan))
+        plan = run.info().plan
         results = [trial.result for trial in run.finished()]
         (fixture,) = run.fixtures()
 
@@ -175,6 +175,26 @@ def test_descriptions_of_the_fourth_format_are_read_as_todays() -> None:
     found = from_json(RunInfo, something).workload
     assert found is not None
     assert found.kinds == ("tpcb",)
+
+
+def test_a_head_of_the_fifth_format_is_read_as_todays() -> None:
+    written = json.loads(to_json(INFO))
+    ceilings = {"ceilings": [json.loads(to_json(CEILING))]}
+    bare = head_of(5, json.dumps(written | {"plan": {}, "calibration": None}))
+    measured = head_of(5, json.dumps(written | {"plan": {}, "calibration": ceilings}))
+
+    assert from_json(RunInfo, bare).plan is None
+    assert from_json(RunInfo, bare).calibration == ()
+    assert from_json(RunInfo, measured).calibration == (CEILING,)
+
+
+def test_a_fixture_without_rows_of_ours_had_an_empty_report() -> None:
+    fixture = Fixture("f", {}, 1, None, (), "copy", reused=False)
+
+    earlier = to_json(fixture).replace('"loaded":null', '"loaded":{}')
+
+    assert "{}" in earlier
+    assert from_json(Fixture, earlier) == fixture
 
 
 def test_a_file_of_the_second_format_is_reported() -> None:

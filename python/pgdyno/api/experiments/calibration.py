@@ -9,9 +9,9 @@ from pathlib import Path
 from pgdyno.api.experiments import Experiment
 from pgdyno.api.runs import Run
 from pgdyno.api.storing import Begun, begun, going_on, stored
+from pgdyno.catalog.contract import require_release
 from pgdyno.experiment import calibrate as calibrating
 from pgdyno.experiment.progress import Listener
-from pgdyno.loader.copy import require_release
 from pgdyno.model.calibration import Calibrated
 from pgdyno.model.errors import PlanError
 from pgdyno.model.workload import Face, Pgbench, Tpcc, Workload, WorkloadKind

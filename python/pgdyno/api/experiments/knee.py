@@ -14,10 +14,10 @@ from pgdyno.api.databases import POOLED, Database, connection_to
 from pgdyno.api.experiments import Experiment
 from pgdyno.api.runs import Run
 from pgdyno.api.storing import begun, going_on, stored
+from pgdyno.catalog.contract import require_release
 from pgdyno.experiment.knee import search_knee
 from pgdyno.experiment.progress import Listener
 from pgdyno.loader.consistency import loaded_workload
-from pgdyno.loader.copy import require_release
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import PlanError
 from pgdyno.model.knee import KneeAsked, Search, Searched, Windows

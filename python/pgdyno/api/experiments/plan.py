@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
+from pgdyno.analysis.run import plan_in
 from pgdyno.analysis.stopping import at_looks, last_rounds, still_needed
 from pgdyno.api.experiments import Experiment
 from pgdyno.api.planning import Plan
-from pgdyno.api.runs import Run, named_now, plan_of, reported
-from pgdyno.drive.driver import workload_spec
+from pgdyno.api.runs import Run, named_now, reported
+from pgdyno.catalog.contract import require_release
 from pgdyno.experiment.description import describe_stages, differences
 from pgdyno.experiment.plan import carry_out
 from pgdyno.experiment.progress import Listener
-from pgdyno.loader.copy import describe, require_release
 from pgdyno.model.build import Build
 from pgdyno.model.errors import Interrupted, LostError, PlanError
 from pgdyno.model.plan import Plan as PlanRecord
@@ -40,6 +39,7 @@ from pgdyno.target.open_target import (
     require_rehearsed,
     server_facts,
 )
+from pgdyno.workload.describe import describe
 
 
 def run(plan: Plan, *, out: str | Path | None = None, on_event: Listener = lambda _: None) -> Run:
@@ -86,9 +86,9 @@ def carried_out(
     target = open_target(record.target, plan.server, plan.host, plan.builds.facts, _folders(record))
     with ending(target.close):
         require_rehearsed(record, target, record.stages)
-        described = describe(workload_spec(record.workload, None))
+        described = describe(record.workload)
         info = RunInfo(
-            ident, started_ns, own_version(), command, asdict(record), _manifest(record),
+            ident, started_ns, own_version(), command, record, _manifest(record),
             dict(target.build), described, differences(record, described, describe_stages(record)),
             calibration_of(home(), this_machine(), [record.workload.kind]), experiment,
         )  # fmt: skip
@@ -103,7 +103,7 @@ def carried_out(
 
 def resume(run: Run, again: bool, on_event: Listener) -> Run:
     """Go on with the run of a plan; see `api.resume`."""
-    path, info, plan = run.path, run.info, plan_of(run)
+    path, info, plan = run.path, run.info, plan_in(run.info)
     with RunFile.append(path) as file:
         require_same(
             {"pgdyno": info.pgdyno, **info.host}, {"pgdyno": own_version(), **_manifest(plan)}
@@ -178,7 +178,7 @@ def is_whole(run: Run) -> bool:
     """Whether every trial that is needed has numbers that may be used."""
     with RunFile.read(run.path) as file:
         trials, replaced = file.trials(), file.replaced()
-    needed = still_needed(plan_of(run), trials, replaced)
+    needed = still_needed(plan_in(run.info), trials, replaced)
     return all(trial.state is TrialState.FINISHED for trial in needed)
 
 

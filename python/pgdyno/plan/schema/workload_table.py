@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from pgdyno.catalog.contract import bounds, default
-from pgdyno.model.workload import TEXT_MIX
+from pgdyno.model.workload import TEXT_MIX, Schema
 
 KINDS = tuple(TEXT_MIX)
 
@@ -183,7 +183,7 @@ class TpccTable(AnyWorkload):
     warehouses: Annotated[int, bounds("TpccSpec", "warehouses")] = Field(
         default("TpccSpec", "warehouses"), description="Scale; one warehouse is about 100 MB."
     )
-    schema_: Literal["spec", "bmsql"] = Field(
+    schema_: Schema = Field(
         "spec",
         alias="schema",
         description="Tables, names and indexes as TPC-C suggests, or as BenchmarkSQL 5 has them.",

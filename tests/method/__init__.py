@@ -1,0 +1,1 @@
+"""Simulations that hold our statistics against what they promise."""
