@@ -78,7 +78,7 @@ def test_one_terminal_leaves_the_same_database_through_every_face(open_own: Open
         target.restore(fixture.ident)
         connection = target.apply(()).connection
         asked = workload(face, connections=1, terminals=1, requests_max=REQUESTS)
-        driven = drive(connection, asked, protocol(900.0), fixture.loaded["c_load"])
+        driven = drive(connection, asked, protocol(900.0), fixture.loaded.c_load)
         counts[face] = {kind.kind: kind.run for kind in driven.kinds}
         assert driven.errors == (), face
         with psycopg.connect(**connection.arguments()) as session:
@@ -115,7 +115,7 @@ def test_many_terminals_leave_a_right_database(
     target.restore(fixture.ident)
     connection = target.apply(()).connection
     asked = workload(face, connections=8, terminals=20, isolation=isolation)
-    driven = drive(connection, asked, protocol(2.0), fixture.loaded["c_load"])
+    driven = drive(connection, asked, protocol(2.0), fixture.loaded.c_load)
 
     orders = next(kind for kind in driven.kinds if kind.kind == "new_order")
     with psycopg.connect(**connection.arguments()) as session:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import os
 import signal
@@ -196,9 +195,11 @@ def test_a_run_goes_on_where_it_was_begun_or_not_at_all(
 
     assert f"kernel was 5.10.0-elsewhere, is {info.host['kernel']}" in refused
     rewrite(out, info)
-    broken = copy.deepcopy(info.plan)
-    broken["stages"][1]["settings"][0] |= {"name": "shared_preload_libraries", "value": "nosuch"}
-    rewrite(out, replace(info, plan=broken))
+    assert info.plan is not None
+    first, second, *more = info.plan.stages
+    lost = replace(second.settings[0], name="shared_preload_libraries", value="nosuch")
+    broken = replace(second, settings=(lost, *second.settings[1:]))
+    rewrite(out, replace(info, plan=replace(info.plan, stages=(first, broken, *more))))
     refused = " ".join(pgdyno("resume", out, code=2).stderr.split())
     assert 'could not access file "nosuch"' in refused
     with RunFile.read(out) as run:

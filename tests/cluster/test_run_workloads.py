@@ -93,7 +93,7 @@ def test_a_stage_has_a_face_of_its_own(plan: Path, folder: Path, home_env: Path)
         assert {name: one.face for name, one in info.stages.items()} == {
             "statement": "statement", "pipeline": "pipeline", "procedure": "procedure",
         }  # fmt: skip
-        assert info.plan["stages"][2]["workload"]["terminals"] == 20
+        assert info.plan.stages[2].workload.terminals == 20
     assert_nothing_left(home_env)
 
 

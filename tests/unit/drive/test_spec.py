@@ -46,7 +46,9 @@ def test_every_good_plan_has_a_specification(path: Path) -> None:
     draft = read_plan(path)
     plan = resolve(draft, installed(18), HOST, builds=builds_of(draft, installed(18)))
     for stage in plan.stages:
-        spec = drive_spec(CONNECTION, stage.workload, plan.protocol, {"c_last": 1})
+        spec: dict[str, Any] = {
+            **drive_spec(CONNECTION, stage.workload, plan.protocol, {"c_last": 1})
+        }
         assert json.loads(json.dumps(spec, allow_nan=False)) == spec
         assert spec["workload"]["kind"] == stage.workload.kind
         jsonschema.validate(spec, schema("DriveSpec"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -20,6 +21,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
     return tmp_path
+
+
+def spec_of(connection: Connection) -> dict[str, Any]:
+    """What the driver is given, as any JSON."""
+    return {**connection.spec()}
 
 
 def passwords(connection: Connection) -> list[str | None]:
@@ -44,7 +50,7 @@ def test_each_host_has_its_own_port_address_and_password(home: Path) -> None:
     assert (arguments["host"], arguments["hostaddr"]) == ("a,b", ",127.0.0.1")
     assert arguments["passfile"] == str(home / ".pgpass")
     assert "password" not in arguments
-    hosts = connection.spec()["hosts"]
+    hosts = spec_of(connection)["hosts"]
     assert [host["password"] for host in hosts] == ["of-a", "of-b"]
 
 
@@ -70,7 +76,7 @@ def test_services_and_variables_are_read_by_libpq(
     monkeypatch.setenv("PGCONNECT_TIMEOUT", "3")
     monkeypatch.setenv("PGOPTIONS", "-c work_mem=8MB")
 
-    spec = resolve("").spec()
+    spec = spec_of(resolve(""))
 
     assert [(host["host"], host["port"]) for host in spec["hosts"]] == [("a", 7), ("b", 7)]
     assert (spec["user"], spec["database"]) == ("me", "shop")
@@ -108,19 +114,19 @@ def test_files_that_libpq_looks_for_are_named_to_the_driver(home: Path) -> None:
     for name in ("root.crt", "postgresql.crt", "postgresql.key"):
         (folder / name).touch()
 
-    tls = resolve("host=a").spec()["tls"]
+    tls = spec_of(resolve("host=a"))["tls"]
 
     assert tls["sslmode"] == "prefer"
     assert tls["sslrootcert"] == str(folder / "root.crt")
     assert tls["sslcert"] == str(folder / "postgresql.crt")
     assert tls["sslkey"] == str(folder / "postgresql.key")
-    without = resolve("host=a sslcertmode=disable sslrootcert=/other.crt").spec()["tls"]
+    without = spec_of(resolve("host=a sslcertmode=disable sslrootcert=/other.crt"))["tls"]
     assert without["sslrootcert"] == "/other.crt"
     assert "sslcert" not in without
 
 
 def test_system_roots_make_the_mode_strict() -> None:
-    assert resolve("host=a sslrootcert=system").spec()["tls"]["sslmode"] == "verify-full"
+    assert spec_of(resolve("host=a sslrootcert=system"))["tls"]["sslmode"] == "verify-full"
 
 
 @pytest.mark.parametrize(
