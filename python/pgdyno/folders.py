@@ -57,13 +57,13 @@ class Folder:
         Raises:
             TargetError: It is none, is closed to us, or a stranger's link is on the way.
         """
-        with _told(f"open folder {path}"):
+        with _named(f"open folder {path}"):
             return cls(path, open_folder(path))
 
     @classmethod
     def made(cls, path: Path) -> Self:
         """A folder that is made where it is missing, with those above it."""
-        with _told(f"make folder {path}"):
+        with _named(f"make folder {path}"):
             try:
                 return cls(path, open_folder(path))
             except FileNotFoundError:
@@ -97,7 +97,7 @@ class Folder:
 
     def names(self) -> list[str]:
         """What lies in it, in order."""
-        with _told(f"read folder {self.path}"):
+        with _named(f"read folder {self.path}"):
             return sorted(os.listdir(self.handle))
 
     def has(self, name: str) -> bool:
@@ -134,7 +134,7 @@ class Folder:
             TargetError: It is missing, a link, or no folder.
         """
         how = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-        with _told(f"open folder {self.path / name}"):
+        with _named(f"open folder {self.path / name}"):
             return Folder(self.path / name, os.open(name, how, dir_fd=self.handle))
 
     def make(self, name: str, mode: int = 0o755, owner: Owner | None = None) -> Folder:
@@ -143,7 +143,7 @@ class Folder:
         Raises:
             TargetError: Something of that name is there, or it cannot be made.
         """
-        with _told(f"make folder {self.path / name}"):
+        with _named(f"make folder {self.path / name}"):
             os.mkdir(name, 0o700, dir_fd=self.handle)
         made = self.into(name)
         try:
@@ -225,7 +225,7 @@ class Folder:
                     timeout_s=_REMOVE_S, folder=inner.handle)  # fmt: skip
             else:
                 inner.clear()
-        with _told(f"remove folder {self.path / name}"):
+        with _named(f"remove folder {self.path / name}"):
             os.rmdir(name, dir_fd=self.handle)
 
     def clear(self, but: str | None = None) -> None:
@@ -247,7 +247,7 @@ class Folder:
             TargetError: It is missing, a link, no regular file, or somebody else's.
         """
         how = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        with _told(f"read {self.path / name}"):
+        with _named(f"read {self.path / name}"):
             handle = os.open(name, how, dir_fd=self.handle)
         facts = os.fstat(handle)
         known = facts.st_uid in trusted_users() or facts.st_uid == owner
@@ -278,7 +278,7 @@ class Folder:
             TargetError: It cannot be written.
         """
         fresh = f".{secrets.token_hex(8)}.new"
-        with _told(f"write {self.path / name}"):
+        with _named(f"write {self.path / name}"):
             handle = os.open(fresh, _FRESH | os.O_WRONLY, 0o600, dir_fd=self.handle)
             try:
                 with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -301,7 +301,7 @@ class Folder:
             TargetError: What is there is a link, no regular file or not ours.
         """
         how = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        with _told(f"open {self.path / name}"):
+        with _named(f"open {self.path / name}"):
             handle = os.open(name, how, 0o600, dir_fd=self.handle)
         facts = os.fstat(handle)
         if stat.S_ISREG(facts.st_mode) and facts.st_uid == os.geteuid():
@@ -322,7 +322,7 @@ class Folder:
         for name in self.names():
             facts = os.lstat(name, dir_fd=self.handle)
             if stat.S_ISLNK(facts.st_mode):
-                with _told(f"copy {self.path / name}"):
+                with _named(f"copy {self.path / name}"):
                     where = os.readlink(name, dir_fd=self.handle)
                     os.symlink(where, name, dir_fd=target.handle)
             elif stat.S_ISDIR(facts.st_mode):
@@ -336,7 +336,7 @@ class Folder:
             facts = os.fstat(source.fileno())
             if facts.st_uid != owner:
                 raise TargetError(f"{self.path / name} belongs to user {user_name(facts.st_uid)}")
-            with _told(f"copy {self.path / name}"):
+            with _named(f"copy {self.path / name}"):
                 handle = os.open(name, _FRESH | os.O_WRONLY, 0o600, dir_fd=target.handle)
                 with os.fdopen(handle, "wb") as copy:
                     shutil.copyfileobj(source, copy)
@@ -344,12 +344,12 @@ class Folder:
 
     def remove(self, name: str) -> None:
         """Remove a file or a link; a missing one is fine."""
-        with _told(f"remove {self.path / name}"), suppress(FileNotFoundError):
+        with _named(f"remove {self.path / name}"), suppress(FileNotFoundError):
             os.unlink(name, dir_fd=self.handle)
 
     def rename(self, old: str, new: str) -> None:
         """Give something in it another name."""
-        with _told(f"rename {self.path / old} to {new}"):
+        with _named(f"rename {self.path / old} to {new}"):
             os.rename(old, new, src_dir_fd=self.handle, dst_dir_fd=self.handle)
 
     def sync(self) -> None:
@@ -371,7 +371,7 @@ class Folder:
 
     def mark_earlier(self, what: str) -> None:
         """Mark a folder that is known to be of a version which made no marks."""
-        with _told(f"mark folder {self.path}"), suppress(FileExistsError):
+        with _named(f"mark folder {self.path}"), suppress(FileExistsError):
             handle = os.open(MARK, _FRESH | os.O_WRONLY, 0o644, dir_fd=self.handle)
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 file.write(f"pgdyno {what}\n")
@@ -492,7 +492,7 @@ def _sweep(outside: Folder, prefix: str, alone: bool) -> None:
 
 
 @contextmanager
-def _told(what: str) -> Iterator[None]:
+def _named(what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -119,7 +119,7 @@ def run(
             text=True,
             timeout=timeout_s,
             check=False,
-            cwd=_place(folder),
+            cwd=_folder_words(folder),
             **_identity(user),
         )
     except OSError as error:
@@ -282,7 +282,7 @@ def start(
             stdout=subprocess.PIPE if pipes else (subprocess.DEVNULL if log is None else log),
             stderr=(None if pipes else subprocess.DEVNULL) if log is None else log,
             text=True,
-            cwd=_place(folder),
+            cwd=_folder_words(folder),
             start_new_session=True,
             **_identity(user),
         )
@@ -320,7 +320,7 @@ def _require_ours(program: str, user: OsUser | None) -> None:
         )
 
 
-def _place(folder: int | Path | None) -> str:
+def _folder_words(folder: int | Path | None) -> str:
     # The child changes to it before it becomes another user, and closes the descriptor after.
     if isinstance(folder, int):
         return f"/proc/self/fd/{folder}"

@@ -65,8 +65,8 @@ def _finding(stages: Sequence[StageFacts], metric: str) -> str:
         )
     better = [stage for stage in others if stage.to_first and stage.to_first.verdict == "better"]
     if not better:
-        told = "; ".join(_undone(stage) for stage in others)
-        return f"No stage is shown to be better than `{stages[0].name}`: {told}."
+        undone = "; ".join(_undone(stage) for stage in others)
+        return f"No stage is shown to be better than `{stages[0].name}`: {undone}."
     best = max(better, key=_ratio)
     safe = [stage for stage in better if stage.rung in words.SAFE]
     if not safe:
@@ -177,7 +177,7 @@ def _not_judged(stages: Sequence[StageFacts]) -> list[str]:
 
 def _missing(stages: Sequence[StageFacts], trials: Sequence[TrialFacts]) -> list[str]:
     found = []
-    for state, told in (
+    for state, wording in (
         ("invalid", "invalid, which counts against"),
         ("failed", "failed, which counts against"),
         ("planned", "not run, of"),
@@ -186,11 +186,11 @@ def _missing(stages: Sequence[StageFacts], trials: Sequence[TrialFacts]) -> list
         mine = [trial.stage for trial in trials if trial.state == state]
         if mine:
             names = listed([f"`{one.name}`" for one in stages if one.name in mine])
-            found.append(f"{len(mine)} of {count_text(len(trials))} trials {told} {names}")
+            found.append(f"{len(mine)} of {count_text(len(trials))} trials {wording} {names}")
     return found
 
 
-def _judged(stages: Sequence[StageFacts], check: str, verdict: str, told: str) -> list[str]:
+def _judged(stages: Sequence[StageFacts], check: str, verdict: str, wording: str) -> list[str]:
     """Name the stages of which a check says this, in one clause."""
     names = []
     for stage in stages:
@@ -199,4 +199,4 @@ def _judged(stages: Sequence[StageFacts], check: str, verdict: str, told: str) -
             names.append(f"`{stage.name}`")
     if not names:
         return []
-    return [f"{told} ({'all stages' if len(names) == len(stages) > 1 else listed(names)})"]
+    return [f"{wording} ({'all stages' if len(names) == len(stages) > 1 else listed(names)})"]

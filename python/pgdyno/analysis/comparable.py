@@ -45,7 +45,7 @@ def differences(plan: Plan, trials: Sequence[TrialRecord]) -> tuple[Difference, 
         *_builds(plan, trials),
         *_settings(plan, trials),
         *_measured(plan, trials),
-        *_places(plan, trials),
+        *_orders(plan, trials),
         *_pauses(trials),
     )
 
@@ -58,7 +58,7 @@ def shared(plan: Plan, trials: Sequence[TrialRecord]) -> dict[str, str]:
         "transport": "Unix socket" if plan.target.transport == "socket" else "TCP",
         **{key: one for key, one in loads[0].items() if all(o.get(key) == one for o in loads)},
         "warm-up, window": f"{protocol.warmup_s:g} s, {protocol.window_s:g} s",
-        **({"checkpoints": told} if (told := protocol_text(protocol)) else {}),
+        **({"checkpoints": text} if (text := protocol_text(protocol)) else {}),
         "prewarm": "yes" if protocol.prewarm else "no",
     }
     threads = {trial.result.client.threads for trial in trials if trial.result}
@@ -147,10 +147,10 @@ def _settings(plan: Plan, trials: Sequence[TrialRecord]) -> list[Difference]:
         origins = {lines[name].origin for lines in read.values() if name in lines}
         if origins == {"target"}:
             explanation = "pgdyno needs it to run the cluster"
-        told = _grouped(values)
-        if len(told) == len(values) > 2:
-            told = (f"another value in each of {len(values)} trials, e.g. {told[0]}",)
-        found.append(Difference(f"setting {name}", told, explanation))
+        groups = _grouped(values)
+        if len(groups) == len(values) > 2:
+            groups = (f"another value in each of {len(values)} trials, e.g. {groups[0]}",)
+        found.append(Difference(f"setting {name}", groups, explanation))
     return found
 
 
@@ -166,8 +166,8 @@ def _measured(plan: Plan, trials: Sequence[TrialRecord]) -> list[Difference]:
     )  # fmt: skip
     found = []
     for what, fact, aspect, explanation in facts:
-        told = {trial.number: fact(trial.result) for trial in trials if trial.result}
-        values = {number: text for number, text in told.items() if text}  # "": not asked
+        facts_by_trial = {trial.number: fact(trial.result) for trial in trials if trial.result}
+        values = {number: text for number, text in facts_by_trial.items() if text}  # "": not asked
         if len(set(values.values())) > 1:
             explained = _as_planned(plan, trials, values, aspect)
             found.append(Difference(what, _grouped(values), explanation if explained else None))
@@ -207,20 +207,21 @@ def _load_of(stage: Stage) -> str:
     return repr(stage.workload)
 
 
-def _places(plan: Plan, trials: Sequence[TrialRecord]) -> list[Difference]:
+def _orders(plan: Plan, trials: Sequence[TrialRecord]) -> list[Difference]:
     """Whether each stage stood at each place of a round about equally often."""
-    places: dict[int, int] = {}
+    position_counts: dict[int, int] = {}
     seen: dict[int, int] = {}
     for trial in plan.trials:
         seen[trial.round] = seen.get(trial.round, 0) + 1
-        places[trial.number] = seen[trial.round]
+        position_counts[trial.number] = seen[trial.round]
     counts: dict[str, list[int]] = {stage.name: [0] * len(plan.stages) for stage in plan.stages}
     for record in trials:
-        counts[record.stage][places[record.number] - 1] += 1
+        counts[record.stage][position_counts[record.number] - 1] += 1
     if all(max(count) - min(count) <= 1 for count in counts.values()):
         return []
     values = tuple(
-        f"{name}: " + ", ".join(f"{n} times place {place}" for place, n in enumerate(count, 1) if n)
+        f"{name}: "
+        + ", ".join(f"{n} times place {position}" for position, n in enumerate(count, 1) if n)
         for name, count in counts.items()
     )
     return [Difference("place in the round", values, None)]
@@ -233,8 +234,8 @@ def _pauses(trials: Sequence[TrialRecord]) -> list[Difference]:
             continue
         pause_s = (after.started_ns - before.ended_ns) / 1e9
         if pause_s > PAUSE_S:
-            told = f"{seconds_text(pause_s)} between trials {before.number} and {after.number}"
-            found.append(Difference("pause", (told,), None))
+            pause = f"{seconds_text(pause_s)} between trials {before.number} and {after.number}"
+            found.append(Difference("pause", (pause,), None))
     return found
 
 

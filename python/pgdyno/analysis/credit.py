@@ -47,7 +47,7 @@ class _Among:
     table: Table
     confidence: float
 
-    def told(self, stage: Stage, base: Stage) -> str | None:
+    def ratio(self, stage: Stage, base: Stage) -> str | None:
         """The ratio of two stages with its interval; None: they have no two rounds together."""
         found = ratio_between(
             self.table, stage.name, base.name, self.confidence, self.plan.protocol.rounds_max
@@ -67,11 +67,11 @@ def with_credit(
     """The same stages, each with a sentence for every comparison in which its client changed."""
     among = _Among(plan, table, compared.confidence)
     pairs = [(one.stage, one.base) for one in (*compared.against_first, *compared.against_before)]
-    told: dict[str, list[str]] = {}
+    sentences: dict[str, list[str]] = {}
     for name, base in dict.fromkeys(pairs):
         if (sentence := _credit(plan.stage(name), plan.stage(base), among)) is not None:
-            told.setdefault(name, []).append(sentence)
-    return tuple(replace(one, credit=tuple(told.get(one.name, ()))) for one in stages)
+            sentences.setdefault(name, []).append(sentence)
+    return tuple(replace(one, credit=tuple(sentences.get(one.name, ()))) for one in stages)
 
 
 def _credit(stage: Stage, base: Stage, among: _Among) -> str | None:
@@ -101,9 +101,9 @@ def _parts(stage: Stage, base: Stage, among: _Among) -> str | None:
         if third.workload.load != stage.workload.load:
             continue
         if not _client(third, stage) and not _server(third, base):
-            client, server = among.told(third, base), among.told(stage, third)
+            client, server = among.ratio(third, base), among.ratio(stage, third)
         elif not _client(third, base) and not _server(third, stage):
-            client, server = among.told(stage, third), among.told(third, base)
+            client, server = among.ratio(stage, third), among.ratio(third, base)
         else:
             continue
         if client and server:
@@ -115,8 +115,8 @@ def _elsewhere(client: Change, among: _Among) -> str | None:
     """The same change of the client between two stages that differ in nothing else."""
     for base, stage in permutations(among.plan.stages, 2):
         alike = base.workload.load == stage.workload.load and not _server(base, stage)
-        if alike and _client(base, stage) == client and (told := among.told(stage, base)):
-            return f"under other settings the same change of the client alone gives {told}"
+        if alike and _client(base, stage) == client and (ratio := among.ratio(stage, base)):
+            return f"under other settings the same change of the client alone gives {ratio}"
     return None
 
 

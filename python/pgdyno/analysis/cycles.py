@@ -144,8 +144,11 @@ def stage_cycles(
         wal_bytes_per_s=fmean(rates) if rates else None,
         whole_windows=sum(load.holds_cycles for load in loads),
         windows=len(loads),
-        anchors=tuple(_told(number, load, known[number]) for number, load in enumerate(loads)
-                      if number in known),
+        anchors=tuple(
+            _anchor_facts(number, load, known[number])
+            for number, load in enumerate(loads)
+            if number in known
+        ),
         invalid=tuple(dict.fromkeys(problems)),
         vacuum=vacuum_facts([(one.record.round, one.result, one.series, (one.begin_ns, one.end_ns))
                              for one in map(_Ends, loads)]),
@@ -271,7 +274,7 @@ def _expected_s(loads: Sequence[Load], rates: Sequence[float]) -> float | None:
     return spacing.cycle_s(fmean(rates))
 
 
-def _told(number: int, load: Load, one: Anchor) -> AnchorFacts:
+def _anchor_facts(number: int, load: Load, one: Anchor) -> AnchorFacts:
     return AnchorFacts(
         trial=load.record.number,
         round=load.record.round,

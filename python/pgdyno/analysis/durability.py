@@ -60,8 +60,8 @@ def _losses(found: Durability) -> tuple[LossFacts, ...]:
 
 def _reason(found: Durability) -> str:
     """All losses in a line, each with its layer where that is not the server."""
-    told = [
+    lines = [
         one.what if one.layer == "server" else f"{one.what} ({one.layer})" for one in found.losses
     ]
-    told += [f"not known: {text}" for text in found.not_known]
-    return ", ".join(dict.fromkeys(told)) or _NOTHING_FOUND
+    lines += [f"not known: {text}" for text in found.not_known]
+    return ", ".join(dict.fromkeys(lines)) or _NOTHING_FOUND

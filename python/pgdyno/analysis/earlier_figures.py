@@ -29,14 +29,16 @@ def then_and_now(plan: Plan, finished: Sequence[TrialRecord]) -> EarlierReportFa
         plan: The resolved plan.
         finished: Trials whose numbers may be used.
     """
-    if plan.then is None:
+    if plan.earlier is None:
         return None
     figures = [line for metric in METRICS for line in _of_metric(metric, plan, finished)]
-    return EarlierReportFacts(plan.then.source, plan.then.machine, plan.then.runs, tuple(figures))
+    return EarlierReportFacts(
+        plan.earlier.source, plan.earlier.machine, plan.earlier.runs, tuple(figures)
+    )
 
 
 def _of_metric(metric: str, plan: Plan, finished: Sequence[TrialRecord]) -> list[EarlierFigures]:
-    stages = [stage for stage in plan.stages if metric in stage.then]
+    stages = [stage for stage in plan.stages if metric in stage.earlier]
     if not stages:
         return []
     values = {
@@ -77,8 +79,8 @@ def _line(
         stage=stage.name,
         metric=metric,
         base=base.name,
-        then=stage.then[metric],
-        then_ratio=stage.then[metric] / base.then[metric],
+        earlier=stage.earlier[metric],
+        earlier_ratio=stage.earlier[metric] / base.earlier[metric],
         now=spread.median if spread else None,
         now_ratio=ratio if spread else None,
         low=now.low if now and known else None,

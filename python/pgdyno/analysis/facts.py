@@ -14,7 +14,7 @@ from pgdyno.analysis.cycle_facts import CycleFacts
 from pgdyno.analysis.replaced import ReplacedFacts
 from pgdyno.model.run import PgbenchSummary
 
-SCHEMA = "pgdyno.report/2"
+SCHEMA = "pgdyno.report/3"
 LABELS = {"NOPM": "TPC-C-like, not a TPC result", "tps": "not a TPC result"}
 
 
@@ -372,8 +372,8 @@ class EarlierFigures:
     stage: str
     metric: str  # nopm | tpm_total | tps: never one for another
     base: str
-    then: float
-    then_ratio: float
+    earlier: float
+    earlier_ratio: float
     now: float | None  # median of rounds
     now_ratio: float | None
     low: float | None
@@ -442,7 +442,7 @@ class Facts:
     steps: tuple[StepFacts, ...]  # none where windows were not divided
     parts: tuple[PartFacts, ...]  # none where one database was driven
     outages: tuple[Outage, ...]
-    then: EarlierReportFacts | None  # None: the plan names no earlier report
+    earlier: EarlierReportFacts | None  # None: the plan names no earlier report
     recovery: tuple[RecoveryFacts, ...]  # none where servers were not killed
     cycles: tuple[CycleFacts, ...]  # of each stage
     protocol: tuple[ProtocolCost, ...]

@@ -108,8 +108,8 @@ def unequal_beginning(seen: Seen) -> str | None:
     """Warm-up is the protocol's, alike for all; so must be the number of sessions."""
     sessions = {stage.name: stage.workload.sessions for stage in seen.plan.stages}
     if len(set(sessions.values())) > 1:
-        told = ", ".join(f"{name} {count}" for name, count in sessions.items())
-        return f"sessions differ between stages: {told}"
+        counts = ", ".join(f"{name} {count}" for name, count in sessions.items())
+        return f"sessions differ between stages: {counts}"
     return None
 
 
@@ -152,8 +152,8 @@ def other_column(seen: Seen) -> str | None:
         measured.setdefault(trial.stage, []).append(result.throughput)
     printed = {stage.name: stage.throughput.median for stage in seen.stages if stage.throughput}
     found = misplaced(printed, {name: median(values) for name, values in measured.items()})
-    told = [f"{name} is printed with what {owner} measured" for name, owner in found.items()]
-    return "; ".join(told) or None
+    mixed_up = [f"{name} is printed with what {owner} measured" for name, owner in found.items()]
+    return "; ".join(mixed_up) or None
 
 
 def copied(seen: Seen) -> str | None:

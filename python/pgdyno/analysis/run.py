@@ -53,20 +53,20 @@ def analyse(run: RunFile) -> Facts:
     finished = [trial for trial in trials if trial.state is TrialState.FINISHED]
     series = {trial.number: run.series(trial.number) for trial in trials}
     cycles = plan_cycles(plan, trials, series)
-    compared = _compared(
-        plan, table := throughput_table(plan, trials, replaced, cycles.short), cycles
-    )
-    told = _told(series, info, plan, trials)
-    stages = with_credit(
-        stage_facts(plan, trials, told, compared, merged_quantiles, cycles), plan, table, compared
-    )
+    table = throughput_table(plan, trials, replaced, cycles.short)
+    compared = _compared(plan, table, cycles)
+    measured = _trial_facts(series, info, plan, trials)
+    stages = stage_facts(plan, trials, measured, compared, merged_quantiles, cycles)
+    stages = with_credit(stages, plan, table, compared)
     audit = merged_audit(finished, {stage.name: asked_of(stage.workload) for stage in plan.stages})
     differing = differences(plan, finished)
     names = [stage.name for stage in plan.stages]
-    told_fixtures = tuple(_fixture(one) for one in fixtures)
+    fixture_facts = tuple(_fixture(one) for one in fixtures)
     again = sorted({trial.round for trial in replaced})
-    said = answer(stages, told, audit, differing, metric=plan.workload.headline, quick=plan.quick,
-                  again=again)  # fmt: skip
+    said = answer(
+        stages, measured, audit, differing,
+        metric=plan.workload.headline, quick=plan.quick, again=again,
+    )  # fmt: skip
     return Facts(
         schema=SCHEMA, label=LABELS[plan.workload.headline], ident=info.ident, pgdyno=info.pgdyno,
         command=info.command, plan=plan.name, question=plan.question,
@@ -77,12 +77,12 @@ def analyse(run: RunFile) -> Facts:
         quick=plan.quick,
         notes=plan.notes,
         stages=stages,
-        trials=told,
+        trials=measured,
         replaced=tuple(replaced_facts(trial) for trial in replaced),
         steps=step_facts(names, finished, merged_quantiles),
         parts=part_facts(names, finished, merged_quantiles),
         outages=outages(trials),
-        then=then_and_now(plan, finished),
+        earlier=then_and_now(plan, finished),
         recovery=recovery_facts(names, finished),
         cycles=cycles.facts,
         protocol=protocol_costs(plan, finished),
@@ -106,8 +106,8 @@ def analyse(run: RunFile) -> Facts:
         build=words.flat(info.build) if None in [stage.build for stage in plan.stages] else {},
         builds={one.label: words.flat(asdict(one)) for one in _builds(plan)},
         versions=_versions(plan, info),
-        fixture=told_fixtures[0] if told_fixtures else {},
-        further_fixtures=told_fixtures[1:],
+        fixture=fixture_facts[0] if fixture_facts else {},
+        further_fixtures=fixture_facts[1:],
     )  # fmt: skip
 
 
@@ -160,7 +160,7 @@ def _compared(plan: Plan, table: Table, cycles: PlanCycles) -> PlanComparison:
     )  # fmt: skip
 
 
-def _told(
+def _trial_facts(
     series: Mapping[int, dict[str, Series]],
     info: RunInfo,
     plan: Plan,

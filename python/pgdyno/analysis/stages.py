@@ -73,7 +73,7 @@ def throughput_table(
 def stage_facts(
     plan: Plan,
     trials: Sequence[TrialRecord],
-    told: Sequence[TrialFacts],
+    trial_facts: Sequence[TrialFacts],
     compared: compare.PlanComparison,
     quantiles: Quantiles,
     cycles: PlanCycles,
@@ -83,7 +83,7 @@ def stage_facts(
     Args:
         plan: The resolved plan.
         trials: All trials that are needed.
-        told: What is said of each trial.
+        trial_facts: What is said of each trial.
         compared: The comparisons of the plan.
         quantiles: As `store.histogram.merged_quantiles`.
         cycles: What is known of checkpoint cycles.
@@ -101,7 +101,7 @@ def stage_facts(
             sum(trial.stage == stage.name for trial in trials),
             stage,
             mine,
-            [one for trial in mine for one in told if one.number == trial.number],
+            [one for trial in mine for one in trial_facts if one.number == trial.number],
             standing(stage, trials),
             (to_first.get(stage.name), to_previous.get(stage.name)),
             changes(
@@ -121,7 +121,7 @@ def _facts(
     planned: int,
     stage: Stage,
     trials: Sequence[TrialRecord],
-    told: Sequence[TrialFacts],
+    trial_facts: Sequence[TrialFacts],
     stands: Standing,
     compared: tuple[Comparison | None, Comparison | None],
     changed: tuple[SettingChange, ...],
@@ -154,15 +154,15 @@ def _facts(
         latency=_latency(long, quantiles),
         statements=_statements(long, quantiles),
         per_transaction=_efficiency(long),
-        checkpoints=tuple(one.checkpoints for one in told),
-        checkpoint_cycle=most_doubtful([one.checkpoint_cycle for one in told]),
+        checkpoints=tuple(one.checkpoints for one in trial_facts),
+        checkpoint_cycle=most_doubtful([one.checkpoint_cycle for one in trial_facts]),
         client_share=Spread.of(tuple(result.client.share_of_host for result in results)),
-        client_limit=most_doubtful([one.client_limit for one in told]),
+        client_limit=most_doubtful([one.client_limit for one in trial_facts]),
         ceiling_share=Spread.of(
-            tuple(one.ceiling_share for one in told if one.ceiling_share is not None)
+            tuple(one.ceiling_share for one in trial_facts if one.ceiling_share is not None)
         ),
-        steadiness=most_doubtful([one.steadiness for one in told]),
-        window_end=most_doubtful([one.window_end for one in told]),
+        steadiness=most_doubtful([one.steadiness for one in trial_facts]),
+        window_end=most_doubtful([one.window_end for one in trial_facts]),
         changes=changed,
         build=build_text(stage.build) if stage.build else None,
         folder=stage.folder,

@@ -33,9 +33,9 @@ def rung(name: str) -> str:
 def risks(stage: StageFacts) -> str:
     """All that a stage may lose, lowest rung first, in one clause."""
     lost = [stage.rung, *(loss.rung for loss in stage.losses if loss.rung not in SAFE)]
-    told = [RUNGS[one] for one in dict.fromkeys(lost)]
+    known = [RUNGS[one] for one in dict.fromkeys(lost)]
     unread = [f"not everything could be read ({'; '.join(stage.not_known)})"]
-    return listed([*told, *(unread if stage.not_known else [])])
+    return listed([*known, *(unread if stage.not_known else [])])
 
 
 def planned_otherwise(stage: StageFacts) -> str:

@@ -78,8 +78,8 @@ def remove_build(word: str) -> Build:
         PlanError: There is none, or more than one.
         TargetError: Another pgdyno works in the home.
     """
-    place = home()
-    one = find_build(word, kept_builds(place))
-    with locked_home(place):  # a run may be using it
-        remove_folder(build_folder(place, one.ident))
+    folder = home()
+    one = find_build(word, kept_builds(folder))
+    with locked_home(folder):  # a run may be using it
+        remove_folder(build_folder(folder, one.ident))
     return one

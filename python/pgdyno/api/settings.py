@@ -32,7 +32,7 @@ class Linted:
         names = ("place", "severity", "setting", "text", "hint")
         return Table.of(
             [
-                {"place": one.at.place, "severity": one.severity.value, "setting": one.at.shown,
+                {"place": one.at.where, "severity": one.severity.value, "setting": one.at.shown,
                  "text": one.text, "hint": one.hint}
                 for one in self.findings
             ],

@@ -89,13 +89,13 @@ def build(
     version = compiler_version(recipe, user)
     cpu = this_machine().cpu_model if recipe.native else None
     ident = build_ident(recipe, source.digest, version, cpu)
-    with locked_home(home) as place:
+    with locked_home(home) as locked:
         require_reachable(home, user)
         there = {one.ident: one for one in kept_builds(home)}
         if ident in there:
             return _named(there[ident], how.name, home), True
         _require_free(how.name, home)
-        with our_folder(place, BUILDS) as builds:
+        with our_folder(locked, BUILDS) as builds:
             _sweep(builds, set(there))
             work = _Work(recipe, home, ident, user, how)
             work.cook(builds, source, train)
@@ -134,7 +134,8 @@ def _require_free(name: str | None, home: Path) -> None:
     for other in kept_builds(home):
         if name is not None and other.name == name:
             raise PlanError(
-                f"name {name!r} is taken by build {other.ident}: {other.version}, {other.told}",
+                f"name {name!r} is taken by build {other.ident}: {other.version},"
+                f" {other.recipe_text}",
                 f"Choose another, or remove that one: `pgdyno builds remove {name}`.",
             )
 

@@ -141,9 +141,11 @@ def _print(driven: api.Driven, workload: Workload) -> None:
 def _print_statements(driven: api.Driven) -> None:
     if driven.pgbench is not None:
         means = Table("kind", "command", "mean", "failures", "retries", box=None, pad_edge=False)
-        for told in driven.pgbench.statements:
-            counts = map(count_text, (told.failures, told.retries))
-            means.add_row(told.kind, Text(told.text), ns_text(told.mean_s * 1e9), *counts)
+        for statement in driven.pgbench.statements:
+            counts = map(count_text, (statement.failures, statement.retries))
+            means.add_row(
+                statement.kind, Text(statement.text), ns_text(statement.mean_s * 1e9), *counts
+            )
         stdout.print(means)
         return
     columns = ("kind", "statement", "count", "p50", "p95", "p99", "max")
@@ -162,9 +164,9 @@ def _latencies(ns: dict[str, int]) -> list[str]:
 def _print_window_end(driven: api.Driven) -> None:
     """Requests without an answer, in numbers; nothing where all have one."""
     end = window_end([kind.window for kind in driven.kinds], driven.given_up_s, driven.untold)
-    told = answer_of(end)
-    if isinstance(told, Finding):
-        stdout.print(f"{told.fact}; ≥ marks lower bounds", style="yellow", highlight=False)
+    answer = answer_of(end)
+    if isinstance(answer, Finding):
+        stdout.print(f"{answer.fact}; ≥ marks lower bounds", style="yellow", highlight=False)
     if stuck := stuck_reason(end):
         stdout.print(stuck, style="yellow", highlight=False)
 

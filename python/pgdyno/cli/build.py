@@ -89,7 +89,7 @@ def build_command(
     done = built.build
     took = f"took {seconds_text(sum(done.seconds.values()))}"
     stdout.print(
-        f"{done.label}: {done.version}, {done.told};"
+        f"{done.label}: {done.version}, {done.recipe_text};"
         f" {'was there already' if built.is_known else took}",
         soft_wrap=True,
     )
@@ -110,7 +110,7 @@ def list_command(
         return
     table = Table("name", "ident", "version", "compiled by", "took", box=None, pad_edge=False)
     for one in found:
-        how = f"{one.told}\n{one.compiler_version}"
+        how = f"{one.recipe_text}\n{one.compiler_version}"
         took = seconds_text(sum(one.seconds.values()))
         table.add_row(one.name or "", one.ident, one.version, Text(how), took)
     stdout.print(table)

@@ -74,11 +74,11 @@ def _shown(part: Part) -> Group:
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for line in part.lines:
-        table.add_row(line.what, _told(line))
+        table.add_row(line.what, _value(line))
     return Group(Text(f"\n{part.title}", "bold"), table)
 
 
-def _told(line: Line) -> Text:
+def _value(line: Line) -> Text:
     text = Text(line.value)
     if line.note:
         text.append(f"  ({line.note})", "dim")

@@ -69,7 +69,7 @@ def lint(
 def _shown(found: Sequence[Finding], sources: Sequence[Source]) -> Group:
     lines = []
     for one in found:
-        head = Text(f"{one.at.place}: ")
+        head = Text(f"{one.at.where}: ")
         head.append(one.severity.value, _STYLES[one.severity])
         head.append(f": {one.at.shown}: {one.text}")
         if one.hint:
@@ -81,6 +81,8 @@ def _shown(found: Sequence[Finding], sources: Sequence[Source]) -> Group:
         for severity in Severity
         if (count := sum(one.severity is severity for one in found))
     ]
-    told = ", ".join(counts) or "fine"
-    lines.append(Text(f"{plural(settings, 'setting')} in {plural(len(sources), 'file')}: {told}"))
+    summary = ", ".join(counts) or "fine"
+    lines.append(
+        Text(f"{plural(settings, 'setting')} in {plural(len(sources), 'file')}: {summary}")
+    )
     return Group(*lines)

@@ -126,10 +126,10 @@ class LiveView:
                 f"after round {event.rounds}: {line}", markup=False, soft_wrap=self._quiet
             )
 
-    def _step_begins(self, told: str) -> None:
-        self._step = told
+    def _step_begins(self, text: str) -> None:
+        self._step = text
         if self._quiet:
-            self._console.print(told, markup=False, soft_wrap=True)
+            self._console.print(text, markup=False, soft_wrap=True)
         elif not self._live.is_started:
             self._live.start()
 

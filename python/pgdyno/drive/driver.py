@@ -108,8 +108,8 @@ def _last(
 ) -> Mapping[str, object]:
     heard, phase = time.monotonic(), ""
     while True:
-        if pace is not None and (told := pace.turn(phase, time.monotonic())):
-            process.signal({OPEN: signal.SIGUSR1, STOP: signal.SIGTERM}[told])
+        if pace is not None and (due := pace.turn(phase, time.monotonic())):
+            process.signal({OPEN: signal.SIGUSR1, STOP: signal.SIGTERM}[due])
         try:
             line = lines.get(timeout=_SILENCE_S if pace is None else _PACE_S)
         except queue.Empty:

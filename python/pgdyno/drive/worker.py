@@ -60,10 +60,10 @@ def _drive(spec_json: str) -> str:
         if time.monotonic() - told_s >= PROGRESS_S:
             print(text, flush=True)
             told_s = time.monotonic()
-        told = signal.sigtimedwait(_SIGNALS, _pause_s(progress))
-        if told is None:
+        received = signal.sigtimedwait(_SIGNALS, _pause_s(progress))
+        if received is None:
             continue
-        if told.si_signo == _OPEN_SIGNAL:
+        if received.si_signo == _OPEN_SIGNAL:
             run.open()
         else:
             run.stop()

@@ -113,8 +113,8 @@ def calibrate(
     """
     keep(so_far)
     while not so_far.is_whole:
-        before, place = divmod(len(so_far.measured), len(so_far.workloads))
-        workload = so_far.workloads[place]
+        before, index = divmod(len(so_far.measured), len(so_far.workloads))
+        workload = so_far.workloads[index]
         listener(
             StepBegun(
                 f"{workload.kind}, face {workload.face}: round {before + 1} of {so_far.rounds}"

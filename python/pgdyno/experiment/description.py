@@ -31,8 +31,9 @@ def describe_stages(plan: Plan) -> dict[str, Description]:
 def _where(plan: Plan, stage: Stage, error: DriveError) -> str:
     """The stage, and its files unless the error names one."""
     files = [file.path for file in stage.workload.files]
-    told = "" if any(Path(file).name in error.fact for file in files) else ", ".join(files)
-    return f"{plan.source}: stage {stage.name}{f': {told}' if told else ''}"
+    is_named = any(Path(file).name in error.fact for file in files)
+    which = f": {', '.join(files)}" if files and not is_named else ""
+    return f"{plan.source}: stage {stage.name}{which}"
 
 
 def differences(

@@ -35,7 +35,7 @@ _STARTS_S = 0.4  # fio, each time
 _WRITTEN_BYTES_PER_S = 300e6  # assumed before anything is measured
 _OVERHEAD_BYTES = 1 << 20
 
-Told = Callable[[str], None]
+OnStep = Callable[[str], None]
 Keep = Callable[[Probed], None]
 
 
@@ -100,10 +100,10 @@ def probe_storage(
     """
     program = require_possible(wish)
 
-    def told(what: str) -> None:
+    def begin(what: str) -> None:
         listener(StepBegun(what))
 
-    probed = so_far or _begun(wish, ident, program, binaries, told)
+    probed = so_far or _begun(wish, ident, program, binaries, begin)
     keep(probed)
     grounds: dict[str, fio.Ground] = {}
     known = {floor.path for floor in probed.floors}
@@ -117,20 +117,20 @@ def probe_storage(
             grounds[path] = ground
             if path in known:
                 if several:  # its files are gone, and are read once more beside the others'
-                    told(f"{path}: writing its files again")
+                    begin(f"{path}: writing its files again")
                     fio.write_files(ground)
                 continue
-            floor = _floor(path, ground, wish, binaries, told)
+            floor = _floor(path, ground, wish, binaries, begin)
             probed = replace(probed, floors=(*probed.floors, floor))
             keep(probed)
         if not probed.is_whole:
-            probed = replace(probed, together=_together(probed.floors, grounds, wish, told))
+            probed = replace(probed, together=_together(probed.floors, grounds, wish, begin))
             keep(probed)
     return probed
 
 
-def _begun(wish: Wish, ident: str, program: Path, binaries: Binaries, told: Told) -> Probed:
-    told("reading the clock")
+def _begun(wish: Wish, ident: str, program: Path, binaries: Binaries, on_step: OnStep) -> Probed:
+    on_step("reading the clock")
     return Probed(
         ident=ident,
         started_ns=time.time_ns(),
@@ -142,14 +142,14 @@ def _begun(wish: Wish, ident: str, program: Path, binaries: Binaries, told: Told
     )
 
 
-def _floor(path: str, ground: fio.Ground, wish: Wish, binaries: Binaries, told: Told) -> Floor:
-    told(f"{path}: writing its files in full")
+def _floor(path: str, ground: fio.Ground, wish: Wish, binaries: Binaries, on_step: OnStep) -> Floor:
+    on_step(f"{path}: writing its files in full")
     rate = fio.write_files(ground)
-    told(f"{path}: pg_test_fsync")
+    on_step(f"{path}: pg_test_fsync")
     syncs = measure_sync(binaries.program("pg_test_fsync"), ground.folder, wish.seconds)
-    told(f"{path}: commits under a checkpoint")
+    on_step(f"{path}: commits under a checkpoint")
     mixed = fio.measure_commits(ground, wish.seconds, 1)
-    told(f"{path}: commits after pauses")
+    on_step(f"{path}: commits after pauses")
     rested = fio.measure_rested(ground, wish.seconds, 1)
     return Floor(
         path=path,
@@ -159,31 +159,31 @@ def _floor(path: str, ground: fio.Ground, wish: Wish, binaries: Binaries, told: 
             wish.size_bytes, host_facts(Path(path)).memory_bytes, ground.direct, rate
         ),
         syncs=syncs,
-        grid=_grid(path, ground, wish, told),
+        grid=_grid(path, ground, wish, on_step),
         mixed=mixed,
         rested=rested,
     )
 
 
-def _grid(path: str, ground: fio.Ground, wish: Wish, told: Told) -> tuple[GridPoint, ...]:
+def _grid(path: str, ground: fio.Ground, wish: Wish, on_step: OnStep) -> tuple[GridPoint, ...]:
     points: list[GridPoint] = []
     for pattern in PATTERNS:
         for jobs in wish.jobs:
             for depth in wish.depths:
-                told(f"{path}: {pattern}, {depth} under way in each of {jobs} jobs")
+                on_step(f"{path}: {pattern}, {depth} under way in each of {jobs} jobs")
                 seed = len(points) + 2  # the commits had the first
                 points.append(fio.measure(ground, pattern, depth, jobs, wish.seconds, seed))
     return tuple(points)
 
 
 def _together(
-    floors: Sequence[Floor], grounds: dict[str, fio.Ground], wish: Wish, told: Told
+    floors: Sequence[Floor], grounds: dict[str, fio.Ground], wish: Wish, on_step: OnStep
 ) -> Together | None:
     """Random reads on one path of each device, where there are several."""
     apart = list({floor.device_number: floor for floor in floors}.values())
     if len(apart) < 2:
         return None
-    told("random reads on all paths at once")
+    on_step("random reads on all paths at once")
     peaks = [iops_knee(floor, "random read").peak for floor in apart]
     most = max(peaks, key=lambda point: point.outstanding)
     rates = fio.measure_together(

@@ -15,7 +15,7 @@ from pgdyno.catalog import MachineKnob
 from pgdyno.host.file_tree import system
 from pgdyno.host.journal import Change, Journal, Standing
 from pgdyno.host.knob_location import ROOT, KnobLocation, knob_location, mask
-from pgdyno.host.undo import Told, undo
+from pgdyno.host.undo import OnStep, undo
 from pgdyno.linter import check, source
 from pgdyno.model.errors import PlanError, TargetError
 
@@ -153,14 +153,14 @@ def may_write(changes: Sequence[Change], root: Path = ROOT) -> bool:
 
 
 def apply(
-    changes: Sequence[Change], journal: Journal, told: Told = lambda _: None, root: Path = ROOT
+    changes: Sequence[Change], journal: Journal, on_step: OnStep = lambda _: None, root: Path = ROOT
 ) -> None:
     """Make the changes, each journalled before and read back after; all or none of them stand.
 
     Args:
         changes: Of `plan`.
         journal: Of this machine.
-        told: Hears of every step before it is taken: `journal KEY`, `write KEY`, `read KEY`,
+        on_step: Hears of every step before it is taken: `journal KEY`, `write KEY`, `read KEY`,
             `keep KEY`, and of those of `undo.undo` where something fails.
         root: Of the file tree.
 
@@ -172,9 +172,9 @@ def apply(
         made: list[Standing] = []
         try:
             for change in changes:
-                _make(change, journal, made, told, root)
+                _make(change, journal, made, on_step, root)
         except BaseException as error:
-            left = [one for one in undo(made[::-1], journal, told, root) if not one.ok]
+            left = [one for one in undo(made[::-1], journal, on_step, root) if not one.ok]
             if left:
                 fates = "; ".join(f"{one.change.key} {one.fate}" for one in left)
                 raise TargetError(
@@ -184,23 +184,25 @@ def apply(
             raise
 
 
-def _make(change: Change, journal: Journal, made: list[Standing], told: Told, root: Path) -> None:
+def _make(
+    change: Change, journal: Journal, made: list[Standing], on_step: OnStep, root: Path
+) -> None:
     one = knob_location(change.key, root)
     if (found := one.read()) != change.before:
         raise TargetError(
             f"{change.key} is {found!r}, and was {change.before!r} when it was looked at",
             "Somebody else changes it at this very moment. Nothing of ours stands.",
         )
-    told(f"journal {change.key}")
+    on_step(f"journal {change.key}")
     made.append(journal.intend(change))
-    told(f"write {change.key}")
+    on_step(f"write {change.key}")
     try:
         one.write(change.after)
     finally:  # also what a refusal or Ctrl-C left half done is told from what others do later
-        told(f"read {change.key}")
+        on_step(f"read {change.key}")
         now = one.read()
         also = tuple((key, knob_location(key, root).read()) for key, _ in change.also)
-        told(f"keep {change.key}")
+        on_step(f"keep {change.key}")
         made[-1] = replace(made[-1], became=now, also_became=also)
         journal.done(made[-1])
     if now != change.after:

@@ -71,20 +71,20 @@ def _listed(path: str) -> list[dict[str, Any]]:
     return rows_of(run(["lsblk", "--json", "--bytes", "--output", _COLUMNS, path]).stdout, path)
 
 
-def rows_of(told: str, path: str) -> list[dict[str, Any]]:
+def rows_of(listing: str, path: str) -> list[dict[str, Any]]:
     """The rows of lsblk's JSON on a device: it, then what is on it, with all that is read of them.
 
     Raises:
         TargetError: It is not what lsblk writes, or of another device.
     """
     try:
-        rows = _flat(json.loads(told)["blockdevices"])
+        rows = _flat(json.loads(listing)["blockdevices"])
         for row in rows:
             _ = row["name"], row["type"], row["ro"], row["path"], [*(row.get("mountpoints") or ())]
             _ = int(row["size"]), int(row["log-sec"]), int(row["phy-sec"])
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise TargetError(
-            f"what {path} is cannot be found out: lsblk told {told[:200]!r}", _NOT_KNOWN
+            f"what {path} is cannot be found out: lsblk told {listing[:200]!r}", _NOT_KNOWN
         ) from error
     if not rows or rows[0]["path"] != path:
         raise TargetError(f"lsblk says nothing about {path}", _NOT_KNOWN)
@@ -104,7 +104,7 @@ def _why_busy(
 ) -> list[str]:
     busy = []
     for row in (own, *below):
-        mounts = [place for place in row.get("mountpoints") or () if place]
+        mounts = [mount for mount in row.get("mountpoints") or () if mount]
         if mounts:
             busy.append(f"{row['name']} is in use: {', '.join(mounts)}")
     if own["ro"]:
@@ -131,12 +131,12 @@ def _sysfs(number: int) -> Path:
 
 def _identity(number: int, own: dict[str, Any]) -> tuple[str, ...]:
     folder = _sysfs(number)
-    told = [f"{os.major(number)}:{os.minor(number)}", str(own["size"])]
-    told += [str(own[name]) for name in ("serial", "wwn") if own.get(name)]
+    identity = [f"{os.major(number)}:{os.minor(number)}", str(own["size"])]
+    identity += [str(own[name]) for name in ("serial", "wwn") if own.get(name)]
     for sequence in (folder / "diskseq", folder.parent / "diskseq"):  # of a partition: its disk's
         if sequence.is_file():
-            return (*told, sequence.read_text(encoding="utf-8").strip())
-    return tuple(told)
+            return (*identity, sequence.read_text(encoding="utf-8").strip())
+    return tuple(identity)
 
 
 _NOT_KNOWN = "It is not touched: what cannot be looked at is never taken for empty."
@@ -145,16 +145,16 @@ _NOT_KNOWN = "It is not touched: what cannot be looked at is never taken for emp
 def _signatures(path: str) -> list[dict[str, str]]:
     """File systems, partition tables, parts of volumes: all that wipefs knows."""
     done = run(["wipefs", "--no-act", "--json", path], check=False)
-    told = done.stdout.strip()
+    tree = done.stdout.strip()
     try:
         if done.code != 0:
             raise ValueError(f"code {done.code}")
-        if not told and not done.stderr.strip():
+        if not tree and not done.stderr.strip():
             return []  # older ones say nothing of nothing
-        found: list[dict[str, str]] = json.loads(told)["signatures"]
+        found: list[dict[str, str]] = json.loads(tree)["signatures"]
         return [one for one in found if one["type"]]
     except (ValueError, KeyError, TypeError) as error:
-        said = (done.stderr.strip() or told)[:200]
+        said = (done.stderr.strip() or tree)[:200]
         raise TargetError(
             f"what {path} holds cannot be found out: wipefs ended with {error}: {said}", _NOT_KNOWN
         ) from error

@@ -106,10 +106,10 @@ def _of_running(conninfo: str) -> Count:
             (_GUC,),
         ).fetchone()
         assert row is not None
-        pid, told, page_bytes = row
+        pid, text, page_bytes = row
         _same_size(page_bytes)
-        if told is not None:
-            return Count(connection.shown(), _told(told), f"SHOW {_GUC}")
+        if text is not None:
+            return Count(connection.shown(), _pages(text), f"SHOW {_GUC}")
         return _mapped(connection.shown(), pid)
 
 
@@ -147,7 +147,7 @@ def _of_folder(server: str, bindir: Path | None) -> Count:
             f"PostgreSQL {major} tells how much shared memory it takes only while it runs",
             "Start it once, with huge_pages = off if it does not start otherwise.",
         )
-    return Count(server, _told(run([*asked, _GUC], user=user).stdout), f"postgres -C {_GUC}")
+    return Count(server, _pages(run([*asked, _GUC], user=user).stdout), f"postgres -C {_GUC}")
 
 
 def _data_directory(folder: Path) -> Path:
@@ -202,7 +202,7 @@ def _same_size(wanted_bytes: int | None) -> None:
         )
 
 
-def _told(text: str) -> int:
+def _pages(text: str) -> int:
     pages = int(text)
     if pages < 0:
         raise TargetError(f"{_GUC} is {pages}: this build of PostgreSQL knows no huge pages")
@@ -219,8 +219,8 @@ def _binaries(major: int, bindir: Path | None, user: OsUser) -> Binaries:
     embedded = find_binaries(Target("embedded"), user)
     if embedded.version_num // 10000 == major:
         return embedded
-    for place in _PLACES:
-        folder = Path(place.format(major))
+    for location in _PLACES:
+        folder = Path(location.format(major))
         if (folder / "postgres").exists():
             return find_binaries(Target("installed", str(folder)), user)
     raise TargetError(f"no programs of PostgreSQL {major} found", "Name their folder: --bindir.")

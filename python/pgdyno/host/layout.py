@@ -121,24 +121,24 @@ def _in_fstab(path: str) -> str:
 def _check_mount(wish: Wish) -> None:
     if wish.mount is None:
         return
-    place = Path(wish.mount)
-    if not place.is_absolute() or not wish.mount.isprintable():
+    mounted = Path(wish.mount)
+    if not mounted.is_absolute() or not wish.mount.isprintable():
         raise PlanError(
             f"--mount is {wish.mount!r}, expected an absolute path without control characters"
         )
 
 
-def require_free(place: Path) -> None:
+def require_free(mount: Path) -> None:
     """Refuse to mount over something.
 
     Raises:
         PlanError: It is not a folder, or not an empty one.
     """
-    if place.is_symlink() or (place.exists() and not place.is_dir()):
-        raise PlanError(f"--mount {place} is not a folder")
-    if place.is_dir() and (os.path.ismount(place) or any(place.iterdir())):
+    if mount.is_symlink() or (mount.exists() and not mount.is_dir()):
+        raise PlanError(f"--mount {mount} is not a folder")
+    if mount.is_dir() and (os.path.ismount(mount) or any(mount.iterdir())):
         raise PlanError(
-            f"--mount {place} is not empty", "What is in it would be hidden. Name another folder."
+            f"--mount {mount} is not empty", "What is in it would be hidden. Name another folder."
         )
 
 
@@ -202,12 +202,12 @@ def _check_sizes(wish: Wish, kernel: Kernel) -> None:
 def _emptied(one: Device, wish: Wish) -> list[Step]:
     if not one.holds or one.path not in wish.erase:
         return []
-    told = ", ".join(one.holds)
+    held = ", ".join(one.holds)
     inner = [
         Step("what its partition held is forgotten", ("wipefs", "--all", part), on=(one.path,))
         for part in one.parts
     ]
-    last = Step(f"what it held is forgotten: {told}", ("wipefs", "--all", one.path),
+    last = Step(f"what it held is forgotten: {held}", ("wipefs", "--all", one.path),
                 on=(one.path,), forgets=True)  # fmt: skip
     return [*inner, last]
 
@@ -240,20 +240,20 @@ def _partitioned(one: Device, wish: Wish, steps: list[Step]) -> str:
 
 
 def _striped(parts: Sequence[str], wish: Wish, kernel: Kernel, steps: list[Step]) -> str:
-    told = f"{len(parts)} devices share the load, {bytes_text(wish.stripe_bytes)} each in turn"
+    text = f"{len(parts)} devices share the load, {bytes_text(wish.stripe_bytes)} each in turn"
     if kernel.md:
         target = "/dev/md/pgdyno"
         chunk = f"--chunk={wish.stripe_bytes // 1024}K"
         create = ("mdadm", "--create", target, "--run", "--level=0", chunk,
                   f"--raid-devices={len(parts)}", *parts)  # fmt: skip
-        steps.append(Step(told, create, appears=target, on=tuple(parts)))
+        steps.append(Step(text, create, appears=target, on=tuple(parts)))
         steps += _shown_again(target, wish.devices, wish)
         return target
     volumes = ("pvcreate", "--dataalignment", "4m", *parts)
     steps.append(Step("physical volumes", volumes, on=tuple(parts)))
     steps.append(Step("a group of them", ("vgcreate", "pgdyno", *parts)))
     steps.append(
-        Step(told, ("lvcreate", "--yes", "--extents", "100%FREE", "--name", "data",
+        Step(text, ("lvcreate", "--yes", "--extents", "100%FREE", "--name", "data",
                     "--stripes", str(len(parts)), "--stripesize",
                     f"{wish.stripe_bytes // 1024}k", "pgdyno"), appears="/dev/pgdyno/data")
     )  # fmt: skip

@@ -100,22 +100,22 @@ class Book:
 def _unended(lines: Sequence[str], devices: Sequence[str]) -> str | None:
     for line in reversed(lines):
         try:
-            told = json.loads(line)
+            entry = json.loads(line)
         except ValueError:  # cut short by a kill; the line before tells what came last
             continue
-        if set(devices) & set(told["devices"]):
-            begun = f"step {told['step']} was begun and not ended: {told['command']}"
-            return begun if told["what"] == "begin" else None
+        if set(devices) & set(entry["devices"]):
+            begun = f"step {entry['step']} was begun and not ended: {entry['command']}"
+            return begun if entry["what"] == "begin" else None
     return None
 
 
-def make(layout: Layout, book: Book, told: Callable[[Step], None] = lambda _: None) -> None:
+def make(layout: Layout, book: Book, on_step: Callable[[Step], None] = lambda _: None) -> None:
     """Take the steps.
 
     Args:
         layout: Planned.
         book: Where each is written down.
-        told: Hears of each before it is taken.
+        on_step: Hears of each before it is taken.
 
     Raises:
         TargetError: One failed, or a device is not any more as it was planned; the message says
@@ -127,7 +127,7 @@ def make(layout: Layout, book: Book, told: Callable[[Step], None] = lambda _: No
     with book.locked():
         for number, step in enumerate(layout.steps, start=1):
             where = f"{number} of {len(layout.steps)}"
-            told(step)
+            on_step(step)
             try:
                 for path in step.on:
                     _require_as_planned(path, planned, expected.get(path, ()), step)

@@ -38,13 +38,13 @@ def cards(root: Path) -> Iterator[Line]:
     for path in network_cards(root):
         speed = text(path / "speed")
         driver = path / "device/driver"
-        told = [
+        lines = [
             text(path / "operstate"),
             f"{int(speed):,} Mbit/s" if speed.isdigit() else "",
             f"driver {driver.resolve().name}" if driver.exists() else "",
             f"queues: {_queues(path, 'rx')} in, {_queues(path, 'tx')} out",
         ]
-        yield Line(path.name, ", ".join(part for part in told if part))
+        yield Line(path.name, ", ".join(part for part in lines if part))
 
 
 def queues(root: Path, ethtool: Ethtool | None) -> Iterator[Line]:
@@ -72,14 +72,14 @@ def _told_of(card: str, ethtool: Ethtool) -> Iterator[Line]:
     yield _line("offload gro", card, word, advised=entries()["offload gro"].advise)
 
 
-def halves(told: str) -> tuple[dict[str, str], dict[str, str]]:
+def halves(text: str) -> tuple[dict[str, str], dict[str, str]]:
     """What ethtool says of the most and of now; with one half only, that is now."""
-    most, current, now = told.rpartition("Current hardware settings:")
+    most, current, now = text.rpartition("Current hardware settings:")
     return (_fields(most) if current else {}), _fields(now)
 
 
-def _fields(told: str) -> dict[str, str]:
-    pairs = (line.partition(":") for line in told.splitlines())
+def _fields(text: str) -> dict[str, str]:
+    pairs = (line.partition(":") for line in text.splitlines())
     return {head.strip(): value.strip() for head, colon, value in pairs if colon}
 
 

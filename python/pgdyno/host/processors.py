@@ -39,8 +39,8 @@ def processors(root: Path) -> Iterator[Line]:
         yield Line("cores", f"{len(cores)} in {_many(sockets, 'socket')}")
     nodes = sorted((root / "sys/devices/system/node").glob("node[0-9]*"))
     if nodes:
-        told = "; ".join(_node(path) for path in nodes)
-        yield Line("NUMA", f"{_many(len(nodes), 'node')}; {told}")
+        layout = "; ".join(_node(path) for path in nodes)
+        yield Line("NUMA", f"{_many(len(nodes), 'node')}; {layout}")
     caches = [
         f"L{text(path / 'level')} {text(path / 'type').lower()} {text(path / 'size')}"
         for path in sorted((cpus / "cpu0/cache").glob("index*"))
@@ -67,8 +67,8 @@ def speed(root: Path) -> Iterator[Line]:
 def clock(root: Path, reading_ns: float | None) -> Iterator[Line]:
     """Clocks to choose from, and the cost of a reading, where it was measured."""
     sources = root / "sys/devices/system/clocksource/clocksource0/available_clocksource"
-    if told := text(sources):
-        yield Line("clocks at hand", told)
+    if listed := text(sources):
+        yield Line("clocks at hand", listed)
     if reading_ns is not None:
         yield Line(
             "cost of a reading", f"{reading_ns:.1f} ns",
@@ -84,18 +84,18 @@ def clock_reading_ns(program: Path) -> float:
     Raises:
         TargetError: It cannot be run, or says something else than any version does.
     """
-    told = run([program, "--duration", str(_CLOCK_S)], user=postgres_user()).stdout
-    found = re.search(r"loop time including overhead: +([\d.]+) ns", told)
+    output = run([program, "--duration", str(_CLOCK_S)], user=postgres_user()).stdout
+    found = re.search(r"loop time including overhead: +([\d.]+) ns", output)
     if found is None:
-        raise TargetError(f"{program.name} printed no time per loop: {told[:200]!r}")
+        raise TargetError(f"{program.name} printed no time per loop: {output[:200]!r}")
     return float(found[1])
 
 
 def _node(path: Path) -> str:
     lines = [line.partition(path.name[len("node") :] + " ")[2] for line in _lines(path / "meminfo")]
     memory = read_meminfo("\n".join(lines)).get("MemTotal")
-    told = f"{path.name}: CPUs {text(path / 'cpulist')}"
-    return f"{told}, {bytes_text(memory)}" if memory else told
+    cpus = f"{path.name}: CPUs {text(path / 'cpulist')}"
+    return f"{cpus}, {bytes_text(memory)}" if memory else cpus
 
 
 def _lines(path: Path) -> list[str]:
@@ -109,10 +109,10 @@ def _many(count: int, what: str) -> str:
 def _virtualisation(root: Path, flags: str) -> str:
     maker = text(root / "sys/class/dmi/id/sys_vendor")
     product = text(root / "sys/class/dmi/id/product_name")
-    told = " ".join(part for part in (maker, product) if part)
+    product_name = " ".join(part for part in (maker, product) if part)
     if "hypervisor" not in flags.split():
-        return f"none seen ({told})" if told else "none seen"
-    return f"a guest ({told})" if told else "a guest"
+        return f"none seen ({product_name})" if product_name else "none seen"
+    return f"a guest ({product_name})" if product_name else "a guest"
 
 
 def _stolen(root: Path) -> str:

@@ -29,23 +29,23 @@ def disks(root: Path) -> Iterator[Line]:
         logical = text(queue / "logical_block_size")
         physical = text(queue / "physical_block_size")
         atomic = text(queue / "atomic_write_unit_max_bytes")
-        told = [bytes_text(size), model, kind, f"blocks of {logical}/{physical} bytes"]
+        facts = [bytes_text(size), model, kind, f"blocks of {logical}/{physical} bytes"]
         if atomic and atomic != "0":
-            told.append(f"writes {bytes_text(int(atomic))} whole or not at all")
-        yield Line(name, ", ".join(part for part in told if part))
+            facts.append(f"writes {bytes_text(int(atomic))} whole or not at all")
+        yield Line(name, ", ".join(part for part in facts if part))
 
 
 def file_systems(root: Path) -> Iterator[Line]:
     """Where they are and how they are mounted; what the linter says of it."""
     table = root / "proc/mounts"
     findings = _findings(text(table), system(root))
-    for number, (device, place, kind, options) in enumerate(mounts(table), start=1):
+    for number, (device, mount, kind, options) in enumerate(mounts(table), start=1):
         # Containers have single files of the host mounted over their own.
-        if kind not in _DISKS or (root / place.lstrip("/")).is_file():
+        if kind not in _DISKS or (root / mount.lstrip("/")).is_file():
             continue
         better = "" if "noatime" in options.split(",") else "noatime"
         why = entries()["noatime"].why if better else ""
-        yield Line(place, f"{kind} on {device}: {options}", advised=better, why=why)
+        yield Line(mount, f"{kind} on {device}: {options}", advised=better, why=why)
         for one in findings.get(number, ()):
             yield Line("", one.at.shown, advised="without it", why=f"{one.text}.")
 

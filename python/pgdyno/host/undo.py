@@ -14,7 +14,7 @@ from pgdyno.host.journal import Change, Journal, JournalError, Standing, Values
 from pgdyno.host.knob_location import ROOT, KnobLocation, knob_location
 from pgdyno.model.errors import PgdynoError, PlanError
 
-Told = Callable[[str], None]
+OnStep = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Wills:
 
 def restore(
     journals: Sequence[Journal],
-    told: Told = lambda _: None,
+    on_step: OnStep = lambda _: None,
     root: Path = ROOT,
     wills: Wills = Wills(),
 ) -> tuple[Undone, ...]:
@@ -50,7 +50,7 @@ def restore(
 
     Args:
         journals: Of this machine, the latest first; those that do not exist are passed over.
-        told: Hears of every step before it is taken, as of `undo`.
+        on_step: Hears of every step before it is taken, as of `undo`.
         root: Of the file tree.
         wills: For values that somebody else changed.
 
@@ -63,7 +63,7 @@ def restore(
     for journal in journals:
         with journal.locked(make=False) as there:
             if there:
-                found += undo(journal.standing(), journal, told, root, wills)
+                found += undo(journal.standing(), journal, on_step, root, wills)
     return tuple(found)
 
 
@@ -85,7 +85,7 @@ def _require_known(journals: Sequence[Journal], wills: Wills) -> None:
 def undo(
     standing: Sequence[Standing],
     journal: Journal,
-    told: Told = lambda _: None,
+    on_step: OnStep = lambda _: None,
     root: Path = ROOT,
     wills: Wills = Wills(),
 ) -> tuple[Undone, ...]:
@@ -94,7 +94,7 @@ def undo(
     Args:
         standing: The changes, the last one first.
         journal: Where they stand.
-        told: Hears of every step before it is taken: `undo KEY`, `back KEY` (of it and of those
+        on_step: Hears of every step before it is taken: `undo KEY`, `back KEY` (of it and of those
             that it moves), `note KEY`, `undone KEY`.
         root: Of the file tree.
         wills: For values that somebody else changed.
@@ -104,12 +104,12 @@ def undo(
     """
     found, failed = [], None
     for one in standing:
-        told(f"undo {one.change.key}")
+        on_step(f"undo {one.change.key}")
         try:
-            fate = _Undoing(one, journal, told, root, wills).fate()
+            fate = _Undoing(one, journal, on_step, root, wills).fate()
             done = Undone(one.change, fate)
             if done.ok:
-                told(f"undone {one.change.key}")
+                on_step(f"undone {one.change.key}")
                 journal.undone(one)
         except JournalError as error:
             failed, done = error, Undone(one.change, f"left: {error.fact}")
@@ -125,7 +125,7 @@ class _Undoing:
 
     one: Standing
     journal: Journal
-    told: Told
+    on_step: OnStep
     root: Path
     wills: Wills
 
@@ -191,7 +191,7 @@ class _Undoing:
         for name in (*(() if excluded else (key,)), *beside, key):
             if locations[name].read() == wanted[name]:
                 continue
-            self.told(f"back {name}")
+            self.on_step(f"back {name}")
             locations[name].write(wanted[name])
             if name == key:
                 self._note_moves(locations)
@@ -199,5 +199,5 @@ class _Undoing:
     def _note_moves(self, locations: dict[str, KnobLocation]) -> None:
         moved: Values = tuple((name, locations[name].read()) for name, _ in self.one.change.also)
         if moved not in (self.one.also_became, self.one.change.also):
-            self.told(f"note {self.one.change.key}")
+            self.on_step(f"note {self.one.change.key}")
             self.journal.moved(self.one, moved)

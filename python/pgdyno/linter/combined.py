@@ -30,10 +30,10 @@ def from_rules(world: World) -> Iterator[Finding]:
         if at is not None and all(
             _holds(world, setting, condition) for setting, condition in rule.when.items()
         ):
-            yield Finding(at, Severity(rule.severity), _told(rule, world), rule.hint, name)
+            yield Finding(at, Severity(rule.severity), _filled_in(rule, world), rule.hint, name)
 
 
-def _told(rule: Rule, world: World) -> str:
+def _filled_in(rule: Rule, world: World) -> str:
     return re.sub(r"\{([^{}]+)\}", lambda match: world.shown(match[1]), rule.text)
 
 

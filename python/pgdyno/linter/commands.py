@@ -62,9 +62,9 @@ def _options(program: str, words: list[str]) -> Iterator[Setting]:
             yield "", name, value
             continue
         for part in value.split(","):  # its parts stand in the catalogue
-            head, is_set, told = part.partition("=")
+            head, is_set, setting = part.partition("=")
             absent = head.startswith("^")
-            yield "", f"{name} {head.lstrip('^')}", told if is_set else "off" if absent else "on"
+            yield "", f"{name} {head.lstrip('^')}", setting if is_set else "off" if absent else "on"
 
 
 @cache
@@ -96,19 +96,19 @@ def _variable(word: str) -> Iterator[Setting]:
     if name == "CC":
         yield "", "CC", value.rpartition("/")[2]
     for flag in value.split() if name == "CFLAGS" else ():
-        head, equals, told = flag.partition("=")
+        head, equals, setting = flag.partition("=")
         if flag.startswith("-O"):
             yield "", "-O", flag[2:] or "1"
         else:
-            yield "", head, told if equals else "on"
+            yield "", head, setting if equals else "on"
 
 
 def _mount(words: list[str]) -> Iterator[Setting]:
-    told = dict(pairwise(words))
-    for option in told.get("-o", "").split(","):
+    options = dict(pairwise(words))
+    for option in options.get("-o", "").split(","):
         name, equals, value = option.partition("=")
         if name:
-            yield told.get("-t", ""), name, value if equals else "on"
+            yield options.get("-t", ""), name, value if equals else "on"
 
 
 def _blockdev(words: list[str]) -> Iterator[Setting]:

@@ -48,7 +48,7 @@ class Assignment:
     value: str  # flags of fstab: "on"
 
     @property
-    def place(self) -> str:
+    def where(self) -> str:
         """For people: `file:line`."""
         where = f"{self.path}:{self.line}" if self.line else self.path
         return f"{where} ({self.scope})" if self.scope else where

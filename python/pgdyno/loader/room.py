@@ -12,25 +12,25 @@ from pgdyno.model.units import bytes_text, seconds_text
 _WAL_OVER = 1.1  # the limit of WAL is a soft one
 
 
-def needs(estimate: LoadEstimate, place: ServerHost) -> tuple[tuple[str, int, Area | None], ...]:
+def needs(estimate: LoadEstimate, host: ServerHost) -> tuple[tuple[str, int, Area | None], ...]:
     """What a load needs of disk: what for, bytes, where.
 
     Args:
         estimate: Of `loader.estimate`.
-        place: The server's disk.
+        host: The server's disk.
     """
     wal = estimate.wal_bytes
-    if place.wal_limit_bytes is not None:
-        wal = min(wal, int(place.wal_limit_bytes * _WAL_OVER))
-    wal = max(wal - (place.wal_there_bytes or 0), 0)
+    if host.wal_limit_bytes is not None:
+        wal = min(wal, int(host.wal_limit_bytes * _WAL_OVER))
+    wal = max(wal - (host.wal_there_bytes or 0), 0)
     return (
-        ("tables and indexes", estimate.disk_bytes, place.data),
-        ("sorting", estimate.sort_bytes, place.sort),
-        ("WAL", wal, place.wal),
+        ("tables and indexes", estimate.disk_bytes, host.data),
+        ("sorting", estimate.sort_bytes, host.sort),
+        ("WAL", wal, host.wal),
     )
 
 
-def require_room(estimate: LoadEstimate, place: ServerHost) -> None:
+def require_room(estimate: LoadEstimate, host: ServerHost) -> None:
     """Refuse a load that does not fit.
 
     Raises:
@@ -38,7 +38,7 @@ def require_room(estimate: LoadEstimate, place: ServerHost) -> None:
     """
     parts: dict[int, list[tuple[str, int]]] = defaultdict(list)
     areas: dict[int, Area] = {}
-    for what, size, area in needs(estimate, place):
+    for what, size, area in needs(estimate, host):
         if area is not None:
             parts[area.device].append((what, size))
             areas.setdefault(area.device, area)
@@ -53,7 +53,7 @@ def require_room(estimate: LoadEstimate, place: ServerHost) -> None:
             )
 
 
-def room_text(estimate: LoadEstimate, place: ServerHost) -> str:
+def room_text(estimate: LoadEstimate, host: ServerHost) -> str:
     """The estimate as a line for people: `20 warehouses: 1.98 GiB on disk, about 12 s`."""
     unit, count, before = estimate.unit, estimate.units, estimate.units_before
     if unit == "scale":
@@ -65,6 +65,6 @@ def room_text(estimate: LoadEstimate, place: ServerHost) -> str:
     line = f"{what}: {bytes_text(estimate.disk_bytes)} on disk"
     if estimate.seconds is not None:
         line += f", about {seconds_text(max(estimate.seconds, 1.0))}"
-    if place.data is None:
+    if host.data is None:
         line += "; the server's free space is not known here"
     return line

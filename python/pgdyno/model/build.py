@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import AliasChoices, Field
+
+_CALLED_BEFORE = Field(validation_alias=AliasChoices("recipe_text", "told"))  # in earlier records
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +32,7 @@ class Build:
     ident: str
     name: str | None  # given by its user
     version: str  # e.g. "PostgreSQL 15.18"
-    told: str  # the recipe for people, e.g. "gcc -O3 -flto=auto"
+    recipe_text: Annotated[str, _CALLED_BEFORE]  # for people, e.g. "gcc -O3 -flto=auto"
     compiler_version: str  # in the compiler's own words
     cpu: str | None  # the model it was compiled for; None: any of its kind
     recipe: Recipe

@@ -57,8 +57,10 @@ class Connection:
     @property
     def is_local(self) -> bool:
         """Whether all servers are on this host, as far as their names tell."""
-        places = (host.hostaddr or host.host for host in self.hosts)
-        return all(place.startswith(("/", "@", "127.")) or place in _LOOPBACK for place in places)
+        addresses = (host.hostaddr or host.host for host in self.hosts)
+        return all(
+            address.startswith(("/", "@", "127.")) or address in _LOOPBACK for address in addresses
+        )
 
     def to(self, database: str) -> Self:
         """The same servers, another database."""

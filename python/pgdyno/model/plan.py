@@ -82,7 +82,7 @@ class Stage:
     client: tuple[Setting, ...] = ()  # keys of the workload that stages chose, sorted by name
     twin_of: str | None = None  # --aa: measures the same settings as this stage again
     build: Build | None = None  # what it runs on; None: the target's own installation
-    then: dict[str, float] = field(default_factory=dict)  # metric -> what it measured then
+    earlier: dict[str, float] = field(default_factory=dict)  # metric -> what a report measured
     folder: str | None = None  # holds the cluster of its trials; None: pgdyno's own
     durability: Durability | None = None  # all that is known beforehand; None: an earlier pgdyno
     checkpoints: Checkpoints = "ignore"  # how its windows follow them
@@ -127,7 +127,7 @@ class Plan:
     aa: bool = False
     notes: tuple[str, ...] = ()  # what a reader of the report must know of the plan
     reference: dict[str, Any] = field(default_factory=dict)  # figures of others, to be shown beside
-    then: EarlierReport | None = None  # of the figures that stages carry
+    earlier: EarlierReport | None = None  # of the figures that stages carry
     # dotted key of target, workload, protocol -> "default", the plan's path, "quick", "--set ..."
     origins: dict[str, str] = field(default_factory=dict)
 

@@ -30,13 +30,13 @@ def against_itself(plan: Plan, stage: str | None = None) -> Plan:
             f"{plan.source}: protocol.rounds is {rounds}, at least 3 tell what is noise",
             "Say --rounds 8.",
         )
-    first = replace(plan.stage(name), afresh=True, then={})
+    first = replace(plan.stage(name), afresh=True, earlier={})
     stages = (first, twin(first))
     ident_of = {trial.round: trial.ident for trial in plan.trials if trial.stage == name}
     order = [
-        (number, stages[place])
+        (number, stages[index])
         for number, row in enumerate(balanced_order(2, rounds), 1)
-        for place in row
+        for index in row
     ]
     trials = tuple(
         Trial(number, round_number, one.name, ident_of[round_number])
@@ -50,5 +50,5 @@ def against_itself(plan: Plan, stage: str | None = None) -> Plan:
     )
     return replace(
         plan, name=f"aa-{plan.name}", question=f"How far apart are two measurements of {name}?",
-        stages=stages, trials=trials, estimate=takes, aa=True, then=None, reference={},
+        stages=stages, trials=trials, estimate=takes, aa=True, earlier=None, reference={},
     )  # fmt: skip

@@ -9,7 +9,7 @@ from pgdyno.model.workload import Arrivals, Data, Script, SourceFile, Step, Work
 
 def build_text(build: Build) -> str:
     """A build in a line: `build fast: PostgreSQL 15.18, gcc -O3 (gcc (Debian …) 12.2.0)`."""
-    return f"build {build.label}: {build.version}, {build.told} ({build.compiler_version})"
+    return f"build {build.label}: {build.version}, {build.recipe_text} ({build.compiler_version})"
 
 
 def workload_lines(workload: Workload) -> list[str]:

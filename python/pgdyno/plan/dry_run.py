@@ -87,8 +87,8 @@ def _facts(plan: Plan, server: ServerFacts, host: HostFacts) -> Table:
     table.add_column(style="dim", no_wrap=True)
     table.add_column()
     table.add_column(style="dim")
-    place = plan.target.bindir or plan.target.conninfo
-    where = f": {place}" if place else ""
+    origin = plan.target.bindir or plan.target.conninfo
+    where = f": {origin}" if origin else ""
     rows = [
         ("plan", [f"{plan.name} ({plan.source})"], []),
         ("target", [f"{plan.target.kind}, {server.version}{where}"], _who(plan, "target")),
@@ -103,8 +103,8 @@ def _facts(plan: Plan, server: ServerFacts, host: HostFacts) -> Table:
         ("workload", workload_lines(plan.workload), _who(plan, "workload")),
         ("protocol", _protocol_lines(protocol), _who(plan, "protocol")),
     ]
-    for name, told, who in rows:
-        table.add_row(name, _cell(told), _cell(who))
+    for name, value, who in rows:
+        table.add_row(name, _cell(value), _cell(who))
     return table
 
 
@@ -254,11 +254,11 @@ def _trials(plan: Plan, cycles: Mapping[str, float]) -> Iterator[RenderableType]
     each = seconds_text(plan.protocol.warmup_s + plan.protocol.window_s)
     measuring, other = plan.estimate.measuring_s, plan.estimate.other_s
     yield Text()
-    told = list(cycle_lines(plan.protocol, cycles))
-    of = "" if told else f" of {each}"
+    lines = list(cycle_lines(plan.protocol, cycles))
+    of = "" if lines else f" of {each}"
     most = ", if no look decides" if plan.protocol.stop == "decided" else ""
     yield Text(f"{len(plan.trials)} trials{of}{most}: {seconds_text(measuring)} of measuring")
-    for line in told:
+    for line in lines:
         yield Text(f"  {line}")
     yield Text(f"about {seconds_text(other)} for loading, restoring, starting, checking")
     yield Text(f"about {seconds_text(measuring + other)} in all{most}", style="bold")

@@ -84,7 +84,7 @@ def reference() -> str:
         ("`steps`", StepTable),
         ("`[protocol]`", ProtocolTable),
         ("`[[stage]]`", StageTable),
-        ("`[then]`", EarlierReportTable),
+        ("`[earlier]`", EarlierReportTable),
         ("`then` of a stage", FiguresTable),
     ):
         parts.append(f"## {title}\n\n{model.__doc__}\n\n{_table(model)}")
@@ -179,9 +179,9 @@ def _profile_parts() -> Iterator[str]:
                 value = "`on` where enough huge pages are free, else `off`"
             else:
                 limits = [("at least", content.at_least), ("at most", content.at_most)]
-                told = "".join(f", {words} {limit}" for words, limit in limits if limit)
+                bounds_text = "".join(f", {words} {limit}" for words, limit in limits if limit)
                 share = f"{(content.share or 0) * 100:g} %"
-                value = f"{share} of {_amount(content.of)}{told}"
+                value = f"{share} of {_amount(content.of)}{bounds_text}"
             yield f"| `{setting}` | {value} | {' '.join(content.why.split())} |"
         yield "\nLeft alone on purpose:\n"
         yield "| setting | why |\n|---|---|"

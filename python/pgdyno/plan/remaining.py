@@ -51,7 +51,7 @@ def rest_of(
     """
     todo: list[Trial] = []
     repeated: list[int] = []
-    told: list[str] = []
+    notes: list[str] = []
     for number in dict.fromkeys(trial.round for trial in plan.trials):
         needing = {one.name for one in plan.stages if number <= until.get(one.name, number)}
         planned = [one for one in plan.trials if one.round == number and one.stage in needing]
@@ -60,12 +60,12 @@ def rest_of(
         if states <= {TrialState.FINISHED}:
             continue
         if number <= looked:
-            told.append(f"round {number} stays as it is: {_why(mine)}, and a look was taken on it")
+            notes.append(f"round {number} stays as it is: {_why(mine)}, and a look was taken on it")
             continue
         before = {trial.attempt for trial in replaced if trial.round == number and trial.failed}
         whole = not states & {TrialState.PLANNED, TrialState.RUNNING}
         if whole and len(before) >= _FAILURES_REPEATED and not again:
-            told.append(
+            notes.append(
                 f"round {number} stays as it is: {_why(mine)}, and it was measured again before"
                 " (--again measures it once more)"
             )
@@ -73,8 +73,8 @@ def rest_of(
         todo += planned
         if states != {TrialState.PLANNED}:
             repeated += [trial.number for trial in planned]
-            told.append(f"round {number} is measured again as a whole: {_why(mine)}")
-    return Rest(tuple(todo), tuple(repeated), tuple(told))
+            notes.append(f"round {number} is measured again as a whole: {_why(mine)}")
+    return Rest(tuple(todo), tuple(repeated), tuple(notes))
 
 
 def _why(trials: Sequence[TrialRecord]) -> str:

@@ -38,8 +38,8 @@ def measure_sync(program: Path, folder: Path, seconds: int) -> tuple[SyncRate, .
         TargetError: It failed.
     """
     user = postgres_user()
-    with Folder.hold(folder) as place:
-        with place.make(_FOLDER, 0o700, owner_of(user)) as own:
+    with Folder.hold(folder) as held:
+        with held.make(_FOLDER, 0o700, owner_of(user)) as own:
             text = run_probe(
                 [program, "-s", str(seconds), "-f", "pg_test_fsync"],
                 timeout_s=60 + 4.0 * seconds * TESTS,
@@ -47,7 +47,7 @@ def measure_sync(program: Path, folder: Path, seconds: int) -> tuple[SyncRate, .
                 user=user,
                 folder=own.handle,
             )
-        place.remove_folder(_FOLDER)
+        held.remove_folder(_FOLDER)
     return parse_sync(text)
 
 

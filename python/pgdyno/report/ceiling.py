@@ -34,13 +34,13 @@ def render_md(calibrated: Calibrated, ident: str) -> str:
 
 def render_json(calibrated: Calibrated, ident: str) -> str:
     """What was measured, and the ceilings, in base units."""
-    told = {
+    document = {
         "schema": "pgdyno.experiment.calibration/1",
         "ident": ident,
         "measured": asdict(calibrated),
         "ceilings": [asdict(one) for one in ceilings(calibrated)],
     }
-    return ascii_json(json.dumps(told, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
+    return ascii_json(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
 
 
 def summary(found: Sequence[Ceiling]) -> RenderableType:

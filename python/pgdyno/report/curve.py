@@ -70,8 +70,8 @@ def render_md(curve: Curve) -> str:
 
 def render_json(curve: Curve) -> str:
     """Windows and knee in base units."""
-    told = {"schema": "pgdyno.experiment.knee/1", **asdict(curve)}
-    return ascii_json(json.dumps(told, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
+    document = {"schema": "pgdyno.experiment.knee/1", **asdict(curve)}
+    return ascii_json(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
 
 
 def summary(curve: Curve) -> RenderableType:

@@ -64,12 +64,12 @@ def render_md(probed: Probed) -> str:
 
 def render_json(probed: Probed) -> str:
     """What was measured, and what it means, in base units."""
-    told = {
+    document = {
         "schema": "pgdyno.experiment.storage/1",
         "measured": asdict(probed),
         "derived": [_derived(floor, probed) for floor in probed.floors],
     }
-    return ascii_json(json.dumps(told, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
+    return ascii_json(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
 
 
 def summary(probed: Probed) -> RenderableType:
@@ -127,35 +127,35 @@ def tables(probed: Probed) -> tuple[Table, ...]:
 
 def remarks(probed: Probed) -> tuple[Block, ...]:
     """Doubts, and how far the numbers go."""
-    told = [_doubt_text(doubt) for doubt in clock_doubts(probed.clock)]
-    told += [f"{f.path}: {_doubt_text(doubt)}" for f in probed.floors for doubt in doubts(f)]
-    blocks: list[Block] = [Points(tuple(told), tone="warn")] if told else []
+    lines = [_doubt_text(doubt) for doubt in clock_doubts(probed.clock)]
+    lines += [f"{f.path}: {_doubt_text(doubt)}" for f in probed.floors for doubt in doubts(f)]
+    blocks: list[Block] = [Points(tuple(lines), tone="warn")] if lines else []
     return (*blocks, Points(tuple(limits(probed))))
 
 
 def limits(probed: Probed) -> list[str]:
     """What the numbers do not say."""
-    told = [
+    lines = [
         f"reading the clock takes {ns_text(probed.clock.loop_ns)}"
         f" ({probed.programs['PostgreSQL']}, {probed.programs['fio']})"
     ]
     for floor in probed.floors:
-        told.append(f"{floor.path}: {cap(floor, probed).fact}")
-        told += _slower_after_rest(floor)
+        lines.append(f"{floor.path}: {cap(floor, probed).fact}")
+        lines += _slower_after_rest(floor)
         size, memory = floor.prepared.size_bytes, floor.prepared.memory_bytes
         if not floor.prepared.direct:
-            told.append(
+            lines.append(
                 f"{floor.path}: {floor.claims.file_system} refuses direct I/O, so the page cache"
                 " is measured, and the number of requests under way means little"
             )
         if not floor.prepared.beyond_memory:
-            told.append(
+            lines.append(
                 f"{floor.path}: the file of {bytes_text(size)} fits into memory"
                 f" ({bytes_text(memory)}); what lies below this kernel may have cached it"
             )
     if probed.wish.quick:
-        told.append("shortened by --quick: windows of a second show no cache that fills up")
-    return told
+        lines.append("shortened by --quick: windows of a second show no cache that fills up")
+    return lines
 
 
 def _slower_after_rest(floor: Floor) -> list[str]:

@@ -57,7 +57,7 @@ def _panel(probed: Probed, pattern: Pattern, what: str) -> Panel:
         if what == "rate":
             traces.append(_ring(index, iops_knee(floor, pattern).knee))
     unit = "requests/s" if what == "rate" else "µs"
-    alt = "; ".join(f"{floor.path}: {_told(floor, pattern)}" for floor in probed.floors)
+    alt = "; ".join(f"{floor.path}: {_peak_and_knee(floor, pattern)}" for floor in probed.floors)
     figure = look.figure(
         traces, xaxis=look.log_axis("under way", loads), yaxis=look.log_axis(unit, shown)
     )
@@ -68,7 +68,7 @@ def _value(point: GridPoint, what: str) -> float:
     return point.per_s if what == "rate" else point.latency.p99_ns / _US_NS
 
 
-def _told(floor: Floor, pattern: Pattern) -> str:
+def _peak_and_knee(floor: Floor, pattern: Pattern) -> str:
     found = iops_knee(floor, pattern)
     return (
         f"{count_text(found.peak.per_s)}/s at best, knee at {found.knee.outstanding} under way"
@@ -103,7 +103,7 @@ def _ring(index: int, knee: GridPoint) -> go.Scatter:
 
 
 def _methods(probed: Probed) -> Panel:
-    bars, told = [], []
+    bars, lines = [], []
     for index, floor in enumerate(probed.floors):
         found = [one for one in floor.syncs if one.test == "one-write" and one.ns]
         bars.append(
@@ -114,13 +114,13 @@ def _methods(probed: Probed) -> Panel:
                 hovertemplate=f"{floor.path}, %{{x}}: %{{y:.3g}} µs<extra></extra>",
             )
         )
-        told += [f"{floor.path}, {one.method}: {ns_text(one.ns or 0)}" for one in found]
+        lines += [f"{floor.path}, {one.method}: {ns_text(one.ns or 0)}" for one in found]
     figure = look.figure(bars, xaxis=look.axis(), yaxis=look.axis("µs"), barmode="group")
-    return Panel("", "; ".join(told), figure)
+    return Panel("", "; ".join(lines), figure)
 
 
 def _commits(probed: Probed) -> Panel:
-    bars, told = [], []
+    bars, lines = [], []
     for index, floor in enumerate(probed.floors):
         values = {
             f"{name}, {share}": ns
@@ -134,6 +134,6 @@ def _commits(probed: Probed) -> Panel:
                 hovertemplate=f"{floor.path}, %{{x}}: %{{y:.3g}} µs<extra></extra>",
             )
         )  # fmt: skip
-        told += [f"{floor.path}, {name}: {ns_text(ns)}" for name, ns in values.items()]
+        lines += [f"{floor.path}, {name}: {ns_text(ns)}" for name, ns in values.items()]
     figure = look.figure(bars, xaxis=look.axis(), yaxis=look.axis("µs"), barmode="group")
-    return Panel("", "; ".join(told), figure)
+    return Panel("", "; ".join(lines), figure)

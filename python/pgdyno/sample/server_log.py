@@ -89,8 +89,8 @@ class _Reader:
         if message.startswith("starting PostgreSQL"):
             self._began, self._ready, self._redo = _unix_ns(stamp), None, {}
         elif match := _REDO.match(message):
-            place = (int(match[2], 16) << 32) + int(match[3], 16)
-            self._redo[match[1]] = (_unix_ns(stamp), place)
+            lsn = (int(match[2], 16) << 32) + int(match[3], 16)
+            self._redo[match[1]] = (_unix_ns(stamp), lsn)
         elif message.startswith("database system is ready to accept connections"):
             self._ready = _unix_ns(stamp)
 

@@ -185,10 +185,10 @@ class _Model:
 
     def _queue(self, client: int, what: int) -> None:
         if what > 0:  # a statement; what belongs to a flush stays where it was
-            self._cpu[client] = self._place()
+            self._cpu[client] = self._next_cpu()
         self._ready[self._cpu[client]].append((client, what))
 
-    def _place(self) -> int:
+    def _next_cpu(self) -> int:
         """A CPU for who wakes."""
         cpus = len(self._busy)
         used = self._worked_ns / (self._now * cpus) if self._now else 0.0

@@ -50,7 +50,7 @@ NEUMANN_CLEAN_WARNED = 0.05  # share of independent rounds that get a warning
 class _Look:
     """One look: which rounds it has, and what all comparisons at it share."""
 
-    place: int  # among the looks, from 0
+    index: int  # among the looks, from 0
     rounds: int
     rounds_max: int
     family: Family
@@ -79,14 +79,14 @@ def judge_at_looks(
     """
     family = Family(relation, len(pairs), margin, ALPHA)
     judged: dict[Pair, Comparison] = {}
-    for place, rounds in enumerate(LOOKS[rounds_max]):
+    for index, rounds in enumerate(LOOKS[rounds_max]):
         part = table.until(rounds)
         seen = {
             pair: _measured(part, pair, rounds_max, margin)
             for pair in pairs
             if not (pair in judged and judged[pair].stopped) and _ended(part, pair, rounds)
         }
-        judged |= _judge(seen, judged.values(), _Look(place, rounds, rounds_max, family))
+        judged |= _judge(seen, judged.values(), _Look(index, rounds, rounds_max, family))
     return tuple(judged.get(pair) or _unseen(table, pair, relation, rounds_max) for pair in pairs)
 
 
@@ -94,17 +94,17 @@ def _ended(part: Table, pair: Pair, rounds: int) -> bool:
     return len(part.rounds) == rounds and all(part.ended(stage).all() for stage in pair)
 
 
-def _place(pairs: int, rounds_max: int) -> int | None:
+def _index(pairs: int, rounds_max: int) -> int | None:
     """The look whose critical value so many pairs must exceed; fewer than it has are stricter."""
-    reached = [place for place, rounds in enumerate(LOOKS[rounds_max]) if rounds <= pairs]
+    reached = [index for index, rounds in enumerate(LOOKS[rounds_max]) if rounds <= pairs]
     return reached[-1] if reached else None
 
 
 def _measured(part: Table, pair: Pair, rounds_max: int, margin: float) -> Measured:
     def repeated(pairs: FloatArray, _confidence: float, _pool: Pool | None) -> Estimate:
         centre, count = hodges_lehmann(pairs), pairs.shape[1]
-        place = _place(count, rounds_max)
-        half = inf if place is None else critical(rounds_max, 1, place)
+        index = _index(count, rounds_max)
+        half = inf if index is None else critical(rounds_max, 1, index)
         error = pairs.std(axis=1, ddof=1) / sqrt(count)
         looks = len(LOOKS[rounds_max])
         return Estimate(
@@ -115,8 +115,8 @@ def _measured(part: Table, pair: Pair, rounds_max: int, margin: float) -> Measur
         )  # fmt: skip
 
     one = measure(part, *pair, 1 - ALPHA, fit=repeated)
-    if (told := dependence(_logs(part, pair))) is not None:
-        one = replace(one, warnings=(*one.warnings, told))
+    if (warning := dependence(_logs(part, pair))) is not None:
+        one = replace(one, warnings=(*one.warnings, warning))
     return with_failures(one, part, margin)
 
 
@@ -148,12 +148,12 @@ _APART = (Verdict.BETTER, Verdict.WORSE)
 
 def _beyond(one: Measured, still_open: int, look: _Look) -> bool:
     """Whether a stage is better or worse, with as many comparisons open."""
-    place = _place(one.n, look.rounds_max)
-    if one.no_verdict is not None or place is None:
+    index = _index(one.n, look.rounds_max)
+    if one.no_verdict is not None or index is None:
         return False
     if one.failed and one.failed.p_for(one.ratio) > look.each_alpha / still_open:
         return False
-    limit = critical(look.rounds_max, still_open, place)
+    limit = critical(look.rounds_max, still_open, index)
     return abs(log(one.ratio)) > limit * one.spread / sqrt(one.n)
 
 
@@ -164,7 +164,7 @@ def _comparison(one: Measured, look: _Look, still_open: int, *, apart: bool) -> 
         given_up = not look.is_last and not _in_reach(one, look, still_open)
         stopped = given_up or look.is_last
         if not stopped and look.family.relation == "first":
-            reason += f"; the next look comes after {LOOKS[look.rounds_max][look.place + 1]}"
+            reason += f"; the next look comes after {LOOKS[look.rounds_max][look.index + 1]}"
         if stopped and one.failed is None:
             needed = rounds_needed(one, look.family)
             reason += f"; no verdict within {look.rounds_max} rounds is likely" * given_up

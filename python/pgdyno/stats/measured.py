@@ -130,8 +130,8 @@ def _from_fit(
 
 def with_failures(one: Measured, table: Table, margin: float) -> Measured:
     """The same with the failed trials of both as evidence against whose they are."""
-    told = [text for name in (one.stage, one.base) if (text := table.failures(name))]
-    if not told:
+    sentences = [text for name in (one.stage, one.base) if (text := table.failures(name))]
+    if not sentences:
         return one
     upper, lower = table.row(one.stage), table.row(one.base)
     used = (upper > 0) & (lower > 0)
@@ -142,7 +142,7 @@ def with_failures(one: Measured, table: Table, margin: float) -> Measured:
         return worst_rank_p(pairs, lost) if lost else 0.0  # nothing lost asks for nothing more
 
     failed = Failed(
-        sentence="; ".join(told),
+        sentence="; ".join(sentences),
         p_better=p_of(pairs, lost),
         p_worse=p_of(-pairs, lost_by_base),
         p_equivalent=max(

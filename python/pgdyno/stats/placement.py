@@ -51,12 +51,12 @@ def placement(stages: npt.NDArray[np.int64], log_rate: FloatArray, ipis: FloatAr
         Evidence("ipis_a_transaction_low", float(ipis.min()), "1"),
         Evidence("ipis_a_transaction_high", float(ipis.max()), "1"),
     )
-    told = f"{ipis.min():.2f} to {ipis.max():.2f} interrupts between CPUs a transaction"
+    spread = f"{ipis.min():.2f} to {ipis.max():.2f} interrupts between CPUs a transaction"
     if p > P_MAX or loss < LOSS_MIN:
-        return Clear(f"throughput does not go with the {told}", evidence)
+        return Clear(f"throughput does not go with the {spread}", evidence)
     return Finding(
         f"trials of one stage differ by up to {loss:.0%} with where the scheduler placed sessions:"
-        f" {told}, and the more the slower",
+        f" {spread}, and the more the slower",
         "The stages are not to blame for that part; more rounds average it, and so does a host of"
         " its own for the driver.",
         evidence,

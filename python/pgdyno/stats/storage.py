@@ -125,35 +125,35 @@ def clock_doubts(clock: Clock) -> tuple[Doubt, ...]:
 
 def _doubts(floor: Floor) -> Iterator[Doubt]:
     claims, flush_ns = floor.claims, flush_rate(floor).ns or 0.0
-    told = ns_text(flush_ns)
+    flush_text = ns_text(flush_ns)
     if claims.file_system in _MEMORY_ONLY:
         yield Doubt(
-            f"{claims.file_system} keeps its files in memory; a flush takes {told}",
+            f"{claims.file_system} keeps its files in memory; a flush takes {flush_text}",
             "These numbers say nothing of a disk.",
         )
         return
     if off := [option for option in claims.options.split(",") if option in _NO_BARRIER]:
         yield Doubt(
-            f"{claims.mount} is mounted with {off[0]}; a flush takes {told}",
+            f"{claims.mount} is mounted with {off[0]}; a flush takes {flush_text}",
             "Commits may be lost with power: this is rung D5.",
         )
     unsynced = floor.sync("unsynced", "write")
     if unsynced and unsynced.ns and flush_ns < _NOTHING_FLUSHED * unsynced.ns:
         yield Doubt(
-            f"a write with fdatasync takes {told}, a write without {ns_text(unsynced.ns)}",
+            f"a write with fdatasync takes {flush_text}, a write without {ns_text(unsynced.ns)}",
             "Nothing is flushed: a power cut loses commits.",
         )
     elif claims.rotational and flush_ns < _TURN_NS:
         yield Doubt(
-            f"{claims.block_device} claims to rotate, a flush takes {told}, half a turn"
+            f"{claims.block_device} claims to rotate, a flush takes {flush_text}, half a turn"
             f" {ns_text(_TURN_NS)} or more",
             "A cache answers. Of a virtual disk the claim may be a default: ask who runs the host"
             " whether flushes reach stable storage.",
         )
     elif claims.write_cache == "write back" and flush_ns < _FLASH_NS:
         yield Doubt(
-            f"{claims.block_device} claims a volatile cache (write back), a flush takes {told},"
-            f" writing to flash {ns_text(_FLASH_NS)} or more",
+            f"{claims.block_device} claims a volatile cache (write back), a flush takes"
+            f" {flush_text}, writing to flash {ns_text(_FLASH_NS)} or more",
             "Either the cache survives a power cut, or flushes are not carried out: ask the maker,"
             " or whoever runs the host.",
         )

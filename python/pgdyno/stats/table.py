@@ -54,7 +54,7 @@ class Table:
 
     def until(self, last: int) -> Table:
         """The rounds up to this one, and what failed in them."""
-        kept = [place for place, number in enumerate(self.rounds) if number <= last]
+        kept = [index for index, number in enumerate(self.rounds) if number <= last]
         attempts = {
             stage: Attempts(one.tried, frozenset(a for a in one.failed if a[0] <= last))
             for stage, one in self.attempts.items()

@@ -64,7 +64,7 @@ def checkpoint_facts(
     spans = _spans(checkpoints)
     inside = sum(max(0.0, min(end, end_s) - max(begin, start_s)) for begin, end in spans)
     begins = [begin for begin, _ in spans]
-    place_start, place_end = _place(begins, start_s), _place(begins, end_s)
+    place_start, place_end = _position(begins, start_s), _position(begins, end_s)
     cycles = None
     if place_start is not None and place_end is not None:
         cycles = place_end - place_start
@@ -93,8 +93,8 @@ def _spans(checkpoints: Sequence[Checkpoint]) -> list[tuple[float, float]]:
     """
     ordered = sorted(checkpoints, key=lambda one: one.start_s)
     spans = []
-    for place, one in enumerate(ordered, start=1):
-        following = ordered[place].start_s if place < len(ordered) else inf
+    for number, one in enumerate(ordered, start=1):
+        following = ordered[number].start_s if number < len(ordered) else inf
         if one.end_s is not None and one.end_s < one.start_s:
             raise PgdynoError(
                 f"checkpoint from {one.start_s} to {one.end_s} s, begin before end expected"
@@ -103,7 +103,7 @@ def _spans(checkpoints: Sequence[Checkpoint]) -> list[tuple[float, float]]:
     return spans
 
 
-def _place(begins: list[float], time_s: float) -> float | None:
+def _position(begins: list[float], time_s: float) -> float | None:
     """Cycles since the first known begin; `None` outside of the known cycles."""
     after = bisect_right(begins, time_s)
     if after == 0:

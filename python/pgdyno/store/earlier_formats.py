@@ -20,23 +20,27 @@ def head_of(version: int, text: str) -> str:
     Format 1 had one kind of workload, TPC-C, whose parameters stood beside those that every
     workload has, and the stages had no workload of their own. Up to format 3 storage alone was
     measured without a plan. Up to format 4 a run without a workload described an empty one. Up to
-    format 5 a run without a plan had an empty one, and ceilings had a mapping around them.
+    format 5 a run without a plan had an empty one, ceilings had a mapping around them, and figures
+    of earlier reports stood under `then`.
     """
     if version > _WRAPPED:
         return text
     head: dict[str, Any] = json.loads(text)
-    head["plan"] = head["plan"] or None
+    head["plan"] = plan = head["plan"] or None
+    if plan:
+        plan["earlier"] = plan.pop("then", None)
+        for stage in plan["stages"]:
+            stage["earlier"] = stage.pop("then", {})
     head["calibration"] = (head.get("calibration") or {}).get("ceilings", ())
     if version > _NAMELESS:
         return json.dumps(head)
-    told = head["workload"]
-    head["workload"] = {"name": "", "version": 0} | told if told else None
+    described = head["workload"]
+    head["workload"] = {"name": "", "version": 0} | described if described else None
     if version > _NO_KNEES:
         return json.dumps(head)
     head["experiment"] = "plan" if head["plan"] else "storage"
-    if version > 1 or not head["plan"]:
+    if version > 1 or not plan:
         return json.dumps(head)
-    plan = head["plan"]
     old = plan["workload"]
     tpcc = {key: old.pop(key) for key in _TPCC_KEYS}
     plan["workload"] = old | {"tpcc": tpcc}

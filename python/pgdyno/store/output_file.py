@@ -64,13 +64,13 @@ def write_page(
         StoreError: As `require_page`; or it cannot be written.
     """
     require_page(path, beside=beside)
-    place = path.resolve()
+    target = path.resolve()
     try:
-        if place.exists() and not place.is_file():
-            place.write_text(text, encoding="utf-8")
+        if target.exists() and not target.is_file():
+            target.write_text(text, encoding="utf-8")
             return
-        with Folder.made(place.parent) as folder:
-            folder.write(place.name, text)
+        with Folder.made(target.parent) as folder:
+            folder.write(target.name, text)
     except OSError as error:
         raise StoreError(f"report {path} cannot be written: {reason(error)}", hint) from error
     except TargetError as error:

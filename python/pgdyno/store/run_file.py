@@ -266,8 +266,8 @@ def _noticed(error: Exception) -> str:
     if not isinstance(error, ValidationError):
         return str(error) or type(error).__name__
     first = error.errors(include_url=False)[0]
-    place = ".".join(map(str, first["loc"])) or "its JSON"
-    return f"{place}: {first['msg'].lower()}"
+    where = ".".join(map(str, first["loc"])) or "its JSON"
+    return f"{where}: {first['msg'].lower()}"
 
 
 @contextmanager

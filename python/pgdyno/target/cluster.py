@@ -54,7 +54,7 @@ def initdb(binaries: Binaries, data: Path, user: OsUser, further: Sequence[str])
     ]  # fmt: skip
     require_reachable(data.parent, user)
     owner = owner_of(user)
-    with Folder.hold(data.parent) as place, place.make(data.name, 0o700, owner) as folder:
+    with Folder.hold(data.parent) as parent, parent.make(data.name, 0o700, owner) as folder:
         run(args, user=user, dies_with_us=signal.SIGKILL)
         conf = folder.read("postgresql.conf", user.uid)
         conf += "\ninclude_if_exists = 'pgdyno.conf'\n"
@@ -73,7 +73,7 @@ class Cluster:
         data: Path,
         user: OsUser,
         transport: str,
-        place: Folder | None = None,
+        parent: Folder | None = None,
     ) -> None:
         """Make its folder of sockets and its log; nothing runs yet.
 
@@ -82,7 +82,7 @@ class Cluster:
             data: The data directory.
             user: Who runs it.
             transport: How the load gets there: socket or tcp.
-            place: The folder of ours that the data lie in; None: it is opened by its name.
+            parent: The folder of ours that the data lie in; None: it is opened by its name.
 
         Raises:
             TargetError: That folder is not ours, or nothing can be made in it.
@@ -93,14 +93,14 @@ class Cluster:
         self._transport = transport
         self._process: Process | None = None
         self.data = data
-        self._place = Folder.hold(data.parent) if place is None else place.again()
+        self._parent = Folder.hold(data.parent) if parent is None else parent.again()
         try:
-            self._place.require_closed()
-            remove_sockets(self._place, data.name)
-            self._sockets = _make_sockets(self._place, data.name, user)
-            self._log = self._place.log(f"{data.name}.log")
+            self._parent.require_closed()
+            remove_sockets(self._parent, data.name)
+            self._sockets = _make_sockets(self._parent, data.name, user)
+            self._log = self._parent.log(f"{data.name}.log")
         except BaseException:
-            self._place.close()
+            self._parent.close()
             raise
         self._port = _free_port() if transport == "tcp" else 5432
 
@@ -134,7 +134,7 @@ class Cluster:
             TargetError: It does not start; the last lines of its log are in the message.
         """
         lines = [f"{s.name} = '{_quoted(s.value)}'\n" for s in (*self.own_settings(), *settings)]
-        with self._place.into(self.data.name) as data:
+        with self._parent.into(self.data.name) as data:
             data.write("pgdyno.conf", "".join(lines), 0o600, owner_of(self._user))
         os.ftruncate(self._log, 0)
         return self._launch(_START_S)
@@ -208,11 +208,11 @@ class Cluster:
                 self._process.kill()
             self._process = None
         if self._log >= 0:
-            remove_sockets(self._place, self.data.name)
-            self._place.remove(f"{self.data.name}.log")
+            remove_sockets(self._parent, self.data.name)
+            self._parent.remove(f"{self.data.name}.log")
             os.close(self._log)
             self._log = -1
-            self._place.close()
+            self._parent.close()
 
     def log_lines(self) -> Iterator[str]:
         """The lines of the server's log since `start`, however long it is."""
@@ -247,30 +247,30 @@ class Cluster:
         raise TargetError(f"the server does not answer after {patience_s:.0f} s: {reason}")
 
 
-def _make_sockets(place: Folder, data: str, user: OsUser) -> Path:
+def _make_sockets(parent: Folder, data: str, user: OsUser) -> Path:
     """A folder for sockets beside the data, or elsewhere if its path is too long for one.
 
     What lies elsewhere is written down before it is made, so that the next run finds it.
     """
-    beside = place.path / f"{data}{_SOCKETS}"
+    beside = parent.path / f"{data}{_SOCKETS}"
     if len(os.fsencode(beside / _SOCKET_NAME)) <= _SOCKET_PATH_BYTES_MAX:
-        place.make(beside.name, 0o700, owner_of(user)).close()
+        parent.make(beside.name, 0o700, owner_of(user)).close()
         return beside
     elsewhere = _short_place() / f"pgdyno-{secrets.token_hex(8)}"
-    place.write(f"{data}{_ELSEWHERE}", str(elsewhere))
+    parent.write(f"{data}{_ELSEWHERE}", str(elsewhere))
     with Folder.hold(elsewhere.parent) as above:
         above.make(elsewhere.name, 0o700, owner_of(user)).close()
     return elsewhere
 
 
-def remove_sockets(place: Folder, data: str) -> None:
+def remove_sockets(parent: Folder, data: str) -> None:
     """Remove the sockets of a server that is gone, be it of a run that was killed."""
-    place.remove_folder(f"{data}{_SOCKETS}")
-    if place.has(f"{data}{_ELSEWHERE}"):
-        elsewhere = Path(place.read(f"{data}{_ELSEWHERE}"))
+    parent.remove_folder(f"{data}{_SOCKETS}")
+    if parent.has(f"{data}{_ELSEWHERE}"):
+        elsewhere = Path(parent.read(f"{data}{_ELSEWHERE}"))
         with Folder.hold(elsewhere.parent) as above:
             above.remove_folder(elsewhere.name)
-        place.remove(f"{data}{_ELSEWHERE}")
+        parent.remove(f"{data}{_ELSEWHERE}")
 
 
 def _short_place() -> Path:

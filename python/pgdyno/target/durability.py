@@ -151,7 +151,7 @@ def _of_folders(session: psycopg.Connection[Any]) -> Durability:
     if (unseen := _unseen(pid)) is not None:
         return Durability((), (f"the server's storage: {unseen}",))
     folders = [("data folder", Path(data)), ("pg_wal", Path(data, "pg_wal"))]
-    folders += [("tablespace", Path(place)) for place in tablespaces]
+    folders += [("tablespace", Path(location)) for location in tablespaces]
     return together(*_of_process(pid), *(_of_folder(what, path) for what, path in folders))
 
 

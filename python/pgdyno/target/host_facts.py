@@ -167,7 +167,7 @@ def manifest(data: Path, folders: Iterable[str] = ()) -> dict[str, object]:
         "sysctl": {name: _text(f"/proc/sys/{name}") for name in _SYSCTLS},
         "swap_bytes": psutil.swap_memory().total,
         "driver": driver_hash(),
-        **({"folders": told} if (told := _file_systems(folders)) else {}),
+        **({"folders": file_systems} if (file_systems := _file_systems(folders)) else {}),
     }
 
 

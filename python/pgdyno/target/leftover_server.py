@@ -57,9 +57,9 @@ def _is_server(pid: int, data: Folder, user: OsUser, started_s: int) -> bool:
     """Whether a process that is held is the server on these data, by what the kernel says of it."""
     proc = Path(f"/proc/{pid}")
     try:
-        place, here = os.stat(proc / "cwd"), data.facts
+        working, here = os.stat(proc / "cwd"), data.facts
         return (
-            (place.st_dev, place.st_ino) == (here.st_dev, here.st_ino)
+            (working.st_dev, working.st_ino) == (here.st_dev, here.st_ino)
             and proc.stat().st_uid == user.uid
             and _program(pid).name == "postgres"
             and abs(_started_s(proc) - started_s) <= _START_SLACK_S

@@ -84,7 +84,7 @@ class OwnTarget:
         self._memory_bytes = memory_bytes
         self._cluster: Cluster | None = None
         self._loading: Folder | None = None
-        self._places: dict[str, StageFolder] = {}
+        self._stage_folders: dict[str, StageFolder] = {}
         self.facts = facts
         self.build: dict[str, str] = binaries.manifest()
         with ExitStack() as held:
@@ -93,31 +93,34 @@ class OwnTarget:
             self._fixtures = held.enter_context(our_folder(self._home, FIXTURES))
             self._work = held.enter_context(our_folder(self._home, WORK))
             for folder in dict.fromkeys(folders):
-                self._places[folder] = place = take_stage_folder(Path(folder), home)
-                held.callback(place.leave)
-                require_reachable(place.folder.path, user)
+                self._stage_folders[folder] = taken = take_stage_folder(Path(folder), home)
+                held.callback(taken.leave)
+                require_reachable(taken.folder.path, user)
             self._clear_leftovers()
             self._held = held.pop_all()
-        self._place = self._work  # of the trial
+        self._trial_folder = self._work  # of the trial
 
     def _clear_leftovers(self) -> None:
-        for folder in (self._work, *(place.folder for place in self._places.values())):
+        for folder in (
+            self._work,
+            *(stage_folder.folder for stage_folder in self._stage_folders.values()),
+        ):
             self._clear(folder)
         for name in self._fixtures.names():
             if name.endswith(_LOADING):
                 self._remove_loading(name)
 
-    def _clear(self, place: Folder) -> None:
+    def _clear(self, folder: Folder) -> None:
         """Stop what runs on the data in a place, of a trial or a rehearsal, and remove them."""
         programs = [one.binaries.program("postgres") for one in self._installed.values()]
-        rehearsed = [name for name in place.names() if name.startswith(REHEARSAL)]
+        rehearsed = [name for name in folder.names() if name.startswith(REHEARSAL)]
         for name in {_DATA, *(name.partition(".")[0] for name in rehearsed)}:
-            if place.has(name):
-                with place.into(name) as data:
+            if folder.has(name):
+                with folder.into(name) as data:
                     stop_leftover(data, self._user, programs)
-            remove_sockets(place, name)
-            place.remove(f"{name}.log")
-            place.remove_folder(name)
+            remove_sockets(folder, name)
+            folder.remove(f"{name}.log")
+            folder.remove_folder(name)
 
     def _remove_loading(self, name: str) -> None:
         if self._fixtures.has(name):
@@ -133,7 +136,7 @@ class OwnTarget:
         """See `Target.rehearse`."""
         return rehearse(
             stages, lambda build: self._installed[build].binaries, self._user, self._plan.initdb,
-            lambda folder: (self._places[folder].folder if folder else self._work).path,
+            lambda folder: (self._stage_folders[folder].folder if folder else self._work).path,
         )  # fmt: skip
 
     # -- fixture ------------------------------------------------------------------------------
@@ -217,15 +220,15 @@ class OwnTarget:
         fixture = kept_fixture(self._home.path, ident)
         assert fixture is not None, f"fixture {ident} vanished"
         method = fixture.restore
-        self._place = self._work
+        self._trial_folder = self._work
         if folder is not None:
-            self._place, method = self._places[folder].folder, "copy"
-        self._clear(self._place)
+            self._trial_folder, method = self._stage_folders[folder].folder, "copy"
+        self._clear(self._trial_folder)
         if folder is not None:
-            require_room(self._place.path, fixture.data_bytes)
+            require_room(self._trial_folder.path, fixture.data_bytes)
         began = time.monotonic()
         source = self._fixtures.path / ident / _DATA
-        with self._place.make(_DATA, 0o700, owner_of(self._user)) as copy:
+        with self._trial_folder.make(_DATA, 0o700, owner_of(self._user)) as copy:
             for words in (
                 ["cp", "-a", "--reflink=auto", "-T", str(source), "."],
                 # Else the kernel would still be writing the copy back during the window.
@@ -238,8 +241,10 @@ class OwnTarget:
     def apply(self, settings: Sequence[Setting], build: str | None = None) -> Ready:
         """See `Target.apply`."""
         binaries = self._installed[build].binaries
-        data = self._place.path / _DATA
-        self._cluster = Cluster(binaries, data, self._user, self._plan.transport, self._place)
+        data = self._trial_folder.path / _DATA
+        self._cluster = Cluster(
+            binaries, data, self._user, self._plan.transport, self._trial_folder
+        )
         seconds = self._cluster.start(settings)
         wanted = (*self._cluster.own_settings(), *settings)
         effective = read_back(self._cluster.connection(), wanted)
@@ -275,13 +280,13 @@ class OwnTarget:
             self._cluster.stop(clean=False)
             self._cluster.close()
             self._cluster = None
-        self._place.remove_folder(_DATA)
+        self._trial_folder.remove_folder(_DATA)
 
     def close(self) -> None:
         """See `Target.close`."""
         with self._held:  # released last, whatever fails
             self.drop_half_fixture()
-            self._place.remove_folder(_DATA)
+            self._trial_folder.remove_folder(_DATA)
 
 
 def kept_fixture(home: Path, ident: str) -> Fixture | None:

@@ -42,10 +42,10 @@ def folder_problems(stages: Sequence[Stage], user: OsUser, needed_bytes: int) ->
         user: Who will run PostgreSQL there.
         needed_bytes: Of the data alone.
     """
-    told: set[str] = set()
+    seen: set[str] = set()
     for stage in stages:
-        if stage.folder is not None and stage.folder not in told:
-            told.add(stage.folder)
+        if stage.folder is not None and stage.folder not in seen:
+            seen.add(stage.folder)
             if problem := _folder_problem(Path(stage.folder), user, needed_bytes):
                 yield stage.name, f"folder {stage.folder} {problem}"
 
@@ -80,7 +80,7 @@ def rehearse(
     binaries: Callable[[str | None], Binaries],
     user: OsUser,
     further: Sequence[str],
-    place: Callable[[str | None], Path],
+    folder_of: Callable[[str | None], Path],
 ) -> Iterator[Problem]:
     """Start the server of each stage once, and name the stages whose server does not start.
 
@@ -89,7 +89,7 @@ def rehearse(
         binaries: The installation of a build's ident.
         user: Who runs PostgreSQL.
         further: Arguments of initdb.
-        place: The folder of ours where the clusters of a stage's folder lie.
+        folder_of: The folder of ours where the clusters of a stage's folder lie.
 
     Raises:
         TargetError: initdb fails, so that no stage can run.
@@ -105,7 +105,7 @@ def rehearse(
             tried.add(key)
             try:
                 if (build, stage.folder) not in made:
-                    data = place(stage.folder) / f"{REHEARSAL}{len(made)}"
+                    data = folder_of(stage.folder) / f"{REHEARSAL}{len(made)}"
                     made[build, stage.folder] = data
                     stack.callback(remove_folder, data)
                     initdb(binaries(build), data, user, ("--no-sync", *further))

@@ -46,10 +46,10 @@ def server_host_of(connection: Connection) -> ServerHost:
         raise TargetError(f"cannot ask the server where it is: {str(error).strip()}") from error
     if row is None or memory is None:
         return ServerHost()
-    return _place(memory, row[2:])
+    return _host(memory, row[2:])
 
 
-def _place(memory_bytes: int, row: tuple[Any, ...]) -> ServerHost:
+def _host(memory_bytes: int, row: tuple[Any, ...]) -> ServerHost:
     folder, tables, temporary, wal_size, wal_keep = row
     limits = {"memory_bytes": memory_bytes, "wal_limit_bytes": max(wal_size, wal_keep)}
     if not folder:  # only told to superusers and members of pg_read_all_settings

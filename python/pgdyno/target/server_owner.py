@@ -163,7 +163,7 @@ class Owner:
             " AND datname = current_database() AND (classid, objid) = (%s, %s)",
             _LOCK,
         ).fetchone()
-        who = _told(*row) if row else "who has gone this very moment"
+        who = _holder(*row) if row else "who has gone this very moment"
         return TargetError(
             f"another pgdyno has the server {self._connection.shown()}: {who}",
             hint="Wait for its end, or stop it; two would disturb each other's trials.",
@@ -290,7 +290,7 @@ def _own_name() -> str:
     return f"pgdyno {os.getpid()} {since} {socket.gethostname()}"
 
 
-def _told(application: str, backend: int, role: str) -> str:
+def _holder(application: str, backend: int, role: str) -> str:
     match application.split(" ", 3):
         case ["pgdyno", pid, since, host]:
             return f"process {pid} on host {host} since {since} (role {role}, backend {backend})"

@@ -157,10 +157,10 @@ def _of_disk(disk: Path, what: str, root: Path, seen: frozenset[str]) -> Iterato
 
 def _cache(disk: Path, below: list[Path], what: str) -> Iterator[Found]:
     """Whether the kernel flushes the cache of a disk; and whose word it is, where it does not."""
-    told = _text(disk / _CACHE)
-    if told is None:
+    cache = _text(disk / _CACHE)
+    if cache is None:
         yield f"whether {disk.name} of {what} has a cache that is flushed"
-    if told != "write through":
+    if cache != "write through":
         return  # told to flush, it does; whether the device keeps its word is told by nobody
     own = [_text(one / _CACHE) for one in below] or [
         _text(one)
@@ -168,7 +168,7 @@ def _cache(disk: Path, below: list[Path], what: str) -> Iterator[Found]:
     ]
     claims = [one for one in own if one is not None]
     for fall in machine_knobs()[_CACHE].fall if any("back" in one for one in claims) else ():
-        text = f"{what} on {disk.name} with {_CACHE} = {told}"
+        text = f"{what} on {disk.name} with {_CACHE} = {cache}"
         yield Loss(fall.rung, text, fall.loses, "device", str(disk / _CACHE))
     if not claims:
         yield f"whether the cache of {disk.name} of {what} survives: no flush is sent to it"

@@ -11,7 +11,7 @@ from pgdyno.analysis.facts import Facts
 from pgdyno.model.plan import EarlierReport, Plan
 from pgdyno.model.run import TrialRecord, TrialState
 from pgdyno.report.document import Section, Table, Text
-from pgdyno.report.sections.then import section
+from pgdyno.report.sections.earlier import section
 from tests.data.miniature import CHARACTERS, a_plan, a_result
 
 THEN = ({"tpm_total": 256195.32, "nopm": 102494.46}, {"tpm_total": 453058.64}, {})
@@ -23,8 +23,8 @@ def plan_with(figures: tuple[dict[str, float], ...] = THEN) -> Plan:
     stages = zip(base.stages, figures, strict=True)
     return replace(
         base,
-        stages=tuple(replace(stage, then=dict(then)) for stage, then in stages),
-        then=EarlierReport("a field report", "16 cores", 1),
+        stages=tuple(replace(stage, earlier=dict(figures)) for stage, figures in stages),
+        earlier=EarlierReport("a field report", "16 cores", 1),
     )
 
 
@@ -51,7 +51,7 @@ def test_ratios_are_to_the_first_stage_that_has_the_figure() -> None:
     assert set(lines) == {("nopm", "initdb"), ("tpm_total", "initdb"), ("tpm_total", "tuned")}
     tuned = lines["tpm_total", "tuned"]
     assert (tuned.base, tuned.now) == ("initdb", 3 * 137.0)
-    assert tuned.then_ratio == pytest.approx(1.7684, abs=1e-4)
+    assert tuned.earlier_ratio == pytest.approx(1.7684, abs=1e-4)
     assert tuned.now_ratio == pytest.approx(1.30, abs=0.01)
     assert tuned.low is not None
     assert tuned.high is not None
@@ -70,12 +70,12 @@ def test_a_stage_without_trials_has_then_only() -> None:
 
 def test_a_plan_without_then_has_no_section(facts: Facts) -> None:
     assert then_and_now(a_plan(CHARACTERS, 3), []) is None
-    assert section(replace(facts, then=None)) is None
+    assert section(replace(facts, earlier=None)) is None
 
 
 def test_the_section_says_where_the_figures_come_from(facts: Facts) -> None:
     plan = plan_with()
-    found = section(replace(facts, then=then_and_now(plan, trials(plan))))
+    found = section(replace(facts, earlier=then_and_now(plan, trials(plan))))
 
     assert isinstance(found, Section)
     nopm, total, note = found.blocks

@@ -107,7 +107,7 @@ def test_words_that_a_server_was_built_with_are_kept() -> None:
 def test_figures_of_then_come_with_their_source() -> None:
     plan = six()
 
-    assert plan.then is not None
-    assert plan.then.runs == 1
-    assert plan.stage("report-1").then == {"tpm_total": 256195.32, "nopm": 102494.46}
-    assert plan.stage("initdb").then == {}
+    assert plan.earlier is not None
+    assert plan.earlier.runs == 1
+    assert plan.stage("report-1").earlier == {"tpm_total": 256195.32, "nopm": 102494.46}
+    assert plan.stage("initdb").earlier == {}

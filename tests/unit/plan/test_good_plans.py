@@ -81,8 +81,8 @@ def test_plans_after_field_reports_are_quick_on_two_cores(name: str) -> None:
     plan = resolve(read_plan(ROOT / "plans" / f"{name}.toml", quick=True), running(18), HOST)
 
     assert plan.estimate.measuring_s + plan.estimate.other_s <= 15 * 60
-    assert plan.then is not None
-    assert sum(bool(stage.then) for stage in plan.stages) > 1
+    assert plan.earlier is not None
+    assert sum(bool(stage.earlier) for stage in plan.stages) > 1
 
 
 def test_the_demo_measures_at_most_twelve_minutes() -> None:

@@ -12,10 +12,12 @@ import pytest
 
 from pgdyno.analysis.run import analyse
 from pgdyno.model.errors import StoreError
+from pgdyno.model.plan import EarlierReport
 from pgdyno.model.record_json import from_json, to_json
 from pgdyno.model.run import Fixture, RunInfo, Series, TrialRecord, TrialState
 from pgdyno.store.earlier_formats import head_of
 from pgdyno.store.run_file import RunFile
+from tests.data.miniature import CHARACTERS, a_plan
 from tests.unit.stats.test_stats_ceiling import CEILING
 
 FIRST = Path(__file__).parents[2] / "data" / "format-1.sqlite"
@@ -186,6 +188,18 @@ def test_a_head_of_the_fifth_format_is_read_as_todays() -> None:
     assert from_json(RunInfo, bare).plan is None
     assert from_json(RunInfo, bare).calibration == ()
     assert from_json(RunInfo, measured).calibration == (CEILING,)
+
+
+def test_figures_of_earlier_reports_of_the_fifth_format_are_read_as_todays() -> None:
+    plan = a_plan(CHARACTERS, 3)
+    figures = replace(plan.stages[0], earlier={"nopm": 102_494.0})
+    report = EarlierReport("a field report", "16 cores", 1)
+    plan = replace(plan, earlier=report, stages=(figures, *plan.stages[1:]))
+
+    written = to_json(replace(INFO, plan=plan)).replace('"earlier":', '"then":')
+    written = written.replace('"calibration":[]', '"calibration":null')
+
+    assert from_json(RunInfo, head_of(5, written)).plan == plan
 
 
 def test_a_fixture_without_rows_of_ours_had_an_empty_report() -> None:

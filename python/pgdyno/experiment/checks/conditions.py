@@ -30,10 +30,10 @@ def _of_all(
     first, *others = (check(database, conditions) for database in databases)
     merged = list(first)
     for database, more in zip(databases[1:], others, strict=True):
-        for place, one in enumerate(more):
-            sample = merged[place].sample or (one.sample and f"{database.database}: {one.sample}")
-            merged[place] = replace(
-                merged[place], sample=sample, violations=merged[place].violations + one.violations,
-                seconds=merged[place].seconds + one.seconds,
+        for index, one in enumerate(more):
+            sample = merged[index].sample or (one.sample and f"{database.database}: {one.sample}")
+            merged[index] = replace(
+                merged[index], sample=sample, violations=merged[index].violations + one.violations,
+                seconds=merged[index].seconds + one.seconds,
             )  # fmt: skip
     return tuple(merged)

@@ -71,10 +71,10 @@ def _connections(config: Configured, connections: int) -> Iterator[tuple[str, st
     if needed > limit:
         parts = [f"{connections} of the workload", f"{OWN_CONNECTIONS} of pgdyno"]
         parts += [f"{count} of {name}" for name, count in reserved.items()]
-        told = " + ".join(parts)
+        total = " + ".join(parts)
         yield (
             "max_connections",
-            f"{config.shown('max_connections')} is too few: {told} are {needed}",
+            f"{config.shown('max_connections')} is too few: {total} are {needed}",
         )
 
 

@@ -14,9 +14,9 @@ _OF_HEADLINE = {"NOPM": ("nopm", "tpm_total"), "tps": ("tps",)}
 _HINT = "Look the figures up in their source."
 
 
-def then_of(document: PlanDocument) -> EarlierReport | None:
+def earlier_of(document: PlanDocument) -> EarlierReport | None:
     """Where the figures of the stages come from."""
-    table = document.then
+    table = document.earlier
     return None if table is None else EarlierReport(table.source, table.machine, table.runs)
 
 
@@ -25,7 +25,7 @@ def figures_of(table: FiguresTable) -> dict[str, float]:
     return {name: float(value) for name, value in table if value is not None}
 
 
-def then_complaints(document: PlanDocument, workloads: Sequence[Workload]) -> list[Complaint]:
+def earlier_complaints(document: PlanDocument, workloads: Sequence[Workload]) -> list[Complaint]:
     """What is wrong with the figures.
 
     Args:
@@ -35,9 +35,9 @@ def then_complaints(document: PlanDocument, workloads: Sequence[Workload]) -> li
     complaints: list[Complaint] = []
     named: dict[str, dict[str, float]] = {}
     for stage, workload in zip(document.stage, workloads, strict=True):
-        figures = figures_of(stage.then)
+        figures = figures_of(stage.earlier)
         complaints += [
-            Complaint(f"stage {stage.name}: then", text, _HINT)
+            Complaint(f"stage {stage.name}: earlier", text, _HINT)
             for text in _wrong(stage, figures, workload, document)
         ]
         for metric, value in figures.items():
@@ -45,7 +45,7 @@ def then_complaints(document: PlanDocument, workloads: Sequence[Workload]) -> li
     for metric, figures in named.items():
         complaints += [
             Complaint(
-                f"stage {copy}: then.{metric}",
+                f"stage {copy}: earlier.{metric}",
                 f"{value:.15g} is that of {original} to the digit; two measurements never agree so",
                 _HINT,
             )
@@ -57,8 +57,8 @@ def then_complaints(document: PlanDocument, workloads: Sequence[Workload]) -> li
 def _wrong(
     stage: StageTable, figures: dict[str, float], workload: Workload, document: PlanDocument
 ) -> Iterator[str]:
-    if figures and document.then is None:
-        yield "has figures, but the plan has no table then that says where they come from"
+    if figures and document.earlier is None:
+        yield "has figures, but the plan has no table earlier that says where they come from"
     allowed = _OF_HEADLINE[workload.headline]
     for metric in figures:
         if metric not in allowed:

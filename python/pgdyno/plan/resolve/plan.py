@@ -18,7 +18,7 @@ from pgdyno.plan.estimate.needs import (
     memory_need,
 )
 from pgdyno.plan.resolve.builds import NO_BUILDS, Builds
-from pgdyno.plan.resolve.earlier_figures import then_complaints, then_of
+from pgdyno.plan.resolve.earlier_figures import earlier_complaints, earlier_of
 from pgdyno.plan.resolve.fixture import trial_idents
 from pgdyno.plan.resolve.order import balanced_order
 from pgdyno.plan.resolve.stages import Resolved, StageServer, resolve_stages
@@ -71,7 +71,7 @@ def resolve(
         complaints += initdb_complaints(target.initdb, major)
     resolved = resolve_stages(draft, servers, host)
     complaints += [*resolved.complaints, *_unable(resolved, protocol)]
-    complaints += then_complaints(
+    complaints += earlier_complaints(
         document, [workload_of(client.table, draft.sources) for client in draft.clients]
     )
     notes = [*document.notes, *_left_out(draft), *resolved.notes]
@@ -106,7 +106,7 @@ def resolve(
         aa=draft.aa,
         notes=tuple(notes),
         reference=document.reference,
-        then=then_of(document),
+        earlier=earlier_of(document),
         origins=dict(draft.origins),
     )  # fmt: skip
 

@@ -30,7 +30,7 @@ from pgdyno.plan.settings.configured import Configured
 from pgdyno.plan.settings.durability import Read, settings_losses, workload_losses
 
 Problem = tuple[str, str, str | None]  # setting, value and what is wrong, hint
-Told = tuple[Setting | None, str, str]
+Seen = tuple[Setting | None, str, str]
 
 _NOTHING_LOST = "no setting gives up durability"
 
@@ -64,7 +64,7 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
     result = Resolved()
     before: dict[str, Setting] = {}
     folder: str | None = None
-    told: set[Told] = set()
+    seen: set[Seen] = set()
     for table, client, server in zip(draft.document.stage, draft.clients, servers, strict=True):
         if len(result.complaints) > COMPLAINTS_MAX:
             break
@@ -89,19 +89,19 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
         result.complaints += [
             _of(table.name, name, text, hint=hint)
             for (setting, name, text), hint in keyed.items()
-            if (setting, name, text) not in told
+            if (setting, name, text) not in seen
         ]
-        told |= set(keyed)
+        seen |= set(keyed)
         for name, text in _setting_notes(config):
-            if (settings[name], name, text) not in told:
-                told.add((settings[name], name, text))
+            if (settings[name], name, text) not in seen:
+                seen.add((settings[name], name, text))
                 result.notes.append(f"stage {table.name}: {name} = {text}")
         ordered = tuple(settings[name] for name in sorted(settings))
         result.stages.append(
             Stage(
                 table.name, table.why, table.afresh, ordered, durability.lowest,
                 reason_of(durability), workload, client.chosen, build=server.build,
-                then=figures_of(table.then), folder=folder, durability=durability,
+                earlier=figures_of(table.earlier), folder=folder, durability=durability,
             )
         )  # fmt: skip
         result.configs.append(config)

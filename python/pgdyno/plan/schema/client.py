@@ -93,10 +93,10 @@ def stage_clients(
         try:
             table = model.model_validate({**raw, **values})
         except ValidationError as error:
-            for place, fault in faults_of(error, model):
-                told = Complaint(f"stage {stage.name}", f"client.{place}: {fault}")
-                if place.partition(".")[0].partition("[")[0] in stage.client:
-                    complaints.append(told)
+            for field, fault in faults_of(error, model):
+                complaint = Complaint(f"stage {stage.name}", f"client.{field}: {fault}")
+                if field.partition(".")[0].partition("[")[0] in stage.client:
+                    complaints.append(complaint)
             continue
         complaints += [
             Complaint(f"stage {stage.name}: client.{key}", text)

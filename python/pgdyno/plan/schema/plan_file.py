@@ -199,7 +199,7 @@ class ProtocolTable(Table):
 
 
 class EarlierReportTable(Table):
-    """Figures of an earlier report, which `then` of the stages gives; only ratios are compared."""
+    """An earlier report, whose figures the stages give; only ratios are compared."""
 
     source: Line = Field(description="What was published, when, on which version.")
     machine: Line = Field(description="What it ran on.")
@@ -264,8 +264,8 @@ class StageTable(Table):
         description="PostgreSQL's settings, over those of the profile: text with a unit "
         '(`"16GB"`), numbers in the setting\'s own unit, `true` or `false`.',
     )
-    then: FiguresTable = Field(
-        FiguresTable(), description="What the report of `[then]` measured in this stage."
+    earlier: FiguresTable = Field(
+        FiguresTable(), description="What the report of `[earlier]` measured in this stage."
     )
 
 
@@ -285,8 +285,8 @@ class PlanDocument(Table):
     stage: Annotated[
         tuple[StageTable, ...], Field(strict=False, min_length=1, max_length=STAGES_MAX)
     ] = Field(description="The stages, in the order in which they build on each other.")
-    then: EarlierReportTable | None = Field(
-        None, description="An earlier report whose figures stand beside, see `then` of stages."
+    earlier: EarlierReportTable | None = Field(
+        None, description="An earlier report whose figures stand beside, see `earlier` of stages."
     )
     reference: Annotated[dict[str, Any], AfterValidator(_plain)] = Field(
         {}, description="Figures of others that the report shows beside; any keys."

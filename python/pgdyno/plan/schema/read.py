@@ -162,8 +162,8 @@ def _document(
     if isinstance(raw.get("workload", {}), dict) and kind not in TABLES:
         # Its other keys cannot be judged, but those of the other tables can.
         text = f"{shown(raw['workload']['kind'])} is unknown; allowed: {', '.join(TABLES)}"
-        told = Complaint("workload.kind", text)
-        complaints += [told] if told not in complaints else []
+        moved = Complaint("workload.kind", text)
+        complaints += [moved] if moved not in complaints else []
         raw = {key: value for key, value in raw.items() if key != "workload"}
         _document(raw, by_path, complaints)
         return None
@@ -173,13 +173,13 @@ def _document(
         for loc, complaint in complaints_of(error, raw):
             path = _named(loc, raw)
             chooser = next((who for at, who in by_path.items() if path[: len(at)] == at), None)
-            told = complaint
+            moved = complaint
             if chooser == "quick":
-                told = Complaint(f"quick.{complaint.where}", complaint.text)
+                moved = Complaint(f"quick.{complaint.where}", complaint.text)
             elif chooser is not None:
-                told = Complaint(chooser, f"{complaint.where}: {complaint.text}")
-            if told not in complaints:
-                complaints.append(told)
+                moved = Complaint(chooser, f"{complaint.where}: {complaint.text}")
+            if moved not in complaints:
+                complaints.append(moved)
         return None
 
 

@@ -40,10 +40,10 @@ def read_sources(
 ) -> dict[str, str]:
     """The files that workloads name, by their paths as given; relative ones lie in `folder`."""
     found: dict[str, str] = {}
-    told: set[str] = set()
+    refused: set[str] = set()
     for table in tables:
         for key, path in _paths(table):
-            if path in found or path in told:
+            if path in found or path in refused:
                 continue
             try:
                 text = text_of(folder / path, path, _WHERE, within=folder)
@@ -51,7 +51,7 @@ def read_sources(
                     check_mix(path, text)
                 found[path] = text
             except PlanError as error:
-                told.add(path)
+                refused.add(path)
                 complaints.append(Complaint(f"workload.{key}", error.fact, error.hint))
     return found
 

@@ -44,7 +44,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     try:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise BadToml(_told(str(error), text)) from error
+        raise BadToml(_with_line(str(error), text)) from error
     except RecursionError as error:
         lines = text.split("\n")
         line = max(range(len(lines)), key=lambda n: lines[n].count("[") + lines[n].count("{"))
@@ -66,7 +66,7 @@ def _longest_key(text: str) -> tuple[int, int]:
     return parts, text.count("\n", 0, at) + 1
 
 
-def _told(message: str, text: str) -> str:
+def _with_line(message: str, text: str) -> str:
     """What the library says, with the line that it means."""
     if twice := _TWICE.match(message):
         parts = re.findall(r"""(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")""", twice[1])

@@ -133,10 +133,10 @@ def cycle_notes(
     words = [_words(stage, config) for stage, config in zip(stages, configs, strict=True)]
     for stage, mine in zip(stages[1:], words[1:], strict=True):
         if names := changed_in_cycle(mine, words[0]):
-            told = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+            shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
             yield (
                 f"stage {stage.name} will not be judged against {stages[0].name}: it changes"
-                f' {told}, and with protocol.checkpoints = "{protocol.checkpoints}" there are too'
+                f' {shown}, and with protocol.checkpoints = "{protocol.checkpoints}" there are too'
                 " few whole checkpoint cycles"
             )
 

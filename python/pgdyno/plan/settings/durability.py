@@ -24,9 +24,9 @@ def settings_losses(read: Read) -> tuple[Loss, ...]:
     """Every value that stands on a lower rung, whatever else is lower still."""
     found = []
     for name, knob in knobs().items():
-        if not knob.fall or (told := read(name)) is None:
+        if not knob.fall or (value := read(name)) is None:
             continue
-        word, layer, source = told
+        word, layer, source = value
         found += [
             Loss(fall.rung, f"{name} = {word}", fall.loses, layer, source)
             for fall in knob.fall

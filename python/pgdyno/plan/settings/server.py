@@ -81,8 +81,8 @@ def facts_of_rows(
 ) -> ServerFacts:
     """The settings of a server, from rows of `SETTINGS_QUERY`, and the row of `FORMAT_QUERY`."""
     knobs = [knob_of_row(row) for row in rows]
-    told = DiskFormat(*disk_format) if disk_format else None
-    return ServerFacts(version_num, version, {knob.name: knob for knob in knobs}, told)
+    known = DiskFormat(*disk_format) if disk_format else None
+    return ServerFacts(version_num, version, {knob.name: knob for knob in knobs}, known)
 
 
 def knob_of_row(row: Sequence[Any]) -> ServerKnob:

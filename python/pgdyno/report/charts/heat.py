@@ -20,18 +20,18 @@ _PALE = "var(--line)"
 
 def _trials(facts: Facts) -> list[TrialFacts]:
     """Finished trials, stage by stage."""
-    places = {stage.name: place for place, stage in enumerate(facts.stages)}
+    order = {stage.name: index for index, stage in enumerate(facts.stages)}
     measured = [one for one in facts.trials if one.state == "finished" and any(one.latency_shares)]
-    return sorted(measured, key=lambda one: (places[one.stage], one.round))
+    return sorted(measured, key=lambda one: (order[one.stage], one.round))
 
 
 def _panels(facts: Facts) -> tuple[Panel, ...]:
     trials = _trials(facts)
     if not trials:
         return ()
-    used = [place for place in range(len(EDGES_NS) - 1) if any(_at(trials, place))]
+    used = [index for index in range(len(EDGES_NS) - 1) if any(_at(trials, index))]
     rows = range(used[0], used[-1] + 1)
-    edges_ms = [float(EDGES_NS[place]) / MS_NS for place in (*rows, rows[-1] + 1)]
+    edges_ms = [float(EDGES_NS[index]) / MS_NS for index in (*rows, rows[-1] + 1)]
     name = words.kind(facts.main_kind)
     drawing = look.figure(
         [_map(trials, rows, edges_ms)],
@@ -49,8 +49,8 @@ def _panels(facts: Facts) -> tuple[Panel, ...]:
         ),
         shapes=[_border(trials, stage) for stage in _stages(trials)[1:]],
     )
-    told = "; ".join(f"{stage} {_mode(trials, stage)}" for stage in _stages(trials))
-    return (Panel(name, f"Where most requests of {name} lie in each stage: {told}.", drawing),)
+    summary = "; ".join(f"{stage} {_mode(trials, stage)}" for stage in _stages(trials))
+    return (Panel(name, f"Where most requests of {name} lie in each stage: {summary}.", drawing),)
 
 
 def _map(trials: list[TrialFacts], rows: range, edges_ms: list[float]) -> go.Heatmap:
@@ -84,18 +84,18 @@ def _stages(trials: list[TrialFacts]) -> list[str]:
     return list(dict.fromkeys(one.stage for one in trials))
 
 
-def _places(trials: list[TrialFacts], stage: str) -> list[int]:
-    return [place for place, one in enumerate(trials) if one.stage == stage]
+def _columns(trials: list[TrialFacts], stage: str) -> list[int]:
+    return [index for index, one in enumerate(trials) if one.stage == stage]
 
 
 def _middle(trials: list[TrialFacts], stage: str) -> float:
-    places = _places(trials, stage)
-    return (places[0] + places[-1]) / 2
+    columns = _columns(trials, stage)
+    return (columns[0] + columns[-1]) / 2
 
 
 def _border(trials: list[TrialFacts], stage: str) -> dict[str, object]:
     """A line before the first trial of a stage."""
-    at = _places(trials, stage)[0] - 0.5
+    at = _columns(trials, stage)[0] - 0.5
     line = {"color": look.MUTED, "width": 1}
     return {"type": "line", "yref": "paper", "x0": at, "x1": at, "y0": 0, "y1": 1, "line": line}
 
@@ -109,7 +109,7 @@ def _mode(trials: list[TrialFacts], stage: str) -> str:
 
 
 def _between(row: int) -> str:
-    low, high = (ns_text(round(float(EDGES_NS[place]))) for place in (row, row + 1))
+    low, high = (ns_text(round(float(EDGES_NS[edge]))) for edge in (row, row + 1))
     return f"{low} to {high}"
 
 

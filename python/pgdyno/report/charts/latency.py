@@ -44,7 +44,7 @@ def _panels(facts: Facts) -> tuple[Panel, ...]:
 
 
 def _panel(facts: Facts, kind: str, low_ms: float, high_ms: float) -> Panel:
-    traces, told = [], []
+    traces, lines = [], []
     for index, stage in enumerate(facts.stages):
         line = stage.percentiles(kind)
         if line is None:
@@ -65,7 +65,7 @@ def _panel(facts: Facts, kind: str, low_ms: float, high_ms: float) -> Panel:
             )
         )
         p50, p99 = (at_least_text(ns, line.exact_below_ns) for ns in (line.p50_ns, line.p99_ns))
-        told.append(f"{stage.name} p50 {p50}, p99 {p99}")
+        lines.append(f"{stage.name} p50 {p50}, p99 {p99}")
     name = words.kind(kind)
     ticks = look.decade_ticks(low_ms, high_ms)
     drawing = look.figure(
@@ -79,7 +79,7 @@ def _panel(facts: Facts, kind: str, low_ms: float, high_ms: float) -> Panel:
             ticktext=[f"{tick:g}" for tick in ticks],
         ),
     )
-    alt = f"Latency percentiles of {name} on a logarithmic axis. {'; '.join(told)}."
+    alt = f"Latency percentiles of {name} on a logarithmic axis. {'; '.join(lines)}."
     return Panel(name, alt, drawing)
 
 

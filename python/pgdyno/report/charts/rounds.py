@@ -26,12 +26,12 @@ def _panels(facts: Facts) -> tuple[Panel, ...]:
         ),
         yaxis=look.axis(facts.headline, tickformat=",.0f", nticks=6),
     )
-    told = "; ".join(
+    summary = "; ".join(
         f"{stage.name}: " + ", ".join(count_text(value) for value in stage.throughput.rounds)
         for stage in stages
         if stage.throughput
     )
-    return (Panel("", f"Dot plot of {facts.headline} in each round. {told}.", drawing),)
+    return (Panel("", f"Dot plot of {facts.headline} in each round. {summary}.", drawing),)
 
 
 def _lines(facts: Facts) -> list[go.Scatter]:

@@ -16,10 +16,10 @@ ACROSS_MAX = 4
 
 
 def _panels(facts: Facts) -> tuple[Panel, ...]:
-    place = {stage.name: index for index, stage in enumerate(facts.stages)}
+    order = {stage.name: index for index, stage in enumerate(facts.stages)}
     drawn = [
         (trial, trial.timeline)
-        for trial in sorted(facts.trials, key=lambda trial: (place[trial.stage], trial.round))
+        for trial in sorted(facts.trials, key=lambda trial: (order[trial.stage], trial.round))
         if trial.timeline is not None and trial.timeline.tpm
     ]
     if not drawn:
@@ -28,20 +28,20 @@ def _panels(facts: Facts) -> tuple[Panel, ...]:
     begin = min(timeline.second[0] - timeline.step_s / 2 for _, timeline in drawn)
     end = max(timeline.window_s for _, timeline in drawn)
     return tuple(
-        _panel(trial, timeline, place[trial.stage], ([begin, end], highest))
+        _panel(trial, timeline, order[trial.stage], ([begin, end], highest))
         for trial, timeline in drawn
     )
 
 
 def _panel(
-    trial: TrialFacts, timeline: Timeline, place: int, frame: tuple[list[float], float]
+    trial: TrialFacts, timeline: Timeline, index: int, frame: tuple[list[float], float]
 ) -> Panel:
     seconds, highest = frame
     line = go.Scatter(
         x=timeline.second,
         y=timeline.tpm,
         mode="lines",
-        line={"color": look.stage_colour(place), "width": 1.5},
+        line={"color": look.stage_colour(index), "width": 1.5},
         hovertemplate="%{x:.0f} s<br>%{y:,.0f} tpmTotal<extra></extra>",
     )
     drawing = look.figure(

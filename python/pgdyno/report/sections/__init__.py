@@ -8,6 +8,7 @@ from pgdyno.report.sections import (
     compliance,
     cycles,
     durability,
+    earlier,
     efficiency,
     latency,
     method,
@@ -20,14 +21,13 @@ from pgdyno.report.sections import (
     settings,
     shape,
     stages,
-    then,
     time,
     trust,
 )
 
 ORDER = (
     stages,
-    then,
+    earlier,
     rounds,
     time,
     cycles,

@@ -22,8 +22,8 @@ def section(facts: Facts) -> Section:
                            if one.rung != one.rung_planned]  # fmt: skip
     unread = [f"`{one.name}`" for one in facts.stages if not one.read_back]
     if unread:
-        told = f"Nothing was read back of {listed(unread)}: the plan's word stands."
-        blocks.append(Text(told, "warn"))
+        unread_text = f"Nothing was read back of {listed(unread)}: the plan's word stands."
+        blocks.append(Text(unread_text, "warn"))
     if rows:
         blocks.append(Table("Each stage stands on the lowest rung of these.", _HEADS, tuple(rows)))
     else:

@@ -18,25 +18,25 @@ _NOTE = (
 
 def section(facts: Facts) -> Section | None:
     """Its summary of each trial, and the means of its commands over the trials of a stage."""
-    told = [(trial, trial.pgbench) for trial in facts.trials if trial.pgbench is not None]
-    if not told:
+    by_trial = [(trial, trial.pgbench) for trial in facts.trials if trial.pgbench is not None]
+    if not by_trial:
         return None
     summary = Table(
         "The summary of each trial.",
         columns("trial", "transactions", "failed", "retries", "tps", ("latency average", "ms"),
                 ("stddev", "ms"), ("connecting", "ms")),
         tuple(
-            (Cell(f"{trial.number} {trial.stage}"), *_row(said)) for trial, said in told
+            (Cell(f"{trial.number} {trial.stage}"), *_row(said)) for trial, said in by_trial
         ),
     )  # fmt: skip
-    stages = list(dict.fromkeys(trial.stage for trial, _ in told))
+    stages = list(dict.fromkeys(trial.stage for trial, _ in by_trial))
     means = Table(
         "Mean latency of each command, median of the trials of a stage.",
         columns("command", "stage", ("mean", "ms"), "failures", "retries"),
         tuple(
             row
             for stage in stages
-            for row in _commands(stage, [said for trial, said in told if trial.stage == stage])
+            for row in _commands(stage, [said for trial, said in by_trial if trial.stage == stage])
         ),
     )
     return Section("pgbench", "What pgbench itself says", (summary, means, Text(_NOTE, "quiet")))

@@ -33,16 +33,16 @@ def _stage(stage: StageFacts, before: StageFacts | None) -> list[Block]:
     afresh = " It does not build on it." if before and stage.afresh else ""
     rung = f"Rung {stage.rung}: {words.risks(stage)} ({stage.rung_reason})."
     build = f" It runs on {stage.build}." if stage.build else ""
-    told = f"`{stage.name}`: {stage.why.rstrip('.')}. {rung}{build}"
+    sentence = f"`{stage.name}`: {stage.why.rstrip('.')}. {rung}{build}"
     if not stage.changes:
-        return [Text(f"{told} It sets nothing that differs from {against}.")]
+        return [Text(f"{sentence} It sets nothing that differs from {against}.")]
     count = plural(len(stage.changes), "setting differs", "settings differ")
     table = Table(
         f"{stage.name}: {count} from {against.replace('`', '')}.",
         HEADS,
         tuple(_row(change) for change in stage.changes),
     )
-    return [Text(told + afresh), table]
+    return [Text(sentence + afresh), table]
 
 
 def _row(change: SettingChange) -> tuple[Cell, ...]:

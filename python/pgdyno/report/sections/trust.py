@@ -122,8 +122,8 @@ def _conditions(facts: Facts) -> list[Block]:
     )
     number = plural(len(facts.conditions), "consistency condition")
     if not violated:
-        told = f", after loading and after each trial{of_rounds}" if of_rounds else ""
-        return [Text(f"All {number} hold in all {checks} checks{told}.", "good"), table]
+        checked = f", after loading and after each trial{of_rounds}" if of_rounds else ""
+        return [Text(f"All {number} hold in all {checks} checks{checked}.", "good"), table]
     names = listed([f"condition {line.number}" for line in violated])
     where = "; ".join(text for line in violated for text in line.violations)
     return [Text(f"Of {number}, violated: {names} ({where}).", "bad"), table]

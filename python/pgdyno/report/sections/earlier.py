@@ -13,21 +13,21 @@ _METRICS = {"nopm": "NOPM", "tpm_total": "tpmTotal", "tps": "tps"}
 
 def section(facts: Facts) -> Section | None:
     """A table for each metric; none where the plan names no earlier report."""
-    if facts.then is None:
+    if facts.earlier is None:
         return None
-    metrics = dict.fromkeys(line.metric for line in facts.then.figures)
-    tables = [_table(metric, facts.then, facts) for metric in metrics]
-    runs = plural(facts.then.runs, "run")
+    metrics = dict.fromkeys(line.metric for line in facts.earlier.figures)
+    tables = [_table(metric, facts.earlier, facts) for metric in metrics]
+    runs = plural(facts.earlier.runs, "run")
     note = (
-        f"Then: {facts.then.source}, on {facts.then.machine}; {runs} behind each figure, so that"
-        " it has no interval. Machine, version and size differ: only ratios are compared, and"
+        f"Then: {facts.earlier.source}, on {facts.earlier.machine}; {runs} behind each figure, so"
+        " that it has no interval. Machine, version and size differ: only ratios are compared, and"
         " each metric with itself."
     )
     return Section("then", "Then and now", (*tables, Text(note, "quiet")))
 
 
-def _table(metric: str, told: EarlierReportFacts, facts: Facts) -> Table:
-    lines = [line for line in told.figures if line.metric == metric]
+def _table(metric: str, earlier: EarlierReportFacts, facts: Facts) -> Table:
+    lines = [line for line in earlier.figures if line.metric == metric]
     rungs = {stage.name: stage.rung for stage in facts.stages}
     share = words.confidence(facts.confidence)
     return Table(
@@ -44,9 +44,9 @@ def _table(metric: str, told: EarlierReportFacts, facts: Facts) -> Table:
         tuple(
             (
                 Cell(line.stage, rung=rungs[line.stage]),
-                Cell(count_text(line.then)),
+                Cell(count_text(line.earlier)),
                 Cell(words.NOTHING if line.now is None else count_text(line.now)),
-                Cell(_ratio(line.then_ratio)),
+                Cell(_ratio(line.earlier_ratio)),
                 Cell(words.NOTHING if line.now_ratio is None else _ratio(line.now_ratio)),
                 Cell(
                     words.NOTHING
@@ -70,8 +70,8 @@ def _held(line: EarlierFigures) -> tuple[str, Tone]:
         return "the base of both", "quiet"
     if line.low is None or line.high is None:
         return "no interval", "warn"
-    if line.then_ratio > line.high:
+    if line.earlier_ratio > line.high:
         return "it gained more then", "warn"
-    if line.then_ratio < line.low:
+    if line.earlier_ratio < line.low:
         return "it gains more now", "warn"
     return "as then, within the interval", "good"
