@@ -210,7 +210,7 @@ def test_reports_have_the_same_shape_with_any_name(facts: Facts, word: str) -> N
     parser = MarkdownIt("commonmark").enable("table")
     shapes = []
     for named in (hostile(facts, "x"), hostile(facts, word)):
-        text = markdown.render_facts(named)
+        text = markdown.render(named)
         assert unseen(text) == []
         tokens = parser.parse(text)
         inner = [child.type for token in tokens for child in token.children or ()]
@@ -218,14 +218,14 @@ def test_reports_have_the_same_shape_with_any_name(facts: Facts, word: str) -> N
         kinds = [token.type for token in tokens]
         shapes.append([kind for kind in kinds if kind != "inline"])
     assert shapes[0] == shapes[1]
-    assert unseen(json_report.render_facts(hostile(facts, word))) == []
+    assert unseen(json_report.render(hostile(facts, word))) == []
 
 
 @pytest.mark.browser
 def test_a_browser_sees_only_text(facts: Facts, tmp_path: Path) -> None:
     """All of them on one page each would take minutes; each is a stage's name of one page."""
     page = tmp_path / "page.html"
-    text = html.render_facts(hostile(facts, " ".join(ENDS.values())))
+    text = html.render(hostile(facts, " ".join(ENDS.values())))
     assert unseen(text[: text.index("plotly.js")]) == []
     page.write_text(text, encoding="utf-8")
     dumped = subprocess.run(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
+from pgdyno.analysis.run import analyse
 from pgdyno.report import html
 from pgdyno.store import RunFile
 from tests.data.miniature import write_miniature
@@ -38,5 +39,5 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     with RunFile.read(write_miniature(folder / "run.sqlite")) as run:
         page = folder / "run.html"
-        page.write_text(html.render(run), encoding="utf-8")
+        page.write_text(html.render(analyse(run)), encoding="utf-8")
     return page

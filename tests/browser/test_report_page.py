@@ -13,6 +13,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Browser, Page
 
+from pgdyno.analysis.run import analyse
 from pgdyno.report import html, storage
 from pgdyno.store import RunFile
 from tests.data.miniature import write_miniature
@@ -157,7 +158,7 @@ def test_a_run_without_numbers_has_a_page(browser: Browser, tmp_path: Path) -> N
     path = write_miniature(tmp_path / "run.sqlite", planned=tuple(range(1, 10)), invalid=())
     report = tmp_path / "run.html"
     with RunFile.read(path) as run:
-        report.write_text(html.render(run), encoding="utf-8")
+        report.write_text(html.render(analyse(run)), encoding="utf-8")
     with opened(browser, report, PHONE) as (page, noise):
         assert page.locator(".plot").count() == 0
         assert page.get_by_text("no trial has data for this chart").count() == 5

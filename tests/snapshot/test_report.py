@@ -25,7 +25,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
 
 
 def test_markdown(facts: Facts, snapshot: SnapshotAssertion) -> None:
-    assert markdown.render_facts(facts) == snapshot
+    assert markdown.render(facts) == snapshot
 
 
 @pytest.mark.parametrize("width", [100, 80])
@@ -51,6 +51,6 @@ def test_shape_of_the_json(snapshot: SnapshotAssertion) -> None:
 def printed(facts: Facts, width: int) -> str:
     """The summary as a terminal without colours shows it, without trailing blanks."""
     console = Console(file=StringIO(), width=width, no_color=True, force_terminal=False)
-    console.print(summary.render_facts(facts))
+    console.print(summary.render(facts))
     assert isinstance(console.file, StringIO)
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())

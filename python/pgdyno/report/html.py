@@ -18,12 +18,10 @@ from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs
 
 from pgdyno.analysis.facts import Facts
-from pgdyno.analysis.run import analyse
 from pgdyno.model.text import visible
 from pgdyno.report.charts import Chart, Key, Panel, charts
 from pgdyno.report.compose import compose
 from pgdyno.report.document import Document, Figure
-from pgdyno.store import RunFile
 
 _CODE = re.compile(r"`([^`]+)`")
 
@@ -61,17 +59,8 @@ class Drawing:
     panels: tuple[Panel, ...]
 
 
-def render(run: RunFile) -> str:
-    """The report of a run file, finished or not, as the text of an HTML file.
-
-    Raises:
-        StoreError: The file cannot be read.
-    """
-    return render_facts(analyse(run))
-
-
-def render_facts(facts: Facts) -> str:
-    """The report of facts that are computed already."""
+def render(facts: Facts) -> str:
+    """The report of a run, finished or not, as the text of an HTML file."""
     drawn = charts()
     drawings = {
         name: Drawing(

@@ -18,7 +18,7 @@ from pgdyno.analysis.facts import Facts
 from pgdyno.model.text import ascii_json
 
 
-def render_facts(facts: Facts) -> str:
+def render(facts: Facts) -> str:
     """The facts of a run, finished or not, as indented JSON."""
     text = json.dumps(asdict(facts), ensure_ascii=False, allow_nan=False, indent=1)
     return ascii_json(text) + "\n"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from pgdyno.analysis.facts import Facts
-from pgdyno.analysis.run import analyse
 from pgdyno.model.text import one_line, visible
 from pgdyno.report.compose import compose
 from pgdyno.report.document import (
@@ -19,7 +18,6 @@ from pgdyno.report.document import (
     Table,
     Text,
 )  # fmt: skip
-from pgdyno.store import RunFile
 
 _CODE = re.compile(r"(`[^`]+`)")
 # Not the underscores of a name.
@@ -29,17 +27,8 @@ _PIPE = re.compile(r"(?<!\\)\|")
 _TICKS = re.compile(r"`+")
 
 
-def render(run: RunFile) -> str:
-    """The report of a run file, finished or not, as Markdown with pipe tables.
-
-    Raises:
-        StoreError: The file cannot be read.
-    """
-    return render_facts(analyse(run))
-
-
-def render_facts(facts: Facts) -> str:
-    """The report of facts that are computed already."""
+def render(facts: Facts) -> str:
+    """The report of a run, finished or not, as Markdown with pipe tables."""
     return render_document(compose(facts), facts.pgdyno, facts.ident)
 
 

@@ -12,29 +12,18 @@ from rich.text import Text
 
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Facts, StageFacts
-from pgdyno.analysis.run import analyse
 from pgdyno.model.units import at_least_text, bytes_text
 from pgdyno.model.wording import listed
 from pgdyno.report.document import Tone
 from pgdyno.report.sections.cycles import unlike_text
 from pgdyno.report.sections.stages import checkpoint_counts
 from pgdyno.report.tone import tone
-from pgdyno.store import RunFile
 
 _STYLES: dict[Tone, str] = {"good": "green", "bad": "red", "warn": "yellow", "quiet": "dim", "": ""}
 
 
-def render(run: RunFile) -> RenderableType:
-    """The summary of a run file, finished or not.
-
-    Raises:
-        StoreError: The file cannot be read.
-    """
-    return render_facts(analyse(run))
-
-
-def render_facts(facts: Facts) -> RenderableType:
-    """The summary of facts that are computed already."""
+def render(facts: Facts) -> RenderableType:
+    """The summary of a run, finished or not."""
     parts: list[RenderableType] = [
         "",
         Text(facts.answer.finding.replace("`", ""), style="bold"),

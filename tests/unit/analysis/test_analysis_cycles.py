@@ -98,14 +98,14 @@ def test_every_format_says_so(tmp_path: Path) -> None:
     path = write_miniature(tmp_path / "run.sqlite", rounds=5, characters=characters())
     facts = facts_of(path)
     console = Console(width=100, record=True, file=io.StringIO())
-    console.print(summary.render_facts(facts))
+    console.print(summary.render(facts))
     terminal = " ".join(console.export_text().split())
-    marked = " ".join(markdown.render_facts(facts).split())
+    marked = " ".join(markdown.render(facts).split())
     for text in (terminal, marked):
         assert "not judged" in text
         assert "hold no whole checkpoint cycle" in text
         assert "ratio and interval are of the windows only" in text
-    stages = text_json.loads(json.render_facts(facts))["stages"]
+    stages = text_json.loads(json.render(facts))["stages"]
     assert stages[1]["to_first"]["verdict"] == "not judged"
     assert stages[1]["to_first"]["ratio"] > 1
 
@@ -320,7 +320,7 @@ def test_vacuum_that_windows_missed_is_named(tmp_path: Path) -> None:
     assert vacuum.cost.wal_bytes == pytest.approx(1.5e8 / transactions, rel=0.02)
     assert vacuum.cost.cpu_us == pytest.approx(6e6 / transactions, rel=0.02)
     assert vacuum.tables[0].episodes == 3
-    told = " ".join(markdown.render_facts(facts).split())
+    told = " ".join(markdown.render(facts).split())
     assert "wrote 25% and 0% of the WAL with 6.0 s and 0.0 s of CPU" in told
     assert "the windows of rounds 1, 2 and 3 hold nothing of it" in told
     assert "| tuned: 2 others | 6 |" in told

@@ -68,7 +68,7 @@ def test_its_own_word_stands_beside(facts: Facts) -> None:
     assert pgbench.section(facts) is None
 
     told = replace(facts.trials[0], engine=ENGINE, pgbench=SAID)
-    text = markdown.render_facts(replace(facts, trials=(told, *facts.trials[1:])))
+    text = markdown.render(replace(facts, trials=(told, *facts.trials[1:])))
 
     assert "## What pgbench itself says" in text
     assert "| 1 initdb | 1,234 | 1 | 3 | 99 | 10.100 | 3.300 | – |" in text

@@ -137,7 +137,7 @@ def test_builds_of_stages_are_told(tmp_path: Path) -> None:
         other = replace(run.fixtures()[0], ident="0th3r", shape={"postgres_major": 15})
         run.put_fixture(other)
         facts = analyse(run)
-        text = markdown.render(run)
+        text = markdown.render(analyse(run))
 
     told = "build fast: PostgreSQL 15.18, clang -O3 (clang 12)"
     assert [one.build for one in facts.stages] == [None, told]

@@ -14,7 +14,7 @@ from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.run import analyse
 from pgdyno.model.run import KindResult, TrialResult
 from pgdyno.report import html, json, markdown
-from pgdyno.report.summary import render_facts
+from pgdyno.report.summary import render
 from pgdyno.store import RunFile
 from tests.data.miniature import write_miniature
 
@@ -79,12 +79,12 @@ def test_the_stage_and_its_percentiles_say_so(facts: Facts) -> None:
 
 def test_every_format_shows_it(facts: Facts) -> None:
     terminal = io.StringIO()
-    Console(file=terminal, width=200).print(render_facts(facts))
+    Console(file=terminal, width=200).print(render(facts))
 
-    for text in (terminal.getvalue(), markdown.render_facts(facts), html.render_facts(facts)):
+    for text in (terminal.getvalue(), markdown.render(facts), html.render(facts)):
         assert SAID in " ".join(text.split())
         assert "≥ " in text
-    raw = json_text.loads(json.render_facts(facts))
+    raw = json_text.loads(json.render(facts))
     tuned = next(stage for stage in raw["stages"] if stage["name"] == "tuned")
     assert tuned["latency"][0]["exact_below_ns"] == BOUND_NS
     assert tuned["window_end"]["verdict"] == "finding"
@@ -94,5 +94,5 @@ def test_a_run_without_them_shows_no_mark(tmp_path: Path) -> None:
     with RunFile.read(write_miniature(tmp_path / "run.sqlite")) as run:
         facts = analyse(run)
 
-    assert "≥" not in markdown.render_facts(facts)
+    assert "≥" not in markdown.render(facts)
     assert "no answer" not in facts.answer.limits

@@ -11,7 +11,7 @@ import pgdyno.report.charts as package
 from pgdyno.analysis.facts import Facts
 from pgdyno.model.units import count_text
 from pgdyno.report.charts import charts
-from pgdyno.report.html import render_facts
+from pgdyno.report.html import render
 from tests.unit.conftest import analysed
 
 
@@ -64,7 +64,7 @@ def test_the_heat_map_has_a_column_for_each_finished_trial(facts: Facts) -> None
 
 
 def test_a_chart_stands_where_it_says(facts: Facts) -> None:
-    page = render_facts(facts)
+    page = render(facts)
     place = page.index('id="latency"')
     assert place < page.index('id="chart-heat-1"') < page.index("<section", place)
 

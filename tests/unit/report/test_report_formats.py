@@ -20,7 +20,7 @@ HOSTILE = "a < b & `c` | </script><script>alert(1)</script> [x](y) *z*"
 
 @pytest.fixture(scope="session")
 def page(facts: Facts) -> str:
-    return html.render_facts(facts)
+    return html.render(facts)
 
 
 @pytest.fixture(scope="session")
@@ -30,7 +30,7 @@ def own_page(page: str) -> str:
 
 
 def test_json_reads_back_as_the_facts(facts: Facts) -> None:
-    text = json.render_facts(facts)
+    text = json.render(facts)
     raw = json_text.loads(text, parse_constant=pytest.fail)
     assert raw["schema"] == SCHEMA
     assert TypeAdapter(Facts).validate_json(text) == facts
@@ -43,7 +43,7 @@ def test_json_schema_names_every_field_of_the_report(facts: Facts) -> None:
 
 
 def test_markdown_and_page_hold_every_cell(facts: Facts, own_page: str) -> None:
-    text = markdown.render_facts(facts).replace("\\", "")
+    text = markdown.render(facts).replace("\\", "")
     shown = html_text.unescape(own_page)
     for section in compose(facts).sections:
         assert f"## {section.title}" in text
@@ -56,7 +56,7 @@ def test_markdown_and_page_hold_every_cell(facts: Facts, own_page: str) -> None:
 
 def test_tables_of_markdown_are_rectangles(facts: Facts) -> None:
     widths: set[int] = set()
-    for line in markdown.render_facts(facts).splitlines():
+    for line in markdown.render(facts).splitlines():
         if not line.startswith("|"):
             assert len(widths) <= 1, "a table has rows of different widths"
             widths = set()
@@ -65,7 +65,7 @@ def test_tables_of_markdown_are_rectangles(facts: Facts) -> None:
 
 
 def test_our_results_are_never_called_tpmc(facts: Facts, own_page: str) -> None:
-    for text in (own_page, markdown.render_facts(facts), json.render_facts(facts)):
+    for text in (own_page, markdown.render(facts), json.render(facts)):
         assert "tpmc" not in text.lower().replace("tpmtotal", "")
         assert "TPC-C-like, not a TPC result" in text
 
@@ -90,10 +90,10 @@ def test_ends_of_scripts_and_markup_in_a_plan_stay_text(facts: Facts) -> None:
     hostile = replace(
         facts, question=HOSTILE, stages=(stage, *facts.stages[1:]), trials=trials, plan=HOSTILE
     )
-    page = html.render_facts(hostile)
+    page = html.render(hostile)
     assert "<script>alert(1)" not in page
-    assert page.count("<script") == html.render_facts(facts).count("<script")
-    assert markdown.render_facts(hostile).splitlines()[0] == (
+    assert page.count("<script") == html.render(facts).count("<script")
+    assert markdown.render(hostile).splitlines()[0] == (
         "# a \\< b & `c` \\| \\</script>\\<script>alert(1)\\</script> \\[x](y) \\*z\\*"
     )
 
@@ -102,7 +102,7 @@ def test_a_stage_name_cannot_end_the_figures(facts: Facts) -> None:
     name = "</script><b>"
     stages = tuple(replace(stage, name=f"{stage.name}{name}") for stage in facts.stages)
     trials = tuple(replace(trial, stage=f"{trial.stage}{name}") for trial in facts.trials)
-    page = html.render_facts(replace(facts, stages=stages, trials=trials))
+    page = html.render(replace(facts, stages=stages, trials=trials))
     figures = re.search(r'<script type="application/json" id="figures">(.*?)</script>', page)
     assert figures is not None
     assert name in str(json_text.loads(figures[1]))

@@ -185,10 +185,10 @@ def is_whole(run: Run) -> bool:
 EXPERIMENT = Experiment(
     is_whole,
     {
-        "html": lambda run: html.render_facts(run.facts),
-        "md": lambda run: markdown.render_facts(run.facts),
-        "json": lambda run: json_report.render_facts(run.facts),
+        "html": lambda run: html.render(run.facts),
+        "md": lambda run: markdown.render(run.facts),
+        "json": lambda run: json_report.render(run.facts),
     },
-    lambda run: summary.render_facts(run.facts),
+    lambda run: summary.render(run.facts),
     resume,
 )
