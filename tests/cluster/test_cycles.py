@@ -37,7 +37,7 @@ why = "Its checkpoints are what is looked at."
 settings = {{ {settings} }}
 """
 SMALL_WAL = 'max_wal_size = "32MB", min_wal_size = "32MB", checkpoint_timeout = "30s"'
-NOTICED_S = 1.0  # from a checkpoint's begin until the driver is told; 15 tells twice a second
+NOTICED_S = 1.0  # from a checkpoint's start until the driver is told; 15 tells twice a second
 
 
 def measured(folder: Path, protocol: str, *args: str, settings: str = SMALL_WAL) -> TrialResult:

@@ -68,7 +68,7 @@ class Character:
     nopm: float
     noise: float  # standard deviation of the logarithm between rounds
     wal_bytes_per_tx: float
-    checkpoint_at_s: tuple[float, ...]  # since the begin of the window
+    checkpoint_at_s: tuple[float, ...]  # since the start of the window
     durability: Durability | None = None  # as read back; None: as planned
 
 

@@ -1,7 +1,7 @@
 """A server with checkpoints, as a model with known truth: how throughput goes with the phase.
 
 Closed loop: x (1 + a f) + b w + (what saturates) = x0 transactions a second. f: pages touched for
-the first time since the checkpoint's begin, a transaction, from D(n) = sum of P (1 - exp(-q n / P))
+the first time since the checkpoint's start, a transaction, from D(n) = sum of P (1 - exp(-q n / P))
 after n transactions. w: pages of the cycle before, written evenly over nine tenths of this one.
 Saturating: what is written beyond `most` pages a second costs its square.
 """

@@ -38,11 +38,11 @@ pub struct Progress {
     pub elapsed_s: f64,
     /// Until the next phase, as far as the clock decides that.
     pub phase_left_s: f64,
-    /// Since the begin of the warm-up, by kind.
+    /// Since the start of the warm-up, by kind.
     pub committed: BTreeMap<String, u64>,
     /// In the last whole second, by kind.
     pub last_second: BTreeMap<String, u64>,
-    /// Since the begin of the warm-up.
+    /// Since the start of the warm-up.
     pub rolled_back: u64,
     /// Likewise.
     pub failed: u64,

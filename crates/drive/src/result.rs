@@ -163,7 +163,7 @@ pub struct RunResult {
     pub error: Option<String>,
     /// Begin of the warm-up.
     pub started_unix_ns: u64,
-    /// Begin and end of the window.
+    /// Start and end of the window.
     pub window_unix_ns: [u64; 2],
     /// Its length; shorter than planned if the run was stopped.
     pub window_s: f64,

@@ -13,7 +13,7 @@ use crate::{
     schedule::timeline::Timeline,
 };
 
-/// From the call that ends the warm-up to the begin of the window.
+/// From the call that ends the warm-up to the start of the window.
 const OPENING_NS: u64 = 20_000_000;
 
 /// What one thread tells the others, once a second.

@@ -1,4 +1,4 @@
-//! A stall of the server at the begin, in the middle and at the end of the window shows the same:
+//! A stall of the server at the start, in the middle and at the end of the window shows the same:
 //! in every request that somebody waited for meanwhile. Histograms, outcomes and lower bounds of
 //! the driver on virtual time, against a model that knows every request.
 

@@ -156,7 +156,9 @@ def _limits(
         stages, "window_end", "unknown", "requests under way at the windows' ends have no time"
     )
     found += _judged(stages, "steadiness", "drifting", "throughput drifted")
-    found += _judged(stages, "steadiness", "unknown", "steadiness could not be told")
+    found += _judged(
+        stages, "steadiness", "unknown", "it is not known whether throughput was steady"
+    )
     out = [line.name for line in audit if not line.ok]
     if out:
         found.append(f"inputs out of their band ({listed(out)})")

@@ -56,7 +56,7 @@ class VacuumFacts:
 
 @dataclass(frozen=True, slots=True)
 class CycleFacts:
-    """Checkpoint cycles of a stage, from one checkpoint's begin to the next one's."""
+    """Checkpoint cycles of a stage, from one checkpoint's start to the next one's."""
 
     stage: str
     follows: str  # ignore | cycles | anchors

@@ -1,6 +1,6 @@
 """Whole checkpoint cycles of each stage: how long they are, what holds them, what anchors tell.
 
-Times are seconds since the begin of a trial's load. Which stages may be judged without them is
+Times are seconds since the start of a trial's load. Which stages may be judged without them is
 decided here, by what they change (`plan.cycles.shapes_cycle`).
 """
 
@@ -57,7 +57,7 @@ class Load:
         return min([*begins, self.result.window_ns[0]])
 
     def at(self, unix_ns: float) -> float:
-        """An instant since the begin of the load, seconds."""
+        """An instant since the start of the load, seconds."""
         return (unix_ns - self.begin_ns) / NS
 
     @property
@@ -222,7 +222,7 @@ def _invalid(loads: Sequence[Load], anchors: Mapping[int, Anchor]) -> list[str]:
 
 
 def _behind(load: Load, what: str, name: str) -> str | None:
-    """Whether what follows the WAL fell behind from the begin of a load to its end."""
+    """Whether what follows the WAL fell behind from the start of a load to its end."""
     levels, written = load.series.get(name), load.series.get("wal.bytes")
     if levels is None or written is None or levels.values.size < 2 or written.values.size < 2:
         return None

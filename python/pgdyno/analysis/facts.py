@@ -321,7 +321,7 @@ class Phases:
     measuring_s: float  # warm-up, window and drain
     other_s: dict[str, float]  # by phase, all trials
     between_s: float  # inside the run, outside of every phase: loading, bookkeeping, pauses
-    total_s: float  # from the begin of the run to the end of the last trial
+    total_s: float  # from the start of the run to the end of the last trial
 
 
 @dataclass(frozen=True, slots=True)

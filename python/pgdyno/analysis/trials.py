@@ -81,7 +81,7 @@ def _spread(result: TrialResult, quantiles: Quantiles) -> tuple[float, ...]:
 def per_second(
     series: Mapping[str, Series], counted: tuple[str, ...] = _COUNTED
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Transactions that ended in each second, with the begin of the second, shape `(seconds,)`.
+    """Transactions that ended in each second, with the start of the second, shape `(seconds,)`.
 
     Args:
         series: Of a trial.

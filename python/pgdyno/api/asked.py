@@ -60,7 +60,7 @@ class Asked:
     seed: int | None = None  # of the requests; None: another one each time
     databases: int = 1  # NAME, NAME_2, ..., loaded alike
     rate: float | None = None  # requests a second, answered or not; None: closed loop
-    poisson: bool = False  # with a rate: at random distances
+    poisson: bool = False  # with a rate: at random intervals
     requests: int | None = None  # of each terminal
     mix: Mapping[str, float] | None = None  # tpcc: weights by kind
     rules: Literal["text", "benchmarksql-5"] | None = None  # tpcc

@@ -72,7 +72,7 @@ def remove_build(word: str) -> Build:
     """Remove a build with its logs; runs that were made with it can still be reported.
 
     Args:
-        word: Its name, or the begin of its ident.
+        word: Its name, or the first characters of its ident.
 
     Raises:
         PlanError: There is none, or more than one.

@@ -1,4 +1,4 @@
-"""Run files of experiments without trials: begun, kept after each step, gone on with, reported."""
+"""Run files of experiments without trials: begun, kept after each step, resumed, reported."""
 
 from __future__ import annotations
 

@@ -29,7 +29,8 @@ def aa(
     Prints how far apart two equal servers lie on this machine, and how many rounds a plan needs to
     see differences of 1, 3, 5 and 10 %. Run it before you trust a small difference.
     """
-    settings = [*(overrides or []), f"protocol.rounds={rounds}"]
+    # All rounds are measured, as many as are asked for: no look ends them.
+    settings = [*(overrides or []), "protocol.stop=rounds", f"protocol.rounds={rounds}"]
     loaded = api.load_plan(plan, set=settings, quick=quick)
     command = shell_line(["pgdyno", *sys.argv[1:]])
     with LiveView(stderr) as view:

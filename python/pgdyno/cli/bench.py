@@ -101,7 +101,7 @@ def _as_json(driven: api.Driven, workload: Workload) -> dict[str, Any]:
 
 
 def _series_json(series: Series) -> dict[str, Any]:
-    """A column, each value with the begin of its second; see docs/guides/load-and-drive.md."""
+    """A column, each value with the start of its second; see docs/guides/load-and-drive.md."""
     return {
         "name": series.name, "unit": series.unit, "kind": series.kind,
         "unix_ns": series.unix_ns.tolist(), "values": series.values.tolist(),

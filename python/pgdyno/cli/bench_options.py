@@ -70,7 +70,7 @@ Rate = Annotated[
 ]
 Poisson = Annotated[
     bool,
-    typer.Option("--poisson", help="With --rate: at random distances.", rich_help_panel=_WHEN),
+    typer.Option("--poisson", help="With --rate: at random intervals.", rich_help_panel=_WHEN),
 ]
 Requests = Annotated[
     int | None,

@@ -119,7 +119,7 @@ def list_command(
 @app.command()
 def remove(
     word: Annotated[
-        str, typer.Argument(metavar="BUILD", help="Its name, or the begin of its ident.")
+        str, typer.Argument(metavar="BUILD", help="Its name, or the first characters of its ident.")
     ],
 ) -> None:
     """Remove a build with its logs. Runs that were made with it can still be reported."""

@@ -43,7 +43,7 @@ def knee_command(
     face: options.FaceOption = "statement",
     isolation: options.Isolation = "read committed",
     even: Annotated[
-        bool, typer.Option("--even", help="Arrivals at even distances. Default: Poisson.")
+        bool, typer.Option("--even", help="Arrivals at even intervals. Default: Poisson.")
     ] = False,
     keying: options.Keying = None,
     think: options.Think = None,

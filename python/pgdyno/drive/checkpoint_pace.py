@@ -44,7 +44,7 @@ class Pace:
     _known: int | None = None
     _phase: str = ""
     _phase_s: float = 0.0  # when it was first heard of
-    _load_s: float = 0.0  # begin of the load
+    _load_s: float = 0.0  # start of the load
     _load_ns: int | None = None
     _seen_s: list[float] = field(default_factory=list)
     _opened_after: int = 0

@@ -1,6 +1,6 @@
 """The real pgbench as the driver: the same plan, its output read into the same records.
 
-One run of pgbench, from the begin of the warm-up to a second after the window. Its log of every
+One run of pgbench, from the start of the warm-up to a second after the window. Its log of every
 transaction is cut at the window's begin and end, which lie within the run: no transaction of the
 warm-up counts, none is missing, and no session is opened within the window. What pgbench itself
 sums up is of the whole run and kept apart (`PgbenchSaid`).
@@ -220,7 +220,7 @@ class _Watched:
 
     @property
     def window_ns(self) -> tuple[int, int]:
-        """Begin and end of the window; known once the run has begun."""
+        """Start and end of the window; known once the run has begun."""
         assert self.begin_ns is not None
         begin = self.begin_ns + round(self.protocol.warmup_s * _NS)
         return begin, begin + round(self.protocol.window_s * _NS)

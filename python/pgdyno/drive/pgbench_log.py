@@ -81,7 +81,7 @@ class Log:
             kinds: What the scripts are called, in their order.
             form: Of the lines.
             begin_ns: Begin of the run, since the epoch.
-            window_ns: Begin and end of the window, likewise.
+            window_ns: Start and end of the window, likewise.
         """
         self._kinds = {name: _Kind() for name in kinds}
         self._form = form
@@ -219,7 +219,7 @@ class Log:
         )
 
     def series(self) -> tuple[Series, ...]:
-        """What was committed in each second from the begin of the run, by kind."""
+        """What was committed in each second from the start of the run, by kind."""
         size = max(kind.seconds.size for kind in self._kinds.values())
         at = self._begin_ns + np.arange(size, dtype=np.int64) * _SECOND_NS
         return tuple(

@@ -32,7 +32,7 @@ _NUMBERS = {
 class Progress:
     """One line of `--progress`."""
 
-    at_s: float  # since the epoch with `--progress-timestamp`, else since the begin
+    at_s: float  # since the epoch with `--progress-timestamp`, else since the start
     tps: float
     latency_mean_s: float | None  # None: nothing ended
     failed: int

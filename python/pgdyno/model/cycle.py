@@ -1,6 +1,6 @@
 """Checkpoint cycles: how a protocol follows them, and what a trial saw of them.
 
-A cycle runs from one checkpoint's begin to the next one's. It ends by time, after
+A cycle runs from one checkpoint's start to the next one's. It ends by time, after
 `checkpoint_timeout`, or by WAL, after `max_wal_size` / (1 + `checkpoint_completion_target`) of it.
 """
 
@@ -47,5 +47,5 @@ class Followed:
 
     cycles: int | None  # whole ones asked for in the window; None: an anchor
     begins_ns: tuple[int, ...]  # when begins were noticed while the load ran
-    load_ns: tuple[int, int]  # begin of the warm-up, end of the window
+    load_ns: tuple[int, int]  # start of the warm-up, end of the window
     spacing: Spacing

@@ -31,8 +31,8 @@ class DriveProgress:
 
     phase: str  # connect, warmup, window, drain, done
     phase_left_s: float
-    elapsed_s: float = 0.0  # since the begin
-    committed: dict[str, int] = field(default_factory=dict)  # by kind, since the begin
+    elapsed_s: float = 0.0  # since the start
+    committed: dict[str, int] = field(default_factory=dict)  # by kind, since the start
     last_second: dict[str, int] = field(default_factory=dict)  # of these, in the last full second
     rolled_back: int = 0
     failed: int = 0

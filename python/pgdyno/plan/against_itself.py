@@ -50,5 +50,6 @@ def against_itself(plan: Plan, stage: str | None = None) -> Plan:
     )
     return replace(
         plan, name=f"aa-{plan.name}", question=f"How far apart are two measurements of {name}?",
-        stages=stages, trials=trials, estimate=takes, aa=True, earlier=None, reference={},
+        protocol=replace(plan.protocol, stop="rounds"), stages=stages, trials=trials,
+        estimate=takes, aa=True, earlier=None, reference={},
     )  # fmt: skip

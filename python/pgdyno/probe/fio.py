@@ -3,7 +3,7 @@
 One process with threads for jobs, so that its end is the end of all. Every window has a seed of its
 own: the same blocks again would come from a cache below.
 
-fio takes a colon in a name for the end of one file and the begin of the next. So it works in our
+fio takes a colon in a name for the end of one file and the start of the next. So it works in our
 folder and is told names of our own, never the user's path.
 """
 

@@ -103,5 +103,5 @@ def _text(text: str) -> str:
 
 
 def _paragraph(text: str) -> str:
-    """The same at the begin of a line, where further characters have a meaning."""
+    """The same at the start of a line, where further characters have a meaning."""
     return _BEGINS.sub(r"\1\\\2\3", _text(text))

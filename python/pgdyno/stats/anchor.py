@@ -1,7 +1,7 @@
 """The throughput of a whole checkpoint cycle, from one cycle and three tenths of the next.
 
 A trial begins with nothing dirty: its first cycle (curve A) pays for full page images, but writes
-nothing of a cycle before it. The begin of the second (curve B) pays for both. Their ratio at equal
+nothing of a cycle before it. The start of the second (curve B) pays for both. Their ratio at equal
 phases is what the writes cost; A lessened by it while a checkpoint writes, and A as it is after
 that, is a whole cycle in its steady state. Phases that B holds are taken from B: they also lack
 what a cold begin costs A.
@@ -35,7 +35,7 @@ _HINT = 'Measure the stage with protocol.checkpoints = "cycles".'
 class Anchor:
     """One trial of 1.3 cycles; throughput is in transactions a second."""
 
-    cycle_s: float  # from the begin of the load to the first checkpoint's begin
+    cycle_s: float  # from the start of the load to the first checkpoint's start
     whole: float  # mean of a whole cycle in its steady state
     short: float  # mean of the short window's phase, as other rounds measure it
     curve: tuple[float, ...]  # A: mean throughput in each twentieth of the first cycle
@@ -59,10 +59,10 @@ def anchor(
     """Put both curves together.
 
     Args:
-        per_s: Committed in each second from the begin of the load, shape `(seconds,)`.
-        cycle_s: When the first checkpoint began, since the begin of the load.
+        per_s: Committed in each second from the start of the load, shape `(seconds,)`.
+        cycle_s: When the first checkpoint began, since the start of the load.
         writing_share: Share of a cycle during which a checkpoint writes.
-        short_s: Begin and end of the short window, since the begin of the load.
+        short_s: Start and end of the short window, since the start of the load.
 
     Raises:
         PgdynoError: The cycle is too short, the trial does not reach far enough, or it stood still.
@@ -80,7 +80,7 @@ def anchor(
     cold = min(short_s[0], COLD_SHARE_MAX * cycle_s)
     first, second = total.of(cold, overlap), total.of(cycle_s + cold, cycle_s + overlap)
     if min(first, second) <= 0:
-        raise PgdynoError("nothing was completed at the begin of a cycle")
+        raise PgdynoError("nothing was completed at the start of a cycle")
     ratio = second / first
     writing = max(writing_share * cycle_s, overlap)
     whole = (

@@ -112,7 +112,8 @@ def client_limit(load: ClientLoad) -> Answer:
     if isinstance(full, Unknown):
         return full
     return Clear(
-        f"the busiest driver thread was wanted at most {high:.0%} of the time; {full.fact}",
+        f"the busiest driver thread ran or waited for a CPU for at most {high:.0%} of the time;"
+        f" {full.fact}",
         evidence,
     )
 

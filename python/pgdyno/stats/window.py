@@ -28,7 +28,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointFacts:
-    """Checkpoints and a window. A cycle runs from one checkpoint's begin to the next one's."""
+    """Checkpoints and a window. A cycle runs from one checkpoint's start to the next one's."""
 
     completed: int  # ended inside the window
     started: int
@@ -87,7 +87,7 @@ def checkpoint_facts(
 
 
 def _spans(checkpoints: Sequence[Checkpoint]) -> list[tuple[float, float]]:
-    """Begin and end of each, ascending. A server runs one at a time, so none outlasts the next.
+    """Start and end of each, ascending. A server runs one at a time, so none outlasts the next.
 
     Recorded times may say otherwise by the accuracy of the recording, or lack an end.
     """
@@ -110,7 +110,7 @@ def _position(begins: list[float], time_s: float) -> float | None:
         return None
     begin = begins[after - 1]
     if after == len(begins):
-        # The begin of the last known checkpoint is a place, and so is what lies within a tenth of
+        # The start of the last known checkpoint is a place, and so is what lies within a tenth of
         # the cycle before it behind; what comes later is not.
         before = begin - begins[after - 2] if after > 1 else 0.0
         if time_s == begin:
@@ -148,7 +148,7 @@ def _answer(
         return Finding(fact, longer, evidence)
     if whole is None:
         return Unknown(
-            f"{ran}; how much of a cycle that is cannot be told without the next one", evidence
+            f"{ran}; how much of a cycle that is shows only when the next one begins", evidence
         )
     if whole:
         return Clear(f"{ran}: {cycles:.1f} checkpoint cycles, as good as whole ones", evidence)

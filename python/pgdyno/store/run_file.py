@@ -38,7 +38,7 @@ T = TypeVar("T")
 FORMAT = 6
 """1: TPC-C only, see `earlier_formats`; 2: no round measured again; 3: no looks, no knees; 4: a run
 without a workload described an empty one."""
-_FIXTURE = "fixture"  # begin of the key of each in the head
+_FIXTURE = "fixture"  # start of the key of each in the head
 NOT_AS_WRITTEN = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError,
                   AssertionError, CoreError)  # fmt: skip
 """How a reader notices that a record is not what was written: of another type, shape or size."""

@@ -122,7 +122,7 @@ class Target(Protocol):
         ...
 
     def log_text(self) -> str | None:
-        """As much of them as a run file keeps: the begin and the end of a long log."""
+        """As much of them as a run file keeps: the start and the end of a long log."""
         ...
 
     def stop(self) -> None:

@@ -169,7 +169,7 @@ def test_what_is_no_whole_run_is_an_error_and_leaves_nothing(
 ) -> None:  # fmt: skip
     if "said nothing" in fact:
         monkeypatch.setattr(pgbench, "_SILENCE_S", 0.2)
-    if "18-tpcb" in body:  # its progress is told in seconds since the begin
+    if "18-tpcb" in body:  # its progress is told in seconds since the start
         body = body.replace(".read()", ".read().replace('progress', 'no progress')")
 
     with pytest.raises(DriveError) as caught:

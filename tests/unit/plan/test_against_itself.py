@@ -18,7 +18,11 @@ from tests.data.servers import HOST, installed
 
 @pytest.fixture(scope="module")
 def demo() -> Plan:
-    return resolve(read_plan("plans/demo.toml", ["protocol.rounds=4"]), installed(18), HOST)
+    return resolve(
+        read_plan("plans/demo.toml", ["protocol.stop=rounds", "protocol.rounds=4"]),
+        installed(18),
+        HOST,
+    )
 
 
 def test_a_stage_is_measured_twice_in_every_round(demo: Plan) -> None:
@@ -39,6 +43,16 @@ def test_its_trials_are_those_of_the_plan(demo: Plan) -> None:
     idents = {t.round: t.ident for t in demo.trials if t.stage == demo.stages[0].name}
     assert {trial.ident for trial in alone.trials} == set(idents.values())
     assert alone.estimate.measuring_s == pytest.approx(demo.estimate.measuring_s * 2 / 3)
+
+
+def test_no_look_ends_it() -> None:
+    decided = resolve(read_plan("plans/demo.toml"), installed(18), HOST)
+
+    alone = against_itself(decided, "tuned")
+
+    assert decided.protocol.stop == "decided"
+    assert alone.protocol.stop == "rounds"
+    assert len(alone.trials) == 2 * decided.protocol.rounds
 
 
 def test_what_cannot_be_is_refused(demo: Plan) -> None:

@@ -106,3 +106,19 @@ def test_a_stage_name_cannot_end_the_figures(facts: Facts) -> None:
     figures = re.search(r'<script type="application/json" id="figures">(.*?)</script>', page)
     assert figures is not None
     assert name in str(json_text.loads(figures[1]))
+
+
+def test_a_stage_after_the_first_is_told_once_though_that_is_also_the_one_before(
+    facts: Facts,
+) -> None:
+    first, second, *more = facts.stages
+    assert second.to_first is not None
+    open_ = replace(second.to_first, verdict="undecided", reason="neither is beyond the other")
+    both = replace(
+        second, to_first=replace(open_, reason=f"{open_.reason}; look again"), to_previous=open_
+    )
+
+    text = markdown.render(replace(facts, stages=(first, both, *more)))
+
+    assert text.count("neither is beyond the other") == 1
+    assert "neither is beyond the other; look again" in text

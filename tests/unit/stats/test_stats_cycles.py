@@ -24,7 +24,7 @@ CYCLE_S = 100
 
 
 def two_curves(second: float, slope: float = 0.0) -> FloatArray:
-    """A first cycle of 1000 a second, and the begin of a second one that has a share of it."""
+    """A first cycle of 1000 a second, and the start of a second one that has a share of it."""
     after = second * np.exp(slope * np.linspace(-0.5, 0.5, 30))
     return np.concatenate([np.full(CYCLE_S, 1000.0), 1000.0 * after])
 

@@ -1,6 +1,6 @@
 //! Counts of events by the second in which they happened.
 
-/// Events per second since the begin of the warm-up.
+/// Events per second since the start of the warm-up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seconds(pub Vec<u64>);
 

@@ -16,7 +16,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Requests of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Due {
-    /// Became due since the begin of the warm-up.
+    /// Became due since the start of the warm-up.
     pub run: u64,
     /// Became due within the window.
     pub window: u64,

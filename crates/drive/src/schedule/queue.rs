@@ -315,7 +315,7 @@ impl<W: Workload> Queue<W> {
 
     /// The next request of a terminal that begins to key at `from_ns`; `None`: it asks no more. A
     /// terminal that is not active when its request would be due waits until it is, and begins as
-    /// at the begin of the run.
+    /// at the start of the run.
     fn plan(&mut self, terminal: u32, from_ns: u64) -> Option<Later> {
         let number = self.next[position(terminal)];
         if self.schedule.requests_max.is_some_and(|most| number >= most) {

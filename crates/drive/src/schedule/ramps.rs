@@ -99,7 +99,7 @@ struct Stretch {
     until_ns: u64,
     from: f64,
     to: f64,
-    /// Factor times seconds from the begin of the warm-up to `from_ns`.
+    /// Factor times seconds from the start of the warm-up to `from_ns`.
     area: f64,
 }
 
@@ -190,7 +190,7 @@ impl Profile {
         self.steps
     }
 
-    /// Begin and end of a step.
+    /// Start and end of a step.
     #[must_use]
     pub fn step_ns(&self, step: usize) -> (u64, u64) {
         let stretch = self.stretches[step + 1];
@@ -211,7 +211,7 @@ impl Profile {
         (area(until_ns) - area(from_ns)) / seconds(until_ns - from_ns)
     }
 
-    /// When factor times seconds since the begin of the warm-up reach `area`, if ever.
+    /// When factor times seconds since the start of the warm-up reach `area`, if ever.
     #[must_use]
     pub fn reaches(&self, area: f64) -> Option<u64> {
         let after = self.stretches.partition_point(|stretch| stretch.area <= area);

@@ -70,7 +70,7 @@ pub async fn connect_one<K: Clock, D: Opener>(
     Ok(None)
 }
 
-/// Runs one thread's share from the begin of the warm-up to the end of the drain. Returns what it
+/// Runs one thread's share from the start of the warm-up to the end of the drain. Returns what it
 /// counted, conserved.
 pub async fn run_worker<W: Workload, K: Clock, D: Opener>(
     share: Share,

@@ -240,7 +240,7 @@ impl Default for Virtual {
 pub struct Outcomes {
     pub meter: Meter<Tally>,
     pub shared: Arc<Shared>,
-    /// From the begin of the warm-up to the end of the drain.
+    /// From the start of the warm-up to the end of the drain.
     pub lasted_ns: u64,
 }
 

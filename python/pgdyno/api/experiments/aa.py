@@ -12,7 +12,6 @@ from pgdyno.api.experiments import plan as of_plan
 from pgdyno.api.planning import Plan
 from pgdyno.api.runs import Run
 from pgdyno.experiment.progress import Listener
-from pgdyno.model.errors import PlanError
 from pgdyno.plan.against_itself import against_itself
 from pgdyno.report.noise import lines
 
@@ -28,7 +27,7 @@ def aa(
     """Measure one stage of a plan twice in every round: what differs is noise.
 
     Args:
-        plan: See `load_plan`; its rounds are those of the experiment.
+        plan: See `load_plan`; all of its rounds are measured, also where looks could end it.
         stage: Its name; None: the first one.
         out: The run file, a page goes beside it; None: `runs/<time>-aa-<plan>.sqlite`.
         command: How to repeat it, as the run file keeps it.
@@ -38,15 +37,9 @@ def aa(
         The run; `Run.facts.noise_floor` has the spread, and the rounds that differences take.
 
     Raises:
-        PlanError: There is no such stage, or there are too few rounds; the plan has a rule to stop.
+        PlanError: There is no such stage, or there are too few rounds.
         PgdynoError: See `run`.
     """
-    if plan.record.protocol.stop != "rounds":
-        raise PlanError(
-            f"protocol.stop is {plan.record.protocol.stop!r}: two equal stages would never be"
-            " decided",
-            "Say --set protocol.stop=rounds.",
-        )
     alone = against_itself(plan.record, stage)
     return of_plan.carried_out(plan, alone, "aa", command, out, on_event)
 

@@ -51,7 +51,7 @@ def knee(
         search: The limit, where to look, and how narrow.
         by: Requests a second that come answered or not, or terminals that wait.
         kinds: Whose response times count; empty: all.
-        even: Arrivals at even distances instead of random ones.
+        even: Arrivals at even intervals instead of random ones.
         windows: Seconds of each, and of the warm-up before it.
         out: The run file, a page goes beside it; None: `runs/<time>-knee-<workload>.sqlite`.
         command: How to repeat it, as the run file keeps it.

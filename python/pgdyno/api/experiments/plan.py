@@ -1,4 +1,4 @@
-"""The experiment that compares stages: a plan carried out, and gone on with."""
+"""The experiment that compares stages: a plan carried out, and resumed."""
 
 from __future__ import annotations
 

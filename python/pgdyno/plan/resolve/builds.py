@@ -31,7 +31,7 @@ NO_BUILDS = Builds()
 
 
 def find_build(word: str, builds: Sequence[Build]) -> Build:
-    """The one build that a word means: its name, or the begin of its ident.
+    """The one build that a word means: its name, or the first characters of its ident.
 
     Raises:
         PlanError: It means none, or several.

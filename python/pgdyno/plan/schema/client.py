@@ -191,7 +191,7 @@ def _asks_nothing(table: WorkloadTable, window_s: float) -> list[tuple[str, str]
 
 
 def _ends(step: StepTable) -> tuple[float, float]:
-    """Factors at the begin and the end of a step."""
+    """Factors at the start and the end of a step."""
     if step.factor is not None:
         return step.factor, step.factor
     return step.from_ or 0.0, step.to or 0.0

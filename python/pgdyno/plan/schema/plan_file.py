@@ -243,8 +243,8 @@ class StageTable(Table):
     )
     build: Line | None = Field(
         None,
-        description="A build of `pgdyno build`, by its name or the begin of its ident, instead of "
-        "the target's own installation, from this stage on.",
+        description="A build of `pgdyno build`, by its name or the first characters of its ident, "
+        "instead of the target's own installation, from this stage on.",
     )
     folder: Folder | None = Field(
         None,

@@ -21,7 +21,7 @@ NESTING_MAX = 16
 _SHOWN_LETTERS = 60
 _AT = re.compile(r" \(at line (\d+), column \d+\)$")
 _TWICE = re.compile(r"Cannot declare \((.*?),?\) twice")
-# Possessive, and from the begin of a word only: else a long word takes quadratic time by itself.
+# Possessive, and from the start of a word only: else a long word takes quadratic time by itself.
 _RUN = re.compile(r"""(?<![\w"'-])[\w"'-]++(?:[ \t]*+\.[ \t]*+[\w"'-]++)++""")
 _BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 _TABLES = re.compile(r"\[\[ *([^]]+?) *\]\]")

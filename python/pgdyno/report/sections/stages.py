@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pgdyno.analysis import words
-from pgdyno.analysis.facts import Facts, Spread, StageFacts
+from pgdyno.analysis.facts import Comparison, Facts, Spread, StageFacts
 from pgdyno.model.units import bytes_text
 from pgdyno.model.wording import listed
 from pgdyno.report.document import (
@@ -132,9 +132,7 @@ def _warnings(facts: Facts) -> tuple[str, ...]:
     """Reasons and warnings of the comparisons, each told once with all that it is about."""
     about: dict[str, dict[str, list[str]]] = {}  # warning -> base -> stages
     for stage in facts.stages:
-        for comparison in (stage.to_first, stage.to_previous):
-            if comparison is None:
-                continue
+        for comparison in _comparisons(stage):
             said = list(comparison.warnings)
             unjudged = comparison.verdict in ("undecided", "not judged")
             if unjudged and comparison.reason not in said:
@@ -145,6 +143,12 @@ def _warnings(facts: Facts) -> tuple[str, ...]:
                     stages.append(stage.name)
     whose = dict.fromkeys(one for stage in facts.stages for one in stage.credit)
     return (*(_about(warning, bases) for warning, bases in about.items()), *whose, *facts.warnings)
+
+
+def _comparisons(stage: StageFacts) -> list[Comparison]:
+    """Those of a stage; with the first stage only once where that is also the one before."""
+    both = [one for one in (stage.to_first, stage.to_previous) if one is not None]
+    return both[:1] if len({one.base for one in both}) == 1 else both
 
 
 def _about(warning: str, bases: dict[str, list[str]]) -> str:
