@@ -18,8 +18,10 @@ _ROUNDS = 8
 
 def aa(
     plan: PlanSource,
-    stage: Annotated[str | None, typer.Option(help="Of the plan. Default: its first.")] = None,
-    rounds: Annotated[int, typer.Option(min=3, max=1000, help="In each it runs twice.")] = _ROUNDS,
+    stage: Annotated[str | None, typer.Option(help="The stage. Default: the plan's first.")] = None,
+    rounds: Annotated[
+        int, typer.Option(min=3, max=1000, help="Rounds; the stage runs twice in each.")
+    ] = _ROUNDS,
     overrides: SetOption = None,
     quick: QuickOption = False,
     out: OutOption = None,
@@ -28,6 +30,8 @@ def aa(
 
     Prints how far apart two equal servers lie on this machine, and how many rounds a plan needs to
     see differences of 1, 3, 5 and 10 %. Run it before you trust a small difference.
+
+    Example: pgdyno aa demo --stage tuned
     """
     # All rounds are measured, as many as are asked for: no look ends them.
     settings = [*(overrides or []), "protocol.stop=rounds", f"protocol.rounds={rounds}"]

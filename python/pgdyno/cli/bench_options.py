@@ -25,18 +25,26 @@ FileArgument = Annotated[
     Path | None, typer.Argument(help="mix, script: the file.", exists=True, dir_okay=False)
 ]
 Connections = Annotated[
-    int, typer.Option("--connections", "-c", min=1, help="Sessions of the server.")
+    int, typer.Option("--connections", "-c", min=1, help="Connections to the server.")
 ]
 Terminals = Annotated[
     int | None,
-    typer.Option("--terminals", "-t", min=1, help="Simulated users. Default: one a connection."),
+    typer.Option(
+        "--terminals", "-t", min=1, help="Simulated users. Default: one for each connection."
+    ),
 ]
 Threads = Annotated[
     int | None,
-    typer.Option(min=1, help="Of the driver. Default: one for 4 connections, at most the cores."),
+    typer.Option(
+        min=1, help="Threads of the driver. Default: one for 4 connections, at most one a core."
+    ),
 ]
-Warmup = Annotated[float, typer.Option(min=0, help="Seconds, not counted.")]
-Seconds = Annotated[float, typer.Option("--seconds", "-T", min=1, help="The window.")]
+Warmup = Annotated[
+    float, typer.Option(min=0, help="Seconds before the window, which do not count.")
+]
+Seconds = Annotated[
+    float, typer.Option("--seconds", "-T", min=1, help="Length of the window in seconds.")
+]
 EngineOption = Annotated[
     Literal["pgdyno", "pgbench"], typer.Option(help="Who drives: pgdyno, or the real pgbench.")
 ]
@@ -49,61 +57,80 @@ BindirOption = Annotated[
 ]  # fmt: skip
 FaceOption = Annotated[
     Literal["statement", "pipeline", "procedure"],
-    typer.Option(help="One round trip a statement, as few as the data allow, or one call."),
+    typer.Option(
+        help="Statements travel in a round trip each, in as few as the data allow, or in one call."
+    ),
 ]
 Isolation = Annotated[
     Literal["read committed", "repeatable read", "serializable"],
     typer.Option(help="Isolation level of the transactions."),
 ]
 Seed = Annotated[
-    int | None, typer.Option(min=0, help="Of the requests. Default: another one each time.")
+    int | None,
+    typer.Option(
+        min=0, help="The requests follow from this number. Default: another one each time."
+    ),
 ]
 Databases = Annotated[
-    int, typer.Option(min=1, help="So many at once: NAME, NAME_2, NAME_3, loaded alike.")
+    int,
+    typer.Option(
+        min=1, help="Databases that are driven at once: NAME, NAME_2, NAME_3, loaded alike."
+    ),
 ]
 Rate = Annotated[
     float | None,
     typer.Option(
-        help="Requests a second, answered or not. Default: the next after each answer.",
+        help="Requests a second, answered or not. Default: each terminal waits for its answer.",
         rich_help_panel=_WHEN,
     ),
 ]
 Poisson = Annotated[
     bool,
-    typer.Option("--poisson", help="With --rate: at random intervals.", rich_help_panel=_WHEN),
+    typer.Option(
+        "--poisson", help="With --rate: requests come at random intervals.", rich_help_panel=_WHEN
+    ),
 ]
 Requests = Annotated[
     int | None,
-    typer.Option(min=1, help="Of each terminal, which then asks no more.", rich_help_panel=_WHEN),
+    typer.Option(
+        min=1, help="Requests of each terminal, which then asks no more.", rich_help_panel=_WHEN
+    ),
 ]
 MixOption = Annotated[
     str | None,
-    typer.Option(help="Weights, e.g. new_order=45,payment=55.", rich_help_panel=_TPCC),
+    typer.Option(
+        help="Weights of the transactions, e.g. new_order=45,payment=55.", rich_help_panel=_TPCC
+    ),
 ]
 Rules = Annotated[
     Literal["text", "benchmarksql-5"] | None,
-    typer.Option(
-        help="Transactions by the text, or as BenchmarkSQL 5 has them.", rich_help_panel=_TPCC
-    ),
+    typer.Option(help="Transactions follow the text, or BenchmarkSQL 5.", rich_help_panel=_TPCC),
 ]
 Delivery = Annotated[
     Literal["deferred", "inline"] | None,
-    typer.Option(help="In the background, or while the terminal waits.", rich_help_panel=_TPCC),
+    typer.Option(
+        help="Deliveries run in the background, or while the terminal waits.", rich_help_panel=_TPCC
+    ),
 ]
 Home = Annotated[
     Literal["fixed", "random"] | None,
-    typer.Option(help="One warehouse for each terminal, or any each time.", rich_help_panel=_TPCC),
+    typer.Option(
+        help="Each terminal has a warehouse of its own, or takes any.", rich_help_panel=_TPCC
+    ),
 ]
 Keying = Annotated[
-    float | None, typer.Option(min=0, help="Times the text's keying times.", rich_help_panel=_TPCC)
+    float | None,
+    typer.Option(min=0, help="Factor of the text's keying times.", rich_help_panel=_TPCC),
 ]
 Think = Annotated[
-    float | None, typer.Option(min=0, help="Times the text's think times.", rich_help_panel=_TPCC)
+    float | None,
+    typer.Option(min=0, help="Factor of the text's think times.", rich_help_panel=_TPCC),
 ]
 Files = Annotated[
     list[str] | None,
     typer.Option(
-        "--file", "-f", metavar="FILE[@WEIGHT]", help="script: several, chosen by weight.",
+        "--file", "-f", metavar="FILE[@WEIGHT]",
+        help="script: a file; may be repeated, chosen by weight.",
         rich_help_panel=_OWN,
     ),
 ]  # fmt: skip

@@ -35,13 +35,17 @@ def build_command(
         Path,
         typer.Argument(metavar="SOURCE", help="PostgreSQL 12 to 18: its source, or a tarball."),
     ],
-    name: Annotated[str | None, typer.Option(help="What plans call it; else by its ident.")] = None,
+    name: Annotated[
+        str | None, typer.Option(help="The name by which plans call it. Default: its ident.")
+    ] = None,
     compiler: Annotated[
-        str, typer.Option("--cc", help="A gcc or clang, e.g. gcc-14, or its path.")
+        str, typer.Option("--cc", help="The compiler: a gcc or clang, e.g. gcc-14, or its path.")
     ] = "gcc",
     optimise: Annotated[
         str,
-        typer.Option("-O", "--optimise", help=f"How hard it tries: {_one_of(builds.OPTIMISE)}."),
+        typer.Option(
+            "-O", "--optimise", help=f"Level of optimisation: {_one_of(builds.OPTIMISE)}."
+        ),
     ] = "2",
     native: Annotated[
         bool, typer.Option("--native", help="-march=native: for this model of CPU only.")
@@ -53,7 +57,9 @@ def build_command(
         bool,
         typer.Option("--pgo", help="Compile twice: the second time by a profile of TPC-C."),
     ] = False,
-    flags: Annotated[str, typer.Option(help='More for the compiler, e.g. "-g -pipe".')] = "",
+    flags: Annotated[
+        str, typer.Option(help='Further flags of the compiler, e.g. "-g -pipe".')
+    ] = "",
     block_kb: Annotated[
         int, typer.Option(help=f"Pages of tables and indexes, kB: {_one_of(builds.BLOCKS_KB)}.")
     ] = 8,
@@ -67,7 +73,8 @@ def build_command(
         ),
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Compile so many files at once; else one a CPU.")
+        int | None,
+        typer.Option(min=1, help="Files that are compiled at once. Default: one for each CPU."),
     ] = None,
 ) -> None:
     """Compile PostgreSQL into a build that stages of plans can name.

@@ -18,26 +18,36 @@ from pgdyno.model.workload import WorkloadKind
 
 
 def calibrate_command(
-    workload: Annotated[WorkloadKind, typer.Argument(help="Whose statements.")] = "tpcc",
+    workload: Annotated[
+        WorkloadKind, typer.Argument(help="The workload whose statements are sent.")
+    ] = "tpcc",
     face: Annotated[
-        list[str] | None, typer.Option(help="May be repeated. Default: all of the workload's.")
+        list[str] | None,
+        typer.Option(help="A face; may be repeated. Default: all of the workload's."),
     ] = None,
-    connections: Annotated[int, typer.Option("--connections", "-c", min=1)] = 8,
+    connections: Annotated[
+        int, typer.Option("--connections", "-c", min=1, help="Connections of the driver.")
+    ] = 8,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="Of the driver. Default: half of the CPUs.")
+        int | None, typer.Option(min=1, help="Threads of the driver. Default: half of the CPUs.")
     ] = None,
-    seconds: Annotated[float, typer.Option("--seconds", "-T", min=0.5, help="A window.")] = 3.0,
+    seconds: Annotated[
+        float, typer.Option("--seconds", "-T", min=0.5, help="Length of each window in seconds.")
+    ] = 3.0,
     rounds: Annotated[int, typer.Option(min=1, max=1000, help="Windows for each face.")] = 5,
     keep: Annotated[bool, typer.Option(help="Store the result for later reports.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     out: Annotated[
-        Path | None, typer.Option(help="Run file; the page goes beside it. Default: runs/….")
+        Path | None,
+        typer.Option(help="The run file; its page goes beside it. Default: a file in runs/."),
     ] = None,
 ) -> None:
     """Measure what the driver reaches on this machine against a server that does nothing.
 
     The result is kept in PGDYNO_HOME/calibration.json; reports then say how near to its ceiling
     the client was. Let nothing else run meanwhile.
+
+    Example: pgdyno calibrate tpcc --connections 16
     """
     with LiveView(stderr) as view:
         run = api.calibrate(

@@ -11,7 +11,10 @@ from pgdyno.cli.database_option import ConninfoOption, database
 
 
 def check(conninfo: ConninfoOption = "") -> None:
-    """Run the twelve consistency conditions of TPC-C clause 3.3.2 on a loaded database."""
+    """Run the twelve consistency conditions of TPC-C clause 3.3.2 on a loaded database.
+
+    Example: pgdyno check -d 'dbname=tpcc'
+    """
     checked = api.check(database(conninfo))
     table = Table("no.", "condition", "violations", "seconds", box=None, pad_edge=False)
     for condition in checked.conditions:

@@ -35,12 +35,16 @@ class Tables(StrEnum):
 
 def export(
     workload: Annotated[Exportable, typer.Argument(help="What to export.")],
-    folder: Annotated[Path, typer.Argument(help="Empty, or not there yet.")],
-    warehouses: Annotated[int, typer.Option("--warehouses", "-w", min=1)] = 10,
+    folder: Annotated[
+        Path, typer.Argument(help="The folder of the files; empty, or not there yet.")
+    ],
+    warehouses: Annotated[
+        int, typer.Option("--warehouses", "-w", min=1, help="Warehouses to write.")
+    ] = 10,
     schema: Annotated[
         Tables, typer.Option(help="Files as BenchmarkSQL 5 writes them, or of our own tables.")
     ] = Tables.bmsql,
-    seed: Annotated[int, typer.Option(help="Rows are a function of it.", min=0)] = 42,
+    seed: Annotated[int, typer.Option(help="The rows follow from this number.", min=0)] = 42,
     loaded_at: Annotated[
         datetime, typer.Option(help="The time that rows carry, UTC.")
     ] = _LOADED_AT,
@@ -49,6 +53,8 @@ def export(
     """Write a workload's initial rows into CSV files, one for each table.
 
     The same options give the same bytes. `pgdyno load tpcc --from-csv FOLDER` reads them back.
+
+    Example: pgdyno export tpcc files --warehouses 10
     """
     with Progress(
         TextColumn("export"), BarColumn(), TextColumn("{task.fields[detail]}", markup=False),

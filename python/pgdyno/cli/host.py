@@ -28,7 +28,9 @@ app = typer.Typer(
 )
 WISHES = Annotated[
     list[str] | None,
-    typer.Argument(metavar="NAME=VALUE...", help="E.g. vm.swappiness=1 queue/scheduler@sda=none"),
+    typer.Argument(
+        metavar="NAME=VALUE...", help="Changes, e.g. vm.swappiness=1 queue/scheduler@sda=none."
+    ),
 ]
 ADVISED = Annotated[
     bool, typer.Option("--advised", help="All that the catalogue advises and that carries no risk.")
@@ -176,19 +178,19 @@ def restore(
 def layout_command(
     devices: Annotated[list[str], typer.Argument(metavar="DEVICE...", help="Block devices.")],
     file_system: Annotated[str, typer.Option("--fs", help="xfs, ext4.")] = "xfs",
-    block: Annotated[int, typer.Option(help="Bytes of its blocks.")] = 4096,
-    stripe: Annotated[int, typer.Option(help="kB on one device before the next.")] = 64,
+    block: Annotated[int, typer.Option(help="Size of the file system's blocks, bytes.")] = 4096,
+    stripe: Annotated[int, typer.Option(help="kB that go to one device before the next.")] = 64,
     partition: Annotated[
-        bool, typer.Option("--partition", help="An aligned partition on each device.")
+        bool, typer.Option("--partition", help="Make an aligned partition on each device.")
     ] = False,
     log_device: Annotated[
         str | None, typer.Option(help="A device for the journal of the file system.")
     ] = None,
-    mount: Annotated[str | None, typer.Option(help="Where it is mounted.")] = None,
+    mount: Annotated[str | None, typer.Option(help="The folder where it is mounted.")] = None,
     erase: Annotated[
         list[str] | None, typer.Option(help="A device that may lose what it holds.")
     ] = None,
-    apply_it: Annotated[bool, typer.Option("--apply", help="Do it.")] = False,
+    apply_it: Annotated[bool, typer.Option("--apply", help="Make what is planned.")] = False,
 ) -> None:
     """Plan a file system on one device or a stripe of several; make it with --apply.
 

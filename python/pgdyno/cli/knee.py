@@ -23,19 +23,31 @@ def knee_command(
     workload: options.WorkloadArgument,
     file: options.FileArgument = None,
     conninfo: ConninfoOption = "",
-    p99_ms: Annotated[float, typer.Option("--p99-ms", min=0.01, help="The limit.")] = 100.0,
+    p99_ms: Annotated[
+        float, typer.Option("--p99-ms", min=0.01, help="The limit of the 99th percentile, ms.")
+    ] = 100.0,
     by: Annotated[
         Literal["rate", "terminals"],
-        typer.Option(help="Load: open-loop requests a second, or terminals that wait."),
+        typer.Option(
+            help="What the load is: requests a second, answered or not, or terminals that wait."
+        ),
     ] = "rate",
     kind: Annotated[
-        list[str] | None, typer.Option(help="Whose response times count. Default: all.")
+        list[str] | None,
+        typer.Option(help="A kind of transaction whose response times count. Default: all."),
     ] = None,
     start: Annotated[float, typer.Option(min=0.1, help="The first load.")] = 50.0,
     most: Annotated[float, typer.Option(min=0.1, help="The highest load to try.")] = 1e6,
-    width: Annotated[float, typer.Option(min=0.001, help="Of the bracket.")] = 0.05,
-    repeats: Annotated[int, typer.Option(min=1, help="Windows at each end of it.")] = 3,
-    points: Annotated[int, typer.Option(min=2, help="Windows at most.")] = 24,
+    width: Annotated[
+        float,
+        typer.Option(
+            min=0.001, help="The search ends when the bracket is this narrow, as a share."
+        ),
+    ] = 0.05,
+    repeats: Annotated[int, typer.Option(min=1, help="Windows at each end of the bracket.")] = 3,
+    points: Annotated[
+        int, typer.Option(min=2, help="The search ends after this many windows.")
+    ] = 24,
     connections: options.Connections = 8,
     threads: options.Threads = None,
     warmup: options.Warmup = 2.0,
@@ -43,12 +55,16 @@ def knee_command(
     face: options.FaceOption = "statement",
     isolation: options.Isolation = "read committed",
     even: Annotated[
-        bool, typer.Option("--even", help="Arrivals at even intervals. Default: Poisson.")
+        bool,
+        typer.Option(
+            "--even", help="Requests come at even intervals. Default: at random ones (Poisson)."
+        ),
     ] = False,
     keying: options.Keying = None,
     think: options.Think = None,
     out: Annotated[
-        Path | None, typer.Option(help="Run file; the page goes beside it. Default: runs/….")
+        Path | None,
+        typer.Option(help="The run file; its page goes beside it. Default: a file in runs/."),
     ] = None,
 ) -> None:
     """Search the highest load whose 99th percentile of response times keeps a limit.
@@ -56,6 +72,8 @@ def knee_command(
     Each load is driven for a short window; the search doubles, then halves the bracket, then
     repeats its ends. It prints every window and writes a run file, which `pgdyno resume` goes on
     with, and a page with the curve.
+
+    Example: pgdyno knee tpcc -d 'dbname=tpcc' --p99-ms 50
     """
     asked = api.Asked(
         kind=workload, file=file, connections=connections, threads=threads, face=face,

@@ -20,7 +20,8 @@ def knobs(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NAME]", help="A knob, e.g. vm.dirty_background_bytes, or a layer: sysctl."
+            metavar="[NAME]",
+            help="A setting, e.g. vm.dirty_background_bytes, or a layer, e.g. sysctl.",
         ),
     ] = None,
 ) -> None:

@@ -37,16 +37,22 @@ def lint(
         ),
     ],
     kind: Annotated[
-        str | None, typer.Option(help=f"Of all files: {', '.join(KINDS)}. Default: by their names.")
+        str | None,
+        typer.Option(help=f"What all files are: {', '.join(KINDS)}. Default: by their names."),
     ] = None,
     postgres: Annotated[
         int, typer.Option(min=12, max=18, help="Major version that they are meant for.")
     ] = 18,
     kernel: Annotated[
-        str | None, typer.Option(help="Version of Linux. Default: this machine's.")
+        str | None,
+        typer.Option(help="Version of Linux that they are meant for. Default: this machine's."),
     ] = None,
     memory: Annotated[
-        float | None, typer.Option(min=0.1, help="GiB of memory. Default: this machine's.")
+        float | None,
+        typer.Option(
+            min=0.1,
+            help="Memory of the machine that they are meant for, GiB. Default: this machine's.",
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:

@@ -41,19 +41,29 @@ def load(
     workload: Annotated[Loadable, typer.Argument(help="What to load.")],
     conninfo: ConninfoOption = "",
     scale: ScaleOption = 10,
-    seed: Annotated[int, typer.Option(help="Rows of tpcc are a function of it.", min=0)] = 42,
+    seed: Annotated[
+        int, typer.Option(help="The rows of tpcc follow from this number.", min=0)
+    ] = 42,
     connections: Annotated[
-        int | None, typer.Option("--connections", "-c", min=1, help="Default: from the cores.")
+        int | None,
+        typer.Option(
+            "--connections",
+            "-c",
+            min=1,
+            help="Connections that load at the same time. Default: by the cores.",
+        ),
     ] = None,
-    schema: Annotated[Schema, typer.Option(help="Of tpcc.")] = "spec",
-    foreign_keys: Annotated[bool, typer.Option(help="Add them at the end.")] = False,
+    schema: Annotated[Schema, typer.Option(help="Names and types of tpcc's tables.")] = "spec",
+    foreign_keys: Annotated[
+        bool, typer.Option(help="Add foreign keys when all rows are there.")
+    ] = False,
     partitions: Annotated[
         str | None,
         typer.Option(metavar="hash:N|range:N", help="Partition tpcc's tables by warehouse."),
     ] = None,
     order: Annotated[
         Literal["warehouse", "arrival"],
-        typer.Option(help="Orders of tpcc district by district, or as they arrived."),
+        typer.Option(help="Lay tpcc's orders district by district, or as they arrived."),
     ] = "warehouse",
     drop_ours: Annotated[
         bool,
@@ -79,7 +89,10 @@ def load(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Load a workload's tables by COPY from several connections, with indexes and vacuum."""
+    """Load a workload's tables by COPY from several connections, with indexes and vacuum.
+
+    Example: pgdyno load tpcc -d 'host=/run/postgresql dbname=tpcc' -w 10
+    """
     if from_csv is not None:
         _refuse_beside_csv(ctx, workload)
         connection = database(conninfo)

@@ -23,13 +23,20 @@ class Format(StrEnum):
 
 def report(
     run_file: Annotated[Path, typer.Argument(help="The run file.")],
-    format_: Annotated[Format, typer.Option("--format", "-f")] = Format.html,
+    format_: Annotated[
+        Format, typer.Option("--format", "-f", help="Format of the report.")
+    ] = Format.html,
     out: Annotated[
         Path | None,
-        typer.Option(help="Where to; `-` for standard output. Default: beside the run file."),
+        typer.Option(
+            help="Where the report goes; `-` is standard output. Default: beside the run file."
+        ),
     ] = None,
 ) -> None:
-    """Write the report of a run; needs nothing but the run file."""
+    """Write the report of a run; needs nothing but the run file.
+
+    Example: pgdyno report runs/20261121-224500-demo.sqlite --format md --out -
+    """
     if str(out) == "-":
         sys.stdout.write(api.Run(run_file).report(format_.value))
         return

@@ -32,7 +32,7 @@ SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="A.B=C", help="Change a value of the plan; may be repeated."),
 ]
-QuickOption = Annotated[bool, typer.Option(help="The plan's own short version.")]
+QuickOption = Annotated[bool, typer.Option(help="Run the plan's own short version.")]
 AaOption = Annotated[
     bool, typer.Option("--aa", help="Measure the first stage twice, for the noise floor.")
 ]
@@ -51,7 +51,7 @@ EngineOption = Annotated[
     typer.Option(help="Who drives, instead of the plan's engine, where no stage says otherwise."),
 ]
 OutOption = Annotated[
-    Path | None, typer.Option(help="The run file; without it runs/<time>-<plan>.sqlite.")
+    Path | None, typer.Option(help="The run file. Default: runs/<time>-<plan>.sqlite.")
 ]
 
 
@@ -68,7 +68,10 @@ def run(
     engine: EngineOption = None,
     out: OutOption = None,
 ) -> None:
-    """Measure every stage of a plan, and write a run file and a report."""
+    """Measure every stage of a plan, and write a run file and a report.
+
+    Example: pgdyno run demo --set protocol.rounds=5 --dry-run
+    """
     overrides = [*(overrides or []), *_target_overrides(bindir, conninfo)]
     if engine is not None:
         overrides.append(f"workload.engine={engine}")
@@ -84,7 +87,10 @@ def run(
 def resume(
     run_file: Annotated[Path, typer.Argument(help="The run file of a stopped run.")],
     again: Annotated[
-        bool, typer.Option("--again", help="Also rounds that failed when measured again.")
+        bool,
+        typer.Option(
+            "--again", help="Repeat rounds, too, that failed when they were measured again."
+        ),
     ] = False,
 ) -> None:
     """Go on with a run that was stopped or in which trials failed, on the machine it was begun on.
@@ -92,6 +98,8 @@ def resume(
     Rounds are measured as a whole: one that was interrupted, or in which a trial failed or was
     invalid, is measured again, and what it gave before stays in the file. What fails a second time
     is not repeated unless asked for.
+
+    Example: pgdyno resume runs/20261121-224500-demo.sqlite
     """
     with LiveView(stderr) as view:
         done = api.resume(run_file, again=again, on_event=view)

@@ -28,42 +28,58 @@ _TRANSACTION_US_MAX = 10_000_000
 def storage(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Folders to measure in.")],
     size: Annotated[
-        str | None, typer.Option(help=f"Of the file on each. Default: {_SIZE}.")
+        str | None, typer.Option(help=f"Size of the file on each path. Default: {_SIZE}.")
     ] = None,
     seconds: Annotated[
         int | None,
-        typer.Option("--seconds", "-T", min=1, max=_SECONDS_MAX, help="A window. Default: 5."),
+        typer.Option(
+            "--seconds",
+            "-T",
+            min=1,
+            max=_SECONDS_MAX,
+            help="Length of each window in seconds. Default: 5.",
+        ),
     ] = None,
     depths: Annotated[
-        str | None, typer.Option(help=f"Requests under way in a job. Default: {_DEPTHS}.")
+        str | None, typer.Option(help=f"Requests that a job has under way. Default: {_DEPTHS}.")
     ] = None,
-    jobs: Annotated[str | None, typer.Option(help=f"At once. Default: {_JOBS}.")] = None,
+    jobs: Annotated[
+        str | None, typer.Option(help=f"Jobs that run at once. Default: {_JOBS}.")
+    ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Small file, short windows, small grid: a first look.")
+        bool,
+        typer.Option(
+            "--quick", help="Take a first look: a small file, short windows, a small grid."
+        ),
     ] = False,
     transaction_us: Annotated[
         int | None,
         typer.Option(
             min=1,
             max=_TRANSACTION_US_MAX,
-            help="CPU time of a transaction of yours: adds the commits a second that it allows.",
+            help="CPU time of one of your transactions; the commits a second that it allows are"
+            " added.",
         ),
     ] = None,
     bindir: Annotated[
-        Path | None, typer.Option(help="PostgreSQL's programs. Default: the embedded ones.")
+        Path | None,
+        typer.Option(help="Folder of PostgreSQL's programs. Default: the embedded ones."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Tell what it takes; no more.")
+        bool, typer.Option("--dry-run", help="Print what it takes, and measure nothing.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     out: Annotated[
-        Path | None, typer.Option(help="Run file; the page goes beside it. Default: runs/….")
+        Path | None,
+        typer.Option(help="The run file; its page goes beside it. Default: a file in runs/."),
     ] = None,
 ) -> None:
     """Measure storage with pg_test_fsync, pg_test_timing and fio, several paths side by side.
 
     Files are made in a folder of our own below each path, and always removed. Reads are harmless to
     others, writes as fast as they can be are not: do not run it beside a server that matters.
+
+    Example: pgdyno storage /var/lib/postgresql /mnt/data --quick
     """
     wish = Wish(
         paths=tuple(str(path.absolute()) for path in paths),

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
-from pgdyno.cli.app import COMMANDS, app
+from pgdyno.cli.app import COMMANDS, Commands, app
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -17,6 +21,39 @@ def test_a_command_can_be_called_and_says_what_it_does(name: str) -> None:
 
     assert shown.exit_code == 0, shown.output
     assert f"pgdyno {name}" in shown.output
+
+
+OBVIOUS = {"demo", "plans", "init", "host", "builds"}  # nothing needs to be given
+FRAGMENTS = ("Of ", "By ", "Whose ", "At ", "Default")  # what has no subject begins so
+
+
+def leaves(command: Any) -> Iterator[Any]:
+    """A command, or all those of a group."""
+    found = getattr(command, "commands", None)
+    yield from [command] if found is None else found.values()
+
+
+def command_of(name: str) -> Any:
+    group = typer.main.get_command(app)
+    assert isinstance(group, Commands)
+    return group.get_command(None, name)
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - OBVIOUS))
+def test_the_help_of_a_command_has_an_example(name: str) -> None:
+    assert re.search(rf"Example: (\[bold\])?pgdyno {name} \S", command_of(name).help)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_options_are_explained_in_sentences(name: str) -> None:
+    for command in leaves(command_of(name)):
+        for one in command.params:
+            said = getattr(one, "help", None)
+            if one.name == "help":
+                continue
+            assert said, (command.name, one.name)
+            assert said.rstrip("]").endswith("."), (command.name, one.name, said)
+            assert not said.startswith(FRAGMENTS), (command.name, one.name, said)
 
 
 def test_the_help_names_all_commands() -> None:
