@@ -10,7 +10,8 @@ import typer
 from pgdyno import api
 from pgdyno.cli.console import say_where, stderr, stdout
 from pgdyno.cli.live_view import LiveView
-from pgdyno.cli.run import OutOption, PlanSource, QuickOption, SetOption
+from pgdyno.cli.run import PlanSource, QuickOption, SetOption
+from pgdyno.cli.run_file_option import RunFileOption
 from pgdyno.model.text import shell_line
 
 _ROUNDS = 8
@@ -24,7 +25,7 @@ def aa(
     ] = _ROUNDS,
     overrides: SetOption = None,
     quick: QuickOption = False,
-    out: OutOption = None,
+    out: RunFileOption = None,
 ) -> None:
     """Measure a stage of a plan against itself: what differs is noise.
 

@@ -42,10 +42,7 @@ def build_command(
         str, typer.Option("--cc", help="The compiler: a gcc or clang, e.g. gcc-14, or its path.")
     ] = "gcc",
     optimise: Annotated[
-        str,
-        typer.Option(
-            "-O", "--optimise", help=f"Level of optimisation: {_one_of(builds.OPTIMISE)}."
-        ),
+        str, typer.Option("-O", "--optimise", help=f"Its level: {_one_of(builds.OPTIMISE)}.")
     ] = "2",
     native: Annotated[
         bool, typer.Option("--native", help="-march=native: for this model of CPU only.")

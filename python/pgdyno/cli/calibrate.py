@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,6 +12,7 @@ import typer
 from pgdyno import api
 from pgdyno.cli.console import say_where, stderr, stdout
 from pgdyno.cli.live_view import LiveView
+from pgdyno.cli.run_file_option import RunFileOption
 from pgdyno.model.text import shell_line
 from pgdyno.model.workload import WorkloadKind
 
@@ -37,10 +37,7 @@ def calibrate_command(
     rounds: Annotated[int, typer.Option(min=1, max=1000, help="Windows for each face.")] = 5,
     keep: Annotated[bool, typer.Option(help="Store the result for later reports.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="The run file; its page goes beside it. Default: a file in runs/."),
-    ] = None,
+    out: RunFileOption = None,
 ) -> None:
     """Measure what the driver reaches on this machine against a server that does nothing.
 

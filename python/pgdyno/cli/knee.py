@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -13,6 +12,7 @@ from pgdyno.cli import bench_options as options
 from pgdyno.cli.console import say_where, stderr, stdout
 from pgdyno.cli.database_option import ConninfoOption
 from pgdyno.cli.live_view import LiveView
+from pgdyno.cli.run_file_option import RunFileOption
 from pgdyno.model.errors import PlanError
 from pgdyno.model.text import shell_line
 
@@ -62,10 +62,7 @@ def knee_command(
     ] = False,
     keying: options.Keying = None,
     think: options.Think = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="The run file; its page goes beside it. Default: a file in runs/."),
-    ] = None,
+    out: RunFileOption = None,
 ) -> None:
     """Search the highest load whose 99th percentile of response times keeps a limit.
 

@@ -34,6 +34,17 @@ ScaleOption = Annotated[
         help="tpcc: about 100 MiB each; tpcb: 100,000 accounts each.",
     ),
 ]  # fmt: skip
+ConnectionsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--connections", "-c", min=1,
+        help="Connections that load at the same time. Default: by the cores.",
+    ),
+]  # fmt: skip
+DropOption = Annotated[
+    bool,
+    typer.Option("--drop-ours", help="Drop first what an earlier load of pgdyno recorded as made."),
+]
 
 
 def load(
@@ -44,15 +55,7 @@ def load(
     seed: Annotated[
         int, typer.Option(help="The rows of tpcc follow from this number.", min=0)
     ] = 42,
-    connections: Annotated[
-        int | None,
-        typer.Option(
-            "--connections",
-            "-c",
-            min=1,
-            help="Connections that load at the same time. Default: by the cores.",
-        ),
-    ] = None,
+    connections: ConnectionsOption = None,
     schema: Annotated[Schema, typer.Option(help="Names and types of tpcc's tables.")] = "spec",
     foreign_keys: Annotated[
         bool, typer.Option(help="Add foreign keys when all rows are there.")
@@ -65,12 +68,7 @@ def load(
         Literal["warehouse", "arrival"],
         typer.Option(help="Lay tpcc's orders district by district, or as they arrived."),
     ] = "warehouse",
-    drop_ours: Annotated[
-        bool,
-        typer.Option(
-            "--drop-ours", help="Drop first what an earlier load of pgdyno recorded as made."
-        ),
-    ] = False,
+    drop_ours: DropOption = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume a load that did not end.")
     ] = False,

@@ -11,7 +11,8 @@ from rich.table import Table
 
 from pgdyno import api
 from pgdyno.cli.console import stdout
-from pgdyno.cli.run import OutOption, QuickOption, run
+from pgdyno.cli.run import QuickOption, run
+from pgdyno.cli.run_file_option import RunFileOption
 from pgdyno.model.errors import PlanError
 from pgdyno.model.system_errors import reason
 
@@ -28,7 +29,7 @@ def plans() -> None:
     stdout.print("`pgdyno run NAME --dry-run` tells what each would do; nothing is touched.")
 
 
-def demo(quick: QuickOption = False, out: OutOption = None) -> None:
+def demo(quick: QuickOption = False, out: RunFileOption = None) -> None:
     """Measure three stages of tuning on a server of its own; the same as `pgdyno run demo`."""
     run("demo", quick=quick, out=out)
 

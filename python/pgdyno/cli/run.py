@@ -11,6 +11,7 @@ import typer
 from pgdyno import api
 from pgdyno.cli.console import stderr, stdout
 from pgdyno.cli.live_view import LiveView
+from pgdyno.cli.run_file_option import RunFileOption
 from pgdyno.model.errors import PlanError
 
 
@@ -50,9 +51,6 @@ EngineOption = Annotated[
     Literal["pgdyno", "pgbench"] | None,
     typer.Option(help="Who drives, instead of the plan's engine, where no stage says otherwise."),
 ]
-OutOption = Annotated[
-    Path | None, typer.Option(help="The run file. Default: runs/<time>-<plan>.sqlite.")
-]
 
 
 def run(
@@ -66,7 +64,7 @@ def run(
     bindir: BindirOption = None,
     conninfo: ConninfoOption = None,
     engine: EngineOption = None,
-    out: OutOption = None,
+    out: RunFileOption = None,
 ) -> None:
     """Measure every stage of a plan, and write a run file and a report.
 

@@ -12,6 +12,7 @@ from pydantic import ByteSize, TypeAdapter, ValidationError
 from pgdyno import api
 from pgdyno.cli.console import say_where, stderr, stdout
 from pgdyno.cli.live_view import LiveView
+from pgdyno.cli.run_file_option import RunFileOption
 from pgdyno.model.errors import PlanError
 from pgdyno.model.floor import Wish
 from pgdyno.model.text import shell_line
@@ -32,13 +33,7 @@ def storage(
     ] = None,
     seconds: Annotated[
         int | None,
-        typer.Option(
-            "--seconds",
-            "-T",
-            min=1,
-            max=_SECONDS_MAX,
-            help="Length of each window in seconds. Default: 5.",
-        ),
+        typer.Option("--seconds", "-T", min=1, max=_SECONDS_MAX, help="Seconds a window; else 5."),
     ] = None,
     depths: Annotated[
         str | None, typer.Option(help=f"Requests that a job has under way. Default: {_DEPTHS}.")
@@ -47,10 +42,7 @@ def storage(
         str | None, typer.Option(help=f"Jobs that run at once. Default: {_JOBS}.")
     ] = None,
     quick: Annotated[
-        bool,
-        typer.Option(
-            "--quick", help="Take a first look: a small file, short windows, a small grid."
-        ),
+        bool, typer.Option("--quick", help="Take a first look: short windows, a small grid.")
     ] = False,
     transaction_us: Annotated[
         int | None,
@@ -69,10 +61,7 @@ def storage(
         bool, typer.Option("--dry-run", help="Print what it takes, and measure nothing.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="The run file; its page goes beside it. Default: a file in runs/."),
-    ] = None,
+    out: RunFileOption = None,
 ) -> None:
     """Measure storage with pg_test_fsync, pg_test_timing and fio, several paths side by side.
 
