@@ -18,7 +18,8 @@ _ENDED = (TrialState.FINISHED, TrialState.FAILED, TrialState.INVALID)
 class Stopping:
     """Takes the looks of a plan when they are due; a plan without looks needs all its trials.
 
-    Before the first look the ratios so far are told, and nothing is decided.
+    Before the first look a ratio is told as soon as both of its trials have ended, and nothing is
+    decided.
 
     Args:
         plan: The plan.
@@ -36,17 +37,19 @@ class Stopping:
         return trial.round <= last_rounds(self._compared).get(trial.stage, trial.round)
 
     def after(self, trial: Trial) -> None:
-        """Look, if this trial was the last of its round."""
+        """Look, if this trial was the last of a round with a look; before, tell what it adds."""
         if not (looks := self._plan.protocol.looks):
             return
         trials, before = self._run.trials(), self._compared
         same_round = [one for one in trials if one.round == trial.round and self.needs(one)]
-        if any(one.state not in _ENDED for one in same_round):
+        is_whole = all(one.state in _ENDED for one in same_round)
+        if not is_whole and trial.round >= looks[0]:
             return
         self._compared = at_looks(self._plan, trials, self._run.replaced())
         fresh = [one for one in self._compared if one.look == trial.round]
         if trial.round < looks[0]:
-            fresh = [one for one in self._compared if one.n]
+            known = {one.stage: one.n for one in before}
+            fresh = [one for one in self._compared if one.n > known[one.stage]]
         if fresh and trial.round not in {one.look for one in before}:
             left = sum(self.needs(one) for one in trials if one.state is TrialState.PLANNED)
             lines = tuple(_line(one, looks[0]) for one in fresh)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import inf, isfinite
 
 from pgdyno.model.errors import PgdynoError
+from pgdyno.model.wording import plural
 from pgdyno.stats.finding import Answer, Clear, Evidence, Finding, Unknown
 
 # Phases of start and end that differ by less leave less than a tenth of a cycle over.
@@ -142,7 +143,9 @@ def _answer(
         'Follow them: protocol.checkpoints = "cycles", or "anchors" where they are long. A shorter'
         " checkpoint_timeout is no way: it makes a transaction write more full page images."
     )
-    ran = f"{completed} checkpoints completed in the window, one ran for {share:.0%} of it"
+    ran = (
+        f"{plural(completed, 'checkpoint')} completed in the window, one ran for {share:.0%} of it"
+    )
     if share == 0 and completed == 0:
         fact = "no checkpoint in the window: the cost of checkpoints is not in this number"
         return Finding(fact, longer, evidence)

@@ -38,7 +38,7 @@ def section(facts: Facts) -> Section | None:
 
 def _cycles(facts: Facts) -> Table:
     return Table(
-        "Checkpoint cycles, from one begin to the next, and the windows that hold whole ones.",
+        "Checkpoint cycles, each from one start to the next, and the windows that hold whole ones.",
         (
             Column("stage", align="left"),
             Column("windows", align="left"),
