@@ -42,14 +42,15 @@ class Stopping:
             return
         trials, before = self._run.trials(), self._compared
         same_round = [one for one in trials if one.round == trial.round and self.needs(one)]
-        is_whole = all(one.state in _ENDED for one in same_round)
-        if not is_whole and trial.round >= looks[0]:
+        is_early = trial.round < looks[0]
+        if not is_early and any(one.state not in _ENDED for one in same_round):
             return
         self._compared = at_looks(self._plan, trials, self._run.replaced())
-        fresh = [one for one in self._compared if one.look == trial.round]
-        if trial.round < looks[0]:
+        if is_early:
             known = {one.stage: one.n for one in before}
             fresh = [one for one in self._compared if one.n > known[one.stage]]
+        else:
+            fresh = [one for one in self._compared if one.look == trial.round]
         if fresh and trial.round not in {one.look for one in before}:
             left = sum(self.needs(one) for one in trials if one.state is TrialState.PLANNED)
             lines = tuple(_line(one, looks[0]) for one in fresh)

@@ -11,13 +11,12 @@ from typing import Any, Literal
 import psycopg
 from pydantic import TypeAdapter
 
-from pgdyno.catalog.contract import default
 from pgdyno.model.connection import Connection
 from pgdyno.model.description import ConditionSql, Description
 from pgdyno.model.errors import CheckError
 from pgdyno.model.run import Condition
-from pgdyno.model.workload import Schema, Tpcc, Workload
-from pgdyno.workload.describe import describe
+from pgdyno.model.workload import Schema, Tpcc
+from pgdyno.workload.describe import describe_loaded
 
 _AT_ONCE = 2
 _SAMPLES = 1
@@ -93,8 +92,7 @@ class Loaded:
     def described(self) -> Description:
         """What the core says of such a database."""
         tpcc = Tpcc(self.warehouses, self.schema, foreign_keys=self.foreign_keys)
-        seed = default("TpccSpec", "seed") if self.seed is None else self.seed
-        return describe(Workload(self.workload, seed, tpcc=tpcc), self.c_load)
+        return describe_loaded(tpcc, self.seed, self.c_load)[0]
 
 
 def loaded_workload(connection: Connection) -> Loaded:

@@ -15,16 +15,15 @@ import psycopg
 from psycopg import Cursor
 from psycopg.sql import SQL, Identifier
 
-from pgdyno.catalog.contract import default
 from pgdyno.model.connection import Connection
 from pgdyno.model.description import CsvFile, Description, TpccDescription
 from pgdyno.model.errors import DriveError, Interrupted
 from pgdyno.model.loading import LoadReport, PhaseSeconds
 from pgdyno.model.progress import LoadProgress
 from pgdyno.model.units import count_text
-from pgdyno.model.workload import Schema, Tpcc, Workload
+from pgdyno.model.workload import Schema, Tpcc
 from pgdyno.plan.schema.files import BadFile, text_file
-from pgdyno.workload.describe import describe_tpcc
+from pgdyno.workload.describe import describe_loaded
 
 CONFIG = "config.csv"
 _SCHEMAS: dict[Schema, str] = {"bmsql": "cust-hist.csv", "spec": "history.csv"}  # by its own file
@@ -47,8 +46,7 @@ class CsvFolder:
     def described(self, *, foreign_keys: bool) -> tuple[Description, TpccDescription]:
         """What the core says of a database with these rows."""
         tpcc = Tpcc(self.warehouses, self.schema, foreign_keys=foreign_keys)
-        seed = default("TpccSpec", "seed")  # any: it is not known of files
-        return describe_tpcc(Workload("tpcc", seed, tpcc=tpcc), {"c_last": self.c_last})
+        return describe_loaded(tpcc, None, {"c_last": self.c_last})
 
 
 def read_folder(path: Path) -> CsvFolder:

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from functools import cache
 
 from pgdyno import _core
-from pgdyno.catalog.contract import fact_and_hint
+from pgdyno.catalog.contract import default, fact_and_hint
 from pgdyno.model.description import Description, TpccDescription
 from pgdyno.model.errors import DriveError
 from pgdyno.model.record_json import from_json
-from pgdyno.model.workload import Workload
+from pgdyno.model.workload import Tpcc, Workload
 from pgdyno.workload.spec import workload_spec
 
 
@@ -42,6 +42,20 @@ def describe_tpcc(
     described = describe(workload, c_load)
     assert described.tpcc is not None, described.name
     return described, described.tpcc
+
+
+def describe_loaded(
+    tpcc: Tpcc, seed: int | None, c_load: Mapping[str, int]
+) -> tuple[Description, TpccDescription]:
+    """The same of rows that were made before, as they or their files tell.
+
+    Args:
+        tpcc: Their size, schema and keys.
+        seed: They follow from it; None: from none of ours.
+        c_load: The constants that they were made with.
+    """
+    known = default("TpccSpec", "seed") if seed is None else seed
+    return describe_tpcc(Workload("tpcc", known, tpcc=tpcc), c_load)
 
 
 @cache
