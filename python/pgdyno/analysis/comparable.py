@@ -60,6 +60,7 @@ def shared(plan: Plan, trials: Sequence[TrialRecord]) -> dict[str, str]:
         "warm-up, window": f"{protocol.warmup_s:g} s, {protocol.window_s:g} s",
         **({"checkpoints": text} if (text := protocol_text(protocol)) else {}),
         "prewarm": "yes" if protocol.prewarm else "no",
+        "CHECKPOINT before the load": "yes" if protocol.checkpoint_before else "no",
     }
     threads = {trial.result.client.threads for trial in trials if trial.result}
     if len(threads) == 1:

@@ -222,6 +222,8 @@ def order_or_cache(seen: Seen) -> str | None:
         found.append("one round: the order of stages was never another")
     if not seen.plan.protocol.prewarm and seen.plan.protocol.warmup_s == 0:
         found.append("neither prewarm nor warm-up")
+    if not seen.plan.protocol.checkpoint_before:
+        found.append("no CHECKPOINT before the load: what a trial left to write, the next one paid")
     found += [
         f"{one.what}: {'; '.join(one.values)}"
         for one in seen.differences

@@ -27,6 +27,7 @@ from pgdyno.plan.resolve.fixture import fixture_ident, fixture_shape
 from pgdyno.plan.resolve.plan import resolve, resolve_target, resolve_workload
 from pgdyno.plan.schema.read import PlanDraft, read_plan, read_plan_text
 from pgdyno.plan.schema.toml_text import toml_text, value_text
+from pgdyno.plan.settings.rights import require_rights
 from pgdyno.target.host_facts import this_machine
 from pgdyno.target.open_target import (
     build_facts,
@@ -126,6 +127,14 @@ class Plan:
         return Preview(
             render_dry_run(self.record, self.server, self.host, self.fixtures, self.builds)
         )
+
+    def require_rights(self) -> None:
+        """Look whether our role may do what it takes, on a server that is not ours.
+
+        Raises:
+            PlanError: Naming each right that it lacks, and what grants it.
+        """
+        require_rights(self.record, self.server)
 
     def replace(self, changes: _Set) -> Plan:
         """The same plan with other values, e.g. `{"protocol.rounds": 3}`.

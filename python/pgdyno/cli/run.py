@@ -76,6 +76,7 @@ def run(
     loaded = api.load_plan(plan, set=overrides, quick=quick, aa=aa)
     if dry_run:
         stdout.print(loaded.preview())
+        loaded.require_rights()
         return
     with LiveView(stderr) as view:
         done = api.run(loaded, out=out, on_event=view)

@@ -121,7 +121,8 @@ def steps(
         for database in databases if protocol.prewarm else ():
             prewarm(database)
     with phases.phase("checkpoint"):
-        _checkpoint(ready)
+        if protocol.checkpoint_before:
+            _checkpoint(ready)
     with phases.phase("drive"):
         driven, series, failures = drive_and_sample(protocol, stage, trial.round, ready, fixture,
                                                     bed.listener)  # fmt: skip

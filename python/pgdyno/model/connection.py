@@ -81,6 +81,8 @@ class Connection:
             "application_name": "pgdyno",
             "connect_timeout": _TIMEOUT_S,
             **dict(self.parameters),
+            # Where the database has none (SQL_ASCII), names would come as bytes.
+            "client_encoding": "UTF8",
         }
         # Different ones come from a password file, which libpq reads again.
         if passwords != {None} and len(passwords) == 1:

@@ -36,7 +36,7 @@ class Protocol:
     warmup_s: float
     window_s: float
     drain_s: float
-    prewarm: bool
+    prewarm: bool  # tables and indexes are read into memory before the load
     margin: float  # stages whose ratio lies within +-margin are equivalent
     confidence: float
     lowest_rung: Rung  # stages below it are refused
@@ -47,6 +47,7 @@ class Protocol:
     cycles: int = 2  # whole ones in each window, at least; with checkpoints = "cycles"
     anchors: int = 2  # first rounds whose trials are anchors; with checkpoints = "anchors"
     stop: Stop = "rounds"  # "decided": stages are measured until a look has decided them
+    checkpoint_before: bool = True  # a CHECKPOINT ends before the load begins
 
     @property
     def rounds_max(self) -> int | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pgdyno.model.durability import Durability, Rung
+from pgdyno.model.rights import Role
 
 __all__ = [
     "DiskFormat", "HostFacts", "Origin", "OriginKind", "Rung", "ServerFacts", "ServerKnob",
@@ -73,6 +74,7 @@ class ServerFacts:
     version: str  # e.g. "PostgreSQL 18.6"
     knobs: dict[str, ServerKnob]  # by name
     disk_format: DiskFormat | None = None  # None: it was not asked, or does not tell
+    role: Role | None = None  # that we are on a server that is not ours
 
     @property
     def major(self) -> int:

@@ -24,6 +24,7 @@ from pgdyno.plan.resolve.builds import NO_BUILDS, Builds
 from pgdyno.plan.settings.checkpoints import cycle_lines, expected_cycle_s, protocol_text
 from pgdyno.plan.settings.configured import Configured
 from pgdyno.plan.settings.initdb import after_initdb
+from pgdyno.plan.settings.rights import rights
 from pgdyno.plan.settings.stopping import rounds_text
 from pgdyno.plan.settings.values import BadValue, canonical, show
 
@@ -70,6 +71,7 @@ def render_dry_run(
         *_stages(plan, configs),
         *_trials(plan, _cycles(plan, configs, host)),
         *_needs(plan, configs, host, fixtures),
+        *_rights(plan, server),
         *_stored(plan),
         *_notes(plan),
         Text(),
@@ -287,6 +289,33 @@ def _needs(
 
 def _of(need: Need, there: int) -> str:
     return f"{bytes_text(need.total_bytes)} of {bytes_text(there)}"
+
+
+def _rights(plan: Plan, server: ServerFacts) -> Iterator[RenderableType]:
+    """What the role may do on a server that is not ours, and what grants the rest."""
+    if (role := server.role) is None:
+        return
+    yield _heading(f"Rights of role {role.name}")
+    yield Text()
+    if role.is_superuser:
+        yield Text("It is a superuser, who may do everything.")
+        return
+    found = rights(server, plan.protocol, plan.stages)
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for one in found:
+        absent = ("missing", "bold red") if one.is_needed else ("optional", "")
+        word, style = ("held", "green") if one.is_held else absent
+        without = f"\nwithout it: {one.otherwise}" if one.otherwise and not one.is_held else ""
+        table.add_row(Text(word, style=style), Text(one.what + without))
+    yield table
+    if missing := [one for one in found if not one.is_held]:
+        yield Text("\nA superuser grants what is missing or optional with psql:\n")
+        for one in missing:
+            lines = [f"-- first, {one.before}"] * bool(one.before)
+            script = Text("\n".join([*lines, *one.grant]), no_wrap=True, overflow="ignore")
+            yield Padding(script, (0, 0, 0, 2), expand=False)
 
 
 def _stored(plan: Plan) -> Iterator[RenderableType]:

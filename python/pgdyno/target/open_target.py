@@ -90,6 +90,8 @@ def open_target(
     host: HostFacts,
     builds: Mapping[str, ServerFacts],
     folders: Sequence[str] = (),
+    *,
+    prewarm: bool = True,
 ) -> Target:
     """The server under test, ready for its fixture. Close it in any case.
 
@@ -99,12 +101,13 @@ def open_target(
         host: The machine.
         builds: Version and settings of the builds that stages name, by ident.
         folders: Those that stages name.
+        prewarm: Whether trials read their data into memory first.
 
     Raises:
         TargetError: It is not there, or another pgdyno uses the server or one of its folders.
     """
     if plan.kind == "running":
-        return RunningTarget(_conninfo(plan))
+        return RunningTarget(_conninfo(plan), prewarm=prewarm)
     user = postgres_user()
     binaries = find_binaries(plan, user)
     named = {

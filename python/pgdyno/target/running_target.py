@@ -13,7 +13,7 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, count, product
 from typing import LiteralString
 
 import psycopg
@@ -30,6 +30,7 @@ from pgdyno.plan.settings.server import FORMAT_QUERY, SETTINGS_QUERY, facts_of_r
 from pgdyno.target.conninfo import reach
 from pgdyno.target.interface import Ready, Restored
 from pgdyno.target.readback import read_back
+from pgdyno.target.role import role_of
 from pgdyno.target.server_owner import Owner
 
 TRIAL = "pgdyno_trial"
@@ -40,7 +41,8 @@ _LISTS = frozenset((
 ))  # fmt: skip
 _ITEM = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^\s,"][^,"]*?))\s*(?:,|$)')
 _FIXTURE = "fixture "  # begins the purpose of one that is whole
-_OUR_NAMES = re.compile(r"pgdyno_trial(_\d+)?|pgdyno_fixture_.+")
+_OUR_TRIALS = re.compile(r"pgdyno_trial(_\d+)?")
+_OUR_NAMES = re.compile(rf"{_OUR_TRIALS.pattern}|pgdyno_fixture_.+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,7 @@ def ask_server(conninfo: str) -> RunningServer:
     with psycopg.connect(**connection.arguments(), autocommit=True) as session:
         number = session.info.server_version
         version = f"PostgreSQL {session.info.parameter_status('server_version')}"
+        role = role_of(session, connection)
         rows = session.execute(SETTINGS_QUERY).fetchall()
         try:
             disk_format = session.execute(FORMAT_QUERY).fetchone()
@@ -77,14 +80,19 @@ def ask_server(conninfo: str) -> RunningServer:
         "compiler": str(compiler[0]) if compiler else "unknown",
         "origin": f"running server, {connection.shown()}{tls}",
     }
-    return RunningServer(connection, facts_of_rows(rows, number, version, disk_format), build)
+    facts = replace(facts_of_rows(rows, number, version, disk_format), role=role)
+    return RunningServer(connection, facts, build)
 
 
 class RunningTarget:
     """Databases of ours on somebody else's server."""
 
-    def __init__(self, conninfo: str) -> None:
+    def __init__(self, conninfo: str, *, prewarm: bool = True) -> None:
         """Take the server, and clean up after runs that were killed there.
+
+        Args:
+            conninfo: Names it, as libpq has it.
+            prewarm: Whether trials want pg_prewarm in their databases.
 
         Raises:
             PlanError: The conninfo is refused, or leads to a pooler.
@@ -92,6 +100,8 @@ class RunningTarget:
         """
         server = ask_server(conninfo)
         self._connection, self.facts, self.build = server.connection, server.facts, server.build
+        self._prewarm = prewarm
+        self._fixtures: dict[str, str] = {}  # databases by ident
         self._loading: str | None = None
         self._trials: list[str] = []  # databases of the trial
         self._owner = Owner(self._connection)
@@ -125,27 +135,34 @@ class RunningTarget:
 
     def find_fixture(self, ident: str) -> Fixture | None:
         """See `Target.find_fixture`."""
-        found = self._owner.find(_fixture_name(ident))
-        if found is None or not found.is_whole or not found.purpose.startswith(_FIXTURE):
-            return None
-        fixture = from_json(Fixture, found.purpose.removeprefix(_FIXTURE))
-        return replace(fixture, reused=True)
+        names = [_fixture_name(ident, prewarm=True)]
+        if not self._prewarm:
+            names.append(_fixture_name(ident, prewarm=False))
+        for found in map(self._owner.find, map(self._own_name, names)):
+            if found is not None and found.is_whole and found.purpose.startswith(_FIXTURE):
+                self._fixtures[ident] = found.name
+                fixture = from_json(Fixture, found.purpose.removeprefix(_FIXTURE))
+                return replace(fixture, reused=True)
+        return None
+
+    def _own_name(self, name: str) -> str:
+        """A name, with a number where another role took it: only its owner may copy a database."""
+        for candidate in chain([name], (f"{name}_{number}" for number in count(2))):
+            found = self._owner.find(candidate)
+            if found is None or not found.is_ours or found.is_our_roles:
+                return candidate
+        raise AssertionError("numbers do not end")
 
     def begin_fixture(self, ident: str, build: str | None = None) -> Connection:
         """See `Target.begin_fixture`."""
-        self._loading = _fixture_name(ident)
+        name = self._own_name(_fixture_name(ident, prewarm=self._prewarm))
+        self._loading = self._fixtures[ident] = name
         self._owner.drop(self._loading)
         self._owner.create(self._loading)
         self._owner.say(self._loading, "loading")
         connection = self._connection.to(self._loading)
-        with psycopg.connect(**connection.arguments(), autocommit=True) as session:
-            try:
-                session.execute("CREATE EXTENSION IF NOT EXISTS pg_prewarm")
-            except psycopg.Error as error:
-                raise TargetError(
-                    f"the server has no pg_prewarm: {str(error).strip()}",
-                    hint="Install postgresql-contrib there.",
-                ) from error
+        if self._prewarm:
+            _create_prewarm(connection)
         return connection
 
     def keep_fixture(self, fixture: Fixture, databases: int = 1) -> Fixture:
@@ -177,7 +194,7 @@ class RunningTarget:
         for name in database_names(TRIAL, databases):
             self._owner.drop(name)
             self._trials.append(name)
-            self._owner.create(name, " TEMPLATE {}" + how, _fixture_name(ident))
+            self._owner.create(name, " TEMPLATE {}" + how, self._fixtures[ident])
             self._owner.say(name, "trial")
         return Restored("template database", time.monotonic() - began)
 
@@ -220,11 +237,21 @@ class RunningTarget:
     # -- databases of ours --------------------------------------------------------------------
 
     def _sweep(self) -> None:
-        """Drop what runs that were killed left: everything of ours but finished fixtures."""
+        """Drop what runs that were killed left: everything of ours but finished fixtures.
+
+        Raises:
+            TargetError: A trial was left by another role, in whose way a trial of ours would be.
+        """
         for found in self._owner.all_ours():
             is_kept = found.purpose.startswith(_FIXTURE) and found.is_whole
-            if _OUR_NAMES.fullmatch(found.name) and not is_kept:
+            if found.is_our_roles and _OUR_NAMES.fullmatch(found.name) and not is_kept:
                 self._owner.drop(found.name)
+            elif not found.is_our_roles and _OUR_TRIALS.fullmatch(found.name):
+                raise TargetError(
+                    f"database {found.name} was left by a run of role {found.role}, and role"
+                    f" {self._connection.user} may not drop it",
+                    hint=f"Drop it as {found.role}, or let a run of that role begin and end.",
+                )
 
     def _drop_trials(self) -> None:
         for name in self._trials:
@@ -244,5 +271,24 @@ def _value_of(setting: Setting) -> sql.Composable:
     return sql.SQL(", ").join(map(sql.Literal, items or [""]))
 
 
-def _fixture_name(ident: str) -> str:
-    return f"pgdyno_fixture_{ident[:16]}"
+def _create_prewarm(connection: Connection) -> None:
+    """Have pg_prewarm in a database; template1 may have brought it."""
+    try:
+        with psycopg.connect(**connection.arguments(), autocommit=True) as session:
+            session.execute("CREATE EXTENSION IF NOT EXISTS pg_prewarm")
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise TargetError(
+            f"template1 has no pg_prewarm, and the role may not create it: {str(error).strip()}",
+            hint="As a superuser in template1: CREATE EXTENSION pg_prewarm;"
+            " or set protocol.prewarm = false.",
+        ) from error
+    except psycopg.Error as error:
+        raise TargetError(
+            f"the server has no pg_prewarm: {str(error).strip()}",
+            hint="Install postgresql-contrib there, or set protocol.prewarm = false.",
+        ) from error
+
+
+def _fixture_name(ident: str, *, prewarm: bool) -> str:
+    """Of the database; without pg_prewarm it is another one, as none can be added to a template."""
+    return f"pgdyno_fixture_{ident[:16]}" + ("" if prewarm else "_bare")

@@ -44,7 +44,8 @@ _ATTEMPTS = 5  # of a claim whose database goes away meanwhile
 _TIMEOUTS = "statement_timeout", "idle_session_timeout", "idle_in_transaction_session_timeout"
 _GOODBYES = psycopg.errors.AdminShutdown, psycopg.errors.CrashShutdown
 _DATABASES = """
-SELECT datname, datconnlimit, coalesce(shobj_description(oid, 'pg_database'), '')
+SELECT datname, datconnlimit, coalesce(shobj_description(oid, 'pg_database'), ''),
+       pg_get_userbyid(datdba), pg_has_role(datdba, 'MEMBER')
 FROM pg_database
 """
 
@@ -56,6 +57,8 @@ class Database:
     name: str
     limit: int
     comment: str
+    role: str  # whose it is
+    is_our_roles: bool  # we may copy and drop it
 
     @property
     def is_ours(self) -> bool:
@@ -205,10 +208,8 @@ class Owner:
         return Database(*rows[0]) if rows else None
 
     def all_ours(self) -> list[Database]:
-        """All databases of ours that this role may drop, but the lock's."""
-        rows = self.execute(
-            _DATABASES + "WHERE datname <> %s AND pg_has_role(datdba, 'MEMBER')", (OWNER,)
-        )
+        """All databases that pgdyno made, by whatever role, but the lock's."""
+        rows = self.execute(_DATABASES + "WHERE datname <> %s", (OWNER,))
         return [found for row in rows if (found := Database(*row)).is_ours]
 
     def drop(self, name: str) -> None:

@@ -45,6 +45,7 @@ def test_pgbench_is_told_the_plan(tmp_path: Path) -> None:
     assert conninfo_to_dict(args[-1]) == {
         "host": "db", "hostaddr": "", "port": "5433", "user": "me", "dbname": "bench",
         "application_name": "pgdyno", "connect_timeout": "10", "sslmode": "require",
+        "client_encoding": "UTF8",
     }  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from pgdyno.model.progress import RunBegun
 from pgdyno.model.run import RunInfo, TrialRecord, TrialState
 from pgdyno.plan.remaining import rest_of
 from pgdyno.plan.same_machine import require_same
+from pgdyno.plan.settings.rights import require_rights
 from pgdyno.report import html, markdown, summary
 from pgdyno.report import json as json_report
 from pgdyno.store.calibration import calibration_of
@@ -83,7 +84,11 @@ def carried_out(
     """
     require_release()
     ident, started_ns, path = named_now(record.name, out, plan.files)
-    target = open_target(record.target, plan.server, plan.host, plan.builds.facts, _folders(record))
+    require_rights(record, plan.server)
+    target = open_target(
+        record.target, plan.server, plan.host, plan.builds.facts, _folders(record),
+        prewarm=record.protocol.prewarm,
+    )  # fmt: skip
     with ending(target.close):
         require_rehearsed(record, target, record.stages)
         described = describe(record.workload)
@@ -110,9 +115,12 @@ def resume(run: Run, again: bool, on_event: Listener) -> Run:
         )
         builds = {one.ident: build_facts(one) for one in _builds_of(plan)}
         require_page(path.with_suffix(".html"), beside=(path,))
+        server = server_facts(plan.target)
+        require_rights(plan, server)
         target = open_target(
-            plan.target, server_facts(plan.target), local_facts(), builds, _folders(plan)
-        )
+            plan.target, server, local_facts(), builds, _folders(plan),
+            prewarm=plan.protocol.prewarm,
+        )  # fmt: skip
         with ending(target.close):
             require_same({"PostgreSQL": info.build}, {"PostgreSQL": target.build})
             trials, replaced = file.trials(), file.replaced()

@@ -128,6 +128,7 @@ def trial_idents(
     kept = {key: getattr(protocol, key) for key in ("warmup_s", "window_s", "drain_s", "prewarm")}
     # What came later, only where it is used: other trials keep their names.
     kept |= {"crash_recovery": True} if protocol.crash_recovery else {}
+    kept |= {} if protocol.checkpoint_before else {"checkpoint_before": False}
     shape = {
         "target": asdict(target),
         "server": server.version_num,

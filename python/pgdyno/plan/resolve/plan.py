@@ -202,6 +202,7 @@ def _protocol(draft: PlanDraft) -> Protocol:
         cycles=table.cycles,
         anchors=table.anchors,
         stop=table.stop,
+        checkpoint_before=table.checkpoint_before,
     )
 
 

@@ -148,6 +148,11 @@ class ProtocolTable(Table):
         10.0, ge=0, le=3600, description="Time for what is under way at the end, seconds."
     )
     prewarm: bool = Field(True, description="Read tables and indexes into memory before the load.")
+    checkpoint_before: bool = Field(
+        True,
+        description="A CHECKPOINT ends before the load begins, so that every trial begins with "
+        "nothing left to write. `false`: for roles of a running server that may make none.",
+    )
     margin: float = Field(
         0.02, gt=0, le=0.5, description="Stages whose ratio is within 1 +- margin are equivalent."
     )
@@ -295,8 +300,8 @@ class PlanDocument(Table):
 
 QUICK_KEYS = {
     "protocol": (
-        "rounds", "stop", "warmup_s", "window_s", "drain_s", "prewarm", "checked_rounds",
-        "checkpoints", "cycles", "anchors",
+        "rounds", "stop", "warmup_s", "window_s", "drain_s", "prewarm", "checkpoint_before",
+        "checked_rounds", "checkpoints", "cycles", "anchors",
     ),
     "workload": (
         "warehouses", "scale", "connections", "terminals", "threads", "requests_max", "steps",

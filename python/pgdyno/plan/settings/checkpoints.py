@@ -112,6 +112,9 @@ def cycle_complaints(protocol: Protocol, stages: Sequence[Stage]) -> Iterator[Co
     if protocol.checkpoints == "anchors" and protocol.anchors > protocol.rounds:
         text = f"is {protocol.anchors}, there are {protocol.rounds} rounds; anchors are the first"
         yield Complaint("protocol.anchors", text)
+    if protocol.checkpoints == "anchors" and not protocol.checkpoint_before:
+        text = "is false, but anchors begin with a cycle; allowed with anchors: true"
+        yield Complaint("protocol.checkpoint_before", text)
     for stage in stages:
         if stage.workload.engine != "pgdyno":
             text = f"is {protocol.checkpoints}, but pgbench runs for a time that is given before"

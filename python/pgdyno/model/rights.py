@@ -1,0 +1,31 @@
+"""What a role may do on a server that is not ours, and which rights a plan needs there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """The role that pgdyno connects as, by what the server says of it."""
+
+    name: str  # quoted as SQL wants it
+    is_superuser: bool
+    can_create_databases: bool
+    can_checkpoint: bool
+    can_prewarm: bool  # it may create pg_prewarm, or template1 has it
+    has_prewarm_files: bool  # pg_prewarm is installed on the server's host
+    can_read_settings: bool  # also those that only administrators are shown
+    can_set: frozenset[str]  # settings of context `superuser`
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """One right that a plan makes use of."""
+
+    what: str  # completes "may", e.g. "create databases"
+    is_held: bool
+    grant: tuple[str, ...]  # what a superuser gives psql, line by line
+    otherwise: str = ""  # how a plan does without it, and what that costs; empty: it cannot
+    is_needed: bool = True  # False: the run goes well without it
+    before: str = ""  # what must be done on the server's host first

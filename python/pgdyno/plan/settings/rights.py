@@ -1,0 +1,102 @@
+"""Which rights a plan needs on a server that is not ours, and which of them its role has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from pgdyno.model.plan import Plan, Protocol, Stage
+from pgdyno.model.rights import Right, Role
+from pgdyno.model.settings import ServerFacts
+from pgdyno.model.wording import listed
+from pgdyno.plan.schema.complaint import Complaint, refuse
+
+_CHECKPOINT_ROLE = 15  # major version; before, only superusers make checkpoints
+_PARAMETER_RIGHTS = 15  # so long, only superusers may set what is theirs
+_OF_SUPERUSERS = ("superuser", "superuser-backend")
+
+
+def rights(server: ServerFacts, protocol: Protocol, stages: Iterable[Stage]) -> tuple[Right, ...]:
+    """The rights that a plan makes use of; empty where the server is ours."""
+    role = server.role
+    if role is None:
+        return ()
+    creation = (f"ALTER ROLE {role.name} CREATEDB;",)
+    found = [Right("create databases", role.can_create_databases, creation)]
+    if protocol.prewarm:
+        found.append(_prewarm(role))
+    if protocol.checkpoint_before:
+        found.append(_checkpoint(role, server.major))
+    found += _settings(role, server, stages)
+    found.append(
+        Right(
+            "read all settings",
+            role.can_read_settings,
+            (f"GRANT pg_read_all_settings TO {role.name};",),
+            "the server does not say where its data lie and which file sets a value: room on"
+            " its disk is not checked, and what its storage may lose is not known",
+            is_needed=False,
+        )
+    )
+    return tuple(found)
+
+
+def require_rights(plan: Plan, server: ServerFacts) -> None:
+    """Look whether the role may do what a plan needs, before anything is touched.
+
+    Raises:
+        PlanError: Naming each right that it lacks, and what grants it.
+    """
+    if (role := server.role) is None:
+        return
+    missing = [
+        one for one in rights(server, plan.protocol, plan.stages)
+        if one.is_needed and not one.is_held
+    ]  # fmt: skip
+    refuse(plan.source, [Complaint(f"role {role.name}", _refusal(one)) for one in missing])
+
+
+def _refusal(right: Right) -> str:
+    first = f"{right.before}, then " if right.before else ""
+    granted = f"may not {right.what}; granted by: {first}{' '.join(right.grant)}"
+    return f"{granted} Without it: {right.otherwise}" if right.otherwise else granted
+
+
+def _prewarm(role: Role) -> Right:
+    return Right(
+        "create pg_prewarm",
+        role.can_prewarm and role.has_prewarm_files,
+        ("\\c template1", "CREATE EXTENSION pg_prewarm;"),
+        "protocol.prewarm = false, with a warm-up that reads the data;"
+        " until they are in memory, a window measures the disk as well",
+        before="" if role.has_prewarm_files else "install postgresql-contrib on the server's host",
+    )
+
+
+def _checkpoint(role: Role, major: int) -> Right:
+    grant = f"GRANT pg_checkpoint TO {role.name};"
+    if major < _CHECKPOINT_ROLE:
+        grant = f"ALTER ROLE {role.name} SUPERUSER;  -- before PostgreSQL 15, nothing less"
+    return Right(
+        "make a checkpoint",
+        role.can_checkpoint,
+        (grant,),
+        "protocol.checkpoint_before = false;"
+        " a window then pays as well for what loading and the trial before it left to be written",
+    )
+
+
+def _settings(role: Role, server: ServerFacts, stages: Iterable[Stage]) -> Iterator[Right]:
+    """Settings that only superusers may set, unless they are granted."""
+    names = {one.name for stage in stages for one in stage.settings}
+    guarded = sorted(
+        name
+        for name in names
+        if (knob := server.knobs.get(name)) is not None and knob.context in _OF_SUPERUSERS
+    )
+    if not guarded:
+        return
+    missing = [name for name in guarded if not role.is_superuser and name not in role.can_set]
+    grant = f"GRANT SET ON PARAMETER {', '.join(missing or guarded)} TO {role.name};"
+    if server.major < _PARAMETER_RIGHTS:
+        grant = f"ALTER ROLE {role.name} SUPERUSER;  -- before PostgreSQL 15, nothing less"
+    yield Right(f"set {listed(missing or guarded)}", not missing, (grant,))

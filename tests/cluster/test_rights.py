@@ -1,0 +1,179 @@
+"""A role that is no superuser, on a server that is not ours: what it lacks is known before a run.
+
+The GRANTs are those that a dry run prints, given to psql as they stand there.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from pgdyno.model.connection import Connection
+from pgdyno.store.run_file import RunFile
+from pgdyno.target.running_target import TRIAL, ask_server
+from pgdyno.target.server_owner import LIMIT
+from tests.cluster.conftest import DEBIAN_BINDIR, OLD_VERSION_FIRST, cluster_apart
+from tests.cluster.test_run import pgdyno
+
+pytestmark = pytest.mark.cluster
+ROLE = "engineer"
+PASSWORD = "measured"
+PLAN = """
+name = "least"
+question = "Does a role without rights find out before it loads?"
+
+[target]
+kind = "running"
+conninfo = "CONNINFO"
+
+[workload]
+kind = "tpcb"
+scale = 1
+connections = 2
+
+[protocol]
+rounds = 2
+warmup_s = 0.5
+window_s = 1
+
+[[stage]]
+name = "as-it-is"
+why = "What is there."
+
+[[stage]]
+name = "timed"
+why = "A setting of superusers, which can be granted."
+settings = { track_io_timing = "on" }
+"""
+BARE = ("--set", "protocol.prewarm=false", "--set", "protocol.checkpoint_before=false",
+        "--set", "stage.timed.skip=true")  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=OLD_VERSION_FIRST)
+def server(request: pytest.FixtureRequest) -> Iterator[Connection]:
+    """Somebody else's server, with a role that may do nothing but connect."""
+    with cluster_apart(request.param, "tcp") as cluster:
+        administrator = cluster.measured_connection().to("postgres")
+        with psycopg.connect(**administrator.arguments(), autocommit=True) as session:
+            session.execute(f"CREATE ROLE {ROLE} LOGIN PASSWORD '{PASSWORD}'")
+        yield administrator
+
+
+@pytest.fixture
+def plan(folder: Path, server: Connection, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    monkeypatch.setenv("PGDYNO_HOME", str(folder / "home"))
+    path = folder / "least.toml"
+    where = f"host={server.host} port={server.port} user={ROLE} dbname=postgres"
+    path.write_text(PLAN.replace("CONNINFO", where))
+    return path
+
+
+def administer(server: Connection, script: str) -> None:
+    """Give a script to psql, as the administrator would."""
+    env = {**os.environ, "PGPASSWORD": server.password or ""}
+    subprocess.run(
+        [f"{DEBIAN_BINDIR}/psql", "-qX", "-v", "ON_ERROR_STOP=1", "-h", server.host,
+         "-p", str(server.port), "-U", server.user, "-d", "postgres"],
+        input=script, text=True, env=env, check=True,
+    )  # fmt: skip
+
+
+def databases(server: Connection) -> set[str]:
+    with psycopg.connect(**server.arguments()) as session:
+        return {name for (name,) in session.execute("SELECT datname FROM pg_database")}
+
+
+def grants_of(preview: str) -> str:
+    """The lines that a dry run prints for psql."""
+    after = preview.partition("with psql:\n")[2].partition("\nNotes\n")[0]
+    assert after, preview
+    return after
+
+
+def test_rights_are_known_before_anything_is_made(plan: Path, server: Connection) -> None:
+    before = databases(server)
+
+    preview = pgdyno("run", plan, "--dry-run", code=2)
+    refused = pgdyno("run", plan, "--out", plan.parent / "least.sqlite", code=2)
+
+    missing = ("create databases", "create pg_prewarm", "make a checkpoint", "set track_io_timing")
+    for what in missing:
+        assert f"missing   {what}" in preview.stdout
+        assert f"role {ROLE}: may not {what}" in refused.stderr
+        assert f"role {ROLE}: may not {what}" in preview.stderr
+    assert "optional  read all settings" in preview.stdout
+    assert databases(server) == before
+    assert not (plan.parent / "least.sqlite").exists()
+
+
+def test_what_may_be_left_out_needs_no_right(plan: Path, server: Connection) -> None:
+    administer(server, f"ALTER ROLE {ROLE} CREATEDB;")
+    out = plan.parent / "bare.sqlite"
+
+    pgdyno("run", plan, *BARE, "--out", out)
+
+    pgdyno("report", out, "--format", "md", "--out", plan.parent / "bare.md")
+    assert "no CHECKPOINT before the load" in (plan.parent / "bare.md").read_text()
+    with RunFile.read(out) as run:
+        assert len(run.finished()) == 2
+
+
+def test_the_printed_grants_are_enough(plan: Path, server: Connection) -> None:
+    administer(server, f"ALTER ROLE {ROLE} NOCREATEDB;")
+    pgdyno("run", plan, *BARE, "--out", plan.parent / "no.sqlite", code=2)
+    administer(server, grants_of(pgdyno("run", plan, "--dry-run", code=2).stdout))
+    out = plan.parent / "granted.sqlite"
+
+    preview = pgdyno("run", plan, "--dry-run").stdout
+    pgdyno("run", plan, "--out", out)
+
+    assert "missing" not in preview
+    assert "optional" not in preview
+    with RunFile.read(out) as run:
+        assert len(run.finished()) == 4
+
+
+def test_a_database_without_an_encoding_can_be_asked(server: Connection) -> None:
+    with psycopg.connect(**server.arguments(), autocommit=True) as session:
+        session.execute("CREATE DATABASE plain ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
+    where = make_conninfo(**server.to("plain").arguments())
+
+    facts = ask_server(where).facts
+
+    assert "shared_buffers" in facts.knobs
+
+
+def test_what_another_role_loaded_is_not_taken(
+    plan: Path, server: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    administer(server, f"ALTER ROLE {ROLE} CREATEDB;")
+    where = f"host={server.host} port={server.port} user={server.user} dbname=postgres"
+    monkeypatch.setenv("PGPASSWORD", server.password or "")
+    other = (*BARE, "--set", "workload.scale=2")  # data that no other test has loaded
+    pgdyno("run", plan, "--conninfo", where, *other, "--out", plan.parent / "first.sqlite")
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    before = databases(server)
+    out = plan.parent / "second.sqlite"
+
+    pgdyno("run", plan, *other, "--out", out)
+
+    with RunFile.read(out) as run:
+        assert len(run.finished()) == 2
+    assert {name for name in databases(server) - before if name.endswith("_2")}
+
+
+def test_a_trial_of_another_role_in_the_way_is_named(plan: Path, server: Connection) -> None:
+    administer(server, f"ALTER ROLE {ROLE} CREATEDB;")
+    administer(server, f"CREATE DATABASE {TRIAL} CONNECTION LIMIT {LIMIT};")
+    try:
+        refused = pgdyno("run", plan, *BARE, "--out", plan.parent / "no.sqlite", code=3)
+    finally:
+        administer(server, f"DROP DATABASE {TRIAL};")
+    assert f"database {TRIAL} was left by a run of role {server.user}" in refused.stderr

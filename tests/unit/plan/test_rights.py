@@ -1,0 +1,106 @@
+"""Which rights a plan needs on a server that is not ours, by version, and what grants them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pgdyno.model.errors import PlanError
+from pgdyno.model.plan import Plan
+from pgdyno.model.rights import Right, Role
+from pgdyno.plan.resolve.plan import resolve
+from pgdyno.plan.schema.read import read_plan_text
+from pgdyno.plan.settings.rights import require_rights, rights
+from tests.data.servers import HOST, running
+
+NOBODY = Role("engineer", False, False, False, False, True, False, frozenset())
+ADMINISTRATOR = Role("postgres", True, True, True, True, True, True, frozenset())
+PLAN = """
+name = "rights"
+question = "What may it do?"
+
+[target]
+kind = "running"
+conninfo = "host=here"
+
+[[stage]]
+name = "as-it-is"
+why = "What is there."
+
+[[stage]]
+name = "timed"
+why = "Settings of superusers."
+settings = { track_io_timing = "on", work_mem = "64MB" }
+"""
+
+
+def resolved(*overrides: str, major: int = 18) -> Plan:
+    draft = read_plan_text(PLAN, "rights.toml", Path.cwd(), overrides)
+    return resolve(draft, running(major), HOST)
+
+
+def found(role: Role, *overrides: str, major: int = 18) -> dict[str, Right]:
+    plan = resolved(*overrides, major=major)
+    server = replace(running(major), role=role)
+    return {one.what: one for one in rights(server, plan.protocol, plan.stages)}
+
+
+def test_a_server_of_ours_asks_for_no_right() -> None:
+    plan = resolved()
+    assert rights(running(18), plan.protocol, plan.stages) == ()
+    require_rights(plan, running(18))
+
+
+def test_a_superuser_holds_all() -> None:
+    assert all(one.is_held for one in found(ADMINISTRATOR).values())
+
+
+def test_what_a_role_lacks_is_named_with_its_grant() -> None:
+    missing = {what: one.grant for what, one in found(NOBODY).items() if not one.is_held}
+    assert missing == {
+        "create databases": ("ALTER ROLE engineer CREATEDB;",),
+        "create pg_prewarm": ("\\c template1", "CREATE EXTENSION pg_prewarm;"),
+        "make a checkpoint": ("GRANT pg_checkpoint TO engineer;",),
+        "set track_io_timing": ("GRANT SET ON PARAMETER track_io_timing TO engineer;",),
+        "read all settings": ("GRANT pg_read_all_settings TO engineer;",),
+    }
+
+
+def test_what_the_plan_does_without_is_not_asked_for() -> None:
+    named = found(NOBODY, "protocol.prewarm=false", "protocol.checkpoint_before=false",
+                  "stage.timed.skip=true")  # fmt: skip
+    assert set(named) == {"create databases", "read all settings"}
+
+
+def test_a_setting_may_be_granted_alone() -> None:
+    role = replace(NOBODY, can_set=frozenset({"track_io_timing"}))
+    assert found(role)["set track_io_timing"].is_held
+
+
+@pytest.mark.parametrize("what", ["make a checkpoint", "set track_io_timing"])
+def test_before_15_nothing_less_than_a_superuser_will_do(what: str) -> None:
+    server = replace(running(15), version_num=140012, role=NOBODY)
+    plan = resolved(major=15)
+    named = {one.what: one for one in rights(server, plan.protocol, plan.stages)}
+    assert "SUPERUSER" in named[what].grant[0]
+
+
+def test_missing_files_are_installed_first() -> None:
+    right = found(replace(NOBODY, has_prewarm_files=False, can_prewarm=True))["create pg_prewarm"]
+    assert not right.is_held
+    assert "postgresql-contrib" in right.before
+
+
+def test_all_that_is_missing_is_one_refusal() -> None:
+    with pytest.raises(PlanError) as refused:
+        require_rights(resolved(), replace(running(18), role=NOBODY))
+    for what in ("create databases", "create pg_prewarm", "make a checkpoint", "track_io_timing"):
+        assert what in refused.value.fact
+    assert "read all settings" not in refused.value.fact
+
+
+def test_anchors_begin_with_a_checkpoint() -> None:
+    with pytest.raises(PlanError, match="checkpoint_before: is false, but anchors begin"):
+        resolved("protocol.checkpoint_before=false", 'protocol.checkpoints="anchors"')
