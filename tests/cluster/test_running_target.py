@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from pgdyno.api import Run
 from pgdyno.loader.copy import How, load
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
@@ -146,3 +148,41 @@ settings = { shared_buffers = "1GB", max_wal_size = "4GB" }
     assert "shared_buffers" in done.stderr
     assert "max_wal_size" in done.stderr
     assert databases(foreign) == before
+
+
+def test_the_report_shows_the_configuration_that_was_found(
+    folder: Path, foreign: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGPASSWORD", foreign.password or "")
+    with psycopg.connect(**foreign.arguments(), autocommit=True) as session:
+        session.execute("ALTER SYSTEM SET work_mem = '7MB'")
+        session.execute("ALTER SYSTEM SET maintenance_work_mem = '37MB'")
+        session.execute("ALTER SYSTEM SET primary_conninfo = 'host=up password=geheim'")
+        session.execute("SELECT pg_reload_conf()")
+    stages = '[[stage]]\nname = "as-it-is"\nwhy = "What is there."\n'
+    out = folder / "found.sqlite"
+
+    try:
+        plan = running_plan(folder, foreign, stages)
+        pgdyno("run", plan, "--set", "workload.warehouses=2", "--out", out)
+    finally:
+        with psycopg.connect(**foreign.arguments(), autocommit=True) as session:
+            session.execute("ALTER SYSTEM RESET ALL")
+            session.execute("SELECT pg_reload_conf()")
+
+    facts = Run(out).facts
+    found = {one.name: one for one in facts.configuration}
+    assert found["work_mem"].value == "7MB"
+    assert re.search(r"/postgresql\.auto\.conf:\d+$", found["work_mem"].source)
+    assert {"shared_buffers", "max_connections", "max_wal_size"} <= set(found)
+    assert "geheim" not in out.with_suffix(".html").read_text()
+    assert b"geheim" not in out.read_bytes()
+    assert facts.server["host"].startswith("this one")
+    assert facts.server["databases"]
+    with RunFile.read(out) as run:
+        (fixture,) = run.fixtures()
+    assert fixture.loaded is not None
+    choices = {choice.name: choice.value for choice in fixture.loaded.choices}
+    assert choices["maintenance_work_mem"] == "37 MiB", "no more than is set there"
+    page = out.with_suffix(".html").read_text()
+    assert "own configuration, which every stage builds on" in page

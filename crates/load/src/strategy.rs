@@ -98,8 +98,9 @@ pub(super) fn memory(
         return (asked, None);
     }
     let Some(machine) = machine else {
-        let why = "the memory of the server's machine is not known here".to_owned();
-        let value = "the server's own setting".to_owned();
+        let why = "a server that is not ours gives what it has set;\
+            \x20options='-c maintenance_work_mem=1GB' in the conninfo allows more";
+        let (why, value) = (why.to_owned(), format!("{} MiB", server.memory_bytes / MIB));
         return (None, Some(Choice { name, value, why }));
     };
     let sessions_count = u64::try_from(sessions).unwrap_or(1).max(1);
@@ -159,6 +160,6 @@ mod tests {
         assert_eq!(chosen(None, Some(1 << 40)).0, Some(MEMORY_MAX));
         assert_eq!(chosen(None, Some(512 * MIB)).0, None, "no less than the server has");
         assert_eq!(chosen(Some(5), Some(1 << 40)), (Some(5), None));
-        assert!(chosen(None, None).1.is_some_and(|choice| choice.why.contains("not known")));
+        assert!(chosen(None, None).1.is_some_and(|choice| choice.why.contains("allows more")));
     }
 }

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pgdyno.analysis.facts import SettingChange
+from pgdyno.analysis.setting_facts import ServerSetting, SettingChange
 from pgdyno.model.plan import Stage
 from pgdyno.model.run import TrialRecord
+from pgdyno.model.settings import OriginKind, Setting
 
 
 def effective_of(stage: str, trials: Iterable[TrialRecord]) -> dict[str, str]:
@@ -15,6 +16,25 @@ def effective_of(stage: str, trials: Iterable[TrialRecord]) -> dict[str, str]:
         if trial.stage == stage and trial.result is not None:
             return {line.name: line.value for line in trial.result.settings}
     return {}
+
+
+def found_configuration(trials: Iterable[TrialRecord]) -> tuple[ServerSetting, ...]:
+    """What a server that is not ours had set already, by its first measured trial.
+
+    Settings with their defaults are among them where they decide much, see `target.readback`.
+    """
+    for trial in trials:
+        if trial.result is not None:
+            return tuple(
+                ServerSetting(one.name, one.value, one.detail)
+                for one in trial.result.settings
+                if one.origin == OriginKind.SERVER
+            )
+    return ()
+
+
+def _default(setting: Setting | None) -> str | None:
+    return setting.default if setting else None
 
 
 def changes(
@@ -41,7 +61,7 @@ def changes(
         lines.append(
             SettingChange(
                 name=name,
-                before=then.value if then else effective_before.get(name),
+                before=then.value if then else effective_before.get(name, _default(now)),
                 after=now.value if now else None,
                 effective=effective.get(name),
                 origin=now.origin.kind.value if now else None,

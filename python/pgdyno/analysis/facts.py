@@ -12,6 +12,7 @@ from typing import Self
 
 from pgdyno.analysis.cycle_facts import CycleFacts
 from pgdyno.analysis.replaced import ReplacedFacts
+from pgdyno.analysis.setting_facts import ServerSetting, SettingChange
 from pgdyno.model.run import PgbenchSummary
 
 SCHEMA = "pgdyno.report/3"
@@ -95,18 +96,6 @@ class StatementFacts:
     p99_ns: int
     max_ns: int
     exact_below_ns: int | None = None  # as `Percentiles` has it
-
-
-@dataclass(frozen=True, slots=True)
-class SettingChange:
-    """A setting that a stage changes against the stage before, or against the defaults."""
-
-    name: str
-    before: str | None  # None: not set there
-    after: str | None  # None: no longer set
-    effective: str | None  # as read back from the running server
-    origin: str | None
-    origin_detail: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -465,6 +454,8 @@ class Facts:
     host: dict[str, str]
     build: dict[str, str]  # the target's own installation; empty: no stage runs on it
     builds: dict[str, dict[str, str]]  # those that stages name, by what they are called
+    server: dict[str, str]  # what one that is not ours says of itself; else empty
+    configuration: tuple[ServerSetting, ...]  # that such a one had already; else empty
     versions: tuple[str, ...]  # of PostgreSQL, in the order of the stages
     fixture: dict[str, str]
     further_fixtures: tuple[dict[str, str], ...]  # of builds that store otherwise

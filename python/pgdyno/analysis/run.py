@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pgdyno.analysis import words
 from pgdyno.analysis.answer import answer
 from pgdyno.analysis.ceiling import ceiling_of_trial
+from pgdyno.analysis.changes import found_configuration
 from pgdyno.analysis.comparable import asked_of, differences, shared
 from pgdyno.analysis.compliance import requirements
 from pgdyno.analysis.credit import with_credit
@@ -87,8 +88,7 @@ def analyse(run: RunFile) -> Facts:
         cycles=cycles.facts,
         protocol=protocol_costs(plan, finished),
         compliance=requirements(plan, finished),
-        margin=plan.protocol.margin,
-        confidence=plan.protocol.confidence,
+        margin=plan.protocol.margin, confidence=plan.protocol.confidence,
         looks=plan.protocol.looks,
         warnings=compared.warnings,
         noise_floor=noise_facts(plan, table, plan.protocol.confidence),
@@ -105,6 +105,8 @@ def analyse(run: RunFile) -> Facts:
         host=words.flat(info.host),
         build=words.flat(info.build) if None in [stage.build for stage in plan.stages] else {},
         builds={one.label: words.flat(asdict(one)) for one in _builds(plan)},
+        server=info.server,
+        configuration=found_configuration(trials),
         versions=_versions(plan, info),
         fixture=fixture_facts[0] if fixture_facts else {},
         further_fixtures=fixture_facts[1:],

@@ -17,13 +17,13 @@ from pgdyno.analysis.facts import (
     Judgement,
     NoiseFloor,
     Percentiles,
-    SettingChange,
     Spread,
     StageFacts,
     StatementFacts,
     TrialFacts,
 )
 from pgdyno.analysis.judge import most_doubtful
+from pgdyno.analysis.setting_facts import SettingChange
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.run import StatementResult, TrialRecord, TrialResult, TrialState

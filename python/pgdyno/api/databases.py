@@ -174,7 +174,8 @@ def _needs(
     intent: Intent | None,
 ) -> tuple[Needs, copy.How]:
     host = server_host_of(connection)
-    how = copy.How(connections, server_memory_bytes=host.memory_bytes, intent=intent)
+    # The server is not ours: its memory is not shared out here, see `loader.copy.How`.
+    how = copy.How(connections, intent=intent)
     return Needs(copy.estimate(connection, workload, how), host), how
 
 

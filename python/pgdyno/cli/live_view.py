@@ -33,7 +33,7 @@ from pgdyno.model.run import TrialRecord, TrialState
 from pgdyno.model.units import at_least_text, bytes_text, count_text, seconds_text
 
 _PHASES = {
-    "prepare": "making a cluster",
+    "prepare": "making an empty database",
     "load": "loading the fixture",
     "check": "checking consistency",
     "setup": "running the plan's own SQL",

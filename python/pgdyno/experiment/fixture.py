@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pgdyno.experiment.progress import Listener, Phases
 from pgdyno.loader.consistency import check, require
-from pgdyno.loader.copy import How, load
+from pgdyno.loader.copy import How, estimate, load
+from pgdyno.loader.room import require_room
 from pgdyno.loader.setup import run_setup
-from pgdyno.model.plan import Plan, Stage
+from pgdyno.model.connection import Connection
+from pgdyno.model.plan import Plan, Stage, Workload
 from pgdyno.model.run import Fixture
 from pgdyno.plan.resolve.fixture import fixture_ident, fixture_shape
 from pgdyno.target.interface import Target, ending
@@ -35,6 +37,19 @@ def build_of(stage: Stage) -> str | None:
     return stage.build.ident if stage.build else None
 
 
+def _how(plan: Plan, connection: Connection, workload: Workload) -> How:
+    """Memory of a server of ours is shared out; another one gives what it has set, and has room.
+
+    Raises:
+        TargetError: A file system there has less free space than the load needs.
+    """
+    host = server_host_of(connection)
+    if plan.target.kind != "running":
+        return How(server_memory_bytes=host.memory_bytes)
+    require_room(estimate(connection, workload), host)
+    return How()
+
+
 def make_fixture(
     plan: Plan, target: Target, listener: Listener, build: str | None = None
 ) -> Fixture:
@@ -57,7 +72,7 @@ def make_fixture(
         loaded = None
         if workload is not None:
             with phases.phase("load"):
-                how = How(server_memory_bytes=server_host_of(connection).memory_bytes)
+                how = _how(plan, connection, workload)
                 loaded = load(connection, workload, how, progress=listener)
         with phases.phase("check"):
             conditions = check(connection, described.conditions) if described else ()

@@ -29,7 +29,7 @@ class How:
     """How a load goes about it; nothing of this shapes the data."""
 
     connections: int | None = None  # how many stream and build at the same time; None: by cores
-    server_memory_bytes: int | None = None  # that the server may use; None: not known
+    server_memory_bytes: int | None = None  # of a server of ours; None: it gives what it has set
     copies: Literal["tables", "batches"] | None = None  # how rows are cut; None: chosen
     intent: Intent | None = None  # None: the database is empty
 

@@ -379,4 +379,5 @@ class RunInfo:
     workload: Description | None  # of the plan as a whole; None: nothing was driven
     stages: dict[str, StageDescription] = field(default_factory=dict)  # what differs in each
     calibration: tuple[Ceiling, ...] = ()  # ceilings of this machine, measured before
+    server: dict[str, str] = field(default_factory=dict)  # what one that is not ours says of itself
     experiment: str = "plan"  # a module of `api.experiments`; what it found stands beside the head

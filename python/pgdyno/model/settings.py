@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from pgdyno.model.durability import Durability, Rung
@@ -22,6 +22,7 @@ class OriginKind(StrEnum):
     PROFILE = "profile"  # a profile of the catalogue, sized to this machine
     PLAN = "plan"  # the stage itself
     OVERRIDE = "override"  # --set
+    SERVER = "server"  # the configuration that a server which is not ours already has
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class Setting:
     name: str
     value: str
     origin: Origin
+    default: str | None = field(default=None, compare=False)  # without it, as SHOW prints it
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ class ServerFacts:
     knobs: dict[str, ServerKnob]  # by name
     disk_format: DiskFormat | None = None  # None: it was not asked, or does not tell
     role: Role | None = None  # that we are on a server that is not ours
+    about: dict[str, str] = field(default_factory=dict)  # what such a server says beside, in lines
 
     @property
     def major(self) -> int:

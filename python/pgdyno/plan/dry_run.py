@@ -19,14 +19,20 @@ from pgdyno.model.settings import HostFacts, OriginKind, Rung, ServerFacts, Sett
 from pgdyno.model.text import one_line
 from pgdyno.model.units import bytes_text, seconds_text
 from pgdyno.plan.describe import build_text, workload_lines, workload_values
-from pgdyno.plan.estimate.needs import ONE_TO_LOAD, Fixtures, Need, plan_needs
+from pgdyno.plan.estimate.needs import (
+    ONE_TO_LOAD,
+    Fixtures,
+    Need,
+    fixture_size,
+    plan_needs,
+)
 from pgdyno.plan.resolve.builds import NO_BUILDS, Builds
 from pgdyno.plan.settings.checkpoints import cycle_lines, expected_cycle_s, protocol_text
 from pgdyno.plan.settings.configured import Configured
 from pgdyno.plan.settings.initdb import after_initdb
 from pgdyno.plan.settings.rights import rights
 from pgdyno.plan.settings.stopping import rounds_text
-from pgdyno.plan.settings.values import BadValue, canonical, show
+from pgdyno.plan.settings.values import show
 
 _DIGEST_LETTERS = 16
 _ROUND_LETTERS_MAX = 88  # of a line of 100 columns; longer rounds are told as a sentence
@@ -102,6 +108,11 @@ def _facts(plan: Plan, server: ServerFacts, host: HostFacts) -> Table:
             ],
             [],
         ),
+        *(
+            [("server", [f"{key}: {text}" for key, text in server.about.items()], [])]
+            if server.about
+            else []
+        ),
         ("workload", workload_lines(plan.workload), _who(plan, "workload")),
         ("protocol", _protocol_lines(protocol), _who(plan, "protocol")),
     ]
@@ -138,6 +149,11 @@ def _who(plan: Plan, table: str) -> list[str]:
         for key, who in plan.origins.items()
         if key.startswith(f"{table}.") and (who == "quick" or who.startswith("--set"))
     }
+    if table == "target":  # options of the command line that set two keys at once
+        named = [key for key in ("bindir", "conninfo") if key in chosen]
+        return [f"by --{key}" for key in named] or [
+            f"{key} by {who}" for key, who in chosen.items()
+        ]
     lines = [f"{key} by {who}" for key, who in chosen.items()]
     profiles = {who for key, who in plan.origins.items() if who.startswith("profile ")}
     return [*lines, *(sorted(profiles) if table == "workload" else [])]
@@ -200,7 +216,7 @@ def _settings(stage: Stage, before: Stage | None, server: ServerFacts) -> Render
         return Text(head or "nothing set: the server's defaults")
     table = _origin_table(head or None, "setting", "value", "server default")
     for setting in new:
-        value, default = _value(setting, server), _default(setting, server)
+        value, default = _value(setting, server), setting.default or "?"
         table.add_row(setting.name, value, default, _origin(setting))
     return table
 
@@ -212,16 +228,6 @@ def _value(setting: Setting, server: ServerFacts) -> str:
         return setting.value
     with_unit = show(knob, setting.value)
     return setting.value if with_unit == setting.value else f"{setting.value} ({with_unit})"
-
-
-def _default(setting: Setting, server: ServerFacts) -> str:
-    knob = server.knobs.get(setting.name)
-    if knob is None or knob.default is None:
-        return "?"
-    try:
-        return show(knob, canonical(knob, knob.default)) or "''"
-    except BadValue:
-        return knob.default
 
 
 def _origin(setting: Setting) -> str:
@@ -273,9 +279,10 @@ def _letters(row: Sequence[str]) -> int:
 def _needs(
     plan: Plan, configs: Sequence[Configured], host: HostFacts, fixtures: Fixtures
 ) -> Iterator[RenderableType]:
-    if plan.target.kind == "running":
-        return
     memory, disk = plan_needs(plan, configs, host, fixtures)
+    if plan.target.kind == "running":
+        yield from _needs_there(plan, disk)
+        return
     yield _heading("Needs of the hungriest stage, by assumptions that are a little high")
     yield Text()
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
@@ -285,6 +292,19 @@ def _needs(
     table.add_row("memory", _of(memory, host.memory_bytes), memory.text())
     table.add_row("disk", _of(disk, host.free_disk_bytes), disk.text())
     yield table
+
+
+def _needs_there(plan: Plan, disk: Need) -> Iterator[RenderableType]:
+    """What a server that is not ours gives, on top of what it has."""
+    yield _heading("What it takes on the server, by assumptions that are a little high")
+    yield Text()
+    loaded = fixture_size(plan.workload)
+    more = Need(tuple(part for part in disk.parts if part[0] != "max_wal_size"))
+    yield Text(f"disk  {bytes_text(more.total_bytes)}: {more.text()}")
+    yield Text(
+        f"WAL   about {bytes_text(loaded)} for loading, unless it is there already; that also goes"
+        " to standbys and into the archive; then what the load writes"
+    )
 
 
 def _of(need: Need, there: int) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import psycopg
 
@@ -21,26 +23,48 @@ _VOLATILE = frozenset({
     "session_authorization", "client_encoding", "DateStyle", "TimeZone", "lc_messages",
     "shared_memory_size", "shared_memory_size_in_huge_pages", "num_os_semaphores",
 })  # fmt: skip
+# What a reader asks for first of a server that somebody else configured, even where it is default.
+_DECISIVE = frozenset({
+    "archive_mode", "autovacuum", "bgwriter_lru_maxpages", "checkpoint_completion_target",
+    "checkpoint_timeout", "commit_delay", "data_checksums", "effective_cache_size",
+    "effective_io_concurrency", "fsync", "full_page_writes", "huge_pages", "io_method", "jit",
+    "maintenance_work_mem", "max_connections", "max_parallel_workers", "max_wal_size",
+    "min_wal_size", "random_page_cost", "server_encoding", "shared_buffers",
+    "shared_preload_libraries", "synchronous_commit", "synchronous_standby_names", "temp_buffers",
+    "wal_buffers", "wal_compression", "wal_level", "wal_sync_method", "work_mem",
+})  # fmt: skip
+
+# Settings whose text may hold a password or a key: whoever configured them did not mean a report.
+_SECRET = re.compile(r"conninfo|command|passphrase|passw(?!ord_encryption)|secret|token|credential")
+_HIDDEN = "(not stored: it may hold a secret)"
 
 _QUERY = """
 SELECT name, vartype, unit, context, min_val, max_val, enumvals, reset_val, setting,
-       current_setting(name) AS shown, source
+       current_setting(name) AS shown, source, sourcefile, sourceline
 FROM pg_settings ORDER BY name
 """
 
 
-def read_back(connection: Connection, wanted: Sequence[Setting]) -> tuple[Effective, ...]:
+def read_back(
+    connection: Connection, wanted: Sequence[Setting], *, ours: bool = True
+) -> tuple[Effective, ...]:
     """Read all settings back, and check those that were asked for.
 
+    Args:
+        connection: A database of the trial.
+        wanted: What was asked for.
+        ours: Whether the cluster is; the configuration of another one is told as such.
+
     Returns:
-        The settings that were asked for, those that initdb wrote, and huge_pages_status.
+        The settings that were asked for, those that initdb (or whoever configured the server)
+        wrote, and huge_pages_status; of a server that is not ours also those that decide most.
 
     Raises:
         TargetError: A setting has another value than asked for, or does not exist.
     """
     with psycopg.connect(**connection.arguments()) as session:
         rows = session.execute(_QUERY).fetchall()
-    server = {row[0].lower(): (knob_of_row(row[:8]), row[8], row[9], row[10]) for row in rows}
+    server = {row[0].lower(): _Found(knob_of_row(row[:8]), *row[8:]) for row in rows}
     asked = {setting.name.lower(): setting for setting in wanted}
     wrong = [text for setting in wanted if (text := _difference(setting, server))]
     if wrong:
@@ -49,14 +73,18 @@ def read_back(connection: Connection, wanted: Sequence[Setting]) -> tuple[Effect
             hint="Does the installation's or the database's own configuration override it?",
         )
     result = []
-    for name, (knob, _raw, shown, source) in server.items():
-        if knob.name in _VOLATILE:
+    for name, found in server.items():
+        if found.knob.name in _VOLATILE:
             continue
         if setting := asked.get(name):
             origin, detail = setting.origin.kind.value, setting.origin.detail
-            result.append(Effective(knob.name, shown, origin, detail))
-        elif _worth_keeping(knob, source):
-            result.append(Effective(knob.name, shown, OriginKind.INITDB.value, source))
+            result.append(Effective(found.knob.name, found.shown, origin, detail))
+        elif ours and found.is_worth_keeping:
+            kind, shown = OriginKind.INITDB, found.shown
+            result.append(Effective(found.knob.name, shown, kind.value, found.source))
+        elif found.is_worth_keeping or name in _DECISIVE:
+            kind, shown = OriginKind.SERVER, _HIDDEN if _SECRET.search(name) else found.shown
+            result.append(Effective(found.knob.name, shown, kind.value, found.where))
     return tuple(result)
 
 
@@ -67,17 +95,37 @@ def server_words(connection: Connection) -> str:
     return str(row[0]) if row else "unknown"
 
 
-def _difference(
-    setting: Setting, server: dict[str, tuple[ServerKnob, str, str, str]]
-) -> str | None:
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A setting as the server has it."""
+
+    knob: ServerKnob
+    raw: str
+    shown: str
+    source: str
+    file: str | None  # None: it is set by no file, or our role may not know
+    line: int | None
+
+    @property
+    def is_worth_keeping(self) -> bool:
+        return (
+            self.source not in ("default", "client", "session")
+            or self.knob.name == "huge_pages_status"
+        )
+
+    @property
+    def where(self) -> str:
+        """Who set it, for people: a file with the line, or the server's word for it."""
+        return f"{self.file}:{self.line}" if self.file else self.source
+
+
+def _difference(setting: Setting, server: dict[str, _Found]) -> str | None:
     found = server.get(setting.name.lower())
     if found is None:
         return f"{setting.name} does not exist there"
-    knob, raw, shown, source = found
-    if same_value(knob, setting.value, raw):
+    if same_value(found.knob, setting.value, found.raw):
         return None
-    return f"{setting.name} was set to {setting.value}, the server has {shown} (from {source})"
-
-
-def _worth_keeping(knob: ServerKnob, source: str) -> bool:
-    return source not in ("default", "client", "session") or knob.name == "huge_pages_status"
+    return (
+        f"{setting.name} was set to {setting.value}, the server has {found.shown}"
+        f" (from {found.source})"
+    )

@@ -31,6 +31,7 @@ from pgdyno.target.conninfo import reach
 from pgdyno.target.interface import Ready, Restored
 from pgdyno.target.readback import read_back
 from pgdyno.target.role import role_of
+from pgdyno.target.server_about import about
 from pgdyno.target.server_owner import Owner
 
 TRIAL = "pgdyno_trial"
@@ -73,6 +74,7 @@ def ask_server(conninfo: str) -> RunningServer:
             disk_format = None  # fixtures never leave this server, so that none can be of another
         compiler = session.execute("SELECT version()").fetchone()
         tls = " over TLS" if session.pgconn.ssl_in_use else ""
+        lines = about(session, connection)
     build = {
         "version": version,
         "version_num": str(number),
@@ -80,7 +82,7 @@ def ask_server(conninfo: str) -> RunningServer:
         "compiler": str(compiler[0]) if compiler else "unknown",
         "origin": f"running server, {connection.shown()}{tls}",
     }
-    facts = replace(facts_of_rows(rows, number, version, disk_format), role=role)
+    facts = replace(facts_of_rows(rows, number, version, disk_format), role=role, about=lines)
     return RunningServer(connection, facts, build)
 
 
@@ -207,7 +209,8 @@ class RunningTarget:
                 )
             )  # fmt: skip
         connection = self._connection.to(TRIAL)
-        return Ready(connection, read_back(connection, settings), None, None, 0.0,
+        return Ready(connection, read_back(connection, settings, ours=False), None, None,
+                     0.0,
                      self.build["compiler"])  # fmt: skip
 
     def crash(self) -> None:

@@ -227,7 +227,7 @@ def test_a_running_server_is_told_by_itself() -> None:
     plan = resolve(read_plan(FOLDER / "running.toml"), running(18), HOST)
 
     assert plan.stage("async").rung is Rung.D2
-    assert any("memory and disk of a running server are not known" in one for one in plan.notes)
+    assert any("memory of a running server is not checked" in one for one in plan.notes)
 
 
 def test_the_state_of_a_running_server_counts_for_its_rung() -> None:

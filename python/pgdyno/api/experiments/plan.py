@@ -95,7 +95,8 @@ def carried_out(
         info = RunInfo(
             ident, started_ns, own_version(), command, record, _manifest(record),
             dict(target.build), described, differences(record, described, describe_stages(record)),
-            calibration_of(home(), this_machine(), [record.workload.kind]), experiment,
+            calibration_of(home(), this_machine(), [record.workload.kind]),
+            target.facts_of(None).about, experiment,
         )  # fmt: skip
         planned = [
             TrialRecord(t.number, t.round, t.stage, t.ident, TrialState.PLANNED)

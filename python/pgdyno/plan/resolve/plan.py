@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from pgdyno.model.plan import Plan, Protocol, Target, Trial, Workload
@@ -81,7 +82,7 @@ def resolve(
         memory[stage.name] = memory_need(config, stage.workload, host, costs)
         disk[stage.name] = disk_need(config, workload, protocol, host, fixtures, costs)
     if target.kind == "running":
-        notes.append("memory and disk of a running server are not known to pgdyno, nor checked")
+        notes += _not_ours(server)
     else:
         complaints += _too_much(memory, host.memory_bytes, "memory", "the host has")
         complaints += _too_much(disk, host.free_disk_bytes, "disk", f"{host.data_path} has free")
@@ -133,6 +134,16 @@ def _target_complaints(target: Target, server: ServerFacts, protocol: Protocol) 
         text = "is true, but pgdyno does not kill a server that is not its own"
         complaints.append(Complaint("protocol.crash_recovery", text))
     return complaints
+
+
+def _not_ours(server: ServerFacts) -> Iterator[str]:
+    yield "memory of a running server is not checked; its disk is, before loading, if it is seen"
+    sessions = server.about.get("sessions of others", "0")
+    if sessions != "0":
+        yield (
+            f"the server is in use, sessions of others: {sessions}; loading and driving take CPU,"
+            " disk and WAL from them, and what they do is in the figures"
+        )
 
 
 def _left_out(draft: PlanDraft) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pgdyno.catalog import knobs, profile
 from pgdyno.model.build import Build
@@ -28,6 +28,7 @@ from pgdyno.plan.settings.allowed import (
 )
 from pgdyno.plan.settings.configured import Configured
 from pgdyno.plan.settings.durability import Read, settings_losses, workload_losses
+from pgdyno.plan.settings.values import default_text
 
 Problem = tuple[str, str, str | None]  # setting, value and what is wrong, hint
 Seen = tuple[Setting | None, str, str]
@@ -96,7 +97,10 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
             if (settings[name], name, text) not in seen:
                 seen.add((settings[name], name, text))
                 result.notes.append(f"stage {table.name}: {name} = {text}")
-        ordered = tuple(settings[name] for name in sorted(settings))
+        ordered = tuple(
+            replace(settings[name], default=default_text(server.facts.knobs.get(name)))
+            for name in sorted(settings)
+        )
         result.stages.append(
             Stage(
                 table.name, table.why, table.afresh, ordered, durability.lowest,

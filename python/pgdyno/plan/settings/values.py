@@ -129,6 +129,16 @@ def show(knob: ServerKnob, value: str) -> str:
     return f"{int(shown)}{name}" if shown.denominator == 1 else f"{float(shown):g}{name}"
 
 
+def default_text(knob: ServerKnob | None) -> str | None:
+    """What holds where nothing is set, as SHOW prints it; None: that is not known."""
+    if knob is None or knob.default is None:
+        return None
+    try:
+        return show(knob, canonical(knob, knob.default)) or "''"
+    except BadValue:
+        return knob.default
+
+
 def allowed(knob: ServerKnob) -> str:
     """What a setting may be, for people."""
     if knob.vartype == "bool":

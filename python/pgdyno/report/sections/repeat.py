@@ -24,7 +24,8 @@ def section(facts: Facts) -> Section:
         ("Figures of others, as the plan gives them; not measured here.", facts.reference),
         ("The target's own installation.", facts.build),
         *((f"The build {name}.", lines) for name, lines in facts.builds.items()),
-        ("The host.", facts.host),
+        ("The server, which is not pgdyno's, as it was found.", facts.server),
+        ("The host." if not facts.server else "The host of the client.", facts.host),
         (_FIXTURE, facts.fixture),
         *(("Another fixture, for builds that store otherwise.", one)
           for one in facts.further_fixtures),

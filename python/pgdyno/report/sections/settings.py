@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pgdyno.analysis import words
-from pgdyno.analysis.facts import Facts, SettingChange, StageFacts
+from pgdyno.analysis.facts import Facts, StageFacts
+from pgdyno.analysis.setting_facts import SettingChange
 from pgdyno.model.wording import plural
 from pgdyno.report.document import Block, Cell, Column, Section, Table, Text
 
@@ -21,11 +22,32 @@ def section(facts: Facts) -> Section:
     blocks: list[Block] = [
         Text("Every setting was read back from the running server in each trial.", "quiet")
     ]
+    blocks += _found(facts)
     before: StageFacts | None = None
     for stage in facts.stages:
         blocks += _stage(stage, before)
         before = stage
     return Section("settings", "Settings", tuple(blocks))
+
+
+def _found(facts: Facts) -> list[Block]:
+    """The configuration of a server that is not ours, which every stage builds on."""
+    if not facts.configuration:
+        return []
+    own = sum(one.source != "default" for one in facts.configuration)
+    rows = tuple(
+        (Cell(one.name, code=True), Cell(one.value or "''", code=True), Cell(one.source))
+        for one in sorted(facts.configuration, key=lambda one: one.source == "default")
+    )
+    heads = (
+        Column("setting", align="left"), Column("value", align="left"),
+        Column("set by", align="left"),
+    )  # fmt: skip
+    caption = (
+        f"The server's own configuration, which every stage builds on: {plural(own, 'setting')}"
+        f" that somebody chose, and {len(rows) - own} defaults that decide much."
+    )
+    return [Table(caption, heads, rows, folded=True)]
 
 
 def _stage(stage: StageFacts, before: StageFacts | None) -> list[Block]:
@@ -36,9 +58,11 @@ def _stage(stage: StageFacts, before: StageFacts | None) -> list[Block]:
     sentence = f"`{stage.name}`: {stage.why.rstrip('.')}. {rung}{build}"
     if not stage.changes:
         return [Text(f"{sentence} It sets nothing that differs from {against}.")]
-    count = plural(len(stage.changes), "setting differs", "settings differ")
+    same = sum(change.before == (change.effective or change.after) for change in stage.changes)
+    count = plural(len(stage.changes) - same, "setting differs", "settings differ")
+    also = f", {plural(same, 'is', 'are')} set to what holds there" if same else ""
     table = Table(
-        f"{stage.name}: {count} from {against.replace('`', '')}.",
+        f"{stage.name}: {count} from {against.replace('`', '')}{also}.",
         HEADS,
         tuple(_row(change) for change in stage.changes),
     )
