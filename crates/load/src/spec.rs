@@ -34,7 +34,7 @@ pub struct LoadSpec {
     /// is known, else the server's own setting.
     #[serde(default)]
     pub maintenance_work_mem_bytes: Option<u64>,
-    /// Memory that the server may use; absent: not known.
+    /// Memory of a server that is ours to fill; absent: it gives what it has set.
     #[serde(default)]
     pub server_memory_bytes: Option<u64>,
     /// How rows are cut into COPYs; absent: chosen.

@@ -1,4 +1,4 @@
-"""What a report says of settings: those that a server had, and those that a stage changes."""
+"""What is said of settings: as a server had them, as a stage changes them, as recommended."""
 
 from __future__ import annotations
 
@@ -24,3 +24,28 @@ class ServerSetting:
     name: str
     value: str
     source: str  # a file with the line, or the server's word: default, command line, database, ...
+
+
+@dataclass(frozen=True, slots=True)
+class RecommendedSetting:
+    """A setting of the stage, with what is known of it."""
+
+    name: str
+    value: str
+    chosen_by: str  # e.g. "25 % of 23.5 GiB of memory"
+    why: str  # sentences; empty: whoever chose it gave none
+    gain: str  # its ratio alone with the interval, or that it was not measured alone
+    apply: str  # what a change costs, e.g. "restart"; empty: the catalogue does not say
+
+
+@dataclass(frozen=True, slots=True)
+class Recommended:
+    """What a run recommends to configure."""
+
+    ident: str
+    pgdyno: str
+    version: str  # of PostgreSQL
+    stage: str
+    sentences: tuple[str, ...]  # what the stage gives, what it loses, what it was measured on
+    settings: tuple[RecommendedSetting, ...]
+    sysctl: dict[str, str]  # of the host that was measured; empty: it is not known

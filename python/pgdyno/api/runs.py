@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pgdyno.analysis.facts import Comparison, Facts
 from pgdyno.analysis.run import analyse, compare_stages, plan_in
+from pgdyno.api.configuration import Form, configuration
 from pgdyno.api.experiments import Format, experiment_of
 from pgdyno.api.kinds import KIND_COLUMNS, kind_row
 from pgdyno.api.table import Table
@@ -212,6 +213,35 @@ class Run:
             StoreError: The file cannot be written, or holds something that is no earlier report.
         """
         text = experiment_of(self).reports[format](self)
+        if out is not None:
+            write_page(Path(out), text, beside=(self.path,))
+        return text
+
+    def configuration(
+        self,
+        form: Form = "conf",
+        *,
+        lowest_rung: str = "D1",
+        stage: str | None = None,
+        database: str | None = None,
+        out: str | Path | None = None,
+    ) -> str:
+        """What it recommends to configure: the best stage, setting by setting, with reasons.
+
+        Args:
+            form: `conf` for postgresql.conf, `sql` for ALTER SYSTEM, `sysctl` for the kernel's
+                settings of the host that was measured, `diff` for what would change on a server.
+            lowest_rung: Of durability, that the stage may stand on.
+            stage: Its name; None: the one with the largest ratio among those shown to be better.
+            database: `diff`: conninfo of the server; it is only asked.
+            out: A file that the text is also written into.
+
+        Raises:
+            PlanError: No plan was run, or no stage fits.
+            TargetError: The server does not answer.
+        """
+        with self._file() as file, as_written(self.path):
+            text = configuration(file, self.facts, form, lowest_rung, stage, database)
         if out is not None:
             write_page(Path(out), text, beside=(self.path,))
         return text

@@ -1,45 +1,63 @@
-"""`pgdyno report`: a run file as a page for people, or as Markdown or JSON."""
+"""`pgdyno report`: a run file as a page, Markdown or JSON, or as what is to be configured."""
 
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from pgdyno import api
 from pgdyno.cli.console import stdout
 
-
-class Format(StrEnum):
-    """What a report is written as."""
-
-    html = "html"
-    md = "md"
-    json = "json"
+Format = Literal["html", "md", "json", "conf", "sql", "sysctl", "diff"]
 
 
 def report(
     run_file: Annotated[Path, typer.Argument(help="The run file.")],
     format_: Annotated[
-        Format, typer.Option("--format", "-f", help="Format of the report.")
-    ] = Format.html,
+        Format,
+        typer.Option(
+            "--format",
+            "-f",
+            help="html, md, json: all that was found. conf, sql (ALTER SYSTEM), sysctl: what to"
+            " configure, line by line with reasons. diff: what that would change on a server.",
+        ),
+    ] = "html",
     out: Annotated[
         Path | None,
         typer.Option(
             help="Where the report goes; `-` is standard output. Default: beside the run file."
         ),
     ] = None,
+    rung: Annotated[
+        str,
+        typer.Option(metavar="D0..D6", help="conf, sql, diff: lowest rung of durability allowed."),
+    ] = "D1",
+    stage: Annotated[
+        str | None,
+        typer.Option(help="conf, sql, diff: a stage by name, instead of the best one allowed."),
+    ] = None,
+    conninfo: Annotated[
+        str | None,
+        typer.Option("--conninfo", "-d", help="diff: the server, as libpq names it; only asked."),
+    ] = None,
 ) -> None:
-    """Write the report of a run; needs nothing but the run file.
+    """Write the report of a run, or what it recommends to configure.
 
-    Example: pgdyno report runs/20261121-224500-demo.sqlite --format md --out -
+    Example: pgdyno report runs/20261121-224500-demo.sqlite --format conf --out -
     """
-    if str(out) == "-":
-        sys.stdout.write(api.Run(run_file).report(format_.value))
-        return
-    path = out or run_file.with_suffix(f".{format_.value}")
-    api.Run(run_file).report(format_.value, path)
-    stdout.print(str(path), soft_wrap=True)
+    run, path = api.Run(run_file), out or run_file.with_suffix(f".{format_}")
+    written = None if str(out) == "-" else path
+    match format_:
+        case "html" | "md" | "json":
+            text = run.report(format_, written)
+        case _:
+            text = run.configuration(
+                format_, lowest_rung=rung, stage=stage, database=conninfo, out=written
+            )
+    if written is None:
+        sys.stdout.write(text)
+    else:
+        stdout.print(str(written), soft_wrap=True)

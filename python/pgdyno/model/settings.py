@@ -31,6 +31,7 @@ class Origin:
 
     kind: OriginKind
     detail: str  # e.g. "plans/demo.toml: stage tuned", "25 % of 23.5 GiB of memory"
+    why: str = field(default="", compare=False)  # the profile's reason, in sentences
 
 
 @dataclass(frozen=True, slots=True)

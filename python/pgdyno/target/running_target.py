@@ -27,6 +27,7 @@ from pgdyno.model.run import Fixture
 from pgdyno.model.settings import ServerFacts, Setting
 from pgdyno.model.workload import database_names
 from pgdyno.plan.settings.server import FORMAT_QUERY, SETTINGS_QUERY, facts_of_rows
+from pgdyno.plan.settings.values import list_items
 from pgdyno.target.conninfo import reach
 from pgdyno.target.interface import Ready, Restored
 from pgdyno.target.readback import read_back
@@ -35,12 +36,6 @@ from pgdyno.target.server_about import about
 from pgdyno.target.server_owner import Owner
 
 TRIAL = "pgdyno_trial"
-# Settings whose items the server quotes one by one (GUC_LIST_QUOTE).
-_LISTS = frozenset((
-    "local_preload_libraries", "search_path", "session_preload_libraries",
-    "shared_preload_libraries", "temp_tablespaces", "unix_socket_directories",
-))  # fmt: skip
-_ITEM = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^\s,"][^,"]*?))\s*(?:,|$)')
 _FIXTURE = "fixture "  # begins the purpose of one that is whole
 _OUR_TRIALS = re.compile(r"pgdyno_trial(_\d+)?")
 _OUR_NAMES = re.compile(rf"{_OUR_TRIALS.pattern}|pgdyno_fixture_.+")
@@ -263,15 +258,8 @@ class RunningTarget:
 
 
 def _value_of(setting: Setting) -> sql.Composable:
-    """A list is written item by item: in one literal it would be one item with commas in it."""
-    if setting.name not in _LISTS:
-        return sql.Literal(setting.value)
-    items = []
-    for quoted, plain in _ITEM.findall(setting.value):
-        # Names are folded where they are not quoted, files of libraries are not.
-        folded = plain if setting.name.endswith("_libraries") else plain.lower()
-        items.append(quoted.replace('""', '"') or folded)
-    return sql.SQL(", ").join(map(sql.Literal, items or [""]))
+    items = list_items(setting.name, setting.value)
+    return sql.SQL(", ").join(map(sql.Literal, items))
 
 
 def _create_prewarm(connection: Connection) -> None:

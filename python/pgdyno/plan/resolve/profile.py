@@ -12,6 +12,7 @@ from pgdyno.plan.settings.configured import Configured
 from pgdyno.plan.settings.values import base_units, show
 
 _POWER_OF_TWO = "power of two"
+_OF_THE_MOMENT = "free_disk"  # memory does not change from one run to the next
 
 
 def size_profile(
@@ -53,8 +54,14 @@ def size_profile(
             continue
         values = {**before, **{one.name: one.value for one in result.values()}, **own}
         value, why = _value(knob, setting, Configured(server, values), host)
-        origin = Origin(OriginKind.PROFILE, why or f"profile {profile.name}")
+        reason = " ".join(setting.why.split())
+        origin = Origin(OriginKind.PROFILE, why or f"profile {profile.name}", reason)
         result[name] = Setting(name, value, origin)
+        if setting.of == _OF_THE_MOMENT:
+            notes.append(
+                f"profile {profile.name} sizes {name} = {value} by the free disk of this moment,"
+                " and another run may get another value: a setting of the stage pins it"
+            )
     return list(result.values()), notes
 
 

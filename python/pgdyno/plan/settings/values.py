@@ -30,6 +30,14 @@ _ON = frozenset({"on", "true", "yes", "1", "t", "y"})
 _OFF = frozenset({"off", "false", "no", "0", "f", "n"})
 
 
+# Settings whose items the server quotes one by one (GUC_LIST_QUOTE).
+_LISTS = frozenset({
+    "local_preload_libraries", "search_path", "session_preload_libraries",
+    "shared_preload_libraries", "temp_tablespaces", "unix_socket_directories",
+})  # fmt: skip
+_ITEM = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^\s,"][^,"]*?))\s*(?:,|$)')
+
+
 class BadValue(ValueError):
     """A value that the setting cannot have."""
 
@@ -137,6 +145,21 @@ def default_text(knob: ServerKnob | None) -> str | None:
         return show(knob, canonical(knob, knob.default)) or "''"
     except BadValue:
         return knob.default
+
+
+def list_items(name: str, value: str) -> list[str]:
+    """What SQL is given for a setting, literal by literal.
+
+    A list is written item by item: in one literal it would be one item with commas in it.
+    """
+    if name not in _LISTS:
+        return [value]
+    items = []
+    for quoted, plain in _ITEM.findall(value):
+        # Names are folded where they are not quoted, files of libraries are not.
+        folded = plain if name.endswith("_libraries") else plain.lower()
+        items.append(quoted.replace('""', '"') or folded)
+    return items or [""]
 
 
 def allowed(knob: ServerKnob) -> str:

@@ -1,0 +1,158 @@
+"""What of a run goes into a configuration: the best stage of an allowed rung, setting by setting.
+
+A stage's gain is that of all its settings together. What one of them brings alone is known only
+where two stages differ in nothing else; all others are said to be not measured alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import permutations
+
+from pgdyno.analysis import words
+from pgdyno.analysis.credit import changed_settings
+from pgdyno.analysis.durability import NOT_KNOWN
+from pgdyno.analysis.facts import Facts, StageFacts
+from pgdyno.analysis.run import compare_stages, plan_in
+from pgdyno.analysis.setting_facts import Recommended, RecommendedSetting
+from pgdyno.catalog.entries import entries
+from pgdyno.model.errors import PgdynoError, PlanError
+from pgdyno.model.plan import Plan, Stage
+from pgdyno.model.settings import Rung, Setting
+from pgdyno.model.wording import listed
+from pgdyno.store import RunFile
+
+_IN_PAIRS = (
+    "vm/dirty_bytes", "vm/dirty_ratio", "vm/dirty_background_bytes", "vm/dirty_background_ratio",
+)  # fmt: skip
+
+
+def recommended(
+    run: RunFile, facts: Facts, lowest: Rung = Rung.D1, stage: str | None = None
+) -> Recommended:
+    """Choose a stage of a run, and say what is known of each of its settings.
+
+    Args:
+        run: The run file.
+        facts: What a report says of it.
+        lowest: The lowest rung that the stage may stand on.
+        stage: Its name; None: the one with the largest ratio among those shown to be better.
+
+    Raises:
+        PlanError: No stage is called so, or it stands on a lower rung.
+    """
+    info = run.info()
+    plan = plan_in(info)
+    chosen = _chosen(facts, lowest) if stage is None else _named(facts, lowest, stage)
+    record = plan.stage(chosen.name)
+    kernel = info.host.get("sysctl", {})
+    if plan.target.kind == "running" and not info.server.get("host", "").startswith("this one"):
+        kernel = {}
+    sysctl = {
+        name.replace("/", "."): str(value) for name, value in kernel.items() if _counts(name, value)
+    }
+    return Recommended(
+        info.ident, info.pgdyno, facts.versions[0], chosen.name, tuple(_sentences(facts, chosen)),
+        tuple(_setting(one, record, plan, run) for one in record.settings),
+        sysctl,
+    )  # fmt: skip
+
+
+def _counts(name: str, value: object) -> bool:
+    """Whether it was in force: of the kernel's limits in bytes and in shares, 0 is the other's."""
+    return value not in ("", None) and not (name.startswith(_IN_PAIRS) and str(value) == "0")
+
+
+def _allowed(stage: StageFacts, lowest: Rung) -> bool:
+    """Whether it is known to stand no lower; what could not be read may be anywhere."""
+    return lowest is Rung.D6 if stage.rung == NOT_KNOWN else stage.rung <= lowest
+
+
+def _chosen(facts: Facts, lowest: Rung) -> StageFacts:
+    better = [
+        one
+        for one in facts.stages
+        if _allowed(one, lowest) and one.to_first and one.to_first.verdict == "better"
+    ]
+    return max(better, key=_ratio, default=facts.first)
+
+
+def _named(facts: Facts, lowest: Rung, name: str) -> StageFacts:
+    found = next((one for one in facts.stages if one.name == name), None)
+    if found is None:
+        names = listed([one.name for one in facts.stages])
+        raise PlanError(f"no stage is called {name!r}, there are {names}")
+    if not _allowed(found, lowest):
+        raise PlanError(
+            f"stage {name} stands on rung {found.rung}, the lowest allowed is {lowest}",
+            f"`--rung {found.rung if found.rung != NOT_KNOWN else Rung.D6}` allows it;"
+            f" {words.risks(found)}.",
+        )
+    return found
+
+
+def _ratio(stage: StageFacts) -> float:
+    return stage.to_first.ratio or 0.0 if stage.to_first else 0.0
+
+
+def _sentences(facts: Facts, stage: StageFacts) -> Iterator[str]:
+    if stage.to_first is None or stage.to_first.verdict != "better":
+        yield f"Stage {stage.name} is not shown to be better than {facts.first.name}."
+    if stage.to_first is not None and stage.to_first.ratio is not None:
+        share = words.confidence(stage.to_first.confidence)
+        yield (
+            f"Stage {stage.name} gave {words.ratio(stage.to_first)} the {facts.headline} of"
+            f" {stage.to_first.base}, all its settings together"
+            f" ({share} interval {words.interval(stage.to_first)})."
+        )
+    yield f"Rung {stage.rung}: {words.risks(stage)} ({stage.rung_reason})."
+    yield facts.answer.limits
+    for sentence in stage.credit:
+        yield f"{sentence}."
+
+
+def _setting(setting: Setting, stage: Stage, plan: Plan, run: RunFile) -> RecommendedSetting:
+    entry = entries().get(setting.name)
+    return RecommendedSetting(
+        setting.name,
+        setting.value,
+        setting.origin.detail,
+        setting.origin.why,
+        _alone(setting, plan.stages, run) or "not measured alone",
+        entry.apply if entry else "",
+    )
+
+
+def _alone(setting: Setting, stages: Sequence[Stage], run: RunFile) -> str | None:
+    """What the value brings where two stages differ in nothing else."""
+    for with_it, without in permutations(stages, 2):
+        if _value(with_it, setting.name) != setting.value or not _alike_but(
+            setting.name, with_it, without
+        ):
+            continue
+        try:
+            found = compare_stages(run, with_it.name, without.name)
+        except PgdynoError:
+            continue  # they have no round together
+        if found.ratio is None or found.low is None:
+            continue
+        judged = " (not judged)" if found.verdict == "not judged" else ""
+        return (
+            f"alone {words.ratio(found)}{judged},"
+            f" {words.confidence(found.confidence)} interval {words.interval(found)}:"
+            f" {with_it.name} against {without.name}"
+        )
+    return None
+
+
+def _alike_but(name: str, one: Stage, other: Stage) -> bool:
+    return (
+        changed_settings(other, one) == {name}
+        and one.workload == other.workload
+        and one.build == other.build
+        and one.folder == other.folder
+    )
+
+
+def _value(stage: Stage, name: str) -> str | None:
+    return next((one.value for one in stage.settings if one.name == name), None)
