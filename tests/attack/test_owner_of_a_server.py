@@ -107,7 +107,9 @@ def test_asking_a_server_takes_nothing_and_disturbs_nobody(server: Connection) -
         target.begin_fixture("other")
         target._owner.create(TRIAL)
         before = server_facts(server)
-        assert ask_server(conninfo_of(server)).facts == target.facts
+        asked = ask_server(conninfo_of(server)).facts
+        # How many databases and sessions there are may have changed; nothing else has.
+        assert replace(asked, about={}) == replace(target.facts, about={})
         assert server_facts(server) == before
     finally:
         target.close()

@@ -123,8 +123,8 @@ def test_a_plan_runs_to_a_report(plan: Path, folder: Path, home_env: Path) -> No
             assert result.deltas["server.cpu_s"] > 0
             assert 0 < result.client.share_of_host < 1
             effective = {setting.name: setting.value for setting in result.settings}
-            expected = "off" if trial.stage == "async" else None  # defaults are not listed
-            assert effective.get("synchronous_commit") == expected
+            expected = "off" if trial.stage == "async" else "on"
+            assert effective["synchronous_commit"] == expected
             assert result.durability is not None
             lost = {(loss.what, loss.layer) for loss in result.durability.losses}
             assert (("synchronous_commit = off", "server") in lost) == (trial.stage == "async")

@@ -114,7 +114,8 @@ def test_a_setting_that_the_server_lacks_is_left_out_with_a_note() -> None:
     settings, notes = size_profile(TUNED, {}, {}, replace(server, knobs=knobs), HOST)
 
     assert "wal_buffers" not in {one.name for one in settings}
-    assert notes == ["profile tuned leaves out wal_buffers, which PostgreSQL 18 lacks"]
+    left_out = [note for note in notes if "leaves out" in note]
+    assert left_out == ["profile tuned leaves out wal_buffers, which PostgreSQL 18 lacks"]
 
 
 @pytest.mark.parametrize(
