@@ -9,8 +9,10 @@ import sys
 import time
 from pathlib import Path
 
+import psycopg
 import pytest
 
+from pgdyno.model.connection import Connection
 from pgdyno.model.run import TrialState
 from pgdyno.store.run_file import RunFile
 from pgdyno.target.cluster import Cluster
@@ -22,9 +24,10 @@ pytestmark = pytest.mark.cluster
 DEADLINE_S = 120.0
 
 
-def begin(plan: Path, out: Path) -> subprocess.Popen[str]:
+def begin(plan: Path, out: Path, reconnect_s: float) -> subprocess.Popen[str]:
+    patience = f"protocol.reconnect_s={reconnect_s}"
     return subprocess.Popen(
-        [sys.executable, "-m", "pgdyno", "run", str(plan), "--out", str(out)],
+        [sys.executable, "-m", "pgdyno", "run", str(plan), "--out", str(out), "--set", patience],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 
@@ -53,6 +56,18 @@ def start_again(cluster: Cluster) -> None:
             time.sleep(0.1)
 
 
+def own_checkpointer(server: Connection) -> int:
+    rows = run(server, "SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'")
+    return int(rows[0][0])
+
+
+def plan_on(server: Connection, folder: Path) -> Path:
+    text = f"host={server.host} port={server.port} user={server.user} dbname=postgres"
+    plan = folder / "plan.toml"
+    plan.write_text(PLAN.replace("TARGET", f'kind = "running"\nconninfo = "{text}"'))
+    return plan
+
+
 @pytest.mark.same_machine
 @pytest.mark.parametrize(
     "how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.long)]
@@ -61,11 +76,9 @@ def test_a_run_whose_server_goes_says_so_and_is_resumed(tmp_path: Path, how: int
     with cluster_apart("embedded-18", "socket") as cluster:
         server = cluster.connection()
         run(server, "CREATE TABLE theirs AS SELECT generate_series(1, 9) AS id")
-        text = f"host={server.host} port={server.port} user={server.user} dbname=postgres"
-        plan, out = tmp_path / "plan.toml", tmp_path / "run.sqlite"
-        plan.write_text(PLAN.replace("TARGET", f'kind = "running"\nconninfo = "{text}"'))
+        plan, out = plan_on(server, tmp_path), tmp_path / "run.sqlite"
 
-        running = begin(plan, out)
+        running = begin(plan, out, 0)
         until_one_is_finished(out, running)
         os.kill(cluster.pid, how)
         _, said = running.communicate(timeout=DEADLINE_S)
@@ -92,3 +105,55 @@ def test_a_run_whose_server_goes_says_so_and_is_resumed(tmp_path: Path, how: int
         assert len(ours) == 1
         assert ours.pop().startswith("pgdyno_fixture_")
         assert run(server, "SELECT count(*) FROM theirs") == [(9,)]
+
+
+@pytest.mark.same_machine
+@pytest.mark.parametrize("how", ["restarted", "crashed"])
+def test_a_run_waits_for_its_server_and_ends_whole(tmp_path: Path, how: str) -> None:
+    with cluster_apart("embedded-18", "socket") as cluster:
+        server = cluster.connection()
+        plan, out = plan_on(server, tmp_path), tmp_path / "run.sqlite"
+
+        running = begin(plan, out, DEADLINE_S)
+        until_one_is_finished(out, running)
+        if how == "restarted":
+            cluster.stop(clean=True)
+            start_again(cluster)
+        else:  # one backend dies, and the server ends all others and recovers by itself
+            pids = run(server, "SELECT pid FROM pg_stat_activity WHERE datname = 'pgdyno_trial'")
+            os.kill(pids[0][0] if pids else own_checkpointer(server), signal.SIGKILL)
+        _, said = running.communicate(timeout=2 * DEADLINE_S)
+
+        assert running.returncode == 0, said
+        flat = " ".join(said.split())
+        assert "The server is waited for, 2 min 00 s at most." in flat
+        assert "The server answers again" in flat
+        with RunFile.read(out) as file:
+            assert len(file.finished()) == 4
+        names = {name for (name,) in run(server, "SELECT datname FROM pg_database")}
+        assert "pgdyno_trial" not in names
+
+
+@pytest.mark.same_machine
+def test_a_server_that_always_goes_is_not_waited_for_for_ever(tmp_path: Path) -> None:
+    with cluster_apart("embedded-18", "socket") as cluster:
+        server = cluster.connection()
+        plan, out = plan_on(server, tmp_path), tmp_path / "run.sqlite"
+
+        running = begin(plan, out, DEADLINE_S)
+        while running.poll() is None:  # every load that begins is killed
+            try:
+                pids = run(server, "SELECT pid FROM pg_stat_activity WHERE datname"
+                                   " = 'pgdyno_trial'")  # fmt: skip
+            except psycopg.Error:
+                continue
+            for (pid,) in pids[:1]:
+                os.kill(pid, signal.SIGKILL)
+            time.sleep(0.05)
+        _, said = running.communicate(timeout=DEADLINE_S)
+
+        assert running.returncode == 3, said
+        assert "Traceback" not in said
+        flat = " ".join(said.split())
+        assert "a second time before another trial was finished" in flat
+        assert f"Continue with `pgdyno resume {out}`" in flat

@@ -47,6 +47,7 @@ class Protocol:
     cycles: int = 2  # whole ones in each window, at least; with checkpoints = "cycles"
     anchors: int = 2  # first rounds whose trials are anchors; with checkpoints = "anchors"
     stop: Stop = "rounds"  # "decided": stages are measured until a look has decided them
+    reconnect_s: float = 60.0  # so long a running server that went away is waited for
     checkpoint_before: bool = True  # a CHECKPOINT ends before the load begins
 
     @property

@@ -129,6 +129,13 @@ class Target(Protocol):
         """End the trial: stop the server if it is ours; its data are thrown away."""
         ...
 
+    def came_back(self, patience_s: float) -> bool:
+        """Whether a server that went away answers again within so many seconds.
+
+        False as well where it never went away, and somebody ended our session there.
+        """
+        ...
+
     def close(self) -> None:
         """Leave nothing running and nothing behind but fixtures."""
         ...

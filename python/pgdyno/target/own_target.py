@@ -282,6 +282,10 @@ class OwnTarget:
             self._cluster = None
         self._trial_folder.remove_folder(_DATA)
 
+    def came_back(self, patience_s: float) -> bool:
+        """It is ours, and is started anew for each trial: nothing to wait for."""
+        return False
+
     def close(self) -> None:
         """See `Target.close`."""
         with self._held:  # released last, whatever fails

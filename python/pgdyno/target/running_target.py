@@ -36,6 +36,7 @@ from pgdyno.target.server_about import about
 from pgdyno.target.server_owner import Owner
 
 TRIAL = "pgdyno_trial"
+_PAUSE_S = 1.0  # between two looks for a server that went away
 _FIXTURE = "fixture "  # begins the purpose of one that is whole
 _OUR_TRIALS = re.compile(r"pgdyno_trial(_\d+)?")
 _OUR_NAMES = re.compile(rf"{_OUR_TRIALS.pattern}|pgdyno_fixture_.+")
@@ -97,6 +98,7 @@ class RunningTarget:
         """
         server = ask_server(conninfo)
         self._connection, self.facts, self.build = server.connection, server.facts, server.build
+        self._started = _started(self._connection)
         self._prewarm = prewarm
         self._fixtures: dict[str, str] = {}  # databases by ident
         self._loading: str | None = None
@@ -224,6 +226,19 @@ class RunningTarget:
         """See `Target.stop`."""
         self._drop_trials()
 
+    def came_back(self, patience_s: float) -> bool:
+        """See `Target.came_back`."""
+        deadline = time.monotonic() + patience_s
+        went_away = self._owner.was_cut_off_by_a_crash
+        while True:
+            try:
+                return _started(self._connection) != self._started or went_away
+            except psycopg.Error:
+                went_away = True
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(min(_PAUSE_S, patience_s))
+
     def close(self) -> None:
         """See `Target.close`."""
         try:
@@ -255,6 +270,14 @@ class RunningTarget:
         for name in self._trials:
             self._owner.drop(name)
         self._trials = []
+
+
+def _started(connection: Connection) -> str:
+    """When the server was started, in its words."""
+    with psycopg.connect(**connection.arguments(), autocommit=True) as session:
+        row = session.execute("SELECT pg_postmaster_start_time()::text").fetchone()
+    assert row is not None
+    return str(row[0])
 
 
 def _value_of(setting: Setting) -> sql.Composable:

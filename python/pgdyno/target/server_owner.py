@@ -93,6 +93,7 @@ class Owner:
                 hint="Name the server itself; only `bench` works through a pooler.",
             )
         self._connection = connection
+        self.was_cut_off_by_a_crash = False
         self._session = self._take()
 
     # -- the claim ----------------------------------------------------------------------------
@@ -247,6 +248,8 @@ class Owner:
         except psycopg.Error as error:
             said = " ".join(str(error).split())
             if self._session.closed or isinstance(error, _GOODBYES):
+                # Without a word, or with that of a crash: nobody ended this very session.
+                self.was_cut_off_by_a_crash |= not isinstance(error, psycopg.errors.AdminShutdown)
                 where = self._connection.shown()
                 raise LostError(
                     f"the session that held {where} for this run is gone: {said}",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from pgdyno.analysis.run import plan_in
@@ -18,8 +20,9 @@ from pgdyno.model.build import Build
 from pgdyno.model.errors import Interrupted, LostError, PlanError
 from pgdyno.model.plan import Plan as PlanRecord
 from pgdyno.model.plan import Trial
-from pgdyno.model.progress import RunBegun
+from pgdyno.model.progress import Noted, RunBegun
 from pgdyno.model.run import RunInfo, TrialRecord, TrialState
+from pgdyno.model.units import seconds_text
 from pgdyno.plan.remaining import rest_of
 from pgdyno.plan.same_machine import require_same
 from pgdyno.plan.settings.rights import require_rights
@@ -85,30 +88,38 @@ def carried_out(
     require_release()
     ident, started_ns, path = named_now(record.name, out, plan.files)
     require_rights(record, plan.server)
-    target = open_target(
-        record.target, plan.server, plan.host, plan.builds.facts, _folders(record),
-        prewarm=record.protocol.prewarm,
-    )  # fmt: skip
-    with ending(target.close):
-        require_rehearsed(record, target, record.stages)
-        described = describe(record.workload)
-        info = RunInfo(
-            ident, started_ns, own_version(), command, record, _manifest(record),
-            dict(target.build), described, differences(record, described, describe_stages(record)),
-            calibration_of(home(), this_machine(), [record.workload.kind]),
-            target.facts_of(None).about, experiment,
+
+    def begin() -> None:
+        target = open_target(
+            record.target, plan.server, plan.host, plan.builds.facts, _folders(record),
+            prewarm=record.protocol.prewarm,
         )  # fmt: skip
-        planned = [
-            TrialRecord(t.number, t.round, t.stage, t.ident, TrialState.PLANNED)
-            for t in record.trials
-        ]
-        with RunFile.create(path, info, planned) as file:
-            _measure(record, target, file, record.trials, (), on_event)
-    return reported(path)
+        with _waiting(record, target, on_event), ending(target.close):
+            require_rehearsed(record, target, record.stages)
+            described = describe(record.workload)
+            info = RunInfo(
+                ident, started_ns, own_version(), command, record, _manifest(record),
+                dict(target.build), described,
+                differences(record, described, describe_stages(record)),
+                calibration_of(home(), this_machine(), [record.workload.kind]),
+                target.facts_of(None).about, experiment,
+            )  # fmt: skip
+            planned = [
+                TrialRecord(t.number, t.round, t.stage, t.ident, TrialState.PLANNED)
+                for t in record.trials
+            ]
+            with RunFile.create(path, info, planned) as file:
+                _measure(record, target, file, record.trials, (), on_event)
+
+    return _to_the_end(path, begin, on_event)
 
 
 def resume(run: Run, again: bool, on_event: Listener) -> Run:
     """Go on with the run of a plan; see `api.resume`."""
+    return _to_the_end(run.path, lambda: _go_on(run, again, on_event), on_event)
+
+
+def _go_on(run: Run, again: bool, on_event: Listener) -> None:
     path, info, plan = run.path, run.info, plan_in(run.info)
     with RunFile.append(path) as file:
         require_same(
@@ -122,7 +133,7 @@ def resume(run: Run, again: bool, on_event: Listener) -> Run:
             plan.target, server, local_facts(), builds, _folders(plan),
             prewarm=plan.protocol.prewarm,
         )  # fmt: skip
-        with ending(target.close):
+        with _waiting(plan, target, on_event), ending(target.close):
             require_same({"PostgreSQL": info.build}, {"PostgreSQL": target.build})
             trials, replaced = file.trials(), file.replaced()
             compared = at_looks(plan, trials, replaced)
@@ -134,7 +145,69 @@ def resume(run: Run, again: bool, on_event: Listener) -> Run:
             require_rehearsed(plan, target, [one for one in plan.stages if one.name in left])
             file.begin_again(rest.repeated)
             _measure(plan, target, file, rest.todo, rest.notes, on_event)
-    return reported(path)
+
+
+class _CameBack(Exception):
+    """The server went away, and answers again."""
+
+    def __init__(self, lost: LostError) -> None:
+        super().__init__(lost.fact)
+        self.lost = lost
+
+
+@contextmanager
+def _waiting(plan: PlanRecord, target: Target, listener: Listener) -> Iterator[None]:
+    """Wait for a server that goes away.
+
+    Raises:
+        _CameBack: It answers again.
+        LostError: It does not, in the time that the plan gives it; or it never went away, and who
+            ended our session there meant it.
+        Interrupted: Ctrl-C while it was waited for.
+    """
+    try:
+        yield
+    except LostError as lost:
+        patience_s = plan.protocol.reconnect_s
+        if not patience_s:
+            raise
+        listener(
+            Noted(f"{lost.fact}. The server is waited for, {seconds_text(patience_s)} at most.")
+        )
+        try:
+            came_back = target.came_back(patience_s)
+        except KeyboardInterrupt:
+            raise Interrupted("stopped while the server was waited for", lost.hint) from None
+        if not came_back:
+            raise
+        raise _CameBack(lost) from None
+
+
+def _to_the_end(path: Path, attempt: Callable[[], None], listener: Listener) -> Run:
+    """Carry out a run; where its server went away and came back, go on as `resume` does.
+
+    Raises:
+        LostError: It went away again before another trial was finished: the load may be why.
+    """
+    finished = -1
+    while True:
+        try:
+            attempt()
+        except _CameBack as back:
+            if not path.exists():  # before anything was measured: there is nothing to go on with
+                raise back.lost from None
+            with RunFile.read(path) as file:
+                before, finished = finished, len(file.finished())
+            if finished <= before:
+                raise LostError(
+                    f"{back.lost.fact}; the server went away a second time before another trial "
+                    "was finished",
+                    f"See in its log why: the load may be what ends it. {back.lost.hint}",
+                ) from None
+            listener(Noted("The server answers again: the run goes on, in whole rounds."))
+            attempt = partial(_go_on, Run(path), False, listener)
+        else:
+            return reported(path)
 
 
 def _measure(

@@ -214,6 +214,7 @@ def _protocol(draft: PlanDraft) -> Protocol:
         anchors=table.anchors,
         stop=table.stop,
         checkpoint_before=table.checkpoint_before,
+        reconnect_s=float(table.reconnect_s),
     )
 
 

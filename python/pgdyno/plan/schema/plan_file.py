@@ -162,6 +162,13 @@ class ProtocolTable(Table):
         description="A trial that lost connections and got them back is valid: for failover "
         "drills. Its gaps are shown.",
     )
+    reconnect_s: float = Field(
+        60.0,
+        ge=0,
+        le=86_400,
+        description="For so long a running server that went away in the middle of a run is waited "
+        "for, seconds; then the run goes on, or ends so that it can be resumed.",
+    )
     crash_recovery: bool = Field(
         False,
         description="Kill the server when the load ends, start it again, and time its recovery; "
