@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import children
 from tests.leftovers import PREFIX, SESSION, leftovers, machine
 from tests.tally import take_tallies
 
@@ -58,6 +59,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if (seed := config.getoption("shuffle")) is not None:
         order = np.random.default_rng(seed).permutation(len(items))
         items[:] = [items[at] for at in order]
+
+
+@pytest.fixture(autouse=True)
+def _no_child_stays() -> Iterator[None]:
+    yield
+    children.end_all()
 
 
 @pytest.fixture(autouse=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from pgdyno.store.run_file import RunFile
+from tests import children
 from tests.cluster.conftest import reachable_folder
 from tests.cluster.test_run import PLAN, pgdyno, servers
 from tests.tally import survived
@@ -42,7 +43,7 @@ class Ground:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(path.name)
         (self.stage / "link").symlink_to(folder / "home.old")
-        self.bystander = subprocess.Popen(["sleep", "3600"], cwd=self.stage)
+        self.bystander = children.started(["sleep", "3600"], cwd=self.stage)
         self._before = self._seen()
 
     def _seen(self) -> list[tuple[str, int, int, int]]:
@@ -118,7 +119,7 @@ def test_a_closed_terminal_ends_a_run_as_ctrl_c_does(folder: Path, home_env: Pat
     ours, theirs = pty.openpty()
     # What runs these tests may ignore the signal, as nohup does: children inherit that.
     with errors.open("w") as told:
-        process = subprocess.Popen(
+        process = children.started(
             ["env", "--default-signal=HUP", "setsid", "--ctty", sys.executable, "-m", "pgdyno",
              "run", str(plan), "--out", str(out)],
             stdin=theirs, stdout=theirs, stderr=told,

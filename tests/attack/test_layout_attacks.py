@@ -17,6 +17,7 @@ import pytest
 from pgdyno.host import layout, layout_steps
 from pgdyno.host.device import device
 from pgdyno.model.errors import TargetError
+from tests import children
 from tests.cluster.test_layout import command, loop_device, unmounted_after
 from tests.tally import survived
 from tests.waiting import until
@@ -159,7 +160,7 @@ def test_a_mount_of_another_namespace_is_seen(tmp_path: Path, disk: str) -> None
     """What lsblk shows are only those that we see ourselves."""
     command("mkfs.ext4", "-q", disk)
     (tmp_path / "place").mkdir()
-    hidden = subprocess.Popen(
+    hidden = children.started(
         ["unshare", "--mount", "sh", "-c", f"mount {disk} {tmp_path}/place; echo there; read x"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
@@ -193,7 +194,7 @@ def test_a_step_is_ended_before_a_wish_to_stop_is_heard(
     there, go = slow(programs, tmp_path)
     place = tmp_path / "place"
     with unmounted_after(place):
-        running = subprocess.Popen(
+        running = children.started(
             arguments(disk, "--fs", "ext4", "--mount", str(place), "--apply"),
             env=variables(tmp_path, programs), start_new_session=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -213,7 +214,7 @@ def test_a_step_survives_us_and_the_next_layout_knows(
     tmp_path: Path, programs: Path, disk: str
 ) -> None:
     there, go = slow(programs, tmp_path)
-    running = subprocess.Popen(
+    running = children.started(
         arguments(disk, "--fs", "ext4", "--apply"), env=variables(tmp_path, programs),
         start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip

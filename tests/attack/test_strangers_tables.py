@@ -22,6 +22,7 @@ from pgdyno.loader.export import export
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
 from pgdyno.model.workload import Partitions, Workload
+from tests import children
 from tests.attack.relay import Relay
 from tests.attack.witness import database_facts, strangers_facts
 from tests.cluster.conftest import cluster_apart
@@ -191,7 +192,7 @@ def test_an_older_versions_load_can_be_read_but_not_dropped(copy: Connection) ->
 
 def begin(connection: Connection) -> subprocess.Popen[str]:
     command = loading(connection, TPCB, connections=1, loaded_at_unix_s=LOADED_AT)
-    return subprocess.Popen(command, text=True, stderr=subprocess.PIPE)
+    return children.started(command, text=True, stderr=subprocess.PIPE)
 
 
 def relayed(connection: Connection, at: int) -> int:

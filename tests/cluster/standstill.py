@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 import psycopg
 
@@ -22,6 +22,12 @@ def standstill(connection: Connection) -> Iterator[None]:
         ).fetchall()
     with ExitStack() as going_on:
         for (pid,) in rows:
-            going_on.callback(os.kill, pid, signal.SIGCONT)
-            os.kill(pid, signal.SIGSTOP)
+            with suppress(ProcessLookupError):  # a session that has ended stands still, too
+                os.kill(pid, signal.SIGSTOP)
+                going_on.callback(_go_on, pid)
         yield
+
+
+def _go_on(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGCONT)

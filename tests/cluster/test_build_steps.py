@@ -25,6 +25,7 @@ from pgdyno.shell import OsUser, postgres_user
 from pgdyno.target.binaries import find_binaries
 from pgdyno.target.home import locked_home
 from pgdyno.target.kept_builds import kept_builds
+from tests import children
 from tests.cluster.test_run import pgdyno
 from tests.waiting import DEADLINE_S
 
@@ -148,7 +149,7 @@ def test_a_training_without_a_profile_is_no_training(case: Case) -> None:
 def started(case: Case) -> subprocess.Popen[str]:
     """A build that is compiling, and would go on for long."""
     case.write(f"echo begun; exec sleep {LEFT}")
-    process = subprocess.Popen(
+    process = children.started(
         [sys.executable, "-m", "pgdyno", "build", str(case.source)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip

@@ -30,6 +30,7 @@ from pgdyno.store import RunFile
 from pgdyno.target.binaries import find_binaries
 from pgdyno.target.cluster import Cluster
 from pgdyno.workload.describe import describe
+from tests import children
 from tests.cluster.conftest import TARGETS, VERSIONS, cluster_apart
 from tests.cluster.standstill import standstill
 from tests.cluster.test_run import pgdyno
@@ -254,7 +255,7 @@ def test_ctrl_c_ends_pgbench_too(there: There) -> None:
 
 
 def start(there: There, *args: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+    return children.started(
         [sys.executable, "-m", "pgdyno", "bench", "tpcb", "--engine", "pgbench",
          "--bindir", str(there.bindir), "-d", there.conninfo, "--warmup", "0", *args],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

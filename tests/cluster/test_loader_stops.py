@@ -19,6 +19,7 @@ from pgdyno.shell import postgres_user
 from pgdyno.target.cluster import Cluster
 from pgdyno.target.home import made_for
 from pgdyno.target.server_host import server_host_of
+from tests import children
 from tests.cluster.conftest import VERSIONS, cluster_apart
 from tests.cluster.loading import LOADED_AT, contents, keys, new_database, run
 from tests.data.workloads import loading, tpcc
@@ -50,7 +51,7 @@ def copied(connection: Connection) -> int:
 def begin(connection: Connection) -> subprocess.Popen[str]:
     """A loader of its own process, which has copied something when this returns."""
     command = loading(connection, SPEC, connections=2, copies="batches", loaded_at_unix_s=LOADED_AT)
-    loader = subprocess.Popen(command, text=True, stderr=subprocess.PIPE)
+    loader = children.started(command, text=True, stderr=subprocess.PIPE)
     until(lambda: copied(connection) >= 2 or loader.poll() is not None, "copy")
     assert loader.poll() is None, loader.communicate()
     return loader

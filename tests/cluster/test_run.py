@@ -19,6 +19,7 @@ import pytest
 from pgdyno.model.record_json import to_json
 from pgdyno.model.run import RunInfo, TrialState
 from pgdyno.store.run_file import RunFile
+from tests import children
 from tests.cluster.conftest import DEBIAN_BINDIR
 from tests.waiting import DEADLINE_S, until
 
@@ -249,7 +250,7 @@ def test_a_killed_run_leaves_no_server_and_is_resumed(
 
 def start_and_wait_for_first_trial(plan: Path, out: Path) -> subprocess.Popen[str]:
     """Start a run, and return when its first trial is in the run file."""
-    process = subprocess.Popen(
+    process = children.started(
         [sys.executable, "-m", "pgdyno", "run", str(plan), "--out", str(out)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip

@@ -23,6 +23,7 @@ from pgdyno.model.progress import Event, StepBegun
 from pgdyno.probe.fio import Ground, find_fio, write_files
 from pgdyno.probe.folder import own_folder
 from pgdyno.store.run_file import RunFile
+from tests import children
 from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.cluster
@@ -164,7 +165,7 @@ def test_an_interrupted_probe_leaves_nothing(
     out = folder / "s.sqlite"
     disk = folder / "disk"
     disk.mkdir()
-    process = subprocess.Popen(
+    process = children.started(
         arguments(disk, out=out, more=("--seconds", "3")),
         env=os.environ | {"PGDYNO_HOME": str(home_env)},
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -190,7 +191,7 @@ def until_busy(disk: Path) -> None:
 def test_a_killed_probe_is_cleaned_up_by_the_next(folder: Path, home_env: Path) -> None:
     disk = folder / "disk"
     disk.mkdir()
-    process = subprocess.Popen(
+    process = children.started(
         arguments(disk, out=folder / "first.sqlite", more=("--seconds", "3")),
         env=os.environ | {"PGDYNO_HOME": str(home_env)},
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True,

@@ -16,6 +16,7 @@ from pgdyno.folders import Folder
 from pgdyno.model.errors import TargetError
 from pgdyno.shell import OsUser
 from pgdyno.target.leftover_server import PID_FILE, stop_leftover
+from tests import children
 from tests.waiting import until
 
 US = OsUser("us", os.geteuid(), os.getegid())
@@ -40,7 +41,7 @@ def postgres(tmp_path: Path) -> Path:
 def started(program: Path | str, place: Path) -> subprocess.Popen[bytes]:
     # As PostgreSQL, it does not ignore SIGQUIT, also where a shell began these tests with `&`.
     words = ["env", "--default-signal=QUIT", program, "600"]
-    process = subprocess.Popen(words, cwd=place)
+    process = children.started(words, cwd=place)
     until(lambda: os.readlink(f"/proc/{process.pid}/exe").endswith(Path(program).name), "its start")
     return process
 
@@ -129,7 +130,7 @@ def test_a_link_in_its_place_is_refused(data: Folder, postgres: Path, tmp_path: 
 
 
 def test_a_process_that_has_ended_is_no_server(data: Folder, postgres: Path) -> None:
-    process = subprocess.Popen([sys.executable, "-c", ""])
+    process = children.started([sys.executable, "-c", ""])
     process.wait()
     claim(data, process.pid)
 
