@@ -26,6 +26,10 @@ WIDE, PHONE = (1280, 900), (375, 800)
 DRAWN = "() => [...document.querySelectorAll('.plot')].every(it => it.querySelector('.main-svg'))"
 MARKS = """() => [...document.querySelectorAll('.plot')].map(it =>
   it.querySelectorAll('.cartesianlayer :is(.point, .js-line, .errorbar, .hm image)').length)"""
+UNFOLD = "() => document.querySelectorAll('details').forEach(it => { it.open = true })"
+OVERFLOWS = """() => [...document.querySelectorAll('.scroll, pre')]
+  .filter(it => it.scrollWidth > it.clientWidth)
+  .map(it => [it.getAttribute('aria-label'), it.scrollWidth, it.clientWidth])"""
 BACKGROUND = "() => getComputedStyle(document.body).backgroundColor"
 STROKES = "() => [...document.querySelectorAll('.js-line')].map(it => it.style.stroke)"
 
@@ -74,15 +78,37 @@ def test_draws_every_chart_in_silence(
         assert noise == []
 
 
-@pytest.mark.parametrize(
-    "width", [320, *(pytest.param(width, marks=pytest.mark.long) for width in (375, 768, 1280))]
-)
-def test_never_scrolls_sideways(browser: Browser, report: Path, width: int) -> None:
+@pytest.mark.parametrize("width", [390, 768, 1024, 1280, 1920])
+def test_nothing_scrolls_sideways(browser: Browser, report: Path, width: int) -> None:
+    """Neither the page nor a table in it, with everything unfolded."""
     with opened(browser, report, (width, 800)) as (page, _):
-        page.evaluate(
-            "() => document.querySelectorAll('details').forEach(it => { it.open = true })"
+        assert_fits(page, width)
+
+
+def test_a_narrow_page_does_not_scroll_sideways(browser: Browser, report: Path) -> None:
+    with opened(browser, report, (320, 800)) as (page, _):
+        page.evaluate(UNFOLD)
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= 320
+
+
+def test_rows_set_as_lists_say_what_each_value_is(browser: Browser, report: Path) -> None:
+    with opened(browser, report, (390, 800)) as (page, _):
+        cells = page.evaluate(
+            """() => [...document.querySelectorAll('table.widest td')].map(it =>
+                 [getComputedStyle(it, '::before').content, it.dataset.head])"""
         )
-        assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+        assert cells
+        # What a rule of CSS names and what it shows are told apart by browsers' versions.
+        assert all(shown in (f'"{head}"', "attr(data-head)") for shown, head in cells)
+        assert all(head for _, head in cells)
+        rows = page.get_by_role("table").first.get_by_role("row")
+        assert rows.count() == 3, "a list of its cells is still a row to who does not see it"
+
+
+def assert_fits(page: Page, width: int) -> None:
+    page.evaluate(UNFOLD)
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+    assert page.evaluate(OVERFLOWS) == []
 
 
 @pytest.mark.long
@@ -220,5 +246,5 @@ def test_the_page_of_storage_draws_every_chart_in_silence(
         marks = page.evaluate(MARKS)
         assert len(marks) == 4 + 4 + 1 + 1  # rate and response time of four patterns, flushes
         assert all(count > 0 for count in marks)
-        assert page.evaluate("() => document.documentElement.scrollWidth") <= size[0]
+        assert_fits(page, size[0])
         assert noise == []

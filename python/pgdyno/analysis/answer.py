@@ -1,12 +1,14 @@
-"""The answer in two sentences, made from the facts: what was found, and what limits the claim."""
+"""The answer, made from the facts: in plain words, as it was found, and what limits the claim."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from pgdyno.analysis import words
+from pgdyno.analysis.answer_facts import Answer, Doubt, confidence_of
 from pgdyno.analysis.durability import NOT_KNOWN
-from pgdyno.analysis.facts import Answer, AuditFacts, Difference, Judgement, StageFacts, TrialFacts
+from pgdyno.analysis.facts import AuditFacts, Difference, Judgement, StageFacts, TrialFacts
+from pgdyno.analysis.plain import plain, tail_sentence
 from pgdyno.model.units import count_text
 from pgdyno.model.wording import listed, plural
 
@@ -34,12 +36,19 @@ def answer(
         quick: Whether the plan was shortened by `--quick`.
         again: Rounds that were measured more than once.
     """
-    found = _limits(stages, trials, audit, differences, quick=quick)
+    doubts = _doubts(stages, trials, audit, differences, quick=quick)
     if again:
         rounds = listed([str(number) for number in again])
-        found.append(f"round{'s' * (len(again) > 1)} {rounds} measured again")
-    rest = f", and is limited by: {'; '.join(found)}" if found else "; no check limits it further"
-    return Answer(_findings(stages, metric), f"This holds for this host, fixture and load{rest}.")
+        doubts.append(Doubt(f"round{'s' * (len(again) > 1)} {rounds} measured again", grave=False))
+    texts = "; ".join(one.whole for one in doubts)
+    rest = f", and is limited by: {texts}" if doubts else "; no check limits it further"
+    return Answer(
+        plain=plain(stages),
+        finding=_findings(stages, metric),
+        limits=f"This holds for this host, fixture and load{rest}.",
+        confidence=confidence_of(tuple(doubts)),
+        doubts=tuple(doubts),
+    )
 
 
 def _findings(stages: Sequence[StageFacts], metric: str) -> str:
@@ -73,14 +82,19 @@ def _finding(stages: Sequence[StageFacts], metric: str) -> str:
         only = "Only on a lower rung is a stage better"
         if any(stage.rung == NOT_KNOWN for stage in better):
             only = "Of no stage that is better is it known that nothing is lost"
-        whose = "".join(f" {sentence}." for sentence in _credit(best, stages[0]))
-        return f"{only}: {_praise(best, stages[0], metric)}.{whose}"
+        return f"{only}: {_praise(best, stages[0], metric)}.{_besides([best], stages[0])}"
     safest = max(safe, key=_ratio)
-    credits = dict.fromkeys((*_credit(safest, stages[0]), *_credit(best, stages[0])))
-    whose = "".join(f" {sentence}." for sentence in credits)
+    whose = _besides([safest, best], stages[0])
     if safest is best:
         return f"{_praise(best, stages[0], metric)}.{whose}"
     return f"{_praise(safest, stages[0], metric)}; {_more(best)}.{whose}"
+
+
+def _besides(found: Sequence[StageFacts], first: StageFacts) -> str:
+    """The sentences after the gain: whose it is, and what the slowest requests do."""
+    said = [one for stage in found for one in _credit(stage, first)]
+    said += [sentence for stage in found if (sentence := tail_sentence(stage))]
+    return "".join(f" {sentence}." for sentence in dict.fromkeys(said))
 
 
 def _credit(stage: StageFacts, first: StageFacts) -> list[str]:
@@ -111,7 +125,10 @@ def _undone(stage: StageFacts) -> str:
     ratio = f"{words.ratio(stage.to_first)} ({_interval(stage)})"
     if stage.to_first.verdict == "not judged":
         return f"`{stage.name}` is not judged, its windows alone show {ratio}"
-    return f"`{stage.name}` is {words.verdict(stage.to_first)} at {ratio}"
+    said = words.verdict(stage.to_first)
+    if said == words.NO_LOOK:
+        return f"`{stage.name}` shows {ratio} so far, and the first look is still to come"
+    return f"`{stage.name}` is {said} at {ratio}"
 
 
 def _interval(stage: StageFacts) -> str:
@@ -127,78 +144,90 @@ def _ratio(stage: StageFacts) -> float:
     return stage.to_first.ratio or 0.0 if stage.to_first else 0.0
 
 
-def _limits(
+def _doubts(
     stages: Sequence[StageFacts],
     trials: Sequence[TrialFacts],
     audit: Sequence[AuditFacts],
     differences: Sequence[Difference],
     *,
     quick: bool,
-) -> list[str]:
-    found = ["the plan was shortened by --quick"] if quick else []
-    pairs = [stage.to_first.rounds for stage in stages if stage.to_first]
-    if pairs and min(pairs) < FEW_PAIRS:
-        few = f"only {plural(min(pairs), 'paired round')}"
-        found.append(few if min(pairs) else "a stage without any paired round")
+) -> list[Doubt]:
+    found = [Doubt("the plan was shortened by --quick", grave=False)] if quick else []
+    found += _few(stages)
     found += _missing(stages, trials)
-    found += [words.planned_otherwise(one) for one in stages if one.rung != one.rung_planned]
-    found += _judged(stages, "client_limit", "finding", "the client was the limit")
-    found += _judged(
-        stages, "client_limit", "unknown", "it is not known whether the client was the limit"
-    )
-    found += _not_judged(stages)
-    found += _judged(stages, "checkpoint_cycle", "finding", "no whole checkpoint cycles")
-    found += _judged(
-        stages, "checkpoint_cycle", "unknown", "it is not known whether checkpoint cycles are whole"
-    )
-    found += _judged(stages, "window_end", "finding", "requests of the windows had no answer")
-    found += _judged(
-        stages, "window_end", "unknown", "requests under way at the windows' ends have no time"
-    )
-    found += _judged(stages, "steadiness", "drifting", "throughput drifted")
-    found += _judged(
-        stages, "steadiness", "unknown", "it is not known whether throughput was steady"
-    )
+    found += [
+        Doubt(words.planned_otherwise(one), grave=True)
+        for one in stages if one.rung != one.rung_planned
+    ]  # fmt: skip
+    for check, verdict, wording in _CHECKS:
+        if check == "checkpoint_cycle" and verdict == "finding":
+            found += _not_judged(stages)
+        found += _judged(stages, check, verdict, wording)
     out = [line.name for line in audit if not line.ok]
     if out:
-        found.append(f"inputs out of their band ({listed(out)})")
+        found.append(Doubt(f"inputs out of their band ({listed(out)})", grave=True))
     unexplained = sum(difference.explanation is None for difference in differences)
     if unexplained:
-        found.append(f"{plural(unexplained, 'unexplained difference')} between trials")
+        number = plural(unexplained, "unexplained difference")
+        found.append(Doubt(f"{number} between trials", grave=True))
     return found
 
 
-def _not_judged(stages: Sequence[StageFacts]) -> list[str]:
+_CHECKS = (
+    ("client_limit", "finding", "the client was the limit"),
+    ("client_limit", "unknown", "it is not known whether the client was the limit"),
+    ("checkpoint_cycle", "finding", "no whole checkpoint cycles"),
+    ("checkpoint_cycle", "unknown", "it is not known whether checkpoint cycles are whole"),
+    ("window_end", "finding", "requests of the windows had no answer"),
+    ("window_end", "unknown", "requests under way at the windows' ends have no time"),
+    ("steadiness", "drifting", "throughput drifted"),
+    ("steadiness", "unknown", "it is not known whether throughput was steady"),
+)
+"""Checks of a stage, a verdict that limits the claim, and how."""
+
+
+def _few(stages: Sequence[StageFacts]) -> list[Doubt]:
+    pairs = [stage.to_first.rounds for stage in stages if stage.to_first]
+    if not pairs or min(pairs) >= FEW_PAIRS:
+        return []
+    few = f"only {plural(min(pairs), 'paired round')}"
+    return [Doubt(few if min(pairs) else "a stage without any paired round", grave=False)]
+
+
+def _not_judged(stages: Sequence[StageFacts]) -> list[Doubt]:
     """Stages without a verdict for want of whole cycles, by their reasons."""
     reasons: dict[str, list[str]] = {}
     for stage in stages:
         if stage.to_first is not None and stage.to_first.verdict == "not judged":
             reasons.setdefault(stage.to_first.reason, []).append(f"`{stage.name}`")
-    return [f"{listed(names)} not judged: {why}" for why, names in reasons.items()]
+    return [
+        Doubt(f"{listed(names)} not judged: {why}", grave=True) for why, names in reasons.items()
+    ]
 
 
-def _missing(stages: Sequence[StageFacts], trials: Sequence[TrialFacts]) -> list[str]:
+def _missing(stages: Sequence[StageFacts], trials: Sequence[TrialFacts]) -> list[Doubt]:
     found = []
-    for state, wording in (
-        ("invalid", "invalid, which counts against"),
-        ("failed", "failed, which counts against"),
-        ("planned", "not run, of"),
-        ("running", "broken off, of"),
+    for state, wording, grave in (
+        ("invalid", "invalid, which counts against", True),
+        ("failed", "failed, which counts against", True),
+        ("planned", "not run, of", False),
+        ("running", "broken off, of", False),
     ):
         mine = [trial.stage for trial in trials if trial.state == state]
         if mine:
             names = listed([f"`{one.name}`" for one in stages if one.name in mine])
-            found.append(f"{len(mine)} of {count_text(len(trials))} trials {wording} {names}")
+            of = f"{len(mine)} of {count_text(len(trials))} trials {wording} {names}"
+            found.append(Doubt(of, grave))
     return found
 
 
-def _judged(stages: Sequence[StageFacts], check: str, verdict: str, wording: str) -> list[str]:
-    """Name the stages of which a check says this, in one clause."""
+def _judged(stages: Sequence[StageFacts], check: str, verdict: str, wording: str) -> list[Doubt]:
+    """The stages of which a check says this, in one clause."""
     names = []
     for stage in stages:
         judgement: Judgement | None = getattr(stage, check)
         if judgement is not None and judgement.verdict == verdict:
-            names.append(f"`{stage.name}`")
+            names.append(stage.name)
     if not names:
         return []
-    return [f"{wording} ({'all stages' if len(names) == len(stages) > 1 else listed(names)})"]
+    return [Doubt(wording, verdict != "unknown", tuple(names), len(names) == len(stages) > 1)]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Self
 
+from pgdyno.analysis.answer_facts import Answer, TailFacts
 from pgdyno.analysis.cycle_facts import CycleFacts
 from pgdyno.analysis.replaced import ReplacedFacts
 from pgdyno.analysis.setting_facts import ServerSetting, SettingChange
@@ -185,6 +186,7 @@ class StageFacts:
     changes: tuple[SettingChange, ...]
     build: str | None  # version, compiler and flags; None: the target's own installation
     folder: str | None  # of the cluster's data; None: pgdyno's own
+    tails: tuple[TailFacts, ...] = ()  # against the first stage of its load; where known
     credit: tuple[str, ...] = ()  # whose the difference is where the client changed: first, before
 
     def percentiles(self, kind: str) -> Percentiles | None:
@@ -397,14 +399,6 @@ class Deviation:
     why: str
     clause: str
     stages: tuple[str, ...] = ()  # none: all
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The answer in two sentences: what was found, and what limits the claim."""
-
-    finding: str
-    limits: str
 
 
 @dataclass(frozen=True, slots=True)

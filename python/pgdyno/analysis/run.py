@@ -24,6 +24,7 @@ from pgdyno.analysis.replaced import replaced_facts
 from pgdyno.analysis.shape import outages, part_facts, recovery_facts, step_facts
 from pgdyno.analysis.stages import comparison_facts, noise_facts, stage_facts, throughput_table
 from pgdyno.analysis.stopping import still_needed
+from pgdyno.analysis.tails import with_tails
 from pgdyno.analysis.trials import trial_facts
 from pgdyno.analysis.trust import merged_audit, merged_conditions
 from pgdyno.model.build import Build
@@ -59,14 +60,14 @@ def analyse(run: RunFile) -> Facts:
     measured = _trial_facts(series, info, plan, trials)
     stages = stage_facts(plan, trials, measured, compared, merged_quantiles, cycles)
     stages = with_credit(stages, plan, table, compared)
+    stages = with_tails(stages, plan, trials, table, cycles.compared.not_judged)
     audit = merged_audit(finished, {stage.name: asked_of(stage.workload) for stage in plan.stages})
     differing = differences(plan, finished)
     names = [stage.name for stage in plan.stages]
     fixture_facts = tuple(_fixture(one) for one in fixtures)
-    again = sorted({trial.round for trial in replaced})
     said = answer(
-        stages, measured, audit, differing,
-        metric=plan.workload.headline, quick=plan.quick, again=again,
+        stages, measured, audit, differing, metric=plan.workload.headline, quick=plan.quick,
+        again=sorted({trial.round for trial in replaced}),
     )  # fmt: skip
     return Facts(
         schema=SCHEMA, label=LABELS[plan.workload.headline], ident=info.ident, pgdyno=info.pgdyno,

@@ -11,6 +11,7 @@ from pgdyno.model.wording import listed
 from pgdyno.model.workload import TEXT_MIX
 
 NOTHING = "–"
+NO_LOOK = "no look yet"
 
 RUNGS = {
     "D?": "what may be lost is not known",
@@ -85,7 +86,7 @@ def verdict(comparison: Comparison | None) -> str:
     if comparison.verdict == "undecided" and comparison.rounds_needed is not None:
         return f"undecided, needs about {comparison.rounds_needed} rounds"
     if comparison.verdict == "undecided" and comparison.look is comparison.p_adjusted is None:
-        return "no look yet"
+        return NO_LOOK
     return comparison.verdict
 
 
@@ -124,3 +125,14 @@ def flat(record: Mapping[str, object], prefix: str = "") -> dict[str, str]:
         else:
             lines[name] = str(value)
     return lines
+
+
+CONFIDENCES: Mapping[str, tuple[str, str]] = {
+    "high": ("Confidence: high", "No check limits what these numbers show."),
+    "limited": (
+        "Confidence: limited",
+        "Nothing speaks against these numbers, but not all is known.",
+    ),
+    "low": ("Confidence: low", "A check found something that speaks against these numbers."),
+}
+"""Of an answer: in short, and what that means."""

@@ -257,7 +257,8 @@ class Run:
         if self.info.plan is None:
             return f"<p>{escape(repr(self))}</p>"
         answer = self.facts.answer
-        sentences = f"<p>{escape(answer.finding)}</p><p>{escape(answer.limits)}</p>"
+        said = (" ".join(answer.plain), answer.finding, answer.limits)
+        sentences = "".join(f"<p>{escape(one)}</p>" for one in said)
         return f"{sentences}{self.verdicts()._repr_html_()}"
 
 

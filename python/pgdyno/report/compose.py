@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Facts, StageFacts
+from pgdyno.analysis.plain import deepest
 from pgdyno.model.wording import listed
-from pgdyno.report.document import Card, Document
+from pgdyno.report.document import Card, Cell, Document, Light
 from pgdyno.report.sections import sections
-from pgdyno.report.tone import tone
+from pgdyno.report.sections.stages import METRICS, tail_words
+from pgdyno.report.tone import LIGHTS, tone
 
 
 def compose(facts: Facts) -> Document:
@@ -17,9 +19,28 @@ def compose(facts: Facts) -> Document:
         kicker=f"{facts.plan} · {words.moment(facts.started_ns)}",
         label=facts.label,
         about=_about(facts),
-        answer=(facts.answer.finding, facts.answer.limits),
-        cards=tuple(_card(one, facts.headline) for one in facts.stages if one.twin_of is None),
+        answer=facts.answer.plain,
+        cards=tuple(_card(one, facts) for one in facts.stages if one.twin_of is None),
         sections=sections(facts),
+        light=_light(facts),
+        precisely=(facts.answer.finding, facts.answer.limits, _terms(facts)),
+    )
+
+
+def _light(facts: Facts) -> Light:
+    text, meaning = words.CONFIDENCES[facts.answer.confidence]
+    reasons = tuple(one.whole for one in facts.answer.doubts)
+    return Light(LIGHTS[facts.answer.confidence], text, meaning, reasons)
+
+
+def _terms(facts: Facts) -> str:
+    """The terms of the sentences before, each explained."""
+    rungs = dict.fromkeys(stage.rung for stage in facts.stages)
+    return (
+        f"{METRICS[facts.headline]}. A ratio of ×1.10 is 10% more; in its interval the true one"
+        f" lies with {words.confidence(facts.confidence)} confidence. Rounds are paired: all stages"
+        " are measured once in each. p99 is the time that 1 request in 100 exceeds. Rungs say what"
+        f" a stage may lose: {'; '.join(words.rung(one) for one in rungs)}."
     )
 
 
@@ -46,7 +67,8 @@ def _clients(facts: Facts) -> str | None:
     return f"{terminals} terminals over {connections} connections"
 
 
-def _card(stage: StageFacts, metric: str) -> Card:
+def _card(stage: StageFacts, facts: Facts) -> Card:
+    tail = deepest(stage)
     compared = stage.to_first
     against = interval = None
     if compared is not None and compared.ratio is not None:
@@ -60,10 +82,12 @@ def _card(stage: StageFacts, metric: str) -> Card:
         rung=stage.rung,
         risk=words.risks(stage),
         value=words.count(stage.throughput),
-        unit=metric,
+        unit=facts.headline,
         second=f"{words.count(stage.tpm_total)} tpmTotal",
         against=against,
         interval=interval,
         verdict=words.verdict(compared) if compared else None,
         tone=tone(compared),
+        tail=Cell(tail_words(tail), tone(tail)) if tail else None,
+        doubts=tuple(one.text for one in facts.answer.doubts_about(stage.name)),
     )

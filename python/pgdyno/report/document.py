@@ -90,6 +90,16 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
+class Light:
+    """How far an answer can be relied on; the words say what the colour says."""
+
+    tone: Tone  # good, warn or bad
+    text: str
+    meaning: str
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Card:
     """A stage at a glance. What it says stands in the tables too."""
 
@@ -103,6 +113,8 @@ class Card:
     interval: str | None
     verdict: str | None
     tone: Tone
+    tail: Cell | None  # what it does to the slowest requests
+    doubts: tuple[str, ...]  # what limits the verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +125,11 @@ class Document:
     kicker: str  # what this is: plan, time
     label: str  # what it is not
     about: tuple[str, ...]  # server, host, fixture: a line of facts
-    answer: tuple[str, ...]  # two sentences
+    answer: tuple[str, ...]  # sentences for everybody
     cards: tuple[Card, ...]
     sections: tuple[Section, ...]
+    light: Light | None = None
+    precisely: tuple[str, ...] = ()  # the same in the terms of the field, and what limits it
 
 
 def columns(first: str, *heads: str | tuple[str, str]) -> tuple[Column, ...]:

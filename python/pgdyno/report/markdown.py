@@ -37,13 +37,24 @@ def render_document(document: Document, pgdyno: str, ident: str) -> str:
     parts = [
         f"# {_text(document.title)}",
         f"{_text(document.kicker)}  \n**{document.label}.** {_text(' · '.join(document.about))}",
-        *(f"> {_paragraph(sentence)}" for sentence in document.answer),
+        f"> {_paragraph(' '.join(document.answer))}",
+        *_light(document),
+        *map(_paragraph, document.precisely),
     ]
     for section in document.sections:
         blocks = [_block(block) for block in section.blocks]
         parts += [f"## {_text(section.title)}", *(block for block in blocks if block)]
     parts.append(f"{document.label}. Made by pgdyno {pgdyno} from run {_text(ident)}.")
     return "\n\n".join(parts) + "\n"
+
+
+def _light(document: Document) -> list[str]:
+    if document.light is None:
+        return []
+    parts = [f"**{_text(document.light.text)}.** {_text(document.light.meaning)}"]
+    if document.light.reasons:
+        parts.append("\n".join(f"- {_paragraph(reason)}" for reason in document.light.reasons))
+    return parts
 
 
 def _block(block: Block) -> str:

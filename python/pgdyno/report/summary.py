@@ -17,7 +17,7 @@ from pgdyno.model.wording import listed
 from pgdyno.report.document import Tone
 from pgdyno.report.sections.cycles import unlike_text
 from pgdyno.report.sections.stages import checkpoint_counts
-from pgdyno.report.tone import tone
+from pgdyno.report.tone import LIGHTS, tone
 
 _STYLES: dict[Tone, str] = {"good": "green", "bad": "red", "warn": "yellow", "quiet": "dim", "": ""}
 
@@ -26,7 +26,10 @@ def render(facts: Facts) -> RenderableType:
     """The summary of a run, finished or not."""
     parts: list[RenderableType] = [
         "",
-        Text(facts.answer.finding.replace("`", ""), style="bold"),
+        Text(" ".join(facts.answer.plain).replace("`", ""), style="bold"),
+        *_confidence(facts),
+        "",
+        Text(facts.answer.finding.replace("`", "")),
         "",
         Text(facts.answer.limits.replace("`", "")),
         _throughput(facts),
@@ -52,6 +55,11 @@ def render(facts: Facts) -> RenderableType:
     parts += [Text(line, style="dim") for line in _risks(facts)]
     parts.append(Text(f"{facts.label}.", style="dim"))
     return Group(*parts)
+
+
+def _confidence(facts: Facts) -> list[Text]:
+    text, meaning = words.CONFIDENCES[facts.answer.confidence]
+    return [Text(f"{text}. {meaning}", style=_STYLES[LIGHTS[facts.answer.confidence]])]
 
 
 def _risks(facts: Facts) -> list[str]:

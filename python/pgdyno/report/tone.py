@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pgdyno.analysis.answer_facts import TailFacts
 from pgdyno.analysis.facts import Comparison
 from pgdyno.report.document import Tone
 
@@ -14,6 +15,10 @@ _TONES: dict[str, Tone] = {
 }
 
 
-def tone(comparison: Comparison | None) -> Tone:
+def tone(comparison: Comparison | TailFacts | None) -> Tone:
     """How a verdict is set off."""
     return _TONES.get(comparison.verdict, "") if comparison else ""
+
+
+LIGHTS: dict[str, Tone] = {"high": "good", "limited": "warn", "low": "bad"}
+"""How the confidence of an answer is set off."""

@@ -23,7 +23,8 @@ def test_the_best_safe_stage_comes_before_the_best_unsafe_one(tmp_path: Path) ->
     assert finding.startswith("`tuned` gives ×1.")
     assert "3 paired rounds" in finding
     assert "on rung D0, where nothing is lost; `async-commit` gives ×1." in finding
-    assert finding.endswith("but on rung D2, where a crash may lose the last commits.")
+    assert "but on rung D2, where a crash may lose the last commits. " in finding
+    assert finding.endswith("): better.")
 
 
 def test_no_better_stage(tmp_path: Path) -> None:
@@ -154,8 +155,9 @@ def test_each_load_is_answered_for_itself(tmp_path: Path) -> None:
         "initdb", "initdb", "paying", "paying"
     ]  # fmt: skip
     assert facts.base == "the first of its load"
-    tuned, doubled = facts.answer.finding.split(". ", 1)
+    tuned, slowest, doubled = facts.answer.finding.split(". ", 2)
     assert tuned.startswith("`tuned` gives ×1.")
     assert "of `initdb`" in tuned
+    assert slowest.startswith("p99 of New-Order of `tuned` is ×")
     assert doubled.startswith("`twice` gives ×")
     assert "of `paying`" in doubled

@@ -47,7 +47,7 @@ def _panel(
     drawing = look.figure(
         [line],
         shapes=[*_warmup(seconds[0]), *_bands(timeline)],
-        xaxis=look.axis("s since the window began", range=seconds, nticks=6, showgrid=False),
+        xaxis=look.axis("s in the window", range=seconds, nticks=6, showgrid=False),
         yaxis=look.axis("tpmTotal", range=[0, highest], nticks=6, tickformat="~s"),
     )
     title = f"{trial.stage} · round {trial.round}"

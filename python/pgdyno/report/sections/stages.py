@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pgdyno.analysis import words
+from pgdyno.analysis.answer_facts import TailFacts
 from pgdyno.analysis.facts import Comparison, Facts, Spread, StageFacts
-from pgdyno.model.units import bytes_text
+from pgdyno.analysis.plain import deepest
+from pgdyno.model.units import ratio_text
 from pgdyno.model.wording import listed
 from pgdyno.report.document import (
     Block,
@@ -19,7 +21,7 @@ from pgdyno.report.document import (
 )
 from pgdyno.report.tone import tone
 
-_METRICS = {
+METRICS = {
     "NOPM": "NOPM counts committed New-Orders a minute",
     "tps": "tps counts committed transactions a second",
 }
@@ -36,9 +38,8 @@ def section(facts: Facts) -> Section:
             Column("tpmTotal"),
             Column(f"to {facts.base}"),
             Column("verdict", align="left"),
+            Column("slowest requests", f"to {facts.base}"),
             Column("to the stage before"),
-            Column("WAL per transaction"),
-            Column("checkpoints", "per window"),
             Column("rounds"),
         ),
         tuple(_row(stage) for stage in facts.stages),
@@ -51,7 +52,7 @@ def section(facts: Facts) -> Section:
     blocks += _as_benchmarksql(facts)
     blocks.append(
         Text(
-            f"{_METRICS[facts.headline]}; tpmTotal counts all transactions that came to their end a"
+            f"{METRICS[facts.headline]}; tpmTotal counts all transactions that came to their end a"
             " minute, rollbacks included. The two are never mixed, and neither is a TPC result.",
             "quiet",
         )
@@ -88,20 +89,38 @@ def _as_benchmarksql(facts: Facts) -> list[Block]:
 
 def _row(stage: StageFacts) -> tuple[Cell, ...]:
     name = stage.name if stage.twin_of is None else f"{stage.name} (same as {stage.twin_of})"
-    wal = stage.per_transaction.get("wal_bytes")
     folder = f"data in {stage.folder}" if stage.folder else None
     notes = [note for note in (stage.build, folder, stage.rung_reason) if note]
     return (
         Cell(name, rung=stage.rung, note="; ".join(notes)),
         Cell(words.count(stage.throughput), note=spread_note(stage.throughput)),
-        Cell(words.count(stage.tpm_total), note=spread_note(stage.tpm_total)),
+        Cell(words.count(stage.tpm_total)),
         Cell(words.ratio(stage.to_first), note=_interval(stage, first=True)),
         Cell(words.verdict(stage.to_first), tone(stage.to_first)),
+        _tail(stage),
         Cell(words.ratio(stage.to_previous), note=_interval(stage, first=False)),
-        Cell(bytes_text(wal.median) if wal else words.NOTHING),
-        Cell(checkpoint_counts(stage)),
         Cell(f"{len(stage.rounds)} of {stage.rounds_planned}"),
     )
+
+
+def _tail(stage: StageFacts) -> Cell:
+    """How long the slowest requests take, and the verdict on it."""
+    tail = deepest(stage)
+    if tail is None or tail.ratio is None:
+        return Cell(words.NOTHING)
+    interval = "no interval" if tail.low is None else f"{tail.low:.3f} to {tail.high:.3f}"
+    text = f"{tail.percentile} {_times(tail.ratio)}"
+    return Cell(text, tone(tail), note=f"{interval}, {tail.verdict}")
+
+
+def tail_words(tail: TailFacts) -> str:
+    """The same in a line, e.g. `p99 of New-Order ×1.240, worse`."""
+    ratio = words.NOTHING if tail.ratio is None else _times(tail.ratio)
+    return f"{tail.percentile} of {words.kind(tail.kind)} {ratio}, {tail.verdict}"
+
+
+def _times(ratio: float) -> str:
+    return ratio_text(ratio).replace("x", "×")
 
 
 def _interval(stage: StageFacts, *, first: bool) -> str | None:

@@ -1,0 +1,107 @@
+"""What was found in plain words, for who reads nothing else: no unit, no term of the field."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pgdyno.analysis import words
+from pgdyno.analysis.answer_facts import TailFacts
+from pgdyno.analysis.facts import StageFacts
+from pgdyno.model.units import ratio_text
+from pgdyno.model.wording import listed
+
+_SLOWEST = {"p99": "1 in 100", "p99.9": "1 in 1,000"}
+_TIMES_FROM = 2.0  # said as a multiple from here on
+
+
+def plain(stages: Sequence[StageFacts]) -> tuple[str, ...]:
+    """The answer in sentences: the best stage that loses nothing, and the best of all.
+
+    Args:
+        stages: In plan order; the first of a load is the base of its comparisons.
+    """
+    others = [one for one in stages if one.to_first is not None and one.twin_of is None]
+    if not any(one.throughput for one in stages):
+        return ("No trial finished, so there is no answer.",)
+    if not others:
+        return (f"Only `{stages[0].name}` was measured: there is nothing to compare it with.",)
+    better = [one for one in others if one.to_first and one.to_first.verdict == "better"]
+    if not better:
+        bases = dict.fromkeys(f"`{one.to_first.base}`" for one in others if one.to_first)
+        return (f"No stage is shown to be faster than {' or '.join(bases)}.",)
+    safe = [one for one in better if one.rung in words.SAFE]
+    found = list(dict.fromkeys(max(some, key=_ratio).name for some in (safe, better) if some))
+    best = [one for one in better if one.name in found]
+    return tuple(sentence for one in best for sentence in _sentences(one)) + _not_known(best)
+
+
+def tail_sentence(stage: StageFacts) -> str:
+    """What a finding says of a stage's slowest requests; empty where that is not known."""
+    tail = deepest(stage)
+    if tail is None or tail.ratio is None:
+        return ""
+    ratio = ratio_text(tail.ratio).replace("x", "×")
+    interval = "no interval"
+    if tail.low is not None and tail.high is not None:
+        interval = f"{tail.low:.3f} to {tail.high:.3f}"
+    return (
+        f"{tail.percentile} of {words.kind(tail.kind)} of `{stage.name}` is {ratio} that of"
+        f" `{tail.base}` ({interval}): {tail.verdict}"
+    )
+
+
+def deepest(stage: StageFacts) -> TailFacts | None:
+    """The deepest percentile that was compared: of those with a verdict, if any has one."""
+    known = [one for one in stage.tails if one.verdict in ("better", "worse", "equivalent")]
+    tails = known or list(stage.tails)
+    return tails[-1] if tails else None
+
+
+def _ratio(stage: StageFacts) -> float:
+    return stage.to_first.ratio or 0.0 if stage.to_first else 0.0
+
+
+def _sentences(stage: StageFacts) -> tuple[str, ...]:
+    assert stage.to_first is not None
+    joint = "and" if stage.rung in words.SAFE else "but"
+    gain = f"`{stage.name}` is {_faster(_ratio(stage))} `{stage.to_first.base}`"
+    risk = f"{joint} {words.risks(stage)}"
+    return (f"{gain}, {risk}.", *_slowest(stage))
+
+
+def _faster(ratio: float) -> str:
+    if ratio >= _TIMES_FROM:
+        return f"{ratio:.1f} times as fast as"
+    share = (ratio - 1) * 100
+    return f"{share:.0f}% faster than" if share >= 1 else f"{share:.1f}% faster than"
+
+
+def _slowest(stage: StageFacts) -> tuple[str, ...]:
+    tail = deepest(stage)
+    if tail is None or tail.ratio is None:
+        return ()
+    slowest = f"the slowest {_SLOWEST[tail.percentile]} {words.kind(tail.kind)} transactions"
+    whom = slowest[0].upper() + slowest[1:]
+    change = abs(tail.ratio - 1) * 100
+    match tail.verdict:
+        case "worse" if tail.ratio >= _TIMES_FROM:
+            return (f"{whom} take {tail.ratio:.1f} times as long with it.",)
+        case "worse":
+            return (f"{whom} take {change:.0f}% longer with it.",)
+        case "better":
+            return (f"{whom} take {change:.0f}% less time with it.",)
+        case "equivalent":
+            return (f"{whom} take as long with it as without.",)
+    return ()
+
+
+def _not_known(stages: Sequence[StageFacts]) -> tuple[str, ...]:
+    """Of which stages it is not known what they do to the slowest requests; said once."""
+    names = [
+        f"`{one.name}`" for one in stages
+        if (tail := deepest(one)) is None or tail.verdict in ("undecided", "not judged")
+    ]  # fmt: skip
+    does = "does" if len(names) == 1 else "do"
+    if not names:
+        return ()
+    return (f"What {listed(names)} {does} to the slowest requests is not known yet.",)

@@ -1,0 +1,129 @@
+"""The answer for everybody says no more than the comparisons do, and how far it can be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pgdyno.analysis import words
+from pgdyno.analysis.answer_facts import Confidence, Doubt, TailFacts, confidence_of
+from pgdyno.analysis.facts import Facts, StageFacts
+from pgdyno.analysis.plain import deepest, plain, tail_sentence
+from tests.unit.conftest import analysed
+
+TERMS = ("NOPM", "rung", "interval", "p99", "×", "paired", "D0", "D2")
+
+
+@pytest.fixture(scope="module")
+def stages(tmp_path_factory: pytest.TempPathFactory) -> tuple[StageFacts, ...]:
+    """`initdb`, `tuned` at D0 and `async-commit` at D2; both are better."""
+    return analysed(tmp_path_factory.mktemp("plain") / "run.sqlite", invalid=()).stages
+
+
+def compared(
+    stage: StageFacts, ratio: float, verdict: str = "better", tails: tuple[TailFacts, ...] = ()
+) -> StageFacts:
+    assert stage.to_first is not None
+    return replace(stage, to_first=replace(stage.to_first, ratio=ratio, verdict=verdict),
+                   tails=tails)  # fmt: skip
+
+
+def tail(percentile: str, ratio: float, verdict: str) -> TailFacts:
+    return TailFacts("new_order", percentile, "initdb", ratio, ratio * 0.9, ratio * 1.1, 0.95, 5,
+                     verdict, "…")  # fmt: skip
+
+
+def test_no_term_of_the_field_is_needed(stages: tuple[StageFacts, ...]) -> None:
+    said = " ".join(plain(stages))
+    assert "`tuned` is 30% faster than `initdb`, and nothing is lost." in said
+    assert "but a crash may lose the last commits." in said
+    assert [term for term in TERMS if term in said] == []
+
+
+@pytest.mark.parametrize(
+    ("ratio", "said"),
+    [
+        (1.004, "0.4% faster than"),
+        (1.3, "30% faster than"),
+        (1.995, "100% faster than"),
+        (2.37, "2.4 times as fast as"),
+    ],
+)
+def test_gains_are_said_as_people_do(
+    stages: tuple[StageFacts, ...], ratio: float, said: str
+) -> None:
+    first, tuned, _ = stages
+    assert plain([first, compared(tuned, ratio)])[0] == (
+        f"`tuned` is {said} `initdb`, and nothing is lost."
+    )
+
+
+@pytest.mark.parametrize(
+    ("ratio", "verdict", "said"),
+    [
+        (0.8, "better", "The slowest 1 in 1,000 New-Order transactions take 20% less time with"),
+        (1.2, "worse", "The slowest 1 in 1,000 New-Order transactions take 20% longer with it."),
+        (2.5, "worse", "New-Order transactions take 2.5 times as long with it."),
+        (1.0, "equivalent", "New-Order transactions take as long with it as without."),
+        (1.1, "undecided", "What `tuned` does to the slowest requests is not known yet."),
+        (1.1, "not judged", "What `tuned` does to the slowest requests is not known yet."),
+    ],
+)
+def test_a_gain_never_stands_without_its_slowest_requests(
+    stages: tuple[StageFacts, ...], ratio: float, verdict: str, said: str
+) -> None:
+    first, tuned, _ = stages
+    tails = (tail("p99.9", ratio, verdict),)
+    assert said in plain([first, compared(tuned, 1.3, tails=tails)])[1]
+
+
+def test_the_deepest_percentile_with_a_verdict_is_said(stages: tuple[StageFacts, ...]) -> None:
+    first, tuned, _ = stages
+    tails = (tail("p99", 1.4, "worse"), tail("p99.9", 0.9, "undecided"))
+    stage = compared(tuned, 1.3, tails=tails)
+    assert deepest(stage) is tails[0]
+    assert "The slowest 1 in 100 " in plain([first, stage])[1]
+    assert tail_sentence(stage) == (
+        "p99 of New-Order of `tuned` is ×1.400 that of `initdb` (1.260 to 1.540): worse"
+    )
+
+
+def test_where_nothing_is_better_nothing_is_praised(stages: tuple[StageFacts, ...]) -> None:
+    first, tuned, unsafe = stages
+    for verdict in ("worse", "undecided", "equivalent", "not judged"):
+        stages = (first, compared(tuned, 1.3, verdict), compared(unsafe, 1.5, verdict))
+        assert plain(stages) == ("No stage is shown to be faster than `initdb`.",)
+    assert plain([first]) == (
+        "Only `initdb` was measured: there is nothing to compare it with.",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("doubts", "confidence"),
+    [
+        ((), "high"),
+        ((Doubt("…", grave=False),), "limited"),
+        ((Doubt("…", grave=False), Doubt("…", grave=True)), "low"),
+    ],
+)
+def test_one_grave_doubt_is_enough(doubts: tuple[Doubt, ...], confidence: Confidence) -> None:
+    assert confidence_of(doubts) == confidence
+    assert words.CONFIDENCES[confidence][0] == f"Confidence: {confidence}"
+
+
+def test_every_doubt_stands_in_the_limits(facts: Facts, tmp_path: Path) -> None:
+    for some in (facts, analysed(tmp_path / "run.sqlite", rounds=6, invalid=())):
+        assert some.answer.doubts
+        assert [
+            one.whole for one in some.answer.doubts if one.whole not in some.answer.limits
+        ] == []
+
+
+def test_a_doubt_is_told_with_its_stages(facts: Facts) -> None:
+    assert Doubt("it drifts", True, ("a", "b")).whole == "it drifts (`a` and `b`)"
+    assert Doubt("it drifts", True, ("a", "b"), True).whole == "it drifts (all stages)"
+    about = facts.answer.doubts_about("tuned")
+    assert about
+    assert all("tuned" in one.stages for one in about)
