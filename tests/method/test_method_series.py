@@ -8,6 +8,7 @@ import pytest
 from pgdyno.stats.interval import FloatArray
 from pgdyno.stats.noise import noise_floor
 from pgdyno.stats.steady import SteadyState, check_window, fit_trend, warmup_cut
+from pgdyno.stats.steady_cycles import check_cycles
 from pgdyno.stats.table import outliers
 from tests.method import simulation as sim
 
@@ -149,3 +150,34 @@ def test_a_trial_20_spreads_off_is_named(rounds: int, found_min: float) -> None:
         found = outliers(sim.table(log))
         named += bool(found) and found[0].stages == ("stage1",) and found[0].round == 2
     sim.assert_rate_at_least(named, count, found_min)
+
+
+@pytest.mark.parametrize(("rounds", "stages", "cycles"), [(3, 3, 2), (5, 3, 2), (1, 1, 12)])
+def test_cycles_that_do_not_drift_are_rarely_called_drifting(
+    rounds: int, stages: int, cycles: int
+) -> None:
+    found = _cycle_states(rounds, stages, cycles, change=0.0, seed=311)
+    sim.assert_rate_at_most(found.count(SteadyState.DRIFTING), len(found), 0.055)
+
+
+@pytest.mark.parametrize("rounds", [3, 5])
+def test_a_drift_beyond_the_tolerance_is_called_steady_by_cycles_in_at_most_5_percent(
+    rounds: int,
+) -> None:
+    found = _cycle_states(rounds, 3, 2, change=0.101, seed=312)
+    sim.assert_rate_at_most(found.count(SteadyState.STEADY), len(found), 0.05)
+
+
+def _cycle_states(
+    rounds: int, stages: int, cycles: int, *, change: float, seed: int
+) -> list[SteadyState]:
+    """The first stage's states in simulated plans, whose trials have levels of their own."""
+    rng = np.random.default_rng(seed)
+    states = []
+    for _ in range(2000):
+        level = 0.2 * rng.standard_normal((stages, rounds, 1))
+        log = level + 0.04 * rng.standard_normal((stages, rounds, cycles))
+        log[0] += np.log1p(change) * np.arange(cycles) / (cycles - 1)
+        plan = {f"stage{at}": list(np.exp(one)) for at, one in enumerate(log)}
+        states.append(check_cycles(plan)["stage0"].state)
+    return states

@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import fmean
 
+import numpy as np
+import numpy.typing as npt
+
 from pgdyno.analysis.changes import effective_of
 from pgdyno.analysis.cycle_facts import AnchorFacts, CycleFacts
 from pgdyno.analysis.judge import checkpoint_cycle
@@ -98,8 +101,18 @@ class Load:
 
     def per_s(self) -> FloatArray:
         """The metric of the headline in each second: New-Orders, or all that committed."""
+        return self._each_second()[1]
+
+    def ended_by(self, instants_s: FloatArray) -> FloatArray:
+        """Of the metric of the headline, how many had ended by these instants; within the load."""
+        starts_ns, counts = self._each_second()
+        edges = np.append((starts_ns - self.begin_ns) / NS, self.at(starts_ns[-1]) + 1)
+        done = np.concatenate(([0.0], np.cumsum(counts)))
+        return np.asarray(np.interp(instants_s, edges, done), dtype=np.float64)
+
+    def _each_second(self) -> tuple[npt.NDArray[np.int64], FloatArray]:
         wanted = "driver.committed." + ("new_order" if self.headline == "NOPM" else "")
-        return per_second(self.series, (wanted,))[1]
+        return per_second(self.series, (wanted,))
 
     @property
     def scale(self) -> float:

@@ -23,6 +23,7 @@ from pgdyno.analysis.protocol import protocol_costs
 from pgdyno.analysis.replaced import replaced_facts
 from pgdyno.analysis.shape import outages, part_facts, recovery_facts, step_facts
 from pgdyno.analysis.stages import comparison_facts, noise_facts, stage_facts, throughput_table
+from pgdyno.analysis.steadiness import cycle_steadiness
 from pgdyno.analysis.stopping import still_needed
 from pgdyno.analysis.tails import with_tails
 from pgdyno.analysis.trials import trial_facts
@@ -58,7 +59,8 @@ def analyse(run: RunFile) -> Facts:
     table = throughput_table(plan, trials, replaced, cycles.short)
     compared = _compared(plan, table, cycles)
     measured = _trial_facts(series, info, plan, trials)
-    stages = stage_facts(plan, trials, measured, compared, merged_quantiles, cycles)
+    steady = cycle_steadiness(plan, trials, series)
+    stages = stage_facts(plan, trials, measured, compared, merged_quantiles, cycles, steady)
     stages = with_credit(stages, plan, table, compared)
     stages = with_tails(stages, plan, trials, table, cycles.compared.not_judged)
     audit = merged_audit(finished, {stage.name: asked_of(stage.workload) for stage in plan.stages})

@@ -77,6 +77,7 @@ def stage_facts(
     compared: compare.PlanComparison,
     quantiles: Quantiles,
     cycles: PlanCycles,
+    steady: Mapping[str, Judgement],
 ) -> tuple[StageFacts, ...]:
     """What is said of each stage, in plan order.
 
@@ -87,6 +88,7 @@ def stage_facts(
         compared: The comparisons of the plan.
         quantiles: As `store.histogram.merged_quantiles`.
         cycles: What is known of checkpoint cycles.
+        steady: What cycles say of the steadiness of stages whose windows are made of them.
     """
     finished = [trial for trial in trials if trial.state is TrialState.FINISHED]
     to_first = {one.stage: comparison_facts(one) for one in compared.against_first}
@@ -112,7 +114,8 @@ def stage_facts(
             ),
             quantiles,
         )
-        facts.append(_in_cycles(told_of, cycles, mine))
+        told_of = _in_cycles(told_of, cycles, mine)
+        facts.append(replace(told_of, steadiness=steady.get(stage.name, told_of.steadiness)))
         before = stage
     return tuple(facts)
 

@@ -57,7 +57,9 @@ def trial_facts(
         if result
         else None,
         ceiling_share=rate(result) / ceiling_per_s if result and ceiling_per_s else None,
-        steadiness=steadiness(_in_window(result, series)) if result else None,
+        steadiness=None
+        if result is None or result.follows_cycles
+        else steadiness(_in_window(result, series)),
         window_end=window_end(result) if result else None,
         started_ns=record.started_ns,
         ended_ns=record.ended_ns,

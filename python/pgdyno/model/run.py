@@ -311,6 +311,11 @@ class TrialResult:
         return sum(kind.window.succeeded for kind in self.kinds) / self.window_s
 
     @property
+    def follows_cycles(self) -> bool:
+        """Whether the window was to be made of whole checkpoint cycles."""
+        return self.followed is not None and self.followed.cycles is not None
+
+    @property
     def headline(self) -> str:
         """Name of the metric that stages are compared by: `NOPM` or `tps`."""
         return "tps" if self.nopm is None else "NOPM"
