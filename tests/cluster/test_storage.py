@@ -243,18 +243,19 @@ def test_a_probe_that_was_broken_off_goes_on_with_what_is_left(
 
     with pytest.raises(Interrupted, match="what was measured is kept"):
         pgdyno.storage(wish, out=out, on_event=broken_off)
-    so_far = pgdyno.Run(out)
-    assert not so_far.is_whole
-    assert len(so_far.probed.rounds) == 1, "a round that was interrupted is none"
-    assert [floor.path for floor in so_far.probed.floors] == [str(first)]
-    assert "1 round of probes" in so_far.report("md")
+    stopped = pgdyno.Run(out)
+    so_far = stopped.probed
+    assert not stopped.is_whole
+    assert len(so_far.rounds) == 1, "a round that was interrupted is none"
+    assert [floor.path for floor in so_far.floors] == [str(first)]
+    assert "1 round of probes" in stopped.report("md")
     assert list(first.iterdir()) == list(second.iterdir()) == []
 
     run = pgdyno.resume(out)
 
     assert run.is_whole
-    assert run.probed.floors[:1] == so_far.probed.floors
-    assert run.probed.rounds[:1] == so_far.probed.rounds
+    assert run.probed.floors[:1] == so_far.floors
+    assert run.probed.rounds[:1] == so_far.rounds
     assert len(run.probed.rounds) == 3
     assert [floor.path for floor in run.probed.floors] == [str(first), str(second)]
     assert run.probed.together is None, "both lie on one device"
