@@ -25,6 +25,16 @@ _JOBS, _QUICK_JOBS = "1,4", "1"
 _SECONDS_MAX = 3600
 _TRANSACTION_US_MAX = 10_000_000
 
+RoundsOption = Annotated[
+    int | None,
+    typer.Option(
+        min=ROUNDS_MIN,
+        max=ROUNDS_MAX,
+        help="Rounds in which flushes and commits are probed on every path in turn. Default: 5,"
+        " with --quick 3.",
+    ),
+]
+
 
 def storage(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Folders to measure in.")],
@@ -41,15 +51,7 @@ def storage(
     jobs: Annotated[
         str | None, typer.Option(help=f"Jobs that run at once. Default: {_JOBS}.")
     ] = None,
-    rounds: Annotated[
-        int | None,
-        typer.Option(
-            min=ROUNDS_MIN,
-            max=ROUNDS_MAX,
-            help="Rounds in which flushes and commits are probed on every path in turn."
-            " Default: 5, with --quick 3.",
-        ),
-    ] = None,
+    rounds: RoundsOption = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Take a first look: short windows, a small grid.")
     ] = False,

@@ -92,8 +92,7 @@ def resolve(
         found = rooms(resolved.stages, resolved.configs, workload, protocol, host, fixtures, costs)
         complaints += _too_little_room(found[0])
         notes += _tight(found)
-    if len(resolved.stages) == 1:
-        notes.append("one stage alone is compared with nothing; --aa would measure the noise")
+    notes += _alone(resolved)
     complaints += [*_too_many(resolved, protocol), *stop_complaints(protocol, resolved.stages)]
     refuse(draft.source, complaints)
     hungriest = _hungriest(memory)[1], _hungriest(disk)[1]
@@ -151,6 +150,12 @@ def _not_ours(server: ServerFacts) -> Iterator[str]:
             f"the server is in use, sessions of others: {sessions}; loading and driving take CPU,"
             " disk and WAL from them, and what they do is in the figures"
         )
+
+
+def _alone(resolved: Resolved) -> list[str]:
+    if len(resolved.stages) > 1:
+        return []
+    return ["one stage alone is compared with nothing; --aa would measure the noise"]
 
 
 def _left_out(draft: PlanDraft) -> list[str]:

@@ -102,13 +102,8 @@ def read_plan_text(
         aa: The first stage twice.
         folders: See `read_plan`.
     """
-    try:
-        raw = parse_toml(text)
-    except BadToml as error:
-        raise PlanError(f"{source}: not TOML: {error}", "Nothing was touched.") from error
-    raw, wrong_folders = repeated(raw, folders)
+    raw, complaints = _raw(text, source, folders)
     parsed = [parse_override(override) for override in overrides]
-    complaints = [*wrong_folders]
     complaints += [one for one in parsed if isinstance(one, Complaint)]
     chosen = [one for one in parsed if isinstance(one, Override)]
     quick_by_path, wrong_quick = quick_values(raw)
@@ -154,6 +149,18 @@ def read_plan_text(
         sources=sources,
         skipped=skipped,
     )
+
+
+def _raw(text: str, source: str, folders: Sequence[str]) -> tuple[dict[str, Any], list[Complaint]]:
+    """The document as written, its stages of `each_folder` repeated, and what is wrong with that.
+
+    Raises:
+        PlanError: It is not TOML.
+    """
+    try:
+        return repeated(parse_toml(text), folders)
+    except BadToml as error:
+        raise PlanError(f"{source}: not TOML: {error}", "Nothing was touched.") from error
 
 
 def _set_in_stages(chosen: Sequence[Override], table: str) -> frozenset[tuple[str, str]]:
