@@ -17,7 +17,7 @@ from pgdyno.analysis.run import analyse
 from pgdyno.report import html, storage
 from pgdyno.store import RunFile
 from tests.data.miniature import write_miniature
-from tests.data.probed import MEMORY, floor, probed
+from tests.data.probed import MEMORY, at_rates, floor, in_rounds, probed
 
 pytestmark = pytest.mark.browser
 
@@ -234,17 +234,27 @@ CONTRAST = """() => {
 }"""
 
 
-@pytest.mark.parametrize("size", [WIDE, pytest.param(PHONE, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kind", ["once", "rounds"])
 def test_the_page_of_storage_draws_every_chart_in_silence(
-    browser: Browser, tmp_path: Path, size: tuple[int, int]
+    browser: Browser, tmp_path: Path, kind: str
 ) -> None:
+    """With long paths, warnings and verdicts; at every width nothing scrolls sideways."""
     report = tmp_path / "storage.html"
-    found = probed(floor("/srv/disk"), floor("/dev/shm", MEMORY))
+    paths = "/srv/postgresql/clusters/disk", "/mnt/cloud/volume-2"
+    found = probed(floor(paths[0]), floor(paths[1], MEMORY))
+    if kind == "rounds":
+        rates = (5000.0, 2500.0, 4000.0)
+        found = in_rounds(
+            *(tuple(at_rates(path, rate, 3 * rate) for path in paths) for rate in rates)
+        )
     report.write_text(storage.render_html(found), encoding="utf-8")
-    with opened(browser, report, size) as (page, noise):
-        page.screenshot(path=tmp_path / f"{size[0]}.png", full_page=True)
-        marks = page.evaluate(MARKS)
-        assert len(marks) == 4 + 4 + 1 + 1  # rate and response time of four patterns, flushes
-        assert all(count > 0 for count in marks)
-        assert_fits(page, size[0])
-        assert noise == []
+    for width in (390, 768, 1024, 1280, 1920):
+        with opened(browser, report, (width, 900)) as (page, noise):
+            page.screenshot(path=tmp_path / f"{width}.png", full_page=True)
+            marks = page.evaluate(MARKS)
+            # Rate and response time of four patterns, flushes, commits.
+            assert len(marks) == 4 + 4 + 1 + 1
+            assert all(count > 0 for count in marks)
+            assert page.get_by_role("list", name="Warnings").count() == 1
+            assert_fits(page, width)
+            assert noise == []

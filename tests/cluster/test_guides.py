@@ -1,4 +1,8 @@
-"""The guides are executed: every `sh` block, in order, on real servers."""
+"""The guides are executed: every `sh` block, in order, on real servers.
+
+A block of `text` that follows one at once is what it prints: its lines, in their order, where `…`
+stands for anything, and blanks for any others.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ GUIDES = [
     pytest.param(path, id=path.stem, marks=[] if path.stem in EVERY_DAY else [pytest.mark.long])
     for path in sorted((ROOT / "docs" / "guides").glob("*.md"))
 ]
-BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```sh\n(.*?)^```$(?:\n\n^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +49,28 @@ def test_guide(guide: Path, folder: Path, home_env: Path, server: Connection) ->
         "CONNINFO": f"host={server.host} port={server.port} user={server.user} dbname={database}",
         "PLANS": str(ROOT / "plans"),
     }
-    for block in blocks:
+    for block, shown in blocks:
         done = subprocess.run(
             ["bash", "-euc", block],
             cwd=folder, env=environment, capture_output=True, text=True, timeout=DEADLINE_S,
             check=False,
         )  # fmt: skip
         assert done.returncode == 0, f"{block}\n{done.stdout}\n{done.stderr}"
+        assert_shows(done.stdout + done.stderr, shown)
+
+
+def assert_shows(printed: str, shown: str) -> None:
+    """The lines of a guide stand in what was printed, one after the other."""
+    said, place = " ".join(printed.split()), 0
+    for line in shown.splitlines():
+        parts = [re.escape(" ".join(part.split())) for part in line.split("…")]
+        found = re.compile(".*?".join(parts)).search(said, place)
+        assert found, f"{line!r} does not follow in {said[place:]}"
+        place = found.end()
+
+
+def test_what_a_guide_shows_is_looked_for_in_order() -> None:
+    assert_shows("a flush takes 1 µs\n (1 to 2)\nb faster", "a flush takes … µs (…)\nb faster\n")
+    for wrong in ("c faster\n", "b faster\na flush takes …\n"):
+        with pytest.raises(AssertionError, match="does not follow"):
+            assert_shows("a flush takes 1 µs\nb faster", wrong)

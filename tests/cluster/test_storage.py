@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -28,7 +29,7 @@ from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.cluster
 MIB = 1 << 20
-SMALL = ("--quick", "--size", "64MiB", "--depths", "1")
+SMALL = ("--quick", "--size", "64MiB", "--depths", "1", "--rounds", "2")
 DEBIAN = ("--bindir", "/usr/lib/postgresql/15/bin", "--depths", "1")
 
 
@@ -72,7 +73,8 @@ def test_two_paths_are_measured_side_by_side(folder: Path, home_env: Path, depth
     disk = folder / "disk"
     disk.mkdir()
     with memory_disk(folder / "memory", 400) as memory:
-        done = storage(disk, memory, home=home_env, out=out, more=("--depths", depths, "--json"))
+        more = ("--depths", depths, "--json")
+        done = storage(disk, memory, home=home_env, out=out, more=more)
         assert done.returncode == 0, done.stderr
         assert list(disk.iterdir()) == list(memory.iterdir()) == []
 
@@ -87,8 +89,12 @@ def test_two_paths_are_measured_side_by_side(folder: Path, home_env: Path, depth
         assert [point.pattern for point in floor.grid[::each]] == list(PATTERNS)
         assert len(floor.grid) == each * len(PATTERNS)
         assert all(point.per_s > 0 and point.latency.n > 0 for point in floor.grid)
-        assert floor.mixed.under.per_s > 0
-        assert derived["commits_per_s_at_most"]["16"] > derived["commits_per_s_at_most"]["1"]
+        at_most = {n: one["mid"] for n, one in derived["commits_per_s_at_most"].items()}
+        assert at_most["16"] == pytest.approx(8 * at_most["1"])
+        assert_nothing_contradicts(derived, probed, floor.path)
+    assert [one.paths[0].path for one in probed.rounds] == [str(disk), str(memory)]
+    against = told["derived"][1]["against_first"]
+    assert [one["rounds"] for one in against.values()] == [2] * 4
     assert probed.floors[1].claims.block_device is None
     assert probed.together is not None
     assert [share.path for share in probed.together.shares] == [str(disk), str(memory)]
@@ -99,6 +105,19 @@ def test_two_paths_are_measured_side_by_side(folder: Path, home_env: Path, depth
         capture_output=True, text=True, timeout=DEADLINE_S, check=True,
     )  # fmt: skip
     assert "**What storage claims**" in report.stdout
+
+
+def assert_nothing_contradicts(derived: dict[str, Any], probed: Probed, path: str) -> None:
+    """Whatever a round measured of commits lies within the figure's spread."""
+    most = derived["commits_per_s_at_most"]["1"]
+    assert most["low"] <= most["mid"] <= most["high"]
+    assert derived["flush_ns"]["mid"] == pytest.approx(1e9 / most["mid"])
+    for one in probed.rounds_of(path):
+        windows = (one.mixed.alone, one.mixed.under, *one.rested)
+        rates = [one.fdatasync_per_s, *(window.per_s for window in windows)]
+        assert min(rates) > 0
+        assert max(rates) <= most["high"] * (1 + 1e-9)
+        assert most["low"] <= one.fdatasync_per_s * (1 + 1e-9)
 
 
 @pytest.mark.long
@@ -210,29 +229,34 @@ def test_a_killed_probe_is_cleaned_up_by_the_next(folder: Path, home_env: Path) 
 
 
 @pytest.mark.long
-def test_a_probe_that_was_broken_off_goes_on_with_the_paths_that_are_left(
+def test_a_probe_that_was_broken_off_goes_on_with_what_is_left(
     folder: Path, home_env: Path
 ) -> None:
     first, second, out = folder / "a", folder / "b", folder / "run.sqlite"
     first.mkdir()
     second.mkdir()
-    wish = Wish((str(first), str(second)), 64 * MIB, 1, (1,), (1,), quick=True)
+    wish = Wish((str(first), str(second)), 64 * MIB, 1, (1,), (1,), quick=True, rounds=3)
 
     def broken_off(event: Event) -> None:
-        if isinstance(event, StepBegun) and event.what.startswith(str(second)):
+        if isinstance(event, StepBegun) and event.what.startswith(f"round 2 of 3, {second}: "):
             raise KeyboardInterrupt
 
     with pytest.raises(Interrupted, match="what was measured is kept"):
         pgdyno.storage(wish, out=out, on_event=broken_off)
-    assert not pgdyno.Run(out).is_whole
-    before = pgdyno.Run(out).probed.floors
-    assert [floor.path for floor in before] == [str(first)]
-    assert list(second.iterdir()) == []
+    stopped = pgdyno.Run(out)
+    so_far = stopped.probed
+    assert not stopped.is_whole
+    assert len(so_far.rounds) == 1, "a round that was interrupted is none"
+    assert [floor.path for floor in so_far.floors] == [str(first)]
+    assert "1 round of probes" in stopped.report("md")
+    assert list(first.iterdir()) == list(second.iterdir()) == []
 
     run = pgdyno.resume(out)
 
     assert run.is_whole
-    assert run.probed.floors[:1] == before
+    assert run.probed.floors[:1] == so_far.floors
+    assert run.probed.rounds[:1] == so_far.rounds
+    assert len(run.probed.rounds) == 3
     assert [floor.path for floor in run.probed.floors] == [str(first), str(second)]
     assert run.probed.together is None, "both lie on one device"
     assert list(first.iterdir()) == list(second.iterdir()) == []

@@ -15,8 +15,10 @@ from pgdyno.model.floor import (
     Floor,
     GridPoint,
     Latency,
+    PathRound,
     Prepared,
     Probed,
+    ProbeRound,
     Share,
     Together,
     UnderCheckpoint,
@@ -106,4 +108,53 @@ def probed(*floors: Floor, together: tuple[float, ...] = ()) -> Probed:
         clock=parse_clock(recorded("timing-18.txt")),
         floors=floors,
         together=Together(64, 1, shares) if shares else None,
+    )
+
+
+def measured_once(one: Floor) -> PathRound:
+    """What version 0.1 kept of a path, as a round."""
+    assert one.mixed is not None
+    rate = one.sync("one-write", "fdatasync")
+    assert rate is not None
+    assert rate.per_s is not None
+    return PathRound(one.path, rate.per_s, one.mixed, one.rested)
+
+
+def at_rates(path: str, fsync_per_s: float, fio_per_s: float) -> PathRound:
+    """A round in which the two programs reached these rates; all else follows fio's."""
+    like = measured_once(floor(path))
+
+    def scaled(commits: Commits, per_s: float) -> Commits:
+        flush_ns = 1e9 / per_s - commits.write_mean_ns - commits.pause_ns
+        return replace(commits, per_s=per_s, flush=replace(commits.flush, mean_ns=flush_ns))
+
+    alone = replace(
+        scaled(replace(like.mixed.alone, write_mean_ns=1000.0), fio_per_s),
+        flush_quantiles=((0.0, 0.5), (1.0, 1.5)),
+    )
+    point = grid({64: 20 * fio_per_s})[0]
+    return PathRound(
+        path=path,
+        fdatasync_per_s=fsync_per_s,
+        mixed=UnderCheckpoint(alone, replace(alone, per_s=fio_per_s / 2), like.mixed.writes),
+        rested=tuple(
+            after_rest(alone, pause_us, times)
+            for pause_us, times in zip(PAUSES_US, (1.25, 2, 3), strict=True)
+        ),
+        reads=point,
+        writes=replace(point, pattern="random write"),
+    )
+
+
+def in_rounds(*rounds: tuple[PathRound, ...]) -> Probed:
+    """Paths that were probed in these rounds, ten seconds apart."""
+    floors = tuple(replace(floor(one.path), mixed=None, rested=()) for one in rounds[0])
+    found = probed(*floors)
+    return replace(
+        found,
+        wish=replace(found.wish, rounds=len(rounds)),
+        rounds=tuple(
+            ProbeRound(found.started_ns + number * 10_000_000_000, paths)
+            for number, paths in enumerate(rounds)
+        ),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -114,6 +114,7 @@ class Plan:
         words = ["pgdyno", "run", str(self._source)]
         for override in self.record.overrides:
             words += ["--set", override]
+        words += ["--folder", ",".join(self.record.folders)] * bool(self.record.folders)
         words += ["--quick"] * self.record.quick + ["--aa"] * self.record.aa
         return shell_line(words)
 
@@ -144,7 +145,7 @@ class Plan:
         """
         return load_plan(
             self._source, set=[*self.record.overrides, *_overrides(changes)],
-            quick=self.record.quick, aa=self.record.aa,
+            quick=self.record.quick, aa=self.record.aa, folders=self.record.folders,
         )  # fmt: skip
 
     def to_toml(self) -> str:
@@ -168,6 +169,7 @@ def load_plan(
     set: _Set = (),
     quick: bool = False,
     aa: bool = False,
+    folders: Sequence[str | Path] = (),
 ) -> Plan:
     """Read a plan, and resolve it for this host and its server. Nothing is touched.
 
@@ -178,6 +180,8 @@ def load_plan(
             them, `["workload.warehouses=100"]`.
         quick: The plan's own short version.
         aa: Measure the first stage twice in every round, for the noise floor.
+        folders: Existing ones, e.g. on several disks: stages of `each_folder` are repeated for
+            each of them.
 
     Raises:
         PlanError: It is wrong, or cannot be carried out here; everything that is wrong is told.
@@ -190,11 +194,14 @@ def load_plan(
         ['statement', 'pipeline', 'procedure']
     """
     overrides = _overrides(set)
+    named = [str(Path(folder).absolute()) for folder in folders]
     if isinstance(source, Mapping):
         text = toml_text(source)
-        draft = read_plan_text(text, FROM_PYTHON, Path.cwd(), overrides, quick=quick, aa=aa)
+        draft = read_plan_text(
+            text, FROM_PYTHON, Path.cwd(), overrides, quick=quick, aa=aa, folders=named
+        )
     else:
-        draft = read_plan(plan_path(source), overrides, quick=quick, aa=aa)
+        draft = read_plan(plan_path(source), overrides, quick=quick, aa=aa, folders=named)
     plan = _resolved(draft, source)
     describe_stages(plan.record)
     require_folders(plan.record, plan.data_bytes)
@@ -221,7 +228,8 @@ def _resolved(draft: PlanDraft, source: _Source) -> Plan:
     named = stage_builds(draft, builds_there(), this_machine().cpu_model)
     distinct = {one.ident: one for one in named if one}
     builds = Builds(named, {ident: build_facts(one) for ident, one in distinct.items()})
-    server, host = _asked(draft, target), local_facts()
+    folders = [stage.folder for stage in draft.document.stage if stage.folder]
+    server, host = _asked(draft, target), local_facts(folders)
     version = _rows_version(draft.source, workload)
     shapes = [fixture_shape(target, workload, builds.server(one, server), version) for one in named]
     fixtures = {fixture_ident(shape): fixture_bytes(target, shape) for shape in shapes}

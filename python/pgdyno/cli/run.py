@@ -51,6 +51,15 @@ EngineOption = Annotated[
     Literal["pgdyno", "pgbench"] | None,
     typer.Option(help="Who drives, instead of the plan's engine, where no stage says otherwise."),
 ]
+FolderOption = Annotated[
+    str | None,
+    typer.Option(
+        "--folder",
+        metavar="A,B",
+        help="Folders, e.g. on several disks, for each of which the plan's stages of `each_folder`"
+        " are repeated.",
+    ),
+]
 
 
 def run(
@@ -64,6 +73,7 @@ def run(
     bindir: BindirOption = None,
     conninfo: ConninfoOption = None,
     engine: EngineOption = None,
+    folder: FolderOption = None,
     out: RunFileOption = None,
 ) -> None:
     """Measure every stage of a plan, and write a run file and a report.
@@ -73,7 +83,7 @@ def run(
     overrides = [*(overrides or []), *_target_overrides(bindir, conninfo)]
     if engine is not None:
         overrides.append(f"workload.engine={engine}")
-    loaded = api.load_plan(plan, set=overrides, quick=quick, aa=aa)
+    loaded = api.load_plan(plan, set=overrides, quick=quick, aa=aa, folders=_folders(folder))
     if dry_run:
         stdout.print(loaded.preview())
         loaded.require_rights()
@@ -110,6 +120,14 @@ def _end(run: api.Run) -> None:
     stdout.print(f"report   {run.path.with_suffix('.html')}", markup=False, soft_wrap=True)
     if not run.is_whole:
         raise typer.Exit(1)
+
+
+def _folders(text: str | None) -> list[str]:
+    """The paths of `--folder`; one that holds a comma cannot be named."""
+    named = [] if text is None else [part.strip() for part in text.split(",")]
+    if not all(named):
+        raise PlanError(f"--folder is {text!r}", "Write paths with commas between them: /a,/b.")
+    return named
 
 
 def _target_overrides(bindir: Path | None, conninfo: str | None) -> list[str]:

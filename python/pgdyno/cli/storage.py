@@ -14,7 +14,7 @@ from pgdyno.cli.console import say_where, stderr, stdout
 from pgdyno.cli.live_view import LiveView
 from pgdyno.cli.run_file_option import RunFileOption
 from pgdyno.model.errors import PlanError
-from pgdyno.model.floor import Wish
+from pgdyno.model.floor import ROUNDS_MAX, ROUNDS_MIN, Wish
 from pgdyno.model.text import shell_line
 from pgdyno.model.units import bytes_text, seconds_text
 
@@ -24,6 +24,16 @@ _DEPTHS = "1,4,16,64"
 _JOBS, _QUICK_JOBS = "1,4", "1"
 _SECONDS_MAX = 3600
 _TRANSACTION_US_MAX = 10_000_000
+
+RoundsOption = Annotated[
+    int | None,
+    typer.Option(
+        min=ROUNDS_MIN,
+        max=ROUNDS_MAX,
+        help="Rounds in which flushes and commits are probed on every path in turn. Default: 5,"
+        " with --quick 3.",
+    ),
+]
 
 
 def storage(
@@ -41,6 +51,7 @@ def storage(
     jobs: Annotated[
         str | None, typer.Option(help=f"Jobs that run at once. Default: {_JOBS}.")
     ] = None,
+    rounds: RoundsOption = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Take a first look: short windows, a small grid.")
     ] = False,
@@ -78,6 +89,7 @@ def storage(
         jobs=_numbers("--jobs", jobs or (_QUICK_JOBS if quick else _JOBS)),
         quick=quick,
         transaction_us=transaction_us,
+        rounds=rounds,
     )
     _announce(wish)
     if dry_run:
@@ -119,3 +131,5 @@ def _announce(wish: Wish) -> None:
         " writing as fast as it can",
         soft_wrap=True,
     )
+    for path, free_bytes in needed.free_bytes.items():
+        stderr.print(f"{path} has {bytes_text(free_bytes)} free", soft_wrap=True, markup=False)

@@ -1,13 +1,16 @@
-"""Probes storage path by path: prepares it, measures it, and leaves nothing of it behind."""
+"""Probes storage, in rounds over all paths and path by path, and leaves nothing of it behind."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
+from math import ceil
 from pathlib import Path
+from typing import TypeVar
 
 from pgdyno.experiment.progress import Listener
 from pgdyno.host.device_claims import device_claims
@@ -16,17 +19,21 @@ from pgdyno.model.floor import (
     PAUSES_US,
     Floor,
     GridPoint,
+    PathRound,
+    Pattern,
     Prepared,
     Probed,
+    ProbeRound,
     Share,
     Together,
     Wish,
 )
 from pgdyno.model.progress import StepBegun
+from pgdyno.plan.resolve.order import balanced_order
 from pgdyno.probe import fio
 from pgdyno.probe.clock import measure_clock
 from pgdyno.probe.folder import accepts_direct, own_folder, require_room
-from pgdyno.probe.sync import FILE_BYTES, TESTS, measure_sync
+from pgdyno.probe.sync import FILE_BYTES, TESTS, measure_fdatasync, measure_sync
 from pgdyno.stats.storage import iops_knee
 from pgdyno.target.binaries import Binaries
 from pgdyno.target.host_facts import host_facts, own_version
@@ -34,7 +41,12 @@ from pgdyno.target.host_facts import host_facts, own_version
 _STARTS_S = 0.4  # fio, each time
 _WRITTEN_BYTES_PER_S = 300e6  # assumed before anything is measured
 _OVERHEAD_BYTES = 1 << 20
+ROUNDS, QUICK_ROUNDS = 5, 3
+COMPARED: tuple[Pattern, ...] = ("random read", "random write")  # in rounds, of several paths
+_COMPARED = len(COMPARED)
+_SEEDS_A_ROUND = 100_000  # above those of the grid, which has a seed for each window
 
+_Found = TypeVar("_Found")
 OnStep = Callable[[str], None]
 Keep = Callable[[Probed], None]
 
@@ -47,32 +59,50 @@ class Cost:
     writing_s: float
     each_bytes: int  # on each path, at once
     loaded_s: float  # of writing as fast as the storage can, on each path
+    free_bytes: Mapping[str, int] = field(default_factory=dict)  # by path
+
+
+def rounds_of(wish: Wish) -> int:
+    """How many rounds of probes are taken."""
+    return wish.rounds or (QUICK_ROUNDS if wish.quick else ROUNDS)
 
 
 def cost(wish: Wish) -> Cost:
     """Estimate a probe."""
     points = len(wish.depths) * len(wish.jobs)
-    windows = len(PATTERNS) * points + 2 + len(PAUSES_US)
+    compared = _COMPARED if len(wish.paths) > 1 else 0
+    grid = len(PATTERNS) * points
     each_bytes = wish.size_bytes + fio.WAL_BYTES + FILE_BYTES + _OVERHEAD_BYTES
     writing_s = (wish.size_bytes + fio.WAL_BYTES) / _WRITTEN_BYTES_PER_S
-    measuring_s = windows * (wish.seconds + _STARTS_S) + TESTS * wish.seconds
+    window_s = wish.seconds + _STARTS_S
+    round_s = (2 + len(PAUSES_US) + compared) * window_s + 2 * wish.seconds
+    measuring_s = grid * window_s + TESTS * wish.seconds + rounds_of(wish) * round_s
+    loading = points * 2 + rounds_of(wish) * (1 + compared // 2)
     return Cost(
         seconds=len(wish.paths) * (writing_s + measuring_s) + wish.seconds,
         writing_s=len(wish.paths) * writing_s,
         each_bytes=each_bytes,
-        loaded_s=(points * 2 + 2) * wish.seconds,
+        loaded_s=loading * wish.seconds,
     )
 
 
-def require_possible(wish: Wish) -> Path:
-    """Refuse before anything is touched; returns the program fio.
+@dataclass(frozen=True, slots=True)
+class Possible:
+    """What a probe finds where it is to be made."""
+
+    fio: Path
+    free_bytes: Mapping[str, int]  # by path
+
+
+def require_possible(wish: Wish) -> Possible:
+    """Refuse before anything is touched.
 
     Raises:
         PlanError: A path is not a folder, or has too little room.
         TargetError: fio is missing.
     """
-    require_room([Path(path) for path in wish.paths], cost(wish).each_bytes)
-    return fio.find_fio()
+    free = require_room([Path(path) for path in wish.paths], cost(wish).each_bytes)
+    return Possible(fio.find_fio(), {str(path): size for path, size in free.items()})
 
 
 def probe_storage(
@@ -92,41 +122,62 @@ def probe_storage(
         binaries: PostgreSQL's programs.
         so_far: What was measured before it was broken off.
         listener: Told what is done next.
-        keep: Gets what is known so far after each path.
+        keep: Gets what is known so far after each round and each path.
 
     Raises:
         PlanError: A path will not do.
         TargetError: A program is missing or failed.
     """
-    program = require_possible(wish)
+    program = require_possible(wish).fio
 
     def begin(what: str) -> None:
         listener(StepBegun(what))
 
     probed = so_far or _begun(wish, ident, program, binaries, begin)
     keep(probed)
+    rates: dict[str, float] = {}
     grounds: dict[str, fio.Ground] = {}
-    known = {floor.path for floor in probed.floors}
-    devices = {floor.device_number for floor in probed.floors}
-    devices |= {Path(path).stat().st_dev for path in wish.paths if path not in known}
-    several = len(devices) > 1
     with ExitStack() as folders:
-        for path in wish.paths if not probed.is_whole else ():
+        for path in _still_used(probed):
             folder = folders.enter_context(own_folder(Path(path)))
-            ground = fio.Ground(program, folder, wish.size_bytes, accepts_direct(folder))
-            grounds[path] = ground
-            if path in known:
-                if several:  # its files are gone, and are read once more beside the others'
-                    begin(f"{path}: writing its files again")
-                    fio.write_files(ground)
-                continue
-            floor = _floor(path, ground, wish, binaries, begin)
-            probed = replace(probed, floors=(*probed.floors, floor))
+            grounds[path] = fio.Ground(program, folder, wish.size_bytes, accepts_direct(folder))
+            begin(f"{path}: writing its files in full")
+            rates[path] = fio.write_files(grounds[path])
+        bed = _Bed(probed.wish, grounds, rates, binaries, begin)
+        while (due := _due(probed)) is not None:
+            if isinstance(due, int):
+                probed = replace(probed, rounds=(*probed.rounds, bed.round(due)))
+            else:
+                probed = replace(probed, floors=(*probed.floors, bed.floor(due)))
             keep(probed)
         if not probed.is_whole:
             probed = replace(probed, together=_together(probed.floors, grounds, wish, begin))
             keep(probed)
     return probed
+
+
+def _due(probed: Probed) -> int | str | None:
+    """What comes next: a round, by its number, or what is measured once on a path; None: neither.
+
+    Rounds lie before, between and after the long measurements, so that they see how storage drifts.
+    """
+    paths, rounds = probed.wish.paths, probed.wish.rounds or 0
+    done, measured = len(probed.rounds), len(probed.floors)
+    if measured < len(paths) and done >= ceil(rounds * (measured + 1) / (len(paths) + 1)):
+        return paths[measured]
+    return done + 1 if done < rounds else None
+
+
+def _still_used(probed: Probed) -> tuple[str, ...]:
+    """Paths whose files are needed for what is left to measure."""
+    if probed.is_whole:
+        return ()
+    known = {floor.path: floor.device_number for floor in probed.floors}
+    paths = probed.wish.paths
+    devices = {known.get(path) or Path(path).stat().st_dev for path in paths}
+    if len(probed.rounds) < (probed.wish.rounds or 0) or len(devices) > 1:
+        return paths
+    return tuple(path for path in paths if path not in known)
 
 
 def _begun(wish: Wish, ident: str, program: Path, binaries: Binaries, on_step: OnStep) -> Probed:
@@ -137,32 +188,72 @@ def _begun(wish: Wish, ident: str, program: Path, binaries: Binaries, on_step: O
         pgdyno=own_version(),
         programs={"PostgreSQL": binaries.version, "fio": fio.version(program)},
         cpus=len(os.sched_getaffinity(0)),
-        wish=wish,
+        wish=replace(wish, rounds=rounds_of(wish)),
         clock=measure_clock(binaries.program("pg_test_timing"), wish.seconds),
     )
 
 
-def _floor(path: str, ground: fio.Ground, wish: Wish, binaries: Binaries, on_step: OnStep) -> Floor:
-    on_step(f"{path}: writing its files in full")
-    rate = fio.write_files(ground)
-    on_step(f"{path}: pg_test_fsync")
-    syncs = measure_sync(binaries.program("pg_test_fsync"), ground.folder, wish.seconds)
-    on_step(f"{path}: commits under a checkpoint")
-    mixed = fio.measure_commits(ground, wish.seconds, 1)
-    on_step(f"{path}: commits after pauses")
-    rested = fio.measure_rested(ground, wish.seconds, 1)
-    return Floor(
-        path=path,
-        device_number=Path(path).stat().st_dev,
-        claims=device_claims(Path(path)),
-        prepared=Prepared(
-            wish.size_bytes, host_facts(Path(path)).memory_bytes, ground.direct, rate
-        ),
-        syncs=syncs,
-        grid=_grid(path, ground, wish, on_step),
-        mixed=mixed,
-        rested=rested,
-    )
+@dataclass(frozen=True, slots=True)
+class _Bed:
+    """Prepared paths, and what they are probed with."""
+
+    wish: Wish
+    grounds: Mapping[str, fio.Ground]
+    rates: Mapping[str, float]  # at which the files were written, bytes a second
+    binaries: Binaries
+    on_step: OnStep
+
+    def round(self, number: int) -> ProbeRound:
+        """One round: each probe on each path, in an order that no path profits from."""
+        wish, started_ns = self.wish, time.time_ns()
+        row = balanced_order(len(wish.paths), number)[-1]
+        order = [wish.paths[index] for index in row]
+
+        def each(what: str, probe: Callable[[fio.Ground], _Found]) -> dict[str, _Found]:
+            found = {}
+            for path in order:
+                self.on_step(f"round {number} of {wish.rounds}, {path}: {what}")
+                found[path] = probe(self.grounds[path])
+            return found
+
+        fsync, seed = self.binaries.program("pg_test_fsync"), number * _SEEDS_A_ROUND
+        synced = each("pg_test_fsync", lambda g: measure_fdatasync(fsync, g.folder, wish.seconds))
+        mixed = each("commits", lambda g: fio.measure_commits(g, wish.seconds, seed))
+        rested = each("commits after rest", lambda g: fio.measure_rested(g, wish.seconds, seed))
+        seen: dict[Pattern, dict[str, GridPoint]] = {}
+        if len(order) > 1:
+            depth, jobs = max(wish.depths), max(wish.jobs)
+            for more, pattern in enumerate(COMPARED, 1):
+                seen[pattern] = each(
+                    pattern,
+                    partial(fio.measure, pattern=pattern, depth=depth, jobs=jobs,
+                            seconds=wish.seconds, seed=seed + more),
+                )  # fmt: skip
+        return ProbeRound(
+            started_ns,
+            tuple(
+                PathRound(
+                    path, synced[path], mixed[path], rested[path],
+                    *(seen[pattern][path] if seen else None for pattern in COMPARED),
+                )
+                for path in order
+            ),
+        )  # fmt: skip
+
+    def floor(self, path: str) -> Floor:
+        """What is measured once on a path: all methods of pg_test_fsync, and the grid."""
+        ground, seconds = self.grounds[path], self.wish.seconds
+        self.on_step(f"{path}: pg_test_fsync, all methods")
+        syncs = measure_sync(self.binaries.program("pg_test_fsync"), ground.folder, seconds)
+        memory_bytes = host_facts(Path(path)).memory_bytes
+        return Floor(
+            path=path,
+            device_number=Path(path).stat().st_dev,
+            claims=device_claims(Path(path)),
+            prepared=Prepared(ground.size_bytes, memory_bytes, ground.direct, self.rates[path]),
+            syncs=syncs,
+            grid=_grid(path, ground, self.wish, self.on_step),
+        )
 
 
 def _grid(path: str, ground: fio.Ground, wish: Wish, on_step: OnStep) -> tuple[GridPoint, ...]:
@@ -171,7 +262,7 @@ def _grid(path: str, ground: fio.Ground, wish: Wish, on_step: OnStep) -> tuple[G
         for jobs in wish.jobs:
             for depth in wish.depths:
                 on_step(f"{path}: {pattern}, {depth} under way in each of {jobs} jobs")
-                seed = len(points) + 2  # the commits had the first
+                seed = len(points) + 1
                 points.append(fio.measure(ground, pattern, depth, jobs, wish.seconds, seed))
     return tuple(points)
 

@@ -13,6 +13,7 @@ PATTERNS: tuple[Pattern, ...] = (
     "random read", "random write", "sequential read", "sequential write"
 )  # fmt: skip
 PAUSES_US = (60, 200, 800)  # before a flush: storage and its host may have gone to sleep
+ROUNDS_MIN, ROUNDS_MAX = 2, 100  # of probes in turn; one tells nothing of the spread
 BLOCK_BYTES = 8192  # of PostgreSQL's pages, and of everything measured here
 
 
@@ -143,13 +144,39 @@ class Floor:
     prepared: Prepared
     syncs: tuple[SyncRate, ...]
     grid: tuple[GridPoint, ...]
-    mixed: UnderCheckpoint
+    # Up to version 0.1 commits were measured once on each path, and not in rounds.
+    mixed: UnderCheckpoint | None = None
     rested: tuple[Commits, ...] = ()  # alone, after each of PAUSES_US
 
     def sync(self, test: str, method: str) -> SyncRate | None:
         """One line of pg_test_fsync; None: it is not there, or has no number."""
         found = (one for one in self.syncs if (one.test, one.method) == (test, method))
         return next((one for one in found if one.per_s), None)
+
+
+@dataclass(frozen=True, slots=True)
+class PathRound:
+    """What the probes of one round found on one path, each in a window of its own."""
+
+    path: str
+    fdatasync_per_s: float  # pg_test_fsync: one page, written and flushed over and over
+    mixed: UnderCheckpoint
+    rested: tuple[Commits, ...]  # alone, after each of PAUSES_US
+    # Random, under the heaviest load of the grid; None: there is no path to compare with.
+    reads: GridPoint | None = None
+    writes: GridPoint | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeRound:
+    """One round: every probe in turn on every path, so that what drifts meets all of them."""
+
+    started_ns: int
+    paths: tuple[PathRound, ...]  # in the order in which they were probed
+
+    def of(self, path: str) -> PathRound:
+        """The round of a path; a missing one is a bug."""
+        return next(one for one in self.paths if one.path == path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,11 +208,13 @@ class Wish:
     jobs: tuple[int, ...]
     quick: bool = False
     transaction_us: int | None = None  # CPU time of one, to predict rates with
+    # Of probes in turn. None: as many as pgdyno takes by itself; in files up to version 0.1: none.
+    rounds: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """What one call of `pgdyno storage` learned; floors are added as they are finished."""
+    """What one call of `pgdyno storage` learned; rounds and floors are added as they end."""
 
     ident: str
     started_ns: int
@@ -196,10 +225,15 @@ class Probed:
     clock: Clock
     floors: tuple[Floor, ...] = ()
     together: Together | None = None
+    rounds: tuple[ProbeRound, ...] = ()
+
+    def rounds_of(self, path: str) -> tuple[PathRound, ...]:
+        """The rounds of a path, as they were measured."""
+        return tuple(one.of(path) for one in self.rounds)
 
     @property
     def is_whole(self) -> bool:
         """Whether nothing is left to be measured."""
-        if len(self.floors) < len(self.wish.paths):
+        if len(self.floors) < len(self.wish.paths) or len(self.rounds) < (self.wish.rounds or 0):
             return False
         return self.together is not None or len({one.device_number for one in self.floors}) == 1

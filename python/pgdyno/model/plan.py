@@ -127,6 +127,7 @@ class Plan:
     quick: bool = False
     overrides: tuple[str, ...] = ()  # --set a.b=c, in order
     aa: bool = False
+    folders: tuple[str, ...] = ()  # of --folder, for which stages are repeated
     notes: tuple[str, ...] = ()  # what a reader of the report must know of the plan
     reference: dict[str, Any] = field(default_factory=dict)  # figures of others, to be shown beside
     earlier: EarlierReport | None = None  # of the figures that stages carry

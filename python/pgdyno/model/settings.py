@@ -87,6 +87,16 @@ class ServerFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """A folder other than pgdyno's own that a stage names for its clusters."""
+
+    path: str
+    free_bytes: int
+    file_system: str  # its type
+    device_number: int  # of the file system: folders of the same share its room
+
+
+@dataclass(frozen=True, slots=True)
 class HostFacts:
     """What of the host shapes a plan. In a container the limits are those of the cgroup."""
 
@@ -98,3 +108,9 @@ class HostFacts:
     data_path: str  # folder of clusters and fixtures
     file_system: str  # its type, e.g. "ext4"
     durability: Durability | None = None  # of the storage below `data_path`; None: not looked at
+    data_device_number: int | None = None  # of the file system below `data_path`
+    places: tuple[Place, ...] = ()  # that stages name, as far as they are there
+
+    def place(self, path: str) -> Place | None:
+        """What is known of a folder; None: it is not there, or was not looked at."""
+        return next((one for one in self.places if one.path == path), None)

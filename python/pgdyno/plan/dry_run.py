@@ -18,13 +18,16 @@ from pgdyno.model.plan import Plan, Protocol, Stage
 from pgdyno.model.settings import HostFacts, OriginKind, Rung, ServerFacts, Setting
 from pgdyno.model.text import one_line
 from pgdyno.model.units import bytes_text, seconds_text
+from pgdyno.model.wording import listed
 from pgdyno.plan.describe import build_text, workload_lines, workload_values
 from pgdyno.plan.estimate.needs import (
     ONE_TO_LOAD,
     Fixtures,
     Need,
     fixture_size,
-    plan_needs,
+    hungriest_memory,
+    rooms,
+    shared,
 )
 from pgdyno.plan.resolve.builds import NO_BUILDS, Builds
 from pgdyno.plan.settings.checkpoints import cycle_lines, expected_cycle_s, protocol_text
@@ -74,7 +77,7 @@ def render_dry_run(
         Text(plan.question, style="bold"),
         Text(),
         _facts(plan, server, host),
-        *_stages(plan, configs),
+        *_stages(plan, configs, host),
         *_trials(plan, _cycles(plan, configs, host)),
         *_needs(plan, configs, host, fixtures),
         *_rights(plan, server),
@@ -159,7 +162,7 @@ def _who(plan: Plan, table: str) -> list[str]:
     return [*lines, *(sorted(profiles) if table == "workload" else [])]
 
 
-def _stages(plan: Plan, configs: Sequence[Configured]) -> Iterator[RenderableType]:
+def _stages(plan: Plan, configs: Sequence[Configured], host: HostFacts) -> Iterator[RenderableType]:
     yield _heading("Stages")
     before: Stage | None = None
     for stage, config in zip(plan.stages, configs, strict=True):
@@ -176,9 +179,16 @@ def _stages(plan: Plan, configs: Sequence[Configured]) -> Iterator[RenderableTyp
         if stage.build is not None:
             yield Padding(Text(build_text(stage.build)), (0, 0, 0, 2))
         if stage.folder is not None:
-            yield Padding(Text(f"data in {stage.folder}"), (0, 0, 0, 2))
+            yield Padding(Text(_folder(stage.folder, host)), (0, 0, 0, 2))
         yield Padding(_settings(stage, before, config.server), (0, 0, 0, 2))
         before = stage
+
+
+def _folder(path: str, host: HostFacts) -> str:
+    place = host.place(path)
+    if place is None:
+        return f"data in {path}"
+    return f"data in {path} on {place.file_system}, {bytes_text(place.free_bytes)} free"
 
 
 def _client(stage: Stage, before: Stage | None, plan: Plan) -> Table:
@@ -279,9 +289,10 @@ def _letters(row: Sequence[str]) -> int:
 def _needs(
     plan: Plan, configs: Sequence[Configured], host: HostFacts, fixtures: Fixtures
 ) -> Iterator[RenderableType]:
-    memory, disk = plan_needs(plan, configs, host, fixtures)
+    memory = hungriest_memory(plan, configs, host)
+    disks = rooms(plan.stages, configs, plan.workload, plan.protocol, host, fixtures)
     if plan.target.kind == "running":
-        yield from _needs_there(plan, disk)
+        yield from _needs_there(plan, disks[0].need)
         return
     yield _heading("Needs of the hungriest stage, by assumptions that are a little high")
     yield Text()
@@ -289,8 +300,16 @@ def _needs(
     table.add_column(style="dim", no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column(style="dim")
-    table.add_row("memory", _of(memory, host.memory_bytes), memory.text())
-    table.add_row("disk", _of(disk, host.free_disk_bytes), disk.text())
+    table.add_row("memory", _of(memory.total_bytes, host.memory_bytes), memory.text())
+    for room in disks if disks[0].need.parts else disks[1:]:
+        where = f"in {room.path}: " if len(disks) > 1 else ""
+        table.add_row("disk", _of(room.need.total_bytes, room.free_bytes), where + room.need.text())
+    for together in shared(disks):
+        needed = sum(room.need.total_bytes for room in together)
+        paths = listed([room.path for room in together])
+        table.add_row(
+            "", _of(needed, together[0].free_bytes), f"together, on one file system: {paths}"
+        )
     yield table
 
 
@@ -307,8 +326,9 @@ def _needs_there(plan: Plan, disk: Need) -> Iterator[RenderableType]:
     )
 
 
-def _of(need: Need, there: int) -> str:
-    return f"{bytes_text(need.total_bytes)} of {bytes_text(there)}"
+def _of(needed: int, there: int | None) -> str:
+    of = "" if there is None else f" of {bytes_text(there)}"
+    return f"{bytes_text(needed)}{of}"
 
 
 def _rights(plan: Plan, server: ServerFacts) -> Iterator[RenderableType]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pgdyno.model.errors import TargetError
@@ -12,6 +14,7 @@ from pgdyno.shell import OsUser, start
 
 _SAID_CHARS = 300
 _SAID_BYTES_MAX = 64 << 20
+_LOOK_S = 0.05  # between two looks at what was said so far
 
 
 def run_probe(
@@ -21,6 +24,7 @@ def run_probe(
     what: str,
     user: OsUser | None = None,
     folder: int | Path | None = None,
+    enough: Callable[[str], bool] | None = None,
 ) -> str:
     """Run a program and return what it printed.
 
@@ -30,21 +34,31 @@ def run_probe(
         what: What it does, for the message.
         user: Who runs it; None: this process's user.
         folder: Where it works, by a descriptor or by name; None: it needs no place.
+        enough: Whether what it printed so far is all that is wanted: it is ended then.
 
     Raises:
         TargetError: It does not start, fails or hangs; its first words are in the message.
     """
     name = Path(args[0]).name
     with tempfile.TemporaryFile("r+", errors="replace") as log:
+
+        def said_so_far() -> str:
+            # Its descriptor shares our place in the file, which must stay where it writes.
+            return os.pread(log.fileno(), _SAID_BYTES_MAX, 0).decode(errors="replace")
+
         process = start(
             args, user=user, log=log.fileno(), folder=folder, dies_with_us=signal.SIGKILL
         )
         try:
-            code = process.wait_unreaped(timeout_s)
+            deadline = time.monotonic() + timeout_s
+            code = process.wait_unreaped(timeout_s if enough is None else _LOOK_S)
+            while enough and code is None and time.monotonic() < deadline:
+                if enough(said := said_so_far()):
+                    return said.strip()
+                code = process.wait_unreaped(_LOOK_S)
         finally:
             process.kill_group()
-        log.seek(0)
-        said = log.read(_SAID_BYTES_MAX).strip()
+        said = said_so_far().strip()
     if code is None:
         raise TargetError(f"{what}: {name} did not end within {timeout_s:.0f} s")
     if code != 0:

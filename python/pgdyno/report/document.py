@@ -130,6 +130,7 @@ class Document:
     sections: tuple[Section, ...]
     light: Light | None = None
     precisely: tuple[str, ...] = ()  # the same in the terms of the field, and what limits it
+    warnings: tuple[str, ...] = ()  # what must be known before the answer is read
 
 
 def columns(first: str, *heads: str | tuple[str, str]) -> tuple[Column, ...]:

@@ -37,6 +37,7 @@ def render_document(document: Document, pgdyno: str, ident: str) -> str:
     parts = [
         f"# {_text(document.title)}",
         f"{_text(document.kicker)}  \n**{document.label}.** {_text(' · '.join(document.about))}",
+        *(f"**Warning:** {_text(one)}" for one in document.warnings),
         f"> {_paragraph(' '.join(document.answer))}",
         *_light(document),
         *map(_paragraph, document.precisely),

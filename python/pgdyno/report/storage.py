@@ -10,11 +10,11 @@ from rich.console import Group, RenderableType
 from rich.text import Text as Line
 
 from pgdyno.analysis import words
-from pgdyno.model.floor import PATTERNS, PAUSES_US, Commits, Floor, Pattern, Probed
+from pgdyno.model.floor import PATTERNS, PAUSES_US, Floor, Pattern, Probed
 from pgdyno.model.text import ascii_json
 from pgdyno.model.units import bytes_text, count_text, ns_text
+from pgdyno.model.wording import plural
 from pgdyno.report.document import (
-    Block,
     Cell,
     Column,
     Document,
@@ -26,25 +26,28 @@ from pgdyno.report.document import (
 )  # fmt: skip
 from pgdyno.report.html import render_document as render_page
 from pgdyno.report.markdown import render_document as render_markdown
+from pgdyno.report.storage_answer import (
+    answer,
+    flush_text,
+    limit,
+    rates_text,
+    verdict_table,
+    verdicts,
+    warnings,
+)
 from pgdyno.report.storage_charts import drawings
 from pgdyno.report.terminal import printed
-from pgdyno.stats.group_commit import (
-    Flush,
-    Transaction,
-    commit_delay_us,
-    commit_rate_per_s,
-    flush_limit_per_s,
+from pgdyno.stats.flush_figure import (
+    PROGRAMS,
+    Span,
+    disagreements,
+    flush_figure,
+    measured_flush,
+    mixed_windows,
+    rest_factors,
 )
-from pgdyno.stats.storage import (
-    DEFAULT_METHOD,
-    Doubt,
-    best_sync,
-    cap,
-    clock_doubts,
-    doubts,
-    flush_rate,
-    iops_knee,
-)  # fmt: skip
+from pgdyno.stats.group_commit import Transaction, commit_delay_us, commit_rate_per_s
+from pgdyno.stats.storage import DEFAULT_METHOD, best_sync, cap, doubts, iops_knee
 
 CLIENTS = (1, 2, 4, 8, 16, 32, 64)
 _MUCH_LONGER = 1.5
@@ -65,7 +68,7 @@ def render_md(probed: Probed) -> str:
 def render_json(probed: Probed) -> str:
     """What was measured, and what it means, in base units."""
     document = {
-        "schema": "pgdyno.experiment.storage/1",
+        "schema": "pgdyno.experiment.storage/2",
         "measured": asdict(probed),
         "derived": [_derived(floor, probed) for floor in probed.floors],
     }
@@ -74,12 +77,12 @@ def render_json(probed: Probed) -> str:
 
 def summary(probed: Probed) -> RenderableType:
     """What was found, and the tables, for a terminal."""
-    parts: list[RenderableType] = [Line(sentence, style="bold") for sentence in answer(probed)]
+    parts: list[RenderableType] = [
+        Line(f"Warning: {one}", style="yellow") for one in warnings(probed)
+    ]
+    parts += [Line(sentence, style="bold") for sentence in answer(probed)]
     parts += [printed(table) for table in tables(probed)]
-    for block in remarks(probed):
-        assert isinstance(block, Points)
-        style = "yellow" if block.tone == "warn" else "dim"
-        parts += [Line(f"- {item}", style=style) for item in block.items]
+    parts += [Line(f"- {item}", style="dim") for item in limits(probed)]
     return Group(*parts)
 
 
@@ -90,10 +93,11 @@ def document(probed: Probed) -> Document:
         kicker=f"pgdyno storage · {words.moment(probed.started_ns)}",
         label="Own measurement",
         about=_about(probed),
+        warnings=warnings(probed),
         answer=tuple(answer(probed)),
         cards=(),
         sections=(
-            Section("paths", "Side by side", (*tables(probed), *remarks(probed))),
+            Section("paths", "Side by side", (*tables(probed), Points(tuple(limits(probed))))),
             Section("grid", "Requests under way", (Figure("grid"), Figure("latency"))),
             Section("flush", "Flushes", (Figure("methods"), _sync_table(probed))),
             Section("commits", "Commits", (Figure("commits"), _prediction_text())),
@@ -102,35 +106,17 @@ def document(probed: Probed) -> Document:
     )
 
 
-def answer(probed: Probed) -> list[str]:
-    """A sentence for each path."""
-    return [
-        f"{floor.path}: a flush of one page takes {ns_text(_flush_ns(floor))}, so one client"
-        f" commits at most {count_text(flush_limit_per_s(1, _flush_ns(floor)))} times a second,"
-        f" 16 clients {count_text(flush_limit_per_s(16, _flush_ns(floor)))} where CPU allows;"
-        f" {_knee(floor)}."
-        for floor in probed.floors
-    ]
-
-
 def tables(probed: Probed) -> tuple[Table, ...]:
     """Claims, measurements, predictions: a column for each path."""
     return (
+        *verdict_table(probed),
         _side_by_side(probed, "What storage claims", _claims()),
         _side_by_side(probed, "What it does", _deeds(probed)),
         _side_by_side(
-            probed, "Synchronous commits that flushes allow, with CPU enough", _predictions()
+            probed, "Synchronous commits that flushes allow, with CPU enough", _predictions(probed)
         ),
         *_with_transactions(probed),
     )
-
-
-def remarks(probed: Probed) -> tuple[Block, ...]:
-    """Doubts, and how far the numbers go."""
-    lines = [_doubt_text(doubt) for doubt in clock_doubts(probed.clock)]
-    lines += [f"{f.path}: {_doubt_text(doubt)}" for f in probed.floors for doubt in doubts(f)]
-    blocks: list[Block] = [Points(tuple(lines), tone="warn")] if lines else []
-    return (*blocks, Points(tuple(limits(probed))))
 
 
 def limits(probed: Probed) -> list[str]:
@@ -141,7 +127,7 @@ def limits(probed: Probed) -> list[str]:
     ]
     for floor in probed.floors:
         lines.append(f"{floor.path}: {cap(floor, probed).fact}")
-        lines += _slower_after_rest(floor)
+        lines += _slower_after_rest(floor, probed)
         size, memory = floor.prepared.size_bytes, floor.prepared.memory_bytes
         if not floor.prepared.direct:
             lines.append(
@@ -153,32 +139,45 @@ def limits(probed: Probed) -> list[str]:
                 f"{floor.path}: the file of {bytes_text(size)} fits into memory"
                 f" ({bytes_text(memory)}); what lies below this kernel may have cached it"
             )
+    lines += _on_one_device(probed) if probed.floors else []
     if probed.wish.quick:
         lines.append("shortened by --quick: windows of a second show no cache that fills up")
     return lines
 
 
-def _slower_after_rest(floor: Floor) -> list[str]:
+def _slower_after_rest(floor: Floor, probed: Probed) -> list[str]:
     """How much longer flushes take that do not follow each other at once; [] where they do not."""
-    if not floor.rested:
-        return []
-    alone, by_pause = floor.mixed.alone, zip(PAUSES_US, floor.rested, strict=True)
-    pause_us, most = max(by_pause, key=lambda each: each[1].ns)
-    if most.ns < _MUCH_LONGER * alone.ns:
+    factors = zip(PAUSES_US, rest_factors(floor, probed), strict=False)
+    pause_us, most = max(factors, key=lambda each: each[1].mid, default=(0, None))
+    if most is None or most.mid < _MUCH_LONGER:
         return []
     return [
-        f"{floor.path}: a flush takes {ns_text(most.ns)} after {pause_us} µs of rest and"
-        f" {ns_text(alone.ns)} right after another, so few clients stay further below the limits"
-        " than many"
+        f"{floor.path}: after {pause_us} µs of rest a flush takes {most.mid:.2f} times as long as"
+        f" right after another ({most.low:.2f} to {most.high:.2f} in {plural(most.n, 'round')}), so"
+        " few clients stay further below the limits than many"
+    ]
+
+
+def _on_one_device(probed: Probed) -> list[str]:
+    """That paths differ by chance alone; [] where they are apart."""
+    base, *others = probed.floors
+    return [
+        f"{one.path} and {base.path} lie on one file system: what differs between them is chance,"
+        " or where on it their files lie"
+        for one in others
+        if one.device_number == base.device_number
     ]
 
 
 def _about(probed: Probed) -> tuple[str, ...]:
     wish = probed.wish
     return (
-        f"{len(wish.paths)} {'path' if len(wish.paths) == 1 else 'paths'}",
+        plural(len(wish.paths), "path"),
         f"a file of {bytes_text(wish.size_bytes)} on each, written in full first",
         f"windows of {wish.seconds} s",
+        f"{plural(len(probed.rounds), 'round')} of probes in turn"
+        if wish.rounds
+        else "each path probed once",
         f"{probed.cpus} CPUs",
         *probed.programs.values(),
     )
@@ -207,21 +206,34 @@ def _claims() -> list[Row]:
 
 def _deeds(probed: Probed) -> list[Row]:
     rows: list[Row] = [
-        (f"{DEFAULT_METHOD}, one page", lambda f: _method(f, "one-write", DEFAULT_METHOD)),
+        ("a flush of one page", lambda f: flush_text(flush_figure(f, probed))),
+        ("commits of one client, at most", lambda f: rates_text(flush_figure(f, probed).commits)),
+        *(_program_row(index, probed) for index in range(len(PROGRAMS))),
+        ("  fio, under a checkpoint", lambda f: rates_text(_under(f, probed))),
+        ("  its random writes", lambda f: rates_text(_beside(f, probed))),
+        *(_rested_row(index, probed) for index in range(len(PAUSES_US))),
         (f"{DEFAULT_METHOD}, two pages", lambda f: _method(f, "two-writes", DEFAULT_METHOD)),
-        ("fastest, one page", lambda f: best_sync(f, "one-write").method),
-        ("fastest, two pages", lambda f: best_sync(f, "two-writes").method),
+        ("fastest method, one page", lambda f: best_sync(f, "one-write").method),
+        ("fastest method, two pages", lambda f: best_sync(f, "two-writes").method),
     ]
     for pattern in PATTERNS:
         rows += _pattern_rows(pattern)
-    rows += [
-        ("commits alone", lambda f: _commits(f.mixed.alone)),
-        ("under a checkpoint", lambda f: _commits(f.mixed.under)),
-        ("its random writes", lambda f: f"{count_text(f.mixed.writes.per_s)}/s"),
-        *(_rested_row(index) for index in range(len(PAUSES_US))),
-        ("random reads capped by", lambda f: cap(f, probed).by),
-    ]
-    return rows
+    return [*rows, ("random reads capped by", lambda f: cap(f, probed).by)]
+
+
+def _program_row(index: int, probed: Probed) -> Row:
+    def rates(floor: Floor) -> str:
+        return rates_text(flush_figure(floor, probed).programs[index].as_rates())
+
+    return (f"  {PROGRAMS[index]}, {DEFAULT_METHOD}", rates)
+
+
+def _under(floor: Floor, probed: Probed) -> Span:
+    return Span.of(one.under.per_s for one in mixed_windows(floor, probed))
+
+
+def _beside(floor: Floor, probed: Probed) -> Span:
+    return Span.of(one.writes.per_s for one in mixed_windows(floor, probed))
 
 
 def _pattern_rows(pattern: Pattern) -> list[Row]:
@@ -237,11 +249,16 @@ def _pattern_rows(pattern: Pattern) -> list[Row]:
     return [(pattern, peak), ("  knee, depth × jobs", knee)]
 
 
-def _rested_row(index: int) -> Row:
+def _rested_row(index: int, probed: Probed) -> Row:
     def text(floor: Floor) -> str:
-        return ns_text(floor.rested[index].ns) if floor.rested else "not measured"
+        factors = rest_factors(floor, probed)
+        if not factors:
+            return "not measured"
+        one = factors[index]
+        spread = f" ({one.low:.2f} to {one.high:.2f})" if one.n > 1 else ""
+        return f"×{one.mid:.2f}{spread}"
 
-    return (f"a flush after {PAUSES_US[index]} µs of rest", text)
+    return (f"  a flush after {PAUSES_US[index]} µs of rest", text)
 
 
 def _with_transactions(probed: Probed) -> tuple[Table, ...]:
@@ -264,23 +281,25 @@ def _rate(clients: int, floor: Floor, probed: Probed) -> float | None:
     """Commits a second with transactions; None: their time was not told."""
     if probed.wish.transaction_us is None:
         return None
-    flush = Flush.measured(floor.mixed.alone, floor.rested)
+    flush = measured_flush(floor, probed)
     transaction = Transaction(cpu_ns=1000.0 * probed.wish.transaction_us)
     return commit_rate_per_s(clients, flush, transaction, probed.cpus)
 
 
-def _predictions() -> list[Row]:
-    rows: list[Row] = [(_clients(clients), _limit(clients)) for clients in CLIENTS]
-    rows.append(("commit_delay to try", lambda f: f"{commit_delay_us(_flush_ns(f))} µs"))
-    return rows
+def _predictions(probed: Probed) -> list[Row]:
+    def delay(floor: Floor) -> str:
+        return f"{commit_delay_us(_flush_ns(floor, probed))} µs"
+
+    rows: list[Row] = [(_clients(clients), _limit(clients, probed)) for clients in CLIENTS]
+    return [*rows, ("commit_delay to try", delay)]
 
 
 def _clients(number: int) -> str:
-    return f"{number} {'client' if number == 1 else 'clients'}"
+    return plural(number, "client")
 
 
-def _limit(clients: int) -> Callable[[Floor], str]:
-    return lambda floor: f"{count_text(flush_limit_per_s(clients, _flush_ns(floor)))}/s"
+def _limit(clients: int, probed: Probed) -> Callable[[Floor], str]:
+    return lambda floor: rates_text(limit(clients, flush_figure(floor, probed)))
 
 
 def _prediction_text() -> Text:
@@ -332,31 +351,27 @@ def _grid_table(probed: Probed) -> Table:
 
 def _derived(floor: Floor, probed: Probed) -> dict[str, object]:
     knees = {pattern: iops_knee(floor, pattern) for pattern in PATTERNS}
+    figure = flush_figure(floor, probed)
+    found = verdicts(probed).get(floor.path, {})
     return {
         "path": floor.path,
-        "commits_per_s_at_most": {n: flush_limit_per_s(n, _flush_ns(floor)) for n in CLIENTS},
+        "flush_ns": asdict(figure.flush),
+        "flush_ns_by_program": {
+            name: asdict(span) for name, span in zip(PROGRAMS, figure.programs, strict=True)
+        },
+        "commits_per_s_at_most": {n: asdict(limit(n, figure)) for n in CLIENTS},
         "commits_per_s": {n: _rate(n, floor, probed) for n in CLIENTS},
-        "commit_delay_us": commit_delay_us(_flush_ns(floor)),
+        "commit_delay_us": commit_delay_us(figure.flush.mid),
         "capped_by": asdict(cap(floor, probed)),
         "knees": {pattern: asdict(knee) for pattern, knee in knees.items()},
-        "doubts": [asdict(doubt) for doubt in doubts(floor)],
+        "disagreements": [asdict(doubt) for doubt in disagreements(floor, probed)],
+        "doubts": [asdict(doubt) for doubt in doubts(floor, figure.flush.mid)],
+        "against_first": {name: asdict(one) for name, one in found.items()},
     }
 
 
-def _flush_ns(floor: Floor) -> float:
-    return flush_rate(floor).ns or 0.0
-
-
-def _knee(floor: Floor) -> str:
-    found = iops_knee(floor, "random read")
-    return (
-        f"random reads reach {count_text(found.peak.per_s)}/s, near that with"
-        f" {found.knee.outstanding} under way"
-    )
-
-
-def _doubt_text(doubt: Doubt) -> str:
-    return f"{doubt.fact}. {doubt.hint}"
+def _flush_ns(floor: Floor, probed: Probed) -> float:
+    return flush_figure(floor, probed).flush.mid
 
 
 def _method(floor: Floor, test: str, method: str) -> str:
@@ -364,11 +379,6 @@ def _method(floor: Floor, test: str, method: str) -> str:
     if found is None or found.ns is None:
         return "not here"
     return f"{count_text(found.per_s or 0)}/s, {ns_text(found.ns)}"
-
-
-def _commits(found: Commits) -> str:
-    flush = f"flush p50 {ns_text(found.flush.p50_ns)}, p99 {ns_text(found.flush.p99_ns)}"
-    return f"{count_text(found.per_s)}/s, {flush}"
 
 
 def _known(value: str | None, otherwise: str = _NOT_TOLD) -> str:

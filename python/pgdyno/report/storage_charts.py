@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import Any
 
 import plotly.graph_objects as go
@@ -10,6 +11,7 @@ from pgdyno.model.floor import PATTERNS, Floor, GridPoint, Pattern, Probed
 from pgdyno.model.units import count_text, ns_text
 from pgdyno.report.charts import Key, Panel, look
 from pgdyno.report.html import Drawing
+from pgdyno.stats.flush_figure import mixed_windows
 from pgdyno.stats.storage import best_points, iops_knee
 
 _HEIGHT_PX = 300
@@ -33,12 +35,12 @@ def drawings(probed: Probed) -> dict[str, Drawing]:
             _HEIGHT_PX, 2, keys, tuple(_panel(probed, pattern, "p99") for pattern in PATTERNS),
         ),
         "methods": Drawing(
-            "Methods", "Time of one 8 KiB write brought to storage, by pg_test_fsync.",
+            "Methods", "Time of one 8 KiB write brought to storage, by one run of pg_test_fsync.",
             _HEIGHT_PX, 1, keys, (_methods(probed),),
         ),
         "commits": Drawing(
             "Commits under a checkpoint", "Flushes of a process that writes WAL: p50 and p99, alone"
-            " and while random writes go on as fast as they can.",
+            " and while random writes go on as fast as they can; the median of the rounds.",
             _HEIGHT_PX, 1, keys, (_commits(probed),),
         ),
     }  # fmt: skip
@@ -122,10 +124,15 @@ def _methods(probed: Probed) -> Panel:
 def _commits(probed: Probed) -> Panel:
     bars, lines = [], []
     for index, floor in enumerate(probed.floors):
+        windows = mixed_windows(floor, probed)
+        sides = {
+            "alone": [one.alone.flush for one in windows],
+            "checkpoint": [one.under.flush for one in windows],
+        }
         values = {
-            f"{name}, {share}": ns
-            for name, found in (("alone", floor.mixed.alone), ("checkpoint", floor.mixed.under))
-            for share, ns in (("p50", found.flush.p50_ns), ("p99", found.flush.p99_ns))
+            f"{name}, {share}": median(getattr(one, f"{share}_ns") for one in flushes)
+            for name, flushes in sides.items()
+            for share in ("p50", "p99")
         }
         bars.append(
             go.Bar(

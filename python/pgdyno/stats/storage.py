@@ -66,7 +66,7 @@ def best_points(floor: Floor, pattern: Pattern) -> list[GridPoint]:
 
 
 def flush_rate(floor: Floor) -> SyncRate:
-    """PostgreSQL's default way to flush one page."""
+    """PostgreSQL's default way to flush one page, as the run of all methods has it."""
     found = floor.sync("one-write", DEFAULT_METHOD)
     assert found is not None, "probe.sync refuses an output without it"
     return found
@@ -106,9 +106,14 @@ def cap(floor: Floor, probed: Probed) -> Cap:
     return Cap("device" if both >= ADDS_UP * alone else "host", f"{at}, no more beyond; {sums}")
 
 
-def doubts(floor: Floor) -> tuple[Doubt, ...]:
-    """Claims of a path that its numbers contradict."""
-    return tuple(_doubts(floor))
+def doubts(floor: Floor, flush_ns: float) -> tuple[Doubt, ...]:
+    """Claims of a path that its numbers contradict.
+
+    Args:
+        floor: The path.
+        flush_ns: What a flush of one page takes there, see `flush_figure`.
+    """
+    return tuple(_doubts(floor, flush_ns))
 
 
 def clock_doubts(clock: Clock) -> tuple[Doubt, ...]:
@@ -123,8 +128,8 @@ def clock_doubts(clock: Clock) -> tuple[Doubt, ...]:
     )
 
 
-def _doubts(floor: Floor) -> Iterator[Doubt]:
-    claims, flush_ns = floor.claims, flush_rate(floor).ns or 0.0
+def _doubts(floor: Floor, flush_ns: float) -> Iterator[Doubt]:
+    claims = floor.claims
     flush_text = ns_text(flush_ns)
     if claims.file_system in _MEMORY_ONLY:
         yield Doubt(

@@ -19,16 +19,19 @@ import psutil
 
 from pgdyno import __version__
 from pgdyno.model.calibration import Machine
-from pgdyno.model.settings import HostFacts
+from pgdyno.model.settings import HostFacts, Place
 from pgdyno.shell import run
 from pgdyno.target.storage_durability import storage_losses
 
 
-def host_facts(data: Path) -> HostFacts:
-    """Facts of this host, with `data` as the folder where clusters are put."""
-    existing = data
-    while not existing.exists():
-        existing = existing.parent
+def host_facts(data: Path, folders: Iterable[str] = ()) -> HostFacts:
+    """Facts of this host.
+
+    Args:
+        data: The folder where clusters are put.
+        folders: Others that stages name for theirs.
+    """
+    existing = _existing(data)
     meminfo = read_meminfo(Path("/proc/meminfo").read_text())
     usable = len(os.sched_getaffinity(0))
     return HostFacts(
@@ -40,7 +43,20 @@ def host_facts(data: Path) -> HostFacts:
         data_path=str(data),
         file_system=file_system(existing)["type"],
         durability=storage_losses(existing.resolve(), "data folder"),
+        data_device_number=existing.stat().st_dev,
+        places=tuple(_places(folders)),
     )
+
+
+def _places(folders: Iterable[str]) -> Iterator[Place]:
+    """Room of the folders that are there; what is wrong with the others is told elsewhere."""
+    for folder in dict.fromkeys(folders):
+        path = Path(folder)
+        try:
+            free_bytes, device = shutil.disk_usage(path).free, path.stat().st_dev
+        except OSError:
+            continue
+        yield Place(folder, free_bytes, file_system(path)["type"], device)
 
 
 def _huge_pages_free(meminfo: dict[str, int]) -> int:

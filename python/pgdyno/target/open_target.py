@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +30,9 @@ def data_folder() -> Path:
     return home()
 
 
-def local_facts() -> HostFacts:
-    """This host, with the folder of clusters."""
-    return host_facts(home())
+def local_facts(folders: Iterable[str] = ()) -> HostFacts:
+    """This host, with the folder of clusters, and those that stages name."""
+    return host_facts(home(), folders)
 
 
 def server_facts(plan: TargetPlan) -> ServerFacts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sqlite3
 from contextlib import closing
@@ -9,15 +10,24 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from pgdyno.api.runs import Run
 from pgdyno.model.errors import PlanError
 from pgdyno.model.floor import Probed
 from pgdyno.model.record_json import from_json, to_json
 from pgdyno.model.run import RunInfo
-from pgdyno.report.storage import limits, render_html, render_json, render_md, tables
+from pgdyno.report.storage import (
+    limits,
+    render_html,
+    render_json,
+    render_md,
+    summary,
+    tables,
+)
+from pgdyno.report.storage_answer import answer, warnings
 from pgdyno.store.run_file import RunFile
-from tests.data.probed import DISK, MEMORY, floor, probed
+from tests.data.probed import DISK, MEMORY, at_rates, floor, in_rounds, probed
 
 BOTH = probed(floor("/a"), floor("/bb", MEMORY))
 
@@ -32,25 +42,107 @@ def test_paths_stand_side_by_side() -> None:
 
     assert claims["write cache"] == ["write back", "not told"]
     assert claims["atomic writes"] == ["none promised", "not told"]
-    assert deeds["fdatasync, one page"] == ["20,600/s, 48.5 µs"] * 2
+    assert deeds["a flush of one page"] == ["48.5 µs (48.5 µs to 376 µs)"] * 2
+    assert deeds["commits of one client, at most"] == ["20,600/s (2,659 to 20,600)"] * 2
+    assert deeds["  pg_test_fsync, fdatasync"] == ["20,600/s"] * 2
+    assert deeds["  fio, fdatasync"] == ["2,659/s"] * 2
     assert deeds["random read"][0].startswith("100,000/s")
-    assert follows["1 client"] == ["20,600/s"] * 2
+    assert follows["1 client"] == deeds["commits of one client, at most"]
     assert follows["commit_delay to try"] == ["24 µs"] * 2
 
 
 def test_a_flush_after_rest_is_told_where_it_takes_longer() -> None:
     deeds = {row[0].text: row[1].text for row in tables(BOTH)[1].rows}
-    alone = floor("/a").mixed.alone
-    level = replace(floor("/a"), rested=(alone, alone, alone))
+    one = floor("/a")
+    assert one.mixed is not None
+    alone = one.mixed.alone
+    level = replace(one, rested=(alone, alone, alone))
 
-    assert deeds["a flush after 60 µs of rest"] == "467 µs"
-    assert "/a: a flush takes 1.12 ms after 800 µs of rest and 374 µs right after" in " ".join(
-        limits(BOTH)
+    assert deeds["  a flush after 60 µs of rest"] == "×1.25"
+    assert "/a: after 800 µs of rest a flush takes 3.00 times as long as right after another" in (
+        " ".join(limits(BOTH))
     )
     assert "of rest" not in " ".join(limits(probed(level)))
     before = probed(replace(floor("/a"), rested=()))
     assert "of rest" not in " ".join(limits(before))
     assert "not measured" in render_md(before)
+
+
+def test_a_warning_comes_before_the_answer() -> None:
+    for text in (render_md(BOTH), printed(BOTH)):
+        said = " ".join(text.split())
+        warned = said.index(
+            "pg\\_test" if "pg\\_test" in said else "pg_test_fsync and fio disagree"
+        )
+        assert warned < said.index("a flush of one page takes")
+    page = render_html(BOTH)
+    assert page.index("pg_test_fsync and fio disagree") < page.index("a flush of one page takes")
+
+
+def printed(found: Probed) -> str:
+    console = Console(file=io.StringIO(), width=100, color_system=None)
+    console.print(summary(found))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_no_warning_where_the_sources_agree() -> None:
+    agreed = in_rounds(*((at_rates("/a", 5000 + n, 5010 - n),) for n in range(3)))
+    one = replace(agreed.floors[0], claims=replace(DISK, write_cache="write through"))
+    quiet = replace(agreed, floors=(one,))
+
+    assert warnings(quiet) == ()
+    assert "Warning" not in printed(quiet)
+    assert 'class="warnings"' not in render_html(quiet)
+
+
+def test_every_place_of_a_page_has_the_same_figure() -> None:
+    """The headline, the tables, the limits of commits and the JSON."""
+    found = in_rounds(*((at_rates("/a", 1500 + n, 4800 - n),) for n in range(3)))
+    sentence = answer(found)[0]
+    _, deeds, follows = (
+        {row[0].text: row[1].text for row in table.rows} for table in tables(found)
+    )
+    told = json.loads(render_json(found))["derived"][0]
+
+    assert "a flush of one page takes 208 µs" in sentence
+    assert "one client commits at most 4,799 times a second (1,500 to 20,600)" in sentence
+    assert deeds["a flush of one page"].startswith("208 µs")
+    assert deeds["commits of one client, at most"] == "4,799/s (1,500 to 20,600)"
+    assert follows["1 client"] == deeds["commits of one client, at most"]
+    assert told["commits_per_s_at_most"]["1"]["mid"] == pytest.approx(4799)
+    assert told["flush_ns"]["mid"] == pytest.approx(1e9 / 4799)
+    assert told["commit_delay_us"] == 104
+
+
+def test_paths_are_judged_in_sentence_table_and_json() -> None:
+    rates = (5000.0, 2500.0, 4000.0)
+    found = in_rounds(
+        *(
+            (at_rates("/a", rate, rate), at_rates("/b", 2 * rate + n, 2 * rate + n))
+            for n, rate in enumerate(rates)
+        )
+    )
+    verdict, *_ = tables(found)
+    sentence = answer(found)[-1]
+    told = json.loads(render_json(found))["derived"]
+
+    assert sentence.startswith(
+        "/b against /a, 3 rounds, 95% intervals: better in commits of one client ×2.000 (2.000 to"
+        " 2.001), commits under a checkpoint"
+    )
+    assert [cell.text for cell in verdict.rows[0]][:3] == ["/b", "commits of one client", "×2.000"]
+    assert {row[5].text for row in verdict.rows} == {"better"}
+    assert told[0]["against_first"] == {}
+    assert told[1]["against_first"]["random reads"]["verdict"] == "better"
+    assert "×2.000" in render_md(found)
+
+
+def test_paths_of_one_file_system_are_named() -> None:
+    found = in_rounds(*((at_rates("/a", 10, 10), at_rates("/b", 10, 11)) for _ in range(2)))
+
+    assert "/b and /a lie on one file system" in " ".join(limits(found))
+    assert "lie on one file system" not in " ".join(limits(BOTH))
 
 
 def test_transactions_lower_what_flushes_allow() -> None:
@@ -63,6 +155,10 @@ def test_transactions_lower_what_flushes_allow() -> None:
 
     assert set(most.values()) == {None}
     assert fewer["1"] < fewer["16"] <= 2_000  # 2 CPUs
+    assert (
+        fewer["1"]
+        <= json.loads(render_json(asked))["derived"][0]["commits_per_s_at_most"]["1"]["mid"]
+    )
     assert len(tables(told)) == len(tables(asked)) - 1
     assert table.caption == "Synchronous commits with 1000 µs of CPU a transaction, 2 CPUs"
     assert table.rows[0][0].text == "1 client"
@@ -96,9 +192,9 @@ def test_the_limits_of_the_numbers_are_told() -> None:
 def test_json_holds_what_was_measured_and_what_follows() -> None:
     told = json.loads(render_json(BOTH))
 
-    assert told["schema"] == "pgdyno.experiment.storage/1"
+    assert told["schema"] == "pgdyno.experiment.storage/2"
     assert told["measured"]["floors"][0]["grid"][0]["latency"]["p50_ns"] == 100_000
-    assert told["derived"][0]["commits_per_s_at_most"]["4"] == 2 * 20_599.670
+    assert told["derived"][0]["commits_per_s_at_most"]["4"]["mid"] == pytest.approx(2 * 20_599.670)
     assert told["derived"][1]["capped_by"]["by"] == "host or device"
 
 
@@ -121,6 +217,7 @@ def test_a_file_from_before_knees_were_stored_is_of_storage(tmp_path: Path) -> N
     with RunFile.create(path, info, ()) as run:
         run.put_found("storage", BOTH)
     with closing(sqlite3.connect(path)) as db, db:
+        was_stored(db)
         head = json.loads(db.execute("SELECT value FROM head WHERE key = 'info'").fetchone()[0])
         del head["experiment"]
         db.execute("UPDATE head SET value = ? WHERE key = 'info'", (json.dumps(head),))
@@ -134,3 +231,14 @@ def test_a_file_from_before_knees_were_stored_is_of_storage(tmp_path: Path) -> N
     assert found.report("md") == render_md(BOTH)
     with pytest.raises(PlanError, match="searched no knee"):
         _ = found.curve
+
+
+def was_stored(db: sqlite3.Connection) -> None:
+    """Take what version 0.1 did not know out of what it stored."""
+    for key, text in db.execute("SELECT key, value FROM head").fetchall():
+        held = json.loads(text)
+        if isinstance(held, dict) and "floors" in held:
+            del held["rounds"], held["wish"]["rounds"]
+            db.execute("UPDATE head SET value = ? WHERE key = ?", (json.dumps(held), key))
+            return
+    raise AssertionError("nothing of storage is stored")

@@ -75,7 +75,7 @@ def test_a_processor_at_its_end_is_named(share: float) -> None:
 
 def _with_flush(claims: DeviceClaims, flush_ns: float) -> list[str]:
     syncs = (SyncRate("one-write", "fdatasync", 1e9 / flush_ns), SyncRate("unsynced", "write", 2e6))
-    return [doubt.fact for doubt in doubts(replace(floor("/a", claims), syncs=syncs))]
+    return [doubt.fact for doubt in doubts(replace(floor("/a", claims), syncs=syncs), flush_ns)]
 
 
 @pytest.mark.parametrize(
@@ -180,6 +180,7 @@ def test_a_pause_between_two_that_were_measured_is_between_their_flushes() -> No
 
 def test_a_measured_flush_takes_its_pauses_from_the_rates() -> None:
     one = floor("/a")
+    assert one.mixed is not None
     flush = Flush.measured(one.mixed.alone, one.rested)
 
     assert flush.ns == one.mixed.alone.ns

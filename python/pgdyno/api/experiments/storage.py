@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from pgdyno.api.experiments import Experiment
@@ -10,10 +11,11 @@ from pgdyno.api.storing import begun, going_on, stored
 from pgdyno.experiment.progress import Listener
 from pgdyno.experiment.storage import Cost, cost, probe_storage, require_possible
 from pgdyno.model.errors import PlanError
-from pgdyno.model.floor import Wish
+from pgdyno.model.floor import ROUNDS_MAX, ROUNDS_MIN, Wish
 from pgdyno.model.plan import Target
 from pgdyno.model.text import visible
 from pgdyno.model.units import bytes_text
+from pgdyno.model.wording import plural
 from pgdyno.plan.same_machine import require_same
 from pgdyno.report import storage as report
 from pgdyno.shell import postgres_user
@@ -30,8 +32,7 @@ def storage_cost(wish: Wish) -> Cost:
         TargetError: fio is missing.
     """
     _check(wish)
-    require_possible(wish)
-    return cost(wish)
+    return replace(cost(wish), free_bytes=require_possible(wish).free_bytes)
 
 
 def storage(
@@ -43,6 +44,9 @@ def storage(
     on_event: Listener = lambda _: None,
 ) -> Run:
     """Measure storage with pg_test_fsync, pg_test_timing and fio, several paths side by side.
+
+    Flushes and commits are probed in rounds, on every path in turn, so that the figure of a path
+    has a spread and paths are compared as stages of a plan are.
 
     Files are made in a folder of our own below each path, and always removed. Reads are harmless to
     others, writes as fast as they can be are not: do not run it beside a server that matters.
@@ -71,7 +75,7 @@ def storage(
 
 
 def resume(run: Run, _again: bool, on_event: Listener) -> Run:
-    """Go on with the paths that were not measured; see `api.resume`.
+    """Go on with the rounds and paths that were not measured; see `api.resume`.
 
     Raises:
         PlanError: PostgreSQL's programs are others than when it was begun.
@@ -95,6 +99,11 @@ def _check(wish: Wish) -> None:
     if wish.size_bytes < least:
         raise PlanError(
             f"the size is {bytes_text(wish.size_bytes)}, at least {bytes_text(least)} are needed"
+        )
+    if wish.rounds is not None and not ROUNDS_MIN <= wish.rounds <= ROUNDS_MAX:
+        raise PlanError(
+            f"{plural(wish.rounds, 'round')} of probes, {ROUNDS_MIN} to {ROUNDS_MAX} are allowed",
+            "One alone tells nothing of the spread.",
         )
     for path in wish.paths:
         try:

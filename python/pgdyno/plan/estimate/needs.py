@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from pgdyno.model.plan import Estimate, Plan, Protocol, Workload
+from pgdyno.model.plan import Estimate, Plan, Protocol, Stage, Workload
 from pgdyno.model.settings import HostFacts
 from pgdyno.model.units import bytes_text
 from pgdyno.plan.settings.checkpoints import driven_s, expected_cycle_s
@@ -136,17 +136,80 @@ def disk_need(
     costs: Costs = DEFAULT_COSTS,
 ) -> Need:
     """Disk of fixtures, copy and WAL under a stage's settings."""
+    trial = _trial_need(config, workload, protocol, host, fixtures, costs)
+    return Need((*_loaded(workload, fixtures, costs).parts, *trial.parts))
+
+
+def _loaded(workload: Workload, fixtures: Fixtures, costs: Costs) -> Need:
+    """Disk of the fixtures that are not there yet, which lie with pgdyno's own clusters."""
     size, missing = _largest(workload, fixtures, costs), fixtures.count(None)
-    seconds = driven_s(protocol, expected_cycle_s(config, host.cpus)) + protocol.drain_s
-    growth = int(seconds * host.cpus * costs.growth_bytes_per_cpu_s)
     name = "fixture" if missing == 1 else f"{missing} fixtures"
-    parts = [(name, missing * size)] if missing else []
-    parts += [
-        ("copy for the trial", size),
-        ("growth", growth),
+    return Need(((name, missing * size),) if missing else ())
+
+
+def _trial_need(
+    config: Configured,
+    workload: Workload,
+    protocol: Protocol,
+    host: HostFacts,
+    fixtures: Fixtures,
+    costs: Costs,
+) -> Need:
+    """Disk of copy and WAL under a stage's settings, which lie where the stage says."""
+    seconds = driven_s(protocol, expected_cycle_s(config, host.cpus)) + protocol.drain_s
+    return Need((
+        ("copy for the trial", _largest(workload, fixtures, costs)),
+        ("growth", int(seconds * host.cpus * costs.growth_bytes_per_cpu_s)),
         ("max_wal_size", config.size("max_wal_size") or _GIB),
-    ]
-    return Need(tuple(parts))
+    ))  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a plan takes of the disk below one folder of clusters."""
+
+    path: str
+    need: Need  # of the hungriest stage there
+    stage: str | None  # which one that is; None: fixtures alone lie there
+    free_bytes: int | None  # None: the folder is not there, or was not looked at
+    device_number: int | None = None  # of its file system
+
+
+def shared(found: Sequence[Room]) -> list[list[Room]]:
+    """Rooms that lie together on one file system, which has to hold them all."""
+    by_device: dict[int, list[Room]] = {}
+    for room in found:
+        if room.device_number is not None:
+            by_device.setdefault(room.device_number, []).append(room)
+    return [together for together in by_device.values() if len(together) > 1]
+
+
+def rooms(
+    stages: Sequence[Stage],
+    configs: Sequence[Configured],
+    workload: Workload,
+    protocol: Protocol,
+    host: HostFacts,
+    fixtures: Fixtures = ONE_TO_LOAD,
+    costs: Costs = DEFAULT_COSTS,
+) -> tuple[Room, ...]:
+    """Disk that a plan takes: in pgdyno's own folder first, then in those that stages name."""
+    by_folder: dict[str | None, list[tuple[Need, str]]] = {None: []}
+    for stage, config in zip(stages, configs, strict=True):
+        need = _trial_need(config, workload, protocol, host, fixtures, costs)
+        by_folder.setdefault(stage.folder, []).append((need, stage.name))
+    loaded, found = _loaded(workload, fixtures, costs), []
+    for folder, needs in by_folder.items():
+        need, name = max(needs, key=lambda one: one[0].total_bytes, default=(Need(()), None))
+        if folder is None:
+            need = Need((*loaded.parts, *need.parts))
+            own = host.free_disk_bytes, host.data_device_number
+            found.append(Room(host.data_path, need, name, *own))
+        elif place := host.place(folder):
+            found.append(Room(folder, need, name, place.free_bytes, place.device_number))
+        else:
+            found.append(Room(folder, need, name, None))
+    return tuple(found)
 
 
 def estimate(
@@ -181,23 +244,12 @@ def estimate(
     )
 
 
-def plan_needs(
-    plan: Plan, configs: Sequence[Configured], host: HostFacts, fixtures: Fixtures = ONE_TO_LOAD
-) -> tuple[Need, Need]:
-    """Memory and disk of the hungriest stages of a resolved plan, from their configurations."""
-    memory = max(
+def hungriest_memory(plan: Plan, configs: Sequence[Configured], host: HostFacts) -> Need:
+    """Memory of the hungriest stage of a resolved plan, from their configurations."""
+    return max(
         (
             memory_need(config, stage.workload, host)
             for config, stage in zip(configs, plan.stages, strict=True)
         ),
-        key=_total,
+        key=lambda need: need.total_bytes,
     )
-    disk = max(
-        (disk_need(one, plan.workload, plan.protocol, host, fixtures) for one in configs),
-        key=_total,
-    )
-    return memory, disk
-
-
-def _total(need: Need) -> int:
-    return need.total_bytes

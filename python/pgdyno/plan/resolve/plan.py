@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pgdyno.model.plan import Plan, Protocol, Target, Trial, Workload
 from pgdyno.model.settings import HostFacts, ServerFacts
 from pgdyno.model.units import bytes_text
+from pgdyno.model.wording import listed
 from pgdyno.plan.estimate.needs import (
     DEFAULT_COSTS,
     ONE_TO_LOAD,
     Costs,
     Fixtures,
     Need,
+    Room,
     disk_need,
     estimate,
     memory_need,
+    rooms,
+    shared,
 )
 from pgdyno.plan.resolve.builds import NO_BUILDS, Builds
 from pgdyno.plan.resolve.earlier_figures import earlier_complaints, earlier_of
@@ -85,9 +89,10 @@ def resolve(
         notes += _not_ours(server)
     else:
         complaints += _too_much(memory, host.memory_bytes, "memory", "the host has")
-        complaints += _too_much(disk, host.free_disk_bytes, "disk", f"{host.data_path} has free")
-    if len(resolved.stages) == 1:
-        notes.append("one stage alone is compared with nothing; --aa would measure the noise")
+        found = rooms(resolved.stages, resolved.configs, workload, protocol, host, fixtures, costs)
+        complaints += _too_little_room(found[0])
+        notes += _tight(found)
+    notes += _alone(resolved)
     complaints += [*_too_many(resolved, protocol), *stop_complaints(protocol, resolved.stages)]
     refuse(draft.source, complaints)
     hungriest = _hungriest(memory)[1], _hungriest(disk)[1]
@@ -105,7 +110,8 @@ def resolve(
         quick=draft.quick,
         overrides=draft.overrides,
         aa=draft.aa,
-        notes=tuple(notes),
+        folders=draft.folders,
+        notes=tuple(dict.fromkeys(notes)),
         reference=document.reference,
         earlier=earlier_of(document),
         origins=dict(draft.origins),
@@ -144,6 +150,12 @@ def _not_ours(server: ServerFacts) -> Iterator[str]:
             f"the server is in use, sessions of others: {sessions}; loading and driving take CPU,"
             " disk and WAL from them, and what they do is in the figures"
         )
+
+
+def _alone(resolved: Resolved) -> list[str]:
+    if len(resolved.stages) > 1:
+        return []
+    return ["one stage alone is compared with nothing; --aa would measure the noise"]
 
 
 def _left_out(draft: PlanDraft) -> list[str]:
@@ -234,6 +246,37 @@ def _too_much(needs: dict[str, Need], there: int, what: str, has: str) -> list[C
         f"needs {bytes_text(need.total_bytes)} of {what}, {has} {bytes_text(there)}: {need.text()}"
     )
     return [Complaint(f"stage {name}", text)]
+
+
+def _too_little_room(own: Room) -> list[Complaint]:
+    """Whether pgdyno's own folder holds what lies there."""
+    if own.free_bytes is None or own.need.total_bytes <= own.free_bytes:
+        return []
+    text = (
+        f"needs {bytes_text(own.need.total_bytes)} of disk, {own.path} has free"
+        f" {bytes_text(own.free_bytes)}: {own.need.text()}"
+    )
+    return [Complaint(f"stage {own.stage}" if own.stage else "fixtures", text)]
+
+
+def _tight(found: Sequence[Room]) -> Iterator[str]:
+    """Folders of stages that may be too small; data that do not fit are refused elsewhere.
+
+    WAL seldom takes all that max_wal_size allows within a trial, so this is no refusal.
+    """
+    for one in found[1:]:
+        if one.free_bytes is not None and one.need.total_bytes > one.free_bytes:
+            yield (
+                f"folder {one.path} has {bytes_text(one.free_bytes)} free, stage {one.stage} may"
+                f" take {bytes_text(one.need.total_bytes)}: {one.need.text()}"
+            )
+    for together in shared(found):
+        need, free_bytes = sum(one.need.total_bytes for one in together), together[0].free_bytes
+        if free_bytes is not None and need > free_bytes:
+            yield (
+                f"{listed([one.path for one in together])} lie on one file system, which has"
+                f" {bytes_text(free_bytes)} free; together they may take {bytes_text(need)}"
+            )
 
 
 def _hungriest(needs: dict[str, Need]) -> tuple[str, Need]:

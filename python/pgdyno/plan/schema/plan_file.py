@@ -263,6 +263,11 @@ class StageTable(Table):
         description="An existing folder, e.g. on another disk, that holds the cluster of the "
         "trials from this stage on, instead of pgdyno's own. Private clusters only.",
     )
+    each_folder: bool = Field(
+        False,
+        description="Repeat the stage for each folder of `--folder a,b`, in that folder, also "
+        "where `skip` leaves it out. Without `--folder` the stage is one like others.",
+    )
     profile: Line | None = Field(
         None, description="A profile of the catalogue, sized to this machine, e.g. `tuned`."
     )

@@ -17,6 +17,7 @@ from pgdyno.catalog import profile_names
 from pgdyno.model.errors import PlanError
 from pgdyno.plan.schema.client import StageClient, impossible, stage_clients, with_profile
 from pgdyno.plan.schema.complaint import Complaint, refuse, shown
+from pgdyno.plan.schema.each_folder import repeated
 from pgdyno.plan.schema.errors import complaints_of
 from pgdyno.plan.schema.override import (
     Override,
@@ -44,6 +45,7 @@ class PlanDraft:
     quick: bool
     aa: bool
     overrides: tuple[str, ...]
+    folders: tuple[str, ...]  # of `--folder`
     origins: Mapping[str, str]  # dotted key of target, workload, protocol -> who chose its value
     set_settings: frozenset[tuple[str, str]]  # (stage, setting) that --set chose
     clients: tuple[StageClient, ...]  # of the stages, in order
@@ -56,6 +58,7 @@ def read_plan(
     overrides: Sequence[str] = (),
     quick: bool = False,
     aa: bool = False,
+    folders: Sequence[str] = (),
 ) -> PlanDraft:
     """Read and check a plan file.
 
@@ -64,6 +67,7 @@ def read_plan(
         overrides: Of `--set`, in order: `a.b=c`.
         quick: Use what `[quick]` changes.
         aa: Measure the first stage twice in every round, to learn the noise floor.
+        folders: Absolute paths of `--folder`: stages of `each_folder` are repeated for each.
 
     Raises:
         PlanError: It cannot be read, or something in it is wrong; everything that is wrong is told.
@@ -72,7 +76,9 @@ def read_plan(
     text = text_of(
         FilePath(source), f"plan {source}", "Name a TOML file, or a plan of `pgdyno plans`."
     )
-    return read_plan_text(text, source, FilePath(source).parent, overrides, quick=quick, aa=aa)
+    return read_plan_text(
+        text, source, FilePath(source).parent, overrides, quick=quick, aa=aa, folders=folders
+    )
 
 
 def read_plan_text(
@@ -83,6 +89,7 @@ def read_plan_text(
     *,
     quick: bool = False,
     aa: bool = False,
+    folders: Sequence[str] = (),
 ) -> PlanDraft:
     """As `read_plan`, of TOML that has no file.
 
@@ -93,13 +100,11 @@ def read_plan_text(
         overrides: See `read_plan`, as what follows.
         quick: The plan's own short version.
         aa: The first stage twice.
+        folders: See `read_plan`.
     """
-    try:
-        raw = parse_toml(text)
-    except BadToml as error:
-        raise PlanError(f"{source}: not TOML: {error}", "Nothing was touched.") from error
+    raw, complaints = _raw(text, source, folders)
     parsed = [parse_override(override) for override in overrides]
-    complaints = [one for one in parsed if isinstance(one, Complaint)]
+    complaints += [one for one in parsed if isinstance(one, Complaint)]
     chosen = [one for one in parsed if isinstance(one, Override)]
     quick_by_path, wrong_quick = quick_values(raw)
     complaints += wrong_quick
@@ -137,12 +142,25 @@ def read_plan_text(
         quick=quick,
         aa=aa,
         overrides=tuple(overrides),
+        folders=tuple(folders),
         origins=_origins(document, raw, source, set(quick_by_path) if quick else set(), chosen),
         set_settings=_set_in_stages(chosen, "settings"),
         clients=clients,
         sources=sources,
         skipped=skipped,
     )
+
+
+def _raw(text: str, source: str, folders: Sequence[str]) -> tuple[dict[str, Any], list[Complaint]]:
+    """The document as written, its stages of `each_folder` repeated, and what is wrong with that.
+
+    Raises:
+        PlanError: It is not TOML.
+    """
+    try:
+        return repeated(parse_toml(text), folders)
+    except BadToml as error:
+        raise PlanError(f"{source}: not TOML: {error}", "Nothing was touched.") from error
 
 
 def _set_in_stages(chosen: Sequence[Override], table: str) -> frozenset[tuple[str, str]]:

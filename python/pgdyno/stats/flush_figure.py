@@ -1,0 +1,228 @@
+"""One figure of what a flush takes, from all that measured it; and where its sources disagree.
+
+pg_test_fsync and fio each commit one page after the other. What they took for one is compared,
+write and loop included, so that a time and a rate are the same fact. One client commits at most
+what the fastest probe of a round did; so the figure of a round is that of its fastest probe, and
+the figure of a path is the median of its rounds. No median of one program alone can be below it.
+The spread is that of all single probes, so that none of them lies outside of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+
+from pgdyno.model.floor import Commits, Floor, PathRound, Probed, UnderCheckpoint
+from pgdyno.model.units import count_text, ns_text, seconds_text
+from pgdyno.stats.group_commit import Curve, Flush
+from pgdyno.stats.interval import estimate
+from pgdyno.stats.storage import Doubt, flush_rate
+
+PROGRAMS = ("pg_test_fsync", "fio")
+APART = 1.25  # times: programs that differ by more are told
+DRIFT = 1.5  # times: from the fastest to the slowest probe of one program
+_CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Repeated probes of one thing."""
+
+    mid: float  # their median, see `middle`
+    low: float
+    high: float
+    n: int
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> Span:
+        """Of at least one value."""
+        found = list(values)
+        low, high = min(found), max(found)
+        return cls(min(max(middle(found), low), high), low, high, len(found))  # but for rounding
+
+    def as_rates(self) -> Span:
+        """Times in ns as rates a second."""
+        return Span(1e9 / self.mid, 1e9 / self.high, 1e9 / self.low, self.n)
+
+
+def middle(values: Iterable[float]) -> float:
+    """The median of values above 0; of an even number the geometric mean of the two in the middle.
+
+    So the median of times is the inverse of the median of the rates: one fact, said in two ways.
+    """
+    return float(np.exp(np.median(np.log(np.array(list(values))))))
+
+
+@dataclass(frozen=True, slots=True)
+class FlushFigure:
+    """What a flush of one page takes on a path, by PostgreSQL's default method."""
+
+    flush: Span  # ns; `n` counts the probes
+    rounds: int  # of probes in turn; 0: each program measured once
+    programs: tuple[Span, ...]  # ns, as PROGRAMS has them
+    commits: Span  # a second, that one client reaches at most
+
+
+def flush_figure(floor: Floor, probed: Probed) -> FlushFigure:
+    """All probes of a path, reconciled."""
+    rounds = probed.rounds_of(floor.path)
+    alone = _by_program(floor, probed)
+    single = [ns for times in alone for ns in times]
+    if rounds and (all_methods := flush_rate(floor).ns):
+        single.append(all_methods)
+    fastest = list(map(fastest_ns, rounds or [_measured_once(floor)]))
+    flush_ns = Span.of(fastest).mid
+    flush = Span(flush_ns, min(*single, *fastest), max(*single, flush_ns), len(single))
+    return FlushFigure(flush, len(rounds), tuple(map(Span.of, alone)), flush.as_rates())
+
+
+def measured_flush(floor: Floor, probed: Probed) -> Flush:
+    """A flush for predictions: the figure of the path, longer after rest as far as was measured."""
+    flush_ns, windows = flush_figure(floor, probed).flush.mid, _windows(floor, probed)
+    alone = [mixed.alone for mixed, _ in windows]
+    pause_ns = float(np.median([one.pause_ns for one in alone]))
+    paused = [(pause_ns, 0.0)]
+    for index, factor in enumerate(rest_factors(floor, probed)):
+        rest_ns = float(np.median([rested[index].pause_ns for _, rested in windows]))
+        # Nobody commits more often by resting: what is gained at most is the rest.
+        paused.append((rest_ns, max(flush_ns * (factor.mid - 1), pause_ns - rest_ns)))
+    return Flush(
+        ns=flush_ns,
+        paused=tuple(sorted(paused)) if len(paused) > 1 else (),
+        cpu_ns=min(flush_ns, float(np.median([one.cpu_ns for one in alone]))),
+        quantiles=_quantiles(alone),
+    )
+
+
+def rest_factors(floor: Floor, probed: Probed) -> tuple[Span, ...]:
+    """How many times as long a flush takes after each of PAUSES_US; () where that is not known."""
+    windows = _windows(floor, probed)
+    return tuple(
+        Span.of(rested[index].ns / mixed.alone.ns for mixed, rested in windows)
+        for index in range(len(windows[0][1]))
+    )
+
+
+def disagreements(floor: Floor, probed: Probed) -> tuple[Doubt, ...]:
+    """Where pg_test_fsync, fio and time tell different things of a flush."""
+    return (
+        *_programs_apart(floor, probed),
+        *_faster_otherwise(floor, probed),
+        *_drift(floor, probed),
+    )
+
+
+def mixed_windows(floor: Floor, probed: Probed) -> tuple[UnderCheckpoint, ...]:
+    """What fio measured of commits alone and under a checkpoint, by round."""
+    return tuple(mixed for mixed, _ in _windows(floor, probed))
+
+
+def _windows(floor: Floor, probed: Probed) -> list[tuple[UnderCheckpoint, tuple[Commits, ...]]]:
+    """The same, with the windows after rest; of a path that was measured once: one."""
+    if rounds := probed.rounds_of(floor.path):
+        return [(one.mixed, one.rested) for one in rounds]
+    assert floor.mixed is not None, "without rounds a path is measured once"
+    return [(floor.mixed, floor.rested)]
+
+
+def fastest_ns(one: PathRound) -> float:
+    """What the fastest probe of a round took for a commit, rest included.
+
+    That may be one beside a checkpoint: a disk that is kept busy does not go to sleep. Or one after
+    rest, where the storage counts flushes and has made up for them meanwhile.
+    """
+    rates = [one.fdatasync_per_s, one.mixed.alone.per_s, one.mixed.under.per_s]
+    return 1e9 / max(*rates, *(rested.per_s for rested in one.rested))
+
+
+def _measured_once(floor: Floor) -> PathRound:
+    """What files of version 0.1 hold of a path, as one round."""
+    assert floor.mixed is not None, "without rounds a path is measured once"
+    return PathRound(floor.path, flush_rate(floor).per_s or 0.0, floor.mixed, floor.rested)
+
+
+def _by_program(floor: Floor, probed: Probed) -> tuple[list[float], list[float]]:
+    """Times of pg_test_fsync and of fio with nothing beside them, in ns, by round."""
+    fio = [1e9 / mixed.alone.per_s for mixed in mixed_windows(floor, probed)]
+    rounds = probed.rounds_of(floor.path)
+    fsync = [one.fdatasync_per_s for one in rounds] or [flush_rate(floor).per_s or 0.0]
+    return [1e9 / per_s for per_s in fsync], fio
+
+
+def _quantiles(runs: Sequence[Commits]) -> Curve:
+    """How flushes differ, in shares of the mean of their own window."""
+    curves = [
+        [(share, ns / max(1.0, run.flush.mean_ns)) for share, ns in run.flush_quantiles]
+        for run in runs
+    ]
+    shares = [share for share, _ in curves[0]]
+    if any([share for share, _ in curve] != shares for curve in curves):
+        curves = curves[:1]
+    return tuple(
+        (share, float(np.mean([curve[index][1] for curve in curves])))
+        for index, share in enumerate(shares)
+    )
+
+
+def _programs_apart(floor: Floor, probed: Probed) -> Iterator[Doubt]:
+    fsync, fio = _by_program(floor, probed)
+    logs = np.log(np.array(fsync) / np.array(fio))
+    if abs(float(np.median(logs))) <= log(APART):
+        return
+    values = f"{ns_text(middle(fsync))}, fio {ns_text(middle(fio))}"
+    each = "each measured once"
+    if len(fsync) > 1:
+        fitted = estimate(logs[np.newaxis], _CONFIDENCE)
+        low, high = (float(np.exp(side[0])) for side in (fitted.low, fitted.high))
+        if low <= 1 <= high:
+            return
+        each = (
+            f"in {len(fsync)} rounds pg_test_fsync takes ×{np.exp(fitted.centre[0]):.2f}"
+            f" ({low:.2f} to {high:.2f}) of it"
+        )
+    slower = max(middle(fsync), middle(fio))
+    yield Doubt(
+        f"pg_test_fsync and fio disagree: pg_test_fsync says that a flush takes {values}; {each}",
+        "pg_test_fsync writes the same page over and over, fio page after page, as WAL is written."
+        f" The slower of the two allows one client {count_text(1e9 / slower)} commits a second.",
+    )
+
+
+def _faster_otherwise(floor: Floor, probed: Probed) -> Iterator[Doubt]:
+    """Commits under a checkpoint or after rest that were faster than those right after another."""
+    figure = flush_figure(floor, probed)
+    least = min(span.mid for span in figure.programs)
+    if least <= APART * figure.flush.mid:
+        return
+    yield Doubt(
+        f"the fastest commits, {ns_text(figure.flush.mid)} each, were under a checkpoint or after"
+        f" rest; right after another the faster program needs {ns_text(least)}",
+        "Storage that is kept busy, or that was left alone, seems to flush faster here; or it was"
+        " faster at that moment. One client that does nothing but commit may reach only"
+        f" {count_text(1e9 / least)} a second.",
+    )
+
+
+def _drift(floor: Floor, probed: Probed) -> Iterator[Doubt]:
+    """Probes of one program that differ from one moment to another."""
+    if not probed.rounds:
+        return
+    began, parts = [one.started_ns for one in probed.rounds], []
+    for name, times in zip(PROGRAMS, _by_program(floor, probed), strict=True):
+        least, most = int(np.argmin(times)), int(np.argmax(times))
+        if times[most] <= DRIFT * times[least]:
+            continue
+        apart_s = abs(began[most] - began[least]) / 1e9
+        parts.append(
+            f"{name} says {ns_text(times[least])} in round {least + 1} and {ns_text(times[most])}"
+            f" in round {most + 1}, {seconds_text(apart_s)} apart"
+        )
+    if parts:
+        yield Doubt(
+            f"the time of a flush drifts: {'; '.join(parts)}",
+            "The storage, or who shares it, is not the same from one moment to the next: what"
+            " counts is the spread. More `--rounds` and longer `--seconds` tell it better.",
+        )

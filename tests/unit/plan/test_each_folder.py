@@ -1,0 +1,158 @@
+"""`--folder a,b`: stages that are repeated for each folder, and the room that they find there."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from pgdyno.model.errors import PlanError
+from pgdyno.model.plan import Plan
+from pgdyno.model.record_json import from_json, to_json
+from pgdyno.model.settings import HostFacts, Place
+from pgdyno.plan import read_plan, render_dry_run
+from pgdyno.plan.resolve.plan import resolve
+from tests.data.servers import GIB, HOST, installed
+
+COMPARISON = Path(__file__).parents[3] / "plans" / "storage-comparison.toml"
+LOADS = ("read-only", "read-write", "load")
+
+
+def names(*folders: str, overrides: tuple[str, ...] = ()) -> list[str]:
+    draft = read_plan(COMPARISON, overrides, quick=True, folders=folders)
+    return [stage.name for stage in draft.document.stage]
+
+
+def resolved(*folders: str, host: HostFacts = HOST) -> Plan:
+    return resolve(read_plan(COMPARISON, quick=True, folders=folders), installed(18), host)
+
+
+def test_without_folders_the_plan_is_what_it_was() -> None:
+    assert names() == [f"{where}-{load}" for load in LOADS for where in ("here", "memory")]
+
+
+def test_one_folder_brings_in_the_stages_that_six_values_did() -> None:
+    by_hand = [
+        one
+        for load in LOADS
+        for one in (f"stage.other-{load}.skip=false", f"stage.other-{load}.folder=/mnt/a")
+    ]
+
+    assert names("/mnt/a") == names(overrides=tuple(by_hand))
+    short = resolved("/mnt/a")
+    long = resolve(read_plan(COMPARISON, by_hand, quick=True), installed(18), HOST)
+    assert short.stages == long.stages
+
+
+def test_several_folders_stand_one_after_the_other() -> None:
+    plan = resolved("/mnt/fast/pg", "/mnt/slow/pg")
+    found = {stage.name: stage.folder for stage in plan.stages if stage.name.startswith("other")}
+
+    assert found == {
+        f"other-{load}-{end}": f"/mnt/{end.removesuffix('-pg')}/pg"
+        for load in LOADS
+        for end in ("fast-pg", "slow-pg")
+    }
+    assert plan.folders == ("/mnt/fast/pg", "/mnt/slow/pg")
+    assert from_json(Plan, to_json(plan)) == plan
+
+
+@pytest.mark.parametrize(
+    ("folders", "ends"),
+    [
+        (("/mnt/a", "/mnt/b"), ("a", "b")),
+        (("/mnt/A b", "/mnt/c"), ("a-b", "c")),
+        (("/x/d", "/y/d"), ("x-d", "y-d")),
+        (("/mnt/a-b", "/mnt/a b"), ("1", "2")),
+        (("/", "/mnt"), ("1", "2")),
+        (("/mnt/" + 60 * "a", "/mnt/b"), ("1", "2")),
+    ],
+)
+def test_names_end_with_what_tells_the_folders_apart(
+    folders: tuple[str, ...], ends: tuple[str, ...]
+) -> None:
+    found = [name for name in names(*folders) if name.startswith("other-load")]
+
+    assert found == [f"other-load-{end}" for end in ends]
+
+
+def test_a_copy_can_be_set_by_its_name() -> None:
+    chosen = ("stage.other-load-b.settings.wal_buffers=64MB",)
+    draft = read_plan(COMPARISON, chosen, quick=True, folders=("/mnt/a", "/mnt/b"))
+    found = {stage.name: stage.settings for stage in draft.document.stage}
+
+    assert found["other-load-b"] == {"wal_buffers": "64MB"}
+    assert found["other-load-a"] == {}
+
+
+def test_a_folder_that_is_named_twice_is_refused() -> None:
+    with pytest.raises(PlanError, match="--folder: /mnt/a is named twice"):
+        names("/mnt/a", "/mnt/a")
+
+
+def test_a_plan_without_such_stages_refuses_folders() -> None:
+    with pytest.raises(PlanError, match="--folder: the plan has no stage that is repeated"):
+        read_plan(COMPARISON.with_name("demo.toml"), folders=("/mnt/a",))
+
+
+def dry_run(host: HostFacts, *folders: str) -> str:
+    console = Console(file=io.StringIO(), width=100, color_system=None)
+    plan = resolved(*folders, host=host)
+    console.print(render_dry_run(plan, installed(18), host))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_the_dry_run_shows_what_is_free_in_the_folder_that_is_used() -> None:
+    places = (
+        Place("/dev/shm", 12 * GIB, "tmpfs", 9),
+        Place("/mnt/a", 700 * GIB, "xfs", 2),
+        Place("/srv/b", 80 * GIB, "ext4", 1),
+    )
+    text = dry_run(replace(HOST, data_device_number=1, places=places), "/mnt/a", "/srv/b")
+    lines = [line.strip() for line in text.splitlines()]
+
+    assert lines.count("data in /mnt/a on xfs, 700 GiB free") == 3
+    needs = " ".join(" ".join(lines[lines.index(_heading(lines)) :]).split())
+    assert " of 80.0 GiB in /srv/pgdyno: fixture " in needs
+    assert " of 700 GiB in /mnt/a: copy for the trial " in needs
+    assert "together, on one file system: /srv/pgdyno and /srv/b" in needs
+    assert "lie on one file system, which has" not in needs, "both fit"
+
+
+def _heading(lines: list[str]) -> str:
+    return next(line for line in lines if line.startswith("Needs of the hungriest"))
+
+
+def test_a_folder_that_may_be_too_small_is_noted() -> None:
+    place = Place("/mnt/a", GIB, "xfs", 2)
+    text = " ".join(dry_run(replace(HOST, places=(place,)), "/mnt/a").split())
+
+    assert "folder /mnt/a has 1.00 GiB free, stage other-" in text
+    assert "may take" in text
+
+
+def test_folders_that_may_not_fit_together_are_noted() -> None:
+    places = tuple(Place(path, 20 * GIB, "xfs", 2) for path in ("/mnt/a/x", "/mnt/a/y"))
+    text = " ".join(dry_run(replace(HOST, places=places), "/mnt/a/x", "/mnt/a/y").split())
+
+    assert "/mnt/a/x and /mnt/a/y lie on one file system, which has 20.0 GiB free" in text
+    assert "folder /mnt/a/x has" not in text, "each alone does"
+
+
+def test_a_small_home_does_not_refuse_stages_that_lie_elsewhere() -> None:
+    """What lies in a folder of a stage is no need of pgdyno's own."""
+    draft = read_plan(
+        COMPARISON,
+        [f"stage.here-{load}.skip=true" for load in LOADS],
+        quick=True,
+        folders=("/mnt/a",),
+    )
+    host = replace(HOST, free_disk_bytes=GIB)  # the fixture alone takes half of it
+
+    assert resolve(draft, installed(18), host).stages
+    with pytest.raises(PlanError, match=r"stage here-.* needs .* /srv/pgdyno has free 1.00 GiB"):
+        resolve(read_plan(COMPARISON, quick=True), installed(18), host)

@@ -1,0 +1,159 @@
+"""One figure of a flush: nothing that was measured contradicts it, and disagreement is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.data.probed import at_rates, floor, in_rounds, probed
+
+from pgdyno.model.floor import PathRound, Probed, SyncRate
+from pgdyno.stats.flush_figure import (
+    PROGRAMS,
+    Span,
+    disagreements,
+    flush_figure,
+    measured_flush,
+    rest_factors,
+)
+from pgdyno.stats.group_commit import Transaction, commit_rate_per_s, flush_limit_per_s
+
+RATES = st.floats(50, 500_000)
+ROUND = st.tuples(RATES, RATES)
+
+
+def path_rounds(rates: list[tuple[float, float]]) -> Probed:
+    return in_rounds(*((at_rates("/a", fsync, fio),) for fsync, fio in rates))
+
+
+def told(found: Probed) -> str:
+    return " | ".join(doubt.fact for doubt in disagreements(found.floors[0], found))
+
+
+@given(rates=st.lists(ROUND, min_size=2, max_size=7))
+@settings(max_examples=200, deadline=None)
+def test_no_probe_contradicts_the_figure(rates: list[tuple[float, float]]) -> None:
+    found = path_rounds(rates)
+    one = found.floors[0]
+    figure = flush_figure(one, found)
+    rounds = found.rounds_of("/a")
+
+    assert figure.flush.low <= figure.flush.mid <= figure.flush.high
+    assert figure.commits.mid == pytest.approx(1e9 / figure.flush.mid)
+    for span in figure.programs:
+        assert span.mid >= figure.flush.mid * (1 - 1e-9), "a program's median is above the limit"
+        assert figure.flush.low <= span.low <= span.high <= figure.flush.high
+    for probe in rounds:
+        windows = (probe.mixed.alone, probe.mixed.under, *probe.rested)
+        fastest = max(window.per_s for window in windows)
+        assert fastest <= figure.commits.high * (1 + 1e-9)
+    under = Span.of(probe.mixed.under.per_s for probe in rounds)
+    assert under.mid <= figure.commits.mid * (1 + 1e-9)
+
+
+@given(rates=st.lists(ROUND, min_size=2, max_size=3), cpu_us=st.floats(0.5, 5000))
+@settings(max_examples=8, deadline=None)
+def test_a_prediction_for_one_client_stays_below_its_limit(
+    rates: list[tuple[float, float]], cpu_us: float
+) -> None:
+    found = path_rounds(rates)
+    one = found.floors[0]
+    rate = commit_rate_per_s(
+        1, measured_flush(one, found), Transaction(cpu_ns=1000 * cpu_us), found.cpus
+    )
+
+    assert rate <= flush_figure(one, found).commits.mid * (1 + 1e-9)
+
+
+def test_the_field_report_that_contradicted_itself_does_so_no_more() -> None:
+    """652 µs by pg_test_fsync and 4,802 commits a second by fio stood on one page."""
+    once = probed(
+        replace(
+            floor("/a"),
+            syncs=(SyncRate("one-write", "fdatasync", 1535.0), SyncRate("unsynced", "write", 2e6)),
+            mixed=at_rates("/a", 1535, 4802).mixed, rested=(),
+        )
+    )  # fmt: skip
+    figure = flush_figure(once.floors[0], once)
+
+    assert figure.rounds == 0
+    assert figure.commits.mid == pytest.approx(4802)
+    assert figure.commits.low == pytest.approx(1535)
+    assert "pg_test_fsync says that a flush takes 651 µs, fio 208 µs; each measured once" in told(
+        once
+    )
+    flush = measured_flush(once.floors[0], once)
+    assert flush_limit_per_s(1, flush.ns) == pytest.approx(4802)
+
+
+def test_the_run_of_all_methods_is_a_probe_too() -> None:
+    found = path_rounds([(5000, 5000), (5100, 5100)])
+    figure = flush_figure(found.floors[0], found)
+
+    assert figure.flush.n == 5
+    assert figure.commits.high == pytest.approx(20_599.670), "as the recorded run has it"
+    assert figure.commits.mid == pytest.approx(5050, rel=0.001)
+
+
+def test_programs_that_agree_are_not_told_of() -> None:
+    assert told(path_rounds([(5000, 5100), (5200, 5050), (4900, 5000)])) == ""
+
+
+def test_programs_that_disagree_in_every_round_are() -> None:
+    text = told(path_rounds([(1500, 4800), (1550, 4700), (1600, 5000)]))
+
+    assert text.startswith("pg_test_fsync and fio disagree: pg_test_fsync says that a flush takes")
+    assert "645 µs, fio 208 µs; in 3 rounds" in text
+    assert "drifts" not in text
+
+
+def test_programs_that_differ_by_chance_are_not() -> None:
+    text = told(path_rounds([(1500, 4800), (9000, 1000), (3000, 4100)]))
+
+    assert "disagree" not in text
+    assert "drifts" in text
+
+
+def test_a_flush_that_drifts_is_told_with_both_moments() -> None:
+    text = told(path_rounds([(5000, 5000), (5000, 5000), (2000, 5000)]))
+
+    assert text == (
+        "the time of a flush drifts: pg_test_fsync says 200 µs in round 1 and 500 µs in round 3,"
+        " 20 s apart"
+    )
+
+
+def test_commits_that_are_faster_under_a_checkpoint_are_told() -> None:
+    one = at_rates("/a", 1000, 1000)
+    under = replace(one.mixed.under, per_s=4000.0)
+    busy = replace(one, mixed=replace(one.mixed, under=under))
+    found = in_rounds((busy,), (busy,))
+
+    assert "the fastest commits, 250 µs each, were under a checkpoint or after rest" in told(found)
+    assert flush_figure(found.floors[0], found).commits.mid == pytest.approx(4000)
+
+
+def test_rest_is_compared_within_its_round() -> None:
+    """A storage that is four times as slow in one round takes the same share longer after rest."""
+    found = path_rounds([(5000, 5000), (1250, 1250)])
+    spans = rest_factors(found.floors[0], found)
+
+    assert [span.mid for span in spans] == pytest.approx([1.25, 2, 3])
+    assert [span.high / span.low for span in spans] == pytest.approx([1, 1, 1])
+
+
+def test_who_rests_does_not_commit_more_often() -> None:
+    """Storage that counts flushes makes up for them during a rest: its flush is shorter then."""
+    one: PathRound = at_rates("/a", 1000, 1000)
+    rested = tuple(
+        replace(window, flush=replace(window.flush, mean_ns=1000.0), per_s=1000.0)
+        for window in one.rested
+    )
+    found = in_rounds((replace(one, rested=rested),), (replace(one, rested=rested),))
+    flush = measured_flush(found.floors[0], found)
+
+    for pause_ns, longer in flush.paused:
+        assert pause_ns + flush.ns + longer >= flush.ns
+    assert len(PROGRAMS) == len(flush_figure(found.floors[0], found).programs)
