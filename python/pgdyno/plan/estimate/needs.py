@@ -14,6 +14,7 @@ from typing import TypeAlias
 from pgdyno.model.plan import Estimate, Plan, Protocol, Workload
 from pgdyno.model.settings import HostFacts
 from pgdyno.model.units import bytes_text
+from pgdyno.model.wording import plural
 from pgdyno.plan.settings.checkpoints import driven_s, expected_cycle_s
 from pgdyno.plan.settings.configured import Configured
 
@@ -105,8 +106,8 @@ def memory_need(
     return Need((
         ("shared_buffers", buffers),
         ("other shared memory", shared_memory_bytes(config) - buffers),
-        (f"{count} sessions ({bytes_text(session)} each)", count * session),
-        (f"{workers} vacuum workers", workers * vacuum),
+        (f"{plural(count, 'session')} ({bytes_text(session)} each)", count * session),
+        (plural(workers, "vacuum worker"), workers * vacuum),
         ("driver", driver + terminals * costs.driver_terminal_bytes),
         ("system", costs.system_bytes),
     ))  # fmt: skip
@@ -139,7 +140,7 @@ def disk_need(
     size, missing = _largest(workload, fixtures, costs), fixtures.count(None)
     seconds = driven_s(protocol, expected_cycle_s(config, host.cpus)) + protocol.drain_s
     growth = int(seconds * host.cpus * costs.growth_bytes_per_cpu_s)
-    name = "fixture" if missing == 1 else f"{missing} fixtures"
+    name = "fixture" if missing == 1 else plural(missing, "fixture")
     parts = [(name, missing * size)] if missing else []
     parts += [
         ("copy for the trial", size),
