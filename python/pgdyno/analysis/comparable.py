@@ -11,7 +11,7 @@ from pgdyno.analysis.facts import Difference
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.run import TrialRecord, TrialResult
 from pgdyno.model.units import seconds_text
-from pgdyno.model.wording import listed
+from pgdyno.model.wording import listed, plural
 from pgdyno.model.workload import Arrivals, Tpcc, Workload
 from pgdyno.plan.describe import arrivals_text, build_text, size_text
 from pgdyno.plan.settings.checkpoints import protocol_text
@@ -150,7 +150,7 @@ def _settings(plan: Plan, trials: Sequence[TrialRecord]) -> list[Difference]:
             explanation = "pgdyno needs it to run the cluster"
         groups = _grouped(values)
         if len(groups) == len(values) > 2:
-            groups = (f"another value in each of {len(values)} trials, e.g. {groups[0]}",)
+            groups = (f"another value in each of {plural(len(values), 'trial')}, e.g. {groups[0]}",)
         found.append(Difference(f"setting {name}", groups, explanation))
     return found
 
@@ -222,7 +222,9 @@ def _orders(plan: Plan, trials: Sequence[TrialRecord]) -> list[Difference]:
         return []
     values = tuple(
         f"{name}: "
-        + ", ".join(f"{n} times place {position}" for position, n in enumerate(count, 1) if n)
+        + ", ".join(
+            f"{plural(n, 'time')} place {position}" for position, n in enumerate(count, 1) if n
+        )
         for name, count in counts.items()
     )
     return [Difference("place in the round", values, None)]

@@ -22,6 +22,7 @@ from pgdyno.analysis.vacuum import episodes, vacuum_facts
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.run import Event, Series, TrialRecord, TrialResult, TrialState
+from pgdyno.model.wording import plural
 from pgdyno.plan.settings.checkpoints import changed_in_cycle
 from pgdyno.stats import cycle_checks
 from pgdyno.stats.anchor import Anchor, anchor
@@ -378,11 +379,13 @@ def lacking(cycles: CycleFacts) -> str | None:
         if cycles.invalid:
             return f"{cycles.invalid[0]}: {_WITH_CYCLES}"
         if len(cycles.anchors) < ANCHORS_MIN:
-            return f"{len(cycles.anchors)} of {ANCHORS_MIN} anchors that are needed at least"
+            return (
+                f"{len(cycles.anchors)} of {plural(ANCHORS_MIN, 'anchor')} that are needed at least"
+            )
         return None
     if cycles.windows and cycles.whole_windows == cycles.windows:
         return None
     if cycles.whole_windows:
-        return f"{cycles.windows - cycles.whole_windows} of {cycles.windows} windows hold no whole"\
-            " checkpoint cycle"  # fmt: skip
+        without = cycles.windows - cycles.whole_windows
+        return f"{without} of {plural(cycles.windows, 'window')} hold no whole checkpoint cycle"
     return NO_CYCLE

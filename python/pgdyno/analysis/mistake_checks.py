@@ -19,7 +19,7 @@ from pgdyno.analysis.facts import Difference, StageFacts
 from pgdyno.catalog import knobs
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.run import TrialRecord, TrialResult
-from pgdyno.model.wording import listed
+from pgdyno.model.wording import listed, plural
 from pgdyno.plan.resolve.figure_checks import misplaced, mistyped
 
 TRANSACTIONS_MIN = 1_000  # of a window; in fewer the mix has not settled
@@ -201,7 +201,8 @@ def _idle(name: str, values: dict[str, str], sessions: int) -> str | None:
         return why
     siblings = int(values.get("commit_siblings", "5"))
     if name in group and sessions <= siblings:
-        return f"{sessions} sessions have no {siblings} others that are open"
+        others = plural(siblings, "other that is open", "others that are open")
+        return f"one of {plural(sessions, 'session')} never has {others}"
     if name == "wal_compression" and values.get("full_page_writes", "on") in _OFF:
         return "full_page_writes = off"
     return None

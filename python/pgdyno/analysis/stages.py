@@ -27,6 +27,7 @@ from pgdyno.analysis.setting_facts import SettingChange
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.run import StatementResult, TrialRecord, TrialResult, TrialState
+from pgdyno.model.wording import plural
 from pgdyno.plan.describe import build_text
 from pgdyno.stats import compare, verdict
 from pgdyno.stats.as_benchmarksql import AsBenchmarkSql, Ended, as_benchmarksql
@@ -201,7 +202,8 @@ def _anchored(known: CycleFacts | None) -> Judgement | None:
     if known is None:
         return None
     lengths = " and ".join(f"{one.cycle_s:.0f}" for one in known.anchors)
-    fact = f"{len(known.anchors)} anchors of 1.3 checkpoint cycles ({lengths} s) correct the rest"
+    anchors = plural(len(known.anchors), "anchor")
+    fact = f"{anchors} of 1.3 checkpoint cycles ({lengths} s) correct the rest"
     return Judgement("clear", fact, None)
 
 
@@ -217,7 +219,7 @@ def noise_facts(plan: Plan, table: Table, confidence: float) -> NoiseFloor | Non
         floor = noise_floor(table, list(groups.values()), confidence)
     except PgdynoError as error:
         return NoiseFloor(None, None, None, error.fact, (error.hint,) if error.hint else ())
-    shown = "; ".join(f"{one.rounds} rounds {one.effect:.1%}" for one in floor.shown)
+    shown = "; ".join(f"{plural(one.rounds, 'round')} {one.effect:.1%}" for one in floor.shown)
     sentence = (
         f"identical stages differ by a spread of {floor.sd:.2%} in a round"
         f" (interval {floor.sd_low:.2%} to {floor.sd_high:.2%}), at most by {floor.widest:.2%};"

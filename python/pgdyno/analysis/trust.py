@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from pgdyno.analysis.facts import AuditFacts, ConditionFacts
 from pgdyno.model.run import AuditLine, Condition, Fixture, TrialRecord
+from pgdyno.model.wording import plural
 
 _AVERAGED = ("1", "lines", "chi-square")  # shares, means and statistics; other units are counts
 
@@ -82,5 +83,5 @@ def merged_conditions(
 
 
 def _violation(where: str, condition: Condition) -> str:
-    text = f"{where}: {condition.violations} violations"
+    text = f"{where}: {plural(condition.violations, 'violation')}"
     return f"{text}, e.g. {condition.sample}" if condition.sample else text

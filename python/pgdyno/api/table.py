@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pgdyno.model.errors import PgdynoError
+from pgdyno.model.wording import plural
 
 _SHOWN = 20  # rows, in a notebook
 
@@ -79,7 +80,7 @@ class Table:
             f"<tr>{''.join(f'<td>{_cell(value)}</td>' for value in row.values())}</tr>"
             for _, row in zip(range(_SHOWN), self.rows(), strict=False)
         )
-        more = f"<p>{len(self) - _SHOWN} more rows</p>" if len(self) > _SHOWN else ""
+        more = f"<p>{plural(len(self) - _SHOWN, 'more row')}</p>" if len(self) > _SHOWN else ""
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 

@@ -19,6 +19,7 @@ from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Workload
 from pgdyno.stats.ceiling import ceiling_per_s, fitting
 from pgdyno.stats.client_limit import ceiling_share, client_limit, load_of
+from pgdyno.stats.finding import Answer, Clear, Finding, Unknown
 from pgdyno.store.calibration import read_ceilings
 from pgdyno.target.home import home
 from pgdyno.target.host_facts import this_machine
@@ -32,7 +33,7 @@ class Benched:
 
     driven: Driven
     workload: Workload
-    client: str  # whether the client was the limit, in a clause
+    client: str  # whether the client was the limit, a sentence
 
     def kinds(self) -> Table:
         """A row for each kind of transaction: outcomes, response times."""
@@ -92,4 +93,20 @@ def _client(
     )
     share = ceiling_share(load)
     reached = "" if share is None else f"; {share:.0%} of the driver's ceiling on this machine"
-    return client_limit(load).fact + reached
+    return client_sentence(client_limit(load), reached)
+
+
+def client_sentence(answer: Answer, reached: str = "") -> str:
+    """Whether the client was the limit, as a sentence with its reason.
+
+    Args:
+        answer: What was found.
+        reached: A clause more.
+    """
+    match answer:
+        case Finding():
+            return f"The client was the limit: {answer.fact}{reached}. {answer.advice}"
+        case Clear():
+            return f"The client was not the limit: {answer.fact}{reached}."
+        case Unknown():
+            return f"Whether the client was the limit is not known: {answer.fact}{reached}."

@@ -20,8 +20,11 @@ from pgdyno.model.plan import Workload
 from pgdyno.model.progress import DriveProgress
 from pgdyno.model.run import PgbenchSummary, Series
 from pgdyno.model.units import at_least_text, count_text, ns_text
+from pgdyno.model.wording import plural
 from pgdyno.stats.finding import Finding
 from pgdyno.stats.window_end import answer_of, stuck_reason, window_end
+
+NOT_MEASURED = "–"
 
 
 def bench(
@@ -115,27 +118,60 @@ def _print(driven: api.Driven, workload: Workload) -> None:
         counts = kind.window
         retries = counts.retries_40001 + counts.retries_40p01
         numbers = (counts.succeeded, counts.rolled_back, counts.failed, retries)
-        table.add_row(kind.kind, *map(count_text, numbers), *_latencies(kind.response_ns))
+        times = _latencies(kind.response_ns) if counts.timed else [NOT_MEASURED] * 4
+        table.add_row(kind.kind, *map(count_text, numbers), *times)
     stdout.print(table)
     _print_window_end(driven)
-    client = driven.client
-    transactions = max(1, driven.transactions)
-    per_transaction = (client.user_s + client.system_s) / transactions
-    if workload.headline == "NOPM":
-        rates = f"{count_text(driven.nopm)} NOPM, {count_text(driven.tpm_total)} tpmTotal"
-        label = " (TPC-C-like, not a TPC result)"
+    stdout.print(rates_line(driven, workload))
+    if driven.transactions == 0:
+        stdout.print(f"seed {workload.seed}")
     else:
-        rates, label = f"{count_text(driven.tps)} tps", ""
-    stdout.print(f"{rates} over {driven.window_s:.1f} s{label}")
-    trips = driven.round_trips_per_transaction
-    sleeps = client.voluntary_switches / transactions
-    stdout.print(
-        ("" if trips is None else f"{trips:.2f} round trips a transaction, ")
-        + f"client {ns_text(per_transaction * 1e9)} of CPU and {sleeps:.2f} sleeps a transaction,"
-        f" {client.share_of_host:.1%} of the host; seed {workload.seed}"
-    )
+        stdout.print(_cost_line(driven, workload))
     if driven.pgbench is not None:
         stdout.print(pgbench_text(driven.pgbench), soft_wrap=True)
+
+
+def rates_line(driven: api.Driven, workload: Workload) -> str:
+    """What was reached, or that the window says nothing of it."""
+    over = f"{driven.window_s:.1f} s"
+    if driven.transactions == 0:
+        return (
+            f"No transaction ended in the window of {over}, so no rate is known.{_wait(workload)}"
+        )
+    if workload.headline != "NOPM":
+        return f"{count_text(driven.tps)} tps over {over}"
+    total = f"{count_text(driven.tpm_total)} tpmTotal over {over}"
+    label = " (TPC-C-like, not a TPC result)"
+    if workload.tpcc is not None and not workload.tpcc.mix.get("new_order"):
+        return f"{total}{label}; the mix has no New-Orders"
+    if driven.nopm == 0:
+        none = "; no New-Order was committed in it, so NOPM is not known"
+        return f"{total}{label}{none}.{_wait(workload)}"
+    return f"{count_text(driven.nopm)} NOPM, {total}{label}"
+
+
+def _wait(workload: Workload) -> str:
+    """How to measure more where terminals mostly wait."""
+    tpcc = workload.tpcc
+    if tpcc is None or not (tpcc.keying_multiplier or tpcc.think_multiplier):
+        return " A longer window (--seconds) shows more."
+    return (
+        " With the text's keying and think times (factor 1) a terminal asks about three times a"
+        " minute:"
+        " take a longer window (--seconds), or smaller factors (--keying, --think)."
+    )
+
+
+def _cost_line(driven: api.Driven, workload: Workload) -> str:
+    client, transactions = driven.client, driven.transactions
+    trips = driven.round_trips_per_transaction
+    cpu_ns = (client.user_s + client.system_s) / transactions * 1e9
+    sleeps = client.voluntary_switches / transactions
+    return (
+        ("" if trips is None else f"{trips:.2f} round trips a transaction, ")
+        + f"client {ns_text(cpu_ns)} of CPU and {sleeps:.2f} sleeps a transaction,"
+        f" {client.share_of_host:.1%} of the host; seed {workload.seed}"
+    )
 
 
 def _print_statements(driven: api.Driven) -> None:
@@ -152,7 +188,8 @@ def _print_statements(driven: api.Driven) -> None:
     table = Table(*columns, box=None, pad_edge=False)
     for kind in driven.kinds:
         for one in kind.statements:
-            table.add_row(kind.kind, one.name, count_text(one.count), *_latencies(one.ns))
+            times = _latencies(one.ns) if one.count else [NOT_MEASURED] * 4
+            table.add_row(kind.kind, one.name, count_text(one.count), *times)
     stdout.print(table)
 
 
@@ -173,7 +210,10 @@ def _print_window_end(driven: api.Driven) -> None:
 
 def pgbench_text(said: PgbenchSummary) -> str:
     """The summary of pgbench itself, in a line."""
-    parts = [f"{count_text(said.transactions)} transactions", f"{count_text(said.tps)} tps"]
+    parts = [
+        plural(said.transactions, "transaction", thousands=True),
+        f"{count_text(said.tps)} tps",
+    ]
     for what, seconds in (
         ("latency average", said.latency_mean_s),
         ("stddev", said.latency_sd_s),

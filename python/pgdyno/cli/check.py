@@ -8,6 +8,7 @@ from rich.text import Text
 from pgdyno import api
 from pgdyno.cli.console import stdout
 from pgdyno.cli.database_option import ConninfoOption, database
+from pgdyno.model.wording import plural
 
 
 def check(conninfo: ConninfoOption = "") -> None:
@@ -22,4 +23,4 @@ def check(conninfo: ConninfoOption = "") -> None:
         table.add_row(str(condition.number), condition.title, found, f"{condition.seconds:.2f}")
     stdout.print(table)
     checked.require()
-    stdout.print(f"all {len(checked.conditions)} conditions hold")
+    stdout.print(f"all {plural(len(checked.conditions), 'condition')} hold")

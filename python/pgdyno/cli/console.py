@@ -3,15 +3,21 @@
 Names, paths and words of servers are printed as they are meant: nothing in them is markup or an
 emoji, and no control character of theirs reaches the terminal. That is seen to here, for whatever
 is printed, and nowhere else.
+
+A terminal breaks long lines at its width. Where there is none, as in a pipe or a log, `COLUMNS`
+says where; without it only tables have a width, and a sentence is one line, which grep finds.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TextIO
 
-from rich.console import Console, ConsoleOptions, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.padding import Padding
+from rich.protocol import rich_cast
 from rich.segment import Segment
 from rich.status import Status
 from rich.text import Text
@@ -21,12 +27,23 @@ from pgdyno.model.text import ascii_json, one_line, visible
 if TYPE_CHECKING:
     from pgdyno.api import Run
 
-# Where there is no terminal to ask, e.g. in a pipe, a line has as many columns as our files.
+# Where there is no terminal to ask, a table has as many columns as our files.
 _PIPE_COLUMNS = 100
 
 
 class Shown(Console):
     """A console on which everything is seen."""
+
+    keeps_lines = False
+    """Whether no line of a text is broken, however long it is."""
+
+    def print(self, *objects: Any, **options: Any) -> None:  # noqa: ANN401  as rich has it
+        """As rich does; where no line is to be broken, only what is no text has a width."""
+        if not self.keeps_lines or "soft_wrap" in options or len(objects) != 1:
+            super().print(*objects, **options)
+            return
+        for piece in _pieces(objects[0]):
+            super().print(piece, **options, soft_wrap=isinstance(piece, str | Text))
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
@@ -46,9 +63,32 @@ class Shown(Console):
         super().print_json(ascii_json(json), ensure_ascii=False)
 
 
+def _pieces(printed: Any) -> Iterable[Any]:  # noqa: ANN401  whatever rich can print
+    """What is printed one below the other, texts apart from tables."""
+    match rich_cast(printed):
+        case Group() as group:
+            for one in group.renderables:
+                yield from _pieces(Text(one_line(one)) if isinstance(one, str) else one)
+        case Padding(renderable=Text() as text) as padding:
+            yield _moved(text, padding.left)
+        case piece:
+            yield piece
+
+
+def _moved(text: Text, columns: int) -> Text:
+    lines = text.split(allow_blank=True)
+    for line in lines:
+        line.pad_left(columns)
+    return Text("\n").join(lines)
+
+
 def _console(stream: TextIO) -> Shown:
-    width = None if stream.isatty() else _PIPE_COLUMNS
-    return Shown(file=stream, highlight=False, markup=False, emoji=False, width=width)
+    asked = os.environ.get("COLUMNS", "")
+    columns = int(asked) if asked.isascii() and asked.isdecimal() else 0
+    width = columns or (None if stream.isatty() else _PIPE_COLUMNS)
+    console = Shown(file=stream, highlight=False, markup=False, emoji=False, width=width)
+    console.keeps_lines = not stream.isatty() and not columns
+    return console
 
 
 stdout = _console(sys.stdout)
@@ -58,15 +98,13 @@ stderr = _console(sys.stderr)
 def say_error(fact: str, hint: str | None, notes: Iterable[str] = ()) -> None:
     """Print a failure: the fact, what else went wrong, then the hint.
 
-    A further line never looks like a first one. Only a terminal breaks long lines: who searches a
-    log for a message finds it whole, however long the paths in it are.
+    A further line never looks like a first one.
     """
-    whole = not stderr.is_terminal
-    stderr.print(Text.assemble(("error:", "bold red"), " ", _indented(fact)), soft_wrap=whole)
+    stderr.print(Text.assemble(("error:", "bold red"), " ", _indented(fact)))
     for note in notes:
-        stderr.print(Text.assemble(("note:", "bold"), " ", _indented(note)), soft_wrap=whole)
+        stderr.print(Text.assemble(("note:", "bold"), " ", _indented(note)))
     if hint:
-        stderr.print(Text.assemble(("hint:", "bold"), " ", _indented(hint)), soft_wrap=whole)
+        stderr.print(Text.assemble(("hint:", "bold"), " ", _indented(hint)))
 
 
 def say_where(run: Run) -> None:
@@ -79,7 +117,7 @@ def say(status: Status, what: str) -> None:
     """Tell what is done now: beside the spinner of a terminal, else as a line."""
     status.update(Text(what))  # a plain one would be read as markup
     if not stderr.is_terminal:
-        stderr.print(what, soft_wrap=True)
+        stderr.print(what)
 
 
 def _indented(text: str) -> str:

@@ -16,6 +16,7 @@ from pgdyno import api
 from pgdyno.cli.console import stderr, stdout
 from pgdyno.model.progress import ExportProgress
 from pgdyno.model.units import bytes_text, count_text
+from pgdyno.model.wording import plural
 
 _LOADED_AT = api.LOADED_AT.replace(tzinfo=None)  # typer knows no zones
 
@@ -63,7 +64,7 @@ def export(
         task = bar.add_task("export", total=None, detail="")
 
         def show(state: ExportProgress) -> None:
-            detail = f"{count_text(state.rows)} rows  {bytes_text(state.bytes)}"
+            detail = f"{plural(state.rows, 'row', thousands=True)}  {bytes_text(state.bytes)}"
             bar.update(task, total=state.rows_total, completed=state.rows, detail=detail)
 
         report = api.export(

@@ -18,6 +18,7 @@ from pgdyno.cli.console import stderr, stdout
 from pgdyno.host.advice import Line, Part, folded
 from pgdyno.host.knob_location import knob_location
 from pgdyno.model.errors import TargetError
+from pgdyno.model.wording import plural
 
 app = typer.Typer(
     name="host",
@@ -66,8 +67,9 @@ def show(
     lines = [line for part in parts for line in part.lines]
     other = sum(bool(line.advised) and not line.as_advised for line in lines)
     stdout.print(
-        f"\n{other} values are not as advised. `pgdyno host plan --advised` tells which of them it"
-        " would change\nwithout any risk; `pgdyno knobs NAME` tells all of one."
+        f"\n{plural(other, 'value is', 'values are')} not as advised."
+        " `pgdyno host plan --advised` shows what it would change without any risk;"
+        " `pgdyno knobs NAME` says all that is known of a setting."
     )
 
 
@@ -169,8 +171,8 @@ def restore(
     left = [one for one in undone if not one.ok]
     if left:
         raise TargetError(
-            f"{len(left)} of {len(undone)} values were left as they are",
-            "`--overwrite NAME` puts one back all the same, `--keep NAME` lets it be as it is.",
+            f"{plural(len(left), 'value')} of {len(undone)} not put back",
+            "`--overwrite NAME` puts one back all the same, `--keep NAME` leaves it as it is.",
         )
 
 
@@ -222,7 +224,8 @@ def layout_command(
 
 def _say_counted(planned: host.Planned) -> None:
     for one in planned.counted:
-        stdout.print(f"{one.pages} huge pages for {one.server}, by {one.how}", soft_wrap=True)
+        pages = plural(one.pages, "huge page")
+        stdout.print(f"{pages} for {one.server}, by {one.how}", soft_wrap=True)
 
 
 def _print_commands(lines: Sequence[str]) -> None:

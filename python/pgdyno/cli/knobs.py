@@ -12,6 +12,7 @@ from pgdyno import api
 from pgdyno.catalog import Entry, layers
 from pgdyno.cli.console import stdout
 from pgdyno.model.errors import PlanError
+from pgdyno.model.wording import plural
 
 NEAR = 5  # names that are offered for a wrong one
 
@@ -51,7 +52,7 @@ def _overview() -> None:
         count = sum(entry.layer == name for entry in api.knobs().values())
         table.add_row(name, layer.title, layer.apply, str(count))
     stdout.print(table)
-    stdout.print(f"\n{len(api.knobs())} knobs; `pgdyno knobs LAYER` lists them.")
+    stdout.print(f"\n{plural(len(api.knobs()), 'knob')}; `pgdyno knobs LAYER` lists them.")
 
 
 def _list(found: list[Entry]) -> None:

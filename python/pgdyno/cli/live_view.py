@@ -31,6 +31,7 @@ from pgdyno.model.progress import (
 )
 from pgdyno.model.run import TrialRecord, TrialState
 from pgdyno.model.units import at_least_text, bytes_text, count_text, seconds_text
+from pgdyno.model.wording import plural
 
 _PHASES = {
     "prepare": "making an empty database",
@@ -122,14 +123,12 @@ class LiveView:
     def _look_taken(self, event: LookTaken) -> None:
         self._todo = len(self._done) + event.left
         for line in event.sentences:
-            self._console.print(
-                f"after round {event.rounds}: {line}", markup=False, soft_wrap=self._quiet
-            )
+            self._console.print(f"after round {event.rounds}: {line}", markup=False)
 
     def _step_begins(self, text: str) -> None:
         self._step = text
         if self._quiet:
-            self._console.print(text, markup=False, soft_wrap=True)
+            self._console.print(text, markup=False)
         elif not self._live.is_started:
             self._live.start()
 
@@ -174,7 +173,8 @@ class LiveView:
 
 def _loading_text(state: LoadProgress) -> str:
     return (
-        f"{state.phase}: {count_text(state.rows)} of {count_text(state.rows_total)} rows,"
+        f"{state.phase}: {count_text(state.rows)} of"
+        f" {plural(state.rows_total, 'row', thousands=True)},"
         f" {bytes_text(state.bytes_per_s)}/s, {seconds_text(state.seconds_left or 0)} left"
     )
 

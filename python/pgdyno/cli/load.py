@@ -17,7 +17,8 @@ from pgdyno.cli.database_option import ConninfoOption, database
 from pgdyno.model.errors import PlanError
 from pgdyno.model.numbers import finite
 from pgdyno.model.progress import LoadProgress
-from pgdyno.model.units import bytes_text, count_text, seconds_text
+from pgdyno.model.units import bytes_text, seconds_text
+from pgdyno.model.wording import plural
 from pgdyno.model.workload import Partitions, Schema
 
 _OF_GENERATED_ROWS = (
@@ -186,7 +187,7 @@ def _shown(work: Callable[[Callable[[LoadProgress], None]], api.Loaded]) -> api.
         def show(state: LoadProgress) -> None:
             left = state.seconds_left
             detail = (
-                f"{count_text(state.rows)} rows  {bytes_text(state.bytes_per_s)}/s"
+                f"{plural(state.rows, 'row', thousands=True)}  {bytes_text(state.bytes_per_s)}/s"
                 f"  {seconds_text(left) + ' left' if left is not None else ''}"
             )
             bar.update(task, completed=state.share, phase=state.phase, detail=detail)
@@ -205,15 +206,16 @@ def _print(loaded: api.Loaded, *, as_json: bool) -> None:
     for choice in report.choices:
         stdout.print(f"{choice.name}: {choice.value} ({choice.why})", highlight=False)
     if before := report.steps_done_before:
-        stdout.print(f"{before} steps were done before")
+        stdout.print(f"{plural(before, 'step was', 'steps were')} done before")
     size = report.disk_bytes
     on_disk = f", {bytes_text(size)} on disk" if size is not None else ""
     stdout.print(
-        f"{count_text(report.rows)} rows, {bytes_text(report.bytes)} of COPY data{on_disk},"
+        f"{plural(report.rows, 'row', thousands=True)}, {bytes_text(report.bytes)} of COPY"
+        f" data{on_disk},"
         f" {report.seconds:.2f} s"
     )
     if checked is not None:
-        stdout.print(f"{len(checked.conditions)} consistency conditions hold")
+        stdout.print(f"{plural(len(checked.conditions), 'consistency condition')} hold")
 
 
 def _bar() -> Progress:

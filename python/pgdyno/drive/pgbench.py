@@ -35,6 +35,7 @@ from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
 from pgdyno.model.plan import Protocol, Workload
 from pgdyno.model.progress import DriveProgress
+from pgdyno.model.wording import plural
 from pgdyno.plan.schema.pgbench_limits import BUILTIN, unmapped
 from pgdyno.shell import OsUser, Process, run, start
 from pgdyno.workload.spec import kind_names
@@ -315,7 +316,7 @@ def _driven(watched: _Watched, version: str) -> Driven:
         log.read(name, file)
     if log.lines != printed.transactions + printed.failed:
         raise DriveError(
-            f"pgbench's log holds {log.lines} transactions, it performed"
+            f"pgbench's log holds {plural(log.lines, 'transaction', thousands=True)}, it performed"
             f" {printed.transactions + printed.failed}",
             f"Was {watched.folder.path.parents[1]} full? Make the window shorter.",
         )

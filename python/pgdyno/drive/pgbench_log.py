@@ -21,6 +21,7 @@ import numpy.typing as npt
 from pgdyno.drive.histogram import Histogram
 from pgdyno.model.errors import DriveError
 from pgdyno.model.run import Counts, Failures, KindResult, Series
+from pgdyno.model.wording import plural
 
 _Ints = npt.NDArray[np.int64]
 _CHUNK_BYTES = 16 << 20
@@ -115,7 +116,7 @@ class Log:
             raise DriveError(f"pgbench's log {name} is not understood: {error}") from error
         if values.size != wanted:
             raise DriveError(
-                f"pgbench's log {name} has {values.size} values in a part, not {wanted}"
+                f"pgbench's log {name} has {plural(values.size, 'value')} in a part, not {wanted}"
             )
         rows = values.reshape(-1, self._form.columns)
         self._require_plausible(rows, name)

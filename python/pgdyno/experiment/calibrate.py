@@ -19,6 +19,7 @@ from pgdyno.model.errors import DriveError, PlanError
 from pgdyno.model.plan import Protocol
 from pgdyno.model.progress import DriveProgress, StepBegun
 from pgdyno.model.settings import Rung
+from pgdyno.model.wording import plural
 from pgdyno.model.workload import Workload
 from pgdyno.target.host_facts import own_version, this_machine
 
@@ -85,7 +86,8 @@ def begin(
     for workload in workloads:
         if workload.connections < len(cores.driver):
             raise PlanError(
-                f"{workload.connections} connections for {len(cores.driver)} threads",
+                f"{plural(workload.connections, 'connection')} for"
+                f" {plural(len(cores.driver), 'thread')}",
                 "Give every thread a connection, or name fewer with --threads.",
             )
     return Calibrated(

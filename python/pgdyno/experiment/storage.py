@@ -29,6 +29,7 @@ from pgdyno.model.floor import (
     Wish,
 )
 from pgdyno.model.progress import StepBegun
+from pgdyno.model.wording import plural
 from pgdyno.plan.resolve.order import balanced_order
 from pgdyno.probe import fio
 from pgdyno.probe.clock import measure_clock
@@ -261,7 +262,7 @@ def _grid(path: str, ground: fio.Ground, wish: Wish, on_step: OnStep) -> tuple[G
     for pattern in PATTERNS:
         for jobs in wish.jobs:
             for depth in wish.depths:
-                on_step(f"{path}: {pattern}, {depth} under way in each of {jobs} jobs")
+                on_step(f"{path}: {pattern}, {depth} under way in each of {plural(jobs, 'job')}")
                 seed = len(points) + 1
                 points.append(fio.measure(ground, pattern, depth, jobs, wish.seconds, seed))
     return tuple(points)

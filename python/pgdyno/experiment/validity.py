@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pgdyno.loader.consistency import require
 from pgdyno.model.errors import CheckError
 from pgdyno.model.run import Failures, TrialResult, TrialState
+from pgdyno.model.wording import plural
 from pgdyno.sample.server_log import LogSummary
 from pgdyno.stats.window_end import stuck_reason, window_end
 
@@ -40,9 +41,9 @@ def judge(
     failed = sum(kind.run.failed for kind in result.kinds)
     lost = sum(one.count for one in result.errors if _is_lost(one.sqlstate)) if survive else 0
     if failed > lost:
-        reasons.append(f"{failed} transactions failed{_example(result.errors)}")
+        reasons.append(f"{plural(failed, 'transaction')} failed{_example(result.errors)}")
     if result.reconnects and not survive:
-        reasons.append(f"{result.reconnects} connections were lost")
+        reasons.append(f"{plural(result.reconnects, 'connection was', 'connections were')} lost")
     if not any(kind.window.succeeded for kind in result.kinds):
         reasons.append("no transaction succeeded in the window")
     if stuck := stuck_reason(window_end([kind.window for kind in result.kinds], result.given_up_s)):
@@ -53,7 +54,7 @@ def judge(
     unexplained = {text: n for text, n in bad.items() if not any(one in text for one in known)}
     if unexplained:
         count, first = sum(unexplained.values()), next(iter(unexplained))
-        reasons.append(f"the server reported {count} errors, first {first}")
+        reasons.append(f"the server reported {plural(count, 'error')}, first {first}")
     if reasons:
         return TrialState.INVALID, "; ".join(reasons)
     return TrialState.FINISHED, None

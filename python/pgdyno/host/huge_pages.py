@@ -21,6 +21,7 @@ from pgdyno.linter.combined import HUGE_MOST
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.plan import Target
 from pgdyno.model.units import bytes_text
+from pgdyno.model.wording import plural
 from pgdyno.shell import OsUser, postgres_user, run
 from pgdyno.target.binaries import Binaries, find_binaries
 from pgdyno.target.conninfo import reach
@@ -79,7 +80,7 @@ def total(counts: tuple[Count, ...]) -> int:
     size = pages * facts.huge_page_bytes
     if size > HUGE_MOST * facts.memory_bytes:
         raise PlanError(
-            f"{pages} huge pages are {bytes_text(size)},"
+            f"{plural(pages, 'huge page is', 'huge pages are')} {bytes_text(size)},"
             f" the machine has {bytes_text(facts.memory_bytes)}",
             "What is kept for huge pages is lost to all else: lower shared_buffers.",
         )

@@ -16,6 +16,7 @@ from typing import Literal, TypeAlias
 from pgdyno.host.device import Device
 from pgdyno.model.errors import PlanError
 from pgdyno.model.units import bytes_text
+from pgdyno.model.wording import plural
 
 FileSystem: TypeAlias = Literal["xfs", "ext4"]
 MIB = 1 << 20
@@ -184,7 +185,7 @@ def _check_sizes(wish: Wish, kernel: Kernel) -> None:
         )
     largest = max(one.logical_block_bytes for one in wish.devices)
     if wish.block_bytes < largest:
-        raise PlanError(f"--block is {wish.block_bytes}, the device has blocks of {largest} bytes")
+        raise PlanError(f"--block is {wish.block_bytes}, the blocks of the device are {largest}")
     if wish.stripe_bytes % wish.block_bytes or wish.stripe_bytes < PAGE_BYTES:
         raise PlanError(
             f"--stripe is {wish.stripe_bytes} bytes, no multiple of --block {wish.block_bytes}"
@@ -193,8 +194,8 @@ def _check_sizes(wish: Wish, kernel: Kernel) -> None:
         raise PlanError(f"--stripe is {wish.stripe_bytes} bytes, expected a power of two")
     if len(wish.devices) > 1 and not (kernel.md or kernel.device_mapper):
         raise PlanError(
-            f"{len(wish.devices)} devices make a stripe, and this kernel has neither md nor the"
-            " device mapper",
+            f"{plural(len(wish.devices), 'device')} make a stripe, this kernel has neither md nor"
+            " the device mapper",
             "Load md_mod or dm_mod, or name one device.",
         )
 
@@ -240,7 +241,8 @@ def _partitioned(one: Device, wish: Wish, steps: list[Step]) -> str:
 
 
 def _striped(parts: Sequence[str], wish: Wish, kernel: Kernel, steps: list[Step]) -> str:
-    text = f"{len(parts)} devices share the load, {bytes_text(wish.stripe_bytes)} each in turn"
+    each = bytes_text(wish.stripe_bytes)
+    text = f"{plural(len(parts), 'device')} share the load, {each} each in turn"
     if kernel.md:
         target = "/dev/md/pgdyno"
         chunk = f"--chunk={wish.stripe_bytes // 1024}K"

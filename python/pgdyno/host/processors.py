@@ -13,6 +13,7 @@ from pgdyno.host.file_tree import field, text
 from pgdyno.host.knob_location import ROOT
 from pgdyno.model.errors import TargetError
 from pgdyno.model.units import bytes_text
+from pgdyno.model.wording import plural
 from pgdyno.shell import postgres_user, run
 from pgdyno.target.host_facts import cgroup_cpu_limit, read_meminfo
 
@@ -36,11 +37,11 @@ def processors(root: Path) -> Iterator[Line]:
     }
     if cores:
         sockets = len({socket for socket, _ in cores})
-        yield Line("cores", f"{len(cores)} in {_many(sockets, 'socket')}")
+        yield Line("cores", f"{len(cores)} in {plural(sockets, 'socket')}")
     nodes = sorted((root / "sys/devices/system/node").glob("node[0-9]*"))
     if nodes:
         layout = "; ".join(_node(path) for path in nodes)
-        yield Line("NUMA", f"{_many(len(nodes), 'node')}; {layout}")
+        yield Line("NUMA", f"{plural(len(nodes), 'node')}; {layout}")
     caches = [
         f"L{text(path / 'level')} {text(path / 'type').lower()} {text(path / 'size')}"
         for path in sorted((cpus / "cpu0/cache").glob("index*"))
@@ -100,10 +101,6 @@ def _node(path: Path) -> str:
 
 def _lines(path: Path) -> list[str]:
     return text(path).splitlines()
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _virtualisation(root: Path, flags: str) -> str:

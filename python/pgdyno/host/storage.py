@@ -29,7 +29,7 @@ def disks(root: Path) -> Iterator[Line]:
         logical = text(queue / "logical_block_size")
         physical = text(queue / "physical_block_size")
         atomic = text(queue / "atomic_write_unit_max_bytes")
-        facts = [bytes_text(size), model, kind, f"blocks of {logical}/{physical} bytes"]
+        facts = [bytes_text(size), model, kind, f"blocks of {logical}/{physical} B"]
         if atomic and atomic != "0":
             facts.append(f"writes {bytes_text(int(atomic))} whole or not at all")
         yield Line(name, ", ".join(part for part in facts if part))

@@ -10,6 +10,7 @@ from pgdyno.catalog.lint import Condition, Rule, rules
 from pgdyno.linter.finding import Finding, Severity
 from pgdyno.linter.merged import World
 from pgdyno.model.units import bytes_text
+from pgdyno.model.wording import plural
 
 CACHE_MOST = 0.75  # of the memory
 HUGE_MOST = 0.9
@@ -93,6 +94,10 @@ def _cache(world: World) -> Iterator[Finding]:
         yield Finding(at, Severity.DANGEROUS, text, "At most three quarters of it.", "cache-size")
 
 
+def _pages(count: float) -> str:
+    return plural(int(count), "huge page is", "huge pages are")
+
+
 def _huge_pages(world: World) -> Iterator[Finding]:
     at, count = world.named.get("vm.nr_hugepages"), world.number("vm.nr_hugepages")
     if at is None or count is None:
@@ -100,7 +105,7 @@ def _huge_pages(world: World) -> Iterator[Finding]:
     memory = world.system.memory_bytes
     size = count * world.system.huge_page_bytes
     if size > HUGE_MOST * memory:
-        text = f"{at.value} huge pages are {bytes_text(size)}, the machine has {bytes_text(memory)}"
+        text = f"{_pages(count)} {bytes_text(size)}, the machine has {bytes_text(memory)}"
         hint = "`postgres -C shared_memory_size_in_huge_pages` tells how many the server needs."
         yield Finding(at, Severity.DANGEROUS, text, hint, "huge-pages-beyond-memory")
     cache = world.number("shared_buffers")
@@ -108,7 +113,7 @@ def _huge_pages(world: World) -> Iterator[Finding]:
         return
     if size < cache:
         text = (
-            f"{at.value} huge pages are {bytes_text(size)}, less than shared_buffers ="
+            f"{_pages(count)} {bytes_text(size)}, less than shared_buffers ="
             f" {world.shown('shared_buffers')}"
         )
         severity = Severity.CONTRADICTORY
@@ -117,7 +122,7 @@ def _huge_pages(world: World) -> Iterator[Finding]:
         yield Finding(at, severity, text, rule="huge-pages-too-few")
     elif size > SPARE_HUGE * cache:
         text = (
-            f"{at.value} huge pages are {bytes_text(size)}, shared_buffers ="
+            f"{_pages(count)} {bytes_text(size)}, shared_buffers ="
             f" {world.shown('shared_buffers')}: {bytes_text(size - cache)} are lost to all others"
         )
         yield Finding(at, Severity.INEFFECTIVE, text, rule="huge-pages-too-many")

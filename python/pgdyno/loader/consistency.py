@@ -15,6 +15,7 @@ from pgdyno.model.connection import Connection
 from pgdyno.model.description import ConditionSql, Description
 from pgdyno.model.errors import CheckError
 from pgdyno.model.run import Condition
+from pgdyno.model.wording import plural
 from pgdyno.model.workload import Schema, Tpcc
 from pgdyno.workload.describe import describe_loaded
 
@@ -72,7 +73,8 @@ def require(conditions: Sequence[Condition]) -> None:
     broken = [c for c in conditions if not c.ok]
     if broken:
         text = "; ".join(
-            f"condition {c.number} ({c.title}) is violated by {c.violations} rows, first {c.sample}"
+            f"condition {c.number} ({c.title}) is violated by {plural(c.violations, 'row')},"
+            f" first {c.sample}"
             for c in broken
         )
         raise CheckError(text, hint="The database must be loaded anew; its numbers are not valid.")

@@ -21,6 +21,7 @@ from pgdyno.model.errors import DriveError, Interrupted
 from pgdyno.model.loading import LoadReport, PhaseSeconds
 from pgdyno.model.progress import LoadProgress
 from pgdyno.model.units import count_text
+from pgdyno.model.wording import plural
 from pgdyno.model.workload import Schema, Tpcc
 from pgdyno.plan.schema.files import BadFile, text_file
 from pgdyno.workload.describe import describe_loaded
@@ -219,8 +220,9 @@ class _Job:
         wanted = self.rows_of[str(file.table)]
         if rows != wanted and file.name not in _ROWS_VARY:
             raise DriveError(
-                f"{self.folder.path / file.name} has {count_text(rows)} rows,"
-                f" {self.folder.warehouses} warehouses have {count_text(wanted)}",
+                f"{self.folder.path / file.name} has {plural(rows, 'row', thousands=True)},"
+                f" {plural(self.folder.warehouses, 'warehouse has', 'warehouses have')}"
+                f" {count_text(wanted)}",
                 f"{CONFIG} says how many warehouses there are; nothing was changed.",
             )
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pgdyno.model.errors import PgdynoError
+from pgdyno.model.wording import plural
 from pgdyno.model.workload import Workload
 
 Load = Literal["rate", "terminals"]
@@ -67,7 +68,8 @@ class Search:
             )
         if self.width <= 0 or self.repeats < 1 or self.points_max < 1 or self.limit_p99_ns < 1:
             raise PgdynoError(
-                f"width {self.width:g}, {self.repeats} repeats, {self.points_max} points,"
+                f"width {self.width:g}, {plural(self.repeats, 'repeat')},"
+                f" {plural(self.points_max, 'point')},"
                 f" limit {self.limit_p99_ns} ns: all must be above 0"
             )
 

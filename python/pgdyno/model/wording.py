@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 
-def plural(number: int, one: str, many: str | None = None) -> str:
-    """A number with its noun, e.g. `1 trial`, `3 trials`."""
-    return f"{number} {one if number == 1 else many or one + 's'}"
+def plural(number: int, one: str, many: str | None = None, *, thousands: bool = False) -> str:
+    """A number with its noun, e.g. `1 trial`, `3 trials`.
+
+    Args:
+        number: Of things that are counted; measured values have units, see `model.units`.
+        one: What follows 1, e.g. `round has`.
+        many: What follows any other number, e.g. `rounds have`; None: `one` with an s.
+        thousands: With separators, as nobody types it anywhere: `1,230 requests`.
+    """
+    shown = f"{number:,}" if thousands else str(number)
+    return f"{shown} {one if number == 1 else many or one + 's'}"
 
 
 def listed(names: list[str] | tuple[str, ...], last: str = "and") -> str:

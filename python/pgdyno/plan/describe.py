@@ -18,8 +18,9 @@ def workload_lines(workload: Workload) -> list[str]:
 
 
 def _who(workload: Workload) -> str:
-    clients = f"{workload.terminals} terminals over {workload.connections} connections"
-    each = f", each of {workload.databases} databases" if workload.databases > 1 else ""
+    connections = plural(workload.connections, "connection")
+    clients = f"{plural(workload.terminals, 'terminal')} over {connections}"
+    each = f", each of {plural(workload.databases, 'database')}" if workload.databases > 1 else ""
     by = " driven by pgbench" if workload.engine == "pgbench" else ""
     return f"{workload.kind}{by}: {size_text(workload)}{each}, {clients},"
 
@@ -70,7 +71,7 @@ def _unusual_tpcc(workload: Workload) -> list[str]:
     if tpcc.foreign_keys:
         parts.append("foreign keys")
     if tpcc.partitions is not None:
-        parts.append(f"{tpcc.partitions.count} partitions by {tpcc.partitions.by}")
+        parts.append(f"{plural(tpcc.partitions.count, 'partition')} by {tpcc.partitions.by}")
     if tpcc.order != "warehouse":
         parts.append(f"rows in order of {tpcc.order}")
     if tpcc.keying_multiplier or tpcc.think_multiplier:

@@ -18,7 +18,7 @@ from pgdyno.model.plan import Plan, Protocol, Stage
 from pgdyno.model.settings import HostFacts, OriginKind, Rung, ServerFacts, Setting
 from pgdyno.model.text import one_line
 from pgdyno.model.units import bytes_text, seconds_text
-from pgdyno.model.wording import listed
+from pgdyno.model.wording import listed, plural
 from pgdyno.plan.describe import build_text, workload_lines, workload_values
 from pgdyno.plan.estimate.needs import (
     ONE_TO_LOAD,
@@ -221,7 +221,7 @@ def _settings(stage: Stage, before: Stage | None, server: ServerFacts) -> Render
     head = ""
     if before is not None and inherited:
         count = len(stage.settings) - len(new)
-        head = f"{count} settings as in {before.name}" + (", and:" if new else "")
+        head = f"{plural(count, 'setting')} as in {before.name}" + (", and:" if new else "")
     if not new:
         return Text(head or "nothing set: the server's defaults")
     table = _origin_table(head or None, "setting", "value", "server default")
@@ -275,7 +275,8 @@ def _trials(plan: Plan, cycles: Mapping[str, float]) -> Iterator[RenderableType]
     lines = list(cycle_lines(plan.protocol, cycles))
     of = "" if lines else f" of {each}"
     most = ", if no look decides" if plan.protocol.stop == "decided" else ""
-    yield Text(f"{len(plan.trials)} trials{of}{most}: {seconds_text(measuring)} of measuring")
+    trials = plural(len(plan.trials), "trial")
+    yield Text(f"{trials}{of}{most}: {seconds_text(measuring)} of measuring")
     for line in lines:
         yield Text(f"  {line}")
     yield Text(f"about {seconds_text(other)} for loading, restoring, starting, checking")

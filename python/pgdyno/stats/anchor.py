@@ -68,13 +68,16 @@ def anchor(
         PgdynoError: The cycle is too short, the trial does not reach far enough, or it stood still.
     """
     if cycle_s < CYCLE_S_MIN:
-        fact = f"cycle of {cycle_s:.1f} s, {CYCLE_S_MIN:g} or more needed for an anchor"
+        fact = f"a cycle lasted {cycle_s:.1f} s, an anchor needs {CYCLE_S_MIN:g} s or more"
         raise PgdynoError(fact, hint=_HINT)
     if not 0 < writing_share <= 1:
         raise PgdynoError(f"a checkpoint writes for {writing_share} of its cycle, 0 to 1 expected")
     overlap = OVERLAP * cycle_s
     if per_s.size + 1 < cycle_s + overlap:
-        fact = f"{per_s.size} s of load, {cycle_s + overlap:.0f} needed for cycles of {cycle_s:.0f}"
+        fact = (
+            f"the load lasted {per_s.size} s, an anchor of cycles of {cycle_s:.0f} s needs"
+            f" {cycle_s + overlap:.0f} s"
+        )
         raise PgdynoError(fact, hint=_HINT)
     total = _Total(per_s)
     cold = min(short_s[0], COLD_SHARE_MAX * cycle_s)

@@ -28,6 +28,8 @@ from math import ceil, sqrt
 import numpy as np
 import numpy.typing as npt
 
+from pgdyno.model.wording import plural
+
 FloatArray = npt.NDArray[np.float64]
 
 MANY_PAIRS = 10  # both methods are equally wide here under normal noise; below, ranks are coarser
@@ -93,7 +95,7 @@ def estimate(pairs: FloatArray, confidence: float, pool: Pool | None = None) -> 
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(error > 0, np.abs(centre) / error, np.where(centre == 0, 0, np.inf))
     beyond = pivot.size - np.searchsorted(pivot, ratio, side="left")
-    source = "" if pool is None else f", spread pooled over {stages} stages"
+    source = "" if pool is None else f", spread pooled over {plural(stages, 'stage')}"
     return Estimate(
         centre=centre,
         low=centre - half,
@@ -181,7 +183,7 @@ def _signed_rank(pairs: FloatArray, confidence: float) -> Estimate:
     tail = _rank_sum_tail(count)
     # The largest number of Walsh averages that may be dropped from each end.
     drop = int(np.searchsorted(tail, (1 - confidence) / 2, side="right"))
-    assert drop >= 1, f"{count} pairs cannot reach a confidence of {confidence}"
+    assert drop >= 1, f"{plural(count, 'pair')} cannot reach a confidence of {confidence}"
     extreme = np.minimum((walsh <= 0).sum(axis=1), (walsh >= 0).sum(axis=1))  # at most all
     return Estimate(
         centre=np.asarray(np.median(walsh, axis=1), dtype=np.float64),

@@ -23,6 +23,7 @@ from statistics import NormalDist
 import numpy as np
 
 from pgdyno.model.looks import ALPHA, LOOKS
+from pgdyno.model.wording import plural
 from pgdyno.stats.interval import Estimate, FloatArray, Pool, hodges_lehmann
 from pgdyno.stats.measured import Measured, measure, with_failures
 from pgdyno.stats.sequential import critical
@@ -106,11 +107,11 @@ def _measured(part: Table, pair: Pair, rounds_max: int, margin: float) -> Measur
         index = _index(count, rounds_max)
         half = inf if index is None else critical(rounds_max, 1, index)
         error = pairs.std(axis=1, ddof=1) / sqrt(count)
-        looks = len(LOOKS[rounds_max])
+        looks = plural(len(LOOKS[rounds_max]), "look")
         return Estimate(
             centre, centre - half * error, centre + half * error, p=np.full(len(pairs), nan),
             confidence=1 - ALPHA,
-            method=f"group-sequential, {looks} looks: repeated interval of the studentized"
+            method=f"group-sequential, {looks}: repeated interval of the studentized"
             " Hodges-Lehmann estimate",
         )  # fmt: skip
 
@@ -167,7 +168,7 @@ def _comparison(one: Measured, look: _Look, still_open: int, *, apart: bool) -> 
             reason += f"; the next look comes after {LOOKS[look.rounds_max][look.index + 1]}"
         if stopped and one.failed is None:
             needed = rounds_needed(one, look.family)
-            reason += f"; no verdict within {look.rounds_max} rounds is likely" * given_up
+            reason += f"; no verdict within {plural(look.rounds_max, 'round')} is likely" * given_up
             reason += needed_clause(needed)
     elif verdict is Verdict.UNDECIDED:  # two rounds and more that allow none: others will not, too
         stopped = look.is_last or one.n >= 2
@@ -180,7 +181,7 @@ def _verdict(one: Measured, look: _Look, still_open: int, *, apart: bool) -> tup
     if one.no_verdict is not None:
         return Verdict.UNDECIDED, one.no_verdict
     counted = f"; {one.failed.sentence}, counted as the worst values" if one.failed else ""
-    at = f"at the look after {look.rounds} rounds the interval"
+    at = f"at the look after {plural(look.rounds, 'round')} the interval"
     if apart:
         verdict, side = (Verdict.BETTER, "above") if one.ratio > 1 else (Verdict.WORSE, "below")
         return verdict, f"{at} lies {side} 1{counted}"
@@ -190,7 +191,9 @@ def _verdict(one: Measured, look: _Look, still_open: int, *, apart: bool) -> tup
             return Verdict.EQUIVALENT, within + counted
         return Verdict.UNDECIDED, f"{within}, but with the failures that is not beyond chance"
     if one.low > 1 or one.high < 1:
-        among = "with the failures" if one.failed else f"with {still_open} comparisons open"
+        among = (
+            "with the failures" if one.failed else f"with {plural(still_open, 'comparison')} open"
+        )
         return Verdict.UNDECIDED, f"{at} excludes 1, but {among} that is not yet beyond chance"
     return Verdict.UNDECIDED, f"{at} holds 1 and reaches beyond the margin"
 
@@ -219,7 +222,7 @@ def _unseen(table: Table, pair: Pair, relation: Relation, rounds_max: int) -> Co
     return Comparison(
         stage=stage, base=base, relation=relation, ratio=ratio, low=0.0, high=inf,
         confidence=1 - ALPHA, n=int(logs.size), spread=nan, method="none", p=nan, p_adjusted=nan,
-        verdict=Verdict.UNDECIDED, reason=f"the first look comes after {first} rounds",
+        verdict=Verdict.UNDECIDED, reason=f"the first look comes after {plural(first, 'round')}",
         rounds_needed=None, warnings=(),
     )  # fmt: skip
 

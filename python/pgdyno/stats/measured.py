@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from pgdyno.model.wording import plural
 from pgdyno.stats.interval import (
     Estimate,
     FloatArray,
@@ -87,7 +88,7 @@ def measure(
     pairs = log_tpm(upper[used]) - log_tpm(lower[used])
     warnings, no_verdict = _gaps(table, stage, base)
     if pairs.size < 2:
-        few = f"{pairs.size} rounds with both stages, 2 needed for an interval"
+        few = f"{plural(pairs.size, 'round has', 'rounds have')} both stages, an interval needs 2"
         ratio = exp(pairs[0]) if pairs.size else nan
         return Measured(
             stage=stage, base=base, ratio=ratio, low=0.0, high=inf, confidence=confidence,
@@ -96,7 +97,9 @@ def measure(
         )  # fmt: skip
     sd = float(pairs.std(ddof=1))
     if sd < SD_MEASURABLE_MIN:
-        copied = f"all {pairs.size} rounds have the same ratio, which measured data never show"
+        copied = (
+            f"all {plural(pairs.size, 'round')} have the same ratio, which measured data never show"
+        )
         return Measured(
             stage=stage, base=base, ratio=float(np.exp(hodges_lehmann(pairs))), low=0.0, high=inf,
             confidence=confidence, n=pairs.size, spread=sd, method="none", p=1.0,
@@ -120,7 +123,7 @@ def _from_fit(
     warnings: tuple[str, ...],
 ) -> Measured:
     if n == 2:
-        warnings += ("2 rounds: the interval is honest but very wide, measure at least 3",)
+        warnings += ("2 rounds give an interval that is honest but very wide: measure 3 or more",)
     ratio, low, high = (float(np.exp(side[0])) for side in (fit.centre, fit.low, fit.high))
     return Measured(
         stage=stage, base=base, ratio=ratio, low=low, high=high, confidence=fit.confidence, n=n,

@@ -14,6 +14,7 @@ import numpy as np
 from scipy import special
 
 from pgdyno.model.errors import PgdynoError
+from pgdyno.model.wording import plural
 from pgdyno.stats.interval import FloatArray, pooled_sd
 from pgdyno.stats.power import ROUNDS_MAX, rounds_for, smallest_effect
 from pgdyno.stats.table import Table, log_tpm
@@ -71,7 +72,7 @@ def noise_floor(
     squares, freedom, widest, left_out = 0.0, 0, 0.0, 0
     for group in groups:
         if len(set(group)) != len(group) or len(group) < 2:
-            raise PgdynoError(f"group of identical stages {list(group)}, two names needed")
+            raise PgdynoError(f"group of identical stages {list(group)}, two names are needed")
         tpm = table.only(group).tpm
         whole = (tpm > 0).all(axis=0)
         left_out += int((~whole).sum())
@@ -91,11 +92,15 @@ def noise_floor(
         raise PgdynoError("identical stages agree exactly, which measured data never do")
     sd = sqrt(squares / freedom)
     low, high = _sd_interval(sd, freedom, confidence)
-    warnings = [f"{left_out} rounds left out: a trial is missing"] if left_out else []
+    warnings = (
+        [f"{plural(left_out, 'round is', 'rounds are')} left out: a trial is missing"]
+        if left_out
+        else []
+    )
     if high > 2 * sd:
         warnings.append(
             f"the spread is known only within {low:.2%} to {high:.2%}: "
-            f"{freedom} degrees of freedom; more rounds tell more"
+            f"{plural(freedom, 'degree')} of freedom; more rounds tell more"
         )
     alpha = 1 - confidence
     return NoiseFloor(

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from pgdyno.model.wording import plural
 from pgdyno.stats.finding import Answer, Clear, Evidence, Finding, Unknown
 from pgdyno.stats.interval import FloatArray
 
@@ -34,7 +35,7 @@ def placement(stages: npt.NDArray[np.int64], log_rate: FloatArray, ipis: FloatAr
     """
     freedom = len(stages) - len(np.unique(stages)) - 1
     if freedom < FREEDOM_MIN:
-        return Unknown(f"{len(stages)} trials are too few to tell")
+        return Unknown(f"{plural(len(stages), 'trial')} are too few to tell")
     x, y = (_centred(stages, values) for values in (ipis, log_rate))
     square = float(x @ x)
     if square == 0:

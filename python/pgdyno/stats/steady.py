@@ -15,6 +15,7 @@ import numpy as np
 from scipy import special
 
 from pgdyno.model.errors import PgdynoError
+from pgdyno.model.wording import plural
 from pgdyno.stats.interval import FloatArray
 
 CUT_BATCHES_MIN = 10
@@ -85,7 +86,10 @@ def warmup_cut(throughput: FloatArray, *, step_s: float = 1.0, batch: int = 5) -
     values = _checked(throughput)
     count = values.size // batch
     if count < CUT_BATCHES_MIN:
-        fact = f"{values.size} steps, {CUT_BATCHES_MIN * batch} needed to find the warm-up"
+        fact = (
+            f"the series has {plural(values.size, 'step')}, too few to find the end of the warm-up:"
+            f" {CUT_BATCHES_MIN * batch} are needed"
+        )
         return Cut(nan, settled=False, fact=fact)
     means = values[: count * batch].reshape(count, batch).mean(axis=1)
     cuts = np.arange(count // 2 + 1)
@@ -93,8 +97,9 @@ def warmup_cut(throughput: FloatArray, *, step_s: float = 1.0, batch: int = 5) -
     best = int(np.argmin(errors))
     start_s = best * batch * step_s
     if best == cuts[-1]:
-        return Cut(start_s, settled=False, fact=f"not settled after {start_s:g} s, half of the run")
-    return Cut(start_s, settled=True, fact=f"settled after {start_s:g} s")
+        fact = f"the throughput had not settled after {start_s:g} s, half of the run"
+        return Cut(start_s, settled=False, fact=fact)
+    return Cut(start_s, settled=True, fact=f"the throughput settled after {start_s:g} s")
 
 
 def check_window(
@@ -127,7 +132,10 @@ def check_window(
     values = _checked(throughput)
     stalls = _stalls(values, step_s)
     if values.size < TREND_STEPS_MIN:
-        fact = f"too short: {values.size} steps, {TREND_STEPS_MIN} needed"
+        fact = (
+            f"the window has {plural(values.size, 'step')}, too few to tell:"
+            f" {TREND_STEPS_MIN} are needed"
+        )
         return _untold(values, stalls, confidence, fact)
     if stalls.median == 0:
         return _untold(values, stalls, confidence, "nothing was completed in most of the window")
@@ -207,17 +215,18 @@ def _judge(
     low: float, high: float, tolerance: float, effective_n: float, per_min: float
 ) -> tuple[SteadyState, str]:
     drift = (
-        f"drift {(low + high) / 2 * per_min:+.1%} a minute"
+        f"its drift is {(low + high) / 2 * per_min:+.1%} a minute"
         f" ({low * per_min:+.1%} to {high * per_min:+.1%})"
     )
     if effective_n < EFFECTIVE_MIN:
-        fact = f"too short for how slowly the throughput varies: {drift}"
+        fact = f"the window is too short for how slowly the throughput varies: {drift}"
         return SteadyState.UNKNOWN, fact
     if -tolerance <= low and high <= tolerance:
-        return SteadyState.STEADY, f"steady within {tolerance:.0%} over the window: {drift}"
+        fact = f"the throughput is steady within {tolerance:.0%} over the window: {drift}"
+        return SteadyState.STEADY, fact
     if low > 0 or high < 0:
-        return SteadyState.DRIFTING, drift
-    return SteadyState.UNKNOWN, f"too short or too noisy to tell: {drift}"
+        return SteadyState.DRIFTING, f"the throughput drifts: {drift}"
+    return SteadyState.UNKNOWN, f"the window is too short or too noisy to tell: {drift}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Literal
 
 from pgdyno.model.floor import PATTERNS, Clock, Floor, GridPoint, Pattern, Probed, SyncRate
 from pgdyno.model.units import ns_text
+from pgdyno.model.wording import plural
 
 DEFAULT_METHOD = "fdatasync"  # wal_sync_method on Linux
 NEAR_PEAK = 0.9  # of the highest rate: the knee is the first load that reaches it
@@ -94,15 +95,16 @@ def cap(floor: Floor, probed: Probed) -> Cap:
     if peak.cpu_share >= _CPU_FULL or peak.cpu_share * peak.jobs >= _CPU_FULL * probed.cpus:
         return Cap(
             "processor",
-            f"{at}, no more beyond; its {peak.jobs} jobs used {peak.cpu_share:.0%} of a CPU each"
-            f" of {probed.cpus} CPUs",
+            f"{at}, no more beyond; its {plural(peak.jobs, 'job')} used {peak.cpu_share:.0%} of a"
+            f" CPU each, and the host has {probed.cpus}",
         )
     together = probed.together
     if together is None or floor.path not in {share.path for share in together.shares}:
         return Cap("host or device", f"{at}, no more beyond; a second device would tell whose cap")
     alone = sum(share.alone_per_s for share in together.shares)
     both = sum(share.together_per_s for share in together.shares)
-    sums = f"{len(together.shares)} paths together reach {both:,.0f}/s of {alone:,.0f}/s alone"
+    paths = plural(len(together.shares), "path")
+    sums = f"{paths} together reach {both:,.0f}/s of {alone:,.0f}/s alone"
     return Cap("device" if both >= ADDS_UP * alone else "host", f"{at}, no more beyond; {sums}")
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pgdyno.model.errors import PgdynoError
+from pgdyno.model.wording import plural
 from pgdyno.stats.interval import FloatArray
 
 CLEAN_PLANS_WARNED_MAX = 0.02  # share of plans without interference that get a warning
@@ -76,9 +77,8 @@ class Table:
     def failures(self, stage: str) -> str | None:
         """How many of its trials failed, e.g. `2 of 5 trials of tuned failed`; None: none did."""
         failed = len(self._failed(stage))
-        return (
-            f"{failed} of {self.attempts[stage].tried} trials of {stage} failed" if failed else None
-        )
+        tried = plural(self.attempts[stage].tried, "trial") if failed else ""
+        return f"{failed} of {tried} of {stage} failed" if failed else None
 
     def _failed(self, stage: str) -> frozenset[Attempt]:
         return self.attempts.get(stage, Attempts()).failed
@@ -107,7 +107,7 @@ def table_of(trials: Mapping[tuple[str, int], float | None], stages: Sequence[st
         PgdynoError: A stage is named twice or not at all, or a value is negative or infinite.
     """
     if not stages or len(set(stages)) != len(stages):
-        raise PgdynoError(f"stages {list(stages)}, distinct names needed, at least one")
+        raise PgdynoError(f"stages {list(stages)}, distinct names are needed, at least one")
     rounds = tuple(sorted({round_ for _, round_ in trials}))
     tpm = np.full((len(stages), len(rounds)), np.nan)
     for (stage, round_), value in trials.items():

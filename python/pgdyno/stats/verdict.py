@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from pgdyno.model.wording import plural
 from pgdyno.stats.measured import Measured
 from pgdyno.stats.power import rounds_for
 
@@ -107,7 +108,7 @@ def needed_clause(needed: int | None) -> str:
     """The end of an undecided verdict's reason."""
     if needed is None:
         return "; more rounds than are practical would be needed"
-    return f"; about {needed} rounds in all would decide it, should ratio and spread stay"
+    return f"; about {plural(needed, 'round')} in all would decide it, if ratio and spread stay"
 
 
 def _verdict(one: Measured, p_adjusted: float, family: Family) -> tuple[Verdict, str]:
@@ -139,7 +140,7 @@ def _verdict_of_interval(one: Measured, p_adjusted: float, family: Family) -> tu
         )
     if apart:
         return Verdict.UNDECIDED, (
-            f"the interval excludes 1, but among {family.size} comparisons that is not yet beyond"
-            f" chance (Holm-adjusted p {p_adjusted:.3f})"
+            f"the interval excludes 1, but among {plural(family.size, 'comparison')} that is not"
+            f" yet beyond chance (Holm-adjusted p {p_adjusted:.3f})"
         )
     return Verdict.UNDECIDED, "the interval holds 1 and reaches beyond the margin"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from pgdyno.model.run import Counts
 from pgdyno.model.units import count_text
+from pgdyno.model.wording import plural
 from pgdyno.stats.finding import Answer, Clear, Evidence, Finding, Unknown
 
 _ADVICE = "Lengthen protocol.drain_s, or lower the load, until all requests are answered."
@@ -114,4 +115,4 @@ def _open(end: WindowEnd) -> Iterable[str]:
 
 
 def _requests(number: int) -> str:
-    return "1 request" if number == 1 else f"{count_text(number)} requests"
+    return plural(number, "request", thousands=True)

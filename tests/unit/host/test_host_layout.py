@@ -111,7 +111,7 @@ def test_what_is_there_is_forgotten_first_if_it_was_named_twice() -> None:
         (
             Wish((disk("/dev/sdb", logical_block_bytes=4096),), block_bytes=1024),
             NONE,
-            "the device has blocks of 4096 bytes",
+            "the blocks of the device are 4096",
         ),
         (Wish(ONE, stripe_bytes=10_000), NONE, "no multiple of --block 4096"),
         (Wish(ONE, stripe_bytes=12 << 10), NONE, "expected a power of two"),

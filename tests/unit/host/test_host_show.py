@@ -36,7 +36,7 @@ def test_each_part_is_shown(tree: Path) -> None:
     assert memory["vm.nr_hugepages"].note == "huge pages of 2.00 MiB, 8 free, 2 of them promised"
     assert memory["huge pages of 1.00 GiB"].value == "2"
     (disk,) = parts["Block devices"].values()
-    assert disk.value == "1000 MiB, does not rotate, blocks of 512/4096 bytes"
+    assert disk.value == "1000 MiB, does not rotate, blocks of 512/4096 B"
     (card,) = parts["Network cards"].values()
     assert card.value == "up, 10,000 Mbit/s, queues: 2 in, 1 out"
 

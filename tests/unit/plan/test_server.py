@@ -33,7 +33,7 @@ def test_a_default_by_which_the_server_chooses_is_told_as_such() -> None:
 
 
 def test_another_program_is_told_apart() -> None:
-    with pytest.raises(TargetError, match="line 1 of postgres --describe-config has 1 fields"):
+    with pytest.raises(TargetError, match="line 1 of postgres --describe-config has 1 field,"):
         parse_describe_config("usage: postgres\n", 180006, "PostgreSQL 18.6")
 
 

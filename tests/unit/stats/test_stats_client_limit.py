@@ -44,7 +44,7 @@ def test_waiting_for_a_cpu_counts_like_using_it() -> None:
     load = replace(CALM, thread_wait_s=(3.0, 40.0), run_queue_wait_s=43.0)
     answer = client_limit(load)
     assert isinstance(answer, Finding)
-    assert "waiting for a CPU 87%" in answer.fact
+    assert "waited for a CPU for 87%" in answer.fact
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_sums_that_could_hide_a_busy_thread_are_unknown() -> None:
     load = replace(CALM, thread_cpu_s=None, thread_wait_s=None, cpu_s=44.0, host_cpus=8)
     answer = client_limit(load)
     assert isinstance(answer, Unknown)
-    assert "between 42% and 83%" in answer.fact
+    assert "for 42% to 83%" in answer.fact
 
 
 def test_sums_above_the_limit_are_a_finding_whoever_was_busy() -> None:

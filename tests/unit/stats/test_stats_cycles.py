@@ -52,8 +52,8 @@ def test_a_cold_begin_is_taken_from_the_second_cycle() -> None:
 @pytest.mark.parametrize(
     ("seconds", "cycle_s", "fact"),
     [
-        (130, 10.0, "cycle of 10.0 s, 20 or more needed"),
-        (120, 100.0, "120 s of load, 130 needed for cycles of 100"),
+        (130, 10.0, "a cycle lasted 10.0 s, an anchor needs 20 s or more"),
+        (120, 100.0, "the load lasted 120 s, an anchor of cycles of 100 s needs 130 s"),
     ],
 )
 def test_what_is_too_short_is_no_anchor(seconds: int, cycle_s: float, fact: str) -> None:

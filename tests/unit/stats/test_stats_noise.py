@@ -54,7 +54,7 @@ def test_a_round_with_a_gap_is_left_out_and_told() -> None:
     tpm[1, 3] = np.nan
     floor = noise_floor(table(tpm), [["s0", "s1"]])
     assert floor.freedom == 4
-    assert "1 rounds left out" in floor.warnings[0]
+    assert "1 round is left out" in floor.warnings[0]
 
 
 def test_too_little_or_too_perfect_data_is_refused() -> None:
@@ -62,7 +62,7 @@ def test_too_little_or_too_perfect_data_is_refused() -> None:
         noise_floor(table(np.array([[1000.0], [1010.0]])), [["s0", "s1"]])
     with pytest.raises(PgdynoError, match="agree exactly"):
         noise_floor(table(np.full((2, 3), 1000.0)), [["s0", "s1"]])
-    with pytest.raises(PgdynoError, match="two names needed"):
+    with pytest.raises(PgdynoError, match="two names are needed"):
         noise_floor(table(np.full((2, 3), 1000.0)), [["s0"]])
 
 

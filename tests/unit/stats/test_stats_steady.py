@@ -27,14 +27,16 @@ def test_the_cut_follows_a_step() -> None:
 def test_a_run_that_never_settles_is_told() -> None:
     cut = warmup_cut(np.linspace(100, 1000, 120))
     assert not cut.settled
-    assert "not settled after 60 s" in cut.fact
+    assert "had not settled after 60 s" in cut.fact
 
 
 def test_a_short_run_has_no_cut() -> None:
     cut = warmup_cut(np.full(49, 100.0))
     assert isnan(cut.start_s)
     assert not cut.settled
-    assert cut.fact == "49 steps, 50 needed to find the warm-up"
+    assert (
+        cut.fact == "the series has 49 steps, too few to find the end of the warm-up: 50 are needed"
+    )
 
 
 def test_steps_of_another_length_give_seconds() -> None:
@@ -81,7 +83,7 @@ def test_a_slow_wave_is_unknown_for_want_of_independent_seconds() -> None:
 def test_a_short_window_is_unknown() -> None:
     window = check_window(np.full(29, 100.0))
     assert window.state is SteadyState.UNKNOWN
-    assert window.fact == "too short: 29 steps, 30 needed"
+    assert window.fact == "the window has 29 steps, too few to tell: 30 are needed"
     assert (window.drift_low, window.drift_high) == (-inf, inf)
     assert isnan(window.effective_n)
 

@@ -23,6 +23,7 @@ from pgdyno.model.plan import Trial
 from pgdyno.model.progress import Noted, RunBegun
 from pgdyno.model.run import RunInfo, TrialRecord, TrialState
 from pgdyno.model.units import seconds_text
+from pgdyno.model.wording import plural
 from pgdyno.plan.remaining import rest_of
 from pgdyno.plan.same_machine import require_same
 from pgdyno.plan.settings.rights import require_rights
@@ -225,11 +226,11 @@ def _measure(
         carry_out(plan, target, file, listener, todo)
     except (KeyboardInterrupt, Interrupted):
         raise Interrupted(
-            f"stopped after {len(file.finished())} of {len(plan.trials)} trials",
+            f"stopped after {len(file.finished())} of {plural(len(plan.trials), 'trial')}",
             f"Continue with `pgdyno resume {file.path}`.",
         ) from None
     except LostError as error:
-        done = f"{len(file.finished())} of {len(plan.trials)} trials are finished"
+        done = f"{len(file.finished())} of {plural(len(plan.trials), 'trial')} are finished"
         raise LostError(
             f"{error.fact}; {done}", f"{error.hint} Continue with `pgdyno resume {file.path}`."
         ) from error

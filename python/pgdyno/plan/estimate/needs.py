@@ -14,6 +14,7 @@ from typing import TypeAlias
 from pgdyno.model.plan import Estimate, Plan, Protocol, Stage, Workload
 from pgdyno.model.settings import HostFacts
 from pgdyno.model.units import bytes_text
+from pgdyno.model.wording import plural
 from pgdyno.plan.settings.checkpoints import driven_s, expected_cycle_s
 from pgdyno.plan.settings.configured import Configured
 
@@ -105,8 +106,8 @@ def memory_need(
     return Need((
         ("shared_buffers", buffers),
         ("other shared memory", shared_memory_bytes(config) - buffers),
-        (f"{count} sessions ({bytes_text(session)} each)", count * session),
-        (f"{workers} vacuum workers", workers * vacuum),
+        (f"{plural(count, 'session')} ({bytes_text(session)} each)", count * session),
+        (plural(workers, "vacuum worker"), workers * vacuum),
         ("driver", driver + terminals * costs.driver_terminal_bytes),
         ("system", costs.system_bytes),
     ))  # fmt: skip
@@ -143,7 +144,7 @@ def disk_need(
 def _loaded(workload: Workload, fixtures: Fixtures, costs: Costs) -> Need:
     """Disk of the fixtures that are not there yet, which lie with pgdyno's own clusters."""
     size, missing = _largest(workload, fixtures, costs), fixtures.count(None)
-    name = "fixture" if missing == 1 else f"{missing} fixtures"
+    name = "fixture" if missing == 1 else plural(missing, "fixture")
     return Need(((name, missing * size),) if missing else ())
 
 

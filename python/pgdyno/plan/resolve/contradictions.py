@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from pgdyno.catalog import knobs
 from pgdyno.model.settings import HostFacts
+from pgdyno.model.wording import plural
 from pgdyno.plan.estimate.needs import huge_pages_needed
 from pgdyno.plan.settings.configured import Configured
 from pgdyno.plan.settings.initdb import segment_mb
@@ -93,6 +94,6 @@ def _huge_pages(config: Configured, host: HostFacts) -> Iterator[tuple[str, str]
     if needed > host.huge_pages_free:
         yield (
             "huge_pages",
-            f"on needs {needed} huge pages of {host.huge_page_bytes >> 10}kB,"
+            f"on needs {plural(needed, 'huge page')} of {host.huge_page_bytes >> 10}kB,"
             f" {host.huge_pages_free} are free",
         )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pgdyno.model.plan import Plan, Protocol, Target, Trial, Workload
 from pgdyno.model.settings import HostFacts, ServerFacts
 from pgdyno.model.units import bytes_text
-from pgdyno.model.wording import listed
+from pgdyno.model.wording import listed, plural
 from pgdyno.plan.estimate.needs import (
     DEFAULT_COSTS,
     ONE_TO_LOAD,
@@ -234,7 +234,9 @@ def _too_many(resolved: Resolved, protocol: Protocol) -> list[Complaint]:
     count = len(resolved.stages) * protocol.rounds
     if count <= TRIALS_MAX:
         return []
-    text = f"{protocol.rounds} of {len(resolved.stages)} stages are {count} trials"
+    text = (
+        f"{protocol.rounds} of {plural(len(resolved.stages), 'stage')} are {plural(count, 'trial')}"
+    )
     return [Complaint("protocol.rounds", f"{text}; allowed: {TRIALS_MAX}")]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pgdyno.catalog import Profile, ProfileSetting
 from pgdyno.model.settings import HostFacts, Origin, OriginKind, ServerFacts, ServerKnob, Setting
 from pgdyno.model.units import bytes_text
+from pgdyno.model.wording import plural
 from pgdyno.plan.estimate.needs import huge_pages_needed
 from pgdyno.plan.settings.configured import Configured
 from pgdyno.plan.settings.values import base_units, show
@@ -111,7 +112,7 @@ def _stepped(size: int, knob: ServerKnob, step: str | None) -> int:
 
 def _huge_pages(config: Configured, host: HostFacts) -> tuple[str, str]:
     needed = huge_pages_needed(config, host)
-    words = f"{host.huge_pages_free} pages of {bytes_text(host.huge_page_bytes)} are free"
+    words = f"{plural(host.huge_pages_free, 'page')} of {bytes_text(host.huge_page_bytes)} are free"
     if needed <= host.huge_pages_free:
-        return "on", f"{words}, {needed} needed"
+        return "on", f"{words}, {needed} are needed"
     return "off", f"{words}, {needed} would be needed"

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pgdyno.model.errors import PlanError
+from pgdyno.model.wording import plural
 from pgdyno.plan.schema.toml import toml_value
 
 COMPLAINTS_MAX = 200
@@ -54,4 +55,4 @@ def refuse(source: str, complaints: Iterable[Complaint]) -> None:
     lines = "".join(f"\n  {one}" for one in unique[:_TOLD_MAX])
     if len(unique) > _TOLD_MAX:
         lines += f"\n  and {len(unique) - _TOLD_MAX} more"
-    raise PlanError(f"{source}: {len(unique)} errors{lines}", hint)
+    raise PlanError(f"{source}: {plural(len(unique), 'error')}{lines}", hint)

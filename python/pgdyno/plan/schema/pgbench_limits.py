@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from pgdyno.model.wording import plural
 from pgdyno.model.workload import Workload
 
 BUILTIN = {"tpcb": "tpcb-like", "simple-update": "simple-update", "select-only": "select-only"}
@@ -34,7 +35,7 @@ def unmapped(workload: Workload) -> Iterator[Unmapped]:
         why = f"{workload.isolation} {without}, whose scripts say how they isolate"
         yield Unmapped("isolation", why, "read committed")
     if workload.terminals != workload.connections:
-        why = f"{workload.terminals} over {workload.connections} connections {without}"
+        why = f"{workload.terminals} over {plural(workload.connections, 'connection')} {without}"
         yield Unmapped("terminals", why, "as many as connections")
     if workload.arrivals.kind == "open" and workload.arrivals.spacing == "even":
         why = f"spacing even {without}, whose rate is a Poisson process"

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from pgdyno.catalog import profile_names
 from pgdyno.model.errors import PlanError
+from pgdyno.model.wording import plural
 from pgdyno.plan.schema.client import StageClient, impossible, stage_clients, with_profile
 from pgdyno.plan.schema.complaint import Complaint, refuse, shown
 from pgdyno.plan.schema.each_folder import repeated
@@ -233,7 +234,9 @@ def _meaning(document: PlanDocument, aa: bool) -> list[Complaint]:
         names.append(names[0] + TWIN_SUFFIX)
     for name, count in Counter(names).items():
         if count > 1:
-            complaints.append(Complaint(f"stage {name}", f"{count} stages have this name"))
+            complaints.append(
+                Complaint(f"stage {name}", f"{plural(count, 'stage')} have this name")
+            )
     if all(stage.skip for stage in document.stage):
         complaints.append(Complaint("stage", "all stages are skipped"))
     for stage in document.stage:

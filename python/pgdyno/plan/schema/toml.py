@@ -13,6 +13,8 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any
 
+from pgdyno.model.wording import plural
+
 PARTS_MAX = 64
 """Of a dotted key."""
 NESTING_MAX = 16
@@ -40,7 +42,9 @@ def parse_toml(text: str) -> dict[str, Any]:
     """
     parts, line = _longest_key(text)
     if parts > PARTS_MAX:
-        raise BadToml(f"a key has {parts} parts, allowed are {PARTS_MAX} (at line {line})")
+        raise BadToml(
+            f"a key has {plural(parts, 'part')}, allowed are {PARTS_MAX} (at line {line})"
+        )
     try:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -48,12 +52,13 @@ def parse_toml(text: str) -> dict[str, Any]:
     except RecursionError as error:
         lines = text.split("\n")
         line = max(range(len(lines)), key=lambda n: lines[n].count("[") + lines[n].count("{"))
-        raise BadToml(f"nested too deep, allowed are {NESTING_MAX} levels; line {line + 1} has"
-                      " the most brackets") from error  # fmt: skip
+        allowed = f"allowed are {plural(NESTING_MAX, 'level')}"
+        text = f"nested too deep, {allowed}; line {line + 1} has the most brackets"
+        raise BadToml(text) from error
     except ValueError as error:
         raise BadToml(f"a number has more digits than {sys.get_int_max_str_digits()}") from error
     if key := _too_deep(found):
-        raise BadToml(f"{key} is nested too deep, allowed are {NESTING_MAX} levels")
+        raise BadToml(f"{key} is nested too deep, allowed are {plural(NESTING_MAX, 'level')}")
     return found
 
 
@@ -139,4 +144,4 @@ def _scalar(value: object) -> str:
     try:
         return "nothing" if value is None else str(value)
     except ValueError:  # more digits than Python writes
-        return f"a number of {value.bit_length() if isinstance(value, int) else 0} bits"
+        return f"a number of {plural(value.bit_length() if isinstance(value, int) else 0, 'bit')}"

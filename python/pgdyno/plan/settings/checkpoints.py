@@ -14,6 +14,7 @@ from pgdyno.model.cycle import (
 )
 from pgdyno.model.plan import Protocol, Stage
 from pgdyno.model.units import seconds_text
+from pgdyno.model.wording import plural
 from pgdyno.plan.schema.complaint import Complaint
 from pgdyno.plan.settings.configured import Configured
 
@@ -87,8 +88,9 @@ def protocol_text(protocol: Protocol) -> str:
     if protocol.checkpoints == "cycles":
         return f"windows of {protocol.cycles} or more whole checkpoint cycles"
     if protocol.checkpoints == "anchors":
+        anchors = plural(protocol.anchors, "anchor")
         return (
-            f"{protocol.anchors} anchors of {ANCHOR_CYCLES:g} checkpoint cycles a stage; where they"
+            f"{anchors} of {ANCHOR_CYCLES:g} checkpoint cycles a stage; where they"
             f" are short, {protocol.cycles} or more whole ones in each window"
         )
     return ""
@@ -101,7 +103,7 @@ def cycle_lines(protocol: Protocol, cycles: Mapping[str, float]) -> Iterator[str
     for stage, cycle in cycles.items():
         each = seconds_text(driven_s(protocol, cycle))
         how = following(protocol, cycle)
-        what = f"{protocol.anchors} anchors" if how == "anchors" else "trials"
+        what = plural(protocol.anchors, "anchor") if how == "anchors" else "trials"
         yield f"{stage}: checkpoints every {seconds_text(cycle)} or so, {what} of {each}"
 
 
@@ -110,7 +112,8 @@ def cycle_complaints(protocol: Protocol, stages: Sequence[Stage]) -> Iterator[Co
     if protocol.checkpoints == "ignore":
         return
     if protocol.checkpoints == "anchors" and protocol.anchors > protocol.rounds:
-        text = f"is {protocol.anchors}, there are {protocol.rounds} rounds; anchors are the first"
+        rounds = plural(protocol.rounds, "round")
+        text = f"is {protocol.anchors}, of {rounds} in all; anchors are the first"
         yield Complaint("protocol.anchors", text)
     if protocol.checkpoints == "anchors" and not protocol.checkpoint_before:
         text = "is false, but anchors begin with a cycle; allowed with anchors: true"

@@ -13,6 +13,7 @@ from typing import Any
 from pgdyno.catalog import KnownSetting, known_settings
 from pgdyno.model.errors import TargetError
 from pgdyno.model.settings import DiskFormat, ServerFacts, ServerKnob
+from pgdyno.model.wording import plural
 
 SETTINGS_QUERY = """
 SELECT name, vartype, unit, context, min_val, max_val, enumvals,
@@ -53,7 +54,7 @@ def parse_describe_config(text: str, version_num: int, version: str) -> ServerFa
         fields = line.split("\t")
         if len(fields) != _COLUMNS:
             raise TargetError(
-                f"line {number} of postgres --describe-config has {len(fields)} fields,"
+                f"line {number} of postgres --describe-config has {plural(len(fields), 'field')},"
                 f" expected {_COLUMNS}: {line[:60]}",
                 hint="Is this program PostgreSQL's own postgres?",
             )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from pgdyno.model.looks import ALPHA, LOOKS, OPEN_MAX
 from pgdyno.model.plan import Protocol, Stage
-from pgdyno.model.wording import listed
+from pgdyno.model.wording import listed, plural
 from pgdyno.plan.schema.complaint import Complaint
 
 
@@ -31,13 +31,14 @@ def stop_complaints(protocol: Protocol, stages: Sequence[Stage]) -> Iterator[Com
             text = 'is "decided", but no other stage asks for the same load; allowed: rounds'
             yield Complaint(f"stage {stage.name}: protocol.stop", text)
     if (compared := len(stages) - len(alike)) > OPEN_MAX:
-        text = f'is "decided" with {compared} stages to compare; allowed: {OPEN_MAX}'
+        text = f'is "decided" with {plural(compared, "stage")} to compare; allowed: {OPEN_MAX}'
         yield Complaint("protocol.stop", text)
 
 
 def rounds_text(protocol: Protocol) -> str:
     """How many rounds there are, and when is looked."""
     if protocol.stop == "rounds":
-        return f"{protocol.rounds} rounds"
+        return plural(protocol.rounds, "round")
     looks = listed([str(look) for look in protocol.looks])
-    return f"up to {protocol.rounds} rounds, until looks after {looks} have decided each stage"
+    rounds = plural(protocol.rounds, "round")
+    return f"up to {rounds}, until looks after {looks} have decided each stage"

@@ -1,0 +1,65 @@
+"""Where lines are broken: at a terminal's width, at COLUMNS, or not at all."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+
+import pytest
+from rich.console import Group
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from pgdyno.cli import console
+
+LONG = "a sentence of the kind that somebody looks for, " * 4 + "and its end"
+
+
+@pytest.fixture
+def piped(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    def prints(printed: object, columns: str | None = None) -> str:
+        monkeypatch.delenv("COLUMNS", raising=False)
+        if columns is not None:
+            monkeypatch.setenv("COLUMNS", columns)
+        stream = io.StringIO()
+        console._console(stream).print(printed)
+        return stream.getvalue()
+
+    return prints
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [LONG, Text(LONG), Group(Text(LONG), "short"), Group(Group("short", LONG)),
+     Group(Padding(Text(LONG), (0, 0, 0, 2)))],
+    ids=["words", "text", "group", "nested", "indented"],
+)  # fmt: skip
+def test_a_sentence_in_a_pipe_is_one_line(piped: Callable[..., str], printed: object) -> None:
+    lines = piped(printed).splitlines()
+    assert [line.strip() for line in lines if len(line) > 20] == [LONG]
+
+
+def test_an_indent_stays(piped: Callable[..., str]) -> None:
+    assert piped(Padding(Text(f"{LONG}\nb"), (0, 0, 0, 2))) == f"  {LONG}\n  b\n"
+
+
+def test_a_table_in_a_pipe_has_the_width_of_our_files(piped: Callable[..., str]) -> None:
+    table = Table()
+    table.add_row(LONG)
+    assert max(map(len, piped(table).splitlines())) == 100
+
+
+@pytest.mark.parametrize("columns", ["60", "132"])
+def test_columns_say_where_lines_are_broken(piped: Callable[..., str], columns: str) -> None:
+    table = Table()
+    table.add_row(LONG)
+    for printed in (LONG, Group(Text(LONG)), table):
+        widths = [len(line) for line in piped(printed, columns).splitlines()]
+        assert len(widths) > 1
+        assert max(widths) <= int(columns)
+
+
+@pytest.mark.parametrize("columns", ["", "0", "-5", "wide"])
+def test_columns_that_are_no_number_say_nothing(piped: Callable[..., str], columns: str) -> None:
+    assert piped(LONG, columns) == f"{LONG}\n"

@@ -1,0 +1,160 @@
+"""What people read, as it stands in the sources: numbers of nouns, spelling, subjects.
+
+What lies in a string is judged, not what a run prints: each rule is of a class of texts, and a new
+text of the class is found before anybody has read it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "python" / "pgdyno"
+NOT_YET = ("report/", "analysis/answer.py", "analysis/plain.py", "analysis/words.py")
+
+COUNTED = re.compile(r" (?:(?!and |of |to |is |in |at |by |it )[a-z-]+ ){0,2}?([a-z]{2,}s)\b(?!/)")
+"""What follows a value: a noun of many, perhaps behind an adjective."""
+UNITS = {"bytes", "tps", "kbps"}
+NO_NOUNS = {
+    "across", "allows", "as", "asks", "begins", "belongs", "changes", "claims", "counts",
+    "disappears", "does", "ends", "excludes", "exists", "has", "holds", "is", "its", "keeps",
+    "lacks", "leads", "leaves", "less", "lets", "lies", "loses", "mounts", "needs", "plus", "puts",
+    "says", "sets",
+    "shares", "shows", "sizes", "stands", "stays", "survives", "takes", "tells", "this", "thus",
+    "versus", "was",
+}  # fmt: skip
+AMERICAN = re.compile(
+    r"\b(?:colors?|colored|behaviors?|favor(?:s|ed|ite)?|honors?|neighbors?|centers?|centered|gray"
+    r"|dialogs?|analyz(?:es|ed|ing|er)|canceled|canceling|labeled|modeled|modeling|traveled|fulfills?"
+    r"|judgment|artifacts?|defense"
+    r"|(?:initial|optim|normal|organ|recogn|summar|minim|maxim|util|special|general|real|final"
+    r"|standard|synchron|parallel|categor|emphas|character|memor|priorit|random|stabil)"
+    r"iz(?:e|es|ed|ing|ation|er)s?)\b(?![:=_(])"
+)
+
+
+NO_SUBJECT = re.compile(
+    r"\{\}[^{}]*, \{\}( or more)? needed"
+    r"|^(too|not|steady|settled) (?!found)[a-z]+ (after|for|to|or)\b.*\{\}"
+)
+
+
+def sources() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        yield str(path.relative_to(PACKAGE)), ast.parse(path.read_text())
+
+
+def texts(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Strings of a module that are no docstrings, with their lines; values are `{}`."""
+    said_of_code = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    parts = {
+        id(one) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for one in node.values
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield (
+                node.lineno,
+                "".join(
+                    str(one.value) if isinstance(one, ast.Constant) else "{}" for one in node.values
+                ),
+            )
+        elif (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in said_of_code | parts
+        ):
+            yield node.lineno, node.value
+
+
+def counted_by_hand(tree: ast.Module) -> Iterator[str]:
+    """Values of f-strings that a noun of many follows, whatever their number is."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.JoinedStr):
+            continue
+        for value, after in zip(node.values, node.values[1:], strict=False):
+            if not isinstance(value, ast.FormattedValue) or not isinstance(after, ast.Constant):
+                continue
+            if value.format_spec is not None:  # measured: 1.00 sleeps, 0.5 cycles
+                continue
+            found = COUNTED.match(str(after.value))
+            if found and found[1] not in NO_NOUNS | UNITS and not _is_no_number(value.value):
+                yield f"{node.lineno}: {{{ast.unparse(value.value)}}}{found[0]}"
+
+
+def _is_no_number(value: ast.expr) -> bool:
+    """Whether it is a text of a function that says its unit or its number."""
+    return isinstance(value, ast.Call) and ast.unparse(value.func) in {
+        "plural", "seconds_text", "bytes_text", "ns_text", "shown", "listed",
+    }  # fmt: skip
+
+
+def test_counted_nouns_have_the_number_of_their_count() -> None:
+    """`1 checkpoints completed` and alike: `model.wording.plural` knows better."""
+    found = [
+        f"{name}:{line}"
+        for name, tree in sources()
+        if not name.startswith(NOT_YET)
+        for line in counted_by_hand(tree)
+    ]
+    assert not found, "write {plural(count, 'noun')}:\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("source", "is_found"),
+    [
+        ('f"{n} warehouses"', True),
+        ('f"{len(rows)} dead rows, and"', True),
+        ('f"{count_text(n)} requests"', True),
+        ("f\"{plural(n, 'warehouse')}\"", False),
+        ('f"{n:.1f} cycles"', False),
+        ('f"{name} is less"', False),
+        ('f"{size} bytes"', False),
+    ],
+)
+def test_the_rule_of_counted_nouns_finds_them(source: str, is_found: bool) -> None:
+    assert bool(list(counted_by_hand(ast.parse(source)))) is is_found
+
+
+def test_a_check_says_what_it_speaks_of() -> None:
+    """`4.99956 s, 5 needed` reads like a failure, and says of nothing what it is."""
+    found = [
+        f"{name}:{line}: {text}"
+        for name, tree in sources()
+        for line, text in texts(tree)
+        if NO_SUBJECT.search(text)
+    ]
+    assert not found, "\n".join(found)
+
+
+def documents() -> Iterator[Path]:
+    yield from sorted(ROOT.glob("*.md"))
+    for folder in (ROOT / "docs", PACKAGE):
+        yield from sorted(one for one in folder.rglob("*") if one.suffix in {".md", ".toml"})
+
+
+def test_words_are_spelt_as_in_britain() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {word}"
+        for path in documents()
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        for word in AMERICAN.findall(re.sub(r"`[^`]*`", "", line))
+    ]
+    found += [
+        f"{name}:{line}: {word}"
+        for name, tree in sources()
+        for line, text in texts(tree)
+        if " " in text
+        for word in AMERICAN.findall(text)
+    ]
+    assert not found, "\n".join(found)
