@@ -21,6 +21,7 @@ from tests import children
 from tests.attack.test_dry_run_changes_nothing import PLAN
 from tests.cluster.conftest import cluster_apart
 from tests.cluster.loading import run
+from tests.waiting import until
 
 pytestmark = pytest.mark.cluster
 DEADLINE_S = 120.0
@@ -46,6 +47,12 @@ def until_one_is_finished(out: Path, running: subprocess.Popen[str]) -> None:
         time.sleep(0.05)
 
 
+def until_it_ended(cluster: Cluster) -> None:
+    pid_file = cluster.data / "postmaster.pid"
+    until(lambda: not pid_file.exists(), "the server ends when its sessions have")
+    cluster.stop(clean=False)
+
+
 def start_again(cluster: Cluster) -> None:
     deadline = time.monotonic() + DEADLINE_S
     while True:
@@ -56,6 +63,13 @@ def start_again(cluster: Cluster) -> None:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.1)
+
+
+def resumed(out: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pgdyno", "resume", str(out)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
 
 
 def own_checkpointer(server: Connection) -> int:
@@ -97,8 +111,15 @@ def test_a_run_whose_server_goes_says_so_and_is_resumed(tmp_path: Path, how: int
 
         cluster.stop(clean=False)
         start_again(cluster)
-        done = subprocess.run([sys.executable, "-m", "pgdyno", "resume", str(out)],
-                              capture_output=True, text=True, check=False)  # fmt: skip
+        run(server, "ALTER SYSTEM SET work_mem = '9MB'")
+        run(server, "SELECT pg_reload_conf()")
+        refused = resumed(out)
+        assert refused.returncode == 2, refused.stderr
+        flat = " ".join(refused.stderr.split())
+        assert "setting: work_mem was 4MB, is 9MB" in flat
+        run(server, "ALTER SYSTEM RESET work_mem")
+        run(server, "SELECT pg_reload_conf()")
+        done = resumed(out)
         assert done.returncode == 0, done.stderr
         with RunFile.read(out) as file:
             assert len(file.finished()) == 4
@@ -110,7 +131,9 @@ def test_a_run_whose_server_goes_says_so_and_is_resumed(tmp_path: Path, how: int
 
 
 @pytest.mark.same_machine
-@pytest.mark.parametrize("how", ["restarted", "crashed"])
+@pytest.mark.parametrize(
+    "how", ["restarted", "crashed", pytest.param("in peace", marks=pytest.mark.long)]
+)
 def test_a_run_waits_for_its_server_and_ends_whole(tmp_path: Path, how: str) -> None:
     with cluster_apart("embedded-18", "socket") as cluster:
         server = cluster.connection()
@@ -120,6 +143,10 @@ def test_a_run_waits_for_its_server_and_ends_whole(tmp_path: Path, how: str) -> 
         until_one_is_finished(out, running)
         if how == "restarted":
             cluster.stop(clean=True)
+            start_again(cluster)
+        elif how == "in peace":  # it takes no new session, and waits for those that are there
+            os.kill(cluster.pid, signal.SIGTERM)
+            until_it_ended(cluster)
             start_again(cluster)
         else:  # one process dies, and the server ends all others and recovers by itself
             os.kill(own_checkpointer(server), signal.SIGKILL)

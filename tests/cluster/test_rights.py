@@ -8,14 +8,18 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from pgdyno.loader.consistency import check
 from pgdyno.model.connection import Connection
+from pgdyno.model.description import ConditionSql
 from pgdyno.store.run_file import RunFile
+from pgdyno.target.cluster import Cluster
 from pgdyno.target.running_target import TRIAL, ask_server
 from pgdyno.target.server_owner import LIMIT
 from tests.cluster.conftest import DEBIAN_BINDIR, OLD_VERSION_FIRST, cluster_apart
@@ -56,13 +60,27 @@ BARE = ("--set", "protocol.prewarm=false", "--set", "protocol.checkpoint_before=
 
 
 @pytest.fixture(scope="module", params=OLD_VERSION_FIRST)
-def server(request: pytest.FixtureRequest) -> Iterator[Connection]:
-    """Somebody else's server, with a role that may do nothing but connect."""
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """Somebody else's server."""
     with cluster_apart(request.param, "tcp") as cluster:
-        administrator = cluster.measured_connection().to("postgres")
-        with psycopg.connect(**administrator.arguments(), autocommit=True) as session:
-            session.execute(f"CREATE ROLE {ROLE} LOGIN PASSWORD '{PASSWORD}'")
-        yield administrator
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def server(cluster: Cluster) -> Connection:
+    """Its administrator; beside her there is a role that may do nothing but connect."""
+    administrator = cluster.measured_connection().to("postgres")
+    with psycopg.connect(**administrator.arguments(), autocommit=True) as session:
+        session.execute(f"CREATE ROLE {ROLE} LOGIN PASSWORD '{PASSWORD}'")
+    return administrator
+
+
+@pytest.fixture
+def engineer(server: Connection) -> Iterator[Connection]:
+    """The role, which may create databases; what a test does to it is undone."""
+    administer(server, f"ALTER ROLE {ROLE} CREATEDB;")
+    yield replace(server, user=ROLE, password=PASSWORD)
+    administer(server, f"ALTER ROLE {ROLE} RESET ALL; ALTER ROLE {ROLE} CONNECTION LIMIT -1;")
 
 
 @pytest.fixture
@@ -177,3 +195,77 @@ def test_a_trial_of_another_role_in_the_way_is_named(plan: Path, server: Connect
     finally:
         administer(server, f"DROP DATABASE {TRIAL};")
     assert f"database {TRIAL} was left by a run of role {server.user}" in refused.stderr
+
+
+def test_sessions_of_others_are_seen_without_rights(
+    server: Connection, engineer: Connection
+) -> None:
+    with psycopg.connect(**{**server.arguments(), "application_name": "shop"}):
+        about = ask_server(make_conninfo(**engineer.arguments())).facts.about
+    assert about["sessions of others"] == "1"
+
+
+def test_what_comes_before_a_stage_is_refused_before_anything_is_loaded(
+    plan: Path, server: Connection, engineer: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    administer(server, f"ALTER ROLE {ROLE} SET work_mem = '3MB';")
+    sets = (*BARE, "--set", "stage.as-it-is.settings.work_mem=5MB")
+    before = databases(server)
+
+    by_role = pgdyno("run", plan, *sets, "--out", plan.parent / "no.sqlite", code=2)
+    monkeypatch.setenv("PGOPTIONS", "-c work_mem=4MB")
+    by_options = pgdyno("run", plan, *sets, "--out", plan.parent / "no.sqlite", code=2)
+
+    told = " ".join(by_role.stderr.split())
+    assert f"work_mem = 5MB: role {ROLE} has 3MB" in told
+    assert f"ALTER ROLE {ROLE} RESET work_mem" in told
+    assert "the connection's options say 4MB" in " ".join(by_options.stderr.split())
+    assert databases(server) == before
+
+
+def test_a_check_takes_what_is_set_and_no_timeout_ends_it(engineer: Connection) -> None:
+    hurried = replace(engineer, parameters=(("options", "-c work_mem=3MB -c statement_timeout=9"),))
+    asked = "SELECT current_setting('work_mem'), current_setting('statement_timeout')"
+
+    (found,) = check(hurried, [ConditionSql(1, "what is set", asked)])
+    (roomy,) = check(hurried, [ConditionSql(1, "what is set", asked)], work_mem="5MB")
+
+    assert (found.sample, roomy.sample) == ("('3MB', '0')", "('5MB', '0')")
+
+
+def test_too_few_sessions_are_refused_before_anything_is_made(
+    plan: Path, server: Connection, engineer: Connection
+) -> None:
+    administer(server, f"ALTER ROLE {ROLE} CONNECTION LIMIT 4;")
+    few = pgdyno("run", plan, *BARE, "--dry-run", code=2)
+    administer(server, grants_of(few.stdout))
+    enough = pgdyno("run", plan, *BARE, "--dry-run")
+    administer(server, f"ALTER ROLE {ROLE} CONNECTION LIMIT -1;")
+    with psycopg.connect(**server.arguments()):  # one of the 97 that are not reserved
+        many = pgdyno("run", plan, *BARE, "--set", "workload.connections=94", "--dry-run", code=2)
+
+    assert "may not have 5 sessions at once, but 4" in " ".join(few.stderr.split())
+    assert "missing" not in enough.stdout
+    assert "may not take 97 sessions, as the server has 96 left" in " ".join(many.stderr.split())
+
+
+def test_a_closed_door_is_known_before_anything_is_made(
+    plan: Path, cluster: Cluster, server: Connection, engineer: Connection
+) -> None:
+    hba = cluster.data / "pg_hba.conf"
+    before = hba.read_text()
+    door = f"host postgres {ROLE} 127.0.0.1/32 scram-sha-256\nhost all {ROLE} all reject\n"
+    try:
+        hba.write_text(door + before)
+        administer(server, "SELECT pg_reload_conf();")
+        there = databases(server)
+        refused = pgdyno("run", plan, *BARE, code=2)
+    finally:
+        hba.write_text(before)
+        administer(server, "SELECT pg_reload_conf();")
+
+    assert "may not enter databases pgdyno_owner, pgdyno_trial and pgdyno_fixture_0" in " ".join(
+        refused.stderr.split()
+    )
+    assert "pg_hba.conf" in refused.stderr
+    assert databases(server) == there

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Difference
-from pgdyno.model.plan import Plan, Stage
+from pgdyno.model.plan import Plan, Stage, Target
 from pgdyno.model.run import TrialRecord, TrialResult
 from pgdyno.model.units import seconds_text
 from pgdyno.model.wording import listed, plural
@@ -55,7 +55,7 @@ def shared(plan: Plan, trials: Sequence[TrialRecord]) -> dict[str, str]:
     protocol = plan.protocol
     loads = [_load(stage.workload) for stage in plan.stages]
     lines = {
-        "transport": "Unix socket" if plan.target.transport == "socket" else "TCP",
+        **_transport(plan.target),
         **{key: one for key, one in loads[0].items() if all(o.get(key) == one for o in loads)},
         "warm-up, window": f"{protocol.warmup_s:g} s, {protocol.window_s:g} s",
         **({"checkpoints": text} if (text := protocol_text(protocol)) else {}),
@@ -69,6 +69,13 @@ def shared(plan: Plan, trials: Sequence[TrialRecord]) -> dict[str, str]:
     if len(engines) == 1:
         lines["engine"] = engines.pop()
     return lines
+
+
+def _transport(target: Target) -> dict[str, str]:
+    """How a load gets to a server of ours; another one says itself how it was reached."""
+    if target.kind == "running":
+        return {}
+    return {"transport": "Unix socket" if target.transport == "socket" else "TCP"}
 
 
 def _load(load: Workload) -> dict[str, str]:

@@ -52,7 +52,7 @@ def recommended(
         name.replace("/", "."): str(value) for name, value in kernel.items() if _counts(name, value)
     }
     return Recommended(
-        info.ident, info.pgdyno, facts.versions[0], chosen.name, tuple(_sentences(facts, chosen)),
+        info.ident, info.pgdyno, facts.versions[0], chosen.name, tuple(_sentences(facts, chosen, lowest)),
         tuple(_setting(one, record, plan, run) for one in record.settings),
         sysctl,
     )  # fmt: skip
@@ -95,8 +95,13 @@ def _ratio(stage: StageFacts) -> float:
     return stage.to_first.ratio or 0.0 if stage.to_first else 0.0
 
 
-def _sentences(facts: Facts, stage: StageFacts) -> Iterator[str]:
-    if stage.to_first is None or stage.to_first.verdict != "better":
+def _sentences(facts: Facts, stage: StageFacts, lowest: Rung) -> Iterator[str]:
+    if stage is facts.first:
+        yield (
+            f"No stage that rung {lowest} allows is shown to be better than {stage.name}, which is"
+            " therefore what this holds."
+        )
+    elif stage.to_first is None or stage.to_first.verdict != "better":
         yield f"Stage {stage.name} is not shown to be better than {facts.first.name}."
     if stage.to_first is not None and stage.to_first.ratio is not None:
         share = words.confidence(stage.to_first.confidence)
@@ -105,7 +110,7 @@ def _sentences(facts: Facts, stage: StageFacts) -> Iterator[str]:
             f" {stage.to_first.base}, all its settings together"
             f" ({share} interval {words.interval(stage.to_first)})."
         )
-    yield f"Rung {stage.rung}: {words.risks(stage)} ({stage.rung_reason})."
+    yield words.stands(stage)
     yield facts.answer.limits
     for sentence in stage.credit:
         yield f"{sentence}."

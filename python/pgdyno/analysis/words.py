@@ -39,6 +39,15 @@ def risks(stage: StageFacts) -> str:
     return listed([*known, *(unread if stage.not_known else [])])
 
 
+def stands(stage: StageFacts) -> str:
+    """On which rung a stage stands, what that means, and what puts it there."""
+    reasons = [stage.rung_reason]
+    if stage.not_known:  # `risks` tells it already
+        reasons = [loss.what for loss in stage.losses]
+    why = f" ({', '.join(reasons)})" if reasons else ""
+    return f"Rung {stage.rung}: {risks(stage)}{why}."
+
+
 def planned_otherwise(stage: StageFacts) -> str:
     """That a stage does not stand where it was planned to."""
     reasons = [loss.what for loss in stage.losses if loss.rung == stage.rung]

@@ -5,13 +5,14 @@ from __future__ import annotations
 from pgdyno.experiment.progress import Listener, Phases
 from pgdyno.loader.consistency import check, require
 from pgdyno.loader.copy import How, estimate, load
-from pgdyno.loader.room import require_room
+from pgdyno.loader.room import require_room, room_text
 from pgdyno.loader.setup import run_setup
 from pgdyno.model.connection import Connection
 from pgdyno.model.plan import Plan, Stage, Workload
+from pgdyno.model.progress import Noted
 from pgdyno.model.run import Fixture
 from pgdyno.plan.resolve.fixture import fixture_ident, fixture_shape
-from pgdyno.target.interface import Target, ending
+from pgdyno.target.interface import Target, ending, own_work_mem
 from pgdyno.target.server_host import server_host_of
 from pgdyno.workload.describe import describe
 
@@ -37,8 +38,10 @@ def build_of(stage: Stage) -> str | None:
     return stage.build.ident if stage.build else None
 
 
-def _how(plan: Plan, connection: Connection, workload: Workload) -> How:
+def _how(plan: Plan, connection: Connection, workload: Workload, listener: Listener) -> How:
     """Memory of a server of ours is shared out; another one gives what it has set, and has room.
+
+    Whoever looks on is told what the load takes there.
 
     Raises:
         TargetError: A file system there has less free space than the load needs.
@@ -46,7 +49,9 @@ def _how(plan: Plan, connection: Connection, workload: Workload) -> How:
     host = server_host_of(connection)
     if plan.target.kind != "running":
         return How(server_memory_bytes=host.memory_bytes)
-    require_room(estimate(connection, workload), host)
+    needed = estimate(connection, workload)
+    listener(Noted(room_text(needed, host)))
+    require_room(needed, host)
     return How()
 
 
@@ -72,10 +77,14 @@ def make_fixture(
         loaded = None
         if workload is not None:
             with phases.phase("load"):
-                how = _how(plan, connection, workload)
+                how = _how(plan, connection, workload, listener)
                 loaded = load(connection, workload, how, progress=listener)
         with phases.phase("check"):
-            conditions = check(connection, described.conditions) if described else ()
+            conditions = (
+                check(connection, described.conditions, work_mem=own_work_mem(target))
+                if described
+                else ()
+            )
             require(conditions)
         if (setup := plan.workload.data.setup) is not None:
             with phases.phase("setup"):

@@ -26,6 +26,7 @@ from pgdyno.model.progress import TrialEnded
 from pgdyno.model.run import Failures, Fixture, Series, TrialRecord, TrialResult, TrialState
 from pgdyno.model.system_errors import as_pgdyno_error
 from pgdyno.model.workload import database_names
+from pgdyno.plan.settings.server import NO_TIMEOUTS
 from pgdyno.sample.server_log import LogSummary, read_log
 from pgdyno.store.run_file import RunFile
 from pgdyno.target.durability import read_durability
@@ -143,6 +144,7 @@ def steps(
 
 def _checkpoint(ready: Ready) -> None:
     with psycopg.connect(**ready.connection.arguments(), autocommit=True) as session:
+        session.execute(NO_TIMEOUTS)
         session.execute("CHECKPOINT")
 
 

@@ -16,6 +16,7 @@ from pgdyno.model.plan import Protocol, Stage, Workload
 from pgdyno.model.progress import DriveProgress
 from pgdyno.model.run import Fixture, Series
 from pgdyno.model.workload import database_names
+from pgdyno.plan.settings.server import NO_TIMEOUTS
 from pgdyno.sample.checkpoints import Begins
 from pgdyno.sample.recorder import Recorder, delta
 from pgdyno.sample.sampler import Subject
@@ -56,6 +57,8 @@ def drive_and_sample(
             stack.enter_context(psycopg.connect(**ready.connection.arguments(), autocommit=True))
             for _ in range(2)
         )
+        for one in (session, another):
+            one.execute(NO_TIMEOUTS)
         begins = Begins(another)
         pace = pace_of(protocol, stage.checkpoints, round_number, begins.count, begins.spacing())
         subject = Subject(session, databases, ready.postmaster_pid, ready.data_folder)

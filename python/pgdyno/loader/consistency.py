@@ -17,6 +17,7 @@ from pgdyno.model.errors import CheckError
 from pgdyno.model.run import Condition
 from pgdyno.model.wording import plural
 from pgdyno.model.workload import Schema, Tpcc
+from pgdyno.plan.settings.server import NO_TIMEOUTS
 from pgdyno.workload.describe import describe_loaded
 
 _AT_ONCE = 2
@@ -27,6 +28,8 @@ def check(
     connection: Connection,
     conditions: Sequence[ConditionSql],
     done: Callable[[Condition], None] = lambda _: None,
+    *,
+    work_mem: str | None = None,
 ) -> tuple[Condition, ...]:
     """Run conditions (of `describe`), two at a time, and report each as it is done.
 
@@ -34,13 +37,14 @@ def check(
         connection: The workload's database.
         conditions: Their SQL.
         done: Told of each condition as it ends.
+        work_mem: What each may sort and hash in, on a server of ours; None: what is set there.
 
     Raises:
         CheckError: A condition cannot be run at all, e.g. because a table is missing.
     """
 
     def one(condition: ConditionSql) -> Condition:
-        result = _check_one(connection, condition)
+        result = _check_one(connection, condition, work_mem)
         done(result)
         return result
 
@@ -48,11 +52,14 @@ def check(
         return tuple(pool.map(one, conditions))
 
 
-def _check_one(connection: Connection, condition: ConditionSql) -> Condition:
+def _check_one(connection: Connection, condition: ConditionSql, work_mem: str | None) -> Condition:
     began = time.monotonic()
     try:
         with psycopg.connect(**connection.arguments(), autocommit=True) as session:
-            session.execute("SET work_mem = '256MB'; SET default_transaction_read_only = on")
+            session.execute(NO_TIMEOUTS)
+            session.execute("SET default_transaction_read_only = on")
+            if work_mem is not None:
+                session.execute("SELECT set_config('work_mem', %s, false)", (work_mem,))
             rows = session.execute(condition.sql.encode()).fetchall()
     except psycopg.Error as error:
         raise CheckError(

@@ -8,6 +8,7 @@ from pgdyno.model.errors import TargetError
 from pgdyno.model.loading import LoadEstimate
 from pgdyno.model.server_host import Area, ServerHost
 from pgdyno.model.units import bytes_text, seconds_text
+from pgdyno.model.wording import plural
 
 _WAL_OVER = 1.1  # the limit of WAL is a soft one
 
@@ -22,7 +23,7 @@ def needs(estimate: LoadEstimate, host: ServerHost) -> tuple[tuple[str, int, Are
     wal = estimate.wal_bytes
     if host.wal_limit_bytes is not None:
         wal = min(wal, int(host.wal_limit_bytes * _WAL_OVER))
-    wal = max(wal - (host.wal_there_bytes or 0), 0)
+        wal = max(wal - (host.wal_there_bytes or 0), 0)
     return (
         ("tables and indexes", estimate.disk_bytes, host.data),
         ("sorting", estimate.sort_bytes, host.sort),
@@ -54,7 +55,7 @@ def require_room(estimate: LoadEstimate, host: ServerHost) -> None:
 
 
 def room_text(estimate: LoadEstimate, host: ServerHost) -> str:
-    """The estimate as a line for people: `20 warehouses: 1.98 GiB on disk, about 12 s`."""
+    """What a load takes as a line for people, e.g. `20 warehouses: 1.98 GiB on disk, …`."""
     unit, count, before = estimate.unit, estimate.units, estimate.units_before
     if unit == "scale":
         what = f"scale {count}"
@@ -63,8 +64,12 @@ def room_text(estimate: LoadEstimate, host: ServerHost) -> str:
     if before:
         what += f", of which {before} are there"
     line = f"{what}: {bytes_text(estimate.disk_bytes)} on disk"
+    if estimate.wal_bytes:
+        line += f", {bytes_text(estimate.wal_bytes)} of WAL written"
     if estimate.seconds is not None:
         line += f", about {seconds_text(max(estimate.seconds, 1.0))}"
     if host.data is None:
         line += "; the server's free space is not known here"
+    if host.sessions_of_others:
+        line += f"; {plural(host.sessions_of_others, 'session')} of others will feel it"
     return line

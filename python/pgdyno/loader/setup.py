@@ -7,6 +7,7 @@ import psycopg
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import CheckError
 from pgdyno.model.workload import SourceFile
+from pgdyno.plan.settings.server import NO_TIMEOUTS
 
 
 def run_setup(connection: Connection, setup: SourceFile) -> None:
@@ -17,6 +18,7 @@ def run_setup(connection: Connection, setup: SourceFile) -> None:
     """
     try:
         with psycopg.connect(**connection.arguments(), autocommit=True) as session:
+            session.execute(NO_TIMEOUTS)
             session.execute(setup.text.encode())
             session.execute("VACUUM (ANALYZE)")
     except psycopg.Error as error:

@@ -17,6 +17,9 @@ class Role:
     has_prewarm_files: bool  # pg_prewarm is installed on the server's host
     can_read_settings: bool  # also those that only administrators are shown
     can_set: frozenset[str]  # settings of context `superuser`
+    sessions_max: int | None = None  # that it may have; None: as many as the server has
+    sessions_left: int | None = None  # that the server has left for it; None: it was not asked
+    shut_out_of: tuple[str, ...] = ()  # databases that pg_hba.conf keeps it out of
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,4 +31,4 @@ class Right:
     grant: tuple[str, ...]  # what a superuser gives psql, line by line
     otherwise: str = ""  # how a plan does without it, and what that costs; empty: it cannot
     is_needed: bool = True  # False: the run goes well without it
-    before: str = ""  # what must be done on the server's host first
+    before: str = ""  # what must be done first, on the server's host or by whoever uses it

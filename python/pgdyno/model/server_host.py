@@ -16,11 +16,12 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class ServerHost:
-    """A server's memory and disk."""
+    """A server's memory and disk, and who else uses it."""
 
     memory_bytes: int | None = None  # that it may use; None: it runs elsewhere
     data: Area | None = None  # where a database's tables go
     sort: Area | None = None  # where temporary files go
     wal: Area | None = None
-    wal_limit_bytes: int | None = None  # WAL that is kept between checkpoints, about
+    wal_limit_bytes: int | None = None  # WAL that is kept, about; None: nothing bounds it
     wal_there_bytes: int | None = None  # WAL files that are there, and used again
+    sessions_of_others: int = 0

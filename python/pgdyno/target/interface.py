@@ -17,6 +17,8 @@ from pgdyno.model.run import Effective, Fixture
 from pgdyno.model.settings import ServerFacts, Setting
 from pgdyno.shell import OsUser
 
+_ROOMY = "256MB"
+
 
 @dataclass(frozen=True, slots=True)
 class Restored:
@@ -60,6 +62,11 @@ def ending(end: Callable[[], None]) -> Iterator[None]:
     end()
 
 
+def own_work_mem(target: Target) -> str | None:
+    """What a check may sort and hash in on a server of ours; None: another's gives what it has."""
+    return _ROOMY if target.facts_of(None).role is None else None
+
+
 class Target(Protocol):
     """The server under test, from loading to stopping; each step needs the one before it.
 
@@ -69,6 +76,10 @@ class Target(Protocol):
     @property
     def build(self) -> dict[str, str]:
         """What a reader of the run file must know of the target's own installation."""
+        ...
+
+    def configuration(self) -> dict[str, str]:
+        """Settings that a server which is not ours has already; of one of ours none."""
         ...
 
     def facts_of(self, build: str | None) -> ServerFacts:

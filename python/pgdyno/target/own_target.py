@@ -128,6 +128,10 @@ class OwnTarget:
                 self._clear(left)
             self._fixtures.remove_folder(name)
 
+    def configuration(self) -> dict[str, str]:
+        """See `Target.configuration`: it begins anew with every trial."""
+        return {}
+
     def facts_of(self, build: str | None) -> ServerFacts:
         """See `Target.facts_of`."""
         return self._installed[build].facts

@@ -6,6 +6,7 @@ import psycopg
 
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
+from pgdyno.plan.settings.server import NO_TIMEOUTS
 
 _PREWARM = """
 SELECT coalesce(sum(pg_prewarm(c.oid, 'buffer')), 0)
@@ -27,6 +28,7 @@ def prewarm(connection: Connection) -> int:
     """
     try:
         with psycopg.connect(**connection.arguments(), autocommit=True) as session:
+            session.execute(NO_TIMEOUTS)
             row = session.execute(_PREWARM).fetchone()
     except psycopg.errors.UndefinedFunction as error:
         raise TargetError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterable
 from typing import Any
 
 import psycopg
@@ -21,25 +21,47 @@ SELECT quote_ident(rolname), rolsuper, rolcreatedb,
                AND pg_has_role(g.oid, 'USAGE')),
        EXISTS (SELECT FROM pg_roles g WHERE g.rolname = 'pg_read_all_settings'
                AND pg_has_role(g.oid, 'USAGE')),
-       EXISTS (SELECT FROM pg_available_extensions WHERE name = 'pg_prewarm')
+       EXISTS (SELECT FROM pg_available_extensions WHERE name = 'pg_prewarm'),
+       nullif(rolconnlimit, -1)
 FROM pg_roles WHERE rolname = current_user
 """
 _SETTABLE = """
 SELECT name FROM pg_settings
 WHERE context IN ('superuser', 'superuser-backend') AND has_parameter_privilege(name, 'SET')
 """
+_LEFT = """
+SELECT current_setting('max_connections')::int - (
+         SELECT count(*) FROM pg_stat_activity
+         WHERE datid IS NOT NULL AND usesysid IS NOT NULL AND pid <> pg_backend_pid()
+           AND coalesce(backend_type, 'client backend') = 'client backend'
+       )::int,
+       (SELECT coalesce(sum(setting::int), 0)::int FROM pg_settings
+        WHERE name IN ('superuser_reserved_connections', 'reserved_connections'))
+"""
+_HBA_FILE = "pg_hba.conf"
 _EXTENSION = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'pg_prewarm')"
 
 
-def role_of(session: psycopg.Connection[Any], connection: Connection) -> Role:
+def role_of(
+    session: psycopg.Connection[Any], connection: Connection, databases: Iterable[str] = ()
+) -> Role:
     """What the role of a session may do, as far as pgdyno makes use of it.
 
     What a provider lets its administrators do is not told by any view: members of its
     administrators' role are taken to be able to checkpoint, and to create extensions.
+
+    Args:
+        session: Of the role.
+        connection: The same.
+        databases: Names that it will have to enter. pg_hba.conf is asked by trying: whom it
+            lets in is then told that there is no such database.
     """
     row = session.execute(_ROLE, (list(_PROVIDERS),)).fetchone()
     assert row is not None, "a session has a role"
-    name, superuser, creates, provider, checkpoints, reads, files = row
+    name, superuser, creates, provider, checkpoints, reads, files, limit = row
+    left = session.execute(_LEFT).fetchone()
+    assert left is not None
+    free, reserved = left
     settable: frozenset[str] = frozenset()
     if session.info.server_version >= _PARAMETER_RIGHTS * 10_000:
         settable = frozenset(one for (one,) in session.execute(_SETTABLE))
@@ -53,15 +75,29 @@ def role_of(session: psycopg.Connection[Any], connection: Connection) -> Role:
         has_prewarm_files=files,
         can_read_settings=superuser or reads,
         can_set=settable,
+        sessions_max=None if superuser else limit,
+        sessions_left=free if superuser else free - reserved,
+        shut_out_of=tuple(name for name in databases if _is_shut_out(connection.to(name))),
     )
 
 
-def _template_has_prewarm(connection: Connection) -> bool:
-    """Whether databases are made with it. Nobody can make one while we look, for a moment."""
-    with (
-        suppress(psycopg.Error),
-        psycopg.connect(**connection.to("template1").arguments(), autocommit=True) as session,
-    ):
-        row = session.execute(_EXTENSION).fetchone()
-        return bool(row and row[0])
+def _is_shut_out(connection: Connection) -> bool:
+    """Whether pg_hba.conf refuses; its name stands in what the server says, in every language."""
+    try:
+        psycopg.connect(**connection.arguments()).close()
+    except psycopg.Error as error:
+        return _HBA_FILE in str(error)
     return False
+
+
+def _template_has_prewarm(connection: Connection) -> bool:
+    """Whether databases are made with it, or we may not look: then the first one tells.
+
+    Nobody can make one while we look, for a moment.
+    """
+    try:
+        with psycopg.connect(**connection.to("template1").arguments(), autocommit=True) as session:
+            row = session.execute(_EXTENSION).fetchone()
+    except psycopg.Error:
+        return True
+    return bool(row and row[0])

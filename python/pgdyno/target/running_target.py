@@ -20,24 +20,30 @@ import psycopg
 from psycopg import sql
 
 from pgdyno.model.connection import Connection
-from pgdyno.model.errors import TargetError
+from pgdyno.model.errors import LostError, TargetError
 from pgdyno.model.plan import Stage
 from pgdyno.model.record_json import from_json, to_json
 from pgdyno.model.run import Fixture
 from pgdyno.model.settings import ServerFacts, Setting
 from pgdyno.model.workload import database_names
 from pgdyno.plan.settings.server import FORMAT_QUERY, SETTINGS_QUERY, facts_of_rows
-from pgdyno.plan.settings.values import list_items
+from pgdyno.plan.settings.values import list_items, same_value, show
 from pgdyno.target.conninfo import reach
 from pgdyno.target.interface import Ready, Restored
 from pgdyno.target.readback import read_back
 from pgdyno.target.role import role_of
 from pgdyno.target.server_about import about
-from pgdyno.target.server_owner import Owner
+from pgdyno.target.server_owner import OWNER, Owner
 
 TRIAL = "pgdyno_trial"
+_A_FIXTURE = "pgdyno_fixture_0"  # named as all of them, for pg_hba.conf
 _PAUSE_S = 1.0  # between two looks for a server that went away
+_OF_A_DATABASE = ("database", "database user")  # as `source` in pg_settings
 _FIXTURE = "fixture "  # begins the purpose of one that is whole
+_STRONGER = """
+SELECT name, setting, source FROM pg_settings
+WHERE name = ANY(%s) AND source IN ('user', 'client')
+"""
 _OUR_TRIALS = re.compile(r"pgdyno_trial(_\d+)?")
 _OUR_NAMES = re.compile(rf"{_OUR_TRIALS.pattern}|pgdyno_fixture_.+")
 
@@ -62,7 +68,7 @@ def ask_server(conninfo: str) -> RunningServer:
     with psycopg.connect(**connection.arguments(), autocommit=True) as session:
         number = session.info.server_version
         version = f"PostgreSQL {session.info.parameter_status('server_version')}"
-        role = role_of(session, connection)
+        role = role_of(session, connection, (OWNER, TRIAL, _A_FIXTURE))
         rows = session.execute(SETTINGS_QUERY).fetchall()
         try:
             disk_format = session.execute(FORMAT_QUERY).fetchone()
@@ -110,6 +116,11 @@ class RunningTarget:
             self._owner.release()
             raise
 
+    def configuration(self) -> dict[str, str]:
+        """See `Target.configuration`; what its database has for itself is left out."""
+        found = read_back(self._connection, (), ours=False)
+        return {one.name: one.value for one in found if one.detail not in _OF_A_DATABASE}
+
     def facts_of(self, build: str | None) -> ServerFacts:
         """See `Target.facts_of`."""
         assert build is None, "no plan names builds for a server that others start"
@@ -120,7 +131,14 @@ class RunningTarget:
         first = {(one.name, one.value): stage.name for stage in stages[::-1]
                  for one in stage.settings}  # fmt: skip
         with psycopg.connect(**self._connection.arguments(), autocommit=True) as session:
+            rows = session.execute(_STRONGER, (list({name for name, _ in first}),)).fetchall()
+            stronger = {name: (setting, source) for name, setting, source in rows}
             for (name, value), stage in first.items():
+                if name in stronger and not same_value(
+                    self.facts.knobs[name], value, stronger[name][0]
+                ):
+                    yield stage, f"{name} = {value}: {self._overruled(name, *stronger[name])}"
+                    continue
                 change = sql.SQL("SET LOCAL {} = {}").format(
                     sql.Identifier(*name.split(".")), sql.Literal(value)
                 )
@@ -129,6 +147,17 @@ class RunningTarget:
                         session.execute(change)
                 except psycopg.Error as error:
                     yield stage, f"{name} = {value}: {str(error).strip()}"
+
+    def _overruled(self, name: str, setting: str, source: str) -> str:
+        """What a setting of a database does not replace."""
+        shown = show(self.facts.knobs[name], setting)
+        assert self.facts.role is not None, "it is not ours"
+        if source == "user":
+            role = self.facts.role.name
+            who, how = f"role {role} has {shown}", f"`ALTER ROLE {role} RESET {name}`"
+        else:
+            who, how = f"the connection's options say {shown}", "leaving them out"
+        return f"{who}, which comes before what a database has; {how} makes room for the stage's"
 
     # -- fixture ------------------------------------------------------------------------------
 
@@ -223,8 +252,16 @@ class RunningTarget:
         return None
 
     def stop(self) -> None:
-        """See `Target.stop`."""
+        """See `Target.stop`; a server that ends in peace keeps our session and takes no other."""
         self._drop_trials()
+        try:
+            _started(self._connection)
+        except psycopg.Error as error:
+            said = " ".join(str(error).split())
+            raise LostError(
+                f"{self._connection.shown()} takes no more sessions: {said}",
+                hint="Is the server being stopped?",
+            ) from error
 
     def came_back(self, patience_s: float) -> bool:
         """See `Target.came_back`."""

@@ -19,16 +19,18 @@ from pgdyno.target.server_host import server_host_of
 
 _HOST = "CPUs, memory, disks, file system, kernel and its settings"
 _STORAGE = "disk and file system of its data"
+_UNTOLD = "not told to this role"
+_HIDDEN = "which file and line set a value, which libraries are loaded, where the data lie"
 _QUERY = """
 SELECT to_char(pg_postmaster_start_time() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI'),
-       (SELECT count(*) FROM pg_stat_activity
-        WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()),
        (SELECT count(*) FROM pg_stat_replication),
        (SELECT count(*) FROM pg_database WHERE NOT datistemplate),
        (SELECT coalesce(sum(pg_database_size(oid)), 0)::bigint FROM pg_database
-        WHERE has_database_privilege(oid, 'CONNECT')),
+        WHERE has_database_privilege(oid, 'CONNECT')
+           OR pg_has_role('pg_read_all_stats', 'USAGE')),
        (SELECT count(*) FROM pg_database
-        WHERE NOT datistemplate AND NOT has_database_privilege(oid, 'CONNECT')),
+        WHERE NOT datistemplate AND NOT has_database_privilege(oid, 'CONNECT')
+          AND NOT pg_has_role('pg_read_all_stats', 'USAGE')),
        (SELECT setting FROM pg_settings WHERE name = 'config_file')
 """
 
@@ -41,18 +43,27 @@ def about(session: psycopg.Connection[Any], connection: Connection) -> dict[str,
     """
     row = session.execute(_QUERY).fetchone()
     assert row is not None
-    since, sessions, standbys, databases, size, hidden, config = row
+    since, standbys, databases, size, hidden, config = row
+    host = server_host_of(connection)
     sizes = bytes_text(int(size))
     if hidden:
         sizes += f" without {plural(hidden, 'database')} that this role may not enter"
     return {
+        "reached by": _transport(session),
         "up since": f"{since} UTC",
         "databases": f"{databases}, {sizes}",
-        "sessions of others": str(sessions),
+        "sessions of others": str(host.sessions_of_others),
         "standbys": str(standbys),
-        "configuration file": config or "not told to this role",
-        **_host_lines(server_host_of(connection)),
+        "configuration file": config or _UNTOLD,
+        **({} if config else {_UNTOLD: _HIDDEN}),
+        **_host_lines(host),
     }
+
+
+def _transport(session: psycopg.Connection[Any]) -> str:
+    if session.info.host.startswith(("/", "@")):
+        return "a Unix socket"
+    return "TCP with TLS" if session.pgconn.ssl_in_use else "TCP without TLS"
 
 
 def _host_lines(host: ServerHost) -> dict[str, str]:
@@ -60,7 +71,7 @@ def _host_lines(host: ServerHost) -> dict[str, str]:
         return {"host": "another one, or out of sight", "not known of its host": _HOST}
     lines = {"host": f"this one; it may use {bytes_text(host.memory_bytes)} of memory"}
     if host.data is None:
-        return lines | {"data": "not told to this role", "not known of its host": _STORAGE}
+        return lines | {"data": _UNTOLD, "not known of its host": _STORAGE}
     found = file_system(Path(host.data.path))
     free = bytes_text(host.data.free_bytes)
     where = f"{found['type']} on {found['device']} ({found['options']}), {free} free"

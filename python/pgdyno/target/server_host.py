@@ -7,6 +7,7 @@ disk as known only if the server may tell its folders and we may look at them.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,15 @@ SELECT pg_backend_pid(), current_user,
         WHERE datname = current_database()),
        (SELECT pg_tablespace_location(oid) FROM pg_tablespace
         WHERE spcname = trim(split_part(current_setting('temp_tablespaces'), ',', 1))),
+       (SELECT count(*) FROM pg_stat_activity
+        WHERE datid IS NOT NULL AND usesysid IS NOT NULL AND pid <> pg_backend_pid()
+          AND coalesce(backend_type, 'client backend') = 'client backend'
+          AND coalesce(application_name, '') NOT LIKE 'pgdyno%'),
+       current_setting('archive_mode') <> 'off' OR EXISTS (SELECT FROM pg_replication_slots),
        pg_size_bytes(current_setting('max_wal_size')),
        pg_size_bytes(coalesce(current_setting('wal_keep_size', true), '0'))
 """
+# Of sessions of other roles, a role without rights is told who and where, but not of which type.
 
 
 def server_host_of(connection: Connection) -> ServerHost:
@@ -44,20 +51,25 @@ def server_host_of(connection: Connection) -> ServerHost:
             memory = _memory_bytes(pid) if is_backend(pid, str(row[1] if row else "")) else None
     except psycopg.Error as error:
         raise TargetError(f"cannot ask the server where it is: {str(error).strip()}") from error
-    if row is None or memory is None:
-        return ServerHost()
-    return _host(memory, row[2:])
+    return ServerHost() if row is None else _host(memory, row[2:])
 
 
-def _host(memory_bytes: int, row: tuple[Any, ...]) -> ServerHost:
-    folder, tables, temporary, wal_size, wal_keep = row
-    limits = {"memory_bytes": memory_bytes, "wal_limit_bytes": max(wal_size, wal_keep)}
+def _host(memory_bytes: int | None, row: tuple[Any, ...]) -> ServerHost:
+    folder, tables, temporary, others, is_kept, wal_size, wal_keep = row
+    if memory_bytes is None:
+        return ServerHost(sessions_of_others=others)
+    seen = ServerHost(
+        memory_bytes,
+        # An archiver or a slot that does not get on keeps what was written, however much it is.
+        wal_limit_bytes=None if is_kept else max(wal_size, wal_keep),
+        sessions_of_others=others,
+    )
     if not folder:  # only told to superusers and members of pg_read_all_settings
-        return ServerHost(**limits)
+        return seen
     data = area(Path(tables) if tables else Path(folder))
     wal = Path(folder) / "pg_wal"
-    return ServerHost(
-        **limits,
+    return replace(
+        seen,
         data=data,
         sort=area(Path(temporary)) if temporary else data,
         wal=area(wal),

@@ -31,6 +31,7 @@ from psycopg import sql
 
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import LostError, PlanError, TargetError
+from pgdyno.plan.settings.server import NO_TIMEOUTS
 
 OWNER = "pgdyno_owner"
 LIMIT = 1_346_850_361
@@ -41,7 +42,6 @@ _MARK = "pgdyno "  # every comment of ours begins so
 _LOCK = (1_346_850_361, 1_869_379_954)
 _PATIENCE = "5s"  # of a session whose client was killed and that is still at work
 _ATTEMPTS = 5  # of a claim whose database goes away meanwhile
-_TIMEOUTS = "statement_timeout", "idle_session_timeout", "idle_in_transaction_session_timeout"
 _GOODBYES = psycopg.errors.AdminShutdown, psycopg.errors.CrashShutdown
 _DATABASES = """
 SELECT datname, datconnlimit, coalesce(shobj_description(oid, 'pg_database'), ''),
@@ -142,10 +142,7 @@ class Owner:
                     return None
             raise
         try:
-            session.execute(
-                "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = ANY(%s)",
-                (list(_TIMEOUTS),),
-            )
+            session.execute(NO_TIMEOUTS)
             session.execute(f"SET lock_timeout = '{_PATIENCE}'")
             found = _find(session, OWNER)
             if found is None or not found.is_ours:  # made by somebody else since we looked

@@ -40,6 +40,20 @@ def test_wal_is_what_is_kept_beyond_the_files_that_are_there() -> None:
     assert little["WAL"] == 0
 
 
+def test_wal_that_an_archive_or_a_slot_waits_for_is_kept_as_a_whole() -> None:
+    host = replace(place(9000, 9000), wal_limit_bytes=None)
+
+    sizes = {what: size for what, size, _ in needs(estimate(), host)}
+
+    assert sizes["WAL"] == 2000 * MIB
+
+
+def test_sessions_of_others_are_told() -> None:
+    host = replace(place(9000, 9000), sessions_of_others=2)
+
+    assert room_text(estimate(), host).endswith("; 2 sessions of others will feel it")
+
+
 def test_each_disk_must_have_room_for_what_goes_there() -> None:
     require_room(estimate(), place(2300, 1000))
     with pytest.raises(TargetError) as error:
@@ -57,19 +71,21 @@ def test_a_disk_that_cannot_be_seen_refuses_nothing_and_is_told() -> None:
     require_room(estimate(), ServerHost())
 
     assert room_text(estimate(), ServerHost()) == (
-        "20 warehouses: 1.95 GiB on disk, about 12 s; the server's free space is not known here"
+        "20 warehouses: 1.95 GiB on disk, 1.95 GiB of WAL written, about 12 s;"
+        " the server's free space is not known here"
     )
 
 
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({}, "20 warehouses: 1.95 GiB on disk, about 12 s"),
-        ({"units": 1, "disk_bytes": 112 * MIB, "seconds": 0.4},
+        ({}, "20 warehouses: 1.95 GiB on disk, 1.95 GiB of WAL written, about 12 s"),
+        ({"units": 1, "disk_bytes": 112 * MIB, "wal_bytes": 0, "seconds": 0.4},
          "1 warehouse: 112 MiB on disk, about 1 s"),
         ({"units_before": 10}, "20 warehouses, of which 10 are there: 1.95 GiB on disk,"
-                               " about 12 s"),
-        ({"unit": "scale", "units": 5, "seconds": None}, "scale 5: 1.95 GiB on disk"),
+                               " 1.95 GiB of WAL written, about 12 s"),
+        ({"unit": "scale", "units": 5, "seconds": None, "wal_bytes": 0},
+         "scale 5: 1.95 GiB on disk"),
     ],
 )  # fmt: skip
 def test_the_estimate_is_one_line(changes: dict[str, Any], line: str) -> None:

@@ -61,7 +61,7 @@ def test_what_a_role_lacks_is_named_with_its_grant() -> None:
     missing = {what: one.grant for what, one in found(NOBODY).items() if not one.is_held}
     assert missing == {
         "create databases": ("ALTER ROLE engineer CREATEDB;",),
-        "create pg_prewarm": ("\\c template1", "CREATE EXTENSION pg_prewarm;"),
+        "create pg_prewarm": ("\\c template1", "CREATE EXTENSION pg_prewarm;", "\\c postgres"),
         "make a checkpoint": ("GRANT pg_checkpoint TO engineer;",),
         "set track_io_timing": ("GRANT SET ON PARAMETER track_io_timing TO engineer;",),
         "read all settings": ("GRANT pg_read_all_settings TO engineer;",),

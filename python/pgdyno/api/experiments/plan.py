@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+from pgdyno.analysis.changes import found_configuration
 from pgdyno.analysis.run import plan_in
 from pgdyno.analysis.stopping import at_looks, last_rounds, still_needed
 from pgdyno.api.experiments import Experiment
@@ -136,6 +137,7 @@ def _go_on(run: Run, again: bool, on_event: Listener) -> None:
         )  # fmt: skip
         with _waiting(plan, target, on_event), ending(target.close):
             require_same({"PostgreSQL": info.build}, {"PostgreSQL": target.build})
+            _require_same_configuration(plan, file.finished(), target)
             trials, replaced = file.trials(), file.replaced()
             compared = at_looks(plan, trials, replaced)
             rest = rest_of(
@@ -146,6 +148,22 @@ def _go_on(run: Run, again: bool, on_event: Listener) -> None:
             require_rehearsed(plan, target, [one for one in plan.stages if one.name in left])
             file.begin_again(rest.repeated)
             _measure(plan, target, file, rest.todo, rest.notes, on_event)
+
+
+def _require_same_configuration(
+    plan: PlanRecord, finished: Sequence[TrialRecord], target: Target
+) -> None:
+    """Refuse to go on with a server that is not ours after somebody configured it otherwise.
+
+    Raises:
+        PlanError: Naming each setting, with both values.
+    """
+    if not finished:
+        return
+    own = {one.name for one in plan.stage(finished[0].stage).settings}
+    begun = {one.name: one.value for one in found_configuration(finished[:1])}
+    now = {name: value for name, value in target.configuration().items() if name not in own}
+    require_same({"setting": begun}, {"setting": now if begun else {}})
 
 
 class _CameBack(Exception):

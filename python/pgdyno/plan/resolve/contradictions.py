@@ -13,9 +13,7 @@ from pgdyno.model.wording import plural
 from pgdyno.plan.estimate.needs import huge_pages_needed
 from pgdyno.plan.settings.configured import Configured
 from pgdyno.plan.settings.initdb import segment_mb
-
-OWN_CONNECTIONS = 3
-"""Sessions of pgdyno itself beside the workload: sampler, control, one to spare."""
+from pgdyno.plan.settings.rights import OWN_CONNECTIONS
 
 
 def contradictions(

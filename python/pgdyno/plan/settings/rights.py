@@ -12,7 +12,11 @@ from pgdyno.plan.schema.complaint import Complaint, refuse
 
 _CHECKPOINT_ROLE = 15  # major version; before, only superusers make checkpoints
 _PARAMETER_RIGHTS = 15  # so long, only superusers may set what is theirs
+_HBA_PATTERNS = 16  # since then, pg_hba.conf knows databases by regular expression
 _OF_SUPERUSERS = ("superuser", "superuser-backend")
+
+OWN_CONNECTIONS = 3
+"""Sessions of pgdyno itself beside the workload: two that look on, one that has the server."""
 
 
 def rights(server: ServerFacts, protocol: Protocol, stages: Iterable[Stage]) -> tuple[Right, ...]:
@@ -20,8 +24,10 @@ def rights(server: ServerFacts, protocol: Protocol, stages: Iterable[Stage]) -> 
     role = server.role
     if role is None:
         return ()
+    stages = tuple(stages)
     creation = (f"ALTER ROLE {role.name} CREATEDB;",)
     found = [Right("create databases", role.can_create_databases, creation)]
+    found += [*_entry(role, server.major), *_sessions(role, stages)]
     if protocol.prewarm:
         found.append(_prewarm(role))
     if protocol.checkpoint_before:
@@ -56,16 +62,54 @@ def require_rights(plan: Plan, server: ServerFacts) -> None:
 
 
 def _refusal(right: Right) -> str:
-    first = f"{right.before}, then " if right.before else ""
-    granted = f"may not {right.what}; granted by: {first}{' '.join(right.grant)}"
+    by = ", then ".join(filter(None, (right.before, " ".join(right.grant))))
+    granted = f"may not {right.what}; granted by: {by}"
     return f"{granted} Without it: {right.otherwise}" if right.otherwise else granted
+
+
+def _entry(role: Role, major: int) -> Iterator[Right]:
+    """What pg_hba.conf refuses, if anything: GRANTs do not help there."""
+    if not role.shut_out_of:
+        return
+    databases = '"/^pgdyno_"' if major >= _HBA_PATTERNS else "all"
+    line = f"host {databases} {role.name} ADDRESS scram-sha-256"
+    yield Right(
+        f"enter databases {listed(role.shut_out_of)}",
+        False,
+        ("SELECT pg_reload_conf();",),
+        before=f"write a line into pg_hba.conf, such as `{line}`",
+    )
+
+
+def _sessions(role: Role, stages: Iterable[Stage]) -> Iterator[Right]:
+    """Sessions that a trial has at the same time, where they are counted."""
+    needed = OWN_CONNECTIONS + max(
+        (one.workload.connections * one.workload.databases for one in stages), default=0
+    )
+    if role.sessions_max is not None:
+        yield Right(
+            f"have {needed} sessions at once, but {role.sessions_max}"
+            if needed > role.sessions_max
+            else f"have {needed} sessions at once",
+            needed <= role.sessions_max,
+            (f"ALTER ROLE {role.name} CONNECTION LIMIT {needed};",),
+        )
+    if role.sessions_left is not None and needed > role.sessions_left:
+        yield Right(
+            f"take {needed} sessions, as the server has {role.sessions_left} left",
+            False,
+            (),
+            "a plan with fewer workload.connections",
+            before="end sessions of others, or raise max_connections",
+        )
 
 
 def _prewarm(role: Role) -> Right:
     return Right(
         "create pg_prewarm",
         role.can_prewarm and role.has_prewarm_files,
-        ("\\c template1", "CREATE EXTENSION pg_prewarm;"),
+        # Nobody may be in template1 while a database is made of it.
+        ("\\c template1", "CREATE EXTENSION pg_prewarm;", "\\c postgres"),
         "protocol.prewarm = false, with a warm-up that reads the data;"
         " until they are in memory, a window measures the disk as well",
         before="" if role.has_prewarm_files else "install postgresql-contrib on the server's host",

@@ -113,6 +113,8 @@ def _tenths(curve: tuple[float, ...]) -> str:
 def _vacuum(facts: Facts) -> list[Block]:
     known = [(one, one.vacuum) for one in facts.cycles if one.vacuum is not None]
     if not known:
+        if facts.server:
+            return [Text("Whether autovacuum ran is not known: the server's log is not read.")]
         return [Text("No autovacuum ended while a load ran, as far as the server's log tells.")]
     blocks: list[Block] = []
     lines = tuple(

@@ -25,7 +25,7 @@ def section(facts: Facts) -> Section:
     blocks += _found(facts)
     before: StageFacts | None = None
     for stage in facts.stages:
-        blocks += _stage(stage, before)
+        blocks += _stage(stage, before, found=bool(facts.configuration))
         before = stage
     return Section("settings", "Settings", tuple(blocks))
 
@@ -50,10 +50,11 @@ def _found(facts: Facts) -> list[Block]:
     return [Table(caption, heads, rows, folded=True)]
 
 
-def _stage(stage: StageFacts, before: StageFacts | None) -> list[Block]:
-    against = f"`{before.name}`" if before else "the defaults of the server"
+def _stage(stage: StageFacts, before: StageFacts | None, *, found: bool) -> list[Block]:
+    alone = "the server's own configuration" if found else "the defaults of the server"
+    against = f"`{before.name}`" if before else alone
     afresh = " It does not build on it." if before and stage.afresh else ""
-    rung = f"Rung {stage.rung}: {words.risks(stage)} ({stage.rung_reason})."
+    rung = words.stands(stage)
     build = f" It runs on {stage.build}." if stage.build else ""
     sentence = f"`{stage.name}`: {stage.why.rstrip('.')}. {rung}{build}"
     if not stage.changes:
