@@ -30,7 +30,8 @@ NO_NOUNS = {
 }  # fmt: skip
 AMERICAN = re.compile(
     r"\b(?:colors?|colored|behaviors?|favor(?:s|ed|ite)?|honors?|neighbors?|centers?|centered|gray"
-    r"|dialogs?|analyz(?:es|ed|ing|er)|canceled|canceling|labeled|modeled|modeling|traveled|fulfills?"
+    r"|dialogs?|analyz(?:es|ed|ing|er)"
+    r"|canceled|canceling|labeled|modeled|modeling|traveled|fulfills?"
     r"|judgment|artifacts?|defense"
     r"|(?:initial|optim|normal|organ|recogn|summar|minim|maxim|util|special|general|real|final"
     r"|standard|synchron|parallel|categor|emphas|character|memor|priorit|random|stabil)"

@@ -52,7 +52,8 @@ def recommended(
         name.replace("/", "."): str(value) for name, value in kernel.items() if _counts(name, value)
     }
     return Recommended(
-        info.ident, info.pgdyno, facts.versions[0], chosen.name, tuple(_sentences(facts, chosen, lowest)),
+        info.ident, info.pgdyno, facts.versions[0], chosen.name,
+        tuple(_sentences(facts, chosen, lowest)),
         tuple(_setting(one, record, plan, run) for one in record.settings),
         sysctl,
     )  # fmt: skip

@@ -157,7 +157,7 @@ class RunningTarget:
             who, how = f"role {role} has {shown}", f"`ALTER ROLE {role} RESET {name}`"
         else:
             who, how = f"the connection's options say {shown}", "leaving them out"
-        return f"{who}, which comes before what a database has; {how} makes room for the stage's"
+        return f"{who}, which comes before what a database has; {how} leaves room for the stage's"
 
     # -- fixture ------------------------------------------------------------------------------
 
