@@ -178,7 +178,7 @@ def test_a_broken_file_leaves_nothing_behind(server: Connection, files: Path) ->
     whole = stock.read_bytes()
     try:
         stock.write_bytes(whole[: whole.rindex(b"\n", 0, -1) + 1])
-        with pytest.raises(DriveError, match=r"stock.csv has 99,999 rows, 1 warehouses have"):
+        with pytest.raises(DriveError, match=r"stock.csv has 99,999 rows, 1 warehouse has"):
             load_csv(connection, read_folder(files))
         stock.write_bytes(whole[:-30] + b"\n")
         with pytest.raises(DriveError, match=r"copy .*stock.csv: missing data for column"):
