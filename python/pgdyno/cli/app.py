@@ -127,7 +127,7 @@ def _require_text(arguments: list[str]) -> None:
         except UnicodeEncodeError:
             raise PlanError(
                 f"argument {visible(one)} is not text in UTF-8",
-                "Run files and reports could not hold it. Name it otherwise.",
+                "Run files and reports could not hold it. Give it another name.",
             ) from None
 
 

@@ -42,10 +42,7 @@ def build_command(
         str, typer.Option("--cc", help="The compiler: a gcc or clang, e.g. gcc-14, or its path.")
     ] = "gcc",
     optimise: Annotated[
-        str,
-        typer.Option(
-            "-O", "--optimise", help=f"Level of optimisation: {_one_of(builds.OPTIMISE)}."
-        ),
+        str, typer.Option("-O", "--optimise", help=f"The level: {_one_of(builds.OPTIMISE)}.")
     ] = "2",
     native: Annotated[
         bool, typer.Option("--native", help="Compile for this model of CPU only (-march=native).")
@@ -69,8 +66,7 @@ def build_command(
     features: Annotated[
         list[str] | None,
         typer.Option(
-            "--with",
-            help=f"Build with it; may be repeated: {_one_of(builds.FEATURES)}. Default: none.",
+            "--with", help=f"A library, several times if need be: {_one_of(builds.FEATURES)}."
         ),
     ] = None,
     jobs: Annotated[

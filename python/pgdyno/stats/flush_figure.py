@@ -17,6 +17,7 @@ import numpy as np
 
 from pgdyno.model.floor import Commits, Floor, PathRound, Probed, UnderCheckpoint
 from pgdyno.model.units import count_text, ns_text, seconds_text
+from pgdyno.model.wording import plural
 from pgdyno.stats.group_commit import Curve, Flush
 from pgdyno.stats.interval import estimate
 from pgdyno.stats.storage import Doubt, flush_rate
@@ -180,7 +181,7 @@ def _programs_apart(floor: Floor, probed: Probed) -> Iterator[Doubt]:
         if low <= 1 <= high:
             return
         each = (
-            f"in {len(fsync)} rounds pg_test_fsync takes ×{np.exp(fitted.centre[0]):.2f}"
+            f"in {plural(len(fsync), 'round')} pg_test_fsync takes ×{np.exp(fitted.centre[0]):.2f}"
             f" ({low:.2f} to {high:.2f}) of it"
         )
     slower = max(middle(fsync), middle(fio))

@@ -15,6 +15,7 @@ from math import inf, sqrt
 import numpy as np
 from scipy import special
 
+from pgdyno.model.wording import plural
 from pgdyno.stats.interval import FloatArray
 from pgdyno.stats.steady import TOLERANCE, SteadyState
 
@@ -103,19 +104,27 @@ def _judged(
     change: float, ends: tuple[float, float], cycles: int, trials: int, tolerance: float
 ) -> CycleTrend:
     low, high = ends
-    drift = f"{change:+.1%} over {cycles} cycles ({low:+.1%} to {high:+.1%}; {trials} trials)"
+    seen = f"{low:+.1%} to {high:+.1%}; {plural(trials, 'trial')}"
+    drift = f"{change:+.1%} over {plural(cycles, 'cycle')} ({seen})"
     if -tolerance <= low and high <= tolerance:
-        state, fact = SteadyState.STEADY, f"steady within {tolerance:.0%} from cycle to cycle: "
+        state, fact = (
+            SteadyState.STEADY,
+            f"steady within {tolerance:.0%} from cycle to cycle: ",
+        )
     elif low > 0 or high < 0:
         state, fact = SteadyState.DRIFTING, "drifts from cycle to cycle: "
     else:
-        state, fact = SteadyState.UNKNOWN, "cycles differ too much, or are too few, to tell: "
-    return CycleTrend(state, fact + drift, change, low, high, cycles, trials)
+        state, fact = (
+            SteadyState.UNKNOWN,
+            "differs too much from cycle to cycle to tell, or over too few: ",
+        )
+    return CycleTrend(state, f"the throughput {fact}{drift}", change, low, high, cycles, trials)
 
 
 def _untold(cycles: int, trials: int) -> CycleTrend:
     fact = (
-        f"too few whole cycles to tell: {trials} trials with {cycles} after the first one;"
+        f"the trials have too few whole cycles to tell: {plural(trials, 'trial')} with {cycles}"
+        " after the first one;"
         f" each trial needs 2, and all of them together {FREEDOM_MIN} more than their lines take"
     )
     return CycleTrend(SteadyState.UNKNOWN, fact, 0.0, -inf, inf, cycles, trials)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pgdyno.model.plan import Plan, Protocol, Stage
 from pgdyno.model.rights import Right, Role
 from pgdyno.model.settings import ServerFacts
-from pgdyno.model.wording import listed
+from pgdyno.model.wording import listed, plural
 from pgdyno.plan.schema.complaint import Complaint, refuse
 
 _CHECKPOINT_ROLE = 15  # major version; before, only superusers make checkpoints
@@ -86,17 +86,18 @@ def _sessions(role: Role, stages: Iterable[Stage]) -> Iterator[Right]:
     needed = OWN_CONNECTIONS + max(
         (one.workload.connections * one.workload.databases for one in stages), default=0
     )
+    sessions = plural(needed, "session")
     if role.sessions_max is not None:
         yield Right(
-            f"have {needed} sessions at once, but {role.sessions_max}"
+            f"have {sessions} at once, but {role.sessions_max}"
             if needed > role.sessions_max
-            else f"have {needed} sessions at once",
+            else f"have {sessions} at once",
             needed <= role.sessions_max,
             (f"ALTER ROLE {role.name} CONNECTION LIMIT {needed};",),
         )
     if role.sessions_left is not None and needed > role.sessions_left:
         yield Right(
-            f"take {needed} sessions, as the server has {role.sessions_left} left",
+            f"take {sessions}, as the server has {role.sessions_left} left",
             False,
             (),
             "a plan with fewer workload.connections",
