@@ -74,7 +74,7 @@ def content(path: str) -> bytes:
         ("wipefs", "echo no permission >&2", "holds cannot be found out"),
         ("lsblk", "exit 32", "lsblk ended with code 32"),
         ("lsblk", "echo '{\"blockdevices\": []}'", "lsblk says nothing about"),
-        ("lsblk", 'echo \'{"blockdevices": [{"name": "x"}]}\'', "lsblk told"),
+        ("lsblk", 'echo \'{"blockdevices": [{"name": "x"}]}\'', "lsblk printed"),
     ],
 )
 def test_what_cannot_be_looked_at_is_not_taken_for_empty(

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 
+import psycopg
 import pytest
 
 from pgdyno.model.connection import Connection
@@ -47,6 +48,30 @@ def server(request: pytest.FixtureRequest) -> Iterator[Connection]:
         run(connection.to("shop"), "CREATE TABLE customer AS SELECT generate_series(1, 9) AS id")
         run(connection, "ALTER DATABASE shop SET work_mem = '5MB'")
         yield connection.to("shop")
+
+
+@pytest.mark.parametrize("where", ["name", "comment"])
+def test_what_strangers_wrote_in_no_encoding_is_not_read(where: str) -> None:
+    """A session of a database in SQL_ASCII names others as it likes, in bytes that are no UTF-8."""
+    with cluster_apart("embedded-18", "socket") as cluster:
+        connection = cluster.connection()
+        run(connection, "CREATE DATABASE raw ENCODING SQL_ASCII LOCALE 'C' TEMPLATE template0")
+        odd = b"caf\xe9"
+        name, comment = (odd, b"of others") if where == "name" else (b"cafe", b"pgdyno " + odd)
+        raw = {**connection.to("raw").arguments(), "client_encoding": "SQL_ASCII"}
+        with psycopg.connect(**raw, autocommit=True) as session:
+            session.execute(b'CREATE DATABASE "' + name + b'"')
+            session.execute(b'COMMENT ON DATABASE "' + name + b"\" IS '" + comment + b"'")
+        owner = Owner(connection)
+        try:
+            assert owner.all_ours() == []
+            owner.create("pgdyno_trial")
+            assert [one.name for one in owner.all_ours()] == ["pgdyno_trial"]
+            owner.drop("pgdyno_trial")
+        finally:
+            owner.release()
+        with psycopg.connect(**raw) as session:
+            assert session.execute("SELECT FROM pg_database WHERE datname = %s", (name,)).rowcount
 
 
 def without_fixture(facts: dict[str, list[tuple[object, ...]]]) -> object:

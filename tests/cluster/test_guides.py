@@ -22,7 +22,7 @@ from tests.waiting import DEADLINE_S
 
 pytestmark = pytest.mark.cluster
 ROOT = Path(__file__).parents[2]
-EVERY_DAY = {"load-and-drive"}
+EVERY_DAY = {"first-hour", "load-and-drive"}
 GUIDES = [
     pytest.param(path, id=path.stem, marks=[] if path.stem in EVERY_DAY else [pytest.mark.long])
     for path in sorted((ROOT / "docs" / "guides").glob("*.md"))

@@ -129,7 +129,7 @@ def test_programs_of_another_version_are_refused(server: Server) -> None:
 
 def test_an_old_server_must_run(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pgdyno.host.huge_pages.TELLS_SINCE", 19)
-    with pytest.raises(TargetError, match="tells how much shared memory it takes only while it"):
+    with pytest.raises(TargetError, match="says how much shared memory it takes only while it"):
         server.count()
     server.start()
     assert server.count().pages >= 100

@@ -17,22 +17,23 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "python" / "pgdyno"
 NOT_YET = ("report/", "analysis/answer.py", "analysis/plain.py", "analysis/words.py")
 
-COUNTED = re.compile(r" (?:(?!and |of |to |is |in |at |by |it )[a-z-]+ ){0,2}?([a-z]{2,}s)\b(?!/)")
+COUNTED = re.compile(
+    r" (?:(?!and |of |to |is |in |at |by |it )[a-z-]+ ){0,2}?([a-z]{2,}s)\b"
+    r"(?!/| a (?:second|minute))"
+)
 """What follows a value: a noun of many, perhaps behind an adjective."""
 UNITS = {"bytes", "tps", "kbps"}
 NO_NOUNS = {
     "across", "allows", "as", "asks", "begins", "belongs", "changes", "claims", "counts",
     "disappears", "does", "ends", "excludes", "exists", "has", "holds", "is", "its", "keeps",
-    "lacks", "leads", "leaves", "less", "lets", "lies", "loses", "mounts", "needs", "plus", "puts",
-    "says", "sets",
-    "shares", "shows", "sizes", "stands", "stays", "survives", "takes", "tells", "this", "thus",
-    "versus", "was",
+    "lacks", "leads", "leaves", "less", "lets", "lies", "loses", "makes", "mounts", "needs", "plus",
+    "puts", "says", "sets", "shares", "shows", "sizes", "stands", "stays", "survives", "takes",
+    "tells", "this", "thus", "versus", "was",
 }  # fmt: skip
 AMERICAN = re.compile(
     r"\b(?:colors?|colored|behaviors?|favor(?:s|ed|ite)?|honors?|neighbors?|centers?|centered|gray"
-    r"|dialogs?|analyz(?:es|ed|ing|er)"
-    r"|canceled|canceling|labeled|modeled|modeling|traveled|fulfills?"
-    r"|judgment|artifacts?|defense"
+    r"|dialogs?|analyz(?:es|ed|ing|er)|canceled|canceling|labeled|modeled|modeling|traveled"
+    r"|fulfills?|judgment|artifacts?|defense"
     r"|(?:initial|optim|normal|organ|recogn|summar|minim|maxim|util|special|general|real|final"
     r"|standard|synchron|parallel|categor|emphas|character|memor|priorit|random|stabil)"
     r"iz(?:e|es|ed|ing|ation|er)s?)\b(?![:=_(])"

@@ -19,6 +19,7 @@ _TEXT = """\
 # A first plan, written by `pgdyno init`.
 #
 #   pgdyno run {path} --dry-run     what it would do; nothing is touched
+#   pgdyno run {path} --quick       a first look, without a verdict
 #   pgdyno run {path}
 #
 # Every key that may stand here: docs/reference/plan.md. Further plans: pgdyno plans.
@@ -31,7 +32,7 @@ question = {question}
 
 [workload]
 kind = "tpcc"
-warehouses = {warehouses} # some 100 MB each
+warehouses = {warehouses} # about 100 MB each
 connections = {connections}
 home = "random" # so that few terminals use all the data and meet each other
 
@@ -42,6 +43,13 @@ warmup_s = 10
 window_s = 30
 checkpoints = {checkpoints}
 lowest_rung = "{rung}" # what a stage may put at risk: D0 nothing, D2 the last commits
+
+[quick.protocol]
+stop = "rounds"
+rounds = 3
+warmup_s = 2
+window_s = 5
+checkpoints = "ignore"
 
 [[stage]]
 name = "as-it-is"

@@ -15,10 +15,10 @@ from types import FrameType
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from pgdyno import __version__
 from pgdyno.cli.console import say_error, stdout
+from pgdyno.cli.help import STYLE, Command, Group
 from pgdyno.model.errors import Interrupted, PgdynoError, PlanError
 from pgdyno.model.system_errors import SystemFailure, as_pgdyno_error, reason
 from pgdyno.model.text import visible
@@ -47,7 +47,7 @@ COMMANDS = {
 """Where each command is: module and function."""
 
 
-class Commands(TyperGroup):
+class Commands(Group):
     """Imports a command when it is called: what reports need takes longer than a small load."""
 
     def make_context(self, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
@@ -72,8 +72,8 @@ class Commands(TyperGroup):
         found = getattr(import_module(module), function)
         if isinstance(found, typer.Typer):  # several commands under one name
             return typer.main.get_command(found)
-        one = typer.Typer(**_STYLE)
-        one.command(cmd_name)(found)
+        one = typer.Typer(**STYLE)
+        one.command(cmd_name, cls=Command)(found)
         return typer.main.get_command(one)
 
 
@@ -88,15 +88,9 @@ def _seen() -> Iterator[None]:
         raise
 
 
-_STYLE: dict[str, Any] = {
-    "pretty_exceptions_enable": False,
-    "add_completion": False,
-    "rich_markup_mode": "rich",
-    "context_settings": {"help_option_names": ["-h", "--help"]},
-}
 _WORDS_MAX = 300  # of an error's text; all of it stands in the file
 app = typer.Typer(
-    name="pgdyno", cls=Commands, no_args_is_help=True, **{**_STYLE, "add_completion": True}
+    name="pgdyno", cls=Commands, no_args_is_help=True, **{**STYLE, "add_completion": True}
 )
 
 
@@ -109,12 +103,15 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def pgdyno(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it and exit.")
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Print the version and exit."
+        ),
     ] = False,
 ) -> None:
     """A dynamometer for PostgreSQL: staged tuning, measured, with statistics.
 
-    Start with [bold]pgdyno demo[/].
+    Example: pgdyno demo
     """
 
 
@@ -130,7 +127,7 @@ def _require_text(arguments: list[str]) -> None:
         except UnicodeEncodeError:
             raise PlanError(
                 f"argument {visible(one)} is not text in UTF-8",
-                "Run files and reports could not hold it. Name it otherwise.",
+                "Run files and reports could not hold it. Give it another name.",
             ) from None
 
 

@@ -59,7 +59,7 @@ def bench(
 ) -> None:
     """Drive a loaded database for a while and print throughput, latencies and the driver's cost.
 
-    Example: [bold]pgdyno bench tpcc -d 'dbname=tpcc' -c 8 --face pipeline[/]
+    Example: pgdyno bench tpcc -d 'dbname=tpcc' -c 8 --face pipeline
     """
     asked = api.Asked(
         kind=workload, file=file, connections=connections, terminals=terminals, threads=threads,

@@ -13,16 +13,16 @@ from rich.text import Text
 
 from pgdyno.api import builds
 from pgdyno.cli.console import say, stderr, stdout
+from pgdyno.cli.help import STYLE, Command, Group
 from pgdyno.model.build import Recipe
 from pgdyno.model.units import seconds_text
 
 app = typer.Typer(
     name="builds",
     help="Builds of PostgreSQL that `pgdyno build` made: list them, remove one.",
+    cls=Group,
     no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    **STYLE,
 )
 
 
@@ -42,13 +42,13 @@ def build_command(
         str, typer.Option("--cc", help="The compiler: a gcc or clang, e.g. gcc-14, or its path.")
     ] = "gcc",
     optimise: Annotated[
-        str, typer.Option("-O", "--optimise", help=f"Its level: {_one_of(builds.OPTIMISE)}.")
+        str, typer.Option("-O", "--optimise", help=f"The level: {_one_of(builds.OPTIMISE)}.")
     ] = "2",
     native: Annotated[
-        bool, typer.Option("--native", help="-march=native: for this model of CPU only.")
+        bool, typer.Option("--native", help="Compile for this model of CPU only (-march=native).")
     ] = False,
     lto: Annotated[
-        bool, typer.Option("--lto", help="-flto: optimise over all files at once.")
+        bool, typer.Option("--lto", help="Optimise over all files at once (-flto).")
     ] = False,
     pgo: Annotated[
         bool,
@@ -66,7 +66,7 @@ def build_command(
     features: Annotated[
         list[str] | None,
         typer.Option(
-            "--with", help=f"May be repeated: {_one_of(builds.FEATURES)}. Else none of them."
+            "--with", help=f"A library, several times if need be: {_one_of(builds.FEATURES)}."
         ),
     ] = None,
     jobs: Annotated[
@@ -100,11 +100,14 @@ def build_command(
     stdout.print(str(built.bindir), soft_wrap=True)
 
 
-@app.command(name="list")
+@app.command(cls=Command, name="list")
 def list_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
-    """List the builds: name, ident, version, compiler and flags, how long they took."""
+    """List the builds: name, ident, version, compiler and flags, how long they took.
+
+    Example: pgdyno builds list
+    """
     found = builds.builds()
     if as_json:
         stdout.print_json(json.dumps([asdict(one) for one in found]))
@@ -120,12 +123,18 @@ def list_command(
     stdout.print(table)
 
 
-@app.command()
+@app.command(cls=Command)
 def remove(
     word: Annotated[
-        str, typer.Argument(metavar="BUILD", help="Its name, or the first characters of its ident.")
+        str,
+        typer.Argument(
+            metavar="BUILD", help="The build: its name, or the first characters of its ident."
+        ),
     ],
 ) -> None:
-    """Remove a build with its logs. Runs that were made with it can still be reported."""
+    """Remove a build with its logs. Runs that were made with it can still be reported.
+
+    Example: pgdyno builds remove fast
+    """
     one = builds.remove_build(word)
     stdout.print(f"{one.label} is removed.")

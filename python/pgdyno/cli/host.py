@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Group
+from rich.console import Group as Printed
 from rich.table import Table
 from rich.text import Text
 
 from pgdyno.api import host
 from pgdyno.cli.console import stderr, stdout
+from pgdyno.cli.help import STYLE, Command, Group
 from pgdyno.host.advice import Line, Part, folded
 from pgdyno.host.knob_location import knob_location
 from pgdyno.model.errors import TargetError
@@ -23,9 +24,9 @@ from pgdyno.model.wording import plural
 app = typer.Typer(
     name="host",
     help="The machine under the database: show it, change it, put it back.",
+    cls=Group,
     no_args_is_help=True,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    **STYLE,
 )
 WISHES = Annotated[
     list[str] | None,
@@ -34,13 +35,14 @@ WISHES = Annotated[
     ),
 ]
 ADVISED = Annotated[
-    bool, typer.Option("--advised", help="All that the catalogue advises and that carries no risk.")
+    bool,
+    typer.Option("--advised", help="Take all that the catalogue advises and that carries no risk."),
 ]
 HUGE = Annotated[
     list[str] | None,
     typer.Option(
         "--huge-pages-for", metavar="DATADIR|CONNINFO",
-        help="vm.nr_hugepages, as many as this server counts; once for each server.",
+        help="Reserve as many huge pages (vm.nr_hugepages) as this server counts; may be repeated.",
     ),
 ]  # fmt: skip
 BINDIR = Annotated[
@@ -49,7 +51,7 @@ BINDIR = Annotated[
 NOT_DONE = 1  # exit code: something is not as it was asked for
 
 
-@app.command()
+@app.command(cls=Command)
 def show(
     huge_pages_for: HUGE = None,
     bindir: BINDIR = None,
@@ -58,12 +60,14 @@ def show(
     """Show the machine, each value beside what the catalogue advises, with the reason.
 
     What a look at the clock costs is measured, which takes a second.
+
+    Example: pgdyno host show --huge-pages-for /etc/postgresql/15/main
     """
     parts = host.show(huge_pages_for or (), bindir=bindir)
     if as_json:
         stdout.print_json(json.dumps([asdict(part) for part in parts]))
         return
-    stdout.print(Group(*(_shown(folded(part)) for part in parts)))
+    stdout.print(Printed(*(_shown(folded(part)) for part in parts)))
     lines = [line for part in parts for line in part.lines]
     other = sum(bool(line.advised) and not line.as_advised for line in lines)
     stdout.print(
@@ -73,13 +77,13 @@ def show(
     )
 
 
-def _shown(part: Part) -> Group:
+def _shown(part: Part) -> Printed:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for line in part.lines:
         table.add_row(line.what, _value(line))
-    return Group(Text(f"\n{part.title}", "bold"), table)
+    return Printed(Text(f"\n{part.title}", "bold"), table)
 
 
 def _value(line: Line) -> Text:
@@ -97,7 +101,7 @@ def _value(line: Line) -> Text:
     return text
 
 
-@app.command()
+@app.command(cls=Command)
 def plan(
     wishes: WISHES = None,
     advised: ADVISED = False,
@@ -116,7 +120,7 @@ def plan(
     stdout.print("\nNothing was touched.")
 
 
-@app.command(name="apply")
+@app.command(cls=Command, name="apply")
 def apply_command(
     wishes: WISHES = None,
     advised: ADVISED = False,
@@ -128,6 +132,8 @@ def apply_command(
     Each change is written to a journal before it is made, and read back after. If one fails, all
     are put back. Without the right to change something, nothing is changed, and the commands are
     printed.
+
+    Example: pgdyno host apply vm.swappiness=1
     """
     planned = host.plan(
         wishes or (), advised=advised, huge_pages_for=huge_pages_for or (), bindir=bindir
@@ -145,7 +151,7 @@ def apply_command(
         stdout.print("\nDone and read back. `pgdyno host restore` puts everything back.")
 
 
-@app.command()
+@app.command(cls=Command)
 def restore(
     overwrite: Annotated[
         list[str] | None,
@@ -160,7 +166,9 @@ def restore(
 ) -> None:
     """Put back everything that `host apply` changed and that still stands, also after a crash.
 
-    A value that somebody else changed since is left as it is, and told.
+    A value that somebody else has changed since is left as it is, and named.
+
+    Example: pgdyno host restore --keep vm.swappiness
     """
     undone = host.restore(overwrite=overwrite or (), keep=keep or ())
     for one in undone:
@@ -176,12 +184,14 @@ def restore(
         )
 
 
-@app.command(name="layout")
+@app.command(cls=Command, name="layout")
 def layout_command(
     devices: Annotated[list[str], typer.Argument(metavar="DEVICE...", help="Block devices.")],
-    file_system: Annotated[str, typer.Option("--fs", help="xfs, ext4.")] = "xfs",
+    file_system: Annotated[str, typer.Option("--fs", help="The file system: xfs or ext4.")] = "xfs",
     block: Annotated[int, typer.Option(help="Size of the file system's blocks, bytes.")] = 4096,
-    stripe: Annotated[int, typer.Option(help="kB that go to one device before the next.")] = 64,
+    stripe: Annotated[
+        int, typer.Option(help="Kilobytes that go to one device before the next.")
+    ] = 64,
     partition: Annotated[
         bool, typer.Option("--partition", help="Make an aligned partition on each device.")
     ] = False,
@@ -216,7 +226,7 @@ def layout_command(
     if planned.fstab:
         stdout.print(f"\n/etc/fstab: {planned.fstab}", soft_wrap=True)
     if not apply_it:
-        stdout.print("\nNothing was touched. --apply does it.")
+        stdout.print("\nNothing was touched. --apply makes it.")
         return
     found.make()
     stdout.print("\nDone.")
@@ -241,5 +251,5 @@ def _tell(planned: host.Planned) -> None:
         if key in changed:
             table.add_row(key, changed[key].before, changed[key].after, risk)
         else:
-            table.add_row(key, value, Text("so already", "dim"), "")
+            table.add_row(key, value, Text("is so already", "dim"), "")
     stdout.print(table)

@@ -61,7 +61,7 @@ def lint(
     Several files are judged together: huge pages of sysctl.conf against the cache of
     postgresql.conf. The exit code is 1 if there is more than notes.
 
-    Example: pgdyno lint /etc/sysctl.conf /etc/postgresql/15/main/postgresql.conf --postgres 15
+    Example: pgdyno lint /etc/sysctl.conf postgresql.conf --postgres 15
     """
     linted = api.lint(files, kind=kind, postgres=postgres, kernel=kernel, memory_gib=memory)
     if as_json:

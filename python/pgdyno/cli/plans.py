@@ -18,7 +18,10 @@ from pgdyno.model.system_errors import reason
 
 
 def plans() -> None:
-    """List the plans that come with pgdyno; `pgdyno run` takes their names."""
+    """List the plans that come with pgdyno; `pgdyno run` takes their names.
+
+    Example: pgdyno plans
+    """
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("plan", no_wrap=True)
     table.add_column("stages", justify="right")
@@ -26,11 +29,14 @@ def plans() -> None:
     for row in api.plans().rows():
         table.add_row(str(row["name"]), str(row["stages"]), str(row["question"]))
     stdout.print(table)
-    stdout.print("`pgdyno run NAME --dry-run` tells what each would do; nothing is touched.")
+    stdout.print("`pgdyno run NAME --dry-run` shows what each would do; nothing is touched.")
 
 
 def demo(quick: QuickOption = False, out: RunFileOption = None) -> None:
-    """Measure three stages of tuning on a server of its own; the same as `pgdyno run demo`."""
+    """Measure three stages of tuning on a server of its own; the same as `pgdyno run demo`.
+
+    Example: pgdyno demo --quick
+    """
     run("demo", quick=quick, out=out)
 
 
@@ -39,19 +45,23 @@ def init(
     server: Annotated[
         str | None,
         typer.Option(
-            help="embedded, a folder of PostgreSQL's programs, or a connection string; asked for"
-            " if not given."
+            help="The server: embedded, a folder of PostgreSQL's programs, or a connection string;"
+            " asked for if not given."
         ),
     ] = None,
     warehouses: Annotated[
-        int | None, typer.Option(min=1, help="How much data; asked for if not given.")
+        int | None,
+        typer.Option(min=1, help="How much data, at about 100 MB each; asked for if not given."),
     ] = None,
     setting: Annotated[
         str | None,
         typer.Option(help="What is tried, e.g. synchronous_commit=off; asked for if not given."),
     ] = None,
 ) -> None:
-    """Write a first plan of your own, after three questions."""
+    """Write a first plan of your own, after three questions.
+
+    Example: pgdyno init first.toml --server embedded --setting wal_buffers=64MB
+    """
     if path.exists():
         raise PlanError(f"{path} exists", "Name another file; nothing is overwritten.")
     usual = api.FirstPlan()
@@ -62,7 +72,7 @@ def init(
         )  # fmt: skip
     if warehouses is None:
         warehouses = typer.prompt(
-            "How many warehouses, at some 100 MB each", usual.warehouses, err=True, type=int
+            "How many warehouses, at about 100 MB each", usual.warehouses, err=True, type=int
         )
     if setting is None:
         setting = typer.prompt("Which setting do you want to try", usual.setting, err=True)

@@ -46,7 +46,7 @@ def report(
 ) -> None:
     """Write the report of a run, or what it recommends to configure.
 
-    Example: pgdyno report runs/20261121-224500-demo.sqlite --format conf --out -
+    Example: pgdyno report runs/demo.sqlite --format conf --out -
     """
     run, path = api.Run(run_file), out or run_file.with_suffix(f".{format_}")
     written = None if str(out) == "-" else path

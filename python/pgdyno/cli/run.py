@@ -108,7 +108,7 @@ def resume(
     invalid, is measured again, and what it gave before stays in the file. What fails a second time
     is not repeated unless asked for.
 
-    Example: pgdyno resume runs/20261121-224500-demo.sqlite
+    Example: pgdyno resume runs/demo.sqlite
     """
     with LiveView(stderr) as view:
         done = api.resume(run_file, again=again, on_event=view)

@@ -43,7 +43,9 @@ def storage(
     ] = None,
     seconds: Annotated[
         int | None,
-        typer.Option("--seconds", "-T", min=1, max=_SECONDS_MAX, help="Seconds a window; else 5."),
+        typer.Option(
+            "--seconds", "-T", min=1, max=_SECONDS_MAX, help="Seconds of each window. Default: 5."
+        ),
     ] = None,
     depths: Annotated[
         str | None, typer.Option(help=f"Requests that a job has under way. Default: {_DEPTHS}.")

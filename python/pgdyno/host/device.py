@@ -84,7 +84,7 @@ def rows_of(listing: str, path: str) -> list[dict[str, Any]]:
             _ = int(row["size"]), int(row["log-sec"]), int(row["phy-sec"])
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise TargetError(
-            f"what {path} is cannot be found out: lsblk told {listing[:200]!r}", _NOT_KNOWN
+            f"what {path} is cannot be found out: lsblk printed {listing[:200]!r}", _NOT_KNOWN
         ) from error
     if not rows or rows[0]["path"] != path:
         raise TargetError(f"lsblk says nothing about {path}", _NOT_KNOWN)

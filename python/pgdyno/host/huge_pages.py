@@ -145,7 +145,7 @@ def _of_folder(server: str, bindir: Path | None) -> Count:
         return _mapped(server, pid)
     if major < TELLS_SINCE:
         raise TargetError(
-            f"PostgreSQL {major} tells how much shared memory it takes only while it runs",
+            f"PostgreSQL {major} says how much shared memory it takes only while it runs",
             "Start it once, with huge_pages = off if it does not start otherwise.",
         )
     return Count(server, _pages(run([*asked, _GUC], user=user).stdout), f"postgres -C {_GUC}")

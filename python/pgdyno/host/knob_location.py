@@ -140,7 +140,7 @@ def knob_location(key: str, root: Path = ROOT) -> KnobLocation:
 
 def _meant(name: str) -> str:
     if name in knobs():
-        return "It is a setting of the server: it belongs into its postgresql.conf, or into a plan."
+        return "It is a setting of the server: it belongs in its postgresql.conf, or into a plan."
     near = get_close_matches(name, machine_knobs(), 1)
     return f"Did you mean {near[0]}?" if near else "See `pgdyno knobs`."
 

@@ -86,7 +86,7 @@ def _fields(text: str) -> dict[str, str]:
 def _line(knob: str, card: str, value: str, most: str = "", advised: str = "") -> Line:
     known = entries()[knob]
     if value in ("", "n/a"):
-        return Line(f"{knob}@{card}", "not told by the driver")
+        return Line(f"{knob}@{card}", "not reported by the driver")
     note = f"at most {most}" if most.isdigit() else ""
     return Line(f"{knob}@{card}", value, note, advised, known.search, known.why)
 

@@ -70,7 +70,7 @@ def restore(
 def _require_known(journals: Sequence[Journal], wills: Wills) -> None:
     wanted = {*wills.overwrite, *wills.keep}
     if both := set(wills.overwrite) & set(wills.keep):
-        raise PlanError(f"{min(both)} is to be overwritten and kept", "Say one of both.")
+        raise PlanError(f"{min(both)} is to be overwritten and kept", "Ask for one of the two.")
     standing: set[str] = set()
     for journal in journals if wanted else ():
         with journal.locked(make=False) as there:

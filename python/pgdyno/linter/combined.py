@@ -91,7 +91,9 @@ def _cache(world: World) -> Iterator[Finding]:
     memory = world.system.memory_bytes
     if at is not None and size is not None and size > CACHE_MOST * memory:
         text = f"{at.value} of {bytes_text(memory)} of memory leave too little for the rest"
-        yield Finding(at, Severity.DANGEROUS, text, "At most three quarters of it.", "cache-size")
+        yield Finding(
+            at, Severity.DANGEROUS, text, "Take at most three quarters of it.", "cache-size"
+        )
 
 
 def _pages(count: float) -> str:

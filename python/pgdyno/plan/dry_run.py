@@ -154,9 +154,8 @@ def _who(plan: Plan, table: str) -> list[str]:
     }
     if table == "target":  # options of the command line that set two keys at once
         named = [key for key in ("bindir", "conninfo") if key in chosen]
-        return [f"by --{key}" for key in named] or [
-            f"{key} by {who}" for key, who in chosen.items()
-        ]
+        rest = [key for key in chosen if key not in named and not (named and key == "kind")]
+        return [*(f"by --{key}" for key in named), *(f"{key} by {chosen[key]}" for key in rest)]
     lines = [f"{key} by {who}" for key, who in chosen.items()]
     profiles = {who for key, who in plan.origins.items() if who.startswith("profile ")}
     return [*lines, *(sorted(profiles) if table == "workload" else [])]

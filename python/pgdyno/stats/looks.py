@@ -25,7 +25,7 @@ import numpy as np
 from pgdyno.model.looks import ALPHA, LOOKS
 from pgdyno.model.wording import plural
 from pgdyno.stats.interval import Estimate, FloatArray, Pool, hodges_lehmann
-from pgdyno.stats.measured import Measured, measure, with_failures
+from pgdyno.stats.measured import Measured, agrees_exactly, measure, with_failures
 from pgdyno.stats.sequential import critical
 from pgdyno.stats.table import Table, log_tpm
 from pgdyno.stats.verdict import (
@@ -171,7 +171,7 @@ def _comparison(one: Measured, look: _Look, still_open: int, *, apart: bool) -> 
             reason += f"; no verdict within {plural(look.rounds_max, 'round')} is likely" * given_up
             reason += needed_clause(needed)
     elif verdict is Verdict.UNDECIDED:  # two rounds and more that allow none: others will not, too
-        stopped = look.is_last or one.n >= 2
+        stopped = look.is_last or (one.n >= 2 and not agrees_exactly(one))
     found = comparison(one, look.family.relation, verdict, reason, look.family.margin)
     # What was measured has a p of its own, raised by failures; a look has none.
     return replace(found, p=nan, rounds_needed=needed, look=look.rounds, stopped=stopped)

@@ -131,6 +131,11 @@ def _from_fit(
     )  # fmt: skip
 
 
+def agrees_exactly(one: Measured) -> bool:
+    """Whether all rounds have one ratio to the digit: of counts a further one may differ."""
+    return one.n >= 2 and one.spread < SD_MEASURABLE_MIN
+
+
 def with_failures(one: Measured, table: Table, margin: float) -> Measured:
     """The same with the failed trials of both as evidence against whose they are."""
     sentences = [text for name in (one.stage, one.base) if (text := table.failures(name))]

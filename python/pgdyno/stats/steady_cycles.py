@@ -84,41 +84,47 @@ def check_cycles(
 
 
 def _where(one: FloatArray) -> FloatArray:
-    return np.arange(one.size, dtype=np.float64) - (one.size - 1) / 2
+    return np.arange(one.size) - (one.size - 1) / 2
 
 
 def _centred(one: FloatArray) -> FloatArray:
-    return np.asarray(one - one.mean(), dtype=np.float64)
+    return one - one.mean()
 
 
 def _information(trials: Sequence[FloatArray]) -> float:
-    return sum(float(np.sum(_where(one) ** 2)) for one in trials)
+    return float(sum(np.sum(_where(one) ** 2) for one in trials))
 
 
 def _slope(trials: Sequence[FloatArray]) -> float:
     """Change of the logarithm from one cycle to the next."""
-    rise = sum(float(np.sum(_where(one) * one)) for one in trials)
-    return rise / _information(trials)
+    return float(sum(np.sum(_where(one) * one) for one in trials)) / _information(trials)
 
 
 def _judged(
     change: float, ends: tuple[float, float], cycles: int, trials: int, tolerance: float
 ) -> CycleTrend:
     low, high = ends
-    drift = f"{change:+.1%} over {plural(cycles, 'cycle')}"
-    drift += f" ({low:+.1%} to {high:+.1%}; {plural(trials, 'trial')})"
+    seen = f"{low:+.1%} to {high:+.1%}; {plural(trials, 'trial')}"
+    drift = f"{change:+.1%} over {plural(cycles, 'cycle')} ({seen})"
     if -tolerance <= low and high <= tolerance:
-        state, fact = SteadyState.STEADY, f"steady within {tolerance:.0%} from cycle to cycle: "
+        state, fact = (
+            SteadyState.STEADY,
+            f"steady within {tolerance:.0%} from cycle to cycle: ",
+        )
     elif low > 0 or high < 0:
         state, fact = SteadyState.DRIFTING, "drifts from cycle to cycle: "
     else:
-        state, fact = SteadyState.UNKNOWN, "cycles differ too much, or are too few, to tell: "
-    return CycleTrend(state, fact + drift, change, low, high, cycles, trials)
+        state, fact = (
+            SteadyState.UNKNOWN,
+            "differs too much from cycle to cycle to tell, or over too few: ",
+        )
+    return CycleTrend(state, f"the throughput {fact}{drift}", change, low, high, cycles, trials)
 
 
 def _untold(cycles: int, trials: int) -> CycleTrend:
     fact = (
-        f"too few whole cycles to tell: {plural(trials, 'trial')} with {cycles} after the first"
-        f" one; each trial needs 2, and all of them together {FREEDOM_MIN} more than their lines take"
+        f"the trials have too few whole cycles to tell: {plural(trials, 'trial')} with {cycles}"
+        " after the first one;"
+        f" each trial needs 2, and all of them together {FREEDOM_MIN} more than their lines take"
     )
     return CycleTrend(SteadyState.UNKNOWN, fact, 0.0, -inf, inf, cycles, trials)

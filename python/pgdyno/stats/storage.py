@@ -125,7 +125,7 @@ def clock_doubts(clock: Clock) -> tuple[Doubt, ...]:
     return (
         Doubt(
             f"reading the clock takes {clock.loop_ns:.0f} ns, more than {_CLOCK_NS} ns",
-            "`pgdyno knobs clocksource` tells of faster ones; track_io_timing is dear here.",
+            "`pgdyno knobs clocksource` tells of faster ones; track_io_timing is costly here.",
         ),
     )
 

@@ -19,7 +19,7 @@ from pgdyno.target.server_host import server_host_of
 
 _HOST = "CPUs, memory, disks, file system, kernel and its settings"
 _STORAGE = "disk and file system of its data"
-_UNTOLD = "not told to this role"
+_UNTOLD = "hidden from this role"
 _HIDDEN = "which file and line set a value, which libraries are loaded, where the data lie"
 _QUERY = """
 SELECT to_char(pg_postmaster_start_time() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI'),

@@ -43,10 +43,12 @@ _LOCK = (1_346_850_361, 1_869_379_954)
 _PATIENCE = "5s"  # of a session whose client was killed and that is still at work
 _ATTEMPTS = 5  # of a claim whose database goes away meanwhile
 _GOODBYES = psycopg.errors.AdminShutdown, psycopg.errors.CrashShutdown
+# Names and comments of strangers may be in no encoding that we could read: they are never fetched.
 _DATABASES = """
-SELECT datname, datconnlimit, coalesce(shobj_description(oid, 'pg_database'), ''),
-       pg_get_userbyid(datdba), pg_has_role(datdba, 'MEMBER')
-FROM pg_database
+SELECT datname, datconnlimit, comment, pg_get_userbyid(datdba), pg_has_role(datdba, 'MEMBER')
+FROM (SELECT *, CASE WHEN starts_with(said, 'pgdyno ') THEN said ELSE '' END AS comment
+      FROM (SELECT *, coalesce(shobj_description(oid, 'pg_database'), '') AS said
+            FROM pg_database) AS seen) AS known
 """
 
 
@@ -207,7 +209,8 @@ class Owner:
 
     def all_ours(self) -> list[Database]:
         """All databases that pgdyno made, by whatever role, but the lock's."""
-        rows = self.execute(_DATABASES + "WHERE datname <> %s", (OWNER,))
+        marked = _DATABASES + "WHERE datname <> %s AND datconnlimit = ANY(%s)"
+        rows = self.execute(marked, (OWNER, [LIMIT, _INVALID]))
         return [found for row in rows if (found := Database(*row)).is_ours]
 
     def drop(self, name: str) -> None:

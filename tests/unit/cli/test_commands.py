@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,7 +22,6 @@ def test_a_command_can_be_called_and_says_what_it_does(name: str) -> None:
     assert f"pgdyno {name}" in shown.output
 
 
-OBVIOUS = {"demo", "plans", "init", "host", "builds"}  # nothing needs to be given
 FRAGMENTS = ("Of ", "By ", "Whose ", "At ", "Default")  # what has no subject begins so
 
 
@@ -39,9 +37,47 @@ def command_of(name: str) -> Any:
     return group.get_command(None, name)
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - OBVIOUS))
-def test_the_help_of_a_command_has_an_example(name: str) -> None:
-    assert re.search(rf"Example: (\[bold\])?pgdyno {name} \S", command_of(name).help)
+PATHS: list[tuple[str, ...]] = [(), *((name,) for name in COMMANDS)]
+PATHS += [(name, one) for name in COMMANDS for one in getattr(command_of(name), "commands", {})]
+"""The words of every command, and of every group."""
+
+
+def page(*words: str, columns: int) -> list[str]:
+    """A help page as it is printed in a terminal of that width."""
+    shown = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": str(columns)})
+    assert shown.exit_code == 0, shown.output
+    return shown.output.splitlines()
+
+
+@pytest.mark.parametrize("words", PATHS, ids=" ".join)
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_a_help_page_fits_and_nothing_of_it_is_cut(words: tuple[str, ...], columns: int) -> None:
+    lines = page(*words, columns=columns)
+    command = command_of(words[0]) if words else typer.main.get_command(app)
+    for word in words[1:]:
+        command = command.commands[word]
+    said = " ".join(" ".join(lines).split())
+
+    assert max(map(len, lines)) <= columns or columns < 80, "names of options are never broken"
+    assert "…" not in said
+    context = command.make_context("pgdyno", [], resilient_parsing=True)
+    for one in command.params:
+        names, _ = one.get_help_record(context)  # with choices and the form of the value
+        assert any(names in line for line in lines), names
+        help_text = " ".join((getattr(one, "help", None) or "").split())
+        assert help_text in said
+
+
+@pytest.mark.parametrize("words", PATHS, ids=" ".join)
+def test_the_help_of_a_command_has_an_example_on_one_line(words: tuple[str, ...]) -> None:
+    if getattr(command_of(words[0]) if words else None, "commands", None) and len(words) == 1:
+        return  # its commands have theirs
+    name = " ".join(("pgdyno", *words))
+    examples = [line.strip() for line in page(*words, columns=80) if "Example:" in line]
+    assert len(examples) == 1
+    assert examples[0].startswith(f"Example: {name} ") or examples[0] in (
+        f"Example: {name}", "Example: pgdyno demo"
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("name", COMMANDS)

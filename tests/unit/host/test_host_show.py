@@ -95,7 +95,7 @@ def test_queues_of_cards_are_asked_of_ethtool(tree: Path) -> None:
     assert (channels.value, channels.note) == ("8", "at most 32")
     assert 1 <= int(channels.advised) <= 32
     assert (lines["ring rx@eth0"].value, lines["ring rx@eth0"].note) == ("256", "at most 1024")
-    assert lines["coalesce rx-usecs@eth0"].value == "not told by the driver"
+    assert lines["coalesce rx-usecs@eth0"].value == "not reported by the driver"
     assert lines["offload gro@eth0"].as_advised
     assert lines["rps_cpus@eth0:1"].search
     assert "ethtool" not in lines

@@ -134,6 +134,14 @@ def test_a_stage_that_stood_still_gets_no_verdict() -> None:
     assert one.stopped, "no further round could change that"
 
 
+def test_rounds_that_agree_to_the_digit_are_followed_by_more() -> None:
+    equal = plan(4, a=1.5)
+    equal.tpm[1] = equal.tpm[0]  # as counts of a load at a fixed rate may
+    one = judged(equal)["a"]
+    assert (one.verdict, one.look, one.stopped) == (Verdict.UNDECIDED, 4, False)
+    assert "have the same ratio" in one.reason
+
+
 def test_a_stage_that_never_gave_a_number_ends_with_the_last_look() -> None:
     table = plan(12, of=12, a=1.5)
     table.tpm[1] = np.nan

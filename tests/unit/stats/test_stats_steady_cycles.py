@@ -24,7 +24,7 @@ def test_a_rise_in_every_trial_is_a_drift() -> None:
     found = check_cycles({"a": rates([100, 120], [200, 241], [150, 181], [120, 143])})["a"]
     assert found.state is SteadyState.DRIFTING
     assert found.change == pytest.approx(0.20, abs=0.01)
-    assert found.fact.startswith("drifts from cycle to cycle: +20")
+    assert found.fact.startswith("the throughput drifts from cycle to cycle: +20")
 
 
 def test_one_long_trial_tells_by_its_own_cycles() -> None:

@@ -221,7 +221,7 @@ def _to_the_end(path: Path, attempt: Callable[[], None], listener: Listener) -> 
                 raise LostError(
                     f"{back.lost.fact}; the server went away a second time before another trial "
                     "was finished",
-                    f"See in its log why: the load may be what ends it. {back.lost.hint}",
+                    f"Its log says why: the load may be what ends it. {back.lost.hint}",
                 ) from None
             listener(Noted("The server answers again: the run goes on, in whole rounds."))
             attempt = partial(_go_on, Run(path), False, listener)

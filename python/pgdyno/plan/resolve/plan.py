@@ -143,7 +143,10 @@ def _target_complaints(target: Target, server: ServerFacts, protocol: Protocol) 
 
 
 def _not_ours(server: ServerFacts) -> Iterator[str]:
-    yield "memory of a running server is not checked; its disk is, before loading, if it is seen"
+    yield (
+        "the memory of a running server is not checked; its disk is checked before loading, where"
+        " pgdyno can see it"
+    )
     sessions = server.about.get("sessions of others", "0")
     if sessions != "0":
         yield (

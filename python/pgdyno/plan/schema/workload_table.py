@@ -89,7 +89,7 @@ class ArrivalsTable(Table):
         description="Requests a second, of all terminals together."
     )
     spacing: Literal["even", "poisson"] = Field(
-        "even", description="Equal distances, or those of a Poisson process."
+        "even", description="Even intervals, or those of a Poisson process."
     )
 
 
@@ -175,7 +175,7 @@ class AnyWorkload(Table):
 class TpccTable(AnyWorkload):
     """TPC-C-like; see the list of deviations."""
 
-    kind: Literal["tpcc"] = Field("tpcc", description="This kind; the default.")
+    kind: Literal["tpcc"] = Field("tpcc", description="The kind of workload; the default.")
     profile: Line | None = Field(
         None,
         description="A workload of the catalogue, e.g. `benchmarksql-5`; keys of the plan win.",
@@ -244,7 +244,7 @@ class OwnWorkload(AnyWorkload):
 class MixFileTable(OwnWorkload):
     """A mix of SQL transactions in a TOML file of its own; a stage may name another one."""
 
-    kind: Literal["mix"] = Field(description="This kind.")
+    kind: Literal["mix"] = Field(description="The kind of workload.")
     file: Line = Field(description="The mix (TOML), its path relative to the plan.")
     face: Literal["statement", "pipeline"] = Field(
         "statement", description="Each statement in a round trip, or a whole transaction in one."
@@ -254,7 +254,7 @@ class MixFileTable(OwnWorkload):
 class ScriptTable(OwnWorkload):
     """Script files as pgbench has them; a stage may name others."""
 
-    kind: Literal["script"] = Field(description="This kind.")
+    kind: Literal["script"] = Field(description="The kind of workload.")
     file: Annotated[
         tuple[Annotated[str, AfterValidator(_weighted)], ...],
         BeforeValidator(_files),

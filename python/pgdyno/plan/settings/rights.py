@@ -86,17 +86,18 @@ def _sessions(role: Role, stages: Iterable[Stage]) -> Iterator[Right]:
     needed = OWN_CONNECTIONS + max(
         (one.workload.connections * one.workload.databases for one in stages), default=0
     )
+    sessions = plural(needed, "session")
     if role.sessions_max is not None:
         yield Right(
-            f"have {plural(needed, 'session')} at once, but {role.sessions_max}"
+            f"have {sessions} at once, but {role.sessions_max}"
             if needed > role.sessions_max
-            else f"have {plural(needed, 'session')} at once",
+            else f"have {sessions} at once",
             needed <= role.sessions_max,
             (f"ALTER ROLE {role.name} CONNECTION LIMIT {needed};",),
         )
     if role.sessions_left is not None and needed > role.sessions_left:
         yield Right(
-            f"take {plural(needed, 'session')}, as the server has {role.sessions_left} left",
+            f"take {sessions}, as the server has {role.sessions_left} left",
             False,
             (),
             "a plan with fewer workload.connections",

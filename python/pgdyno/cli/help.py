@@ -1,0 +1,75 @@
+"""Help pages: plain text at the width that there is, in which nothing is cut.
+
+Typer's own pages have two or three columns in a frame, and cut at 80 columns what does not fit
+into them: names of options, choices, examples. Here what is long has a line of its own, no name is
+broken at its hyphen, and a search finds it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+STYLE: dict[str, Any] = {
+    "pretty_exceptions_enable": False,
+    "add_completion": False,
+    "rich_markup_mode": None,
+    "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 100},
+}
+"""Of every command, and of every group of them."""
+
+_HYPHEN = "\u2011"  # at which no line is broken; it is printed as the one that people type
+
+
+class _Whole:
+    help: str | None
+
+    def get_help(self, ctx: Any) -> str:  # noqa: ANN401  typer hides its types
+        """The page."""
+        formatter = ctx.make_formatter()
+        self.format_help(ctx, formatter)  # type: ignore[attr-defined]
+        return str(formatter.getvalue()).rstrip("\n").replace(_HYPHEN, "-")
+
+    def format_help_text(self, _ctx: Any, formatter: Any) -> None:  # noqa: ANN401
+        """Write what it does, its paragraphs filled."""
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(_kept(inspect.cleandoc(self.help or "")))
+
+
+class Command(_Whole, TyperCommand):
+    """A command whose options stand under the headings that they name."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
+        """Write arguments, then options, then those of each heading."""
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for one in self.get_params(ctx):
+            kind = "Arguments" if one.param_type_name == "argument" else "Options"
+            head = getattr(one, "rich_help_panel", None) or kind
+            if record := one.get_help_record(ctx):
+                sections.setdefault(head, []).append((record[0], _kept(record[1])))
+        for head, records in sections.items():
+            if records:
+                with formatter.section(head):
+                    formatter.write_dl(records)
+
+
+class Group(_Whole, TyperGroup):
+    """Commands under one name; what each does is said in whole."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
+        """Write the first sentence of each command."""
+        records = []
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            if command is not None and not command.hidden:
+                first, _, _ = inspect.cleandoc(command.help or "").partition("\n\n")
+                records.append((name, _kept(" ".join(first.split()))))
+        with formatter.section("Commands"):
+            formatter.write_dl(records)
+
+
+def _kept(text: str) -> str:
+    return text.replace("-", _HYPHEN)
