@@ -63,6 +63,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(autouse=True)
 def _no_child_stays() -> Iterator[None]:
+    for name in ("COLUMNS", "LINES"):  # readline sets them behind Python's back, for children alone
+        os.environ.pop(name, None)
+        os.unsetenv(name)
     yield
     children.end_all()
 

@@ -66,7 +66,6 @@ def analyse(run: RunFile) -> Facts:
     audit = merged_audit(finished, {stage.name: asked_of(stage.workload) for stage in plan.stages})
     differing = differences(plan, finished)
     names = [stage.name for stage in plan.stages]
-    fixture_facts = tuple(_fixture(one) for one in fixtures)
     said = answer(
         stages, measured, audit, differing, metric=plan.workload.headline, quick=plan.quick,
         again=sorted({trial.round for trial in replaced}),
@@ -111,8 +110,8 @@ def analyse(run: RunFile) -> Facts:
         server=info.server,
         configuration=found_configuration(trials),
         versions=_versions(plan, info),
-        fixture=fixture_facts[0] if fixture_facts else {},
-        further_fixtures=fixture_facts[1:],
+        fixture=_fixture(fixtures[0]) if fixtures else {},
+        further_fixtures=tuple(_fixture(one) for one in fixtures[1:]),
     )  # fmt: skip
 
 

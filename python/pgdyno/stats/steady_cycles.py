@@ -15,6 +15,7 @@ from math import inf, sqrt
 import numpy as np
 from scipy import special
 
+from pgdyno.model.wording import plural
 from pgdyno.stats.interval import FloatArray
 from pgdyno.stats.steady import TOLERANCE, SteadyState
 
@@ -83,27 +84,29 @@ def check_cycles(
 
 
 def _where(one: FloatArray) -> FloatArray:
-    return np.arange(one.size) - (one.size - 1) / 2
+    return np.arange(one.size, dtype=np.float64) - (one.size - 1) / 2
 
 
 def _centred(one: FloatArray) -> FloatArray:
-    return one - one.mean()
+    return np.asarray(one - one.mean(), dtype=np.float64)
 
 
 def _information(trials: Sequence[FloatArray]) -> float:
-    return float(sum(np.sum(_where(one) ** 2) for one in trials))
+    return sum(float(np.sum(_where(one) ** 2)) for one in trials)
 
 
 def _slope(trials: Sequence[FloatArray]) -> float:
     """Change of the logarithm from one cycle to the next."""
-    return float(sum(np.sum(_where(one) * one) for one in trials)) / _information(trials)
+    rise = sum(float(np.sum(_where(one) * one)) for one in trials)
+    return rise / _information(trials)
 
 
 def _judged(
     change: float, ends: tuple[float, float], cycles: int, trials: int, tolerance: float
 ) -> CycleTrend:
     low, high = ends
-    drift = f"{change:+.1%} over {cycles} cycles ({low:+.1%} to {high:+.1%}; {trials} trials)"
+    drift = f"{change:+.1%} over {plural(cycles, 'cycle')}"
+    drift += f" ({low:+.1%} to {high:+.1%}; {plural(trials, 'trial')})"
     if -tolerance <= low and high <= tolerance:
         state, fact = SteadyState.STEADY, f"steady within {tolerance:.0%} from cycle to cycle: "
     elif low > 0 or high < 0:
@@ -115,7 +118,8 @@ def _judged(
 
 def _untold(cycles: int, trials: int) -> CycleTrend:
     fact = (
-        f"too few whole cycles to tell: {trials} trials with {cycles} after the first one;"
-        f" each trial needs 2, and all of them together {FREEDOM_MIN} more than their lines take"
+        f"too few whole cycles to tell: {plural(trials, 'trial')} with {cycles} after the first"
+        " one; each trial needs 2, and all of them together"
+        f" {FREEDOM_MIN} more than their lines take"
     )
     return CycleTrend(SteadyState.UNKNOWN, fact, 0.0, -inf, inf, cycles, trials)

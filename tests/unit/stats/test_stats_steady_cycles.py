@@ -49,8 +49,8 @@ def test_too_few_cycles_are_unknown(trials: list[list[float]]) -> None:
 
 
 def test_stages_share_their_spread_and_keep_their_slopes() -> None:
-    calm = [[100, 100.5], [100, 99.5], [100, 100.2]]
-    rising = [[100, 130], [100, 131], [100, 129]]
+    calm = [[100.0, 100.5], [100.0, 99.5], [100.0, 100.2]]
+    rising = [[100.0, 130.0], [100.0, 131.0], [100.0, 129.0]]
     found = check_cycles({"calm": rates(*calm), "rising": rates(*rising)})
     assert found["calm"].state is SteadyState.STEADY
     assert found["rising"].state is SteadyState.DRIFTING
