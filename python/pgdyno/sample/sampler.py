@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from collections.abc import Iterable
+
 import psycopg
 
 Kind = Literal["counter", "gauge"]
@@ -33,6 +35,43 @@ class Sampler:
     name: str
     columns: tuple[Column, ...]
     take: Callable[[], Row]
+    interval_s: float = 1.0
+    telemetry: str = "default"
+    budget_us: float = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    name: str
+    dimensions: tuple[str, ...]
+    take: Callable[[], Iterable[tuple[str, ...]]]
+    interval_s: float = 0.1
+    telemetry: str = "default"
+    budget_us: float = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    name: str
+    columns: tuple[Column | Label, ...]
+    take: Callable[[], list[dict[str, Any]]]
+    telemetry: str = "default"
+    budget_us: float = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    name: str
+    reason: str
+    remedy: str = ""
+
+
+One = Sampler | Tally | Snapshot | Missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +82,8 @@ class Subject:
     databases: Sequence[str] = ()  # those that are driven
     postmaster_pid: int | None = None  # of a server of ours
     data_folder: Path | None = None  # of a server of ours
+    ours: bool = False
+    described: Any = None
+
+
+Found = Sampler | Tally | Snapshot | Missing | Sequence[Sampler | Tally | Snapshot | Missing] | None

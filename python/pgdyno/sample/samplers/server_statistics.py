@@ -1,6 +1,10 @@
 """Counters of the server: WAL, checkpoints, buffers, the driven databases, I/O. Versions 12 to 18.
 
-What a version does not have is left out, never shown as zero.
+What a version does not have is left out, never shown as zero, and so is what the server does not
+count with its settings, or does not show to our role. Sessions hand in what they counted when they
+go idle, at most once a second, and a transaction that runs on is not in it.
+
+Source: PostgreSQL, "The Cumulative Statistics System".
 """
 
 from __future__ import annotations
@@ -8,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pgdyno.sample.sampler import Column, Kind, Row, Sampler, Subject
+from pgdyno.sample.rights import major_of, reads_all_statistics
+from pgdyno.sample.sampler import Column, Found, Kind, Row, Sampler, Subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +25,8 @@ class _Source:
     relation: str
     columns: tuple[tuple[str, str, str], ...]  # name, unit, SQL
     kind: Kind = "counter"
+    setting: str = ""  # boolean, without which it is not counted
+    of_others: bool = False  # shown to members of pg_monitor alone
 
 
 _UNARCHIVED = """
@@ -33,6 +40,8 @@ _UNARCHIVED = """
                   WHERE name ~ '^[0-9A-F]{24}'), 0)) END"""
 # A file's name is its timeline, and its number in two parts; the segment after it is not archived.
 
+_ON = "SELECT name FROM pg_settings WHERE name = ANY (%s) AND setting = 'on'"
+_DRIVEN = "pg_stat_database WHERE datname = ANY (%(databases)s)"
 _SOURCES = (
     _Source(12, 99, "(SELECT 1) lsn", (
         ("wal.bytes", "B", "pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"),
@@ -44,6 +53,10 @@ _SOURCES = (
         ("wal.writes", "1", "wal_write"),
         ("wal.syncs", "1", "wal_sync"),
     )),
+    _Source(14, 17, "pg_stat_wal", (
+        ("wal.write_s", "s", "wal_write_time / 1000"),
+        ("wal.sync_s", "s", "wal_sync_time / 1000"),
+    ), setting="track_wal_io_timing"),
     _Source(18, 99, "pg_stat_wal", (
         ("wal.records", "1", "wal_records"),
         ("wal.fpi", "1", "wal_fpi"),
@@ -53,26 +66,61 @@ _SOURCES = (
         ("checkpoints.timed", "1", "checkpoints_timed"),
         ("checkpoints.requested", "1", "checkpoints_req"),
         ("checkpoints.buffers", "1", "buffers_checkpoint"),
+        ("checkpoints.write_s", "s", "checkpoint_write_time / 1000"),
+        ("checkpoints.sync_s", "s", "checkpoint_sync_time / 1000"),
         ("bgwriter.buffers", "1", "buffers_clean"),
         ("bgwriter.maxwritten", "1", "maxwritten_clean"),
+        ("bgwriter.allocated", "1", "buffers_alloc"),
         ("backend.buffers", "1", "buffers_backend"),
+        ("backend.fsyncs", "1", "buffers_backend_fsync"),
     )),
     _Source(17, 99, "pg_stat_checkpointer", (
         ("checkpoints.timed", "1", "num_timed"),
         ("checkpoints.requested", "1", "num_requested"),
         ("checkpoints.buffers", "1", "buffers_written"),
+        ("checkpoints.write_s", "s", "write_time / 1000"),
+        ("checkpoints.sync_s", "s", "sync_time / 1000"),
+    )),
+    _Source(18, 99, "pg_stat_checkpointer", (
+        ("checkpoints.done", "1", "num_done"),
+        ("checkpoints.slru_buffers", "1", "slru_written"),
     )),
     _Source(17, 99, "pg_stat_bgwriter", (
         ("bgwriter.buffers", "1", "buffers_clean"),
         ("bgwriter.maxwritten", "1", "maxwritten_clean"),
+        ("bgwriter.allocated", "1", "buffers_alloc"),
     )),
-    _Source(12, 99, "pg_stat_database WHERE datname = ANY (%(databases)s)", (
+    _Source(12, 99, _DRIVEN, (
         ("database.commits", "1", "sum(xact_commit)"),
         ("database.rollbacks", "1", "sum(xact_rollback)"),
         ("database.blocks_read", "1", "sum(blks_read)"),
         ("database.blocks_hit", "1", "sum(blks_hit)"),
         ("database.deadlocks", "1", "sum(deadlocks)"),
+        ("database.temp_files", "1", "sum(temp_files)"),
         ("database.temp_bytes", "B", "sum(temp_bytes)"),
+        ("database.rows_returned", "1", "sum(tup_returned)"),
+        ("database.rows_fetched", "1", "sum(tup_fetched)"),
+        ("database.rows_inserted", "1", "sum(tup_inserted)"),
+        ("database.rows_updated", "1", "sum(tup_updated)"),
+        ("database.rows_deleted", "1", "sum(tup_deleted)"),
+        ("database.conflicts", "1", "sum(conflicts)"),
+    )),
+    _Source(12, 99, _DRIVEN, (
+        ("database.read_s", "s", "sum(blk_read_time) / 1000"),
+        ("database.write_s", "s", "sum(blk_write_time) / 1000"),
+    ), setting="track_io_timing"),
+    _Source(12, 99, _DRIVEN, (
+        ("database.checksum_failures", "1", "sum(checksum_failures)"),
+    ), setting="data_checksums"),
+    _Source(14, 99, _DRIVEN, (
+        ("database.session_s", "s", "sum(session_time) / 1000"),
+        ("database.active_s", "s", "sum(active_time) / 1000"),
+        ("database.idle_in_transaction_s", "s", "sum(idle_in_transaction_time) / 1000"),
+        ("database.sessions", "1", "sum(sessions)"),
+    )),
+    _Source(18, 99, _DRIVEN, (
+        ("database.workers_wanted", "1", "sum(parallel_workers_to_launch)"),
+        ("database.workers_launched", "1", "sum(parallel_workers_launched)"),
     )),
     _Source(12, 99, "(SELECT 1) archive", (
         ("archive.behind_bytes", "B", _UNARCHIVED),
@@ -80,7 +128,7 @@ _SOURCES = (
     _Source(12, 99, "pg_stat_replication", (
         ("replication.behind_bytes", "B",
          "greatest(0, max(pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn)))"),
-    ), "gauge"),
+    ), "gauge", of_others=True),
     _Source(16, 99, "pg_stat_io WHERE backend_type = 'client backend'", (
         ("io.client_reads", "1", "sum(reads)"),
         ("io.client_writes", "1", "sum(writes)"),
@@ -88,26 +136,49 @@ _SOURCES = (
 )  # fmt: skip
 
 
-def sources(major: int) -> Sequence[_Source]:
-    """The views that this version has."""
-    return [source for source in _SOURCES if source.first <= major <= source.last]
+_SETTINGS = frozenset(source.setting for source in _SOURCES if source.setting)
 
 
-def query(major: int) -> tuple[str, tuple[Column, ...]]:
-    """One statement that reads everything, and its columns in order."""
-    parts, columns = [], []
-    for source in sources(major):
-        for name, unit, sql in source.columns:
-            parts.append(f"(SELECT ({sql})::float8 FROM {source.relation})")  # noqa: S608
-            columns.append(Column(name, unit, source.kind))
-    return "SELECT " + ",\n       ".join(parts), tuple(columns)
+def sources(
+    major: int, settings: frozenset[str] = _SETTINGS, reads_all: bool = True
+) -> Sequence[_Source]:
+    """The views that this version has, as far as they tell something.
+
+    Args:
+        major: Version.
+        settings: Those that are on, of the ones that something is counted with.
+        reads_all: Whether the role is shown what others do.
+    """
+    return [
+        source
+        for source in _SOURCES
+        if source.first <= major <= source.last
+        and (not source.setting or source.setting in settings)
+        and (reads_all or not source.of_others)
+    ]
 
 
-def sampler(subject: Subject) -> Sampler | None:
+def query(told: Sequence[_Source]) -> tuple[str, tuple[Column, ...]]:
+    """One statement that reads everything of these views, each once, and its columns in order."""
+    parts = [
+        "(SELECT "  # noqa: S608  no word of anybody's
+        + ", ".join(f"({sql})::float8" for _, _, sql in source.columns)
+        + f" FROM {source.relation}) AS s{number}"
+        for number, source in enumerate(told)
+    ]
+    columns = [Column(name, unit, s.kind) for s in told for name, unit, _ in s.columns]
+    return "SELECT * FROM " + ",\n     ".join(parts), tuple(columns)
+
+
+def sampler(subject: Subject) -> Found:
     """Counters of the server; None where there is no session to ask it."""
     if (session := subject.session) is None:
         return None
-    text, columns = query(session.info.server_version // 10_000)
+    on = session.execute(_ON, (list(_SETTINGS),)).fetchall()
+    told = sources(
+        major_of(session), frozenset(name for (name,) in on), reads_all_statistics(session)
+    )
+    text, columns = query(told)
     named = {"databases": list(subject.databases)}
 
     def take() -> Row:
