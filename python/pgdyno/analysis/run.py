@@ -15,10 +15,12 @@ from pgdyno.analysis.credit import with_credit
 from pgdyno.analysis.cycles import PlanCycles, plan_cycles
 from pgdyno.analysis.deviations import deviations
 from pgdyno.analysis.earlier_figures import then_and_now
-from pgdyno.analysis.facts import LABELS, SCHEMA, Comparison, Facts, Phases, TrialFacts
+from pgdyno.analysis.facts import LABELS, SCHEMA, Comparison, Facts, Phases, StageFacts, TrialFacts
 from pgdyno.analysis.judge import placement
 from pgdyno.analysis.mistake_checks import Seen
 from pgdyno.analysis.mistakes import mistake_facts
+from pgdyno.analysis.profile_facts import ProfileFacts
+from pgdyno.analysis.profiles import profile_facts
 from pgdyno.analysis.protocol import protocol_costs
 from pgdyno.analysis.replaced import replaced_facts
 from pgdyno.analysis.shape import outages, part_facts, recovery_facts, step_facts
@@ -37,6 +39,7 @@ from pgdyno.stats.compare import PlanComparison, compare_at_looks, compare_pair,
 from pgdyno.stats.table import Table
 from pgdyno.store import RunFile
 from pgdyno.store.histogram import merged_quantiles
+from pgdyno.store.profiles import profile_of
 
 MEASURING = "drive"  # the phase that measures; `window` is a part of it, told apart
 PART_OF = {"window": MEASURING}
@@ -73,9 +76,7 @@ def analyse(run: RunFile) -> Facts:
         schema=SCHEMA, label=LABELS[plan.workload.headline], ident=info.ident, pgdyno=info.pgdyno,
         command=info.command, plan=plan.name, question=plan.question,
         headline=plan.workload.headline, answer=said,
-        started_ns=info.started_ns,
-        trials_planned=len(trials),
-        trials_finished=len(finished),
+        started_ns=info.started_ns, trials_planned=len(trials), trials_finished=len(finished),
         quick=plan.quick,
         notes=plan.notes,
         stages=stages,
@@ -111,6 +112,7 @@ def analyse(run: RunFile) -> Facts:
         versions=_versions(plan, info),
         fixture=fixture_facts[0] if fixture_facts else {},
         further_fixtures=fixture_facts[1:],
+        profiles=_profiles(run, names, finished, stages),
     )  # fmt: skip
 
 
@@ -181,6 +183,17 @@ def _trial_facts(
         )
         for trial in trials
     )
+
+
+def _profiles(
+    run: RunFile,
+    names: Sequence[str],
+    finished: Sequence[TrialRecord],
+    stages: Sequence[StageFacts],
+) -> ProfileFacts | None:
+    found = [(one.stage, profile_of(run, one.number)) for one in finished]
+    bases = {one.name: one.to_first.base for one in stages if one.to_first}
+    return profile_facts(names, [(stage, one) for stage, one in found if one], bases)
 
 
 def _builds(plan: Plan) -> list[Build]:

@@ -1,6 +1,7 @@
 """One trial: a stage measured once, on a fresh copy of the fixture, and stored as soon as it ends.
 
-    restore -> apply -> prewarm -> CHECKPOINT -> drive || sample -> after -> judge -> store
+    restore -> apply -> prewarm -> CHECKPOINT -> drive || sample -> profile -> after -> judge
+      -> store
 
 Each step takes the record of the step before and returns its own; steps do not import each other.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 import psycopg
@@ -16,6 +18,7 @@ import psycopg
 from pgdyno.drive.driver import Driven
 from pgdyno.experiment.after import After, Learned, steps_after
 from pgdyno.experiment.fixture import build_of
+from pgdyno.experiment.profiling import take_profile
 from pgdyno.experiment.progress import Listener, Phases
 from pgdyno.experiment.validity import judge
 from pgdyno.experiment.window import drive_and_sample, growth
@@ -27,6 +30,7 @@ from pgdyno.model.run import Failures, Fixture, Series, TrialRecord, TrialResult
 from pgdyno.model.system_errors import as_pgdyno_error
 from pgdyno.model.workload import database_names
 from pgdyno.sample.server_log import LogSummary, read_log
+from pgdyno.store.profiles import put_profile
 from pgdyno.store.run_file import RunFile
 from pgdyno.target.durability import read_durability
 from pgdyno.target.interface import Ready, Target, ending
@@ -126,6 +130,8 @@ def steps(
     with phases.phase("drive"):
         driven, series, failures = drive_and_sample(protocol, stage, trial.round, ready, fixture,
                                                     bed.listener)  # fmt: skip
+    with phases.phase("profile") if protocol.profile_s else nullcontext():
+        unseen = _profile(stage, protocol, bed, trial, ready) if protocol.profile_s else ()
     learned: list[Learned] = []
     described = bed.described[stage.name]
     for step in steps_after(After(target, databases, described, protocol, trial.round)):
@@ -133,12 +139,28 @@ def steps(
             learned.append(step.act())
     log = read_log(lines) if (lines := target.log_lines()) is not None else None
     result = _result(stage.workload, driven, series, ready, log)
-    notes = tuple(f"sampler {name} stopped: {why}" for name, why in failures.items())
+    notes = (*(f"sampler {name} stopped: {why}" for name, why in failures.items()), *unseen)
     seconds = {**phases.seconds, "window": driven.window_s}
     result = replace(result, phases_s=seconds, notes=notes, durability=durability)
     for add in learned:
         result = add(result, log)
     return result, series, log, target.log_text()
+
+
+def _profile(
+    stage: Stage, protocol: Protocol, bed: TestBed, trial: TrialRecord, ready: Ready
+) -> tuple[str, ...]:
+    """Store a profile of the load; a note where there is none. The trial has its numbers anyway."""
+    try:
+        found = take_profile(protocol, stage, ready, bed.fixtures[stage.name])
+    except Interrupted:
+        raise
+    except Exception as error:
+        if (failure := as_pgdyno_error(error)) is None:
+            raise
+        return (f"no profile: {failure.line}",)
+    put_profile(bed.run, found, trial.number)
+    return ()
 
 
 def _checkpoint(ready: Ready) -> None:

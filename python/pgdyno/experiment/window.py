@@ -62,12 +62,12 @@ def drive_and_sample(
         samplers = samplers_of(subject)
         recorder = stack.enter_context(Recorder(samplers))
         c_load = fixture.loaded.c_load if fixture.loaded else None
-        driven = _drive(ready.connection, workload, protocol, c_load,
-                        progress, ready.bindir, ready.user, pace)  # fmt: skip
+        driven = drive_by_engine(ready.connection, workload, protocol, c_load,
+                                 progress, ready.bindir, ready.user, pace)  # fmt: skip
     return driven, [*driven.series, *recorder.series()], recorder.failures
 
 
-def _drive(
+def drive_by_engine(
     connection: Connection,
     workload: Workload,
     protocol: Protocol,
@@ -77,6 +77,7 @@ def _drive(
     user: OsUser | None = None,
     pace: Pace | None = None,
 ) -> Driven:
+    """Drive a window by the engine that the workload asks for, and by nobody watched."""
     if workload.engine == "pgbench":
         program = pgbench_program(bindir)
         return drive_pgbench(program, connection, workload, protocol, progress, user)
@@ -105,7 +106,7 @@ def drive_alone(
         What was measured, and the share of this host's CPU time that was idle in the window.
     """
     with Recorder(samplers_of(Subject())) as recorder:
-        driven = _drive(connection, workload, protocol, c_load, progress, bindir)
+        driven = drive_by_engine(connection, workload, protocol, c_load, progress, bindir)
     return driven, host_idle_share(growth(recorder.series(), driven))
 
 

@@ -49,6 +49,7 @@ class Protocol:
     stop: Stop = "rounds"  # "decided": stages are measured until a look has decided them
     reconnect_s: float = 60.0  # so long a running server that went away is waited for
     checkpoint_before: bool = True  # a CHECKPOINT ends before the load begins
+    profile_s: float = 0.0  # of a further load after each window, while perf looks on; 0: none
 
     @property
     def rounds_max(self) -> int | None:

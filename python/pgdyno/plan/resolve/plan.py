@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pgdyno.model.plan import Plan, Protocol, Target, Trial, Workload
+from pgdyno.model.profile import WARMUP_S
 from pgdyno.model.settings import HostFacts, ServerFacts
 from pgdyno.model.units import bytes_text
 from pgdyno.plan.estimate.needs import (
@@ -93,7 +94,8 @@ def resolve(
     hungriest = _hungriest(memory)[1], _hungriest(disk)[1]
     cycles = _follow(resolved, protocol, host)
     trials = _trials(resolved, target, protocol)
-    driven = [driven_s(protocol, cycles[trial.stage], trial.round) for trial in trials]
+    profiled = protocol.profile_s + WARMUP_S if protocol.profile_s else 0.0
+    driven = [driven_s(protocol, cycles[one.stage], one.round) + profiled for one in trials]
     return Plan(
         name=document.name, question=document.question, source=draft.source, text=draft.text,
         target=target,
@@ -133,6 +135,12 @@ def _target_complaints(target: Target, server: ServerFacts, protocol: Protocol) 
     if protocol.crash_recovery and target.kind == "running":
         text = "is true, but pgdyno does not kill a server that is not its own"
         complaints.append(Complaint("protocol.crash_recovery", text))
+    if protocol.crash_recovery and protocol.profile_s:
+        text = (
+            f"is {protocol.profile_s:g}, but the profile's load would be recovered as well, and the"
+            " recovery's time be that of both; allowed with crash_recovery: 0"
+        )
+        complaints.append(Complaint("protocol.profile_s", text))
     return complaints
 
 
@@ -215,6 +223,7 @@ def _protocol(draft: PlanDraft) -> Protocol:
         stop=table.stop,
         checkpoint_before=table.checkpoint_before,
         reconnect_s=float(table.reconnect_s),
+        profile_s=float(table.profile_s),
     )
 
 
