@@ -19,6 +19,7 @@ from typer.core import TyperGroup
 
 from pgdyno import __version__
 from pgdyno.cli.console import say_error, stdout
+from pgdyno.cli.optional_value import Command
 from pgdyno.model.errors import Interrupted, PgdynoError, PlanError
 from pgdyno.model.system_errors import SystemFailure, as_pgdyno_error, reason
 from pgdyno.model.text import visible
@@ -73,7 +74,7 @@ class Commands(TyperGroup):
         if isinstance(found, typer.Typer):  # several commands under one name
             return typer.main.get_command(found)
         one = typer.Typer(**_STYLE)
-        one.command(cmd_name)(found)
+        one.command(cmd_name, cls=Command)(found)
         return typer.main.get_command(one)
 
 

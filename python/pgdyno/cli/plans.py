@@ -11,6 +11,7 @@ from rich.table import Table
 
 from pgdyno import api
 from pgdyno.cli.console import stdout
+from pgdyno.cli.live_options import LiveOption, MetricsOption
 from pgdyno.cli.run import QuickOption, run
 from pgdyno.cli.run_file_option import RunFileOption
 from pgdyno.model.errors import PlanError
@@ -29,9 +30,14 @@ def plans() -> None:
     stdout.print("`pgdyno run NAME --dry-run` tells what each would do; nothing is touched.")
 
 
-def demo(quick: QuickOption = False, out: RunFileOption = None) -> None:
+def demo(
+    quick: QuickOption = False,
+    live: LiveOption = None,
+    metrics: MetricsOption = None,
+    out: RunFileOption = None,
+) -> None:
     """Measure three stages of tuning on a server of its own; the same as `pgdyno run demo`."""
-    run("demo", quick=quick, out=out)
+    run("demo", quick=quick, live=live, metrics=metrics, out=out)
 
 
 def init(

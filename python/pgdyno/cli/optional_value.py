@@ -1,0 +1,35 @@
+"""Options whose value may be left out, which typer does not have: `--live`, `--live 8080`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from typer.core import TyperCommand
+
+LEFT_OUT = {"--live": "0"}
+"""The value that stands for none: any port that is free."""
+_ADDRESS = re.compile(r"\d+|[^/\s]*:\w*")
+
+
+class Command(TyperCommand):
+    """A command that knows them."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  typer hides it
+        """As typer does, once every option has its value."""
+        return super().parse_args(ctx, with_values(args))
+
+
+def with_values(args: Sequence[str]) -> list[str]:
+    """Arguments in which no value is left out: what follows and is no address is something else."""
+    found: list[str] = []
+    rest = list(args)
+    while rest:
+        one = rest.pop(0)
+        if one == "--":
+            return [*found, one, *rest]
+        if one in LEFT_OUT and not (rest and _ADDRESS.fullmatch(rest[0])):
+            one = f"{one}={LEFT_OUT[one]}"
+        found.append(one)
+    return found
