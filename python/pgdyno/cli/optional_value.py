@@ -10,7 +10,7 @@ from typer.core import TyperCommand
 
 LEFT_OUT = {"--live": "0"}
 """The value that stands for none: any port that is free."""
-_ADDRESS = re.compile(r"\d+|[^/\s]*:\w*")
+_ADDRESS = re.compile(r"\d+|[^/\s]+:\w*")
 
 
 class Command(TyperCommand):

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import IO, Self, TypeVar
 
 from pydantic import ValidationError
 
@@ -68,7 +68,7 @@ class Audience:
         self._untold: Began | None = None  # the same, until the worker knows it
         self._end: End | None = None
         self._stored = self._changed = False
-        self._thread = threading.Thread(target=self._feed, name="pgdyno audience", daemon=True)
+        self._thread: threading.Thread | None = None
         self._told_of_its_end = False
         self.cost: Cost | None = None
 
@@ -108,6 +108,9 @@ class Audience:
             _end_now(process)
             raise
         self._process = process
+        self._thread = threading.Thread(
+            target=self._feed, args=(process.stdin,), name="pgdyno audience", daemon=True
+        )
         self._thread.start()
         return self
 
@@ -115,8 +118,17 @@ class Audience:
         self, _kind: type[BaseException] | None, error: BaseException | None,
         _trace: TracebackType | None,
     ) -> None:  # fmt: skip
-        process = self._process
-        assert process is not None
+        self.close(error)
+
+    def close(self, error: BaseException | None = None) -> None:
+        """Tell viewers how the run ended, and end the worker; again it does nothing.
+
+        Args:
+            error: What ended the run; None: it came to its end.
+        """
+        process, self._process = self._process, None
+        if process is None:
+            return
         try:
             self._close(process, _end_of(error, self._began))
         finally:
@@ -126,6 +138,7 @@ class Audience:
         with self._lock:
             self._end = end
             self._lock.notify()
+        assert self._thread is not None
         self._thread.join(_ENDS_S)
         if self._thread.is_alive():
             process.kill()  # it does not read; the thread's write ends by it
@@ -176,10 +189,8 @@ class Audience:
                 Noted(f"{_WORKER} ended by itself, with code {code}; the run is not affected")
             )
 
-    def _feed(self) -> None:
+    def _feed(self, pipe: IO[str]) -> None:
         """In a thread of its own: write what there is to tell."""
-        assert self._process is not None
-        pipe = self._process.stdin
         try:
             while True:
                 lines, is_last = self._due()

@@ -52,6 +52,7 @@ class Listening(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    request_queue_size = 128
 
     def __init__(self, at: Address, handler: type[Handler]) -> None:
         family, _, _, _, where = socket.getaddrinfo(

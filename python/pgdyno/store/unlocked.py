@@ -39,7 +39,8 @@ def read_unlocked(path: Path, pause: Callable[[float], None] = time.sleep) -> Ru
         require_regular(path)
         content = _content(path, pause)
         connection = sqlite3.connect(":memory:")
-        connection.deserialize(content)
+        if content:  # SQLite takes no empty one, though an empty file is a database to it
+            connection.deserialize(content)
     except BadFile as error:
         raise StoreError(f"run file {path} {error}") from error
     except (OSError, sqlite3.Error) as error:

@@ -41,7 +41,7 @@ def test_what_is_equal_is_not_sent_again() -> None:
 
 def test_no_text_ends_a_line_of_the_stream_or_hides() -> None:
     board = Board()
-    board.put("notes", list(WORDS.values()) + ["\udcff"])
+    board.put("notes", [*WORDS.values(), "\udcff"])
 
     ((_, text),) = board.newer(0, 0)[1]
     assert text.isascii()

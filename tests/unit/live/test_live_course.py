@@ -43,7 +43,12 @@ def a_trial(number: int = 1) -> TrialRecord:
 def test_before_a_run_begins_nothing_is_known() -> None:
     moment = Course(Clock()).moment()
 
-    assert (moment.phase, moment.left_s, moment.share, moment.number) == ("starting", 0.0, 0.0, None)
+    assert (moment.phase, moment.left_s, moment.share, moment.number) == (
+        "starting",
+        0.0,
+        0.0,
+        None,
+    )
 
 
 def test_the_time_left_goes_with_the_clock_and_then_by_what_trials_took() -> None:
