@@ -61,6 +61,7 @@ class Played:
             yield self.driving(number, second)
         with RunFile.append(self.path) as run:
             run.put_trial(record, self._series[number].values())
+        yield PhaseBegun(begun, "check")
         yield TrialEnded(record)
 
     def driving(self, number: int, second: int) -> DriveProgress:

@@ -21,10 +21,19 @@ from typing import IO, Self, TypeVar
 from pydantic import ValidationError
 
 from pgdyno.live.address import Address
-from pgdyno.live.course import Course
+from pgdyno.live.course import Course, Moment
 from pgdyno.live.message import Began, Cost, End, Message, Outcome, Serving, Wanted
 from pgdyno.model.errors import Interrupted, PgdynoError, TargetError
-from pgdyno.model.progress import Event, LookTaken, Noted, PointMeasured, RunBegun, TrialEnded
+from pgdyno.model.progress import (
+    DriveProgress,
+    Event,
+    LookTaken,
+    Noted,
+    PhaseBegun,
+    PointMeasured,
+    RunBegun,
+    TrialEnded,
+)
 from pgdyno.model.record_json import from_json, to_json
 from pgdyno.model.system_errors import SystemFailure
 from pgdyno.model.text import one_line
@@ -36,7 +45,7 @@ PACE_S = 0.5  # no more often is anything told
 _TICK_S = 1.0  # so often is the time left told where nothing happens
 _BEGINS_S = 120.0  # for the worker to begin: a busy machine is no failure
 _ENDS_S = 10.0  # for its viewers to be told of the end
-_WAITING_MAX = 200  # notes that wait for a worker that does not read; then the oldest go
+_WAITING_MAX = 200  # that wait for a worker that does not read; then the oldest go
 _TOKEN_BYTES = 16
 _NOW = 0.0
 _WORKER = "the process that shows the run"
@@ -64,6 +73,7 @@ class Audience:
         self._course = Course()
         self._lock = threading.Condition()
         self._notes: deque[str] = deque(maxlen=_WAITING_MAX)
+        self._past: deque[Moment] = deque(maxlen=_WAITING_MAX)  # ends of windows
         self._began: Began | None = None
         self._untold: Began | None = None  # the same, until the worker knows it
         self._end: End | None = None
@@ -156,6 +166,9 @@ class Audience:
         """Be told, and tell."""
         self._onward(event)
         with self._lock:
+            if isinstance(event, PhaseBegun) and isinstance(self._course.state, DriveProgress):
+                # What the driver counted last, which counters would lack for good.
+                self._past.append(self._course.moment())
             self._course.hear(event)
             self._changed = True
             self._note(event)
@@ -209,7 +222,10 @@ class Audience:
         with self._lock:
             self._lock.wait_for(lambda: self._end is not None or self._changed, _TICK_S)
             now = Message(began=self._untold, moment=self._course.moment(), stored=self._stored)
-            lines = [now, *(Message(note=one) for one in self._notes)]
+            past, notes = [*self._past], [*self._notes]
+            lines = [Message(moment=one) for one in past]
+            lines += [now, *(Message(note=one) for one in notes)]
+            self._past.clear()
             self._notes.clear()
             self._untold = None
             self._changed = self._stored = False
