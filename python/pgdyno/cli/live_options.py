@@ -49,5 +49,10 @@ def watched(listener: Listener, live: str | None, metrics: str | None) -> Iterat
             if url is not None:
                 stderr.print(f"{what} {url}", soft_wrap=True)
         for address in audience.open_to_others:
-            listener(Noted(f"{address} is open to other machines, and nothing of it is encrypted"))
+            listener(
+                Noted(
+                    f"{address} is open to other machines, by this machine's address in its place."
+                    " Nothing of it is encrypted."
+                )
+            )
         yield audience

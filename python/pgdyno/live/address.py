@@ -54,6 +54,14 @@ class Address:
         found = number(self.host)
         return found is not None and found.is_loopback
 
+    @property
+    def from_here(self) -> Address:
+        """The same as this machine reaches it: one that stands for all has no name of its own."""
+        found = number(self.host)
+        if found is None or not found.is_unspecified:
+            return self
+        return Address("::1" if found.version == 6 else LOOPBACK, self.port)
+
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if self.is_v6 else f"{self.host}:{self.port}"
 

@@ -86,14 +86,15 @@ class Audience:
 
     @property
     def page_url(self) -> str | None:
-        """The page's address, with the token that opens it."""
+        """The page's address on this machine, with the token that opens it."""
         at = self._serving.page
-        return f"http://{at}/?token={self._wanted.token}" if at else None
+        return f"http://{at.from_here}/?token={self._wanted.token}" if at else None
 
     @property
     def metrics_url(self) -> str | None:
-        """The address of the metrics."""
-        return f"http://{self._serving.metrics}/metrics" if self._serving.metrics else None
+        """The address of the metrics on this machine."""
+        at = self._serving.metrics
+        return f"http://{at.from_here}/metrics" if at else None
 
     @property
     def open_to_others(self) -> tuple[str, ...]:
@@ -199,7 +200,7 @@ class Audience:
             self._told_of_its_end = True
             code = process.wait(_ENDS_S)
             self._onward(
-                Noted(f"{_WORKER} ended by itself, with code {code}; the run is not affected")
+                Noted(f"{_WORKER.capitalize()} ended by itself, with code {code}. The run goes on.")
             )
 
     def _feed(self, pipe: IO[str]) -> None:
@@ -277,6 +278,6 @@ def _end_of(error: BaseException | None, began: Began | None) -> End:
 def _cost_text(cost: Cost) -> str:
     share = cost.cpu_s / cost.seconds if cost.seconds else 0.0
     return (
-        f"{_WORKER} took {cost.cpu_s:.2f} s of CPU in {seconds_text(cost.seconds)},"
-        f" {share:.2%} of one processor"
+        f"{_WORKER.capitalize()} took {cost.cpu_s:.2f} s of CPU in {seconds_text(cost.seconds)},"
+        f" {share:.2%} of one processor."
     )

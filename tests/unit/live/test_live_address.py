@@ -32,6 +32,20 @@ def test_an_address_is_read(text: str, host: str, port: int, loopback: bool) -> 
 
 
 @pytest.mark.parametrize(
+    ("served", "reached"),
+    [
+        ("0.0.0.0:1", "127.0.0.1:1"),
+        ("[::]:1", "[::1]:1"),
+        ("192.0.2.1:1", "192.0.2.1:1"),
+        ("db1.lan:1", "db1.lan:1"),
+        ("[::1]:1", "[::1]:1"),
+    ],
+)
+def test_an_address_that_stands_for_all_is_reached_by_one(served: str, reached: str) -> None:
+    assert str(Address.read(served, "--live").from_here) == reached
+
+
+@pytest.mark.parametrize(
     "text",
     ["", ":", ":8080", "x", "-1", "65536", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "a b:1", "::1",
      "²", "[::1]", "[]:1", "http://x:1", "a/b:1", "a@b:1", "\x1b[2J:1", "1:2:3:4"],
