@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import tomllib
 from pathlib import Path
+from unittest.mock import create_autospec
 
 import numpy as np
 import pytest
@@ -40,12 +41,18 @@ def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for folder in FOLDERS:
         shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(planning, "server_facts", lambda _: installed(18))
-    monkeypatch.setattr(planning, "build_facts", lambda _: installed(18))
-    monkeypatch.setattr(planning, "local_facts", lambda: HOST)
-    monkeypatch.setattr(planning, "builds_there", lambda: ())
-    monkeypatch.setattr(planning, "fixture_bytes", lambda *_: None)
-    monkeypatch.setattr(planning, "this_machine", lambda: Machine("cpu", 2, "6.1"))
+    answers = {
+        "server_facts": installed(18),
+        "build_facts": installed(18),
+        "local_facts": HOST,
+        "builds_there": (),
+        "fixture_bytes": None,
+        "this_machine": Machine("cpu", 2, "6.1"),
+    }
+    for name, answer in answers.items():
+        # Asked with other arguments than the real one takes, a stand-in fails as that would.
+        stand_in = create_autospec(getattr(planning, name), return_value=answer)
+        monkeypatch.setattr(planning, name, stand_in)
     return tmp_path
 
 
