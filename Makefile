@@ -7,9 +7,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 DIST ?= dist
-# Tests run side by side, one more than there are CPUs, since most wait; more than four servers at
-# once measure each other more than themselves.
-WORKERS ?= $(shell cpus=$$(nproc); echo $$((cpus < 4 ? cpus + 1 : 4)))
+# Tests run side by side; more than four servers at once measure each other more than themselves.
+WORKERS ?= $(shell cpus=$$(nproc); echo $$((cpus < 4 ? cpus : 4)))
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadgroup
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
