@@ -216,7 +216,7 @@ def _missing(stages: Sequence[StageFacts], trials: Sequence[TrialFacts]) -> list
         mine = [trial.stage for trial in trials if trial.state == state]
         if mine:
             names = listed([f"`{one.name}`" for one in stages if one.name in mine])
-            of = f"{len(mine)} of {count_text(len(trials))} trials {wording} {names}"
+            of = f"{len(mine)} of {plural(len(trials), 'trial', thousands=True)} {wording} {names}"
             found.append(Doubt(of, grave))
     return found
 

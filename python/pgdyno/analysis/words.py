@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from pgdyno.analysis.facts import Comparison, Spread, StageFacts
 from pgdyno.model.units import bytes_text, count_text, ratio_text
-from pgdyno.model.wording import listed
+from pgdyno.model.wording import listed, plural
 from pgdyno.model.workload import TEXT_MIX
 
 NOTHING = "–"
@@ -93,7 +93,7 @@ def verdict(comparison: Comparison | None) -> str:
     if comparison.verdict == "undecided" and comparison.failures is not None:
         return "undecided, trials failed"
     if comparison.verdict == "undecided" and comparison.rounds_needed is not None:
-        return f"undecided, needs about {comparison.rounds_needed} rounds"
+        return f"undecided, needs about {plural(comparison.rounds_needed, 'round')}"
     if comparison.verdict == "undecided" and comparison.look is comparison.p_adjusted is None:
         return NO_LOOK
     return comparison.verdict

@@ -13,6 +13,7 @@ from pgdyno.analysis import words
 from pgdyno.model.calibration import WARMUP_S, Calibrated, Ceiling, Estimate
 from pgdyno.model.text import ascii_json
 from pgdyno.model.units import count_text, ns_text
+from pgdyno.model.wording import plural
 from pgdyno.report.document import Cell, Document, Points, Section, Table, columns
 from pgdyno.report.html import render_document as render_page
 from pgdyno.report.markdown import render_document as render_markdown
@@ -78,7 +79,7 @@ def table(found: Sequence[Ceiling]) -> Table:
             Cell(_count(one.round_trips_per_s)),
             Cell(_time(one.cpu_s_per_transaction)),
             Cell(_time(one.cpu_s_per_round_trip)),
-            Cell(f"{count_text(one.per_core_s)} transactions"),
+            Cell(plural(round(one.per_core_s), "transaction", thousands=True)),
             Cell(one.limit),
         )
         for one in found
@@ -95,8 +96,9 @@ def remarks(found: Sequence[Ceiling]) -> list[str]:
     )
     shared = ": they share it, only CPU times hold" * (first.driver_cpus == first.server_cpus)
     return [
-        f"{first.workload}, {first.connections} connections on {first.threads} driver threads,"
-        f" Unix socket; {interval} n = {rate.n} windows of {first.window_s:g} s after"
+        f"{first.workload}, {plural(first.connections, 'connection')} on"
+        f" {plural(first.threads, 'driver thread')},"
+        f" Unix socket; {interval} n = {plural(rate.n, 'window')} of {first.window_s:g} s after"
         f" {min(WARMUP_S, first.window_s):g} s of warm-up",
         f"driver on CPU {_list(first.driver_cpus)}, null server on CPU"
         f" {_list(first.server_cpus)}{shared}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Facts, StageFacts
 from pgdyno.analysis.plain import deepest
-from pgdyno.model.wording import listed
+from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import Card, Cell, Document, Light
 from pgdyno.report.sections import sections
 from pgdyno.report.sections.stages import METRICS, tail_words
@@ -52,7 +52,7 @@ def _about(facts: Facts) -> tuple[str, ...]:
         f"{facts.host['memory']} memory" if "memory" in facts.host else None,
         facts.same["size"],
         _clients(facts),
-        f"{facts.trials_finished} of {facts.trials_planned} trials finished",
+        f"{facts.trials_finished} of {plural(facts.trials_planned, 'trial')} finished",
     ]
     if facts.quick:
         parts.append("shortened by --quick")
@@ -64,7 +64,7 @@ def _clients(facts: Facts) -> str | None:
     terminals, connections = facts.same.get("terminals"), facts.same.get("connections")
     if terminals is None or connections is None:
         return None
-    return f"{terminals} terminals over {connections} connections"
+    return f"{plural(int(terminals), 'terminal')} over {plural(int(connections), 'connection')}"
 
 
 def _card(stage: StageFacts, facts: Facts) -> Card:

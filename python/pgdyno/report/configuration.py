@@ -8,6 +8,7 @@ from textwrap import wrap
 from pgdyno.analysis.setting_facts import Recommended, RecommendedSetting, ServerSetting
 from pgdyno.model.errors import PlanError
 from pgdyno.model.text import one_line
+from pgdyno.model.wording import plural
 from pgdyno.plan.settings.values import list_items
 
 _COLUMNS = 98
@@ -72,7 +73,7 @@ def diff(found: Recommended, running: Mapping[str, ServerSetting]) -> str:
         if now is not None:
             lines.append(f"-{one.name} = {_quoted(now.value)}  # {one_line(now.source)}")
         lines.append(f"+{one.name} = {_quoted(one.value)}  # {_why(one)}")
-    lines.append(f"# {same} of {len(found.settings)} settings are already so")
+    lines.append(f"# {same} of {plural(len(found.settings), 'setting is', 'settings are')} already so")
     return _text("#", "what would change on the server", found, lines)
 
 

@@ -16,6 +16,7 @@ from pgdyno.analysis import words
 from pgdyno.model.knee import Curve, Point
 from pgdyno.model.text import ascii_json
 from pgdyno.model.units import at_least_text, count_text, ns_text
+from pgdyno.model.wording import plural
 from pgdyno.report.charts import Key, Panel, look
 from pgdyno.report.document import Cell, Document, Figure, Section, Table, columns
 from pgdyno.report.html import Drawing
@@ -38,7 +39,7 @@ def verdict(curve: Curve) -> str:
     low = "" if found.low is None else count_text(found.low)
     high = "" if found.high is None else count_text(found.high)
     noise = (
-        f"; {found.contradictions} of {len(curve.points)} windows contradict it"
+        f"; {found.contradictions} of {plural(len(curve.points), 'window')} contradict it"
         if found.contradictions
         else ""
     )
@@ -54,7 +55,7 @@ def verdict(curve: Curve) -> str:
             for part in (low and f"keeps at {low}", high and f"breaks at {high} {unit(curve)}")
             if part
         )
-        text = f"not settled within {len(curve.points)} windows: p99 {ends} ({limit})"
+        text = f"not settled within {plural(len(curve.points), 'window')}: p99 {ends} ({limit})"
     return text + noise
 
 
@@ -122,7 +123,7 @@ def _drawing(curve: Curve) -> Drawing:
 def _about(curve: Curve) -> tuple[str, ...]:
     arrivals = f"open loop, {curve.spacing} spacing" if curve.by == "rate" else "closed loop"
     return (
-        f"{curve.connections} connections",
+        plural(curve.connections, "connection"),
         arrivals,
         f"windows of {curve.window_s:g} s after {curve.warmup_s:g} s of warm-up",
         curve.server,

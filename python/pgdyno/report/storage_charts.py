@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from pgdyno.model.floor import PATTERNS, Floor, GridPoint, Pattern, Probed
 from pgdyno.model.units import count_text, ns_text
+from pgdyno.model.wording import plural
 from pgdyno.report.charts import Key, Panel, look
 from pgdyno.report.html import Drawing
 from pgdyno.stats.flush_figure import mixed_windows
@@ -87,7 +88,7 @@ def _line(index: int, points: list[GridPoint], values: list[float]) -> go.Scatte
         marker={"symbol": look.stage_symbol(index), "size": 7, "color": look.stage_colour(index)},
         text=[
             f"{count_text(point.per_s)}/s, p99 {ns_text(point.latency.p99_ns)},"
-            f" depth {point.depth} × {point.jobs} jobs"
+            f" depth {point.depth} × {plural(point.jobs, 'job')}"
             for point in points
         ],
         hovertemplate="%{text}<extra></extra>",

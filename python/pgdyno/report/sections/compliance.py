@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Facts, Requirement
+from pgdyno.model.wording import plural
 from pgdyno.report.document import Block, Cell, Column, Section, Table, Text
 
 
@@ -36,7 +37,7 @@ def section(facts: Facts) -> Section | None:
     )
     blocks: list[Block] = [
         Text(
-            f"{missed} of {len(facts.compliance)} requirements are missed by at least one stage."
+            f"{missed} of {plural(len(facts.compliance), 'requirement')} missed by at least one stage."
             " A run without think times that drives more than 12.86 NOPM a warehouse measures the"
             " server on a smaller database than the text would allow; it may be compared with runs"
             " of the same settings only."

@@ -165,7 +165,7 @@ def _gathered(tables: Sequence[VacuumTable]) -> list[VacuumTable]:
     return [
         *shown,
         VacuumTable(
-            table=f"{len(others)} others",
+            table=plural(len(others), "other"),
             episodes=sum(one.episodes for one in others),
             run_s=sum(one.run_s for one in others),
             window_s=sum(one.window_s for one in others),

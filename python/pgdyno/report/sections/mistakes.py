@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pgdyno.analysis.facts import Facts
-from pgdyno.model.wording import listed
+from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import Cell, Column, Section, Table, Text, Tone
 
 _TONES: dict[str, Tone] = {"clear": "good", "told": "warn", "finding": "bad"}
@@ -12,11 +12,12 @@ _TONES: dict[str, Tone] = {"clear": "good", "told": "warn", "finding": "bad"}
 def section(facts: Facts) -> Section:
     """One line for each class of mistake."""
     found = [one for one in facts.mistakes if one.verdict == "finding"]
+    of_all = plural(len(facts.mistakes), "class", "classes")
     if found:
         names = listed([one.ident for one in found])
-        head = Text(f"Of {len(facts.mistakes)} classes of mistake, found here: {names}.", "bad")
+        head = Text(f"Of {of_all} of mistake, found here: {names}.", "bad")
     else:
-        head = Text(f"None of {len(facts.mistakes)} classes of mistake was found.", "good")
+        head = Text(f"None of {of_all} of mistake was found.", "good")
     table = Table(
         "What field reports got wrong, and what the check against it finds in this run.",
         (

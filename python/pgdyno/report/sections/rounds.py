@@ -5,6 +5,7 @@ from __future__ import annotations
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Facts, TrialFacts
 from pgdyno.model.units import count_text
+from pgdyno.model.wording import plural
 from pgdyno.report import noise
 from pgdyno.report.document import Block, Cell, Column, Figure, Section, Table, Text
 
@@ -41,7 +42,7 @@ def section(facts: Facts) -> Section:
 
 def _left_out(facts: Facts) -> Block:
     if not facts.not_finished:
-        return Text(f"All {len(facts.trials)} trials finished and are used.")
+        return Text(f"{plural(len(facts.trials), 'trial')} finished; none is left out.")
     return Table(
         "Trials that are not used in any number, and why.",
         (

@@ -7,7 +7,7 @@ from pgdyno.analysis.answer_facts import TailFacts
 from pgdyno.analysis.facts import Comparison, Facts, Spread, StageFacts
 from pgdyno.analysis.plain import deepest
 from pgdyno.model.units import ratio_text
-from pgdyno.model.wording import listed
+from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import (
     Block,
     Cell,
@@ -61,9 +61,8 @@ def section(facts: Facts) -> Section:
 
 
 def _of_looks(facts: Facts) -> str:
-    looks = listed([str(look) for look in facts.looks])
     return (
-        f"Looks after {looks} rounds were fixed before the first trial; a stage that a look decided"
+        f"Looks after rounds {listed([str(look) for look in facts.looks])} were fixed before the first trial; a stage that a look decided"
         " was measured no further. Intervals and verdicts hold over all looks together. What an"
         " early look finds tends to be a little smaller in truth."
     )
@@ -174,5 +173,5 @@ def _about(warning: str, bases: dict[str, list[str]]) -> str:
     """A warning with the comparison it is about, or with their number."""
     pairs = [(stage, base) for base, stages in bases.items() for stage in stages]
     if len(pairs) > 1:
-        return f"{warning} ({len(pairs)} comparisons)"
+        return f"{warning} ({plural(len(pairs), 'comparison')})"
     return f"`{pairs[0][0]}` against `{pairs[0][1]}`: {warning}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Facts, Judgement
+from pgdyno.model.wording import plural
 from pgdyno.report.document import Cell, Column, Figure, Section, Table
 from pgdyno.report.sections.stages import checkpoint_counts
 
@@ -37,7 +38,7 @@ def judged(judgement: Judgement | None) -> Cell:
         return Cell(words.NOTHING)
     text = judgement.verdict
     if judgement.of_rounds > 1:
-        text += f" in {judgement.rounds} of {judgement.of_rounds} rounds"
+        text += f" in {judgement.rounds} of {plural(judgement.of_rounds, 'round')}"
     note = judgement.fact if judgement.advice is None else f"{judgement.fact}. {judgement.advice}"
     if judgement.verdict in ("clear", "steady"):
         return Cell(text, "good", note=note)

@@ -79,7 +79,7 @@ def _audit(facts: Facts) -> Block:
 def _in_band(line: AuditFacts) -> Cell:
     note = None
     if line.trials_outside:
-        note = f"{line.trials_outside} of {line.trials} trials outside of their own band"
+        note = f"{line.trials_outside} of {plural(line.trials, 'trial')} outside of their own band"
     return Cell("in the band", "good", note=note) if line.ok else Cell("outside", "bad", note=note)
 
 
@@ -99,7 +99,8 @@ def _conditions(facts: Facts) -> list[Block]:
         return [Text("The consistency conditions were not checked.", "warn")]
     checks = max(line.checks for line in facts.conditions)
     rounds = facts.checked_rounds
-    of_rounds = {None: "", 1: " of round 1"}.get(rounds, f" of the first {rounds} rounds")
+    first = f" of the first {plural(rounds, 'round')}" if rounds else ""
+    of_rounds = {None: "", 1: " of round 1"}.get(rounds, first)
     violated = [line for line in facts.conditions if line.violations]
     table = Table(
         f"Consistency conditions (clause 3.3.2), after loading and after each trial{of_rounds}.",
@@ -123,7 +124,7 @@ def _conditions(facts: Facts) -> list[Block]:
     number = plural(len(facts.conditions), "consistency condition")
     if not violated:
         checked = f", after loading and after each trial{of_rounds}" if of_rounds else ""
-        return [Text(f"All {number} hold in all {checks} checks{checked}.", "good"), table]
+        return [Text(f"All {number} hold in {plural(checks, 'check')}{checked}.", "good"), table]
     names = listed([f"condition {line.number}" for line in violated])
     where = "; ".join(text for line in violated for text in line.violations)
     return [Text(f"Of {number}, violated: {names} ({where}).", "bad"), table]
