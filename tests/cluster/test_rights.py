@@ -224,7 +224,9 @@ def test_what_comes_before_a_stage_is_refused_before_anything_is_loaded(
 
 
 def test_a_check_takes_what_is_set_and_no_timeout_ends_it(engineer: Connection) -> None:
-    hurried = replace(engineer, parameters=(("options", "-c work_mem=3MB -c statement_timeout=1h"),))
+    hurried = replace(
+        engineer, parameters=(("options", "-c work_mem=3MB -c statement_timeout=1h"),)
+    )
     asked = "SELECT current_setting('work_mem'), current_setting('statement_timeout')"
 
     (found,) = check(hurried, [ConditionSql(1, "what is set", asked)])

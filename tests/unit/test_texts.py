@@ -26,8 +26,8 @@ NO_NOUNS = {
     "across", "allows", "as", "asks", "begins", "belongs", "changes", "claims", "counts",
     "disappears", "does", "ends", "excludes", "exists", "has", "holds", "is", "its", "keeps",
     "lacks", "leads", "leaves", "less", "lets", "lies", "loses", "makes", "mounts", "needs", "plus",
-    "puts", "refuses", "says", "sets", "shares", "shows", "sizes", "stands", "stays", "survives", "takes",
-    "tells", "this", "thus", "versus", "was",
+    "puts", "refuses", "says", "sets", "shares", "shows", "sizes", "stands", "stays", "survives",
+    "takes", "tells", "this", "thus", "versus", "was",
 }  # fmt: skip
 AMERICAN = re.compile(
     r"\b(?:colors?|colored|behaviors?|favor(?:s|ed|ite)?|honors?|neighbors?|centers?|centered|gray"
@@ -103,11 +103,7 @@ def _is_no_number(value: ast.expr) -> bool:
 
 def test_counted_nouns_have_the_number_of_their_count() -> None:
     """`1 checkpoints completed` and alike: `model.wording.plural` knows better."""
-    found = [
-        f"{name}:{line}"
-        for name, tree in sources()
-        for line in counted_by_hand(tree)
-    ]
+    found = [f"{name}:{line}" for name, tree in sources() for line in counted_by_hand(tree)]
     assert not found, "write {plural(count, 'noun')}:\n" + "\n".join(found)
 
 

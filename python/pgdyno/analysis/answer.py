@@ -9,7 +9,6 @@ from pgdyno.analysis.answer_facts import Answer, Doubt, confidence_of
 from pgdyno.analysis.durability import NOT_KNOWN
 from pgdyno.analysis.facts import AuditFacts, Difference, Judgement, StageFacts, TrialFacts
 from pgdyno.analysis.plain import plain, tail_sentence
-from pgdyno.model.units import count_text
 from pgdyno.model.wording import listed, plural
 
 FEW_PAIRS = 5  # fewer are named as a limit; the interval is honest, but wide and easily disturbed

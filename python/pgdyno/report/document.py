@@ -44,7 +44,9 @@ class Table:
 
     def __post_init__(self) -> None:
         for row in self.rows:
-            assert len(row) == len(self.columns), f"{self.caption}: a row of {len(row)}, not {len(self.columns)}"
+            assert len(row) == len(self.columns), (
+                f"{self.caption}: a row of {len(row)}, not {len(self.columns)}"
+            )
 
 
 @dataclass(frozen=True, slots=True)

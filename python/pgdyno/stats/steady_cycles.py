@@ -84,15 +84,15 @@ def check_cycles(
 
 
 def _where(one: FloatArray) -> FloatArray:
-    return np.arange(one.size) - (one.size - 1) / 2
+    return np.arange(one.size, dtype=np.float64) - (one.size - 1) / 2
 
 
 def _centred(one: FloatArray) -> FloatArray:
-    return one - one.mean()
+    return np.asarray(one - one.mean(), dtype=np.float64)
 
 
 def _information(trials: Sequence[FloatArray]) -> float:
-    return float(sum(np.sum(_where(one) ** 2) for one in trials))
+    return sum(float(np.sum(_where(one) ** 2)) for one in trials)
 
 
 def _slope(trials: Sequence[FloatArray]) -> float:

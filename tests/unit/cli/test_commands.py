@@ -62,7 +62,9 @@ def test_a_help_page_fits_and_nothing_of_it_is_cut(words: tuple[str, ...], colum
     assert "…" not in said
     context = command.make_context("pgdyno", [], resilient_parsing=True)
     for one in command.params:
-        names, _ = one.get_help_record(context)  # with choices and the form of the value
+        record = one.get_help_record(context)
+        assert record is not None
+        names, _ = record  # with choices and the form of the value
         assert any(names in line for line in lines), names
         help_text = " ".join((getattr(one, "help", None) or "").split())
         assert help_text in said

@@ -37,7 +37,7 @@ def section(facts: Facts) -> Section | None:
     )
     blocks: list[Block] = [
         Text(
-            f"{missed} of {plural(len(facts.compliance), 'requirement')} missed by at least one stage."
+            f"At least one stage misses {missed} of {plural(len(facts.compliance), 'requirement')}."
             " A run without think times that drives more than 12.86 NOPM a warehouse measures the"
             " server on a smaller database than the text would allow; it may be compared with runs"
             " of the same settings only."
