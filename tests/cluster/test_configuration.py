@@ -32,4 +32,4 @@ def test_a_server_takes_what_is_recommended(version: str, folder: Path) -> None:
         after = run.configuration("diff", lowest_rung="D2", database=where)
     assert "-synchronous_commit = 'on'  # default" in before
     assert "+synchronous_commit = 'off'" in before
-    assert "# 3 of 3 settings are already so" in after
+    assert "# already so: 3 of 3 settings" in after

@@ -73,9 +73,7 @@ def diff(found: Recommended, running: Mapping[str, ServerSetting]) -> str:
         if now is not None:
             lines.append(f"-{one.name} = {_quoted(now.value)}  # {one_line(now.source)}")
         lines.append(f"+{one.name} = {_quoted(one.value)}  # {_why(one)}")
-    lines.append(
-        f"# {same} of {plural(len(found.settings), 'setting is', 'settings are')} already so"
-    )
+    lines.append(f"# already so: {same} of {plural(len(found.settings), 'setting')}")
     return _text("#", "what would change on the server", found, lines)
 
 

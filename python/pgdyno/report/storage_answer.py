@@ -107,8 +107,8 @@ def _of_path(floor: Floor, probed: Probed) -> str:
         f" ({ns_text(figure.flush.low)} to {ns_text(figure.flush.high)} in {probes}), so one client"
         f" commits at most {count_text(commits.mid)} times a second ({count_text(commits.low)} to"
         f" {count_text(commits.high)}), {plural(_MANY_CLIENTS, 'client')}"
-        f" {count_text(many.mid)} where CPU allows; random reads reach {count_text(found.peak.per_s)}/s, near that with"
-        f" {found.knee.outstanding} under way."
+        f" {count_text(many.mid)} where CPU allows; random reads reach"
+        f" {count_text(found.peak.per_s)}/s, near that with {found.knee.outstanding} under way."
     )
 
 

@@ -99,7 +99,7 @@ def test_a_difference_shows_both_values_and_who_set_the_running_one() -> None:
     text = diff(FOUND, {"work_mem": ServerSetting("work_mem", "4MB", "/etc/postgresql.conf:7")})
     assert "-work_mem = '4MB'  # /etc/postgresql.conf:7\n+work_mem = '64MB'  # alone" in text
     same = diff(FOUND, {"work_mem": ServerSetting("work_mem", "64MB", "default")})
-    assert "# 1 of 1 settings are already so" in same
+    assert "# already so: 1 of 1 setting" in same
     assert "+work_mem" not in same
 
 
