@@ -17,7 +17,7 @@ apt = { [ "$$(id -u)" = 0 ] && flock Makefile sh -c "apt-get update -qq && \
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(1) >/dev/null"; } \
   || { echo "error: not installed: $(1)"; echo "hint: sudo apt-get install $(1)"; exit 1; }
 
-.PHONY: demo quick test test-long rest gates check rust-gates python-gates rust-tests install build packages wheel lock reference clean help
+.PHONY: demo quick test every-day documents test-long rest gates check rust-gates python-gates rust-tests install build packages wheel lock reference clean help
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -28,23 +28,29 @@ demo: build ## The main job: load TPC-C, run three stages, write a report (ARGS=
 quick: build ## The demo's short version
 	$(BIN)/pgdyno run plans/demo.toml --quick
 
-# Installing, compiling and downloading go side by side: on a new machine they are half of the time,
-# a linker needs one processor only, and the core's tests mostly wait.
+# Installing, compiling and downloading go side by side: on a new machine they are a quarter of the
+# time. The core's tests are compiled and run in what time the others leave, which often wait.
 test: ## The tests of every day, on real servers and in a real browser
-	@$(MAKE) --no-print-directory -j3 packages build rust-tests
-	$(PYTEST) -m "not long" $(ARGS)
+	@$(MAKE) --no-print-directory -j2 packages build
+	@$(MAKE) --no-print-directory -j2 every-day rust-tests
+
+every-day: build
+	$(PYTEST) -m "not long and not document" $(ARGS)
+
+documents: packages build ## Guides and the notebook carried out, every page looked at
+	$(PYTEST) -m "document and not long" $(ARGS)
 
 test-long: test rest ## All tests: `make test` and what it leaves out
 
 rest: packages gates ## What `make test` leaves out: the gates, and the tests marked `long`
-	$(PYTEST) -m long $(ARGS)
+	$(PYTEST) -m "long or document" $(ARGS)
 
 gates: build ## Format, lint, types, layers
 	@$(MAKE) --no-print-directory -j2 rust-gates python-gates
 
 check: gates ## Format, lint, types, layers, unit tests: under 90 s once built
 	cargo test --quiet --workspace --locked
-	$(PYTEST) -m "not cluster and not method and not browser and not long" \
+	$(PYTEST) -m "not cluster and not method and not browser and not long and not document" \
 	  --ignore tests/attack $(ARGS)
 
 rust-gates: build
@@ -62,7 +68,7 @@ python-gates: build
 
 # Cargo has its own jobs: those of make are no file descriptors that it could read.
 rust-tests:
-	@MAKEFLAGS= cargo test --quiet --workspace --locked
+	@MAKEFLAGS= nice -n 19 cargo test --quiet --workspace --locked
 
 install: $(VENV)/installed ## The virtual environment with the locked dependencies
 

@@ -61,7 +61,7 @@ def opened(
     ("size", "theme"),
     [
         (WIDE, "light"),
-        (PHONE, "dark"),
+        pytest.param(PHONE, "dark", marks=pytest.mark.document),
         pytest.param(WIDE, "dark", marks=pytest.mark.long),
         pytest.param(PHONE, "light", marks=pytest.mark.long),
     ],
@@ -78,19 +78,24 @@ def test_draws_every_chart_in_silence(
         assert noise == []
 
 
-@pytest.mark.parametrize("width", [390, 768, 1024, 1280, 1920])
+@pytest.mark.parametrize(
+    "width",
+    [390, *(pytest.param(one, marks=pytest.mark.document) for one in (768, 1024, 1280, 1920))],
+)
 def test_nothing_scrolls_sideways(browser: Browser, report: Path, width: int) -> None:
     """Neither the page nor a table in it, with everything unfolded."""
     with opened(browser, report, (width, 800)) as (page, _):
         assert_fits(page, width)
 
 
+@pytest.mark.document
 def test_a_narrow_page_does_not_scroll_sideways(browser: Browser, report: Path) -> None:
     with opened(browser, report, (320, 800)) as (page, _):
         page.evaluate(UNFOLD)
         assert page.evaluate("() => document.documentElement.scrollWidth") <= 320
 
 
+@pytest.mark.document
 def test_rows_set_as_lists_say_what_each_value_is(browser: Browser, report: Path) -> None:
     with opened(browser, report, (390, 800)) as (page, _):
         cells = page.evaluate(
@@ -133,6 +138,7 @@ def test_light_and_dark_differ_in_page_and_charts(browser: Browser, report: Path
     assert all(a != b for a, b in zip(light[1], dark[1], strict=True))
 
 
+@pytest.mark.document
 def test_the_button_changes_the_theme_and_back(browser: Browser, report: Path) -> None:
     with opened(browser, report) as (page, noise):
         before = (page.evaluate(BACKGROUND), page.evaluate(STROKES))
@@ -180,6 +186,7 @@ def test_prints_in_light_colours_with_all_charts_and_details(
         assert noise == []
 
 
+@pytest.mark.document
 def test_a_run_without_numbers_has_a_page(browser: Browser, tmp_path: Path) -> None:
     path = write_miniature(tmp_path / "run.sqlite", planned=tuple(range(1, 10)), invalid=())
     report = tmp_path / "run.html"
@@ -191,6 +198,7 @@ def test_a_run_without_numbers_has_a_page(browser: Browser, tmp_path: Path) -> N
         assert noise == []
 
 
+@pytest.mark.document
 def test_reads_in_order_without_eyes(browser: Browser, report: Path) -> None:
     with opened(browser, report) as (page, _):
         assert page.locator("h1").count() == 1
@@ -209,6 +217,7 @@ def test_reads_in_order_without_eyes(browser: Browser, report: Path) -> None:
         assert targets
 
 
+@pytest.mark.document
 def test_text_keeps_its_contrast(browser: Browser, report: Path) -> None:
     for theme in ("light", "dark"):
         with opened(browser, report, theme=theme) as (page, _):
@@ -234,6 +243,7 @@ CONTRAST = """() => {
 }"""
 
 
+@pytest.mark.document
 @pytest.mark.parametrize("kind", ["once", "rounds"])
 def test_the_page_of_storage_draws_every_chart_in_silence(
     browser: Browser, tmp_path: Path, kind: str

@@ -22,9 +22,9 @@ from tests.waiting import DEADLINE_S
 
 pytestmark = pytest.mark.cluster
 ROOT = Path(__file__).parents[2]
-EVERY_DAY = {"first-hour", "load-and-drive"}
+LONG = {"builds"}  # compiles PostgreSQL
 GUIDES = [
-    pytest.param(path, id=path.stem, marks=[] if path.stem in EVERY_DAY else [pytest.mark.long])
+    pytest.param(path, id=path.stem, marks=[pytest.mark.long] * (path.stem in LONG))
     for path in sorted((ROOT / "docs" / "guides").glob("*.md"))
 ]
 BLOCK = re.compile(r"^```sh\n(.*?)^```$(?:\n\n^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
@@ -36,6 +36,7 @@ def server() -> Iterator[Connection]:
         yield cluster.connection()
 
 
+@pytest.mark.document
 @pytest.mark.parametrize("guide", GUIDES)
 def test_guide(guide: Path, folder: Path, home_env: Path, server: Connection) -> None:
     database = "guide_" + re.sub(r"\W", "_", guide.stem)

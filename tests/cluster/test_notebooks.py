@@ -15,6 +15,7 @@ pytestmark = pytest.mark.cluster
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "docs" / "notebooks").glob("*.md"))
 
 
+@pytest.mark.document
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda one: one.stem)
 def test_a_notebook_runs_from_begin_to_end(path: Path, folder: Path, home_env: Path) -> None:
