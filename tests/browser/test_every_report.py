@@ -1,0 +1,94 @@
+"""Every kind of report fits every width and every sheet of paper, with all its labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.browser.opening import assert_fits, opened
+from tests.browser.paper import sheets
+from tests.data.pages import PAGES
+
+pytestmark = pytest.mark.browser
+WIDTHS = (390, 768, 1024, 1280, 1920)
+FILLED_MIN = 0.5  # of a sheet that others follow
+EVERY_DAY = ("plan", "everything", "unsettled_knee", "storage_of_six", "calibration")
+KINDS = [
+    pytest.param(name, marks=[] if name in EVERY_DAY else [pytest.mark.long]) for name in PAGES
+]
+
+# Texts of a chart that its drawing does not hold whole, and names that it leaves out.
+LABELS = """() => [...document.querySelectorAll('.plot')].flatMap(plot => {
+  const frame = plot.querySelector('.main-svg').getBoundingClientRect();
+  const shown = [...plot.querySelectorAll('.xtick, .ytick, .xtitle, .ytitle, .annotation')]
+    .filter(it => getComputedStyle(it).display !== 'none' && getComputedStyle(it).opacity !== '0')
+    .filter(it => it.querySelector('text')?.style.opacity !== '0');
+  const cut = shown.filter(it => {
+    const box = it.getBoundingClientRect();
+    return box.width && (box.left < frame.left - 1 || box.right > frame.right + 1
+      || box.top < frame.top - 1 || box.bottom > frame.bottom + 1);
+  }).map(it => `cut in ${plot.id}: ${it.textContent}`);
+  const texts = new Set(shown.map(it => it.textContent));
+  const left = ['xaxis', 'yaxis'].flatMap(axis => {
+    const { type, ticktext, _categories } = plot._fullLayout[axis];
+    return type === 'category' ? _categories : ticktext ?? [];
+  }).map(it => String(it).replaceAll('<br>', ''))
+    .filter(it => !texts.has(it)).map(it => `left out of ${plot.id}: ${it}`);
+  return [...cut, ...left];
+})"""
+# What must not be the last line of a sheet: it says what follows.
+LEADING = """() => [
+  ...document.querySelectorAll('h1, h2, h3, .caption, figcaption, .keys, summary, thead tr')
+].map(it => it.innerText.replace(/\\s+/g, ' ').trim()).filter(it => it)"""
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page of each kind, as a file."""
+    folder = tmp_path_factory.mktemp(request.param)
+    page = folder / "report.html"
+    page.write_text(PAGES[request.param](folder), encoding="utf-8")
+    return page
+
+
+def test_every_report_fits_every_width(browser: Browser, report: Path) -> None:
+    with opened(browser, report, (WIDTHS[0], 900)) as (page, noise):
+        for width in WIDTHS:
+            resized(page, width)
+            assert_fits(page, width)
+            assert page.evaluate(LABELS) == [], f"at {width} px"
+        assert noise == []
+
+
+def test_every_report_fits_paper(browser: Browser, report: Path, tmp_path: Path) -> None:
+    """No sheet is mostly blank, no heading stands alone, no label of an axis is cut."""
+    pdf = tmp_path / "report.pdf"
+    with opened(browser, report) as (page, _):
+        page.evaluate(
+            f"() => addEventListener('beforeprint', () => {{ window.labels = ({LABELS})() }})"
+        )
+        page.pdf(path=pdf, format="A4", prefer_css_page_size=True)
+        assert page.evaluate("() => window.labels") == []
+        leading = page.evaluate(LEADING)
+    printed = sheets(pdf)
+    assert printed
+    *others, _ = [sheet.filled for sheet in printed]
+    assert [filled for filled in others if filled < FILLED_MIN] == []
+    alone = [sheet.last_line for sheet in printed if stands_alone(sheet.last_line, leading)]
+    assert alone == []
+
+
+def stands_alone(last_line: str, leading: list[str]) -> bool:
+    """Whether a sheet ends with what says what follows; a long heading has several lines."""
+    return any(one.endswith(last_line) for one in leading if len(last_line) > 2)
+
+
+def resized(page: Page, width: int) -> None:
+    """Another width, with the charts drawn for it."""
+    page.set_viewport_size({"width": width, "height": 900})
+    page.wait_for_function(
+        """() => [...document.querySelectorAll('.plot')].every(it =>
+             Math.abs(it.querySelector('.main-svg').clientWidth - it.clientWidth) <= 1)"""
+    )
