@@ -30,11 +30,14 @@ LABELS = """() => [...document.querySelectorAll('.plot')].flatMap(plot => {
     return box.width && (box.left < frame.left - 1 || box.right > frame.right + 1
       || box.top < frame.top - 1 || box.bottom > frame.bottom + 1);
   }).map(it => `cut in ${plot.id}: ${it.textContent}`);
-  const texts = new Set(shown.map(it => it.textContent));
+  // What plotly reads as markup, and blanks at the ends of lines, are not of the name.
+  const bare = it => it.replace(/\\s/g, '');
+  const spoken = it => bare(new DOMParser().parseFromString(it, 'text/html').body.textContent);
+  const texts = new Set(shown.map(it => bare(it.textContent)));
   const left = ['xaxis', 'yaxis'].flatMap(axis => {
     const { type, ticktext, _categories } = plot._fullLayout[axis];
-    return type === 'category' ? _categories : ticktext ?? [];
-  }).map(it => String(it).replaceAll('<br>', ''))
+    return ticktext ?? (type === 'category' ? _categories : []);
+  }).map(it => spoken(String(it)))
     .filter(it => !texts.has(it)).map(it => `left out of ${plot.id}: ${it}`);
   return [...cut, ...left];
 })"""
