@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.browser.opening import assert_fits, opened
-from tests.browser.paper import sheets
+from tests.browser.paper import MARKED, sheets
 from tests.data.pages import PAGES
 
 pytestmark = pytest.mark.browser
@@ -41,11 +41,6 @@ LABELS = """() => [...document.querySelectorAll('.plot')].flatMap(plot => {
     .filter(it => !texts.has(it)).map(it => `left out of ${plot.id}: ${it}`);
   return [...cut, ...left];
 })"""
-# What must not be the last line of a sheet: it says what follows.
-LEADING = """() => [
-  ...document.querySelectorAll('h1, h2, h3, .caption, figcaption, .keys, summary, thead tr')
-].map(it => it.innerText.replace(/\\s+/g, ' ').trim()).filter(it => it)"""
-
 
 @pytest.fixture(scope="module", params=KINDS)
 def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -69,23 +64,17 @@ def test_every_report_fits_paper(browser: Browser, report: Path, tmp_path: Path)
     """No sheet is mostly blank, no heading stands alone, no label of an axis is cut."""
     pdf = tmp_path / "report.pdf"
     with opened(browser, report) as (page, _):
+        page.add_style_tag(content=MARKED)
         page.evaluate(
             f"() => addEventListener('beforeprint', () => {{ window.labels = ({LABELS})() }})"
         )
         page.pdf(path=pdf, format="A4", prefer_css_page_size=True)
         assert page.evaluate("() => window.labels") == []
-        leading = page.evaluate(LEADING)
     printed = sheets(pdf)
     assert printed
     *others, _ = [sheet.filled for sheet in printed]
     assert [filled for filled in others if filled < FILLED_MIN] == []
-    alone = [sheet.last_line for sheet in printed if stands_alone(sheet.last_line, leading)]
-    assert alone == []
-
-
-def stands_alone(last_line: str, leading: list[str]) -> bool:
-    """Whether a sheet ends with what says what follows; a long heading has several lines."""
-    return any(one.endswith(last_line) for one in leading if len(last_line) > 2)
+    assert [sheet.last_line for sheet in printed if sheet.ends_leading] == []
 
 
 def resized(page: Page, width: int) -> None:
