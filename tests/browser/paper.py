@@ -13,7 +13,7 @@ _MARGIN = 14 / 297  # of A4, above and below
 
 # What must not stand last on a sheet, for it says what follows. In print its ink is magenta: by its
 # text it could not be told from the labels of a chart, nor could a head of several lines be found.
-LEADING = "h1, h2, h3, .caption, figcaption, .keys, summary, thead, .panel-title"
+LEADING = "h1, h2, h3, caption, figcaption, .keys, summary, thead, .panel-title"
 MARKED = f""":is({LEADING}), :is({LEADING}) * {{
   color: #f0f !important; border-color: #f0f !important; background: none !important;
 }}
