@@ -47,6 +47,15 @@ def opened(
         context.close()
 
 
+def resized(page: Page, width: int) -> None:
+    """Another width, with the charts drawn for it."""
+    page.set_viewport_size({"width": width, "height": 900})
+    page.wait_for_function(
+        """() => [...document.querySelectorAll('.plot')].every(it =>
+             Math.abs(it.querySelector('.main-svg').clientWidth - it.clientWidth) <= 1)"""
+    )
+
+
 def assert_fits(page: Page, width: int) -> None:
     """Nothing scrolls sideways or sticks out, with everything unfolded."""
     page.evaluate(UNFOLD)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.browser.opening import assert_fits, opened
+from tests.browser.opening import assert_fits, opened, resized
 from tests.browser.paper import MARKED, sheets
 from tests.data.pages import PAGES
 
@@ -42,45 +43,42 @@ LABELS = """() => [...document.querySelectorAll('.plot')].flatMap(plot => {
   return [...cut, ...left];
 })"""
 
+
 @pytest.fixture(scope="module", params=KINDS)
-def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A page of each kind, as a file."""
+def shown(
+    request: pytest.FixtureRequest, browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Page, list[str]]]:
+    """A page of each kind, opened once for all that is asked of it; and what it said."""
     folder = tmp_path_factory.mktemp(request.param)
-    page = folder / "report.html"
-    page.write_text(PAGES[request.param](folder), encoding="utf-8")
-    return page
+    report = folder / "report.html"
+    report.write_text(PAGES[request.param](folder), encoding="utf-8")
+    with opened(browser, report, (WIDTHS[0], 900)) as page_and_noise:
+        yield page_and_noise
 
 
-def test_every_report_fits_every_width(browser: Browser, report: Path) -> None:
-    with opened(browser, report, (WIDTHS[0], 900)) as (page, noise):
-        for width in WIDTHS:
-            resized(page, width)
-            assert_fits(page, width)
-            assert page.evaluate(LABELS) == [], f"at {width} px"
-        assert noise == []
+def test_every_report_fits_every_width(shown: tuple[Page, list[str]]) -> None:
+    page, noise = shown
+    for width in WIDTHS:
+        resized(page, width)
+        assert_fits(page, width)
+        assert page.evaluate(LABELS) == [], f"at {width} px"
+    assert noise == []
 
 
-def test_every_report_fits_paper(browser: Browser, report: Path, tmp_path: Path) -> None:
-    """No sheet is mostly blank, no heading stands alone, no label of an axis is cut."""
+def test_every_report_fits_paper(shown: tuple[Page, list[str]], tmp_path: Path) -> None:
+    """No sheet is mostly blank, no heading stands alone, no table and no label is cut."""
+    page, noise = shown
     pdf = tmp_path / "report.pdf"
-    with opened(browser, report) as (page, _):
-        page.add_style_tag(content=MARKED)
-        page.evaluate(
-            f"() => addEventListener('beforeprint', () => {{ window.labels = ({LABELS})() }})"
-        )
-        page.pdf(path=pdf, format="A4", prefer_css_page_size=True)
-        assert page.evaluate("() => window.labels") == []
+    page.add_style_tag(content=MARKED)
+    page.evaluate(
+        f"() => addEventListener('beforeprint', () => {{ window.labels = ({LABELS})() }})"
+    )
+    page.pdf(path=pdf, format="A4", prefer_css_page_size=True)
+    assert page.evaluate("() => window.labels") == []
     printed = sheets(pdf)
     assert printed
     *others, _ = [sheet.filled for sheet in printed]
     assert [filled for filled in others if filled < FILLED_MIN] == []
     assert [sheet.last_line for sheet in printed if sheet.ends_leading] == []
-
-
-def resized(page: Page, width: int) -> None:
-    """Another width, with the charts drawn for it."""
-    page.set_viewport_size({"width": width, "height": 900})
-    page.wait_for_function(
-        """() => [...document.querySelectorAll('.plot')].every(it =>
-             Math.abs(it.querySelector('.main-svg').clientWidth - it.clientWidth) <= 1)"""
-    )
+    assert [number for number, sheet in enumerate(printed, 1) if sheet.sticks_out] == []
+    assert noise == []

@@ -108,6 +108,7 @@ def many(folder: Path) -> str:
 
 def named(facts: Facts, name: Callable[[str], str]) -> Facts:
     """The facts with other names of stages, wherever they stand."""
+
     def renamed(stage: StageFacts) -> StageFacts:
         compared = [
             replace(one, base=name(one.base)) if one else None

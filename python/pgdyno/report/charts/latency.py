@@ -76,7 +76,7 @@ def _panel(facts: Facts, kind: str, low_ms: float, high_ms: float) -> Panel:
 
 def _keys(facts: Facts) -> tuple[Key, ...]:
     return tuple(
-        Key(stage.name, look.stage_colour(index), "line")
+        Key(look.short(stage.name), look.stage_colour(index), "line")
         for index, stage in enumerate(facts.stages)
         if stage.latency
     )

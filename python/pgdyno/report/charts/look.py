@@ -29,6 +29,7 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SMALL_PX = 11
 FONT_PX = 12
 LINE_LETTERS, LINES = 20, 4  # of a name at an axis; 48 letters of a plan's stage fit
+NAME_LETTERS = 64  # of a name beside a chart
 MARGIN = 1.3  # free at both ends of a logarithmic axis, as a factor
 # Ticks of a decade, from few to many.
 _STEPS = (1,), (1, 2, 5), tuple(range(1, 10)), tuple(1 + tenth / 5 for tenth in range(45))
@@ -96,6 +97,11 @@ def label(name: str) -> str:
     return "<br>".join(plain(line) for line in lines)
 
 
+def short(name: str) -> str:
+    """A name beside a chart: whole, unless it is longer than any plan allows."""
+    return name if len(name) <= NAME_LETTERS else f"{name[: NAME_LETTERS - 1]}…"
+
+
 def name_ticks(names: list[str]) -> dict[str, Any]:
     """The ticks of an axis whose categories are names."""
     return {"tickvals": names, "ticktext": [label(name) for name in names]}
@@ -122,7 +128,7 @@ def log_axis_between(title: str, low: float, high: float) -> dict[str, Any]:
 
 
 def decade_ticks(low: float, high: float) -> list[float]:
-    """Logarithmic ticks at 1, 2 and 5 of each decade; at fewer where that is crowded, or at more."""
+    """Logarithmic ticks at 1, 2 and 5 of each decade; at fewer or more where that fits better."""
     decades = range(floor(log10(low)), ceil(log10(high)) + 1)
     ticks: list[float] = []
     for steps in _STEPS if len(decades) > 4 else _STEPS[1:]:
