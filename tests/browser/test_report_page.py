@@ -5,56 +5,24 @@ Screenshots are kept in pytest's folder of the test, to be looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser
 
 from pgdyno.analysis.run import analyse
 from pgdyno.report import html, storage
 from pgdyno.store import RunFile
+from tests.browser.opening import PHONE, UNFOLD, WIDE, Theme, assert_fits, opened, resized
 from tests.data.miniature import write_miniature
 from tests.data.probed import MEMORY, at_rates, floor, in_rounds, probed
 
 pytestmark = pytest.mark.browser
 
-Theme = Literal["light", "dark"]
-WIDE, PHONE = (1280, 900), (375, 800)
-DRAWN = "() => [...document.querySelectorAll('.plot')].every(it => it.querySelector('.main-svg'))"
 MARKS = """() => [...document.querySelectorAll('.plot')].map(it =>
   it.querySelectorAll('.cartesianlayer :is(.point, .js-line, .errorbar, .hm image)').length)"""
-UNFOLD = "() => document.querySelectorAll('details').forEach(it => { it.open = true })"
-OVERFLOWS = """() => [...document.querySelectorAll('.scroll, pre')]
-  .filter(it => it.scrollWidth > it.clientWidth)
-  .map(it => [it.getAttribute('aria-label'), it.scrollWidth, it.clientWidth])"""
 BACKGROUND = "() => getComputedStyle(document.body).backgroundColor"
 STROKES = "() => [...document.querySelectorAll('.js-line')].map(it => it.style.stroke)"
-
-
-@contextmanager
-def opened(
-    browser: Browser, report: Path, size: tuple[int, int] = WIDE, theme: Theme = "light"
-) -> Iterator[tuple[Page, list[str]]]:
-    """The page, drawn, and everything it said or asked for besides itself."""
-    width, height = size
-    context = browser.new_context(
-        viewport={"width": width, "height": height}, color_scheme=theme, offline=True
-    )
-    page = context.new_page()
-    noise: list[str] = []
-    page.on("console", lambda message: noise.append(f"{message.type}: {message.text}"))
-    page.on("pageerror", lambda error: noise.append(f"error: {error}"))
-    page.on("request", lambda request: noise.append(f"request: {request.url}"))
-    page.goto(report.as_uri())
-    page.wait_for_function(DRAWN)
-    noise.remove(f"request: {report.as_uri()}")
-    try:
-        yield page, noise
-    finally:
-        context.close()
 
 
 @pytest.mark.parametrize(
@@ -108,12 +76,6 @@ def test_rows_set_as_lists_say_what_each_value_is(browser: Browser, report: Path
         assert all(head for _, head in cells)
         rows = page.get_by_role("table").first.get_by_role("row")
         assert rows.count() == 3, "a list of its cells is still a row to who does not see it"
-
-
-def assert_fits(page: Page, width: int) -> None:
-    page.evaluate(UNFOLD)
-    assert page.evaluate("() => document.documentElement.scrollWidth") <= width
-    assert page.evaluate(OVERFLOWS) == []
 
 
 @pytest.mark.long
@@ -258,13 +220,14 @@ def test_the_page_of_storage_draws_every_chart_in_silence(
             *(tuple(at_rates(path, rate, 3 * rate) for path in paths) for rate in rates)
         )
     report.write_text(storage.render_html(found), encoding="utf-8")
-    for width in (390, 768, 1024, 1280, 1920):
-        with opened(browser, report, (width, 900)) as (page, noise):
+    with opened(browser, report, (390, 900)) as (page, noise):
+        marks = page.evaluate(MARKS)
+        # Rate and response time of four patterns, flushes, commits.
+        assert len(marks) == 4 + 4 + 1 + 1
+        assert all(count > 0 for count in marks)
+        assert page.get_by_role("list", name="Warnings").count() == 1
+        for width in (390, 768, 1024, 1280, 1920):
+            resized(page, width)
             page.screenshot(path=tmp_path / f"{width}.png", full_page=True)
-            marks = page.evaluate(MARKS)
-            # Rate and response time of four patterns, flushes, commits.
-            assert len(marks) == 4 + 4 + 1 + 1
-            assert all(count > 0 for count in marks)
-            assert page.get_by_role("list", name="Warnings").count() == 1
             assert_fits(page, width)
-            assert noise == []
+        assert noise == []

@@ -168,11 +168,12 @@ def figure(curve: Curve) -> go.Figure:
                 "fillcolor": look.CHECKPOINT, "opacity": 0.25, "line": {"width": 0},
             }
         )  # fmt: skip
-    latencies = [ns / _MS_NS for p in points for ns in (p.p50_ns, p.p99_ns)]
+    shown = [ns for p in points for ns in (p.p50_ns, p.p99_ns)] + [curve.limit_p99_ns]
+    levels = [point.level for point in points]
     return look.figure(
         [trace for which in ("p50", "p99") for trace in _traces(points, curve, which)],
-        xaxis=look.log_axis(unit(curve), [point.level for point in points]),
-        yaxis=look.log_axis("ms", latencies),
+        xaxis=look.log_axis(unit(curve), levels),
+        yaxis=look.log_axis("ms", [ns / _MS_NS for ns in shown]),
         shapes=shapes,
     )
 

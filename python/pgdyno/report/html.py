@@ -24,6 +24,9 @@ from pgdyno.report.compose import compose
 from pgdyno.report.document import Document, Figure
 
 _CODE = re.compile(r"`([^`]+)`")
+# Words too long for a column, and the pieces that a line may end after.
+_LONG_WORD = re.compile(r"(\S{21,})")
+_PIECE = re.compile(r"[^-_/.=,:]{1,20}[-_/.=,:]?|[-_/.=,:]{1,20}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +133,7 @@ def _environment() -> Environment:
         trim_blocks=True,
     )
     environment.filters["inline"] = _inline
+    environment.filters["breakable"] = _breakable
     environment.filters["kind"] = lambda block: type(block).__name__
     return environment
 
@@ -143,7 +147,16 @@ def _inline(text: str) -> Markup:
     """Escaped text; what stands between backticks becomes code."""
     parts = _CODE.split(visible(text))
     return Markup("").join(
-        Markup("<code>{}</code>").format(part) if index % 2 else escape(part)
+        Markup("<code>{}</code>").format(_breakable(part)) if index % 2 else _breakable(part)
+        for index, part in enumerate(parts)
+    )
+
+
+def _breakable(text: str) -> Markup:
+    """Escaped text in which lines may end within a word too long for a column, too."""
+    parts = _LONG_WORD.split(visible(text))
+    return Markup("").join(
+        Markup("<wbr>").join(_PIECE.findall(part)) if index % 2 else escape(part)
         for index, part in enumerate(parts)
     )
 

@@ -114,7 +114,7 @@ def _methods(probed: Probed) -> Panel:
                 x=[one.method for one in found],
                 y=[(one.ns or 0) / _US_NS for one in found],
                 marker={"color": look.stage_colour(index)},
-                hovertemplate=f"{floor.path}, %{{x}}: %{{y:.3g}} µs<extra></extra>",
+                hovertemplate=f"{look.plain(floor.path)}, %{{x}}: %{{y:.3g}} µs<extra></extra>",
             )
         )
         lines += [f"{floor.path}, {one.method}: {ns_text(one.ns or 0)}" for one in found]
@@ -139,7 +139,7 @@ def _commits(probed: Probed) -> Panel:
             go.Bar(
                 x=list(values), y=[ns / _US_NS for ns in values.values()],
                 marker={"color": look.stage_colour(index)},
-                hovertemplate=f"{floor.path}, %{{x}}: %{{y:.3g}} µs<extra></extra>",
+                hovertemplate=f"{look.plain(floor.path)}, %{{x}}: %{{y:.3g}} µs<extra></extra>",
             )
         )  # fmt: skip
         lines += [f"{floor.path}, {name}: {ns_text(ns)}" for name, ns in values.items()]

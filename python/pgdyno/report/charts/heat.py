@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import log10
-
 import plotly.graph_objects as go
 
 from pgdyno.analysis import words
@@ -38,15 +36,9 @@ def _panels(facts: Facts) -> tuple[Panel, ...]:
         xaxis=look.axis(
             showgrid=False,
             tickvals=[_middle(trials, stage) for stage in _stages(trials)],
-            ticktext=_stages(trials),
+            ticktext=[look.label(stage) for stage in _stages(trials)],
         ),
-        yaxis=look.axis(
-            "ms",
-            type="log",
-            range=[log10(edges_ms[0]), log10(edges_ms[-1])],
-            tickvals=(ticks := look.decade_ticks(edges_ms[0], edges_ms[-1])),
-            ticktext=[f"{tick:g}" for tick in ticks],
-        ),
+        yaxis=look.log_axis_between("ms", edges_ms[0], edges_ms[-1]),
         shapes=[_border(trials, stage) for stage in _stages(trials)[1:]],
     )
     summary = "; ".join(f"{stage} {_mode(trials, stage)}" for stage in _stages(trials))
@@ -56,7 +48,8 @@ def _panels(facts: Facts) -> tuple[Panel, ...]:
 def _map(trials: list[TrialFacts], rows: range, edges_ms: list[float]) -> go.Heatmap:
     texts = [
         [
-            f"{one.stage}, round {one.round}: {one.latency_shares[row]:.1%} of requests<br>"
+            f"{look.plain(one.stage)}, round {one.round}:"
+            f" {one.latency_shares[row]:.1%} of requests<br>"
             f"{_between(row)}"
             for one in trials
         ]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import log10
-
 import plotly.graph_objects as go
 
 from pgdyno.analysis import words
@@ -61,23 +59,16 @@ def _panel(facts: Facts, kind: str, low_ms: float, high_ms: float) -> Panel:
                 },
                 marker={"symbol": _symbols(line, look.stage_symbol(index)), "size": 7},
                 text=[at_least_text(value, line.exact_below_ns) for value in _values(line)],
-                hovertemplate=f"{stage.name}, %{{x}}: %{{text}}<extra></extra>",
+                hovertemplate=f"{look.plain(stage.name)}, %{{x}}: %{{text}}<extra></extra>",
             )
         )
         p50, p99 = (at_least_text(ns, line.exact_below_ns) for ns in (line.p50_ns, line.p99_ns))
         lines.append(f"{stage.name} p50 {p50}, p99 {p99}")
     name = words.kind(kind)
-    ticks = look.decade_ticks(low_ms, high_ms)
     drawing = look.figure(
         traces,
         xaxis=look.axis(showgrid=False),
-        yaxis=look.axis(
-            "ms",
-            type="log",
-            range=[log10(low_ms / 1.3), log10(high_ms * 1.3)],
-            tickvals=ticks,
-            ticktext=[f"{tick:g}" for tick in ticks],
-        ),
+        yaxis=look.log_axis("ms", [low_ms, high_ms]),
     )
     alt = f"Latency percentiles of {name} on a logarithmic axis. {'; '.join(lines)}."
     return Panel(name, alt, drawing)
@@ -85,7 +76,7 @@ def _panel(facts: Facts, kind: str, low_ms: float, high_ms: float) -> Panel:
 
 def _keys(facts: Facts) -> tuple[Key, ...]:
     return tuple(
-        Key(stage.name, look.stage_colour(index), "line")
+        Key(look.short(stage.name), look.stage_colour(index), "line")
         for index, stage in enumerate(facts.stages)
         if stage.latency
     )

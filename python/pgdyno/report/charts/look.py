@@ -7,6 +7,8 @@ rungs are written beside their bars.
 
 from __future__ import annotations
 
+import html
+import textwrap
 from math import ceil, floor, log10
 from typing import Any
 
@@ -26,6 +28,11 @@ SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star", "pentagon"
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SMALL_PX = 11
 FONT_PX = 12
+LINE_LETTERS, LINES = 20, 4  # of a name at an axis; 48 letters of a plan's stage fit
+NAME_LETTERS = 64  # of a name beside a chart
+MARGIN = 1.3  # free at both ends of a logarithmic axis, as a factor
+# Ticks of a decade, from few to many.
+_STEPS = (1,), (1, 2, 5), tuple(range(1, 10)), tuple(1 + tenth / 5 for tenth in range(45))
 
 
 def stage_colour(index: int) -> str:
@@ -79,18 +86,54 @@ def figure(traces: list[Any], **layout: Any) -> go.Figure:  # noqa: ANN401
     )
 
 
+def plain(text: str) -> str:
+    """Text for plotly, which reads tags, entities, TeX and its own fields in what it is given."""
+    return html.escape(text, quote=False).replace("$", "&#36;").replace("%", "&#37;")
+
+
+def label(name: str) -> str:
+    """A name at an axis, in lines short enough for a telephone; the page's tables have it whole."""
+    lines = textwrap.wrap(name, LINE_LETTERS, max_lines=LINES, placeholder="…")
+    return "<br>".join(plain(line) for line in lines)
+
+
+def short(name: str) -> str:
+    """A name beside a chart: whole, unless it is longer than any plan allows."""
+    return name if len(name) <= NAME_LETTERS else f"{name[: NAME_LETTERS - 1]}…"
+
+
+def name_ticks(names: list[str]) -> dict[str, Any]:
+    """The ticks of an axis whose categories are names."""
+    return {"tickvals": names, "ticktext": [label(name) for name in names]}
+
+
 def log_axis(title: str, values: list[float]) -> dict[str, Any]:
     """A logarithmic axis over the values above zero; a plain one where there are none."""
     seen = [value for value in values if value > 0]
     if not seen:
         return axis(title)
-    ticks = decade_ticks(min(seen), max(seen))
-    return axis(title, type="log", tickvals=ticks, ticktext=[f"{tick:,g}" for tick in ticks])
+    return log_axis_between(title, min(seen) / MARGIN, max(seen) * MARGIN)
+
+
+def log_axis_between(title: str, low: float, high: float) -> dict[str, Any]:
+    """A logarithmic axis with these ends, and ticks between them."""
+    ticks = decade_ticks(low, high)
+    return axis(
+        title,
+        type="log",
+        range=[log10(low), log10(high)],
+        tickvals=ticks,
+        ticktext=[f"{tick:,.10g}" for tick in ticks],
+    )
 
 
 def decade_ticks(low: float, high: float) -> list[float]:
-    """Logarithmic ticks at 1, 2 and 5 of each decade, or at the decades where that is crowded."""
-    decades = range(floor(log10(low / 1.3)), ceil(log10(high * 1.3)) + 1)
-    steps = (1, 2, 5) if len(decades) <= 4 else (1,)
-    ticks = [step * 10.0**decade for decade in decades for step in steps]
-    return [tick for tick in ticks if low / 1.3 <= tick <= high * 1.3]
+    """Logarithmic ticks at 1, 2 and 5 of each decade; at fewer or more where that fits better."""
+    decades = range(floor(log10(low)), ceil(log10(high)) + 1)
+    ticks: list[float] = []
+    for steps in _STEPS if len(decades) > 4 else _STEPS[1:]:
+        ticks = [step * 10.0**decade for decade in decades for step in steps]
+        ticks = [tick for tick in ticks if low <= tick <= high]
+        if len(ticks) > 1:
+            break
+    return ticks

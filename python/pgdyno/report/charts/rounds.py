@@ -23,6 +23,7 @@ def _panels(facts: Facts) -> tuple[Panel, ...]:
             categoryorder="array",
             categoryarray=[stage.name for stage in facts.stages],
             range=[-0.5, len(facts.stages) - 0.5],
+            **look.name_ticks([stage.name for stage in facts.stages]),
         ),
         yaxis=look.axis(facts.headline, tickformat=",.0f", nticks=6),
     )
@@ -84,7 +85,7 @@ def _dots(facts: Facts) -> go.Scatter:
             "color": [look.rung_colour(rung[trial.stage]) for trial in used],
             "line": {"width": 1.5, "color": look.SURFACE},
         },
-        text=[f"{t.stage}, round {t.round}, trial {t.number}" for t in used],
+        text=[f"{look.plain(t.stage)}, round {t.round}, trial {t.number}" for t in used],
         hovertemplate=f"%{{text}}<br>%{{y:,.0f}} {facts.headline}<extra></extra>",
     )
 

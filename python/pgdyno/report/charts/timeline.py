@@ -50,7 +50,7 @@ def _panel(
         xaxis=look.axis("s in the window", range=seconds, nticks=6, showgrid=False),
         yaxis=look.axis("tpmTotal", range=[0, highest], nticks=6, tickformat="~s"),
     )
-    title = f"{trial.stage} · round {trial.round}"
+    title = f"{look.short(trial.stage)} · round {trial.round}"
     if trial.state != "finished":
         title += f" · {trial.state}"
     inside = [tpm for second, tpm in zip(timeline.second, timeline.tpm, strict=True) if second > 0]
@@ -95,7 +95,7 @@ def _band(begin: float, end: float, colour: str) -> dict[str, Any]:
 
 def _keys(facts: Facts) -> tuple[Key, ...]:
     stages = tuple(
-        Key(stage.name, look.stage_colour(index), "line")
+        Key(look.short(stage.name), look.stage_colour(index), "line")
         for index, stage in enumerate(facts.stages)
         if any(trial.stage == stage.name and trial.timeline for trial in facts.trials)
     )

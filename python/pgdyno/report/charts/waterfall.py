@@ -53,7 +53,12 @@ def _panels(facts: Facts) -> tuple[Panel, ...]:
         annotations=[_note(stage) for stage in stages],
         margin={"l": 8, "r": NOTES_PX, "t": 8, "b": 8},
         xaxis=look.axis(f"{facts.headline}, median of rounds", range=[0, longest * 1.02], nticks=5),
-        yaxis=look.axis(autorange="reversed", showgrid=False, tickfont={"size": 13}),
+        yaxis=look.axis(
+            autorange="reversed",
+            showgrid=False,
+            tickfont={"size": look.FONT_PX},
+            **look.name_ticks(names),
+        ),
     )
     spoken = ". ".join(_spoken(stage, facts.headline) for stage in stages)
     alt = f"Bar chart of {facts.headline} by stage. {spoken}."
@@ -72,7 +77,7 @@ def _step(stage: StageFacts, now: float, then: float, metric: str) -> go.Bar:
         orientation="h",
         width=BAR_WIDTH,
         marker=marker,
-        text=[_spoken(stage, metric)],
+        text=[look.plain(_spoken(stage, metric))],
         textposition="none",
         hovertemplate="%{text}<extra></extra>",
     )

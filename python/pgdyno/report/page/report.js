@@ -4,6 +4,9 @@
 (() => {
   const PAPER_PX = 680; // A4 or Letter less their margins
   const GAP_PX = 20;
+  // A chart with its heading takes less than half a sheet, for it leaves that much of one blank.
+  const PAPER_SHARE = 0.8;
+  const PAPER_HEIGHT_PX = 320;
   const root = document.documentElement;
   const figures = JSON.parse(document.getElementById("figures").textContent);
   const config = { displayModeBar: false, responsive: true };
@@ -32,6 +35,11 @@
       const plot = document.getElementById(ident);
       const { data, layout } = coloured(figure);
       layout.font = { ...layout.font, family };
+      plot.style.height = "";
+      if (paper) {
+        const height = Math.min(plot.clientHeight * PAPER_SHARE, PAPER_HEIGHT_PX);
+        plot.style.height = `${height}px`;
+      }
       layout.height = plot.clientHeight;
       layout.autosize = !paper;
       if (paper) {

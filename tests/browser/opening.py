@@ -1,0 +1,64 @@
+"""A report opened in a browser, and what a test asks of it there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from playwright.sync_api import Browser, Page
+
+Theme = Literal["light", "dark"]
+WIDE, PHONE = (1280, 900), (375, 800)
+DRAWN = "() => [...document.querySelectorAll('.plot')].every(it => it.querySelector('.main-svg'))"
+UNFOLD = "() => document.querySelectorAll('details').forEach(it => { it.open = true })"
+OVERFLOWS = """() => [...document.querySelectorAll('.scroll, pre')]
+  .filter(it => it.scrollWidth > it.clientWidth)
+  .map(it => [it.getAttribute('aria-label'), it.scrollWidth, it.clientWidth])"""
+# What a box hides, or lets stick out of it: no scroll bar tells of that.
+BEYOND = """() => [...document.querySelectorAll('main *')]
+  .filter(it => !it.closest('.plot, caption, .spoken') && it.getClientRects().length)
+  .filter(it => { const box = it.getBoundingClientRect();
+    return box.width > 1 && (box.right > innerWidth + 1 || box.left < -1); })
+  .map(it => [it.tagName, it.className, it.textContent.slice(0, 40)])"""
+
+
+@contextmanager
+def opened(
+    browser: Browser, report: Path, size: tuple[int, int] = WIDE, theme: Theme = "light"
+) -> Iterator[tuple[Page, list[str]]]:
+    """The page, drawn, and everything it said or asked for besides itself."""
+    width, height = size
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, color_scheme=theme, offline=True
+    )
+    page = context.new_page()
+    noise: list[str] = []
+    page.on("console", lambda message: noise.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: noise.append(f"error: {error}"))
+    page.on("request", lambda request: noise.append(f"request: {request.url}"))
+    page.goto(report.as_uri())
+    page.wait_for_function(DRAWN)
+    noise.remove(f"request: {report.as_uri()}")
+    try:
+        yield page, noise
+    finally:
+        context.close()
+
+
+def resized(page: Page, width: int) -> None:
+    """Another width, with the charts drawn for it."""
+    page.set_viewport_size({"width": width, "height": 900})
+    page.wait_for_function(
+        """() => [...document.querySelectorAll('.plot')].every(it =>
+             Math.abs(it.querySelector('.main-svg').clientWidth - it.clientWidth) <= 1)"""
+    )
+
+
+def assert_fits(page: Page, width: int) -> None:
+    """Nothing scrolls sideways or sticks out, with everything unfolded."""
+    page.evaluate(UNFOLD)
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+    assert page.evaluate(OVERFLOWS) == []
+    assert page.evaluate(BEYOND) == []

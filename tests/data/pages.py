@@ -1,0 +1,306 @@
+"""Pages of every kind of report, made up: what a browser is shown besides a plan's usual page.
+
+The figures are invented. What varies between pages is what decides whether they fit: how many
+columns and stages there are, how long names are, which sections have something to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from pgdyno.analysis.answer_facts import TailFacts
+from pgdyno.analysis.cycle_facts import (
+    AnchorFacts,
+    CycleFacts,
+    VacuumCost,
+    VacuumFacts,
+    VacuumTable,
+)
+from pgdyno.analysis.facts import (
+    Deviation,
+    Difference,
+    EarlierFigures,
+    EarlierReportFacts,
+    Facts,
+    Judgement,
+    MistakeFacts,
+    Outage,
+    PartFacts,
+    RecoveryFacts,
+    Spread,
+    StageFacts,
+    StepFacts,
+)
+from pgdyno.analysis.replaced import ReplacedFacts
+from pgdyno.analysis.run import analyse
+from pgdyno.analysis.setting_facts import ServerSetting
+from pgdyno.model.calibration import Calibrated, Machine, Round
+from pgdyno.model.knee import Curve, Knee, Point
+from pgdyno.model.run import PgbenchStatement, PgbenchSummary
+from pgdyno.model.workload import Face, Tpcc, Workload
+from pgdyno.report import ceiling, curve, html, storage
+from pgdyno.store import RunFile
+from tests.data.hostile import ENDS
+from tests.data.miniature import CHARACTERS, write_miniature
+from tests.data.probed import MEMORY, floor, probed
+
+MS = 1_000_000
+LONG = "wal-compression-and-full-page-writes-with-checksums-of-the-second-disk-array"
+ENGINE = "pgbench (PostgreSQL) 18.6"
+SAID = PgbenchSummary(
+    ENGINE, 1_234_567, 1_000, 33_333, 98_765.4, 0.0101, 0.0033, 0.0021,
+    (PgbenchStatement("tpcb", "UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid"
+                      " = :aid;", 0.002, 1_000, 33_333),),
+)  # fmt: skip
+
+
+def facts_of(folder: Path, **options: object) -> Facts:
+    """The facts of a miniature written with these options."""
+    with RunFile.read(write_miniature(folder / "run.sqlite", **options)) as run:  # type: ignore[arg-type]
+        return analyse(run)
+
+
+def plan(folder: Path) -> str:
+    """Three stages in three rounds, as in most tests."""
+    return html.render(facts_of(folder))
+
+
+def decided(folder: Path) -> str:
+    """Clean rounds, enough of them."""
+    return html.render(facts_of(folder, rounds=6, invalid=()))
+
+
+def stopped(folder: Path) -> str:
+    """Broken off in its second round."""
+    planned = tuple(range(5, 10))
+    return html.render(facts_of(folder, invalid=(), failed=(3,), planned=planned))
+
+
+def nothing(folder: Path) -> str:
+    """No trial was reached."""
+    return html.render(facts_of(folder, invalid=(), planned=tuple(range(1, 10))))
+
+
+def against_itself(folder: Path) -> str:
+    """A/A: a stage twice."""
+    twin = replace(
+        CHARACTERS[0],
+        stage=replace(CHARACTERS[0].stage, name="initdb-twin", twin_of="initdb", afresh=True),
+    )
+    return html.render(
+        facts_of(folder, characters=(CHARACTERS[0], twin), invalid=(), aa=True, rounds=5)
+    )
+
+
+def many(folder: Path) -> str:
+    """Eight stages, as the plans after published reports have them."""
+    names = ("initdb", "huge-pages", "wal-compression", "no-full-pages", "async-commit",
+             "bigger-buffers", "second-disk", "everything")  # fmt: skip
+    characters = tuple(
+        replace(CHARACTERS[index % 3], stage=replace(CHARACTERS[index % 3].stage, name=name),
+                nopm=27_000 * 1.08**index)
+        for index, name in enumerate(names)
+    )  # fmt: skip
+    return html.render(facts_of(folder, characters=characters, invalid=(), rounds=5))
+
+
+def named(facts: Facts, name: Callable[[str], str]) -> Facts:
+    """The facts with other names of stages, wherever they stand."""
+
+    def renamed(stage: StageFacts) -> StageFacts:
+        compared = [
+            replace(one, base=name(one.base)) if one else None
+            for one in (stage.to_first, stage.to_previous)
+        ]
+        return replace(
+            stage, name=name(stage.name), to_first=compared[0], to_previous=compared[1],
+            folder=f"/srv/{name(stage.name)}", build=name(stage.name),
+        )  # fmt: skip
+
+    return replace(
+        facts,
+        stages=tuple(renamed(stage) for stage in facts.stages),
+        trials=tuple(replace(trial, stage=name(trial.stage)) for trial in facts.trials),
+    )
+
+
+def long_names(folder: Path) -> str:
+    """Names, folders and builds as long as people make them."""
+    # A plan allows 48 characters.
+    return html.render(named(facts_of(folder), lambda name: f"{LONG[: 47 - len(name)]}-{name}"))
+
+
+def hostile_names(folder: Path) -> str:
+    """Names that mean something to a page, and two hundred letters without a break."""
+    word = " ".join(ENDS.values())
+    facts = named(facts_of(folder), lambda name: f"{name} {word}")
+    trials = tuple(replace(trial, reason=word) for trial in facts.trials)
+    return html.render(replace(facts, question=word, plan=word, trials=trials))
+
+
+def everything(folder: Path) -> str:
+    """Every section has something to say, and every check has found something."""
+    return html.render(filled(facts_of(folder)))
+
+
+def filled(facts: Facts) -> Facts:
+    """The facts with all that only some runs have."""
+    stages = tuple(_filled(stage) for stage in facts.stages)
+    names = [stage.name for stage in stages]
+    trials = tuple(replace(trial, engine=ENGINE, pgbench=SAID) for trial in facts.trials)
+    spread = Spread(123_456.0, (120_000.0, 123_456.0, 131_072.0))
+    times = (12 * MS, 34 * MS, 156 * MS, 2_345 * MS)
+    return replace(
+        facts,
+        stages=stages,
+        trials=trials,
+        replaced=tuple(
+            ReplacedFacts(trial.number + 9, trial.number, 2, trial.stage, "failed",
+                          "server went away: 57P02 after 12 s", 123_456.0)
+            for trial in trials[3:6]
+        ),
+        steps=tuple(
+            StepFacts(name, number, 120.0, (0.25, 1.75), spread, 1_234, 56, times)
+            for name in names for number in (1, 2)
+        ),
+        parts=tuple(
+            PartFacts(name, f"pgdyno_{part}", spread, times) for name in names for part in (1, 2)
+        ),
+        outages=(Outage(4, names[0], 2, 12.34, None, 8), Outage(5, names[1], 2, 1.5, 3.25, 8)),
+        earlier=EarlierReportFacts(
+            "a report of 2019 (https://example.org/a-rather-long-address-of-a-report-of-2019)",
+            "2 × Xeon, 256 GiB, NVMe", 1,
+            tuple(
+                EarlierFigures(name, metric, names[0], 256_195.0, 1.25, 130_000.0, 1.31, 1.2, 1.42)
+                for metric in ("nopm", "tpm_total") for name in names
+            ),
+        ),
+        recovery=tuple(
+            RecoveryFacts(name, Spread(12.3, (11.0, 12.3, 14.0)), Spread(10.1, (9.0, 10.1, 12.0)),
+                          Spread(3.2e9, (3.0e9, 3.2e9, 3.5e9)))
+            for name in names
+        ),
+        cycles=tuple(_cycles(name) for name in names),
+        looks=(3, 4, 5, 6, 8),
+        warnings=("round 2 of stage tuned lies 6.1 MAD (-12.0%) off what the other trials let"
+                  " expect; interference? It is kept",),
+        placement=Judgement("finding", "trials of one stage differ by up to 12% with where the"
+                            " scheduler placed sessions", "More rounds average it."),
+        differences=(
+            Difference("kernel", ("Linux 6.18.44 in trials 1, 2, 3", "Linux 6.18.45 in trial 4"),
+                       None),
+        ),
+        mistakes=tuple(
+            MistakeFacts(f"E{number}", "one layer changes between consecutive stages", "finding",
+                         f"{LONG} changes settings and the client at once")
+            for number in range(1, 16)
+        ),
+        deviations=(*facts.deviations, Deviation("the mix is 40/36/8/8/8", "as the earlier report"
+                                                 " had it", "5.2.3", tuple(names))),
+        reference={"tpmC of the earlier report": "256,195"},
+        builds={LONG: {"configure": "'--with-lz4' '--with-zstd' '--with-liburing' CFLAGS='-O3"
+                       " -march=native -fno-omit-frame-pointer'"}},
+        server={"version": "PostgreSQL 16.4", "size": "123 GiB"},
+        configuration=tuple(
+            ServerSetting(name, value, "/etc/postgresql/16/main/conf.d/90-tuning.conf:17")
+            for name, value in (
+                ("shared_buffers", "6GB"), ("archive_command", f"cp %p /srv/archive/{LONG}/%f"),
+            )
+        ),
+    )  # fmt: skip
+
+
+def _filled(stage: StageFacts) -> StageFacts:
+    doubtful = Judgement("finding", "the window of 30 s holds 1 checkpoint and no whole cycle of"
+                         " 412 s", "Use `checkpoints = \"anchors\"`.", 2, 3)  # fmt: skip
+    tail = TailFacts("new_order", "p99.9", "initdb", 1.83, 1.61, 2.12, 0.95, 6, "worse", "…")
+    return replace(
+        stage, tails=(tail,) if stage.to_first else (), checkpoint_cycle=doubtful,
+        client_limit=doubtful, steadiness=replace(doubtful, verdict="drifting"),
+        window_end=doubtful, benchmarksql_orders=stage.nopm, benchmarksql_total=stage.tpm_total,
+        rung_planned="D0", not_known=("the server's storage: it does not run on this host",),
+    )  # fmt: skip
+
+
+def _cycles(name: str) -> CycleFacts:
+    anchor = AnchorFacts(10, 1, 412.0, 101_234.0, 112_345.0, 0.83, tuple([98_765.0] * 20))
+    tables = tuple(
+        VacuumTable(f"pgdyno.{table}", 12, 34.5, 3.2, 123_456_789.0)
+        for table in ("order_line", "stock", "district")
+    )
+    vacuum = VacuumFacts(
+        0.42, 0.11, 0.07, 0.01, 34.5, 3.2, VacuumCost(1_234.0, 56.7), VacuumCost(123.0, 4.5),
+        tables, (1, 2), True,
+    )  # fmt: skip
+    invalid = ("throughput falls by 21% ± 5% from the first cycle to the second",)
+    return CycleFacts(
+        name, "anchors", (398.0, 412.0), 405.0, 12_345_678.0, 0, 3, (anchor, anchor), invalid,
+        vacuum,
+    )  # fmt: skip
+
+
+def knee(_: Path) -> str:
+    """A knee that was found, by its rate."""
+    return curve.render_html(CURVE)
+
+
+def unsettled_knee(_: Path) -> str:
+    """A knee that was not, by terminals, of a server with a long name."""
+    server = f"host={LONG}.example.org port=5432 dbname={LONG} user={LONG} sslmode=verify-full"
+    found = Knee("unsettled", 1_234_567, 9_876_543, 3)
+    points = tuple(replace(one, level=one.level * 10_000) for one in CURVE.points)
+    return curve.render_html(
+        replace(CURVE, by="terminals", knee=found, points=points, server=server)
+    )
+
+
+def storage_of_two(_: Path) -> str:
+    """A disk and memory."""
+    return storage.render_html(
+        probed(floor("/srv/disk"), floor("/dev/shm", MEMORY), together=(60_000.0, 50_000.0))
+    )
+
+
+def storage_of_six(_: Path) -> str:
+    """As many paths as a storage engineer compares, with long names."""
+    return storage.render_html(probed(*(floor(f"/srv/{LONG}/{number}") for number in range(6))))
+
+
+def calibration(_: Path) -> str:
+    """Two faces; the null server held one of them back."""
+    return ceiling.render_html(CALIBRATED, "20261122-030000-calibration")
+
+
+def _workload(face: Face) -> Workload:
+    return Workload("tpcc", 42, face=face, connections=8, terminals=8, tpcc=Tpcc(1))
+
+
+CALIBRATED = Calibrated(
+    workloads=(_workload("statement"), _workload("pipeline")), rounds=3, window_s=3.0,
+    driver_cpus=(0,), server_cpus=(1,),
+    machine=Machine("AMD EPYC 9754 128-Core Processor (2 of 256 CPUs)", 2, "Linux 6.18.44"),
+    pgdyno="0.1.0", started_unix_ns=1_795_348_800_000_000_000, kept=True,
+    measured=tuple(
+        Round(1_234_567 * times + number, 26.4 * 1_234_567, 3.0, 2.9, wanted, 0.99)
+        for number in range(3) for times, wanted in ((1, 0.99), (3, 0.8))
+    ),
+)  # fmt: skip
+_KEPT = Point(400, 401.0, 400.0, 1_000_000, 9_000_000, 4_000)
+_BROKEN = Point(420, 419.0, 300.0, 30_000_000, 90_000_000, 3_000, 12, 34, 80_000_000)
+CURVE = Curve(
+    ident="20261122-020000-knee-tpcc", by="rate", workload="tpcc", face="pipeline", connections=8,
+    spacing="poisson", kinds=("new_order", "payment"), limit_p99_ns=50_000_000, window_s=10.0,
+    warmup_s=2.0, points=(_KEPT, _BROKEN, _KEPT, _BROKEN), knee=Knee("found", 400, 420, 0),
+    server="host=db port=5432", pgdyno="0.1.0",
+)  # fmt: skip
+
+PAGES: dict[str, Callable[[Path], str]] = {
+    make.__name__: make
+    for make in (
+        plan, decided, stopped, nothing, against_itself, many, long_names, hostile_names,
+        everything, knee, unsettled_knee, storage_of_two, storage_of_six, calibration,
+    )
+}  # fmt: skip
+"""The text of each page, by its name; a function makes it in a folder of the test's own."""
