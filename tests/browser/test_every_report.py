@@ -12,14 +12,9 @@ from tests.browser.opening import assert_fits, opened, resized
 from tests.browser.paper import MARKED, sheets
 from tests.data.pages import PAGES
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.document]
 WIDTHS = (390, 768, 1024, 1280, 1920)
 FILLED_MIN = 0.5  # of a sheet that others follow
-# What `plan` has, `everything` has too.
-EVERY_DAY = ("everything", "unsettled_knee", "storage_of_six", "calibration")
-KINDS = [
-    pytest.param(name, marks=[] if name in EVERY_DAY else [pytest.mark.long]) for name in PAGES
-]
 
 # Texts of a chart that its drawing does not hold whole, and names that it leaves out.
 LABELS = """() => [...document.querySelectorAll('.plot')].flatMap(plot => {
@@ -45,7 +40,7 @@ LABELS = """() => [...document.querySelectorAll('.plot')].flatMap(plot => {
 })"""
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(scope="module", params=PAGES)
 def shown(
     request: pytest.FixtureRequest, browser: Browser, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Page, list[str]]]:
