@@ -58,7 +58,8 @@ SAID = PgbenchSummary(
 
 def facts_of(folder: Path, **options: object) -> Facts:
     """The facts of a miniature written with these options."""
-    with RunFile.read(write_miniature(folder / "run.sqlite", **options)) as run:  # type: ignore[arg-type]
+    written = write_miniature(folder / "run.sqlite", **options)  # type: ignore[arg-type]
+    with RunFile.read(written) as run:
         return analyse(run)
 
 
