@@ -62,7 +62,7 @@ def section(facts: Facts) -> Section:
 
 def _of_looks(facts: Facts) -> str:
     return (
-        f"Looks after rounds {listed([str(look) for look in facts.looks])}"
+        f"Looks after {listed([str(look) for look in facts.looks])} rounds"
         " were fixed before the first trial; a stage that a look decided"
         " was measured no further. Intervals and verdicts hold over all looks together. What an"
         " early look finds tends to be a little smaller in truth."
