@@ -61,6 +61,7 @@ def shared(plan: Plan, trials: Sequence[TrialRecord]) -> dict[str, str]:
         **({"checkpoints": text} if (text := protocol_text(protocol)) else {}),
         "prewarm": "yes" if protocol.prewarm else "no",
         "CHECKPOINT before the load": "yes" if protocol.checkpoint_before else "no",
+        **({"telemetry": protocol.telemetry} if protocol.telemetry != "default" else {}),
     }
     threads = {trial.result.client.threads for trial in trials if trial.result}
     if len(threads) == 1:

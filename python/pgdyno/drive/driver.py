@@ -40,6 +40,7 @@ def drive(
     progress: Callable[[DriveProgress], None] = lambda _: None,
     cpus: Sequence[int] = (),
     pace: Pace | None = None,
+    started: Callable[[int], None] = lambda _: None,
 ) -> Driven:
     """Drive one window.
 
@@ -51,6 +52,7 @@ def drive(
         progress: Told twice a second.
         cpus: Those that the driver may use; none: as this process.
         pace: Says when warm-up and window end; None: as the protocol has it, by the clock.
+        started: Told the driver's process.
 
     Raises:
         DriveError: The driver failed, crashed, or fell silent.
@@ -66,6 +68,7 @@ def drive(
         # On its standard input, so that a password stands on no command line.
         process.stdin.write(json.dumps(spec) + "\n")
         process.stdin.close()
+        started(process.pid)
         last = _watch(process, progress, pace)
     except BrokenPipeError as error:
         raise DriveError(f"the driver ended with code {process.wait(5)}") from error

@@ -65,6 +65,7 @@ def drive_pgbench(
     protocol: Protocol,
     progress: Tell = lambda _: None,
     user: OsUser | None = None,
+    started: Callable[[int], None] = lambda _: None,
 ) -> Driven:
     """Drive one window by pgbench.
 
@@ -75,6 +76,7 @@ def drive_pgbench(
         protocol: Seconds of warm-up, window and drain.
         progress: Told every second.
         user: Who runs it; None: we do, since a server of others may ask who we are.
+        started: Told pgbench's process.
 
     Raises:
         DriveError: pgbench cannot do what is asked, failed, or fell silent.
@@ -95,6 +97,7 @@ def drive_pgbench(
                             dies_with_us=signal.SIGTERM)  # fmt: skip
         finally:
             os.close(output)
+        started(process.pid)
         watched = _Watched(workload, protocol, logs, stack, progress)
         try:
             with os.fdopen(folder.open("output"), encoding="utf-8", errors="replace") as text:

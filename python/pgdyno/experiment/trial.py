@@ -8,7 +8,7 @@ Each step takes the record of the step before and returns its own; steps do not 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import psycopg
@@ -18,12 +18,12 @@ from pgdyno.experiment.after import After, Learned, steps_after
 from pgdyno.experiment.fixture import build_of
 from pgdyno.experiment.progress import Listener, Phases
 from pgdyno.experiment.validity import judge
-from pgdyno.experiment.window import drive_and_sample, growth
+from pgdyno.experiment.window import Sampled, drive_and_sample, growth
 from pgdyno.model.description import Description
 from pgdyno.model.errors import Interrupted, LostError, StoreError
 from pgdyno.model.plan import Protocol, Stage, Workload
 from pgdyno.model.progress import TrialEnded
-from pgdyno.model.run import Failures, Fixture, Series, TrialRecord, TrialResult, TrialState
+from pgdyno.model.run import Failures, Fixture, TrialRecord, TrialResult, TrialState
 from pgdyno.model.system_errors import as_pgdyno_error
 from pgdyno.model.workload import database_names
 from pgdyno.plan.settings.server import NO_TIMEOUTS
@@ -66,10 +66,10 @@ def measure(stage: Stage, protocol: Protocol, bed: TestBed, planned: TrialRecord
     """
     record = replace(planned, state=TrialState.RUNNING, started_ns=time.time_ns())
     bed.run.put_trial(record)
-    series: list[Series] = []
+    sampled = Sampled()
     try:
         with ending(bed.target.stop):
-            result, series, log, text = steps(stage, protocol, bed, record)
+            result, sampled, log, text = steps(stage, protocol, bed, record)
             state, reason = judge(result, log, protocol.survive)
             record = replace(record, state=state, reason=reason, result=result)
             if text is not None:
@@ -80,29 +80,29 @@ def measure(stage: Stage, protocol: Protocol, bed: TestBed, planned: TrialRecord
         # What was measured to its end stays; nothing that follows can be.
         if record.result is None:
             record = replace(record, state=TrialState.FAILED, reason=error.line)
-        _ended(record, series, bed)
+        _ended(record, sampled, bed)
         raise
     except Exception as error:
         if (failure := as_pgdyno_error(error)) is None:
             raise
         record = replace(record, state=TrialState.FAILED, reason=failure.line, result=None)
-    return _ended(record, series, bed)
+    return _ended(record, sampled, bed)
 
 
-def _ended(record: TrialRecord, series: Sequence[Series], bed: TestBed) -> TrialRecord:
+def _ended(record: TrialRecord, sampled: Sampled, bed: TestBed) -> TrialRecord:
     record = replace(record, ended_ns=time.time_ns())
-    bed.run.put_trial(record, series)
+    bed.run.put_trial(record, sampled.series, sampled.tallies, sampled.snapshots)
     bed.listener(TrialEnded(record))
     return record
 
 
 def steps(
     stage: Stage, protocol: Protocol, bed: TestBed, trial: TrialRecord
-) -> tuple[TrialResult, list[Series], LogSummary | None, str | None]:
+) -> tuple[TrialResult, Sampled, LogSummary | None, str | None]:
     """From the fixture's copy to the checked database; the server still runs after it.
 
     Returns:
-        The result, its series, what the server's log tells, and what is kept of the log.
+        The result, what was sampled, what the server's log tells, and what is kept of the log.
 
     Raises:
         PgdynoError: A step failed; there are no numbers.
@@ -125,21 +125,20 @@ def steps(
         if protocol.checkpoint_before:
             _checkpoint(ready)
     with phases.phase("drive"):
-        driven, series, failures = drive_and_sample(protocol, stage, trial.round, ready, fixture,
-                                                    bed.listener)  # fmt: skip
+        driven, sampled = drive_and_sample(protocol, stage, trial.round, ready, fixture,
+                                           bed.listener)  # fmt: skip
     learned: list[Learned] = []
     described = bed.described[stage.name]
     for step in steps_after(After(target, databases, described, protocol, trial.round)):
         with phases.phase(step.phase):
             learned.append(step.act())
     log = read_log(lines) if (lines := target.log_lines()) is not None else None
-    result = _result(stage.workload, driven, series, ready, log)
-    notes = tuple(f"sampler {name} stopped: {why}" for name, why in failures.items())
+    result = _result(stage.workload, driven, sampled, ready, log)
     seconds = {**phases.seconds, "window": driven.window_s}
-    result = replace(result, phases_s=seconds, notes=notes, durability=durability)
+    result = replace(result, phases_s=seconds, durability=durability)
     for add in learned:
         result = add(result, log)
-    return result, series, log, target.log_text()
+    return result, sampled, log, target.log_text()
 
 
 def _checkpoint(ready: Ready) -> None:
@@ -151,10 +150,11 @@ def _checkpoint(ready: Ready) -> None:
 def _result(
     workload: Workload,
     driven: Driven,
-    series: Sequence[Series],
+    sampled: Sampled,
     ready: Ready,
     log: LogSummary | None,
 ) -> TrialResult:
+    costs = sampled.telemetry.samplers if sampled.telemetry else ()
     return TrialResult(
         window_ns=driven.window_ns,
         window_s=driven.window_s,
@@ -162,7 +162,7 @@ def _result(
         tpm_total=driven.tpm_total,
         kinds=driven.kinds,
         client=driven.client,
-        deltas=growth(series, driven),
+        deltas=growth(sampled.series, driven),
         settings=ready.settings,
         audit=driven.audit,
         conditions=(),
@@ -172,6 +172,7 @@ def _result(
         statements_per_transaction=driven.statements_per_transaction,
         round_trips_per_transaction=driven.round_trips_per_transaction,
         phases_s={},
+        notes=tuple(f"sampler {one.name} stopped: {one.failure}" for one in costs if one.failure),
         gaps=driven.gaps,
         parts=driven.parts,
         steps=driven.steps,
@@ -185,6 +186,7 @@ def _result(
         drained_s=driven.drained_s,
         given_up_s=driven.given_up_s,
         untold=driven.untold,
+        telemetry=sampled.telemetry,
     )
 
 

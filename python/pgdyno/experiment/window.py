@@ -1,9 +1,14 @@
-"""Drives a window while samplers look on: our own driver, or the real pgbench."""
+"""Drives a window while samplers look on: our own driver, or the real pgbench.
+
+The recorder is told when the window begins and ends by the driver's progress, within half a second
+(pgbench's: a second): for tables that are read at its ends, not for what is measured over it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psycopg
@@ -14,19 +19,60 @@ from pgdyno.drive.pgbench import drive_pgbench
 from pgdyno.model.connection import Connection
 from pgdyno.model.plan import Protocol, Stage, Workload
 from pgdyno.model.progress import DriveProgress
-from pgdyno.model.run import Fixture, Series
+from pgdyno.model.run import Fixture, Series, SnapshotRows, TallySeries, TelemetryReport
 from pgdyno.model.workload import database_names
 from pgdyno.plan.settings.server import NO_TIMEOUTS
 from pgdyno.sample.checkpoints import Begins
 from pgdyno.sample.recorder import Recorder, delta
 from pgdyno.sample.sampler import Subject
-from pgdyno.sample.samplers import samplers_of
-from pgdyno.shell import OsUser
-from pgdyno.stats.client_limit import host_idle_share
+from pgdyno.sample.samplers import samplers_for, samplers_of
+from pgdyno.stats.client_limit import HOST_IDLE_COLUMNS, host_idle_share
 from pgdyno.target.interface import Ready
 from pgdyno.target.open_target import pgbench_program
 
 Progress = Callable[[DriveProgress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """What driver and samplers recorded while a window was driven."""
+
+    series: Sequence[Series] = ()  # the driver's first
+    tallies: Sequence[TallySeries] = ()
+    snapshots: Sequence[SnapshotRows] = ()
+    telemetry: TelemetryReport | None = None  # None: nothing was driven
+
+
+@dataclass(slots=True)
+class _Watch:
+    """Hears the driver: passes its progress on, and tells the recorder of the window's ends."""
+
+    progress: Progress
+    recorder: Recorder | None = None
+    pid: int | None = None  # of the driver, once it runs
+    _phase: str = field(default="", init=False)
+
+    def started(self, pid: int) -> None:
+        """The driver's process runs."""
+        self.pid = pid
+
+    def tell(self, state: DriveProgress) -> None:
+        """What the driver says of itself."""
+        self._enter(state.phase)
+        self.progress(state)
+
+    def ended(self) -> None:
+        """The driver has ended; a window that was still open in its last words has, too."""
+        self._enter("done")
+
+    def _enter(self, phase: str) -> None:
+        before, self._phase = self._phase, phase
+        if self.recorder is None or before == phase:
+            return
+        if phase == "window":
+            self.recorder.window_begins()
+        elif before == "window":
+            self.recorder.window_ends()
 
 
 def drive_and_sample(
@@ -36,11 +82,11 @@ def drive_and_sample(
     ready: Ready,
     fixture: Fixture,
     progress: Progress,
-) -> tuple[Driven, list[Series], dict[str, str]]:
+) -> tuple[Driven, Sampled]:
     """Drive one window of a stage on a server that is ready.
 
     Args:
-        protocol: Seconds, and how windows follow checkpoints.
+        protocol: Seconds, how windows follow checkpoints, and which telemetry is taken.
         stage: Its workload is driven.
         round_number: The first rounds may be anchors.
         ready: The server.
@@ -48,7 +94,7 @@ def drive_and_sample(
         progress: Told twice a second.
 
     Returns:
-        What was measured, the series of driver and samplers, and why a sampler stopped, by name.
+        What was measured by the driver, and what was sampled meanwhile.
     """
     workload = stage.workload
     databases = database_names(ready.connection.database, workload.databases)
@@ -61,29 +107,47 @@ def drive_and_sample(
             one.execute(NO_TIMEOUTS)
         begins = Begins(another)
         pace = pace_of(protocol, stage.checkpoints, round_number, begins.count, begins.spacing())
-        subject = Subject(session, databases, ready.postmaster_pid, ready.data_folder)
-        samplers = samplers_of(subject)
-        recorder = stack.enter_context(Recorder(samplers))
+        watch = _Watch(progress)
+        subject = Subject(
+            session,
+            databases,
+            ready.postmaster_pid,
+            ready.data_folder,
+            ours=ready.postmaster_pid is not None,
+            major=session.info.server_version // 10_000,
+            own_pids=frozenset(one.info.backend_pid for one in (session, another)),
+            driver_pid=lambda: watch.pid,
+            log=ready.log,
+            telemetry=protocol.telemetry,
+        )
+        recorder = stack.enter_context(Recorder(samplers_of(subject), protocol.telemetry))
+        watch.recorder = recorder
         c_load = fixture.loaded.c_load if fixture.loaded else None
-        driven = _drive(ready.connection, workload, protocol, c_load,
-                        progress, ready.bindir, ready.user, pace)  # fmt: skip
-    return driven, [*driven.series, *recorder.series()], recorder.failures
+        driven = _drive(ready, workload, protocol, c_load, watch, pace)
+        watch.ended()
+    sampled = Sampled(
+        (*driven.series, *recorder.series()),
+        recorder.tallies(),
+        recorder.snapshots(),
+        recorder.telemetry(),
+    )
+    return driven, sampled
 
 
 def _drive(
-    connection: Connection,
+    ready: Ready,
     workload: Workload,
     protocol: Protocol,
     c_load: dict[str, int] | None,
-    progress: Progress,
-    bindir: Path | None,
-    user: OsUser | None = None,
+    watch: _Watch,
     pace: Pace | None = None,
 ) -> Driven:
     if workload.engine == "pgbench":
-        program = pgbench_program(bindir)
-        return drive_pgbench(program, connection, workload, protocol, progress, user)
-    return drive(connection, workload, protocol, c_load, progress, pace=pace)
+        program = pgbench_program(ready.bindir)
+        return drive_pgbench(program, ready.connection, workload, protocol, watch.tell, ready.user,
+                             watch.started)  # fmt: skip
+    return drive(ready.connection, workload, protocol, c_load, watch.tell, pace=pace,
+                 started=watch.started)  # fmt: skip
 
 
 def drive_alone(
@@ -107,8 +171,9 @@ def drive_alone(
     Returns:
         What was measured, and the share of this host's CPU time that was idle in the window.
     """
-    with Recorder(samplers_of(Subject())) as recorder:
-        driven = _drive(connection, workload, protocol, c_load, progress, bindir)
+    ready = Ready(connection, (), None, None, 0.0, "", bindir)
+    with Recorder(samplers_for(HOST_IDLE_COLUMNS)) as recorder:
+        driven = _drive(ready, workload, protocol, c_load, _Watch(progress))
     return driven, host_idle_share(growth(recorder.series(), driven))
 
 

@@ -12,9 +12,12 @@ from pgdyno.model.looks import LOOKS, Stop
 from pgdyno.model.settings import Rung, Setting
 from pgdyno.model.workload import Workload
 
-__all__ = ["Estimate", "Plan", "Protocol", "Stage", "Target", "TargetKind", "Trial", "Workload"]
+__all__ = ["Estimate", "Plan", "Protocol", "Stage", "Target", "TargetKind", "Telemetry", "Trial",
+           "Workload"]  # fmt: skip
 
 TargetKind = Literal["embedded", "installed", "running"]
+Telemetry = Literal["none", "default", "full"]
+"""What is sampled while a load is driven: nothing, what costs below 1 %, or all that can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ class Protocol:
     stop: Stop = "rounds"  # "decided": stages are measured until a look has decided them
     reconnect_s: float = 60.0  # so long a running server that went away is waited for
     checkpoint_before: bool = True  # a CHECKPOINT ends before the load begins
+    telemetry: Telemetry = "default"
 
     @property
     def rounds_max(self) -> int | None:

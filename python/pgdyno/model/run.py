@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from pgdyno.model.cycle import Followed
 from pgdyno.model.description import Description, StageDescription
 from pgdyno.model.durability import Durability
 from pgdyno.model.loading import LoadReport
-from pgdyno.model.plan import Plan
+from pgdyno.model.plan import Plan, Telemetry
 
 
 class TrialState(StrEnum):
@@ -150,6 +150,85 @@ class Series:
     kind: str  # counter | gauge | rate
     unix_ns: npt.NDArray[np.int64]  # (samples,)
     values: npt.NDArray[np.float64]  # (samples,)
+
+
+CPU_STATES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+"""States of a host's CPUs: the series `cpu.<state>_s` of all of them together hold all its time."""
+
+
+@dataclass(frozen=True, slots=True)
+class TallySeries:
+    """How often each key was met, second by second: samples of sessions, by what they waited for.
+
+    A key that was met `n` times in a second with `m` ticks was there `n / m` times on average. A
+    second without ticks was not looked at; one with ticks and without keys held none.
+    """
+
+    name: str  # e.g. "sessions"
+    dimensions: tuple[str, ...]  # what a key tells, in its order
+    keys: tuple[tuple[str, ...], ...]  # all that were met, each once
+    seconds: npt.NDArray[np.int64]  # (n,) s since the Unix epoch
+    key: npt.NDArray[np.int64]  # (n,) place in `keys`
+    counts: npt.NDArray[np.int64]  # (n,) how often it was met in that second
+    tick_seconds: npt.NDArray[np.int64]  # (m,) seconds with ticks, ascending
+    ticks: npt.NDArray[np.int64]  # (m,) how often was looked in them
+
+
+Cell: TypeAlias = str | int | float | bool | None
+"""What a snapshot's row holds in a column."""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotColumn:
+    """A column of a snapshot: labels together name a row, counters and gauges are measured."""
+
+    name: str
+    unit: str  # empty: of a label
+    kind: Literal["label", "counter", "gauge"]
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRows:
+    """A table as it was read at an end of the window."""
+
+    name: str
+    at: Literal["begin", "end"]
+    unix_ns: int  # when it was read
+    columns: tuple[SnapshotColumn, ...]
+    rows: tuple[dict[str, Cell], ...]  # each has all columns
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What could not be read here: a right, a kernel's feature or an extension is not there."""
+
+    name: str  # of what would have been read, in words
+    reason: str  # a fact, in lower case and without full stop
+    remedy: str = ""  # e.g. "GRANT pg_monitor TO bench;"; empty: there is none
+
+
+@dataclass(frozen=True, slots=True)
+class SamplerCost:
+    """How a sampler fared in a trial."""
+
+    name: str
+    kind: Literal["series", "tally", "snapshot"]
+    takes: int  # times it was read
+    lost: int  # times it was due, and others were still being read
+    cpu_s: float  # of the thread that reads them; what the server spends to answer is not in it
+    budget_us: float  # of CPU, that one take may cost
+    failure: str | None = None  # why it stopped
+
+
+@dataclass(frozen=True, slots=True)
+class TelemetryReport:
+    """What was sampled in a trial, what that cost, and what could not be."""
+
+    set: Telemetry
+    seconds: float  # from the first sample to the last
+    cpu_s: float  # of the thread that reads the samplers, its own work included
+    samplers: tuple[SamplerCost, ...]
+    missing: tuple[Missing, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +383,7 @@ class TrialResult:
     drained_s: float = 0.0  # from the window's end to the last end of what was carried out of it
     given_up_s: float | None = None  # from there until requests without an answer were given up
     untold: int = 0  # requests due in the window that pgbench's log does not hold, about
+    telemetry: TelemetryReport | None = None  # None: not told, as before format 7
 
     @property
     def tps(self) -> float:

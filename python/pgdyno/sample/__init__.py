@@ -1,4 +1,4 @@
-"""Samples the host and the server once a second while a trial is driven."""
+"""Samples the host and the server while a trial is driven."""
 
 from pgdyno.sample.recorder import Recorder, delta
 

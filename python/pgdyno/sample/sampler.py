@@ -1,15 +1,26 @@
-"""What a sampler is: named columns with a unit, and a function that reads them once."""
+"""The kinds of sampler: series of numbers, tallies of what was met, snapshots of tables.
+
+Each says what it reads, how often, in which set of telemetry it is, and what one read may cost. The
+`recorder` reads them; they know nothing of each other, nor of when they are read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import psycopg
 
+from pgdyno.model.plan import Telemetry
+from pgdyno.model.run import Cell, Missing
+
+__all__ = ["Cell", "Column", "Found", "Label", "Missing", "Row", "Sampler", "Snapshot", "Subject",
+           "Tally", "Telemetry"]  # fmt: skip
+
 Kind = Literal["counter", "gauge"]
+Set = Literal["default", "full"]
 Row = dict[str, float]
 
 
@@ -23,16 +34,63 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class Label:
+    """A column of a snapshot that, with the other labels, names a row."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Sampler:
     """Reads some columns at once.
 
-    `take` returns a value for every column; a column that this kernel or server does not have is
-    not in `columns`.
+    A column that this kernel or server does not have is not in `columns`. A take may leave columns
+    out, e.g. those of a device that is gone: there is no sample of them then.
     """
 
     name: str
     columns: tuple[Column, ...]
     take: Callable[[], Row]
+    interval_s: float = 1.0
+    telemetry: Set = "default"
+    budget_us: float = 1000.0  # of CPU, that one take may cost
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Looks which keys are there at a moment, e.g. what each session waits for.
+
+    How often each was met is added up by whole seconds. The moments keep their mean distance, and
+    fall anywhere within it: looking in step with the load would be biased.
+    """
+
+    name: str
+    dimensions: tuple[str, ...]
+    take: Callable[[], Iterable[tuple[str, ...]]]  # one key for each that is there, of one length
+    interval_s: float = 0.1
+    telemetry: Set = "default"
+    budget_us: float = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A table that is read when the window begins and when it has ended, and never within it."""
+
+    name: str
+    columns: tuple[Column | Label, ...]
+    take: Callable[[], Sequence[dict[str, Any]]]  # rows with all columns, of `Cell`s
+    telemetry: Set = "default"
+    budget_us: float = 20_000.0
+
+
+Found: TypeAlias = (
+    Sampler | Tally | Snapshot | Missing | Sequence[Sampler | Tally | Snapshot | Missing] | None
+)
+"""What a module's `sampler(subject)` returns; None: there is nothing to read of such a subject."""
+
+
+def _unknown() -> int | None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +101,10 @@ class Subject:
     databases: Sequence[str] = ()  # those that are driven
     postmaster_pid: int | None = None  # of a server of ours
     data_folder: Path | None = None  # of a server of ours
+    ours: bool = False  # the server is one of ours, on this host
+    major: int | None = None  # version of the server
+    own_pids: Collection[int] = ()  # backends of sessions of ours that look on
+    driver_pid: Callable[[], int | None] = field(default=_unknown)  # None: it does not run (yet)
+    inflight: Path | None = None  # the driver's table of requests in flight
+    log: Path | None = None  # the server's log
+    telemetry: Telemetry = "default"

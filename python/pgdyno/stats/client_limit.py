@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from math import isfinite
 
 from pgdyno.model.errors import PgdynoError
-from pgdyno.model.run import Client
+from pgdyno.model.run import CPU_STATES, Client
 from pgdyno.model.wording import plural
 from pgdyno.stats.finding import Answer, Clear, Evidence, Finding, Unknown
 
@@ -34,6 +34,8 @@ WINDOW_S_MIN = 5.0  # CPU accounting ticks of 10 ms are below 1 % of a thread's 
 WINDOW_AS_ASKED = 0.99
 # Thread times are read a moment before and after the window: more than this is a wrong input.
 OVERSHOOT_MAX = 1.10
+HOST_IDLE_COLUMNS = tuple(f"cpu.{state}_s" for state in CPU_STATES)
+"""The counters that tell how idle a host was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ def host_idle_share(deltas: Mapping[str, float]) -> float | None:
     Args:
         deltas: Growth of the counters over a window; of them `cpu.<state>_s`, in seconds.
     """
-    states = {name: value for name, value in deltas.items() if name.startswith("cpu.")}
+    states = {name: deltas[name] for name in HOST_IDLE_COLUMNS if name in deltas}
     total = sum(states.values())
     if total <= 0 or "cpu.idle_s" not in states:
         return None

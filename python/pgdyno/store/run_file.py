@@ -1,9 +1,10 @@
 """Reading and writing a run file.
 
-A run file is a SQLite database: `run` (head, as JSON), `trial` (record as JSON), `series` (packed
-columns), `log` (texts). Trials are written when they end, in one transaction each, so that a crash
-keeps all the finished ones. A trial that is measured again takes its place, and what was there
-before moves to a number after the plan's, with its series and its log: nothing is thrown away.
+A run file is a SQLite database: `head` (as JSON), `trial` (record as JSON), what telemetry left
+(packed columns, see `telemetry_rows`), `log` (texts). Trials are written when they end, in one
+transaction each, so that a crash keeps all the finished ones. A trial that is measured again takes
+its place, and what was there before moves to a number after the plan's, with its telemetry and its
+log: nothing is thrown away.
 """
 
 from __future__ import annotations
@@ -24,20 +25,28 @@ from pydantic import ValidationError
 from pgdyno._core import CoreError
 from pgdyno.model.errors import StoreError
 from pgdyno.model.record_json import from_json, to_json
-from pgdyno.model.run import Fixture, RunInfo, Series, TrialRecord, TrialState
+from pgdyno.model.run import (
+    Fixture,
+    RunInfo,
+    Series,
+    SnapshotRows,
+    TallySeries,
+    TrialRecord,
+    TrialState,
+)
 from pgdyno.plan.schema.files import BadFile, require_regular
+from pgdyno.store import telemetry_rows
 from pgdyno.store.earlier_formats import head_of
 from pgdyno.store.output_file import require_closed
-from pgdyno.store.series_bytes import pack, unpack_float, unpack_int
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 T = TypeVar("T")
 
-FORMAT = 6
+FORMAT = 7
 """1: TPC-C only, see `earlier_formats`; 2: no round measured again; 3: no looks, no knees; 4: a run
-without a workload described an empty one."""
+without a workload described an empty one; 5: see there; 6: see `telemetry_rows`."""
 _FIXTURE = "fixture"  # start of the key of each in the head
 NOT_AS_WRITTEN = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError,
                   AssertionError, CoreError)  # fmt: skip
@@ -50,10 +59,6 @@ CREATE TABLE head (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 CREATE TABLE trial (
   number INTEGER PRIMARY KEY, round INTEGER NOT NULL, stage TEXT NOT NULL, state TEXT NOT NULL,
   record TEXT NOT NULL
-) STRICT;
-CREATE TABLE series (
-  trial INTEGER NOT NULL REFERENCES trial, name TEXT NOT NULL, unit TEXT NOT NULL,
-  kind TEXT NOT NULL, unix_ns BLOB NOT NULL, samples BLOB NOT NULL, PRIMARY KEY (trial, name)
 ) STRICT;
 CREATE TABLE log (
   trial INTEGER, name TEXT NOT NULL, content TEXT NOT NULL
@@ -125,18 +130,21 @@ class RunFile:
         with self._transaction() as db:
             db.execute("INSERT OR REPLACE INTO head VALUES (?, ?)", (experiment, to_json(found)))
 
-    def put_trial(self, trial: TrialRecord, series: Iterable[Series] = ()) -> None:
-        """Replace a trial's record, and add its series."""
+    def put_trial(
+        self,
+        trial: TrialRecord,
+        series: Iterable[Series] = (),
+        tallies: Iterable[TallySeries] = (),
+        snapshots: Iterable[SnapshotRows] = (),
+    ) -> None:
+        """Replace a trial's record, and all that was sampled in it."""
         with self._transaction() as db:
             db.execute("INSERT OR REPLACE INTO trial VALUES (?, ?, ?, ?, ?)", _trial_row(trial))
-            db.execute("DELETE FROM series WHERE trial = ?", (trial.number,))
-            db.executemany(
-                "INSERT INTO series VALUES (?, ?, ?, ?, ?, ?)",
-                [
-                    (trial.number, s.name, s.unit, s.kind, pack(s.unix_ns), pack(s.values))
-                    for s in series
-                ],
-            )
+            for table in telemetry_rows.TABLES:
+                db.execute(f"DELETE FROM {table} WHERE trial = ?", (trial.number,))  # noqa: S608
+            telemetry_rows.put_series(db, trial.number, series)
+            telemetry_rows.put_tallies(db, trial.number, tallies)
+            telemetry_rows.put_snapshots(db, trial.number, snapshots)
 
     def begin_again(self, numbers: Iterable[int]) -> None:
         """Have trials of the plan measured once more; what was measured stays in the file."""
@@ -147,8 +155,9 @@ class RunFile:
                     (last,) = db.execute("SELECT max(number) FROM trial").fetchone()
                     kept = replace(old, number=last + 1, replaced_by=number)
                     db.execute("INSERT INTO trial VALUES (?, ?, ?, ?, ?)", _trial_row(kept))
-                    db.execute("UPDATE series SET trial = ? WHERE trial = ?", (last + 1, number))
-                    db.execute("UPDATE log SET trial = ? WHERE trial = ?", (last + 1, number))
+                    for table in (*telemetry_rows.TABLES, "log"):
+                        text = f"UPDATE {table} SET trial = ? WHERE trial = ?"  # noqa: S608
+                        db.execute(text, (last + 1, number))
                 fresh = TrialRecord(
                     number, old.round, old.stage, old.ident, TrialState.PLANNED,
                     attempt=old.attempt + 1,
@@ -165,8 +174,7 @@ class RunFile:
     def info(self) -> RunInfo:
         """The head of the file."""
         with self._reading("head"):
-            version = self._db.execute("PRAGMA user_version").fetchone()[0]
-            return from_json(RunInfo, head_of(version, self._head("info") or "{}"))
+            return from_json(RunInfo, head_of(self._version(), self._head("info") or "{}"))
 
     def fixtures(self) -> tuple[Fixture, ...]:
         """The fixtures, as far as the run came: one, unless builds of stages need their own."""
@@ -213,15 +221,17 @@ class RunFile:
     def series(self, trial: int) -> dict[str, Series]:
         """The series of a trial, by name."""
         with self._reading(f"series of trial {trial}"):
-            rows = self._db.execute(
-                "SELECT name, unit, kind, unix_ns, samples FROM series WHERE trial = ?"
-                " ORDER BY name",
-                (trial,),
-            )
-            return {
-                name: Series(name, unit, kind, unpack_int(unix_ns), unpack_float(samples))
-                for name, unit, kind, unix_ns, samples in rows
-            }
+            return telemetry_rows.series_of(self._db, self._version(), trial)
+
+    def tallies(self, trial: int) -> dict[str, TallySeries]:
+        """The tallies of a trial, by name; none before format 7."""
+        with self._reading(f"tallies of trial {trial}"):
+            return telemetry_rows.tallies_of(self._db, self._version(), trial)
+
+    def snapshots(self, trial: int) -> list[SnapshotRows]:
+        """The snapshots of a trial by name, begin before end; none before format 7."""
+        with self._reading(f"snapshots of trial {trial}"):
+            return telemetry_rows.snapshots_of(self._db, self._version(), trial)
 
     def logs(self, trial: int | None = None) -> dict[str, str]:
         """The texts kept for a trial, or for the run as a whole."""
@@ -233,6 +243,9 @@ class RunFile:
         with self._reading("trials"):
             rows = self._db.execute("SELECT record FROM trial ORDER BY number")
             return [from_json(TrialRecord, record) for (record,) in rows]
+
+    def _version(self) -> int:
+        return int(self._db.execute("PRAGMA user_version").fetchone()[0])
 
     def _head(self, key: str) -> str | None:
         row = self._db.execute("SELECT value FROM head WHERE key = ?", (key,)).fetchone()
@@ -305,7 +318,8 @@ def _publish(nascent: Path, path: Path) -> None:
 def _write_plan(path: Path, info: RunInfo, trials: Iterable[TrialRecord]) -> None:
     with closing(sqlite3.connect(path)) as db:
         db.executescript(
-            f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {FORMAT}; {_SCHEMA}"
+            f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {FORMAT};"
+            f" {_SCHEMA} {telemetry_rows.SCHEMA}"
         )
         with db:
             db.execute("INSERT INTO head VALUES ('info', ?)", (to_json(info),))

@@ -214,6 +214,11 @@ class Cluster:
             self._log = -1
             self._parent.close()
 
+    @property
+    def log_path(self) -> Path:
+        """Where the server's log lies."""
+        return self._parent.path / f"{self.data.name}.log"
+
     def log_lines(self) -> Iterator[str]:
         """The lines of the server's log since `start`, however long it is."""
         return log_lines(self._log)

@@ -40,6 +40,7 @@ class Ready:
     server: str  # what it calls itself: version()
     bindir: Path | None = None  # programs of its installation; None: not known
     user: OsUser | None = None  # who runs it, where it is ours
+    log: Path | None = None  # of the server; None where it is not ours
 
 
 @contextmanager

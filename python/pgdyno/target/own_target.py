@@ -263,6 +263,7 @@ class OwnTarget:
             words,
             binaries.bindir,
             self._user,
+            self._cluster.log_path,
         )
 
     def crash(self) -> None:

@@ -13,6 +13,7 @@ import pytest
 from pgdyno.experiment import plan as module
 from pgdyno.experiment import trial as of_trial
 from pgdyno.experiment.plan import carry_out as carry_out_plan
+from pgdyno.experiment.window import Sampled
 from pgdyno.model.errors import PlanError, StoreError, TargetError
 from pgdyno.model.plan import Plan
 from pgdyno.model.run import Fixture, RunInfo, TrialRecord, TrialResult, TrialState
@@ -88,10 +89,10 @@ def carry_out(
 def test_a_failure_of_the_system_is_that_of_its_trial(
     carry_out: Any, run: RunFile, good: TrialResult, error: Exception, reason: str
 ) -> None:
-    def measure(*given: Any) -> tuple[TrialResult, list[Any], None, str]:
+    def measure(*given: Any) -> tuple[TrialResult, Sampled, None, str]:
         if given[-1].number == 2:
             raise error
-        return good, [], None, "log"
+        return good, Sampled(), None, "log"
 
     carry_out(measure)
 
@@ -115,8 +116,8 @@ def test_a_full_disk_of_the_run_file_ends_the_plan_and_keeps_what_was_finished(
     pages = run._db.execute("PRAGMA page_count").fetchone()[0]
     run._db.execute(f"PRAGMA max_page_count = {pages + 40}")
 
-    def measure(*_: object) -> tuple[TrialResult, list[Any], None, str]:
-        return good, [], None, "x" * 50_000
+    def measure(*_: object) -> tuple[TrialResult, Sampled, None, str]:
+        return good, Sampled(), None, "x" * 50_000
 
     with pytest.raises(StoreError, match="disk is full") as caught:
         carry_out(measure)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from typing import Any
+
 import numpy as np
 import pytest
 
 from pgdyno.model.run import Series
+from pgdyno.sample.kept import KeptTally
 from pgdyno.sample.recorder import Recorder, delta
-from pgdyno.sample.sampler import Column, Sampler
+from pgdyno.sample.sampler import Column, Label, Missing, Sampler, Snapshot, Subject, Tally
+from pgdyno.sample.samplers import samplers_for, samplers_of
 from pgdyno.sample.samplers.server_statistics import query
+from pgdyno.stats.client_limit import HOST_IDLE_COLUMNS
 
 SECOND = 1_000_000_000
 
@@ -65,3 +71,77 @@ def test_every_version_has_wal_and_checkpoints_once(major: int) -> None:
     assert len(names) == len(set(names))
     assert {"wal.bytes", "checkpoints.timed", "database.commits"} <= set(names)
     assert ("wal.fpi" in names) == (major >= 14)
+
+
+def nothing(name: str) -> Sampler:
+    return Sampler(name, (Column(name, "1"),), lambda: {name: 0.0})
+
+
+@pytest.mark.parametrize(
+    ("row", "fact"),
+    [
+        ({"table": "t"}, "a row has no column bytes"),
+        ({"table": "t", "bytes": Decimal(3)}, "column bytes holds a Decimal"),
+        ({"table": "t", "bytes": float("nan")}, "column bytes holds no number"),
+    ],
+)
+def test_a_snapshot_that_cannot_be_kept_is_a_failure(row: dict[str, Any], fact: str) -> None:
+    columns = (Label("table"), Column("bytes", "B", "gauge"))
+    recorder = Recorder([Snapshot("tables", columns, lambda: [row])])
+    with recorder:
+        recorder.window_begins()
+
+    assert recorder.failures["tables"].startswith(fact)
+    assert recorder.snapshots() == []
+
+
+def test_a_tally_is_counted_by_whole_seconds_with_its_ticks() -> None:
+    kept = KeptTally(Tally("seen", ("a", "b"), list))
+    kept.add(5 * SECOND, [("x", "1"), ("x", "1"), ("y", "1")])
+    kept.add(5 * SECOND + 999_999_999, [("y", "1")])
+    kept.add(6 * SECOND, [])
+    kept.add(8 * SECOND, [("x", "1")])
+
+    (series,) = kept.series()
+    assert series.keys == (("x", "1"), ("y", "1"))
+    rows = zip(series.seconds, series.key, series.counts, strict=True)
+    assert sorted((int(s), int(k), int(n)) for s, k, n in rows) == [(5, 0, 2), (5, 1, 2), (8, 0, 1)]
+    assert series.tick_seconds.tolist() == [5, 6, 8]
+    assert series.ticks.tolist() == [2, 1, 1]
+    with pytest.raises(ValueError, match="a key of seen has not 2 dimensions"):
+        kept.add(9 * SECOND, [("x",)])
+
+
+def test_a_column_that_a_take_leaves_out_has_no_sample_there() -> None:
+    rows = iter([{"a": 1.0, "b": 5.0}, {"a": 2.0}, {"a": 3.0, "b": 7.0}])
+    clock = iter([1, 2, 3])
+    columns = (Column("a", "1"), Column("b", "1", "gauge"), Column("c", "1"))
+    recorder = Recorder([Sampler("s", columns, lambda: next(rows))], unix_ns=lambda: next(clock))
+    for _ in range(3):
+        recorder.take()
+
+    assert {s.name: (s.unix_ns.tolist(), s.values.tolist()) for s in recorder.series()} == {
+        "a": ([1, 2, 3], [1.0, 2.0, 3.0]),
+        "b": ([1, 3], [5.0, 7.0]),
+    }
+
+
+def test_samplers_of_one_name_are_a_defect() -> None:
+    with pytest.raises(AssertionError, match="share a name: n"):
+        Recorder([nothing("n"), nothing("n")])
+
+
+def test_what_is_missing_is_told() -> None:
+    missing = Missing("statements", "the extension is not there", "CREATE EXTENSION x;")
+    with Recorder([missing]) as recorder:
+        pass
+
+    assert recorder.telemetry().missing == (missing,)
+
+
+def test_no_telemetry_is_none_and_the_host_is_always_there() -> None:
+    assert samplers_of(Subject(telemetry="none")) == []
+    default, full = (samplers_of(Subject(telemetry=one)) for one in ("default", "full"))
+    assert {one.name for one in default} <= {one.name for one in full}
+    assert [one.name for one in samplers_for(HOST_IDLE_COLUMNS)] == ["host cpu"]
+    Recorder(full)  # no two have a column in common

@@ -126,7 +126,8 @@ def test_contradictions_are_refused(wrong: dict[str, object]) -> None:
 
 
 def test_waiting_for_disks_is_idle_and_other_counters_are_no_cpu_time() -> None:
-    deltas = {"cpu.user_s": 6.0, "cpu.idle_s": 2.0, "cpu.iowait_s": 2.0, "wal.bytes": 1e9}
+    deltas = {"cpu.user_s": 6.0, "cpu.idle_s": 2.0, "cpu.iowait_s": 2.0, "wal.bytes": 1e9,
+              "cpu.0.busy_s": 3.0, "cpu.thermal_throttles": 7.0}  # fmt: skip
     assert host_idle_share(deltas) == 0.4
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -14,7 +17,17 @@ from pgdyno.analysis.run import analyse
 from pgdyno.model.errors import StoreError
 from pgdyno.model.plan import EarlierReport
 from pgdyno.model.record_json import from_json, to_json
-from pgdyno.model.run import Fixture, RunInfo, Series, TrialRecord, TrialState
+from pgdyno.model.run import (
+    Cell,
+    Fixture,
+    RunInfo,
+    Series,
+    SnapshotColumn,
+    SnapshotRows,
+    TallySeries,
+    TrialRecord,
+    TrialState,
+)
 from pgdyno.store.earlier_formats import head_of
 from pgdyno.store.run_file import RunFile
 from tests.data.miniature import CHARACTERS, a_plan
@@ -55,6 +68,80 @@ def test_what_is_written_is_read(path: Path) -> None:
         assert run.logs() == {}
 
 
+def a_tally() -> TallySeries:
+    keys = (("backend", "flush"), ("backend", "cpu"))
+    columns = ([7, 7, 9], [0, 1, 1], [12, 3, 2**40], [7, 8, 9], [10, 9, 10])
+    arrays = [np.array(column, dtype=np.int64) for column in columns]
+    return TallySeries("sessions", ("role", "wait_class"), keys, *arrays)
+
+
+def a_snapshot(at: Literal["begin", "end"]) -> SnapshotRows:
+    columns = (
+        SnapshotColumn("table", "", "label"),
+        SnapshotColumn("bytes", "B", "gauge"),
+        SnapshotColumn("share", "1", "gauge"),
+    )
+    rows: tuple[dict[str, Cell], ...] = (
+        {"table": "ä", "bytes": 2**60, "share": 0.5},
+        {"table": "b", "bytes": 1, "share": None},
+    )
+    return SnapshotRows("tables", at, 5, columns, rows)
+
+
+def test_tallies_and_snapshots_are_read_as_written(path: Path) -> None:
+    with RunFile.create(path, INFO, TRIALS) as run:
+        run.put_trial(TRIALS[0], tallies=[a_tally()], snapshots=[a_snapshot("end")])
+        run.put_trial(TRIALS[1], snapshots=[a_snapshot("end"), a_snapshot("begin")])
+
+    with RunFile.read(path) as run:
+        kept = run.tallies(1)["sessions"]
+        for name in ("seconds", "key", "counts", "tick_seconds", "ticks"):
+            assert getattr(kept, name).tolist() == getattr(a_tally(), name).tolist()
+        assert (kept.dimensions, kept.keys) == (a_tally().dimensions, a_tally().keys)
+        assert run.snapshots(1) == [a_snapshot("end")]
+        assert run.snapshots(2) == [a_snapshot("begin"), a_snapshot("end")]
+        assert run.tallies(2) == {}
+
+
+def test_columns_sampled_together_share_their_times(path: Path) -> None:
+    at, later = np.array([1, 2], dtype=np.int64), np.array([3, 4], dtype=np.int64)
+    values = np.array([0.5, 1.5])
+    series = [Series(f"s{n}", "1", "gauge", times, values + n)
+              for n, times in enumerate([at, later, at.copy(), at])]  # fmt: skip
+    with RunFile.create(path, INFO, TRIALS) as run:
+        run.put_trial(TRIALS[0], series)
+
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("SELECT count(*) FROM times").fetchone() == (2,)
+    with RunFile.read(path) as run:
+        kept = run.series(1)
+    for one in series:
+        assert kept[one.name].unix_ns.tolist() == one.unix_ns.tolist()
+        assert kept[one.name].values.tolist() == one.values.tolist()
+
+
+@pytest.mark.parametrize(
+    ("change", "fact"),
+    [
+        ("DELETE FROM times", "series of trial 1"),
+        ("UPDATE tally SET key = seconds", "2 keys and refers to number 9"),
+        ("UPDATE tally SET dimensions = '[\"one\"]'", "has 1 dimension, and keys"),
+        ("UPDATE tally SET counts = tick_seconds, seconds = x''", "tallies of trial 1"),
+        ('UPDATE snapshot SET columns = \'[["a", "", "label"]]\'', "snapshots of trial 1"),
+        ("UPDATE snapshot SET at = 'meanwhile'", "at: input should be"),
+    ],
+)
+def test_what_contradicts_itself_is_damaged(path: Path, change: str, fact: str) -> None:
+    one = Series("a", "1", "gauge", np.array([1]), np.array([1.0]))
+    with RunFile.create(path, INFO, TRIALS) as run:
+        run.put_trial(TRIALS[0], [one], [a_tally()], [a_snapshot("end")])
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(change)
+
+    with RunFile.read(path) as run, pytest.raises(StoreError, match=f"is damaged.*({fact})"):
+        run.series(1), run.tallies(1), run.snapshots(1)
+
+
 def test_each_fixture_is_kept_once(path: Path) -> None:
     one = Fixture("f", {}, 10, None, (), "copy", reused=False)
     other = replace(one, ident="g")
@@ -73,17 +160,19 @@ def test_each_fixture_is_kept_once(path: Path) -> None:
 def test_a_trial_written_again_replaces_its_series(path: Path) -> None:
     one = Series("a", "1", "gauge", np.array([1]), np.array([1.0]))
     with RunFile.create(path, INFO, TRIALS) as run:
-        run.put_trial(TRIALS[0], [one])
+        run.put_trial(TRIALS[0], [one], [a_tally()], [a_snapshot("end")])
         run.put_trial(TRIALS[0], [])
 
         assert run.series(1) == {}
+        assert run.tallies(1) == {}
+        assert run.snapshots(1) == []
 
 
 def test_what_is_measured_again_keeps_what_was_there(path: Path) -> None:
     series = Series("a", "1", "gauge", np.array([1]), np.array([1.0]))
     failed = TrialRecord(1, 1, "s1", "h", TrialState.FAILED, "no disk", 3, 5)
     with RunFile.create(path, INFO, TRIALS) as run:
-        run.put_trial(failed, [series])
+        run.put_trial(failed, [series], [a_tally()], [a_snapshot("begin")])
         run.put_log("server", "PANIC", 1)
         for attempt in (2, 3):
             run.begin_again([1, 2])
@@ -94,7 +183,10 @@ def test_what_is_measured_again_keeps_what_was_there(path: Path) -> None:
         # What was never begun left nothing to keep.
         assert run.replaced() == [replace(failed, number=3, replaced_by=1)]
         assert run.series(1) == {}
+        assert run.tallies(1) == {}
         assert run.series(3)["a"].values.tolist() == [1.0]
+        assert list(run.tallies(3)) == ["sessions"]
+        assert run.snapshots(3) == [a_snapshot("begin")]
         assert run.logs(1) == {}
         assert run.logs(3) == {"server": "PANIC"}
 
@@ -145,7 +237,12 @@ def test_a_file_of_the_first_format_is_read_as_todays() -> None:
         plan = run.info().plan
         results = [trial.result for trial in run.finished()]
         (fixture,) = run.fixtures()
+        series = run.series(1)
+        assert (run.tallies(1), run.snapshots(1)) == ({}, [])
 
+    committed = series["driver.committed.new_order"]
+    assert committed.values.size == committed.unix_ns.size > 0
+    assert all(result is not None and result.telemetry is None for result in results)
     assert fixture.shape["warehouses"] == 10
     assert plan.workload.kind == "tpcc"
     assert plan.workload.tpcc is not None

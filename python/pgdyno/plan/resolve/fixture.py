@@ -129,6 +129,7 @@ def trial_idents(
     # What came later, only where it is used: other trials keep their names.
     kept |= {"crash_recovery": True} if protocol.crash_recovery else {}
     kept |= {} if protocol.checkpoint_before else {"checkpoint_before": False}
+    kept |= {} if protocol.telemetry == "default" else {"telemetry": protocol.telemetry}
     shape = {
         "target": asdict(target),
         "server": server.version_num,

@@ -229,6 +229,7 @@ def _protocol(draft: PlanDraft) -> Protocol:
         anchors=table.anchors,
         stop=table.stop,
         checkpoint_before=table.checkpoint_before,
+        telemetry=table.telemetry,
         reconnect_s=float(table.reconnect_s),
     )
 

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag,
 
 from pgdyno.model.cycle import Checkpoints
 from pgdyno.model.looks import Stop
+from pgdyno.model.plan import Telemetry
 from pgdyno.model.settings import Rung
 from pgdyno.plan.schema.workload_table import (
     TABLES,
@@ -152,6 +153,13 @@ class ProtocolTable(Table):
         True,
         description="A CHECKPOINT ends before the load begins, so that every trial begins with "
         "nothing left to write. `false`: for roles of a running server that may make none.",
+    )
+    telemetry: Telemetry = Field(
+        "default",
+        description="What is sampled while the load runs: of the host, of every process of the "
+        "server, of its sessions and its statistics. `default`: what costs less than 1 % of "
+        "throughput. `full`: all that can be read, for finding a cause rather than for comparing. "
+        "`none`: nothing, so that the report knows no more than the driver does.",
     )
     margin: float = Field(
         0.02, gt=0, le=0.5, description="Stages whose ratio is within 1 +- margin are equivalent."

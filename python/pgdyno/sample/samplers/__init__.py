@@ -2,11 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
+
 from pgdyno.model.by_location import modules_of
-from pgdyno.sample.sampler import Sampler, Subject
+from pgdyno.model.run import Missing
+from pgdyno.sample.sampler import Found, Sampler, Snapshot, Subject, Tally
 
 
-def samplers_of(subject: Subject) -> list[Sampler]:
-    """All samplers that have something to read of this host and server, in order of their files."""
-    found: list[Sampler | None] = [module.sampler(subject) for module in modules_of(__name__)]
-    return [one for one in found if one is not None]
+def samplers_of(subject: Subject) -> list[Sampler | Tally | Snapshot | Missing]:
+    """What can be read of this host and server with the telemetry that is asked for.
+
+    Returns:
+        In order of their files; what cannot be read is among them.
+    """
+    if subject.telemetry == "none":
+        return []
+    sets = ("default",) if subject.telemetry == "default" else ("default", "full")
+    return [
+        one
+        for module in modules_of(__name__)
+        for one in _each(module.sampler(subject))
+        if isinstance(one, Missing) or one.telemetry in sets
+    ]
+
+
+def samplers_for(columns: Collection[str]) -> list[Sampler]:
+    """Those that read any of these columns of this host, and no others."""
+    return [
+        one
+        for one in samplers_of(Subject())
+        if isinstance(one, Sampler) and any(column.name in columns for column in one.columns)
+    ]
+
+
+def _each(found: Found) -> Iterator[Sampler | Tally | Snapshot | Missing]:
+    if found is None:
+        return
+    if isinstance(found, (Sampler, Tally, Snapshot, Missing)):
+        yield found
+    else:
+        yield from found
