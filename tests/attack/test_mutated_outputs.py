@@ -25,7 +25,7 @@ from pgdyno.probe.clock import parse_clock
 from pgdyno.probe.fio import commits_of, grid_point, parse_jobs
 from pgdyno.probe.sync import parse_sync
 from pgdyno.sample import proc_stat
-from pgdyno.sample.samplers import disk
+from pgdyno.sample.samplers import disk, memory, network
 from pgdyno.sample.server_log import read_log
 from pgdyno.target.host_facts import read_meminfo
 from tests.attack.mutations import spoiled
@@ -108,8 +108,13 @@ def _server(text: str) -> object:
     return read_log(text.split("\n"))
 
 
-def _disk(text: str) -> object:
-    return disk.parse(text, "vda")
+# The recorder names a sampler that fails, and asks it no more.
+_UNREADABLE = (ValueError, IndexError, OverflowError)
+_OF_THE_KERNEL: dict[str, Callable[[str], object]] = {
+    "meminfo-6.18": memory.parse_meminfo, "vmstat-6.18": memory.parse_vmstat,
+    "net-dev-6.18": network.parse_dev, "snmp-6.18": network.parse_tcp,
+    "netstat-6.18": network.parse_tcp, "softnet-6.18": network.parse_softnet,
+}  # fmt: skip
 
 
 def readers() -> Iterator[Reader]:
@@ -130,11 +135,12 @@ def readers() -> Iterator[Reader]:
     yield Reader("server's log", LOG.encode(), _text(_server))
     yield Reader("lsblk", LSBLK.encode(), _text(lambda text: rows_of(text, "/dev/vdb")))
     for version in ("5.10", "6.18"):
-        # The recorder names a sampler that fails, and asks it no more.
         stat = (DATA / "proc" / f"stat-{version}").read_bytes()
         disks = (DATA / "proc" / f"diskstats-{version}").read_bytes()
-        yield Reader(f"stat-{version}", stat, _text(proc_stat.parse_host), (ValueError,))
-        yield Reader(f"diskstats-{version}", disks, _text(_disk), (ValueError,))
+        yield Reader(f"stat-{version}", stat, _text(proc_stat.parse_host), _UNREADABLE)
+        yield Reader(f"diskstats-{version}", disks, _text(disk.parse), _UNREADABLE)
+    for name, parse in _OF_THE_KERNEL.items():
+        yield Reader(name, (DATA / "proc" / name).read_bytes(), _text(parse), _UNREADABLE)
     yield Reader("meminfo", Path("/proc/meminfo").read_bytes(), _text(read_meminfo), (ValueError,))
 
 

@@ -1,48 +1,49 @@
-"""CPU time of the host from /proc/stat, and of the server's processes from /proc/<pid>/stat.
+"""What the kernel counts for the host as a whole, from /proc/stat.
 
-Source: proc_stat(5), proc_pid_stat(5). Times are in ticks there, in seconds here.
+Source: proc_stat(5). Times are in ticks there, in seconds here.
 """
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
+from pgdyno.model.run import CPU_STATES
 from pgdyno.sample.sampler import Row
 
-_TICKS = os.sysconf("SC_CLK_TCK")
-STATES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_IDLE = (3, 4)  # places of idle and iowait among a CPU's times
+_COUNTERS = {
+    "intr": "host.interrupts",
+    "ctxt": "host.context_switches",
+    "processes": "host.forks",
+}
+GAUGES = {"procs_running": "host.runnable", "procs_blocked": "host.blocked"}
 
 
 def parse_host(text: str) -> Row:
-    """CPU seconds since boot, all CPUs together, by state; guest time is in `user` already."""
-    for line in text.splitlines():
-        words = line.split()
-        if words[:1] == ["cpu"]:
-            ticks = [int(word) for word in words[1 : len(STATES) + 1]]
-            return {f"cpu.{name}_s": n / _TICKS for name, n in zip(STATES, ticks, strict=True)}
-    raise ValueError("no line `cpu` in /proc/stat")
+    """All that is told of the host.
 
+    Returns:
+        `cpu.<state>_s`: CPU seconds since boot, all CPUs together; guest time is in `user` already.
+        `cpu.<n>.busy_s`: of one CPU, all but idle and iowait. `host.interrupts`,
+        `host.context_switches`, `host.forks` since boot. `host.runnable`, `host.blocked`: threads
+        that run or wait for a CPU, and that wait for I/O, at this moment.
 
-def parse_process(text: str) -> tuple[int, float, float]:
-    """Parent, own CPU seconds, and CPU seconds of children that have ended.
-
-    The name in parentheses may hold anything, so fields are counted from the last one.
+    Raises:
+        ValueError: There is no line `cpu`.
     """
-    fields = text.rpartition(")")[2].split()
-    ticks = [int(field) for field in fields[11:15]]  # utime stime cutime cstime
-    return int(fields[1]), (ticks[0] + ticks[1]) / _TICKS, (ticks[2] + ticks[3]) / _TICKS
-
-
-def server_cpu_s(proc: Path, postmaster: int) -> float:
-    """CPU seconds of a postmaster and all its children, living or reaped."""
-    _, own, reaped = parse_process((proc / str(postmaster) / "stat").read_text())
-    total = own + reaped
-    children = (proc / str(postmaster) / "task" / str(postmaster) / "children").read_text()
-    for child in children.split():
-        try:
-            _, child_own, child_reaped = parse_process((proc / child / "stat").read_text())
-        except (FileNotFoundError, ProcessLookupError):
-            continue  # it ended since; the postmaster's reaped time holds it next time
-        total += child_own + child_reaped
-    return total
+    row: Row = {}
+    for line in text.splitlines():
+        word, _, rest = line.partition(" ")
+        if word == "cpu":
+            ticks = [int(n) for n in rest.split()[: len(CPU_STATES)]]
+            row |= {f"cpu.{s}_s": n / TICKS_PER_S for s, n in zip(CPU_STATES, ticks, strict=True)}
+        elif word.startswith("cpu"):
+            ticks = [int(n) for n in rest.split()[: len(CPU_STATES)]]
+            idle = sum(ticks[place] for place in _IDLE)
+            row[f"cpu.{word[3:]}.busy_s"] = (sum(ticks) - idle) / TICKS_PER_S
+        elif name := _COUNTERS.get(word) or GAUGES.get(word):
+            row[name] = int(rest.partition(" ")[0])  # of `intr`: all, before each
+    if "cpu.idle_s" not in row:
+        raise ValueError("no line `cpu` in /proc/stat")
+    return row

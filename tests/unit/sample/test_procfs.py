@@ -1,4 +1,4 @@
-"""Parsers of /proc on saved files of the oldest and the newest kernel supported."""
+"""Parsers of /proc on saved files of kernels from the oldest supported to the newest."""
 
 from __future__ import annotations
 
@@ -7,77 +7,271 @@ from pathlib import Path
 
 import pytest
 
+from pgdyno.model.run import Missing
 from pgdyno.sample import proc_stat
-from pgdyno.sample.sampler import Subject
-from pgdyno.sample.samplers import disk, host_cpu
+from pgdyno.sample.pressure_text import parse_pressure
+from pgdyno.sample.sampler import Sampler, Subject
+from pgdyno.sample.samplers import disk, frequency, host_cpu, memory, network, pressure
 
 DATA = Path(__file__).parents[2] / "data" / "proc"
 TICKS = os.sysconf("SC_CLK_TCK")
+PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-def test_host_cpu_times_are_seconds_by_state() -> None:
-    row = proc_stat.parse_host((DATA / "stat-5.10").read_text())
+def saved(name: str) -> str:
+    return (DATA / name).read_text()
+
+
+def names_of(sampler: object) -> dict[str, tuple[str, str]]:
+    """Unit and kind of each column."""
+    assert isinstance(sampler, Sampler)
+    return {column.name: (column.unit, column.kind) for column in sampler.columns}
+
+
+def test_host_cpu_times_are_seconds_by_state_and_by_cpu() -> None:
+    row = proc_stat.parse_host(saved("stat-5.10"))
 
     assert row["cpu.user_s"] == 10132153 / TICKS
     assert row["cpu.idle_s"] == 46828483 / TICKS
     assert row["cpu.steal_s"] == 175628 / TICKS
-    assert set(row) == {column.name for column in host_cpu.sampler(Subject()).columns}
+    assert row["cpu.0.busy_s"] == (1393280 + 32966 + 572056 + 17875 + 23933) / TICKS
+    assert row["host.context_switches"] == 1990473
+    assert row["host.interrupts"] == 8688370
+    assert "host.runnable" not in row  # this file does not tell
 
 
 def test_the_newest_kernels_stat_is_understood() -> None:
-    assert proc_stat.parse_host((DATA / "stat-6.18").read_text())["cpu.idle_s"] > 0
+    row = proc_stat.parse_host(saved("stat-6.18"))
+
+    assert row["cpu.idle_s"] > 0
+    assert {"cpu.0.busy_s", "cpu.1.busy_s"} <= row.keys()
+    assert (row["host.runnable"], row["host.blocked"], row["host.forks"]) == (6, 1, 19352)
 
 
-def test_a_process_name_may_hold_anything() -> None:
-    fields = "S 7 42 42 0 -1 4194560 100 200 0 0 150 50 300 100 20 0 1 0 5"
-
-    parent, own, reaped = proc_stat.parse_process(f"42 (post) gres ) 9) {fields}")
-
-    assert parent == 7
-    assert own == 200 / TICKS
-    assert reaped == 400 / TICKS
+def test_a_file_without_cpus_is_refused() -> None:
+    with pytest.raises(ValueError, match="no line `cpu`"):
+        proc_stat.parse_host("ctxt 5\n")
 
 
-def test_server_time_counts_living_and_reaped_children(tmp_path: Path) -> None:
-    def process(pid: int, own: int, reaped: int) -> None:
-        folder = tmp_path / str(pid)
-        (folder / "task" / str(pid)).mkdir(parents=True)
-        fields = f"S 1 1 1 0 -1 0 0 0 0 0 {own} 0 {reaped} 0 20 0"
-        (folder / "stat").write_text(f"{pid} (postgres) {fields}")
-        (folder / "task" / str(pid) / "children").write_text("")
+def test_a_cpu_that_is_switched_off_has_no_samples(tmp_path: Path) -> None:
+    path = tmp_path / "stat"
+    path.write_text(saved("stat-6.18"))
+    sampler = host_cpu.sampler(Subject(), path)
+    assert names_of(sampler)["cpu.1.busy_s"] == ("s", "counter")
+    assert names_of(sampler)["host.runnable"] == ("1", "gauge")
 
-    process(10, own=100, reaped=1000)
-    process(11, own=20, reaped=0)
-    (tmp_path / "10" / "task" / "10" / "children").write_text("11 12 ")  # 12 is gone already
-
-    assert proc_stat.server_cpu_s(tmp_path, 10) == 1120 / TICKS
+    path.write_text("\n".join(x for x in saved("stat-6.18").splitlines() if x[:4] != "cpu1"))
+    assert "cpu.1.busy_s" not in sampler.take()
+    assert "cpu.0.busy_s" in sampler.take()
 
 
-@pytest.mark.parametrize("kernel", ["5.10", "6.18"])
-def test_disk_counters(kernel: str) -> None:
-    text = (DATA / f"diskstats-{kernel}").read_text()
-    device = text.split()[2]
+@pytest.mark.parametrize(
+    ("kernel", "device", "lacking"),
+    [
+        ("4.14", "cciss/c0d0", {"discards", "discard_bytes", "discard_s", "flushes", "flush_s"}),
+        ("4.18", "sda", {"flushes", "flush_s"}),
+        ("5.10", "nvme0n1", set()),
+        ("6.18", "vda", set()),
+    ],
+)
+def test_disks_have_what_their_kernel_counts(kernel: str, device: str, lacking: set[str]) -> None:
+    row = disk.parse(saved(f"diskstats-{kernel}"))[device]
 
-    row = disk.parse(text, device)
-
-    assert row is not None
+    every = disk.parse(saved("diskstats-6.18"))["vda"].keys()
+    assert row.keys() == every - lacking
     assert all(value >= 0 for value in row.values())
 
 
 def test_disk_counters_have_their_units() -> None:
-    row = disk.parse((DATA / "diskstats-5.10").read_text(), "nvme0n1")
-
-    assert row == {
-        "disk.reads": 1000,
-        "disk.read_bytes": 80000 * 512,
-        "disk.writes": 2000,
-        "disk.write_bytes": 160000 * 512,
-        "disk.in_flight": 3,
-        "disk.busy_s": 1.5,
-        "disk.flushes": 77,
-        "disk.flush_s": 5.4,
+    assert disk.parse(saved("diskstats-5.10"), ["nvme0n1"]) == {
+        "nvme0n1": {
+            "reads": 1000,
+            "read_bytes": 80000 * 512,
+            "read_s": 0.4,
+            "writes": 2000,
+            "write_bytes": 160000 * 512,
+            "write_s": 0.9,
+            "in_flight": 3,
+            "busy_s": 1.5,
+            "weighted_s": pytest.approx(1.3),
+            "discards": 0,
+            "discard_bytes": 0,
+            "discard_s": 0,
+            "flushes": 77,
+            "flush_s": pytest.approx(5.4),
+        }
     }
 
 
-def test_a_device_that_is_not_listed_is_none() -> None:
-    assert disk.parse((DATA / "diskstats-5.10").read_text(), "sda") is None
+def disks(folder: Path, kernel: str, data_on: str | None = None) -> Sampler | None:
+    """The sampler of a host that has these devices."""
+    (folder / "class/block/nvme0n1p1").mkdir(parents=True)
+    (folder / "class/block/nvme0n1p1/partition").write_text("1")
+    (folder / "diskstats").write_text(saved(f"diskstats-{kernel}"))
+    below = folder.stat().st_dev
+    if data_on is not None:
+        (folder / f"devices/{data_on}").mkdir(parents=True)
+        (folder / "dev/block").mkdir(parents=True)
+        number = f"{os.major(below)}:{os.minor(below)}"
+        (folder / "dev/block" / number).symlink_to(folder / f"devices/{data_on}")
+    subject = Subject(data_folder=folder if data_on else None)
+    return disk.sampler(subject, folder / "diskstats", folder)
+
+
+def test_every_device_in_use_is_sampled_and_that_of_the_data_is_named(tmp_path: Path) -> None:
+    sampler = disks(tmp_path, "5.10", data_on="nvme0n1p1")
+
+    assert sampler is not None
+    columns = names_of(sampler)
+    assert {name.rpartition(".")[0] for name in columns} == {"device.nvme0n1", "disk"}
+    assert columns["device.nvme0n1.read_s"] == ("s", "counter")
+    assert columns["disk.write_bytes"] == ("B", "counter")
+    assert columns["disk.in_flight"] == ("1", "gauge")
+    row = sampler.take()
+    assert row.keys() == columns.keys()
+    assert (row["device.nvme0n1.reads"], row["disk.reads"]) == (1000, 10)
+
+
+def test_a_device_that_goes_leaves_the_others(tmp_path: Path) -> None:
+    sampler = disks(tmp_path, "6.18")
+    assert sampler is not None
+    assert {name.rpartition(".")[0] for name in names_of(sampler)} == {"device.vda"}
+
+    (tmp_path / "diskstats").write_text(saved("diskstats-5.10"))
+    assert sampler.take() == {}
+
+
+def test_a_host_without_devices_has_no_such_sampler(tmp_path: Path) -> None:
+    (tmp_path / "diskstats").write_text("   2       0 fd0 0 0 0 0 0 0 0 0 0 0 0\n")
+
+    assert disk.sampler(Subject(), tmp_path / "diskstats", tmp_path) is None
+
+
+def test_memory_is_in_bytes_and_an_old_kernel_has_what_it_tells() -> None:
+    row = memory.parse_meminfo(saved("meminfo-4.18"))
+
+    assert row["memory.dirty_bytes"] == 4096 * 1024
+    assert row["memory.writeback_bytes"] == 12 * 1024
+    assert row["memory.huge_total_bytes"] == 1100 * 2048 * 1024
+    assert row["memory.huge_reserved_bytes"] == 30 * 2048 * 1024
+    assert row["memory.swap_free_bytes"] == 2093820 * 1024
+    assert "memory.shared_huge_bytes" not in row
+    assert row.keys() < memory.parse_meminfo(saved("meminfo-6.18")).keys()
+
+
+def test_what_reclaiming_costs_is_counted_in_old_words_and_new() -> None:
+    row = memory.parse_vmstat(saved("vmstat-4.18"))
+
+    assert row["vm.allocation_stalls"] == 1 + 5 + 7
+    assert row["vm.refaulted_pages"] == 44
+    assert row["vm.major_faults"] == 321
+    assert (row["vm.swap_in_pages"], row["vm.swap_out_pages"]) == (17, 19)
+    assert row["memory.dirty_limit_bytes"] == 400000 * PAGE
+    newest = memory.parse_vmstat(saved("vmstat-6.18"))
+    assert newest.keys() == row.keys()
+    assert newest["vm.refaulted_pages"] == int(
+        saved("vmstat-6.18").split("workingset_refault_file ")[1].split()[0]
+    )
+
+
+def test_levels_of_memory_are_gauges_and_the_rest_is_counted(tmp_path: Path) -> None:
+    for name in ("meminfo", "vmstat"):
+        (tmp_path / name).write_text(saved(f"{name}-4.18"))
+
+    columns = names_of(memory.sampler(Subject(), tmp_path))
+    assert columns["memory.dirty_bytes"] == ("B", "gauge")
+    assert columns["vm.major_faults"] == ("1", "counter")
+
+
+@pytest.mark.parametrize("kernel", ["4.18", "6.18"])
+def test_tcp_is_read_by_its_words(kernel: str) -> None:
+    row = network.parse_tcp(saved(f"snmp-{kernel}")) | network.parse_tcp(saved(f"netstat-{kernel}"))
+
+    assert row["tcp.retransmits"] == {"4.18": 21, "6.18": 65}[kernel]
+    assert row["tcp.listen_overflows"] == {"4.18": 3, "6.18": 0}[kernel]
+    assert ("tcp.receive_queue_drops" in row) == (kernel == "6.18")
+
+
+def test_interfaces_in_use_are_sampled(tmp_path: Path) -> None:
+    for name, file in (("dev", "net-dev"), ("snmp", "snmp"), ("softnet_stat", "softnet")):
+        (tmp_path / name).write_text(saved(f"{file}-6.18"))
+
+    sampler = network.sampler(Subject(), tmp_path)
+    assert sampler is not None
+    columns, row = names_of(sampler), sampler.take()
+    assert {name.split(".")[1] for name in columns if name.startswith("net.")} == {
+        "lo", "eth0", "softnet_drops", "softnet_squeezed"
+    }  # fmt: skip
+    assert columns["net.eth0.rx_bytes"] == ("B", "counter")
+    counted = saved("net-dev-6.18").split("eth0:")[1].split()
+    fields = ("rx_bytes", "rx_packets", "rx_errors", "rx_drops")
+    assert [row[f"net.eth0.{field}"] for field in fields] == [int(n) for n in counted[:4]]
+    assert row["net.eth0.tx_bytes"] == int(counted[8])
+    assert "tcp.listen_drops" not in row  # there is no netstat here
+    assert network.sampler(Subject(), tmp_path / "nothing") is None
+
+
+def test_packets_that_found_a_full_queue_are_added_up_over_the_cpus() -> None:
+    text = "000681dc 00000002 0000000a 0 0\n0007951e 00000011 00000001 0 0\n"
+
+    assert network.parse_softnet(text) == {"net.softnet_drops": 19, "net.softnet_squeezed": 11}
+
+
+PSI = (
+    "some avg10=32.48 avg60=32.37 avg300=29.98 total=170904473\n"
+    "full avg10=0.00 avg60=0.00 avg300=0.00 total=250000\n"
+)
+
+
+def test_pressure_is_seconds_of_some_and_full() -> None:
+    assert parse_pressure("io", PSI) == {"psi.io.some_s": 170.904473, "psi.io.full_s": 0.25}
+    assert parse_pressure("cpu", PSI.splitlines()[0]) == {"psi.cpu.some_s": 170.904473}
+
+
+def test_a_kernel_before_5_13_has_no_full_pressure_of_cpu(tmp_path: Path) -> None:
+    for name, text in (("cpu", PSI.splitlines()[0]), ("io", PSI), ("memory", PSI)):
+        (tmp_path / name).write_text(text)
+
+    columns = names_of(pressure.sampler(Subject(), tmp_path))
+    assert set(columns) == {
+        "psi.cpu.some_s", "psi.io.some_s", "psi.io.full_s", "psi.memory.some_s",
+        "psi.memory.full_s",
+    }  # fmt: skip
+    (tmp_path / "cpu").write_text(PSI)  # later ones tell a zero of the whole host
+    assert set(names_of(pressure.sampler(Subject(), tmp_path))) == set(columns)
+
+
+def test_a_kernel_without_pressure_says_so(tmp_path: Path) -> None:
+    missing = pressure.sampler(Subject(), tmp_path)
+
+    assert isinstance(missing, Missing)
+    assert "psi=1" in missing.remedy
+
+
+def test_clocks_and_temperatures_where_there_are_any(tmp_path: Path) -> None:
+    assert frequency.sampler(Subject(), tmp_path) is None
+    for cpu, khz in ((0, 2_400_000), (1, 1_200_000)):
+        folder = tmp_path / f"devices/system/cpu/cpu{cpu}"
+        (folder / "cpufreq").mkdir(parents=True)
+        (folder / "cpufreq/scaling_cur_freq").write_text(f"{khz}\n")
+        (folder / "thermal_throttle").mkdir()
+        (folder / "thermal_throttle/core_throttle_count").write_text(f"{cpu + 3}\n")
+    for zone, kind, heat in ((0, "acpitz", "27800"), (3, "x86_pkg_temp", "61000")):
+        folder = tmp_path / f"class/thermal/thermal_zone{zone}"
+        folder.mkdir(parents=True)
+        (folder / "type").write_text(f"{kind}\n")
+        (folder / "temp").write_text(f"{heat}\n")
+
+    sampler = frequency.sampler(Subject(), tmp_path)
+    assert sampler is not None
+    assert sampler.take() == {
+        "cpu.frequency_hz": 1.8e9,
+        "cpu.frequency_min_hz": 1.2e9,
+        "cpu.thermal_throttles": 7,
+        "temperature.acpitz.0": 27.8,
+        "temperature.x86_pkg_temp.3": 61.0,
+    }
+    assert names_of(sampler)["temperature.acpitz.0"] == ("°C", "gauge")
+    assert names_of(sampler)["cpu.thermal_throttles"] == ("1", "counter")
+    (tmp_path / "devices/system/cpu/cpu1/cpufreq/scaling_cur_freq").write_text("<unknown>\n")
+    assert sampler.take()["cpu.frequency_min_hz"] == 2.4e9

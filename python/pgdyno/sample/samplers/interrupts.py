@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pgdyno.sample.kernel_file import kernel_file
 from pgdyno.sample.sampler import Column, Row, Sampler, Subject
 
 _KINDS = ("Rescheduling interrupts", "Function call interrupts")
@@ -37,15 +38,12 @@ def _sum(line: str) -> int:
 
 def sampler(_subject: Subject, path: Path = _PATH) -> Sampler | None:
     """IPIs of this host; None where it has one CPU, or does not tell."""
-    try:
-        known = parse(path.read_text())
-    except OSError:
-        return None
-    if known is None:
+    file = kernel_file(path)
+    if file is None or parse(file.text()) is None:
         return None
 
     def take() -> Row:
-        count = parse(path.read_text())
+        count = parse(file.text())
         assert count is not None, "the lines of IPIs vanished"
         return {_COLUMN.name: count}
 

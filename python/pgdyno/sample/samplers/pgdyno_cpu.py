@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import time
 
 from pgdyno.sample.sampler import Column, Row, Sampler, Subject
 
@@ -15,5 +15,4 @@ def sampler(_subject: Subject) -> Sampler:
 
 
 def _take() -> Row:
-    times = os.times()
-    return {_COLUMN.name: times.user + times.system}
+    return {_COLUMN.name: time.process_time()}

@@ -1,0 +1,69 @@
+"""The process that makes the load, all its threads: CPU, waiting for a CPU, and how many there are.
+
+Before it runs it has used nothing; what a thread used until it was last seen stays when it ends.
+Source: Linux, Documentation/scheduler/sched-stats.rst. Cost: 180 µs beside a full load.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pgdyno.sample.kernel_file import KernelFile
+from pgdyno.sample.process_files import parse_schedstat
+from pgdyno.sample.sampler import Column, Missing, Row, Sampler, Subject
+
+_COLUMNS = (
+    Column("driver.cpu_s", "s"),
+    Column("driver.wait_cpu_s", "s"),
+    Column("driver.threads", "1", "gauge"),
+)
+
+
+class _Threads:
+    """Of the driver, as they come and go."""
+
+    def __init__(self, proc: Path) -> None:
+        self._proc = proc
+        self._files: dict[str, KernelFile] = {}
+        self._used: dict[str, tuple[float, float]] = {}  # by those that are there
+        self._ended = (0.0, 0.0)
+
+    def look(self, pid: int | None) -> Row:
+        """What they used so far."""
+        for name, file in list(self._files.items()):
+            try:
+                self._used[name] = parse_schedstat(file.line())
+            except OSError:
+                self._end(name)
+        if pid is not None:
+            self._meet(f"{self._proc}/{pid}/task")
+        ran, waited = map(sum, zip(self._ended, *self._used.values(), strict=True))
+        values = (ran, waited, len(self._files))
+        return {column.name: value for column, value in zip(_COLUMNS, values, strict=True)}
+
+    def _meet(self, folder: str) -> None:
+        try:
+            for name in os.listdir(folder):
+                if name not in self._files:
+                    file = KernelFile(f"{folder}/{name}/schedstat")
+                    self._used[name] = parse_schedstat(file.line())
+                    self._files[name] = file
+        except OSError:
+            return  # the process, or a thread, has ended
+
+    def _end(self, name: str) -> None:
+        del self._files[name]
+        used = self._used.pop(name)
+        self._ended = (self._ended[0] + used[0], self._ended[1] + used[1])
+
+
+def sampler(subject: Subject, proc: Path = Path("/proc")) -> Sampler | Missing | None:
+    """None where there is no server that could be driven; missing without schedstat."""
+    if subject.session is None:
+        return None
+    if not (proc / "self" / "schedstat").exists():
+        return Missing("CPU of the driver while it runs", "the kernel keeps no /proc/PID/schedstat",
+                       "Use a kernel with CONFIG_SCHED_INFO.")  # fmt: skip
+    threads = _Threads(proc)
+    return Sampler("driver cpu", _COLUMNS, lambda: threads.look(subject.driver_pid()))

@@ -1,0 +1,106 @@
+"""Network by interface with errors and drops; TCP's retransmissions; packets the host dropped.
+
+Of the network namespace of pgdyno. Interfaces that never had a packet are left out. Sources:
+proc_net_dev(5); Linux, Documentation/networking/snmp_counter.rst; net/core/net-procfs.c. Which
+words of TcpExt there are depends on the kernel: those that it lacks have no column. Cost: 220 µs
+beside a full load.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pgdyno.sample.kernel_file import KernelFile, kernel_file
+from pgdyno.sample.sampler import Column, Row, Sampler, Subject
+
+_DEV = (  # name, place in the line
+    ("rx_bytes", 0), ("rx_packets", 1), ("rx_errors", 2), ("rx_drops", 3),
+    ("tx_bytes", 8), ("tx_packets", 9), ("tx_errors", 10), ("tx_drops", 11),
+)  # fmt: skip
+_TCP = {
+    "RetransSegs": "tcp.retransmits",
+    "OutSegs": "tcp.out_segments",
+    "InSegs": "tcp.in_segments",
+    "InErrs": "tcp.in_errors",
+    "OutRsts": "tcp.resets",
+    "TCPTimeouts": "tcp.timeouts",
+    "TCPLostRetransmit": "tcp.lost_retransmits",
+    "ListenOverflows": "tcp.listen_overflows",  # a full queue of sessions to be accepted
+    "ListenDrops": "tcp.listen_drops",
+    "TCPBacklogDrop": "tcp.backlog_drops",
+    "TCPRcvQDrop": "tcp.receive_queue_drops",
+}
+_PARTS = ("Tcp", "TcpExt")
+
+
+def parse_dev(text: str) -> dict[str, Row]:
+    """Counters of each interface since it came: `rx_bytes`, `rx_drops`, ..."""
+    found: dict[str, Row] = {}
+    for line in text.splitlines()[2:]:
+        name, _, rest = line.rpartition(":")
+        counts = rest.split()
+        found[name.strip()] = {field: int(counts[place]) for field, place in _DEV}
+    return found
+
+
+def parse_tcp(text: str) -> Row:
+    """Counters since boot of /proc/net/snmp or netstat: a line of words, then one of numbers."""
+    row: Row = {}
+    lines = text.splitlines()
+    for words, numbers in zip(lines[::2], lines[1::2], strict=True):
+        part, _, names = words.partition(":")
+        if part not in _PARTS:
+            continue
+        values = numbers.partition(":")[2].split()
+        for name, value in zip(names.split(), values, strict=True):
+            if column := _TCP.get(name):
+                row[column] = int(value)
+    return row
+
+
+def parse_softnet(text: str) -> Row:
+    """Packets that found a CPU's queue full, and polls cut short by their time, all CPUs."""
+    fields = [line.split() for line in text.splitlines()]
+    return {
+        "net.softnet_drops": sum(int(one[1], 16) for one in fields),
+        "net.softnet_squeezed": sum(int(one[2], 16) for one in fields),
+    }
+
+
+def sampler(_subject: Subject, folder: Path = Path("/proc/net")) -> Sampler | None:
+    """Interfaces in use and TCP; None where the kernel has no network."""
+    if (dev := kernel_file(folder / "dev")) is None:
+        return None
+    files = [
+        (file, parse)
+        for name, parse in (
+            ("snmp", parse_tcp), ("netstat", parse_tcp), ("softnet_stat", parse_softnet)
+        )
+        if (file := kernel_file(folder / name)) is not None
+    ]  # fmt: skip
+    used = {
+        name
+        for name, row in parse_dev(dev.text()).items()
+        if row["rx_packets"] or row["tx_packets"]
+    }
+
+    def take() -> Row:
+        row = _of_interfaces(dev, used)
+        for file, parse in files:
+            row |= parse(file.text())
+        return row
+
+    return Sampler("network", tuple(_column(name) for name in take()), take)
+
+
+def _of_interfaces(dev: KernelFile, used: set[str]) -> Row:
+    return {
+        f"net.{name}.{field}": value
+        for name, row in parse_dev(dev.text()).items()
+        if name in used
+        for field, value in row.items()
+    }
+
+
+def _column(name: str) -> Column:
+    return Column(name, "B" if name.endswith("_bytes") else "1")
