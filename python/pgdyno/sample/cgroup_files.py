@@ -71,6 +71,24 @@ def levels_of(cgroup: str, mountinfo: str, controller: str) -> tuple[int, list[P
     return version, []
 
 
+def can_limit(version: int, folder: Path) -> bool:
+    """Whether it is a group, and not the root of all groups, which has no limits."""
+    if version == 1:
+        return folder.is_dir() and not (folder / "release_agent").exists()
+    return (folder / "cgroup.events").exists()
+
+
+NOTHING: dict[tuple[str, int], Row] = {
+    ("cpu", 1): {"throttled_s": 0, "periods": 0, "throttled_periods": 0},
+    ("cpu", 2): {"throttled_s": 0, "periods": 0, "throttled_periods": 0},
+    ("memory", 1): {"memory_max_events": 0, "oom_kills": 0},
+    ("memory", 2): {"memory_high_events": 0, "memory_max_events": 0, "oom_kills": 0},
+    ("io", 1): {},
+    ("io", 2): {},
+}
+"""By controller and version: what a process in the root of all groups ran into."""
+
+
 def _paths(cgroup: str) -> Iterator[tuple[str, str]]:
     """Controller and path; of version 2 the controller is empty."""
     for line in cgroup.splitlines():

@@ -1,13 +1,15 @@
 """What one process or thread has used so far, from its files in /proc.
 
 Sources: proc_pid_stat(5), proc_pid_io(5); Linux, Documentation/scheduler/sched-stats.rst. Times are
-in ticks or ns there, in seconds here. `schedstat` tells of a process's first thread alone, so that
-the CPU time is that of `stat` where it is more: a server process has more threads with io_uring.
+in ticks or ns there, in seconds here. `schedstat` tells of a process's first thread alone. That is
+all of a server process, unless io_uring gives it workers of the kernel: then `stat` is read, too,
+and the greater of both is its CPU time.
 """
 
 from __future__ import annotations
 
 import resource
+from collections.abc import Collection
 from operator import add
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +25,6 @@ class Stat(NamedTuple):
 
     own_s: float  # CPU
     reaped_s: float  # CPU of children that have ended and were waited for
-    major_faults: int
     start: int  # since boot, in ticks: with its number it is a process's name
 
 
@@ -34,7 +35,6 @@ class Usage(NamedTuple):
     wait_cpu_s: float = 0.0  # it could have run, and had no CPU
     read_bytes: float = 0  # from devices
     write_bytes: float = 0  # to devices, when the page was dirtied
-    major_faults: float = 0
 
     def plus(self, other: Usage) -> Usage:
         """Both together."""
@@ -56,7 +56,6 @@ def parse_stat(data: bytes) -> Stat:
     return Stat(
         (user + system) / TICKS_PER_S,
         (reaped_user + reaped_system) / TICKS_PER_S,
-        int(fields[9]),
         int(fields[19]),
     )
 
@@ -82,20 +81,21 @@ def descriptors_to_keep() -> int:
 class ProcessFiles:
     """The files of one process, which is not another one of its number."""
 
-    def __init__(self, folder: Path, names: tuple[str, ...], *, keep: bool) -> None:
+    def __init__(self, folder: Path, names: Collection[str], *, keep: bool) -> None:
         """Open its files.
 
         Args:
             folder: Of the process in /proc.
-            names: Of its files: `stat`, and `schedstat` and `io` where the kernel tells them.
-            keep: They stay open.
+            names: Of its files that are read, of `stat`, `schedstat` and `io`.
+            keep: They stay open, and are those of this process therefore; else `stat` tells.
 
         Raises:
             OSError: It is gone, or not ours to read.
         """
-        self._paths = {name: str(folder / name) for name in names}
+        named = names if keep else {*names, "stat"}
+        self._paths = {name: str(folder / name) for name in named}
         self._open = {name: KernelFile(path) for name, path in self._paths.items()} if keep else {}
-        self.start = parse_stat(self._line("stat")).start
+        self._start = None if keep else parse_stat(self._line("stat")).start
 
     def usage(self) -> Usage:
         """What it has used.
@@ -103,14 +103,16 @@ class ProcessFiles:
         Raises:
             OSError: It is gone.
         """
-        stat = parse_stat(self._line("stat"))
-        if stat.start != self.start:
-            raise ProcessLookupError("another process has its number")
         ran_s = waited_s = 0.0
         if "schedstat" in self._paths:
             ran_s, waited_s = parse_schedstat(self._line("schedstat"))
+        if "stat" in self._paths:
+            stat = parse_stat(self._line("stat"))
+            if self._start not in (None, stat.start):
+                raise ProcessLookupError("another process has its number")
+            ran_s = max(ran_s, stat.own_s)
         io = parse_io(self._line("io")) if "io" in self._paths else (0, 0)
-        return Usage(max(ran_s, stat.own_s), waited_s, *io, stat.major_faults)
+        return Usage(ran_s, waited_s, *io)
 
     def _line(self, name: str) -> bytes:
         if (file := self._open.get(name)) is not None:

@@ -47,13 +47,16 @@ def role_of(title: str) -> str | None:
 class ServerProcesses:
     """The postmaster and its children, as they come and go."""
 
-    def __init__(self, proc: Path, postmaster: int, own: Collection[int] = ()) -> None:
+    def __init__(
+        self, proc: Path, postmaster: int, own: Collection[int] = (), *, threads: bool = False
+    ) -> None:
         """Look for the first time.
 
         Args:
             proc: /proc.
             postmaster: Its number.
             own: Sessions of ours that look on.
+            threads: Its processes may have more than one.
 
         Raises:
             OSError: It is gone, or the kernel does not list the children of a process.
@@ -64,7 +67,7 @@ class ServerProcesses:
         folder = proc / str(postmaster)
         self._children = KernelFile(folder / "task" / str(postmaster) / "children")
         self._stat = KernelFile(folder / "stat")
-        self.names = _names_of(folder)
+        self.names = _names_of(folder, threads)
         self._keep = descriptors_to_keep() // len(self.names)
         self._there: dict[int, tuple[str, ProcessFiles]] = {}
         self._last: dict[int, Usage] = {}
@@ -137,13 +140,13 @@ class ServerProcesses:
         return {role: (counts[role], sums[role]) for role in ROLES}
 
 
-def _names_of(folder: Path) -> tuple[str, ...]:
-    """The files of a process that this kernel has and we may read."""
-    found = ["stat"]
+def _names_of(folder: Path, threads: bool) -> tuple[str, ...]:
+    """The files of a process that this kernel has, we may read, and that are worth it."""
+    found = []
     for name in ("schedstat", "io"):
         try:
             if KernelFile(folder / name).line():
                 found.append(name)
         except OSError:
             continue
-    return tuple(found)
+    return (*found, "stat") if threads or "schedstat" not in found else tuple(found)

@@ -81,19 +81,25 @@ VERSION_2 = {
     "fs/pg/memory.events.local": "low 0\nhigh 1\nmax 3\noom 0\noom_kill 1\n",
     "fs/pg/io.max": "254:0 rbps=1048576 wbps=max riops=max wiops=500\n",
     "fs/cpu.stat": "usage_usec 9\n",
+    "fs/pg/db/cgroup.events": "populated 1\n",
+    "fs/pg/cgroup.events": "populated 1\n",
 }
 VERSION_1 = {
     "cpu/pg/cpu.stat": "nr_periods 30\nnr_throttled 2\nthrottled_time 1500000000\n",
     "cpu/pg/cpu.cfs_quota_us": "150000\n",
     "cpu/pg/cpu.cfs_period_us": "100000\n",
     "cpu/cpu.stat": "nr_periods 0\nnr_throttled 0\nthrottled_time 0\n",
-    "cpu/cpu.cfs_quota_us": "-1\n",
-    "cpu/cpu.cfs_period_us": "100000\n",
-    "memory/pg/memory.usage_in_bytes": "5000\n",
-    "memory/pg/memory.limit_in_bytes": "9223372036854771712\n",
-    "memory/pg/memory.failcnt": "3\n",
-    "memory/pg/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n",
-    "memory/memory.limit_in_bytes": "9000\n",
+    "memory/pg/db/memory.usage_in_bytes": "5000\n",
+    "memory/pg/db/memory.limit_in_bytes": "9223372036854771712\n",
+    "memory/pg/db/memory.failcnt": "3\n",
+    "memory/pg/db/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n",
+    "memory/pg/memory.usage_in_bytes": "7000\n",
+    "memory/pg/memory.limit_in_bytes": "9000\n",
+    "memory/memory.usage_in_bytes": "99000\n",
+    "memory/memory.failcnt": "99\n",
+    "cpu/release_agent": "",
+    "memory/release_agent": "",
+    "blkio/release_agent": "",
     "blkio/pg/blkio.throttle.io_service_bytes_recursive": "254:0 Read 10\n254:0 Write 20\n"
     "254:0 Sync 1\n253:0 Read 5\nTotal 36\n",
     "blkio/pg/blkio.throttle.io_serviced_recursive": "254:0 Read 1\n254:0 Write 2\nTotal 3\n",
@@ -115,7 +121,7 @@ def host(root: Path, version: int) -> None:
             f"1 0 0:1 / {root}/{one} rw - cgroup cgroup rw,{one}\n"
             for one in ("cpu", "memory", "blkio")
         )
-    process(root, 7, "0::/pg/db\n" if version == 2 else "3:cpu:/pg\n2:memory:/pg\n1:blkio:/pg\n")
+    process(root, 7, "0::/pg/db\n" if version == 2 else "3:cpu:/pg\n2:memory:/pg/db\n1:blkio:/pg\n")
     process(root, 8, "0::/\n" if version == 2 else "3:cpu:/\n2:memory:/\n1:blkio:/\n")
     tree(root, {"proc/8/mountinfo": mounts})
     os.symlink("8", root / "proc/self")
@@ -203,8 +209,6 @@ def test_limits_that_are_set_are_told_with_their_device(tmp_path: Path, version:
     }
     if version == 2:
         expected.add(("server", "memory", "", "high", "B", 6000))
-    else:
-        expected.add(("client", "memory", "", "max", "B", 9000))  # of all
     assert rows == expected
 
 
@@ -236,6 +240,7 @@ def test_counters_go_on_where_a_server_is_moved_to(tmp_path: Path) -> None:
     sampler, _ = found(tmp_path)
     before = of_server(sampler.take())
     tree(tmp_path, {
+        "fs/other/cgroup.events": "populated 1\n",
         "fs/other/cpu.stat": "usage_usec 1\nnr_periods 7\nnr_throttled 1\nthrottled_usec 100000\n",
         "fs/other/cpu.max": "20000 100000\n",
     })  # fmt: skip
@@ -251,6 +256,24 @@ def test_counters_go_on_where_a_server_is_moved_to(tmp_path: Path) -> None:
     later = of_server(sampler.take())
     assert later["throttled_s"] == pytest.approx(before["throttled_s"] + 0.8)
     assert later["throttled_periods"] == before["throttled_periods"] + 2
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_the_root_of_all_groups_runs_into_nothing(tmp_path: Path, version: int) -> None:
+    """What it tells is the whole host's; who is moved from there counts from zero."""
+    host(tmp_path, version)
+    elsewhere = (tmp_path / "proc/7/cgroup").read_text()
+    process(tmp_path, 7, (tmp_path / "proc/8/cgroup").read_text())
+
+    sampler, limits = found(tmp_path)
+    before = of_server(sampler.take())
+    assert set(before.values()) == {0}
+    assert {"throttled_s", "memory_max_events"} <= before.keys()
+    assert not limits.take()
+    process(tmp_path, 7, elsewhere)
+    after = of_server(sampler.take())
+    assert after["throttled_s"] == after["memory_max_events"] == 0
+    assert after["cpu_limit"] == 1.5
 
 
 def test_a_kernel_without_groups_has_no_sampler(tmp_path: Path) -> None:

@@ -52,11 +52,11 @@ def test_roles_are_read_from_titles(title: str, role: str | None) -> None:
 
 
 def test_a_process_name_may_hold_anything() -> None:
-    fields = b"S 7 42 42 0 -1 4194560 100 200 3 0 150 50 300 100 20 0 1 0 555 0"
+    fields = b"S 7 42 42 0 -1 4194560 100 200 0 0 150 50 300 100 20 0 1 0 555 0"
 
     stat = parse_stat(b"42 (post) gres ) 9) " + fields)
 
-    assert (stat.major_faults, stat.start) == (3, 555)
+    assert stat.start == 555
     assert (stat.own_s, stat.reaped_s) == (200 / TICKS, 400 / TICKS)
 
 
@@ -79,10 +79,10 @@ class Host:
 
     def put(self, pid: int, title: str, ran_ms: int = 0, **more: int) -> None:
         """A process; what it used is told anew when it is put again."""
-        told = {"waited_ms": 0, "read": 0, "reaped": 0, "start": 1, "ticks": 0, "faults": 0} | more
+        told = {"waited_ms": 0, "read": 0, "reaped": 0, "start": 1, "ticks": 0} | more
         folder = self.proc / str(pid)
         (folder / "task" / str(pid)).mkdir(parents=True, exist_ok=True)
-        stat = (f"S 1 1 1 0 -1 0 0 0 {told['faults']} 0 {told['ticks']} 0 {told['reaped']} 0"
+        stat = (f"S 1 1 1 0 -1 0 0 0 0 0 {told['ticks']} 0 {told['reaped']} 0"
                 f" 20 0 1 0 {told['start']}")  # fmt: skip
         (folder / "stat").write_text(f"{pid} (postgres) {stat}")
         (folder / "schedstat").write_text(f"{ran_ms}000000 {told['waited_ms']}000000 1\n")
@@ -119,12 +119,12 @@ def sampler(host: Host, **subject: Any) -> Sampler:
 
 
 def backend(row: Row) -> tuple[float, ...]:
-    fields = ("count", "cpu_s", "wait_cpu_s", "read_bytes", "major_faults")
+    fields = ("count", "cpu_s", "wait_cpu_s", "read_bytes")
     return tuple(row[f"process.backend.{field}"] for field in fields)
 
 
 def test_processes_of_a_role_are_added_up(host: Host) -> None:
-    host.put(11, "postgres: a b [local] idle", 1500, waited_ms=250, read=4096, faults=2)
+    host.put(11, "postgres: a b [local] idle", 1500, waited_ms=250, read=4096)
     host.put(12, "postgres: a b [local] SELECT", 500, waited_ms=50)
     host.put(13, "postgres: checkpointer ", 70)
     host.put(14, "postgres: us b [local] idle", 30)
@@ -132,7 +132,7 @@ def test_processes_of_a_role_are_added_up(host: Host) -> None:
     one = sampler(host, own_pids={14})
     row = one.take()
     assert row.keys() == {column.name for column in one.columns}
-    assert backend(row) == (2, 2.0, 0.3, 4096, 2)
+    assert backend(row) == (2, 2.0, 0.3, 4096)
     assert (row["process.checkpointer.count"], row["process.checkpointer.cpu_s"]) == (1, 0.07)
     assert (row["process.telemetry.count"], row["process.telemetry.cpu_s"]) == (1, 0.03)
     assert row["process.io_worker.count"] == 0
@@ -208,11 +208,32 @@ def test_a_process_without_a_title_is_met_when_it_has_one(host: Host) -> None:
     assert (row["process.startup.count"], row["process.startup.cpu_s"]) == (1, 0.3)
 
 
-def test_threads_that_schedstat_does_not_tell_of_are_counted(host: Host) -> None:
-    """With io_uring a process has workers of the kernel beside its own thread."""
+class Session:
+    """Answers what its server's method of I/O is."""
+
+    def __init__(self, method: str) -> None:
+        self._method = method
+
+    def execute(self, text: str) -> Session:
+        assert text == "SHOW io_method"
+        return self
+
+    def fetchone(self) -> tuple[str]:
+        return (self._method,)
+
+
+@pytest.mark.parametrize(
+    ("method", "major", "cpu_s"), [("io_uring", 18, 4.0), ("worker", 18, 1.5), ("none", 17, 1.5)]
+)
+def test_workers_of_the_kernel_are_counted_with_io_uring(
+    host: Host, monkeypatch: pytest.MonkeyPatch, method: str, major: int, cpu_s: float
+) -> None:
+    """They are threads of the process, of which schedstat does not tell."""
+    monkeypatch.setattr(process_roles, "descriptors_to_keep", lambda: 99)
     host.put(11, "postgres: a b [local] idle", 1500, ticks=4 * TICKS)
 
-    assert backend(sampler(host).take())[1] == 4.0
+    one = sampler(host, session=Session(method), major=major)
+    assert backend(one.take())[1] == cpu_s
 
 
 def test_what_the_kernel_does_not_tell_is_missing(host: Host) -> None:

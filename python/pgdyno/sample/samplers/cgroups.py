@@ -5,7 +5,7 @@
 server's, where that is ours; `client.cgroup` is that of pgdyno and its driver, where it is another,
 or the only one. A group that the process was moved to counts from where the one before ended.
 Limits that are not set have no samples; all that are set stand in the snapshot `cgroup_limits`. See
-`cgroup_files` for what versions 1 and 2 tell. Cost: 340 µs beside a full load, for 17 files.
+`cgroup_files` for what versions 1 and 2 tell. Cost: 190 µs beside a full load, for 8 files.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from pathlib import Path
 from pgdyno.sample.cgroup_files import (
     CONTROLLERS,
     GAUGES,
+    NOTHING,
     READERS,
     Level,
+    can_limit,
     io_limits,
     levels_of,
     together,
@@ -62,7 +64,10 @@ class _Groups:
             self._levels = []
             for controller in CONTROLLERS:
                 version, folders = levels_of(where, mountinfo, controller)
-                self._levels.append((controller, version, [Level(one) for one in folders]))
+                if not folders:  # the controller is not there
+                    continue
+                levels = [Level(one) for one in folders if can_limit(version, one)]
+                self._levels.append((controller, version, levels))
             now = self._now()
             counters = self._last.keys() - GAUGES
             self._before = {name: self._last[name] - now.get(name, 0) for name in counters}
@@ -80,7 +85,8 @@ class _Groups:
         row: Row = {}
         for controller, version, levels in self._levels:
             read = READERS[controller, version]
-            row |= together([read(level, level is levels[0]) for level in levels])
+            rows = [read(level, level is levels[0]) for level in levels]
+            row |= together(rows or [NOTHING[controller, version]])
         return row
 
     def limits(self) -> Iterator[tuple[str, str, str, str, float]]:

@@ -8,7 +8,7 @@ once, a full share does not mean that it is full.
 Devices that never had a request are left out, and partitions, but for that which holds the data.
 Source: Linux, Documentation/admin-guide/iostats.rst; discards since 4.18, flushes since 5.5: where
 the kernel does not count them there is no such column. Sectors are 512 bytes there, whatever the
-device's own. Cost: 140 µs beside a full load, three in use.
+device's own. Cost: 130 µs beside a full load, three in use.
 """
 
 from __future__ import annotations

