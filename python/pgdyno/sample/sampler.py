@@ -105,6 +105,5 @@ class Subject:
     major: int | None = None  # version of the server
     own_pids: Collection[int] = ()  # backends of sessions of ours that look on
     driver_pid: Callable[[], int | None] = field(default=_unknown)  # None: it does not run (yet)
-    inflight: Path | None = None  # the driver's table of requests in flight
     log: Path | None = None  # the server's log
     telemetry: Telemetry = "default"
