@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -229,10 +229,15 @@ class Process:
         return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
     def close_pipes(self) -> None:
-        """Release its pipes; call it after its end."""
-        for pipe in (self._popen.stdin, self._popen.stdout):
-            if pipe is not None and not pipe.closed:
-                pipe.close()
+        """Release its pipes; call it after its end.
+
+        Raises:
+            BrokenPipeError: It has not read what was written; the pipes are released.
+        """
+        with ExitStack() as stack:  # all of them, also where one fails
+            for pipe in (self._popen.stdout, self._popen.stdin):
+                if pipe is not None and not pipe.closed:
+                    stack.callback(pipe.close)
 
     def kill(self) -> None:
         """End it now."""

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from pgdyno.api.table import Table
     from pgdyno.api.windows import Benched, bench
     from pgdyno.drive.driver import Driven
+    from pgdyno.live.address import Address
+    from pgdyno.live.audience import Audience
+    from pgdyno.live.course import PHASES, Course, loading_text, rates
     from pgdyno.loader.copy import Intent
     from pgdyno.model.knee import Search, Windows
 
@@ -66,16 +69,23 @@ _MODULES = {name: f"pgdyno.api.{module}" for module, names in _WHERE.items() for
 _MODULES |= {
     "Search": "pgdyno.model.knee",
     "Windows": "pgdyno.model.knee",
+    "Address": "pgdyno.live.address",
+    "Audience": "pgdyno.live.audience",
+    "PHASES": "pgdyno.live.course",
+    "Course": "pgdyno.live.course",
+    "loading_text": "pgdyno.live.course",
+    "rates": "pgdyno.live.course",
     "Driven": "pgdyno.drive.driver",
     "Intent": "pgdyno.loader.copy",
 }
 
 __all__ = [
-    "LOADED_AT", "POOLED", "Asked", "Benched", "Checked", "Data", "Database", "Driven",
-    "FirstPlan", "Intent", "Linted", "Loaded", "Needs", "Plan", "Preview", "Run", "Search",
-    "Server", "Table", "Windows", "aa", "bench", "calibrate", "calibration_file", "check",
-    "connection_to", "estimate_load", "export", "knee", "knobs", "lint", "load", "load_files",
-    "load_plan", "loaded", "plans", "resume", "run", "storage", "storage_cost",
+    "LOADED_AT", "PHASES", "POOLED", "Address", "Asked", "Audience", "Benched", "Checked",
+    "Course", "Data", "Database", "Driven", "FirstPlan", "Intent", "Linted", "Loaded", "Needs",
+    "Plan", "Preview", "Run", "Search", "Server", "Table", "Windows", "aa", "bench",
+    "calibrate", "calibration_file", "check", "connection_to", "estimate_load", "export",
+    "knee", "knobs", "lint", "load", "load_files", "load_plan", "loaded", "loading_text",
+    "plans", "rates", "resume", "run", "storage", "storage_cost",
 ]  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import typer
 
 from pgdyno import api
 from pgdyno.cli.console import say_where, stderr, stdout
+from pgdyno.cli.live_options import LiveOption, MetricsOption, watched
 from pgdyno.cli.live_view import LiveView
 from pgdyno.cli.run import PlanSource, QuickOption, SetOption
 from pgdyno.cli.run_file_option import RunFileOption
@@ -25,6 +26,8 @@ def aa(
     ] = _ROUNDS,
     overrides: SetOption = None,
     quick: QuickOption = False,
+    live: LiveOption = None,
+    metrics: MetricsOption = None,
     out: RunFileOption = None,
 ) -> None:
     """Measure a stage of a plan against itself: what differs is noise.
@@ -38,8 +41,8 @@ def aa(
     settings = [*(overrides or []), "protocol.stop=rounds", f"protocol.rounds={rounds}"]
     loaded = api.load_plan(plan, set=settings, quick=quick)
     command = shell_line(["pgdyno", *sys.argv[1:]])
-    with LiveView(stderr) as view:
-        run = api.aa(loaded, stage=stage, out=out, command=command, on_event=view)
+    with LiveView(stderr) as view, watched(view, live, metrics) as listener:
+        run = api.aa(loaded, stage=stage, out=out, command=command, on_event=listener)
     stdout.print(run.summary())
     say_where(run)
     if not run.is_whole:

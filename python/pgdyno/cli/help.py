@@ -12,6 +12,8 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
+from pgdyno.cli.optional_value import with_values
+
 STYLE: dict[str, Any] = {
     "pretty_exceptions_enable": False,
     "add_completion": False,
@@ -41,6 +43,10 @@ class _Whole:
 
 class Command(_Whole, TyperCommand):
     """A command whose options stand under the headings that they name."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  typer hides it
+        """As typer does, once every option has its value."""
+        return super().parse_args(ctx, with_values(args))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
         """Write arguments, then options, then those of each heading."""

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from pgdyno import api
 from pgdyno.cli.console import stdout
+from pgdyno.cli.live_options import LiveOption, MetricsOption
 from pgdyno.cli.run import QuickOption, run
 from pgdyno.cli.run_file_option import RunFileOption
 from pgdyno.model.errors import PlanError
@@ -32,12 +33,17 @@ def plans() -> None:
     stdout.print("`pgdyno run NAME --dry-run` shows what each would do; nothing is touched.")
 
 
-def demo(quick: QuickOption = False, out: RunFileOption = None) -> None:
+def demo(
+    quick: QuickOption = False,
+    live: LiveOption = None,
+    metrics: MetricsOption = None,
+    out: RunFileOption = None,
+) -> None:
     """Measure three stages of tuning on a server of its own; the same as `pgdyno run demo`.
 
     Example: pgdyno demo --quick
     """
-    run("demo", quick=quick, out=out)
+    run("demo", quick=quick, live=live, metrics=metrics, out=out)
 
 
 def init(

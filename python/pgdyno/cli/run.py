@@ -10,6 +10,7 @@ import typer
 
 from pgdyno import api
 from pgdyno.cli.console import stderr, stdout
+from pgdyno.cli.live_options import LiveOption, MetricsOption, watched
 from pgdyno.cli.live_view import LiveView
 from pgdyno.cli.run_file_option import RunFileOption
 from pgdyno.model.errors import PlanError
@@ -74,6 +75,8 @@ def run(
     conninfo: ConninfoOption = None,
     engine: EngineOption = None,
     folder: FolderOption = None,
+    live: LiveOption = None,
+    metrics: MetricsOption = None,
     out: RunFileOption = None,
 ) -> None:
     """Measure every stage of a plan, and write a run file and a report.
@@ -88,8 +91,8 @@ def run(
         stdout.print(loaded.preview())
         loaded.require_rights()
         return
-    with LiveView(stderr) as view:
-        done = api.run(loaded, out=out, on_event=view)
+    with LiveView(stderr) as view, watched(view, live, metrics) as listener:
+        done = api.run(loaded, out=out, on_event=listener)
     _end(done)
 
 
@@ -101,6 +104,8 @@ def resume(
             "--again", help="Repeat rounds, too, that failed when they were measured again."
         ),
     ] = False,
+    live: LiveOption = None,
+    metrics: MetricsOption = None,
 ) -> None:
     """Go on with a run that was stopped or in which trials failed, on the machine it was begun on.
 
@@ -110,8 +115,8 @@ def resume(
 
     Example: pgdyno resume runs/demo.sqlite
     """
-    with LiveView(stderr) as view:
-        done = api.resume(run_file, again=again, on_event=view)
+    with LiveView(stderr) as view, watched(view, live, metrics) as listener:
+        done = api.resume(run_file, again=again, on_event=listener)
     _end(done)
 
 

@@ -12,6 +12,7 @@ import shlex
 import unicodedata
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 _PLAIN = re.compile(r"[\n\x20-\x7e]*")
 _UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # controls, formats, bytes that are no UTF-8, separators
@@ -23,6 +24,15 @@ def visible(text: str) -> str:
     if _PLAIN.fullmatch(text):
         return text
     return "".join(one if one == "\n" else _shown(one) for one in text)
+
+
+def visible_within(value: Any) -> Any:  # noqa: ANN401  whatever JSON holds
+    """The same of all texts within what JSON holds, but for the names of its members."""
+    if isinstance(value, dict):
+        return {key: visible_within(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [visible_within(one) for one in value]
+    return visible(value) if isinstance(value, str) else value
 
 
 def one_line(text: str) -> str:

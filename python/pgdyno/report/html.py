@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs
 
 from pgdyno.analysis.facts import Facts
-from pgdyno.model.text import visible
+from pgdyno.model.text import visible, visible_within
 from pgdyno.report.charts import Chart, Key, Panel, charts
 from pgdyno.report.compose import compose
 from pgdyno.report.document import Document, Figure
@@ -117,7 +117,7 @@ def _draw(name: str, drawing: Drawing, figures: dict[str, Any]) -> _Chart:
     panels = []
     for number, panel in enumerate(drawing.panels, 1):
         ident = f"chart-{name}-{number}"
-        figures[ident] = _seen_within(json.loads(panel.figure.to_json()))
+        figures[ident] = visible_within(json.loads(panel.figure.to_json()))
         panels.append(_Panel(ident, panel.title, panel.alt))
     return _Chart(
         drawing.title, drawing.caption, drawing.height, drawing.across, drawing.keys, tuple(panels)
@@ -159,15 +159,6 @@ def _breakable(text: str) -> Markup:
         Markup("<wbr>").join(_PIECE.findall(part)) if index % 2 else escape(part)
         for index, part in enumerate(parts)
     )
-
-
-def _seen_within(value: Any) -> Any:  # noqa: ANN401  whatever JSON holds
-    """The same of all texts of a drawing."""
-    if isinstance(value, dict):
-        return {key: _seen_within(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_seen_within(one) for one in value]
-    return visible(value) if isinstance(value, str) else value
 
 
 def _json(figures: dict[str, Any]) -> str:

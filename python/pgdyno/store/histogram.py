@@ -10,6 +10,11 @@ Quantiles = Callable[[Sequence[str], Sequence[float]], list[int]]
 """A function as `merged_quantiles`."""
 
 
+def recorded(histogram: str) -> int:
+    """How many values it holds."""
+    return _core.histogram_count(histogram)
+
+
 def merged_quantiles(histograms: Sequence[str], shares: Sequence[float]) -> list[int]:
     """Quantiles in ns of several windows taken together; 1.0 is the maximum.
 

@@ -339,9 +339,23 @@ def _open(path: Path, mode: str, oldest: int = 1) -> sqlite3.Connection:
         raise StoreError(f"run file {path} {error}", hint="List them with `ls runs`.") from error
     try:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True)
+    except sqlite3.Error as error:
+        raise StoreError(f"run file {path} cannot be read: {error}") from error
+    require_known(path, connection, oldest)
+    return connection
+
+
+def require_known(path: Path, connection: sqlite3.Connection, oldest: int = 1) -> None:
+    """A database must be a run file that this pgdyno can read; otherwise it is closed.
+
+    Raises:
+        StoreError: It is none, or of another format.
+    """
+    try:
         found = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
     except sqlite3.Error as error:
+        connection.close()
         raise StoreError(f"run file {path} cannot be read: {error}") from error
     if found != APPLICATION_ID or not oldest <= version <= FORMAT:
         connection.close()
@@ -351,4 +365,3 @@ def _open(path: Path, mode: str, oldest: int = 1) -> sqlite3.Connection:
             hint="Run files are written by `pgdyno run`. Those of an earlier pgdyno can be read and"
             " reported, but not resumed: what was measured since would not be comparable.",
         )
-    return connection

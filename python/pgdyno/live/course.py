@@ -1,0 +1,156 @@
+"""How far a run is, from what its listeners are told: trial, phase, rates, and the time left."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pgdyno.model.plan import Plan
+from pgdyno.model.progress import (
+    DriveProgress,
+    Event,
+    LoadProgress,
+    LookTaken,
+    PhaseBegun,
+    RunBegun,
+    StepBegun,
+    TrialEnded,
+)
+from pgdyno.model.run import TrialRecord
+from pgdyno.model.units import bytes_text, count_text, seconds_text
+from pgdyno.model.wording import plural
+
+PHASES = {
+    "prepare": "making an empty database",
+    "load": "loading the fixture",
+    "check": "checking consistency",
+    "setup": "running the plan's own SQL",
+    "keep": "keeping the fixture",
+    "restore": "restoring the fixture",
+    "start": "starting the server",
+    "prewarm": "reading data into memory",
+    "checkpoint": "checkpoint",
+    "recover": "crash and recovery",
+    "drive": "driving",
+}
+"""What is done in a phase, in a few words."""
+STARTING = "starting"
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A run at a moment."""
+
+    phase: str  # a key of `PHASES`, or another word
+    done: int  # trials that have ended since it began, or went on
+    todo: int  # trials that it was to measure then
+    left_s: float  # for the whole plan, about
+    share: float = 0.0  # of the trial that is measured, by what trials take; 0 to 1
+    number: int | None = None  # of the trial; None: none is measured yet
+    round: int | None = None
+    stage: str | None = None
+    step: str | None = None  # of an experiment without stages
+    load: LoadProgress | None = None
+    drive: DriveProgress | None = None
+
+    @property
+    def phase_text(self) -> str:
+        """The phase in a few words."""
+        return PHASES.get(self.phase, self.phase)
+
+
+class Course:
+    """Follows the events of a run.
+
+    Args:
+        clock: Seconds that only grow.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self.plan: Plan | None = None
+        self.todo = 0
+        self.done = 0
+        self.trial: TrialRecord | None = None
+        self.phase = STARTING
+        self.step: str | None = None
+        self.state: LoadProgress | DriveProgress | None = None
+        self._overhead_s: list[float] = []
+        self._trial_began = clock()
+
+    def hear(self, event: Event) -> None:
+        """Take in what happened."""
+        match event:
+            case RunBegun():
+                self.plan, self.todo, self.done = event.plan, event.todo, 0
+            case PhaseBegun():
+                if event.trial is not self.trial:
+                    self._trial_began = self._clock()
+                self.trial, self.phase, self.state = event.trial, event.name, None
+            case LoadProgress() | DriveProgress():
+                self.state = event
+            case TrialEnded():
+                self._trial_ends()
+            case LookTaken():
+                self.todo = self.done + event.left
+            case StepBegun():
+                self.step = event.what
+            case _:
+                pass  # what is said of a run changes nothing of where it is
+
+    def _trial_ends(self) -> None:
+        assert self.plan is not None, "a trial ended before its run began"
+        self.done += 1
+        measuring = self.plan.protocol.warmup_s + self.plan.protocol.window_s
+        self._overhead_s.append(max(0.0, self._clock() - self._trial_began - measuring))
+
+    def left_s(self) -> float:
+        """Seconds left for the whole plan, by what the trials so far took besides measuring."""
+        each = self._each_s()
+        return max(0.0, (self.todo - self.done) * each - self._begun_s(each))
+
+    def _each_s(self) -> float:
+        """Seconds that a trial takes, about."""
+        if self.plan is None:
+            return 0.0
+        protocol = self.plan.protocol
+        planned = self.plan.estimate.other_s / max(1, len(self.plan.trials))
+        spent = self._overhead_s
+        overhead = sum(spent) / len(spent) if spent else planned
+        return protocol.warmup_s + protocol.window_s + overhead
+
+    def _begun_s(self, each: float) -> float:
+        """Seconds since the trial began that is measured, at most those that it takes."""
+        return min(self._clock() - self._trial_began, each) if self.trial else 0.0
+
+    def moment(self) -> Moment:
+        """Where it is now."""
+        trial, state, each = self.trial, self.state, self._each_s()
+        return Moment(
+            phase=self.phase, done=self.done, todo=self.todo, left_s=self.left_s(),
+            share=self._begun_s(each) / each if each else 0.0,
+            number=trial.number if trial else None,
+            round=trial.round if trial else None,
+            stage=trial.stage if trial else None,
+            step=self.step,
+            load=state if isinstance(state, LoadProgress) else None,
+            drive=state if isinstance(state, DriveProgress) else None,
+        )  # fmt: skip
+
+
+def loading_text(state: LoadProgress) -> str:
+    """How far a load is, in a line."""
+    return (
+        f"{state.phase}: {count_text(state.rows)} of"
+        f" {plural(state.rows_total, 'row', thousands=True)},"
+        f" {bytes_text(state.bytes_per_s)}/s, {seconds_text(state.seconds_left or 0)} left"
+    )
+
+
+def rates(second: Mapping[str, int]) -> dict[str, float]:
+    """What was committed in a second, by kind, as the rates that people ask for, by their names."""
+    total = sum(second.values())
+    if "new_order" not in second:
+        return {"tps": total}
+    return {"tpmTotal": 60 * total, "NOPM": 60 * second["new_order"]}

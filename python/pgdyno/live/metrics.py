@@ -1,0 +1,216 @@
+"""The metrics of a run: which there are, and their values at a moment.
+
+Counters grow while the worker lives, over all trials of it; histograms and ratios are of finished
+trials, as the report has them. Where something was not measured, there is no sample.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import inf
+
+from pgdyno.live.buckets import BOUNDS_NS, cumulative
+from pgdyno.live.course import PHASES, STARTING, Moment
+from pgdyno.live.openmetrics import Family, Kind, Sample, histogram
+from pgdyno.live.so_far import SoFar
+from pgdyno.model.progress import DriveProgress
+from pgdyno.model.run import KindResult, TrialRecord, TrialState
+from pgdyno.store.histogram import Quantiles
+
+_NS = 1e9
+_MINUTE_S = 60.0
+
+
+def _family(name: str, kind: Kind, unit: str, text: str, *labels: str) -> Family:
+    return Family(f"pgdyno_{name}", kind, unit, text, labels)
+
+
+RUN = _family("run", "info", "", "The run that is shown.", "run", "plan", "version")
+PHASE = _family("phase", "stateset", "", "What is done now.", "pgdyno_phase")
+TRIALS = _family("trials", "gauge", "", "Trials of the plan by their state.", "state")
+TRIAL = _family("trial_number", "gauge", "", "The trial that is measured, by its number.")
+ROUND = _family("round_number", "gauge", "", "The round of that trial.")
+STAGE = _family("stage", "stateset", "", "The stage of that trial.", "pgdyno_stage")
+LEFT = _family("time_left_seconds", "gauge", "seconds", "About what the whole plan still takes.")
+COMMITTED = _family(
+    "transactions_committed", "counter", "",
+    "Transactions committed, warm-ups included; pgbench tells all kinds together, as all.",
+    "stage", "kind",
+)  # fmt: skip
+ROLLED_BACK = _family(
+    "transactions_rolled_back", "counter", "",
+    "Transactions that ended in the rollback that the workload asks for.", "stage",
+)  # fmt: skip
+FAILED = _family("transactions_failed", "counter", "", "Transactions that failed.", "stage")
+RETRIES = _family("retries", "counter", "", "Transactions that were tried again.", "stage")
+RECONNECTS = _family("reconnects", "counter", "", "Connections that were opened anew.", "stage")
+CONNECTIONS = _family("connections", "gauge", "", "Connections of the driver at this moment.")
+ROUNDS = _family("stage_rounds", "gauge", "", "Finished rounds of a stage.", "stage")
+THROUGHPUT = _family(
+    "stage_throughput_per_second", "gauge", "",
+    "Median of a stage's finished rounds, a second: New-Orders where the metric is NOPM, else"
+    " transactions.", "stage", "metric",
+)  # fmt: skip
+RATIO = _family(
+    "stage_ratio", "gauge", "ratio",
+    "Throughput of a stage to that of the first of its load: estimate, and the interval's ends.",
+    "stage", "base", "bound",
+)  # fmt: skip
+RESPONSE = _family(
+    "response_seconds", "histogram", "seconds",
+    "Response times in the windows of finished trials, from when a request was due; values to"
+    " three digits.", "stage", "kind",
+)  # fmt: skip
+BUSY = _family(
+    "device_busy_ratio", "gauge", "ratio",
+    "Share of the last finished window in which a device had requests.", "device",
+)  # fmt: skip
+DEVICE_BYTES = _family(
+    "device_bytes_per_second", "gauge", "",
+    "Bytes a second to and from a device in the last finished window.", "device", "direction",
+)  # fmt: skip
+EVENTS = _family(
+    "events", "counter", "",
+    "Checkpoints, autovacuums and the like in finished trials, as the server's log tells them.",
+    "stage", "kind",
+)  # fmt: skip
+CPU = _family("live_cpu_seconds", "counter", "seconds", "CPU of the process that serves this.")
+VIEWERS = _family("live_viewers", "gauge", "", "Who looks at the page now.")
+
+FAMILIES = (
+    RUN, PHASE, TRIALS, TRIAL, ROUND, STAGE, LEFT, COMMITTED, ROLLED_BACK, FAILED, RETRIES,
+    RECONNECTS, CONNECTIONS, ROUNDS, THROUGHPUT, RATIO, RESPONSE, BUSY, DEVICE_BYTES, EVENTS, CPU,
+    VIEWERS,
+)  # fmt: skip
+_BOUNDS = ("low", "estimate", "high")
+
+
+@dataclass(slots=True)
+class Counted:
+    """What the driver counted since the worker began, over all trials, by stage."""
+
+    committed: Counter[tuple[str, str]] = field(default_factory=Counter)  # stage, kind
+    others: dict[Family, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    _trial: tuple[int | None, str] | None = None
+    _last: DriveProgress | None = None
+
+    def hear(self, moment: Moment) -> None:
+        """Take in what is new; a driver counts from zero in every trial."""
+        if moment.drive is None or moment.stage is None:
+            return
+        now, trial = moment.drive, (moment.number, moment.stage)
+        before = self._last if self._trial == trial else None
+        if before is not None and now.elapsed_s < before.elapsed_s:
+            before = None  # the same trial, measured again
+        self._trial, self._last = trial, now
+        for kind, count in now.committed.items():
+            since = before.committed.get(kind, 0) if before else 0
+            self.committed[moment.stage, kind] += count - since
+        for family, name in _COUNTS.items():
+            since = getattr(before, name) if before else 0
+            self.others[family][moment.stage] += getattr(now, name) - since
+
+
+_COUNTS = {
+    ROLLED_BACK: "rolled_back", FAILED: "failed", RETRIES: "retries", RECONNECTS: "reconnects",
+}  # fmt: skip
+
+
+_Buckets = tuple[tuple[int, ...], int, float]  # at most each bound; all of them; their sum, s
+
+
+class Responses:
+    """Response times of finished trials as histograms; each trial is looked at once."""
+
+    def __init__(self, quantiles: Quantiles, recorded: Callable[[str], int]) -> None:
+        self._quantiles, self._recorded = quantiles, recorded
+        self._known: dict[str, _Buckets] = {}  # by the histogram itself
+
+    def samples(self, trials: Sequence[TrialRecord]) -> Iterator[Sample]:
+        """Histograms by stage and kind."""
+        together: dict[tuple[str, str], list[_Buckets]] = defaultdict(list)
+        for trial in trials:
+            if trial.state is not TrialState.FINISHED or trial.result is None:
+                continue
+            for kind in trial.result.kinds:
+                if (one := self._of(kind))[1]:
+                    together[trial.stage, kind.kind].append(one)
+        for labels, several in together.items():
+            counts = [sum(column) for column in zip(*(one[0] for one in several), strict=True)]
+            bounds = [ns / _NS for ns in BOUNDS_NS]
+            buckets = dict(zip(bounds, counts, strict=True)) | {inf: sum(one[1] for one in several)}
+            yield from histogram(RESPONSE, labels, buckets, sum(one[2] for one in several))
+
+    def _of(self, kind: KindResult) -> _Buckets:
+        if kind.response not in self._known:
+            count = self._recorded(kind.response)
+            buckets = cumulative(kind.response, count, self._quantiles)
+            mean_s = kind.response_ns.get("mean", 0) / _NS
+            self._known[kind.response] = (buckets, count, mean_s * count)
+        return self._known[kind.response]
+
+
+def of_moment(moment: Moment) -> Iterator[Sample]:
+    """What is so at a moment."""
+    for phase in dict.fromkeys((STARTING, *PHASES, moment.phase)):
+        yield Sample(PHASE, (phase,), phase == moment.phase)
+    yield Sample(LEFT, (), moment.left_s)
+    if moment.number is not None and moment.round is not None:
+        yield Sample(TRIAL, (), moment.number)
+        yield Sample(ROUND, (), moment.round)
+    if moment.drive is not None:
+        yield Sample(CONNECTIONS, (), moment.drive.connected)
+
+
+def of_counted(counted: Counted) -> Iterator[Sample]:
+    """What was counted since the worker began."""
+    for labels, value in counted.committed.items():
+        yield Sample(COMMITTED, labels, value)
+    for family, by_stage in counted.others.items():
+        for stage, value in by_stage.items():
+            yield Sample(family, (stage,), value)
+
+
+def of_run(found: SoFar, stage_now: str | None) -> Iterator[Sample]:
+    """What the run file holds."""
+    facts = found.facts
+    yield Sample(RUN, (facts.ident, facts.plan, facts.pgdyno), 1)
+    for state, count in Counter(one.state.value for one in found.trials).items():
+        yield Sample(TRIALS, (state,), count)
+    for stage in facts.stages:
+        yield Sample(STAGE, (stage.name,), stage.name == stage_now)
+        yield Sample(ROUNDS, (stage.name,), len(stage.rounds))
+        if stage.throughput is not None:
+            a_second = stage.throughput.median / (_MINUTE_S if facts.headline == "NOPM" else 1)
+            yield Sample(THROUGHPUT, (stage.name, facts.headline), a_second)
+        if (one := stage.to_first) is not None:
+            values = (one.low, one.ratio, one.high)
+            for bound, value in zip(_BOUNDS, values, strict=True):
+                if value is not None:
+                    yield Sample(RATIO, (stage.name, one.base, bound), value)
+    yield from _of_devices(found)
+    yield from _of_events(found)
+
+
+def _of_devices(found: SoFar) -> Iterator[Sample]:
+    for device in found.telemetry.devices if found.telemetry else ():
+        if device.busy_share is not None:
+            yield Sample(BUSY, (device.name,), device.busy_share)
+        for direction, value in (
+            ("read", device.read_bytes_per_s), ("write", device.write_bytes_per_s),
+        ):  # fmt: skip
+            if value is not None:
+                yield Sample(DEVICE_BYTES, (device.name, direction), value)
+
+
+def _of_events(found: SoFar) -> Iterator[Sample]:
+    counts = Counter(
+        (trial.stage, event.kind)
+        for trial in found.trials
+        if trial.result is not None
+        for event in trial.result.events
+    )
+    for labels, count in counts.items():
+        yield Sample(EVENTS, labels, count)

@@ -1,0 +1,197 @@
+"""What a run has found so far: its run file's finished trials, by the analysis of the report.
+
+The words, cards and tables are those of the report's own sections, so that the page says nothing
+that the report would not say of the same trials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pgdyno.analysis import words
+from pgdyno.analysis.facts import Facts, StageFacts, TrialFacts
+from pgdyno.analysis.run import analyse
+from pgdyno.live.telemetry import Telemetry, telemetry
+from pgdyno.model.run import TrialRecord, TrialState
+from pgdyno.model.units import bytes_text, count_text, ns_text
+from pgdyno.model.wording import listed
+from pgdyno.report.compose import compose
+from pgdyno.report.document import Cell, Column, Document, Table, columns
+from pgdyno.report.tone import tone
+from pgdyno.store.run_file import as_written
+from pgdyno.store.unlocked import read_unlocked
+
+_NS = 1e9
+_TABLES = ("stages", "latency")  # sections whose first table is shown
+
+
+@dataclass(frozen=True, slots=True)
+class SoFar:
+    """A run file at a moment."""
+
+    facts: Facts
+    trials: tuple[TrialRecord, ...]  # of the plan, those not measured yet included
+    last: TrialRecord | None  # the last that ended with numbers
+    telemetry: Telemetry | None  # of the last
+
+
+def look(path: Path) -> SoFar:
+    """Read a run file that is being written, without making its writer wait.
+
+    Raises:
+        PgdynoError: It cannot be read, or holds no plan.
+    """
+    with read_unlocked(path) as run, as_written(path):
+        facts, trials = analyse(run), run.trials()
+        measured = [one for one in trials if one.result is not None]
+        last = max(measured, key=lambda one: one.ended_ns or 0, default=None)
+        return SoFar(facts, tuple(trials), last, telemetry(last) if last else None)
+
+
+def parts(found: SoFar) -> dict[str, Any]:
+    """Parts of the page, by name, as JSON has them."""
+    document = compose(found.facts)
+    return {
+        "head": _head(found.facts, document),
+        "trials": [_trial(one) for one in found.trials],
+        "found": _found(found.facts, document),
+        "last": _last(found),
+    }
+
+
+def _head(facts: Facts, document: Document) -> dict[str, Any]:
+    return {
+        "question": document.title, "plan": facts.plan, "kicker": document.kicker,
+        "label": document.label, "about": document.about, "run": facts.ident,
+        "stages": [{"name": one.name, "why": one.why, "rung": one.rung} for one in facts.stages],
+        "rounds": max((one.round for one in facts.trials), default=0),
+    }  # fmt: skip
+
+
+def _trial(trial: TrialRecord) -> dict[str, Any]:
+    result = trial.result if trial.state is TrialState.FINISHED else None
+    return {
+        "number": trial.number, "round": trial.round, "stage": trial.stage,
+        "state": trial.state.value, "reason": trial.reason,
+        "value": count_text(result.throughput) if result else None,
+        "unit": result.headline if result else None,
+    }  # fmt: skip
+
+
+def _found(facts: Facts, document: Document) -> dict[str, Any] | None:
+    """Stages so far; None before the first finished trial."""
+    if not facts.trials_finished:
+        return None
+    return {
+        "finished": facts.trials_finished,
+        "planned": facts.trials_planned,
+        "answer": document.answer,
+        "light": asdict(document.light) if document.light else None,
+        "cards": [asdict(one) for one in document.cards],
+        "ratios": [_ratio(one, facts) for one in facts.stages if one.twin_of is None],
+        "tables": [asdict(one) for one in _tables(document)],
+        "caution": _caution(facts),
+    }
+
+
+def _ratio(stage: StageFacts, facts: Facts) -> dict[str, Any]:
+    """A stage against the first of its load, in throughput and in its slowest requests."""
+    one = stage.to_first
+    return {
+        "stage": stage.name,
+        "base": facts.base_of(stage).name,
+        "ratio": one.ratio if one else None,
+        "low": one.low if one else None,
+        "high": one.high if one else None,
+        "text": words.ratio(one),
+        "interval": words.interval(one),
+        "verdict": words.verdict(one),
+        "tone": tone(one),
+    }
+
+
+def _tables(document: Document) -> list[Table]:
+    found = []
+    for section in document.sections:
+        if section.ident in _TABLES:
+            found += [one for one in section.blocks if isinstance(one, Table)][:1]
+    return found
+
+
+def _caution(facts: Facts) -> str:
+    """What a look before the end is worth."""
+    if facts.looks:
+        looks = listed([str(one) for one in facts.looks])
+        return (
+            f"Verdicts come from looks after {looks} rounds, fixed before the first trial; what"
+            " stands here between them decides nothing."
+        )
+    return (
+        "These are figures of a run that goes on. Each interval holds for one look: who looks often"
+        " and stops when it pleases will find differences that are not there."
+    )
+
+
+def _last(found: SoFar) -> dict[str, Any] | None:
+    """The last trial with numbers, over time."""
+    if found.last is None:
+        return None
+    facts: Mapping[int, TrialFacts] = {one.number: one for one in found.facts.trials}
+    trial = facts.get(found.last.number)
+    timeline = trial.timeline if trial else None
+    seen = found.telemetry
+    return {
+        "number": found.last.number,
+        "stage": found.last.stage,
+        "round": found.last.round,
+        "state": found.last.state.value,
+        "timeline": asdict(timeline) if timeline else None,
+        "devices": asdict(_devices(seen)) if seen and seen.devices else None,
+        "events": asdict(_events(seen)) if seen and seen.events else None,
+    }
+
+
+def _devices(seen: Telemetry) -> Table:
+    heads = (
+        ("busy", "% of the time"), ("reads", "a second"), ("read", "a second"),
+        ("writes", "a second"), ("written", "a second"), ("flushes", "a second"),
+        ("a flush", "on average"),
+    )  # fmt: skip
+    return Table(
+        "Block devices in the window of this trial.",
+        columns("device", *heads),
+        tuple(
+            (
+                Cell(one.name),
+                _cell(one.busy_share, lambda share: f"{100 * share:.1f}"),
+                _cell(one.reads_per_s, count_text),
+                _cell(one.read_bytes_per_s, bytes_text),
+                _cell(one.writes_per_s, count_text),
+                _cell(one.write_bytes_per_s, bytes_text),
+                _cell(one.flushes_per_s, count_text),
+                _cell(one.flush_s, lambda seconds: ns_text(seconds * _NS)),
+            )
+            for one in seen.devices
+        ),
+    )
+
+
+def _cell(value: float | None, words_of: Callable[[float], str]) -> Cell:
+    return Cell(words.NOTHING if value is None else words_of(value))
+
+
+def _events(seen: Telemetry) -> Table:
+    left_out = seen.events_left_out
+    before = f"; {count_text(left_out)} earlier ones are left out" if left_out else ""
+    return Table(
+        f"Events of this trial, as the server's log tells them{before}.",
+        (
+            Column("what", align="left"),
+            Column("at", "s in the window"),
+            Column("known of it", align="left"),
+        ),
+        tuple((Cell(one.kind), Cell(f"{one.start_s:.1f}"), Cell(one.text)) for one in seen.events),
+    )

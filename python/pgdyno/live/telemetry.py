@@ -1,0 +1,117 @@
+"""What was seen of a finished trial beside its throughput: devices, events, what was noted.
+
+Only what the run file holds is told: what nobody sampled is absent, never zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from pgdyno.model.run import Event, TrialRecord
+from pgdyno.model.units import bytes_text, seconds_text
+
+_NS = 1e9
+EVENTS_MAX = 60  # that are listed, the last ones
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A block device over a window; what was not sampled is None."""
+
+    name: str
+    busy_share: float | None  # of the time
+    reads_per_s: float | None
+    read_bytes_per_s: float | None
+    writes_per_s: float | None
+    write_bytes_per_s: float | None
+    flushes_per_s: float | None
+    flush_s: float | None  # one, on average; None also where there was none
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Something that happened, in seconds since the window began."""
+
+    kind: str
+    start_s: float
+    end_s: float | None  # None: it had not ended when the trial did
+    text: str  # how long it took and what is known of it
+
+
+@dataclass(frozen=True, slots=True)
+class Telemetry:
+    """What was seen of a trial."""
+
+    devices: tuple[Device, ...]
+    events: tuple[Seen, ...]
+    events_left_out: int  # before these
+    notes: tuple[str, ...]
+
+
+def telemetry(trial: TrialRecord) -> Telemetry:
+    """What is known of a trial that has numbers."""
+    assert trial.result is not None
+    result = trial.result
+    begin, end = result.window_ns
+    events = [
+        _seen(one, begin)
+        for one in sorted(result.events, key=lambda one: one.start_ns)
+        if one.start_ns < end and (one.end_ns is None or one.end_ns > begin)
+    ]
+    return Telemetry(
+        devices=devices(result.deltas, result.window_s),
+        events=tuple(events[-EVENTS_MAX:]),
+        events_left_out=max(0, len(events) - EVENTS_MAX),
+        notes=result.notes,
+    )
+
+
+def devices(deltas: Mapping[str, float], window_s: float) -> tuple[Device, ...]:
+    """Block devices, from the growth of their counters over a window."""
+    return tuple(
+        _device(name, {key: deltas[f"{prefix}.{key}"] / window_s for key in keys})
+        for name, prefix, keys in _device_columns(deltas)
+    )
+
+
+def _device_columns(names: Iterable[str]) -> list[tuple[str, str, list[str]]]:
+    """Devices, how the names of their columns begin, and how these end."""
+    found: dict[str, tuple[str, list[str]]] = {}
+    for full in names:
+        prefix, _, key = full.rpartition(".")
+        if prefix == "disk":  # that of the data, where only one is sampled
+            found.setdefault("data", (prefix, []))[1].append(key)
+        elif prefix.startswith("device."):
+            found.setdefault(prefix.removeprefix("device."), (prefix, []))[1].append(key)
+    return [(name, prefix, keys) for name, (prefix, keys) in sorted(found.items())]
+
+
+def _device(name: str, per_s: Mapping[str, float]) -> Device:
+    flushes, flush_s = per_s.get("flushes"), per_s.get("flush_s")
+    return Device(
+        name,
+        busy_share=per_s.get("busy_s"),
+        reads_per_s=per_s.get("reads"),
+        read_bytes_per_s=per_s.get("read_bytes"),
+        writes_per_s=per_s.get("writes"),
+        write_bytes_per_s=per_s.get("write_bytes"),
+        flushes_per_s=flushes,
+        flush_s=flush_s / flushes if flushes and flush_s is not None else None,
+    )
+
+
+def _seen(event: Event, begin_ns: int) -> Seen:
+    ended = event.end_ns
+    took = seconds_text((ended - event.start_ns) / _NS) if ended else "not ended"
+    known = [f"{key} {_value(key, value)}" for key, value in event.detail.items()]
+    return Seen(
+        event.kind, (event.start_ns - begin_ns) / _NS,
+        None if ended is None else (ended - begin_ns) / _NS, ", ".join([took, *known]),
+    )  # fmt: skip
+
+
+def _value(key: str, value: object) -> str:
+    if isinstance(value, int | float) and key.endswith("_bytes"):
+        return bytes_text(value)
+    return f"{value:,.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,163 @@
+"""A run as the worker knows it: what it was told, what the run file holds, and what both show."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pgdyno.live import metrics
+from pgdyno.live.board import Board
+from pgdyno.live.course import STARTING, Moment, loading_text, rates
+from pgdyno.live.line import Line
+from pgdyno.live.message import End, Message
+from pgdyno.live.openmetrics import Sample, exposition
+from pgdyno.live.so_far import SoFar, look, parts
+from pgdyno.model.errors import PgdynoError
+from pgdyno.model.progress import DriveProgress
+from pgdyno.model.system_errors import as_pgdyno_error
+from pgdyno.model.units import count_text, seconds_text
+from pgdyno.store.histogram import merged_quantiles, recorded
+
+_NOTES_MAX = 100  # the last ones
+_CPU_STEP_S = 0.1  # finer changes of our own cost are not sent
+
+
+class Watched:
+    """Takes in messages, and keeps the board and the metrics.
+
+    Args:
+        board: Where it is shown.
+        unix_s: What time it is.
+    """
+
+    def __init__(self, board: Board, unix_s: Callable[[], float] = time.time) -> None:
+        self._board, self._unix_s = board, unix_s
+        self._lock = threading.Lock()
+        self._moment = Moment(STARTING, 0, 0, 0.0)
+        self._line = Line()
+        self._counted = metrics.Counted()
+        self._responses = metrics.Responses(merged_quantiles, recorded)
+        self._notes: list[dict[str, Any]] = []
+        self._found: SoFar | None = None
+        self._histograms: list[Sample] = []
+        self._path: Path | None = None
+        self._look, self._reading = threading.Event(), threading.Lock()
+        self._looking = threading.Thread(target=self._looks, name="pgdyno analysis", daemon=True)
+        self._looking.start()
+
+    # -- what it is told ---------------------------------------------------------------------
+
+    def hear(self, message: Message) -> None:
+        """Take in a message."""
+        if message.began is not None:
+            self._path = Path(message.began.path)
+            self._look.set()
+        if message.note is not None:
+            self._note(message.note)
+        if message.moment is not None:
+            self._takes(message.moment)
+        if message.stored:
+            self._look.set()
+
+    def ends(self, end: End) -> None:
+        """The run is over; what is left on the screens is whole."""
+        if self._path is not None and self._look.is_set():
+            self._look.clear()
+            self._read(self._path)
+        with self._reading:  # whoever reads comes to its end
+            pass
+        self._board.put("end", {"outcome": end.outcome, "text": end.text, "report": end.report})
+
+    def _takes(self, moment: Moment) -> None:
+        with self._lock:
+            self._moment = moment
+            self._counted.hear(moment)
+            self._line.hear(moment)
+            shown = _course(moment, self._line)
+        shown["cpu_s"] = round(time.process_time() / _CPU_STEP_S) * _CPU_STEP_S
+        self._board.put("course", shown)
+
+    def _note(self, text: str) -> None:
+        self._notes = [*self._notes, {"unix_s": round(self._unix_s()), "text": text}][-_NOTES_MAX:]
+        self._board.put("notes", self._notes)
+
+    # -- what it looks up --------------------------------------------------------------------
+
+    def _looks(self) -> None:
+        """In a thread of its own: read the run file whenever a trial was stored."""
+        while True:
+            self._look.wait()
+            self._look.clear()
+            if self._path is not None:
+                self._read(self._path)
+
+    def _read(self, path: Path) -> None:
+        with self._reading:
+            self._show(path)
+
+    def _show(self, path: Path) -> None:
+        try:
+            found = look(path)
+            shown = parts(found)
+            histograms = list(self._responses.samples(found.trials))
+        except Exception as error:
+            # Whatever it is: the page goes on with what it has, and says what is wrong.
+            known = as_pgdyno_error(error) or PgdynoError(f"{type(error).__name__}: {error}")
+            self._board.put("trouble", known.line)
+            return
+        with self._lock:
+            self._found, self._histograms = found, histograms
+        self._board.put("trouble", None)
+        for name, value in shown.items():
+            self._board.put(name, value)
+
+    # -- what is scraped ---------------------------------------------------------------------
+
+    def exposition(self) -> str:
+        """All metrics now, in OpenMetrics' text format."""
+        with self._lock:
+            return exposition(self._samples())
+
+    def _samples(self) -> Iterator[Sample]:
+        yield from metrics.of_moment(self._moment)
+        yield from metrics.of_counted(self._counted)
+        if self._found is not None:
+            yield from metrics.of_run(self._found, self._moment.stage)
+            yield from self._histograms
+        yield Sample(metrics.CPU, (), time.process_time())
+        yield Sample(metrics.VIEWERS, (), self._board.viewers)
+
+
+def _course(moment: Moment, line: Line) -> dict[str, Any]:
+    """What the page shows of a moment; texts as they are read."""
+    drive = moment.drive
+    figures = rates(drive.last_second) if drive and drive.last_second else {}
+    return {
+        "phase": moment.phase_text, "number": moment.number, "round": moment.round,
+        "stage": moment.stage, "step": moment.step, "done": moment.done, "todo": moment.todo,
+        "share": round(moment.share, 3), "left_s": round(moment.left_s),
+        "left": seconds_text(moment.left_s),
+        "detail": _detail(moment),
+        "figures": [[count_text(value), unit] for unit, value in figures.items()],
+        "line": {"step_s": line.step_s, "window_from_s": line.window_from_s,
+                 "values": line.values, "unit": line.unit} if line.values else None,
+    }  # fmt: skip
+
+
+def _detail(moment: Moment) -> str:
+    if moment.load is not None:
+        return loading_text(moment.load)
+    if moment.drive is not None:
+        return _driving(moment.drive)
+    return ""
+
+
+def _driving(drive: DriveProgress) -> str:
+    names = {"warmup": "warm-up", "window": "window"}
+    text = f"{names.get(drive.phase, drive.phase)}, {drive.phase_left_s:.0f} s of it left"
+    counts = {"failed": drive.failed, "retries": drive.retries, "reconnects": drive.reconnects}
+    told = [f"{count_text(count)} {name}" for name, count in counts.items() if count]
+    return ", ".join([text, *told])

@@ -1,0 +1,153 @@
+"""How far a run is, and what of it goes to the board, by a clock of the test's own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pgdyno.live.course import Course, Moment, rates
+from pgdyno.live.line import POINTS_MAX, Line
+from pgdyno.model.progress import (
+    DriveProgress,
+    LoadProgress,
+    LookTaken,
+    PhaseBegun,
+    RunBegun,
+    StepBegun,
+    TrialEnded,
+)
+from pgdyno.model.run import TrialRecord, TrialState
+from tests.data.miniature import CHARACTERS, WARMUP_S, WINDOW_S, a_plan
+
+PLAN = a_plan(CHARACTERS, 3)
+EACH_S = WARMUP_S + WINDOW_S + PLAN.estimate.other_s / 9
+BEGUN = RunBegun(Path("run.sqlite"), PLAN, 9)
+
+
+class Clock:
+    """Stands until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def a_trial(number: int = 1) -> TrialRecord:
+    return TrialRecord(number, 1, "tuned", "x", TrialState.RUNNING)
+
+
+def test_before_a_run_begins_nothing_is_known() -> None:
+    moment = Course(Clock()).moment()
+
+    assert (moment.phase, moment.left_s, moment.share, moment.number) == (
+        "starting",
+        0.0,
+        0.0,
+        None,
+    )
+
+
+def test_the_time_left_goes_with_the_clock_and_then_by_what_trials_took() -> None:
+    clock = Clock()
+    course = Course(clock)
+    course.hear(BEGUN)
+    assert course.left_s() == pytest.approx(9 * EACH_S)
+
+    trial = a_trial()
+    course.hear(PhaseBegun(trial, "restore"))
+    clock.now += EACH_S / 4
+    course.hear(PhaseBegun(trial, "drive"))
+    assert course.left_s() == pytest.approx(8.75 * EACH_S)
+    assert course.moment().share == pytest.approx(0.25)
+
+    clock.now += 10 * EACH_S
+    assert course.left_s() == pytest.approx(8 * EACH_S), "a late trial takes none of the others"
+    assert course.moment().share == 1.0
+
+    clock.now += 60 - 10.25 * EACH_S  # it took a minute in all
+    course.hear(TrialEnded(trial))
+    course.hear(PhaseBegun(a_trial(2), "restore"))
+    assert course.left_s() == pytest.approx(8 * 60)
+    assert course.moment().done == 1
+
+
+def test_a_look_says_how_many_are_left() -> None:
+    course = Course(Clock())
+    course.hear(BEGUN)
+    course.hear(TrialEnded(a_trial()))
+    course.hear(LookTaken(1, ("decided",), 2))
+
+    assert (course.done, course.todo) == (1, 3)
+
+
+def test_a_run_that_goes_on_counts_anew() -> None:
+    course = Course(Clock())
+    course.hear(BEGUN)
+    course.hear(TrialEnded(a_trial()))
+    course.hear(replace(BEGUN, todo=4))
+
+    assert (course.done, course.todo) == (0, 4)
+
+
+def test_loading_driving_and_steps_are_told_apart() -> None:
+    course = Course(Clock())
+    load = LoadProgress("copy", 1, 2, 3, 4.0, 5.0, 0.5, 6.0)
+    course.hear(load)
+    assert course.moment().load == load
+    drive = DriveProgress("window", 3.0, 1.0, {}, {"tpcb": 5})
+    course.hear(drive)
+    assert (course.moment().load, course.moment().drive) == (None, drive)
+    course.hear(StepBegun("random reads of /srv"))
+    assert course.moment().step == "random reads of /srv"
+    course.hear(PhaseBegun(None, "load"))
+    assert course.moment().drive is None
+    assert course.moment().phase_text == "loading the fixture"
+    assert replace(course.moment(), phase="sweeping").phase_text == "sweeping"
+
+
+def test_the_first_rate_counts_all_kinds() -> None:
+    assert list(rates({"new_order": 5, "payment": 5}).items()) == [("tpmTotal", 600), ("NOPM", 300)]
+    assert rates({"tpcb": 7}) == {"tps": 7}
+
+
+# -- the line ---------------------------------------------------------------------------------
+
+
+def told(second: float, rate: int, number: int = 1, phase: str = "window") -> Moment:
+    drive = DriveProgress(phase, 1.0, second, {"tpcb": 1}, {"tpcb": rate})
+    return Moment("drive", 0, 1, 0.0, number=number, stage="tuned", drive=drive)
+
+
+def test_each_second_counts_once_and_what_was_not_told_is_a_gap() -> None:
+    line = Line()
+    for second, rate in ((0.5, 1), (1.1, 10), (1.6, 10), (2.1, 20), (4.2, 40)):
+        line.hear(told(second, rate, phase="warmup" if second < 2 else "window"))
+
+    assert line.values == [1, 10, 20, None, 40]
+    assert (line.step_s, line.window_from_s, line.unit) == (1, 2.1, "tps")
+
+
+def test_another_trial_begins_anew_and_so_does_one_that_is_measured_again() -> None:
+    line = Line()
+    line.hear(told(5, 50))
+    line.hear(told(0, 7, number=2))
+    assert line.values == [7]
+    line.hear(told(3, 9, number=2))
+    line.hear(told(0, 8, number=2))
+    assert line.values == [8]
+
+
+@pytest.mark.parametrize("seconds", [POINTS_MAX, POINTS_MAX + 1, 10 * POINTS_MAX + 7])
+def test_a_long_trial_is_averaged_and_keeps_its_mean(seconds: int) -> None:
+    line = Line()
+    for second in range(seconds):
+        line.hear(told(second, second))
+
+    assert len(line.values) <= POINTS_MAX
+    assert line.values[0] == (line.step_s - 1) / 2
+    assert len(line.values) == -(-seconds // line.step_s)
+    assert line.values == sorted(line.values)
