@@ -17,7 +17,7 @@ from pgdyno.analysis.run import analyse
 from pgdyno.live.telemetry import Telemetry, telemetry
 from pgdyno.model.run import TrialRecord, TrialState
 from pgdyno.model.units import bytes_text, count_text, ns_text
-from pgdyno.model.wording import listed
+from pgdyno.model.wording import listed, plural
 from pgdyno.report.compose import compose
 from pgdyno.report.document import Cell, Column, Document, Table, columns
 from pgdyno.report.tone import tone
@@ -124,10 +124,9 @@ def _tables(document: Document) -> list[Table]:
 def _caution(facts: Facts) -> str:
     """What a look before the end is worth."""
     if facts.looks:
-        looks = listed([str(one) for one in facts.looks])
         return (
-            f"Verdicts come from looks after {looks} rounds, fixed before the first trial; what"
-            " stands here between them decides nothing."
+            f"Verdicts come from looks after {listed([str(one) for one in facts.looks])} rounds,"
+            " fixed before the first trial; what stands here between them decides nothing."
         )
     return (
         "These are figures of a run that goes on. Each interval holds for one look: who looks often"
@@ -185,7 +184,8 @@ def _cell(value: float | None, words_of: Callable[[float], str]) -> Cell:
 
 def _events(seen: Telemetry) -> Table:
     left_out = seen.events_left_out
-    before = f"; {count_text(left_out)} earlier ones are left out" if left_out else ""
+    earlier = plural(left_out, "earlier one is", "earlier ones are", thousands=True)
+    before = f"; {earlier} left out" if left_out else ""
     return Table(
         f"Events of this trial, as the server's log tells them{before}.",
         (

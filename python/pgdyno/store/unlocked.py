@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pgdyno.model.errors import StoreError
+from pgdyno.model.wording import plural
 from pgdyno.plan.schema.files import BadFile, require_regular
 from pgdyno.store.run_file import RunFile, require_known
 
@@ -64,4 +65,6 @@ def _content(path: Path, pause: Callable[[float], None]) -> bytes:
                 if not journal.exists() and before == content[_COUNTER] == after:
                     return content
         pause(_PAUSE_S)
-    raise StoreError(f"run file {path} was written at each of {_TRIES} looks at it")
+    raise StoreError(
+        f"run file {path} was written whenever it was looked at, {plural(_TRIES, 'time')}"
+    )

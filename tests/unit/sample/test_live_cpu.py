@@ -18,7 +18,7 @@ def process(proc: Path, pid: int, words: str, children: dict[int, str] | None = 
         (proc / str(pid) / "task" / str(task) / "children").write_text(found)
     (proc / str(pid)).mkdir(exist_ok=True)
     (proc / str(pid) / "cmdline").write_bytes(words.replace(" ", "\0").encode() + b"\0")
-    fields = "S 1 1 1 0 -1 0 0 0 0 0 30 20 900 900 20 0 1 0"
+    fields = "S 1 1 1 0 -1 0 0 0 0 0 30 20 900 900 20 0 1 0 5"
     (proc / str(pid) / "stat").write_text(f"{pid} (a) b) {fields}")
 
 
