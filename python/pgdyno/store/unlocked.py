@@ -65,6 +65,5 @@ def _content(path: Path, pause: Callable[[float], None]) -> bytes:
                 if not journal.exists() and before == content[_COUNTER] == after:
                     return content
         pause(_PAUSE_S)
-    raise StoreError(
-        f"run file {path} was written whenever it was looked at, {plural(_TRIES, 'time')}"
-    )
+    looks = plural(_TRIES, "look")
+    raise StoreError(f"run file {path} was written at each of {looks} at it")

@@ -102,6 +102,7 @@ def test_while_another_thread_writes_every_look_is_whole(path: Path) -> None:
                 writer.execute("DELETE FROM log")
                 writer.executemany("INSERT INTO log VALUES (?, ?, ?)", rows)
                 writer.commit()
+                stop.wait(0.01)  # who never rests is told as such, see above
         writer.close()
 
     thread = threading.Thread(target=write)
