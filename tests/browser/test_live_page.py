@@ -121,6 +121,7 @@ def test_two_browsers_see_a_run_and_its_end_in_silence(
 LINK = "word => document.querySelector('#link').textContent.includes(word)"
 
 
+@pytest.mark.document
 def test_a_lost_connection_is_said_and_found_again(browser: Browser, played: Played) -> None:
     with shown(played, 1) as audience, opened(browser, audience) as (page, _):
         page.wait_for_function(DRAWN)
@@ -141,6 +142,7 @@ def test_a_lost_connection_is_said_and_found_again(browser: Browser, played: Pla
             assert page.locator("#cards .card").count() == 3
 
 
+@pytest.mark.document
 def test_names_that_mean_something_to_a_page_are_text(browser: Browser, tmp_path: Path) -> None:
     words = [ENDS["script"], ENDS["image"], ENDS["backwards"]]
     hostile = tuple(
@@ -162,6 +164,7 @@ def test_names_that_mean_something_to_a_page_are_text(browser: Browser, tmp_path
         assert noise == []
 
 
+@pytest.mark.document
 def test_without_the_token_nothing_is_shown(browser: Browser, played: Played) -> None:
     with shown(played, 0) as audience:
         assert audience.page_url is not None
