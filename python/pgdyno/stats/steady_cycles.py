@@ -109,7 +109,7 @@ def _judged(
     if -tolerance <= low and high <= tolerance:
         state, fact = (
             SteadyState.STEADY,
-            f"steady within {tolerance:.0%} from cycle to cycle: ",
+            f"is steady within {tolerance:.0%} from cycle to cycle: ",
         )
     elif low > 0 or high < 0:
         state, fact = SteadyState.DRIFTING, "drifts from cycle to cycle: "
