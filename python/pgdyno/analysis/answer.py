@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from pgdyno.analysis import words
 from pgdyno.analysis.answer_facts import Answer, Doubt, confidence_of
 from pgdyno.analysis.durability import NOT_KNOWN
-from pgdyno.analysis.facts import AuditFacts, Difference, Judgement, StageFacts, TrialFacts
+from pgdyno.analysis.facts import (
+    AuditFacts,
+    Difference,
+    Judgement,
+    MistakeFacts,
+    StageFacts,
+    TrialFacts,
+)
 from pgdyno.analysis.plain import plain, tail_sentence
 from pgdyno.model.wording import listed, plural
 
@@ -22,7 +29,7 @@ def answer(
     *,
     metric: str,
     quick: bool,
-    again: Sequence[int] = (),
+    further: Sequence[Doubt] = (),
 ) -> Answer:
     """Put the result into words.
 
@@ -33,12 +40,9 @@ def answer(
         differences: What differs between trials besides the stage.
         metric: By which stages are compared, e.g. `NOPM`.
         quick: Whether the plan was shortened by `--quick`.
-        again: Rounds that were measured more than once.
+        further: What `further_doubts` found.
     """
-    doubts = _doubts(stages, trials, audit, differences, quick=quick)
-    if again:
-        rounds = listed([str(number) for number in again])
-        doubts.append(Doubt(f"round{'s' * (len(again) > 1)} {rounds} measured again", grave=False))
+    doubts = [*_doubts(stages, trials, audit, differences, quick=quick), *further]
     texts = "; ".join(one.whole for one in doubts)
     rest = f", and is limited by: {texts}" if doubts else "; no check limits it further"
     return Answer(
@@ -48,6 +52,29 @@ def answer(
         confidence=confidence_of(tuple(doubts)),
         doubts=tuple(doubts),
     )
+
+
+def further_doubts(
+    again: Sequence[int], mistakes: Sequence[MistakeFacts], placement: Judgement
+) -> list[Doubt]:
+    """What else the report finds, so that it never speaks against numbers that it calls good.
+
+    Args:
+        again: Rounds that were measured more than once.
+        mistakes: What was found of the mistakes that reports make.
+        placement: Whether trials differ with where the scheduler placed sessions.
+    """
+    doubts = []
+    if again:
+        rounds = listed([str(number) for number in again])
+        doubts.append(Doubt(f"round{'s' * (len(again) > 1)} {rounds} measured again", grave=False))
+    doubts += [
+        Doubt(f"mistake {one.ident}: {one.fact}", grave=True)
+        for one in mistakes if one.verdict == "finding" and one.ident not in _TOLD_ALREADY
+    ]  # fmt: skip
+    if placement.verdict == "finding":
+        doubts.append(Doubt(placement.fact, grave=False))
+    return doubts
 
 
 def _findings(stages: Sequence[StageFacts], metric: str) -> str:
@@ -158,13 +185,14 @@ def _doubts(
         Doubt(words.planned_otherwise(one), grave=True)
         for one in stages if one.rung != one.rung_planned
     ]  # fmt: skip
-    for check, verdict, wording in _CHECKS:
+    for check, verdict, wording, simply in _CHECKS:
         if check == "checkpoint_cycle" and verdict == "finding":
             found += _not_judged(stages)
-        found += _judged(stages, check, verdict, wording)
+        found += _judged(stages, check, verdict, (wording, simply))
     out = [line.name for line in audit if not line.ok]
     if out:
-        found.append(Doubt(f"inputs out of their band ({listed(out)})", grave=True))
+        asked = f"what was asked of the server is not what was to be asked ({listed(out)})"
+        found.append(Doubt(f"inputs out of their band ({listed(out)})", grave=True, simply=asked))
     unexplained = sum(difference.explanation is None for difference in differences)
     if unexplained:
         number = plural(unexplained, "unexplained difference")
@@ -173,24 +201,39 @@ def _doubts(
 
 
 _CHECKS = (
-    ("client_limit", "finding", "the client was the limit"),
-    ("client_limit", "unknown", "it is not known whether the client was the limit"),
-    ("checkpoint_cycle", "finding", "no whole checkpoint cycles"),
-    ("checkpoint_cycle", "unknown", "it is not known whether checkpoint cycles are whole"),
-    ("window_end", "finding", "requests of the windows had no answer"),
-    ("window_end", "unknown", "requests under way at the windows' ends have no time"),
-    ("steadiness", "drifting", "throughput drifted"),
-    ("steadiness", "unknown", "it is not known whether throughput was steady"),
-)
-"""Checks of a stage, a verdict that limits the claim, and how."""
+    ("client_limit", "finding", "the client was the limit",
+     "the program that asks was the limit, not the server"),
+    ("client_limit", "unknown", "it is not known whether the client was the limit",
+     "it is not known whether the program that asks was the limit"),
+    ("checkpoint_cycle", "finding", "no whole checkpoint cycles",
+     "measured too briefly: what the server's regular saving costs (checkpoints) is not all in it"),
+    ("checkpoint_cycle", "unknown", "it is not known whether checkpoint cycles are whole",
+     "it is not known whether what regular saving costs (checkpoints) is all in it"),
+    ("window_end", "finding", "requests of the windows had no answer",
+     "some requests had no answer"),
+    ("window_end", "unknown", "requests under way at the windows' ends have no time",
+     "requests that were under way at the end have no time"),
+    ("steadiness", "drifting", "throughput drifted",
+     "the server became faster or slower while it was measured"),
+    ("steadiness", "unknown", "it is not known whether throughput was steady",
+     "it is not known whether the speed was steady"),
+)  # fmt: skip
+"""Checks of a stage, a verdict that limits the claim, and how: in terms, and for everybody."""
+_TOLD_ALREADY = {"E4", "E6", "E11", "E14"}
 
 
 def _few(stages: Sequence[StageFacts]) -> list[Doubt]:
     pairs = [stage.to_first.rounds for stage in stages if stage.to_first]
     if not pairs or min(pairs) >= FEW_PAIRS:
         return []
-    few = f"only {plural(min(pairs), 'paired round')}"
-    return [Doubt(few if min(pairs) else "a stage without any paired round", grave=False)]
+    few, simply = (
+        f"only {plural(min(pairs), 'paired round')}",
+        (f"each was measured beside the first only {plural(min(pairs), 'time')}"),
+    )
+    if not min(pairs):
+        few = "a stage without any paired round"
+        simply = "not every stage was measured beside the first"
+    return [Doubt(few, grave=False, simply=simply)]
 
 
 def _not_judged(stages: Sequence[StageFacts]) -> list[Doubt]:
@@ -220,7 +263,9 @@ def _missing(stages: Sequence[StageFacts], trials: Sequence[TrialFacts]) -> list
     return found
 
 
-def _judged(stages: Sequence[StageFacts], check: str, verdict: str, wording: str) -> list[Doubt]:
+def _judged(
+    stages: Sequence[StageFacts], check: str, verdict: str, said: tuple[str, str]
+) -> list[Doubt]:
     """The stages of which a check says this, in one clause."""
     names = []
     for stage in stages:
@@ -229,4 +274,6 @@ def _judged(stages: Sequence[StageFacts], check: str, verdict: str, wording: str
             names.append(stage.name)
     if not names:
         return []
-    return [Doubt(wording, verdict != "unknown", tuple(names), len(names) == len(stages) > 1)]
+    text, simply = said
+    every = len(names) == len(stages) > 1
+    return [Doubt(text, verdict != "unknown", tuple(names), every, simply)]

@@ -37,16 +37,24 @@ class Doubt:
     grave: bool  # a check found something wrong; else it is not known, or little was measured
     stages: tuple[str, ...] = ()  # that it is about; none: the run as a whole
     all_stages: bool = False  # of those there are, several
+    simply: str = ""  # the clause without a term of the field; empty: it has none
 
     @property
     def whole(self) -> str:
         """The clause with its stages."""
+        return f"{self.text}{self._whose}"
+
+    @property
+    def plain(self) -> str:
+        """The same for everybody."""
+        return f"{self.simply or self.text}{self._whose}"
+
+    @property
+    def _whose(self) -> str:
         if not self.stages:
-            return self.text
+            return ""
         names = listed([f"`{name}`" for name in self.stages])
-        if self.all_stages:
-            names = "all stages"
-        return f"{self.text} ({names})"
+        return " (all stages)" if self.all_stages else f" ({names})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +68,8 @@ class Answer:
     doubts: tuple[Doubt, ...]
 
     def doubts_about(self, stage: str) -> tuple[Doubt, ...]:
-        """Those that a stage has by itself."""
-        return tuple(one for one in self.doubts if stage in one.stages)
+        """Those that a stage has by itself, and not with all others."""
+        return tuple(one for one in self.doubts if stage in one.stages and not one.all_stages)
 
 
 def confidence_of(doubts: tuple[Doubt, ...]) -> Confidence:

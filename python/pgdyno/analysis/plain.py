@@ -10,8 +10,17 @@ from pgdyno.analysis.facts import StageFacts
 from pgdyno.model.units import ratio_text
 from pgdyno.model.wording import listed
 
-_SLOWEST = {"p99": "1 in 100", "p99.9": "1 in 1,000"}
+SLOWEST = {"p99": "1 in 100", "p99.9": "1 in 1,000"}
 _TIMES_FROM = 2.0  # said as a multiple from here on
+_UNKNOWN = "Whether {names} {is_} faster than {base} is not known yet."
+_OUTCOMES = {
+    "worse": "{names} {is_} slower than {base}.",
+    "equivalent": "{names} {is_} as fast as {base}.",
+    "undecided": _UNKNOWN,
+    "not judged": _UNKNOWN,
+    "not measured": "{names} {was} not measured beside {base}.",
+}
+_NUMBERS = ({"is_": "is", "was": "was"}, {"is_": "are", "was": "were"})
 
 
 def plain(stages: Sequence[StageFacts]) -> tuple[str, ...]:
@@ -28,11 +37,13 @@ def plain(stages: Sequence[StageFacts]) -> tuple[str, ...]:
     better = [one for one in others if one.to_first and one.to_first.verdict == "better"]
     if not better:
         bases = dict.fromkeys(f"`{one.to_first.base}`" for one in others if one.to_first)
-        return (f"No stage is shown to be faster than {' or '.join(bases)}.",)
+        nothing = f"Nothing that was tried is shown to be faster than {' or '.join(bases)}."
+        return (nothing, *_not_better(others))
     safe = [one for one in better if one.rung in words.SAFE]
     found = list(dict.fromkeys(max(some, key=_ratio).name for some in (safe, better) if some))
     best = [one for one in better if one.name in found]
-    return tuple(sentence for one in best for sentence in _sentences(one)) + _not_known(best)
+    praised = tuple(sentence for one in best for sentence in _sentences(one))
+    return (*praised, *_not_known(best), *_not_better(others))
 
 
 def tail_sentence(stage: StageFacts) -> str:
@@ -76,22 +87,36 @@ def _faster(ratio: float) -> str:
     return f"{share:.0f}% faster than" if share >= 1 else f"{share:.1f}% faster than"
 
 
+def _not_better(stages: Sequence[StageFacts]) -> tuple[str, ...]:
+    """What came of the others: slower, as fast, or not known, which is neither."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for one in stages:
+        if one.to_first is None or one.to_first.verdict == "better":
+            continue
+        verdict = one.to_first.verdict if one.to_first.rounds else "not measured"
+        found.setdefault((_OUTCOMES[verdict], one.to_first.base), []).append(f"`{one.name}`")
+    return tuple(
+        text.format(names=listed(names), base=f"`{base}`", **_NUMBERS[len(names) > 1])
+        for (text, base), names in found.items()
+    )
+
+
 def _slowest(stage: StageFacts) -> tuple[str, ...]:
     tail = deepest(stage)
     if tail is None or tail.ratio is None:
         return ()
-    slowest = f"the slowest {_SLOWEST[tail.percentile]} {words.kind(tail.kind)} transactions"
-    whom = slowest[0].upper() + slowest[1:]
+    slowest = f"the slowest {SLOWEST[tail.percentile]} {words.kind(tail.kind)} transactions"
+    whom = f"With `{stage.name}`, {slowest}"
     change = abs(tail.ratio - 1) * 100
     match tail.verdict:
         case "worse" if tail.ratio >= _TIMES_FROM:
-            return (f"{whom} take {tail.ratio:.1f} times as long with it.",)
+            return (f"{whom} take {tail.ratio:.1f} times as long.",)
         case "worse":
-            return (f"{whom} take {change:.0f}% longer with it.",)
+            return (f"{whom} take {change:.0f}% longer.",)
         case "better":
-            return (f"{whom} take {change:.0f}% less time with it.",)
+            return (f"{whom} take {change:.0f}% less time.",)
         case "equivalent":
-            return (f"{whom} take as long with it as without.",)
+            return (f"{whom} take as long as with `{tail.base}`.",)
     return ()
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from pgdyno.analysis import words
-from pgdyno.analysis.answer import answer
+from pgdyno.analysis.answer import answer, further_doubts
 from pgdyno.analysis.ceiling import ceiling_of_trial
 from pgdyno.analysis.changes import found_configuration
 from pgdyno.analysis.comparable import asked_of, differences, shared
@@ -66,17 +66,17 @@ def analyse(run: RunFile) -> Facts:
     audit = merged_audit(finished, {stage.name: asked_of(stage.workload) for stage in plan.stages})
     differing = differences(plan, finished)
     names = [stage.name for stage in plan.stages]
+    mistakes = mistake_facts(Seen(plan, finished, stages, differing))
+    placed = placement(finished, server_on_host=plan.target.kind != "running")
     said = answer(
         stages, measured, audit, differing, metric=plan.workload.headline, quick=plan.quick,
-        again=sorted({trial.round for trial in replaced}),
+        further=further_doubts(sorted({one.round for one in replaced}), mistakes, placed),
     )  # fmt: skip
     return Facts(
         schema=SCHEMA, label=LABELS[plan.workload.headline], ident=info.ident, pgdyno=info.pgdyno,
         command=info.command, plan=plan.name, question=plan.question,
-        headline=plan.workload.headline, answer=said,
-        started_ns=info.started_ns,
-        trials_planned=len(trials),
-        trials_finished=len(finished),
+        headline=plan.workload.headline, answer=said, started_ns=info.started_ns,
+        trials_planned=len(trials), trials_finished=len(finished),
         quick=plan.quick,
         notes=plan.notes,
         stages=stages,
@@ -94,13 +94,13 @@ def analyse(run: RunFile) -> Facts:
         looks=plan.protocol.looks,
         warnings=compared.warnings,
         noise_floor=noise_facts(plan, table, plan.protocol.confidence),
-        placement=placement(finished, server_on_host=plan.target.kind != "running"),
+        placement=placed,
         audit=audit,
         conditions=merged_conditions(fixtures, trials),
         checked_rounds=plan.protocol.checked_rounds,
         same=shared(plan, finished),
         differences=differing,
-        mistakes=mistake_facts(Seen(plan, finished, stages, differing)),
+        mistakes=mistakes,
         phases=_phases(info, trials),
         deviations=deviations(info, names),
         reference=words.flat(plan.reference),

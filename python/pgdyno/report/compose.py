@@ -8,7 +8,7 @@ from pgdyno.analysis.plain import deepest
 from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import Card, Cell, Document, Light
 from pgdyno.report.sections import sections
-from pgdyno.report.sections.stages import METRICS, tail_words
+from pgdyno.report.sections.stages import METRICS, UNITS, tail_words
 from pgdyno.report.tone import LIGHTS, tone
 
 
@@ -29,8 +29,11 @@ def compose(facts: Facts) -> Document:
 
 def _light(facts: Facts) -> Light:
     text, meaning = words.CONFIDENCES[facts.answer.confidence]
-    reasons = tuple(one.whole for one in facts.answer.doubts)
-    return Light(LIGHTS[facts.answer.confidence], text, meaning, reasons)
+    against, unknown = (
+        tuple(one.plain for one in facts.answer.doubts if one.grave is grave)
+        for grave in (True, False)
+    )
+    return Light(LIGHTS[facts.answer.confidence], text, meaning, against, unknown)
 
 
 def _terms(facts: Facts) -> str:
@@ -82,12 +85,12 @@ def _card(stage: StageFacts, facts: Facts) -> Card:
         rung=stage.rung,
         risk=words.risks(stage),
         value=words.count(stage.throughput),
-        unit=facts.headline,
-        second=f"{words.count(stage.tpm_total)} tpmTotal",
+        unit=UNITS[facts.headline],
+        second=f"{facts.headline}; {words.count(stage.tpm_total)} transactions a minute (tpmTotal)",
         against=against,
         interval=interval,
         verdict=words.verdict(compared) if compared else None,
         tone=tone(compared),
         tail=Cell(tail_words(tail), tone(tail)) if tail else None,
-        doubts=tuple(one.text for one in facts.answer.doubts_about(stage.name)),
+        doubts=tuple(one.simply or one.text for one in facts.answer.doubts_about(stage.name)),
     )

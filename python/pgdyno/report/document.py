@@ -98,7 +98,8 @@ class Light:
     tone: Tone  # good, warn or bad
     text: str
     meaning: str
-    reasons: tuple[str, ...]
+    against: tuple[str, ...]  # what speaks against it
+    unknown: tuple[str, ...]  # what is not known, or too little
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,9 +53,12 @@ def _light(document: Document) -> list[str]:
     if document.light is None:
         return []
     parts = [f"**{_text(document.light.text)}.** {_text(document.light.meaning)}"]
-    if document.light.reasons:
-        parts.append("\n".join(f"- {_paragraph(reason)}" for reason in document.light.reasons))
-    return parts
+    against, unknown = (
+        "\n".join(f"- {_paragraph(reason)}" for reason in reasons)
+        for reasons in (document.light.against, document.light.unknown)
+    )
+    besides = "Besides, not all is known:" if against and unknown else ""
+    return [*parts, *(part for part in (against, besides, unknown) if part)]
 
 
 def _block(block: Block) -> str:

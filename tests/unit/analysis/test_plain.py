@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from pgdyno.analysis import words
+from pgdyno.analysis.answer import further_doubts
 from pgdyno.analysis.answer_facts import Confidence, Doubt, TailFacts, confidence_of
-from pgdyno.analysis.facts import Facts, StageFacts
+from pgdyno.analysis.facts import Facts, MistakeFacts, StageFacts
 from pgdyno.analysis.plain import deepest, plain, tail_sentence
 from tests.unit.conftest import analysed
 
@@ -63,10 +64,14 @@ def test_gains_are_said_as_people_do(
 @pytest.mark.parametrize(
     ("ratio", "verdict", "said"),
     [
-        (0.8, "better", "The slowest 1 in 1,000 New-Order transactions take 20% less time with"),
-        (1.2, "worse", "The slowest 1 in 1,000 New-Order transactions take 20% longer with it."),
-        (2.5, "worse", "New-Order transactions take 2.5 times as long with it."),
-        (1.0, "equivalent", "New-Order transactions take as long with it as without."),
+        (
+            0.8,
+            "better",
+            "With `tuned`, the slowest 1 in 1,000 New-Order transactions take 20% less time.",
+        ),
+        (1.2, "worse", "the slowest 1 in 1,000 New-Order transactions take 20% longer."),
+        (2.5, "worse", "New-Order transactions take 2.5 times as long."),
+        (1.0, "equivalent", "New-Order transactions take as long as with `initdb`."),
         (1.1, "undecided", "What `tuned` does to the slowest requests is not known yet."),
         (1.1, "not judged", "What `tuned` does to the slowest requests is not known yet."),
     ],
@@ -84,7 +89,7 @@ def test_the_deepest_percentile_with_a_verdict_is_said(stages: tuple[StageFacts,
     tails = (tail("p99", 1.4, "worse"), tail("p99.9", 0.9, "undecided"))
     stage = compared(tuned, 1.3, tails=tails)
     assert deepest(stage) is tails[0]
-    assert "The slowest 1 in 100 " in plain([first, stage])[1]
+    assert "the slowest 1 in 100 " in plain([first, stage])[1]
     assert tail_sentence(stage) == (
         "p99 of New-Order of `tuned` is ×1.400 that of `initdb` (1.260 to 1.540): worse"
     )
@@ -92,12 +97,47 @@ def test_the_deepest_percentile_with_a_verdict_is_said(stages: tuple[StageFacts,
 
 def test_where_nothing_is_better_nothing_is_praised(stages: tuple[StageFacts, ...]) -> None:
     first, tuned, unsafe = stages
-    for verdict in ("worse", "undecided", "equivalent", "not judged"):
+    both = "`tuned` and `async-commit` are"
+    for verdict, said in (
+        ("worse", f"{both} slower than `initdb`."),
+        ("equivalent", f"{both} as fast as `initdb`."),
+        ("undecided", f"Whether {both} faster than `initdb` is not known yet."),
+        ("not judged", f"Whether {both} faster than `initdb` is not known yet."),
+    ):
         stages = (first, compared(tuned, 1.3, verdict), compared(unsafe, 1.5, verdict))
-        assert plain(stages) == ("No stage is shown to be faster than `initdb`.",)
+        nothing = "Nothing that was tried is shown to be faster than `initdb`."
+        assert plain(stages) == (nothing, said)
     assert plain([first]) == (
         "Only `initdb` was measured: there is nothing to compare it with.",
     )  # fmt: skip
+
+
+def test_what_came_of_the_others_is_said_too(stages: tuple[StageFacts, ...]) -> None:
+    first, tuned, unsafe = stages
+    assert unsafe.to_first is not None
+    slower = plain([first, tuned, compared(unsafe, 0.9, "worse")])
+    assert slower[0].startswith("`tuned` is 30% faster")
+    assert slower[-1] == "`async-commit` is slower than `initdb`."
+    never = replace(unsafe, to_first=replace(unsafe.to_first, rounds=0, verdict="undecided"))
+    assert plain([first, tuned, never])[-1] == "`async-commit` was not measured beside `initdb`."
+
+
+def test_what_the_report_finds_anywhere_dims_the_light(facts: Facts) -> None:
+    """A green light beside a red check would be read as an answer to it."""
+    clear = replace(facts.placement, verdict="clear")
+    assert further_doubts((), [replace(one, verdict="told") for one in facts.mistakes], clear) == []
+    assert further_doubts((), (), replace(clear, verdict="finding"))[0].grave is False
+    copied = MistakeFacts("E10", "…", "finding", "trials 1 and 2 agree to the digit")
+    (doubt,) = further_doubts((), (copied,), clear)
+    assert (doubt.grave, doubt.text) == (True, "mistake E10: trials 1 and 2 agree to the digit")
+    told = {one.ident for one in facts.mistakes if one.verdict == "finding"} - {
+        "E4",
+        "E6",
+        "E11",
+        "E14",
+    }
+    said = [one.text for one in facts.answer.doubts]
+    assert all(any(text.startswith(f"mistake {ident}:") for text in said) for ident in told)
 
 
 @pytest.mark.parametrize(
@@ -124,6 +164,13 @@ def test_every_doubt_stands_in_the_limits(facts: Facts, tmp_path: Path) -> None:
 def test_a_doubt_is_told_with_its_stages(facts: Facts) -> None:
     assert Doubt("it drifts", True, ("a", "b")).whole == "it drifts (`a` and `b`)"
     assert Doubt("it drifts", True, ("a", "b"), True).whole == "it drifts (all stages)"
-    about = facts.answer.doubts_about("tuned")
-    assert about
-    assert all("tuned" in one.stages for one in about)
+    mine, all_of_us = Doubt("a", True, ("tuned",)), Doubt("b", True, ("initdb", "tuned"), True)
+    answer = replace(facts.answer, doubts=(mine, all_of_us, Doubt("c", True, ("initdb",))))
+    assert answer.doubts_about("tuned") == (mine,)
+
+
+def test_doubts_are_told_without_terms(facts: Facts) -> None:
+    doubt = Doubt("it drifts", True, ("a",), simply="it became slower")
+    assert (doubt.whole, doubt.plain) == ("it drifts (`a`)", "it became slower (`a`)")
+    said = " ".join(one.plain for one in facts.answer.doubts)
+    assert [term for term in ("band", "cycles", "paired", "throughput") if term in said] == []

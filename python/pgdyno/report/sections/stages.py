@@ -5,7 +5,7 @@ from __future__ import annotations
 from pgdyno.analysis import words
 from pgdyno.analysis.answer_facts import TailFacts
 from pgdyno.analysis.facts import Comparison, Facts, Spread, StageFacts
-from pgdyno.analysis.plain import deepest
+from pgdyno.analysis.plain import SLOWEST, deepest
 from pgdyno.model.units import ratio_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import (
@@ -25,6 +25,7 @@ METRICS = {
     "NOPM": "NOPM counts committed New-Orders a minute",
     "tps": "tps counts committed transactions a second",
 }
+UNITS = {"NOPM": "orders a minute", "tps": "transactions a second"}
 
 
 def section(facts: Facts) -> Section:
@@ -114,9 +115,10 @@ def _tail(stage: StageFacts) -> Cell:
 
 
 def tail_words(tail: TailFacts) -> str:
-    """The same in a line, e.g. `p99 of New-Order ×1.240, worse`."""
+    """The same in a line, e.g. `slowest 1 in 100 New-Order take ×1.240 the time: worse`."""
     ratio = words.NOTHING if tail.ratio is None else _times(tail.ratio)
-    return f"{tail.percentile} of {words.kind(tail.kind)} {ratio}, {tail.verdict}"
+    slowest = f"slowest {SLOWEST[tail.percentile]} {words.kind(tail.kind)}"
+    return f"{slowest} take {ratio} the time: {tail.verdict}"
 
 
 def _times(ratio: float) -> str:
