@@ -161,9 +161,8 @@ def _loaded(workload: Workload, fixtures: Fixtures, costs: Costs) -> Need:
         return Need(())
     name = "fixture" if missing == 1 else plural(missing, "fixture")
     kept = missing * _kept_wal_bytes(workload, costs)
-    return Need(
-        ((name, missing * size), (f"WAL kept with {'it' if missing == 1 else 'them'}", kept))
-    )
+    what = f"WAL kept with {'it' if missing == 1 else 'them'}"
+    return Need(((name, missing * size), (what, kept)))
 
 
 def _kept_wal_bytes(workload: Workload, costs: Costs) -> int:
