@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pgdyno.analysis.stages import throughput_table
 from pgdyno.model.plan import Plan
 from pgdyno.model.run import TrialRecord, TrialState
-from pgdyno.stats.compare import families
+from pgdyno.stats.compare import compare_plan, families
 from pgdyno.stats.looks import judge_at_looks
 from pgdyno.stats.verdict import Comparison
 
@@ -36,6 +36,24 @@ def at_looks(
     return judge_at_looks(
         table, to_first, "first", plan.protocol.rounds_max, plan.protocol.margin
     )  # fmt: skip
+
+
+def so_far(
+    plan: Plan, trials: Sequence[TrialRecord], replaced: Sequence[TrialRecord] = ()
+) -> tuple[Comparison, ...]:
+    """What each stage shows against the first of its load, where all rounds are measured.
+
+    Args:
+        plan: See `at_looks`, as what follows.
+        trials: Those that stand for their rounds.
+        replaced: The others.
+    """
+    table = throughput_table(plan, trials, replaced)
+    loads = {one.name: one.workload.load for one in plan.stages}
+    protocol = plan.protocol
+    return compare_plan(
+        table, margin=protocol.margin, confidence=protocol.confidence, loads=loads
+    ).against_first
 
 
 def last_rounds(compared: Sequence[Comparison]) -> dict[str, int]:

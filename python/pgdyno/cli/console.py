@@ -83,10 +83,16 @@ def _moved(text: Text, columns: int) -> Text:
 
 
 def _console(stream: TextIO) -> Shown:
-    asked = os.environ.get("COLUMNS", "")
-    columns = int(asked) if asked.isascii() and asked.isdecimal() else 0
+    # Rich takes whatever Unicode calls a digit for a number, and fails at the likes of `²`.
+    sizes = {name: os.environ.get(name, "") for name in ("COLUMNS", "LINES")}
+    unread = [name for name, asked in sizes.items() if not (asked.isascii() and asked.isdecimal())]
+    columns = 0 if "COLUMNS" in unread else int(sizes["COLUMNS"])
     width = columns or (None if stream.isatty() else _PIPE_COLUMNS)
-    console = Shown(file=stream, highlight=False, markup=False, emoji=False, width=width)
+    environment = {name: value for name, value in os.environ.items() if name not in unread}
+    console = Shown(
+        file=stream, highlight=False, markup=False, emoji=False, width=width,
+        _environ=environment,
+    )  # fmt: skip
     console.keeps_lines = not stream.isatty() and not columns
     return console
 

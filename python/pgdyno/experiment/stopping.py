@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pgdyno.analysis import words
 from pgdyno.analysis.stages import comparison_facts
-from pgdyno.analysis.stopping import at_looks, last_rounds
+from pgdyno.analysis.stopping import at_looks, last_rounds, so_far
 from pgdyno.experiment.progress import Listener
 from pgdyno.model.plan import Plan, Trial
 from pgdyno.model.progress import LookTaken
@@ -13,13 +13,14 @@ from pgdyno.stats.verdict import Comparison
 from pgdyno.store.run_file import RunFile
 
 _ENDED = (TrialState.FINISHED, TrialState.FAILED, TrialState.INVALID)
+_TOLD_BEFORE_ROUND = 3  # of a plan without looks: as of those with, whose first is after round 3
 
 
 class Stopping:
     """Takes the looks of a plan when they are due; a plan without looks needs all its trials.
 
-    Before the first look a ratio is told as soon as both of its trials have ended, and nothing is
-    decided.
+    In the first rounds a ratio is told as soon as both of its trials have ended, and nothing is
+    decided: whoever watches has a first result after two trials.
 
     Args:
         plan: The plan.
@@ -29,41 +30,43 @@ class Stopping:
 
     def __init__(self, plan: Plan, run: RunFile, listener: Listener) -> None:
         self._plan, self._run, self._listener = plan, run, listener
-        has_looks = bool(plan.protocol.looks)
-        self._compared = at_looks(plan, run.trials(), run.replaced()) if has_looks else ()
+        self._look = at_looks if plan.protocol.looks else so_far
+        self._compared = self._look(plan, run.trials(), run.replaced())
 
     def needs(self, trial: Trial | TrialRecord) -> bool:
         """Whether the looks so far leave this trial to be measured."""
+        if not self._plan.protocol.looks:
+            return True
         return trial.round <= last_rounds(self._compared).get(trial.stage, trial.round)
 
     def after(self, trial: Trial) -> None:
         """Look, if this trial was the last of a round with a look; before, tell what it adds."""
-        if not (looks := self._plan.protocol.looks):
+        looks = self._plan.protocol.looks
+        is_early = trial.round < (looks[0] if looks else _TOLD_BEFORE_ROUND)
+        if not looks and not is_early:
             return
         trials, before = self._run.trials(), self._compared
         same_round = [one for one in trials if one.round == trial.round and self.needs(one)]
-        is_early = trial.round < looks[0]
         if not is_early and any(one.state not in _ENDED for one in same_round):
             return
-        self._compared = at_looks(self._plan, trials, self._run.replaced())
+        self._compared = self._look(self._plan, trials, self._run.replaced())
         if is_early:
             known = {one.stage: one.n for one in before}
             fresh = [one for one in self._compared if one.n > known[one.stage]]
         else:
             fresh = [one for one in self._compared if one.look == trial.round]
+        left = sum(self.needs(one) for one in trials if one.state is TrialState.PLANNED)
+        if not looks and not left:
+            return  # the answer follows at once
         if fresh and trial.round not in {one.look for one in before}:
-            left = sum(self.needs(one) for one in trials if one.state is TrialState.PLANNED)
-            lines = tuple(_line(one, looks[0]) for one in fresh)
-            self._listener(LookTaken(trial.round, lines, left))
+            until = f"before round {looks[0]}" if looks else "before the end"
+            self._listener(LookTaken(trial.round, tuple(_line(one, until) for one in fresh), left))
 
 
-def _line(one: Comparison, first_look: int) -> str:
+def _line(one: Comparison, until: str) -> str:
     facts = comparison_facts(one)
     if one.look is None:
-        return (
-            f"{one.stage} so far {words.ratio(facts)} of {one.base}; nothing is said of it before"
-            f" round {first_look}"
-        )
+        return f"{one.stage} so far {words.ratio(facts)} of {one.base}; nothing is decided {until}"
     share = words.confidence(one.confidence)
     goes_on = "measured no further" if one.stopped else "goes on"
     return (

@@ -9,8 +9,7 @@ from pgdyno.model.loading import LoadEstimate
 from pgdyno.model.server_host import Area, ServerHost
 from pgdyno.model.units import bytes_text, seconds_text
 from pgdyno.model.wording import plural
-
-_WAL_OVER = 1.1  # the limit of WAL is a soft one
+from pgdyno.plan.estimate.needs import WAL_OVER
 
 
 def needs(estimate: LoadEstimate, host: ServerHost) -> tuple[tuple[str, int, Area | None], ...]:
@@ -22,7 +21,7 @@ def needs(estimate: LoadEstimate, host: ServerHost) -> tuple[tuple[str, int, Are
     """
     wal = estimate.wal_bytes
     if host.wal_limit_bytes is not None:
-        wal = min(wal, int(host.wal_limit_bytes * _WAL_OVER))
+        wal = min(wal, int(host.wal_limit_bytes * WAL_OVER))
         wal = max(wal - (host.wal_there_bytes or 0), 0)
     return (
         ("tables and indexes", estimate.disk_bytes, host.data),

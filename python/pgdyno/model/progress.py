@@ -94,7 +94,7 @@ class TrialEnded:
 
 @dataclass(frozen=True, slots=True)
 class LookTaken:
-    """A plan that stops when it is decided was looked at."""
+    """A plan was looked at: by a look that decides, or for what its first rounds show so far."""
 
     rounds: int  # after how many
     sentences: tuple[str, ...]  # one of each stage that was judged

@@ -22,6 +22,7 @@ from pgdyno.model.wording import listed, plural
 from pgdyno.plan.describe import build_text, workload_lines, workload_values
 from pgdyno.plan.estimate.needs import (
     ONE_TO_LOAD,
+    WAL,
     Fixtures,
     Need,
     fixture_size,
@@ -318,7 +319,7 @@ def _needs_there(plan: Plan, disk: Need) -> Iterator[RenderableType]:
     yield _heading("What it takes on the server, by assumptions that are a little high")
     yield Text()
     loaded = fixture_size(plan.workload)
-    more = Need(tuple(part for part in disk.parts if part[0] != "max_wal_size"))
+    more = Need(tuple(part for part in disk.parts if WAL not in part[0]))
     yield Text(f"disk  {bytes_text(more.total_bytes)}: {more.text()}")
     yield Text(
         f"WAL   about {bytes_text(loaded)} for loading, unless it is there already; that also goes"

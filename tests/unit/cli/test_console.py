@@ -63,3 +63,19 @@ def test_columns_say_where_lines_are_broken(piped: Callable[..., str], columns: 
 @pytest.mark.parametrize("columns", ["", "0", "-5", "wide"])
 def test_columns_that_are_no_number_say_nothing(piped: Callable[..., str], columns: str) -> None:
     assert piped(LONG, columns) == f"{LONG}\n"
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+@pytest.mark.parametrize("size", ["²", "٣", "wide", ""])
+def test_a_size_that_is_no_number_is_none(
+    monkeypatch: pytest.MonkeyPatch, size: str, is_terminal: bool
+) -> None:
+    for name in ("COLUMNS", "LINES"):
+        monkeypatch.setenv(name, size)
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: is_terminal)
+    shown = console._console(stream)
+
+    shown.print("seen")
+    assert shown.size.width > len("seen")
+    assert stream.getvalue().strip() == "seen"

@@ -113,7 +113,7 @@ def test_what_a_look_decides_is_measured_no_further(
     assert [look.rounds for look in looks[:5]] == [1, 1, 2, 2, 3], "a line for every pair at first"
     first = [look.sentences[0] for look in looks[:2]]
     assert sorted(one.split(" so far ×")[0] for one in first) == ["async", "wal-compression"]
-    assert first[0].endswith("nothing is said of it before round 3")
+    assert first[0].endswith("nothing is decided before round 3")
     assert looks[0].left > looks[1].left, "told as soon as it is there"
     assert "async is better" in looks[4].sentences[0]
     assert looks[4].sentences[0].endswith("measured no further")
@@ -129,6 +129,26 @@ def test_what_a_look_decides_is_measured_no_further(
     assert told["async"].to_first.p_adjusted is None
     assert facts.looks == (3, 4, 5, 6, 8)
     assert "not run" not in facts.answer.limits
+
+
+def test_a_plan_without_looks_tells_its_first_ratios_too(
+    plan: Plan, made_up: tuple[RunInfo, TrialResult], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    info, result = made_up
+    fixed = replace(plan, protocol=replace(plan.protocol, stop="rounds"))
+
+    events = carried_out(
+        fixed, info, tmp_path / "run.sqlite", monkeypatch, measuring(result, FACTOR)
+    )
+
+    told = [one for one in events if isinstance(one, LookTaken)]
+    assert [one.rounds for one in told] == [1, 1, 2, 2], "later ones would repeat each other"
+    assert [one.left for one in told] == sorted((one.left for one in told), reverse=True)
+    lines = [line for one in told for line in one.sentences]
+    assert {line.split(" so far ×")[0] for line in lines} == {"async", "wal-compression"}
+    assert all(line.endswith("of initdb; nothing is decided before the end") for line in lines)
+    assert len(measured(tmp_path / "run.sqlite")["async"]) == fixed.protocol.rounds
 
 
 def test_a_run_that_was_broken_off_goes_on_where_its_looks_left_it(
