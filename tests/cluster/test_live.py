@@ -287,6 +287,7 @@ def told_urls(process: subprocess.Popen[str], errors: Path) -> dict[str, str]:
     return {what.strip(): url for what, _, url in lines}
 
 
+@pytest.mark.long
 def test_a_real_run_is_watched_stopped_and_resumed(folder: Path, home_env: Path) -> None:
     plan, out, errors = folder / "small.toml", folder / "run.sqlite", folder / "errors"
     plan.write_text(PLAN)
