@@ -90,7 +90,7 @@ def test_a_write_between_the_looks_is_noticed(path: Path, monkeypatch: pytest.Mo
 
 
 def test_while_another_thread_writes_every_look_is_whole(path: Path) -> None:
-    stop = threading.Event()
+    begun, stop = threading.Event(), threading.Event()
 
     def write() -> None:
         number = 0
@@ -102,11 +102,13 @@ def test_while_another_thread_writes_every_look_is_whole(path: Path) -> None:
                 writer.execute("DELETE FROM log")
                 writer.executemany("INSERT INTO log VALUES (?, ?, ?)", rows)
                 writer.commit()
+                begun.set()
                 stop.wait(0.01)  # who never rests is told as such, see above
         writer.close()
 
     thread = threading.Thread(target=write)
     thread.start()
+    begun.wait()
     try:
         seen = set()
         for _ in range(10):
