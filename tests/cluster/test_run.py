@@ -180,6 +180,7 @@ def test_ctrl_c_keeps_finished_trials_and_resume_goes_on(
 
 
 @pytest.mark.same_machine
+@pytest.mark.long
 def test_a_run_goes_on_where_it_was_begun_or_not_at_all(
     plan: Path, folder: Path, home_env: Path
 ) -> None:
