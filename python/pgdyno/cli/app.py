@@ -58,8 +58,10 @@ class Commands(Group):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401
         """As typer does; a word that is nearly a command is told which."""
-        if args and args[0] not in COMMANDS and (
-            close := get_close_matches(args[0], COMMANDS, n=1)
+        if (
+            args
+            and args[0] not in COMMANDS
+            and (close := get_close_matches(args[0], COMMANDS, n=1))
         ):
             ctx.fail(f"No such command {args[0]!r}. Did you mean {close[0]}?")
         return super().resolve_command(ctx, args)
