@@ -19,7 +19,7 @@ _TEXT = """\
 # A first plan, written by `pgdyno init`.
 #
 #   pgdyno run {path} --dry-run     what it would do; nothing is touched
-#   pgdyno run {path} --quick       a first look, without a verdict
+#   pgdyno run {path} --quick       a first look: three short rounds, which seldom decide
 #   pgdyno run {path}
 #
 # Every key that may stand here: docs/reference/plan.md. Further plans: pgdyno plans.
