@@ -19,7 +19,7 @@ _TEXT = """\
 # A first plan, written by `pgdyno init`.
 #
 #   pgdyno run {path} --dry-run     what it would do; nothing is touched
-#   pgdyno run {path} --quick       a first look, without a verdict
+#   pgdyno run {path} --quick       a first look: three short rounds, which seldom decide
 #   pgdyno run {path}
 #
 # Every key that may stand here: docs/reference/plan.md. Further plans: pgdyno plans.
@@ -115,4 +115,11 @@ class FirstPlan:
         if Path(self.server).is_dir():
             bindir = value_text(str(Path(self.server).absolute()))
             return f'kind = "installed"\nbindir = {bindir}'
+        if "=" not in self.server and "://" not in self.server:
+            raise PlanError(
+                f"server {self.server!r} is not embedded, no folder that is there, and no"
+                " connection string",
+                "Write embedded, a folder such as /usr/lib/postgresql/17/bin, or"
+                " 'host=… dbname=…'.",
+            )
         return f'kind = "running"\nconninfo = {value_text(self.server)}'

@@ -10,6 +10,7 @@ import tempfile
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from importlib import import_module
 from types import FrameType
 from typing import Annotated, Any
@@ -54,6 +55,16 @@ class Commands(Group):
         """As typer does; what was typed is shown as it is, also where it is refused."""
         with _seen():
             return super().make_context(*arguments, **named)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401
+        """As typer does; a word that is nearly a command is told which."""
+        if (
+            args
+            and args[0] not in COMMANDS
+            and (close := get_close_matches(args[0], COMMANDS, n=1))
+        ):
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {close[0]}?")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401
         """The same of the command's own arguments."""

@@ -97,7 +97,7 @@ def _facts(plan: Plan, server: ServerFacts, host: HostFacts) -> Table:
     protocol = plan.protocol
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
-    table.add_column()
+    table.add_column(overflow="fold")
     table.add_column(style="dim")
     origin = plan.target.bindir or plan.target.conninfo
     where = f": {origin}" if origin else ""

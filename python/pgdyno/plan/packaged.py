@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
+
+from pgdyno.model.errors import PlanError
+from pgdyno.model.text import visible
 
 FOLDER = Path(__file__).parents[1] / "plans"
 
@@ -32,9 +36,19 @@ def plan_path(source: str | Path) -> Path:
     """The file that is meant: a packaged plan where there is one of that name, else that path.
 
     A file of one's own that is called like a packaged plan is meant by `./demo`.
+
+    Raises:
+        PlanError: It is neither, but nearly the name of one.
     """
     known = _paths() if isinstance(source, str) else {}
-    return known.get(str(source), Path(source))
+    path = known.get(str(source), Path(source))
+    close = get_close_matches(str(source), known, n=1)
+    if close and path.parent == Path() and not path.exists():
+        raise PlanError(
+            f"plan {visible(str(source))} is no file here, and no plan that comes with pgdyno",
+            f"Did you mean {close[0]}? `pgdyno plans` lists them all.",
+        )
+    return path
 
 
 def _paths() -> dict[str, Path]:

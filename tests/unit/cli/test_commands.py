@@ -116,3 +116,12 @@ def test_loading_does_not_wait_for_what_reports_need() -> None:
 
     assert "pgdyno.loader.copy" in modules
     assert not [name for name in modules if name.startswith(("scipy", "pgdyno.report"))]
+
+
+def test_a_word_that_is_nearly_a_command_is_told_which() -> None:
+    shown = CliRunner().invoke(app, ["rnu", "demo"])
+    assert shown.exit_code == 2
+    assert "Did you mean run?" in shown.output
+    far = CliRunner().invoke(app, ["xyzzy"])
+    assert far.exit_code == 2
+    assert "Did you mean" not in far.output

@@ -240,3 +240,12 @@ def test_the_state_of_a_running_server_counts_for_its_rung() -> None:
 
     assert [stage.rung for stage in stages] == [Rung.D6, Rung.D6]
     assert stages[0].rung_reason == "fsync = off"
+
+
+def test_a_dry_run_cuts_no_path_on_a_narrow_terminal() -> None:
+    plan = replace(resolved("smallest.toml"), source="/srv/" + "plans-of-somebody/" * 6 + "my.toml")
+    stream = io.StringIO()
+    Console(file=stream, width=60).print(render_dry_run(plan, installed(18), HOST))
+
+    head, _, _ = stream.getvalue().partition("target")
+    assert plan.source in "".join(head.split())

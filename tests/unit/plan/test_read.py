@@ -11,6 +11,7 @@ from pgdyno.model.errors import PlanError
 from pgdyno.plan import read_plan
 from pgdyno.plan.schema.complaint import Complaint
 from pgdyno.plan.schema.override import Override, parse_override
+from pgdyno.plan.schema.read import read_plan_text
 
 TEXT = """
 name = "small"
@@ -106,3 +107,34 @@ def test_an_override_can_mend_a_plan(tmp_path: Path) -> None:
         read_plan(path, ["protocol.rounds=3"])
     assert "setings" in caught.value.fact
     assert "rounds" not in caught.value.fact
+
+
+CYCLES = """
+name = "short"
+question = "How long?"
+[protocol]
+checkpoints = "cycles"
+cycles = 3
+[quick.protocol]
+rounds = 3
+window_s = 5
+%s
+[[stage]]
+name = "one"
+why = "The only one."
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "follows"),
+    [("", "ignore"), ('checkpoints = "cycles"', "cycles"), ("cycles = 1", "cycles")],
+)
+def test_the_short_version_waits_for_no_cycles_unless_it_says_so(said: str, follows: str) -> None:
+    text = CYCLES % said
+    quick = read_plan_text(text, "short.toml", Path(), quick=True)
+
+    assert quick.document.protocol.checkpoints == follows
+    assert quick.origins["protocol.checkpoints"] == (
+        "short.toml" if "cycles = 1" in said else "quick"
+    )
+    assert read_plan_text(text, "short.toml", Path()).document.protocol.checkpoints == "cycles"

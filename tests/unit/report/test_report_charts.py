@@ -52,6 +52,23 @@ def test_whiskers_are_the_interval_of_the_ratio(facts: Facts) -> None:
     assert whisker.x[0] - whisker.error_x.arrayminus[0] == pytest.approx(tuned.low * first.median)
 
 
+def test_the_heat_map_names_every_stage_on_a_telephone(facts: Facts) -> None:
+    names = {stage.name: f"{stage.name}-with-more-of-a-name" for stage in facts.stages}
+    renamed = replace(
+        facts,
+        stages=tuple(replace(one, name=names[one.name]) for one in facts.stages),
+        trials=tuple(replace(one, stage=names[one.stage]) for one in facts.trials),
+    )
+    (panel,) = charts()["heat"].panels(renamed)
+    axis = panel.figure.layout.xaxis
+
+    assert len(axis.ticktext) == len(names)
+    assert axis.ticklabeloverflow == "allow", "plotly leaves out what ends beyond the chart"
+    lines = [label.split("<br>") for label in axis.ticktext]
+    assert ["".join(one) for one in lines] == list(names.values()), "no letter is lost"
+    assert sum(max(map(len, one)) for one in lines) <= 48, "side by side on 300 pixels"
+
+
 def test_the_heat_map_has_a_column_for_each_finished_trial(facts: Facts) -> None:
     (panel,) = charts()["heat"].panels(facts)
     heat = panel.figure.data[0]

@@ -14,6 +14,8 @@ from pgdyno.plan.schema.toml import BadToml, parse_toml, toml_key
 
 Path = tuple[str, ...]
 
+CHECKPOINTS: Path = ("protocol", "checkpoints")
+_FOLLOWING = {CHECKPOINTS, ("protocol", "cycles"), ("protocol", "anchors")}
 _BARE = re.compile(r"[A-Za-z0-9_./:%+-]+(?: [A-Za-z0-9_./:%+-]+)*", re.ASCII)
 
 
@@ -75,7 +77,16 @@ def quick_values(raw: dict[str, Any]) -> tuple[dict[Path, Any], list[Complaint]]
         keys = [f"{name}.{key}" for name, keys in QUICK_KEYS.items() for key in keys]
         where = f"quick.{'.'.join(map(toml_key, path))}"
         complaints.append(Complaint(where, f"--quick cannot change it; allowed: {', '.join(keys)}"))
+    if values and not _FOLLOWING & values.keys() and _follows_checkpoints(raw):
+        # Whole cycles last as long as the server takes: whoever wants them in the short version
+        # says so there.
+        values[CHECKPOINTS] = "ignore"
     return values, complaints
+
+
+def _follows_checkpoints(raw: dict[str, Any]) -> bool:
+    protocol = raw.get("protocol")
+    return isinstance(protocol, dict) and protocol.get("checkpoints") in ("cycles", "anchors")
 
 
 def with_quick(raw: dict[str, Any], values: dict[Path, Any]) -> dict[str, Any]:

@@ -305,7 +305,8 @@ class PlanDocument(Table):
     protocol: ProtocolTable = Field(ProtocolTable(), description="How a stage is measured.")
     quick: dict[str, Any] = Field(
         {},
-        description="What `--quick` changes: sizes of `protocol` and `workload` only.",
+        description="What `--quick` changes: sizes of `protocol` and `workload` only. Windows go "
+        "by the clock then, unless it says `checkpoints`, `cycles` or `anchors` itself.",
     )
     stage: Annotated[
         tuple[StageTable, ...], Field(strict=False, min_length=1, max_length=STAGES_MAX)

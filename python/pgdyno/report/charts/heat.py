@@ -31,17 +31,19 @@ def _panels(facts: Facts) -> tuple[Panel, ...]:
     rows = range(used[0], used[-1] + 1)
     edges_ms = [float(EDGES_NS[index]) / MS_NS for index in (*rows, rows[-1] + 1)]
     name = words.kind(facts.main_kind)
+    stages = _stages(trials)
     drawing = look.figure(
         [_map(trials, rows, edges_ms)],
         xaxis=look.axis(
             showgrid=False,
-            tickvals=[_middle(trials, stage) for stage in _stages(trials)],
-            ticktext=[look.label(stage) for stage in _stages(trials)],
+            tickvals=[_middle(trials, stage) for stage in stages],
+            ticktext=[look.label(stage, len(stages)) for stage in stages],
+            ticklabeloverflow="allow",  # else a name that ends beyond the chart is left out
         ),
         yaxis=look.log_axis_between("ms", edges_ms[0], edges_ms[-1]),
-        shapes=[_border(trials, stage) for stage in _stages(trials)[1:]],
+        shapes=[_border(trials, stage) for stage in stages[1:]],
     )
-    summary = "; ".join(f"{stage} {_mode(trials, stage)}" for stage in _stages(trials))
+    summary = "; ".join(f"{stage} {_mode(trials, stage)}" for stage in stages)
     return (Panel(name, f"Where most requests of {name} lie in each stage: {summary}.", drawing),)
 
 

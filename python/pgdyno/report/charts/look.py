@@ -29,6 +29,8 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SMALL_PX = 11
 FONT_PX = 12
 LINE_LETTERS, LINES = 20, 4  # of a name at an axis; 48 letters of a plan's stage fit
+WIDTH_LETTERS = 48  # of all names along an axis of a telephone, at SMALL_PX
+BESIDE_LETTERS_MIN = 8  # shorter lines are read by nobody; names that meet are turned
 NAME_LETTERS = 64  # of a name beside a chart
 MARGIN = 1.3  # free at both ends of a logarithmic axis, as a factor
 # Ticks of a decade, from few to many.
@@ -91,9 +93,15 @@ def plain(text: str) -> str:
     return html.escape(text, quote=False).replace("$", "&#36;").replace("%", "&#37;")
 
 
-def label(name: str) -> str:
-    """A name at an axis, in lines short enough for a telephone; the page's tables have it whole."""
-    lines = textwrap.wrap(name, LINE_LETTERS, max_lines=LINES, placeholder="…")
+def label(name: str, beside: int = 1) -> str:
+    """A name at an axis, in lines short enough for a telephone; the page's tables have it whole.
+
+    Args:
+        name: The name.
+        beside: How many names share the width of the axis.
+    """
+    letters = min(LINE_LETTERS, max(BESIDE_LETTERS_MIN, WIDTH_LETTERS // beside))
+    lines = textwrap.wrap(name, letters, max_lines=LINES * LINE_LETTERS // letters, placeholder="…")
     return "<br>".join(plain(line) for line in lines)
 
 
