@@ -73,7 +73,8 @@ def reach(conninfo: str) -> Connection:
     except psycopg.Error as error:
         raise TargetError(
             f"no connection to {connection.shown()}: {str(error).strip()}",
-            hint="PG* variables, pg_service.conf and ~/.pgpass count as they do for psql.",
+            hint="PG* variables, pg_service.conf and ~/.pgpass count as they do for psql;"
+            " pgdyno asks for no password.",
         ) from error
 
 

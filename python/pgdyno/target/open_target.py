@@ -42,7 +42,7 @@ def server_facts(plan: TargetPlan) -> ServerFacts:
         TargetError: It is not there.
     """
     if plan.kind == "running":
-        return ask_server(_conninfo(plan)).facts
+        return ask_server(_conninfo(plan), knocks=True).facts
     user = postgres_user()
     return server_settings(find_binaries(plan, user), user)
 

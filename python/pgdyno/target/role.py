@@ -39,6 +39,8 @@ SELECT current_setting('max_connections')::int - (
         WHERE name IN ('superuser_reserved_connections', 'reserved_connections'))
 """
 _HBA_FILE = "pg_hba.conf"
+# Empty, so that none comes from the environment; libpq looks into no file that is not there.
+_NO_PASSWORD = {"password": "", "passfile": "/dev/null/none"}
 _EXTENSION = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'pg_prewarm')"
 
 
@@ -53,8 +55,9 @@ def role_of(
     Args:
         session: Of the role.
         connection: The same.
-        databases: Names that it will have to enter. pg_hba.conf is asked by trying: whom it
-            lets in is then told that there is no such database.
+        databases: Names that it will have to enter. pg_hba.conf is asked by knocking there: whom
+            it lets in without a password is then told, also in the log, that there is no such
+            database.
     """
     row = session.execute(_ROLE, (list(_PROVIDERS),)).fetchone()
     assert row is not None, "a session has a role"
@@ -82,9 +85,12 @@ def role_of(
 
 
 def _is_shut_out(connection: Connection) -> bool:
-    """Whether pg_hba.conf refuses; its name stands in what the server says, in every language."""
+    """Whether pg_hba.conf refuses; its name stands in what the server says, in every language.
+
+    No password is given: who is asked for one was let in, and leaves without a line in the log.
+    """
     try:
-        psycopg.connect(**connection.arguments()).close()
+        psycopg.connect(**{**connection.arguments(), **_NO_PASSWORD}).close()
     except psycopg.Error as error:
         return _HBA_FILE in str(error)
     return False

@@ -26,7 +26,12 @@ from pgdyno.model.record_json import from_json, to_json
 from pgdyno.model.run import Fixture
 from pgdyno.model.settings import ServerFacts, Setting
 from pgdyno.model.workload import database_names
-from pgdyno.plan.settings.server import FORMAT_QUERY, SETTINGS_QUERY, facts_of_rows
+from pgdyno.plan.settings.server import (
+    FORMAT_QUERY,
+    NO_TIMEOUTS,
+    SETTINGS_QUERY,
+    facts_of_rows,
+)
 from pgdyno.plan.settings.values import list_items, same_value, show
 from pgdyno.target.conninfo import reach
 from pgdyno.target.interface import Ready, Restored
@@ -57,8 +62,12 @@ class RunningServer:
     build: dict[str, str]
 
 
-def ask_server(conninfo: str) -> RunningServer:
+def ask_server(conninfo: str, *, knocks: bool = False) -> RunningServer:
     """Ask a running server what it is: reads, takes no lock, leaves nothing.
+
+    Args:
+        conninfo: Names it, as libpq has it.
+        knocks: Whether to learn if pg_hba.conf lets us into databases of ours, see `role_of`.
 
     Raises:
         PlanError: The conninfo is refused.
@@ -68,7 +77,7 @@ def ask_server(conninfo: str) -> RunningServer:
     with psycopg.connect(**connection.arguments(), autocommit=True) as session:
         number = session.info.server_version
         version = f"PostgreSQL {session.info.parameter_status('server_version')}"
-        role = role_of(session, connection, (OWNER, TRIAL, _A_FIXTURE))
+        role = role_of(session, connection, (OWNER, TRIAL, _A_FIXTURE) if knocks else ())
         rows = session.execute(SETTINGS_QUERY).fetchall()
         try:
             disk_format = session.execute(FORMAT_QUERY).fetchone()
@@ -326,6 +335,7 @@ def _create_prewarm(connection: Connection) -> None:
     """Have pg_prewarm in a database; template1 may have brought it."""
     try:
         with psycopg.connect(**connection.arguments(), autocommit=True) as session:
+            session.execute(NO_TIMEOUTS)
             session.execute("CREATE EXTENSION IF NOT EXISTS pg_prewarm")
     except psycopg.errors.InsufficientPrivilege as error:
         raise TargetError(

@@ -40,9 +40,18 @@ LIMIT = 1_346_850_361
 _INVALID = -2  # what DROP DATABASE puts there before it removes files
 _MARK = "pgdyno "  # every comment of ours begins so
 _LOCK = (1_346_850_361, 1_869_379_954)
-_PATIENCE = "5s"  # of a session whose client was killed and that is still at work
+_PATIENCE_S = 5.0  # with a session whose client was killed and that is still at work
+_LEAVING_S = 2.0  # that sessions of ours get to end by themselves
+_PAUSE_S = 0.02
 _ATTEMPTS = 5  # of a claim whose database goes away meanwhile
 _GOODBYES = psycopg.errors.AdminShutdown, psycopg.errors.CrashShutdown
+# Only those that this role may end: it is an error to ask for a superuser's, or for a worker of
+# autovacuum, which has no role and which DROP DATABASE sends away itself.
+_OUR_SESSIONS = """
+FROM pg_stat_activity JOIN pg_roles ON pg_roles.oid = usesysid
+WHERE datname = %s AND pid <> pg_backend_pid() AND pg_has_role(usesysid, 'USAGE')
+  AND (NOT rolsuper OR current_setting('is_superuser') = 'on')
+"""
 # Names and comments of strangers may be in no encoding that we could read: they are never fetched.
 _DATABASES = """
 SELECT datname, datconnlimit, comment, pg_get_userbyid(datdba), pg_has_role(datdba, 'MEMBER')
@@ -121,6 +130,7 @@ class Owner:
     def _make_room(self) -> None:
         """Have the database that the lock lies in."""
         with psycopg.connect(**self._connection.arguments(), autocommit=True) as outside:
+            outside.execute(NO_TIMEOUTS)
             found = _find(outside, OWNER)
             if found is not None and not found.is_ours:
                 raise _foreign(OWNER)
@@ -145,15 +155,11 @@ class Owner:
             raise
         try:
             session.execute(NO_TIMEOUTS)
-            session.execute(f"SET lock_timeout = '{_PATIENCE}'")
             found = _find(session, OWNER)
             if found is None or not found.is_ours:  # made by somebody else since we looked
                 raise _foreign(OWNER)
-            session.execute("SELECT pg_advisory_lock(%s, %s)", _LOCK)
-            session.execute("SET lock_timeout = 0")
-        except psycopg.errors.LockNotAvailable:
-            with session:
-                raise self._taken(session) from None
+            if not _locked(session):
+                raise self._taken(session)
         except BaseException:
             session.close()
             raise
@@ -181,6 +187,7 @@ class Owner:
             suppress(psycopg.Error),
             psycopg.connect(**self._connection.arguments(), autocommit=True) as outside,
         ):
+            outside.execute(NO_TIMEOUTS)
             found = _find(outside, OWNER)
             others = outside.execute(
                 "SELECT pid FROM pg_stat_activity WHERE datname = %s AND pid <> %s", (OWNER, pid)
@@ -228,10 +235,17 @@ class Owner:
             if not found.purpose:
                 self.say(name, "left over")
             self.close_door(name)
-        self.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,)
-        )
+        self._empty(name)
         self.execute(_named("DROP DATABASE {}", name))
+
+    def _empty(self, name: str) -> None:
+        """End sessions of ours; those that are about to go do so without a line in the log."""
+        deadline = time.monotonic() + _LEAVING_S
+        while self.execute("SELECT pid" + _OUR_SESSIONS, (name,)):
+            if time.monotonic() >= deadline:
+                self.execute("SELECT pg_terminate_backend(pid)" + _OUR_SESSIONS, (name,))
+                return
+            time.sleep(_PAUSE_S)
 
     def execute(
         self, query: LiteralString | sql.Composed, arguments: tuple[Any, ...] | None = None
@@ -268,6 +282,18 @@ def _foreign(name: str) -> TargetError:
 def _find(session: psycopg.Connection[Any], name: str) -> Database | None:
     row = session.execute(_DATABASES + "WHERE datname = %s", (name,)).fetchone()
     return Database(*row) if row else None
+
+
+def _locked(session: psycopg.Connection[Any]) -> bool:
+    """Take the lock, if it can be had soon; asked again and again, as waiting in vain is logged."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        row = session.execute("SELECT pg_try_advisory_lock(%s, %s)", _LOCK).fetchone()
+        if row is not None and row[0]:
+            return True
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(_PAUSE_S)
 
 
 def _named(text: LiteralString, *names: str) -> sql.Composed:

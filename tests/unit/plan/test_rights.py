@@ -104,3 +104,11 @@ def test_all_that_is_missing_is_one_refusal() -> None:
 def test_anchors_begin_with_a_checkpoint() -> None:
     with pytest.raises(PlanError, match="checkpoint_before: is false, but anchors begin"):
         resolved("protocol.checkpoint_before=false", 'protocol.checkpoints="anchors"')
+
+
+def test_each_grant_of_a_refusal_has_a_line_that_can_be_pasted() -> None:
+    with pytest.raises(PlanError) as refused:
+        require_rights(resolved(), replace(running(18), role=NOBODY))
+    lines = [line.strip() for line in refused.value.fact.splitlines()]
+    at = lines.index("\\c template1")
+    assert lines[at : at + 3] == ["\\c template1", "CREATE EXTENSION pg_prewarm;", "\\c postgres"]

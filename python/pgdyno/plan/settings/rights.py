@@ -62,9 +62,11 @@ def require_rights(plan: Plan, server: ServerFacts) -> None:
 
 
 def _refusal(right: Right) -> str:
-    by = ", then ".join(filter(None, (right.before, " ".join(right.grant))))
-    granted = f"may not {right.what}; granted by: {by}"
-    return f"{granted} Without it: {right.otherwise}" if right.otherwise else granted
+    r"""One line each for what goes to psql, where a change of database takes a line of its own."""
+    by = f" {right.before}" if right.before else ""
+    by += "".join(f"\n    {line}" for line in right.grant)
+    granted = f"may not {right.what}; granted by:{by}"
+    return f"{granted}\n    without it: {right.otherwise}" if right.otherwise else granted
 
 
 def _entry(role: Role, major: int) -> Iterator[Right]:
