@@ -57,8 +57,10 @@ def require_room(paths: Sequence[Path], each_bytes: int) -> Mapping[Path, int]:
         Free bytes of each.
 
     Raises:
-        PlanError: A file system has less room than its paths need; a twentieth is left free.
+        PlanError: A file system has less room than its paths need; a twentieth is left free. Or
+            nothing may be written to a path, or two of them are one folder.
     """
+    _require_different(paths)
     free: dict[Path, int] = {}
     by_device: dict[int, list[Path]] = {}
     for path in paths:
@@ -76,6 +78,24 @@ def require_room(paths: Sequence[Path], each_bytes: int) -> Mapping[Path, int]:
                 "Make room, or name a smaller --size.",
             )
     return free
+
+
+def _require_different(paths: Sequence[Path]) -> None:
+    """Refuse two names of one folder, and what cannot be written to, before anything is written."""
+    seen: dict[tuple[int, int], Path] = {}
+    for path in paths:
+        try:
+            found = path.stat()
+        except OSError as error:
+            raise PlanError(f"{path}: {error.strerror}", "Name folders that exist.") from error
+        other = seen.setdefault((found.st_dev, found.st_ino), path)
+        if other is not path:
+            raise PlanError(f"{other} and {path} are one folder", "Each is measured once.")
+        if not os.access(path, os.W_OK | os.X_OK):
+            raise PlanError(
+                f"{path}: nothing can be written in it",
+                "It is mounted read-only, or its rights do not allow it. Name a folder of yours.",
+            )
 
 
 def accepts_direct(folder: Path) -> bool:

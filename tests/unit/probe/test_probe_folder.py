@@ -110,3 +110,20 @@ def _ended(pid: int) -> bool:
         if state == "Z":
             return True
     return False
+
+
+def test_two_names_of_one_folder_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "disk")
+    with pytest.raises(PlanError, match=r"/disk and .*/link are one folder"):
+        require_room([tmp_path / "disk", tmp_path / "link"], 1)
+
+
+def test_where_nothing_can_be_written_is_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require_room([tmp_path], 1)
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with pytest.raises(PlanError, match="nothing can be written in it") as refused:
+        require_room([tmp_path], 1)
+    assert "read-only" in str(refused.value.hint)

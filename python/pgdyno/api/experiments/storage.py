@@ -113,8 +113,9 @@ def _check(wish: Wish) -> None:
                 f"path {visible(path)} is not text in UTF-8",
                 "Run file and page could not hold it. Measure a folder beside it.",
             ) from None
-    if len(set(wish.paths)) < len(wish.paths):
-        raise PlanError("a path is named twice", "Each is measured once.")
+    twice = [path for path in dict.fromkeys(wish.paths) if wish.paths.count(path) > 1]
+    if twice:
+        raise PlanError(f"{visible(twice[0])} is named twice", "Each is measured once.")
 
 
 EXPERIMENT = Experiment(
