@@ -248,8 +248,11 @@
 
   function light(it) {
     const words = make("p", "", make("strong", "", `${it.text}.`), " ", it.meaning);
-    const reasons = it.reasons.map((one) => make("li", "", ...inline(one)));
-    return make("div", `light ${it.tone}`, words, reasons.length ? make("ul", "", ...reasons) : null);
+    const list = (reasons) => make("ul", "", ...reasons.map((one) => make("li", "", ...inline(one))));
+    const besides = it.against.length && it.unknown.length
+      ? make("p", "besides", "Besides, not all is known:") : null;
+    return make("div", `light ${it.tone}`, words, it.against.length ? list(it.against) : null,
+      besides, it.unknown.length ? list(it.unknown) : null);
   }
 
   function inside(cell) {
