@@ -11,8 +11,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-import psycopg
-
 from pgdyno.drive.driver import Driven
 from pgdyno.experiment.after import After, Learned, steps_after
 from pgdyno.experiment.fixture import build_of
@@ -26,8 +24,8 @@ from pgdyno.model.progress import TrialEnded
 from pgdyno.model.run import Failures, Fixture, TrialRecord, TrialResult, TrialState
 from pgdyno.model.system_errors import as_pgdyno_error
 from pgdyno.model.workload import database_names
-from pgdyno.plan.settings.server import NO_TIMEOUTS
 from pgdyno.sample.server_log import LogSummary, read_log
+from pgdyno.session import own_session
 from pgdyno.store.run_file import RunFile
 from pgdyno.target.durability import read_durability
 from pgdyno.target.interface import Ready, Target, ending
@@ -142,8 +140,7 @@ def steps(
 
 
 def _checkpoint(ready: Ready) -> None:
-    with psycopg.connect(**ready.connection.arguments(), autocommit=True) as session:
-        session.execute(NO_TIMEOUTS)
+    with own_session(ready.connection) as session:
         session.execute("CHECKPOINT")
 
 

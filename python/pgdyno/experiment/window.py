@@ -11,8 +11,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psycopg
-
 from pgdyno.drive.checkpoint_pace import Pace, pace_of
 from pgdyno.drive.driver import Driven, drive
 from pgdyno.drive.pgbench import drive_pgbench
@@ -21,11 +19,11 @@ from pgdyno.model.plan import Protocol, Stage, Workload
 from pgdyno.model.progress import DriveProgress
 from pgdyno.model.run import Fixture, Series, SnapshotRows, TallySeries, TelemetryReport
 from pgdyno.model.workload import database_names
-from pgdyno.plan.settings.server import NO_TIMEOUTS
 from pgdyno.sample.checkpoints import Begins
 from pgdyno.sample.recorder import Recorder, delta
 from pgdyno.sample.sampler import Subject
 from pgdyno.sample.samplers import samplers_for, samplers_of
+from pgdyno.session import own_session
 from pgdyno.stats.client_limit import HOST_IDLE_COLUMNS, host_idle_share
 from pgdyno.target.interface import Ready
 from pgdyno.target.open_target import pgbench_program
@@ -99,12 +97,7 @@ def drive_and_sample(
     workload = stage.workload
     databases = database_names(ready.connection.database, workload.databases)
     with ExitStack() as stack:
-        session, another = (
-            stack.enter_context(psycopg.connect(**ready.connection.arguments(), autocommit=True))
-            for _ in range(2)
-        )
-        for one in (session, another):
-            one.execute(NO_TIMEOUTS)
+        session, another = (stack.enter_context(own_session(ready.connection)) for _ in range(2))
         begins = Begins(another)
         pace = pace_of(protocol, stage.checkpoints, round_number, begins.count, begins.spacing())
         watch = _Watch(progress)

@@ -17,7 +17,7 @@ from pgdyno.model.errors import CheckError
 from pgdyno.model.run import Condition
 from pgdyno.model.wording import plural
 from pgdyno.model.workload import Schema, Tpcc
-from pgdyno.plan.settings.server import NO_TIMEOUTS
+from pgdyno.session import own_session
 from pgdyno.workload.describe import describe_loaded
 
 _AT_ONCE = 2
@@ -55,8 +55,7 @@ def check(
 def _check_one(connection: Connection, condition: ConditionSql, work_mem: str | None) -> Condition:
     began = time.monotonic()
     try:
-        with psycopg.connect(**connection.arguments(), autocommit=True) as session:
-            session.execute(NO_TIMEOUTS)
+        with own_session(connection) as session:
             session.execute("SET default_transaction_read_only = on")
             if work_mem is not None:
                 session.execute("SELECT set_config('work_mem', %s, false)", (work_mem,))

@@ -7,7 +7,7 @@ import psycopg
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import CheckError
 from pgdyno.model.workload import SourceFile
-from pgdyno.plan.settings.server import NO_TIMEOUTS
+from pgdyno.session import own_session
 
 
 def run_setup(connection: Connection, setup: SourceFile) -> None:
@@ -17,8 +17,7 @@ def run_setup(connection: Connection, setup: SourceFile) -> None:
         CheckError: The server refused a statement.
     """
     try:
-        with psycopg.connect(**connection.arguments(), autocommit=True) as session:
-            session.execute(NO_TIMEOUTS)
+        with own_session(connection) as session:
             session.execute(setup.text.encode())
             session.execute("VACUUM (ANALYZE)")
     except psycopg.Error as error:

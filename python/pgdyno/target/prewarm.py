@@ -6,7 +6,7 @@ import psycopg
 
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
-from pgdyno.plan.settings.server import NO_TIMEOUTS
+from pgdyno.session import own_session
 
 _PREWARM = """
 SELECT coalesce(sum(pg_prewarm(c.oid, 'buffer')), 0)
@@ -27,8 +27,7 @@ def prewarm(connection: Connection) -> int:
         TargetError: The extension pg_prewarm is not there.
     """
     try:
-        with psycopg.connect(**connection.arguments(), autocommit=True) as session:
-            session.execute(NO_TIMEOUTS)
+        with own_session(connection) as session:
             row = session.execute(_PREWARM).fetchone()
     except psycopg.errors.UndefinedFunction as error:
         raise TargetError(

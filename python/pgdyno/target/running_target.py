@@ -28,11 +28,11 @@ from pgdyno.model.settings import ServerFacts, Setting
 from pgdyno.model.workload import database_names
 from pgdyno.plan.settings.server import (
     FORMAT_QUERY,
-    NO_TIMEOUTS,
     SETTINGS_QUERY,
     facts_of_rows,
 )
 from pgdyno.plan.settings.values import list_items, same_value, show
+from pgdyno.session import own_session
 from pgdyno.target.conninfo import reach
 from pgdyno.target.interface import Ready, Restored
 from pgdyno.target.readback import read_back
@@ -334,8 +334,7 @@ def _value_of(setting: Setting) -> sql.Composable:
 def _create_prewarm(connection: Connection) -> None:
     """Have pg_prewarm in a database; template1 may have brought it."""
     try:
-        with psycopg.connect(**connection.arguments(), autocommit=True) as session:
-            session.execute(NO_TIMEOUTS)
+        with own_session(connection) as session:
             session.execute("CREATE EXTENSION IF NOT EXISTS pg_prewarm")
     except psycopg.errors.InsufficientPrivilege as error:
         raise TargetError(

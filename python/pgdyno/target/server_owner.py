@@ -31,7 +31,7 @@ from psycopg import sql
 
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import LostError, PlanError, TargetError
-from pgdyno.plan.settings.server import NO_TIMEOUTS
+from pgdyno.session import own_session
 
 OWNER = "pgdyno_owner"
 LIMIT = 1_346_850_361
@@ -129,8 +129,7 @@ class Owner:
 
     def _make_room(self) -> None:
         """Have the database that the lock lies in."""
-        with psycopg.connect(**self._connection.arguments(), autocommit=True) as outside:
-            outside.execute(NO_TIMEOUTS)
+        with own_session(self._connection) as outside:
             found = _find(outside, OWNER)
             if found is not None and not found.is_ours:
                 raise _foreign(OWNER)
@@ -145,16 +144,14 @@ class Owner:
 
     def _enter(self) -> psycopg.Connection[Any] | None:
         """Connect to it and take the lock; None: it is gone again."""
-        arguments = {**self._connection.to(OWNER).arguments(), "application_name": _own_name()}
         try:
-            session = psycopg.connect(**arguments, autocommit=True)
+            session = own_session(self._connection.to(OWNER), name=_own_name())
         except psycopg.OperationalError:
             with psycopg.connect(**self._connection.arguments(), autocommit=True) as outside:
                 if _find(outside, OWNER) is None:
                     return None
             raise
         try:
-            session.execute(NO_TIMEOUTS)
             found = _find(session, OWNER)
             if found is None or not found.is_ours:  # made by somebody else since we looked
                 raise _foreign(OWNER)
@@ -183,11 +180,7 @@ class Owner:
         pid = self._session.info.backend_pid if not self._session.closed else 0
         self._session.close()
         # What cannot be dropped now is found and used by the next owner.
-        with (
-            suppress(psycopg.Error),
-            psycopg.connect(**self._connection.arguments(), autocommit=True) as outside,
-        ):
-            outside.execute(NO_TIMEOUTS)
+        with suppress(psycopg.Error), own_session(self._connection) as outside:
             found = _find(outside, OWNER)
             others = outside.execute(
                 "SELECT pid FROM pg_stat_activity WHERE datname = %s AND pid <> %s", (OWNER, pid)

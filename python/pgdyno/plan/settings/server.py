@@ -25,13 +25,6 @@ FROM pg_settings ORDER BY name
 A default by which the server chooses, such as -1, is told as such, not as what it chose.
 """
 
-NO_TIMEOUTS = """
-SELECT set_config(name, '0', false) FROM pg_settings
-WHERE name IN ('statement_timeout', 'lock_timeout', 'transaction_timeout', 'idle_session_timeout',
-               'idle_in_transaction_session_timeout')
-"""
-"""For a session of pgdyno's own: whoever configured the server did not think of its work."""
-
 FORMAT_QUERY = "SELECT catalog_version_no, pg_control_version FROM pg_control_system()"
 """What the cluster's own control file says of its format."""
 
