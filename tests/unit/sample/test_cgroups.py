@@ -13,7 +13,7 @@ from pgdyno.sample.samplers import cgroups
 
 HYBRID = """\
 7:blkio:/
-4:memory:/work/7966
+4:memory:/jobs/7966
 2:cpuacct:/
 1:cpu:/
 0::/
@@ -34,7 +34,7 @@ PURE_MOUNTS = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdele
     [
         (HYBRID, HYBRID_MOUNTS, "cpu", 1, ["cpu"]),
         (HYBRID, HYBRID_MOUNTS, "io", 1, ["blkio"]),
-        (HYBRID, HYBRID_MOUNTS, "memory", 1, ["memory/work/7966", "memory/work", "memory"]),
+        (HYBRID, HYBRID_MOUNTS, "memory", 1, ["memory/jobs/7966", "memory/jobs", "memory"]),
         ("4:memory:/a\n0::/b\n", HYBRID_MOUNTS, "cpu", 2, ["unified/b", "unified"]),
         (PURE, PURE_MOUNTS, "memory", 2, ["system.slice/postgresql.service", "system.slice", ""]),
         # In a container: its own group is mounted, and named with a path of the host or without.
