@@ -19,6 +19,7 @@ from playwright.sync_api import Browser, Page, Request
 from pgdyno.live.address import Address
 from pgdyno.live.audience import Audience
 from pgdyno.model.progress import Noted
+from tests.browser.opening import OVERFLOWS
 from tests.data.hostile import ENDS
 from tests.data.miniature import CHARACTERS, write_miniature
 from tests.data.played import Played
@@ -27,9 +28,6 @@ pytestmark = pytest.mark.browser
 ANY = Address("127.0.0.1", 0)
 WIDE = (1280, 900)
 DRAWN = "() => document.querySelector('#timeline-plot polyline')"
-OVERFLOWS = """() => [...document.querySelectorAll('.scroll, pre')]
-  .filter(it => it.scrollWidth > it.clientWidth)
-  .map(it => [it.getAttribute('aria-label'), it.scrollWidth, it.clientWidth])"""
 PWNED = "() => document.documentElement.dataset.pwned"
 
 
