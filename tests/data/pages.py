@@ -37,11 +37,12 @@ from pgdyno.analysis.replaced import ReplacedFacts
 from pgdyno.analysis.run import analyse
 from pgdyno.analysis.setting_facts import ServerSetting
 from pgdyno.model.calibration import Calibrated, Machine, Round
-from pgdyno.model.knee import Curve, Knee, Point
+from pgdyno.model.knee import Knee, Point
 from pgdyno.model.run import PgbenchStatement, PgbenchSummary
 from pgdyno.model.workload import Face, Tpcc, Workload
 from pgdyno.report import ceiling, curve, html, storage
 from pgdyno.store import RunFile
+from tests.data.curves import CURVE, KEPT
 from tests.data.hostile import ENDS
 from tests.data.miniature import CHARACTERS, write_miniature
 from tests.data.probed import MEMORY, floor, probed
@@ -244,16 +245,16 @@ def _cycles(name: str) -> CycleFacts:
 
 def knee(_: Path) -> str:
     """A knee that was found, by its rate."""
-    return curve.render_html(CURVE)
+    return curve.render_html(_CURVE)
 
 
 def unsettled_knee(_: Path) -> str:
     """A knee that was not, by terminals, of a server with a long name."""
     server = f"host={LONG}.example.org port=5432 dbname={LONG} user={LONG} sslmode=verify-full"
     found = Knee("unsettled", 1_234_567, 9_876_543, 3)
-    points = tuple(replace(one, level=one.level * 10_000) for one in CURVE.points)
+    points = tuple(replace(one, level=one.level * 10_000) for one in _CURVE.points)
     return curve.render_html(
-        replace(CURVE, by="terminals", knee=found, points=points, server=server)
+        replace(_CURVE, by="terminals", knee=found, points=points, server=server)
     )
 
 
@@ -288,14 +289,9 @@ CALIBRATED = Calibrated(
         for number in range(3) for times, wanted in ((1, 0.99), (3, 0.8))
     ),
 )  # fmt: skip
-_KEPT = Point(400, 401.0, 400.0, 1_000_000, 9_000_000, 4_000)
-_BROKEN = Point(420, 419.0, 300.0, 30_000_000, 90_000_000, 3_000, 12, 34, 80_000_000)
-CURVE = Curve(
-    ident="20261122-020000-knee-tpcc", by="rate", workload="tpcc", face="pipeline", connections=8,
-    spacing="poisson", kinds=("new_order", "payment"), limit_p99_ns=50_000_000, window_s=10.0,
-    warmup_s=2.0, points=(_KEPT, _BROKEN, _KEPT, _BROKEN), knee=Knee("found", 400, 420, 0),
-    server="host=db port=5432", pgdyno="0.1.0",
-)  # fmt: skip
+# A broken window of every kind of failure.
+_FAILING = Point(420, 419.0, 300.0, 30_000_000, 90_000_000, 3_000, 12, 34, 80_000_000)
+_CURVE = replace(CURVE, points=(KEPT, _FAILING, KEPT, _FAILING))
 
 PAGES: dict[str, Callable[[Path], str]] = {
     make.__name__: make
