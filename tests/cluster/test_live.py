@@ -85,7 +85,7 @@ def test_two_viewers_see_a_run_from_its_begin_to_its_end(played: Played) -> None
         second = stack.enter_context(Viewer(page_of(audience)))
         second.until("found")
         assert second.parts["head"] == first.parts["head"], "who comes late lacks nothing"
-        assert second.until("course")["todo"] == 9
+        assert second.until("progress")["todo"] == 9
         text = metrics_of(audience)
         assert "pgdyno_live_viewers 2\n" in text
         kept = played.driving(2, WARMUP_S + WINDOW_S).committed["new_order"]
@@ -146,7 +146,7 @@ def test_a_run_that_goes_on_shows_what_was_found_before(played: Played) -> None:
         until(lambda: viewer.next() and viewer.parts.get("found"), "what was found")
         assert viewer.parts["found"]["finished"] == 4
         assert viewer.until("notes")[0]["text"] == "Round 2 is measured again."
-        until(lambda: viewer.parts["course"]["todo"] == 5 or viewer.next(), "five are left")
+        until(lambda: viewer.parts["progress"]["todo"] == 5 or viewer.next(), "five are left")
 
 
 def test_its_death_is_a_note_and_the_run_goes_on(played: Played) -> None:
@@ -230,7 +230,7 @@ def test_a_worker_whose_run_was_killed_tells_its_viewers_and_ends(played: Played
     url = process.stdout.readline().strip()
     (found,) = psutil.Process(process.pid).children()
     with Viewer(url) as viewer:
-        viewer.until("course")
+        viewer.until("progress")
         process.stdin.write("\n")
         process.stdin.flush()
         viewer.to_the_end()

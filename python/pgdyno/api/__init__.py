@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pgdyno.drive.driver import Driven
     from pgdyno.live.address import Address
     from pgdyno.live.audience import Audience
-    from pgdyno.live.course import PHASES, Course, loading_text, rates
+    from pgdyno.live.run_progress import PHASES, RunProgress, loading_text, rates
     from pgdyno.loader.copy import Intent
     from pgdyno.model.knee import Search, Windows
 
@@ -71,18 +71,18 @@ _MODULES |= {
     "Windows": "pgdyno.model.knee",
     "Address": "pgdyno.live.address",
     "Audience": "pgdyno.live.audience",
-    "PHASES": "pgdyno.live.course",
-    "Course": "pgdyno.live.course",
-    "loading_text": "pgdyno.live.course",
-    "rates": "pgdyno.live.course",
+    "PHASES": "pgdyno.live.run_progress",
+    "RunProgress": "pgdyno.live.run_progress",
+    "loading_text": "pgdyno.live.run_progress",
+    "rates": "pgdyno.live.run_progress",
     "Driven": "pgdyno.drive.driver",
     "Intent": "pgdyno.loader.copy",
 }
 
 __all__ = [
     "LOADED_AT", "PHASES", "POOLED", "Address", "Asked", "Audience", "Benched", "Checked",
-    "Course", "Data", "Database", "Driven", "FirstPlan", "Intent", "Linted", "Loaded", "Needs",
-    "Plan", "Preview", "Run", "Search", "Server", "Table", "Windows", "aa", "bench",
+    "Data", "Database", "Driven", "FirstPlan", "Intent", "Linted", "Loaded", "Needs", "Plan",
+    "Preview", "Run", "RunProgress", "Search", "Server", "Table", "Windows", "aa", "bench",
     "calibrate", "calibration_file", "check", "connection_to", "estimate_load", "export",
     "knee", "knobs", "lint", "load", "load_files", "load_plan", "loaded", "loading_text",
     "plans", "rates", "resume", "run", "storage", "storage_cost",

@@ -15,7 +15,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from pgdyno.api import PHASES, Course, loading_text, rates
+from pgdyno.api import PHASES, RunProgress, loading_text, rates
 from pgdyno.model.progress import (
     DriveProgress,
     Event,
@@ -37,7 +37,7 @@ class LiveView:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._course = Course()
+        self._progress = RunProgress()
         self._live = Live(
             console=console, get_renderable=self._draw, refresh_per_second=4, transient=True
         )
@@ -56,7 +56,7 @@ class LiveView:
 
     def __call__(self, event: Event) -> None:
         """Be told."""
-        self._course.hear(event)
+        self._progress.hear(event)
         match event:
             case PhaseBegun():
                 self._phase_begins(event.trial, event.name)
@@ -73,7 +73,7 @@ class LiveView:
             case PointMeasured():
                 self._console.print(_point_line(event))
             case _:
-                pass  # the course has it
+                pass  # the run's progress has it
 
     def _run_begins(self, event: RunBegun) -> None:
         for note in event.notes:
@@ -87,8 +87,8 @@ class LiveView:
             self._console.print(f"fixture: {PHASES.get(name, name)}")
 
     def _trial_ends(self, record: TrialRecord) -> None:
-        assert self._course.plan is not None, "a trial ended before its run began"
-        self._console.print(_trial_line(record, len(self._course.plan.trials)))
+        assert self._progress.plan is not None, "a trial ended before its run began"
+        self._console.print(_trial_line(record, len(self._progress.plan.trials)))
 
     def _look_taken(self, event: LookTaken) -> None:
         for line in event.sentences:
@@ -103,23 +103,23 @@ class LiveView:
     # -- what is drawn ------------------------------------------------------------------------
 
     def _draw(self) -> RenderableType:
-        course = self._course
-        if course.step is not None:
-            return Spinner("dots", Text(course.step))
-        done, todo, trial = course.done, course.todo, course.trial
+        progress = self._progress
+        if progress.step is not None:
+            return Spinner("dots", Text(progress.step))
+        done, todo, trial = progress.done, progress.todo, progress.trial
         head = Table.grid(padding=(0, 2))
         where = f"trial {done + 1} of {todo}" if trial else "fixture"
         stage = Text()
         if trial:
             stage = Text.assemble(f"round {trial.round}, stage ", (trial.stage, "bold"))
         head.add_row(
-            Text(where, "bold"), stage, PHASES.get(course.phase, course.phase),
-            f"{seconds_text(course.left_s())} left for the plan",
+            Text(where, "bold"), stage, PHASES.get(progress.phase, progress.phase),
+            f"{seconds_text(progress.left_s())} left for the plan",
         )  # fmt: skip
         return Group(head, self._detail(), ProgressBar(total=max(1, todo), completed=done))
 
     def _detail(self) -> RenderableType:
-        state = self._course.state
+        state = self._progress.state
         if state is None:
             return Text("")
         if isinstance(state, LoadProgress):

@@ -21,8 +21,8 @@ from typing import IO, Self, TypeVar
 from pydantic import ValidationError
 
 from pgdyno.live.address import Address
-from pgdyno.live.course import Course, Moment
 from pgdyno.live.message import Began, Cost, End, Message, Outcome, Serving, Wanted
+from pgdyno.live.run_progress import Moment, RunProgress
 from pgdyno.model.errors import Interrupted, PgdynoError, TargetError
 from pgdyno.model.progress import (
     DriveProgress,
@@ -70,7 +70,7 @@ class Audience:
         self._wanted = Wanted(secrets.token_hex(_TOKEN_BYTES), page, metrics)
         self._process: Process | None = None
         self._serving = Serving()
-        self._course = Course()
+        self._progress = RunProgress()
         self._lock = threading.Condition()
         self._notes: deque[str] = deque(maxlen=_WAITING_MAX)
         self._past: deque[Moment] = deque(maxlen=_WAITING_MAX)  # ends of windows
@@ -167,10 +167,10 @@ class Audience:
         """Be told, and tell."""
         self._onward(event)
         with self._lock:
-            if isinstance(event, PhaseBegun) and isinstance(self._course.state, DriveProgress):
+            if isinstance(event, PhaseBegun) and isinstance(self._progress.state, DriveProgress):
                 # What the driver counted last, which counters would lack for good.
-                self._past.append(self._course.moment())
-            self._course.hear(event)
+                self._past.append(self._progress.moment())
+            self._progress.hear(event)
             self._changed = True
             self._note(event)
             self._lock.notify()
@@ -178,7 +178,7 @@ class Audience:
             self._tell_of_its_end(self._process)
 
     def _note(self, event: Event) -> None:
-        """Keep what the course does not tell."""
+        """Keep what the run's progress does not tell."""
         match event:
             case RunBegun():
                 self._began = self._untold = Began(str(event.path.absolute()))
@@ -222,7 +222,7 @@ class Audience:
         """What is to be told next, and whether it is the last."""
         with self._lock:
             self._lock.wait_for(lambda: self._end is not None or self._changed, _TICK_S)
-            now = Message(began=self._untold, moment=self._course.moment(), stored=self._stored)
+            now = Message(began=self._untold, moment=self._progress.moment(), stored=self._stored)
             past, notes = [*self._past], [*self._notes]
             lines = [Message(moment=one) for one in past]
             lines += [now, *(Message(note=one) for one in notes)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pgdyno.live.course import Moment, rates
+from pgdyno.live.run_progress import Moment, rates
 
 POINTS_MAX = 240
 

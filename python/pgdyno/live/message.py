@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pgdyno.live.address import Address
-from pgdyno.live.course import Moment
+from pgdyno.live.run_progress import Moment
 
 Outcome = Literal["ended", "stopped", "failed", "lost"]
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from pgdyno.live import metrics
 from pgdyno.live.board import Board
-from pgdyno.live.course import STARTING, Moment, loading_text, rates
 from pgdyno.live.line import Line
 from pgdyno.live.message import End, Message
 from pgdyno.live.openmetrics import Sample, exposition
+from pgdyno.live.run_progress import STARTING, Moment, loading_text, rates
 from pgdyno.live.so_far import SoFar, look, parts
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.progress import DriveProgress
@@ -76,9 +76,9 @@ class Watched:
             self._moment = moment
             self._counted.hear(moment)
             self._line.hear(moment)
-            shown = _course(moment, self._line)
+            shown = _progress(moment, self._line)
         shown["cpu_s"] = round(time.process_time() / _CPU_STEP_S) * _CPU_STEP_S
-        self._board.put("course", shown)
+        self._board.put("progress", shown)
 
     def _note(self, text: str) -> None:
         self._notes = [*self._notes, {"unix_s": round(self._unix_s()), "text": text}][-_NOTES_MAX:]
@@ -131,7 +131,7 @@ class Watched:
         yield Sample(metrics.VIEWERS, (), self._board.viewers)
 
 
-def _course(moment: Moment, line: Line) -> dict[str, Any]:
+def _progress(moment: Moment, line: Line) -> dict[str, Any]:
     """What the page shows of a moment; texts as they are read."""
     drive = moment.drive
     figures = rates(drive.last_second) if drive and drive.last_second else {}

@@ -12,22 +12,22 @@ from tests.data.hostile import WORDS
 def test_a_viewer_gets_every_part_once_and_then_what_is_newer() -> None:
     board = Board()
     board.put("head", {"a": 1})
-    board.put("course", 1)
+    board.put("progress", 1)
 
     version, parts, is_last = board.newer(0, 0)
-    assert (dict(parts), is_last) == ({"head": b'{"a":1}', "course": b"1"}, False)
+    assert (dict(parts), is_last) == ({"head": b'{"a":1}', "progress": b"1"}, False)
     assert board.newer(version, 0)[1] == []
 
-    board.put("course", 2)
-    assert board.newer(version, 0)[1] == [("course", b"2")]
+    board.put("progress", 2)
+    assert board.newer(version, 0)[1] == [("progress", b"2")]
 
 
 def test_a_slow_viewer_gets_the_newest_only() -> None:
     board = Board()
     for number in range(1000):
-        board.put("course", number)
+        board.put("progress", number)
 
-    assert board.newer(0, 0)[1] == [("course", b"999")]
+    assert board.newer(0, 0)[1] == [("progress", b"999")]
 
 
 def test_what_is_equal_is_not_sent_again() -> None:
@@ -65,7 +65,7 @@ def test_who_waits_is_woken_by_news_and_by_the_end() -> None:
 
     viewer = threading.Thread(target=view)
     viewer.start()
-    board.put("course", 1)
+    board.put("progress", 1)
     board.put("end", 2)
     board.close(60)
     viewer.join(60)

@@ -15,8 +15,8 @@ import pytest
 
 from pgdyno.live import metrics, reference
 from pgdyno.live.buckets import BOUNDS_NS, cumulative
-from pgdyno.live.course import Moment
 from pgdyno.live.openmetrics import Family, Sample, exposition, histogram, sample_name
+from pgdyno.live.run_progress import Moment
 from pgdyno.live.so_far import look
 from pgdyno.model.progress import DriveProgress
 from pgdyno.store import RunFile

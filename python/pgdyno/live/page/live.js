@@ -61,7 +61,7 @@
     at("about").replaceChildren(make("strong", "", `${it.label}.`), " ", ...facts);
   }
 
-  function showCourse(it) {
+  function showProgress(it) {
     const measured = it.number !== null;
     const where = measured ? `Trial ${Math.min(it.done + 1, it.todo)} of ${it.todo}` : "Before the first trial";
     put("count", measured ? `${where} · round ${it.round}` : it.step ? "Now" : where);
@@ -83,7 +83,7 @@
 
   function showBar() {
     const trials = parts.trials || [];
-    const now = parts.course;
+    const now = parts.progress;
     const bar = at("bar");
     while (bar.children.length > trials.length) bar.lastChild.remove();
     while (bar.children.length < trials.length) bar.append(make("li", "", make("i")));
@@ -383,12 +383,12 @@
   }
 
   const shows = {
-    head: showHead, course: showCourse, trials: showBar, found: showFound, last: showLast,
+    head: showHead, progress: showProgress, trials: showBar, found: showFound, last: showLast,
     notes: showNotes, trouble: showTrouble, end: showEnd, ping: () => {},
   };
 
   function show(name) {
-    if (name in parts && !(name === "course" && parts.end)) shows[name](parts[name]);
+    if (name in parts && !(name === "progress" && parts.end)) shows[name](parts[name]);
   }
 
   let stream;
@@ -409,7 +409,7 @@
         heard = Date.now();
         parts[name] = JSON.parse(event.data);
         show(name);
-        if (name === "head") for (const other of ["course", "found", "last", "trials"]) show(other);
+        if (name === "head") for (const other of ["progress", "found", "last", "trials"]) show(other);
         if (name === "end") stream.close();
       });
     }
@@ -426,7 +426,7 @@
   let redraw;
   addEventListener("resize", () => {
     cancelAnimationFrame(redraw);
-    redraw = requestAnimationFrame(() => ["course", "found", "last"].forEach(show));
+    redraw = requestAnimationFrame(() => ["progress", "found", "last"].forEach(show));
   });
 
   // -- theme, as in the report ---------------------------------------------------------------------------

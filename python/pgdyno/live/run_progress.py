@@ -60,7 +60,7 @@ class Moment:
         return PHASES.get(self.phase, self.phase)
 
 
-class Course:
+class RunProgress:
     """Follows the events of a run.
 
     Args:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pgdyno.live.course import Course, Moment, rates
 from pgdyno.live.line import POINTS_MAX, Line
+from pgdyno.live.run_progress import Moment, RunProgress, rates
 from pgdyno.model.progress import (
     DriveProgress,
     LoadProgress,
@@ -41,7 +41,7 @@ def a_trial(number: int = 1) -> TrialRecord:
 
 
 def test_before_a_run_begins_nothing_is_known() -> None:
-    moment = Course(Clock()).moment()
+    moment = RunProgress(Clock()).moment()
 
     assert (moment.phase, moment.left_s, moment.share, moment.number) == (
         "starting",
@@ -53,60 +53,60 @@ def test_before_a_run_begins_nothing_is_known() -> None:
 
 def test_the_time_left_goes_with_the_clock_and_then_by_what_trials_took() -> None:
     clock = Clock()
-    course = Course(clock)
-    course.hear(BEGUN)
-    assert course.left_s() == pytest.approx(9 * EACH_S)
+    progress = RunProgress(clock)
+    progress.hear(BEGUN)
+    assert progress.left_s() == pytest.approx(9 * EACH_S)
 
     trial = a_trial()
-    course.hear(PhaseBegun(trial, "restore"))
+    progress.hear(PhaseBegun(trial, "restore"))
     clock.now += EACH_S / 4
-    course.hear(PhaseBegun(trial, "drive"))
-    assert course.left_s() == pytest.approx(8.75 * EACH_S)
-    assert course.moment().share == pytest.approx(0.25)
+    progress.hear(PhaseBegun(trial, "drive"))
+    assert progress.left_s() == pytest.approx(8.75 * EACH_S)
+    assert progress.moment().share == pytest.approx(0.25)
 
     clock.now += 10 * EACH_S
-    assert course.left_s() == pytest.approx(8 * EACH_S), "a late trial takes none of the others"
-    assert course.moment().share == 1.0
+    assert progress.left_s() == pytest.approx(8 * EACH_S), "a late trial takes none of the others"
+    assert progress.moment().share == 1.0
 
     clock.now += 60 - 10.25 * EACH_S  # it took a minute in all
-    course.hear(TrialEnded(trial))
-    course.hear(PhaseBegun(a_trial(2), "restore"))
-    assert course.left_s() == pytest.approx(8 * 60)
-    assert course.moment().done == 1
+    progress.hear(TrialEnded(trial))
+    progress.hear(PhaseBegun(a_trial(2), "restore"))
+    assert progress.left_s() == pytest.approx(8 * 60)
+    assert progress.moment().done == 1
 
 
 def test_a_look_says_how_many_are_left() -> None:
-    course = Course(Clock())
-    course.hear(BEGUN)
-    course.hear(TrialEnded(a_trial()))
-    course.hear(LookTaken(1, ("decided",), 2))
+    progress = RunProgress(Clock())
+    progress.hear(BEGUN)
+    progress.hear(TrialEnded(a_trial()))
+    progress.hear(LookTaken(1, ("decided",), 2))
 
-    assert (course.done, course.todo) == (1, 3)
+    assert (progress.done, progress.todo) == (1, 3)
 
 
 def test_a_run_that_goes_on_counts_anew() -> None:
-    course = Course(Clock())
-    course.hear(BEGUN)
-    course.hear(TrialEnded(a_trial()))
-    course.hear(replace(BEGUN, todo=4))
+    progress = RunProgress(Clock())
+    progress.hear(BEGUN)
+    progress.hear(TrialEnded(a_trial()))
+    progress.hear(replace(BEGUN, todo=4))
 
-    assert (course.done, course.todo) == (0, 4)
+    assert (progress.done, progress.todo) == (0, 4)
 
 
 def test_loading_driving_and_steps_are_told_apart() -> None:
-    course = Course(Clock())
+    progress = RunProgress(Clock())
     load = LoadProgress("copy", 1, 2, 3, 4.0, 5.0, 0.5, 6.0)
-    course.hear(load)
-    assert course.moment().load == load
+    progress.hear(load)
+    assert progress.moment().load == load
     drive = DriveProgress("window", 3.0, 1.0, {}, {"tpcb": 5})
-    course.hear(drive)
-    assert (course.moment().load, course.moment().drive) == (None, drive)
-    course.hear(StepBegun("random reads of /srv"))
-    assert course.moment().step == "random reads of /srv"
-    course.hear(PhaseBegun(None, "load"))
-    assert course.moment().drive is None
-    assert course.moment().phase_text == "loading the fixture"
-    assert replace(course.moment(), phase="sweeping").phase_text == "sweeping"
+    progress.hear(drive)
+    assert (progress.moment().load, progress.moment().drive) == (None, drive)
+    progress.hear(StepBegun("random reads of /srv"))
+    assert progress.moment().step == "random reads of /srv"
+    progress.hear(PhaseBegun(None, "load"))
+    assert progress.moment().drive is None
+    assert progress.moment().phase_text == "loading the fixture"
+    assert replace(progress.moment(), phase="sweeping").phase_text == "sweeping"
 
 
 def test_the_first_rate_counts_all_kinds() -> None:
