@@ -60,15 +60,16 @@ def require_room(paths: Sequence[Path], each_bytes: int) -> Mapping[Path, int]:
         PlanError: A file system has less room than its paths need; a twentieth is left free. Or
             nothing may be written to a path, or two of them are one folder.
     """
-    _require_different(paths)
     free: dict[Path, int] = {}
+    seen: dict[tuple[int, int], Path] = {}
     by_device: dict[int, list[Path]] = {}
     for path in paths:
         try:
-            free[path] = shutil.disk_usage(path).free
-            by_device.setdefault(path.stat().st_dev, []).append(path)
+            status, free[path] = path.stat(), shutil.disk_usage(path).free
         except OSError as error:
             raise PlanError(f"{path}: {error.strerror}", "Name folders that exist.") from error
+        _require_usable(path, seen.setdefault((status.st_dev, status.st_ino), path))
+        by_device.setdefault(status.st_dev, []).append(path)
     for same in by_device.values():
         need = each_bytes * len(same)
         if need > free[same[0]] * (1 - _KEPT_FREE):
@@ -80,22 +81,20 @@ def require_room(paths: Sequence[Path], each_bytes: int) -> Mapping[Path, int]:
     return free
 
 
-def _require_different(paths: Sequence[Path]) -> None:
-    """Refuse two names of one folder, and what cannot be written to, before anything is written."""
-    seen: dict[tuple[int, int], Path] = {}
-    for path in paths:
-        try:
-            found = path.stat()
-        except OSError as error:
-            raise PlanError(f"{path}: {error.strerror}", "Name folders that exist.") from error
-        other = seen.setdefault((found.st_dev, found.st_ino), path)
-        if other is not path:
-            raise PlanError(f"{other} and {path} are one folder", "Each is measured once.")
-        if not os.access(path, os.W_OK | os.X_OK):
-            raise PlanError(
-                f"{path}: nothing can be written in it",
-                "It is mounted read-only, or its rights do not allow it. Name a folder of yours.",
-            )
+def _require_usable(path: Path, first: Path) -> None:
+    """Refuse a second name of a folder, and what cannot be written to.
+
+    Args:
+        path: As it was named.
+        first: The first that led to the same folder, or itself.
+    """
+    if first is not path:
+        raise PlanError(f"{first} and {path} are one folder", "Each is measured once.")
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise PlanError(
+            f"{path}: nothing can be written in it",
+            "It is mounted read-only, or its rights do not allow it. Name a folder of yours.",
+        )
 
 
 def accepts_direct(folder: Path) -> bool:

@@ -181,15 +181,6 @@ class Recorder:
 
     # -- what was recorded ----------------------------------------------------------------------
 
-    @property
-    def failures(self) -> dict[str, str]:
-        """Why a sampler stopped, by its name."""
-        return {
-            name: account.failure
-            for name, account in self._accounts.items()
-            if account.failure is not None
-        }
-
     def series(self) -> list[Series]:
         """The series, a column each."""
         return [series for kept in self._series.values() for series in kept.series()]
