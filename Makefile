@@ -10,6 +10,10 @@ DIST ?= dist
 # Tests run side by side; more than four servers at once measure each other more than themselves.
 WORKERS ?= $(shell cpus=$$(nproc); echo $$((cpus < 4 ? cpus : 4)))
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadgroup
+# Downloading, installing and compiling go side by side: on a new machine that is most of the wait.
+MAKEFLAGS += --jobs=3
+# Cargo has its own jobs: those of make are no file descriptors that it could read.
+MATURIN := MAKEFLAGS= VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
 # Installs Debian packages as root, one make at a time; tells anybody else how to.
@@ -22,17 +26,15 @@ apt = { [ "$$(id -u)" = 0 ] && flock Makefile sh -c "apt-get update -qq && \
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-demo: build ## The main job: load TPC-C, run three stages, write a report (ARGS=--quick: shorter)
+demo: build ## The main job: load TPC-C, run two stages, write a report (ARGS=--quick: shorter)
 	$(BIN)/pgdyno run plans/demo.toml $(ARGS)
 
 quick: build ## The demo's short version
 	$(BIN)/pgdyno run plans/demo.toml --quick
 
-# Installing, compiling and downloading go side by side: on a new machine they are a quarter of the
-# time. The core's tests are compiled and run in what time the others leave, which often wait.
-test: ## The tests of every day, on real servers and in a real browser
-	@$(MAKE) --no-print-directory -j2 packages build
-	@$(MAKE) --no-print-directory -j2 every-day rust-tests
+# The core's tests are compiled and run in what time the others leave, which often wait.
+test: packages build ## The tests of every day, on real servers and in a real browser
+	@$(MAKE) --no-print-directory every-day rust-tests
 
 every-day: build
 	$(PYTEST) -m "not long and not document" $(ARGS)
@@ -45,8 +47,7 @@ test-long: test rest ## All tests: `make test` and what it leaves out
 rest: packages gates ## What `make test` leaves out: the gates, and the tests marked `long`
 	$(PYTEST) -m "long or document" $(ARGS)
 
-gates: build ## Format, lint, types, layers
-	@$(MAKE) --no-print-directory -j2 rust-gates python-gates
+gates: rust-gates python-gates ## Format, lint, types, layers
 
 check: gates ## Format, lint, types, layers, unit tests: under 90 s once built
 	cargo test --quiet --workspace --locked
@@ -66,28 +67,38 @@ python-gates: build
 	$(BIN)/vulture
 	$(BIN)/hadolint Containerfile
 
-# Cargo has its own jobs: those of make are no file descriptors that it could read.
 rust-tests:
 	@MAKEFLAGS= nice -n 19 cargo test --quiet --workspace --locked
 
 install: $(VENV)/installed ## The virtual environment with the locked dependencies
 
-$(VENV)/installed: requirements.lock
+# What compiles comes first and alone, so that the rest is installed while it works.
+$(VENV)/maturin.lock: requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "error: $(PYTHON) is older than 3.11; set PYTHON=python3.11"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || $(call apt,python3-venv)
 	@echo "installing the locked dependencies (once)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install --quiet --require-hashes -r requirements.lock
+	@awk '/^maturin==/, !/\\$$/' requirements.lock > $@.new
+	@$(BIN)/pip install --quiet --no-compile --require-hashes -r $@.new
+	@mv $@.new $@
+
+$(VENV)/installed: $(VENV)/maturin.lock
+	@$(BIN)/pip install --quiet --no-compile --require-hashes -r requirements.lock
 	@touch $@
 
 build: $(VENV)/built ## The Rust core in release mode
 
-$(VENV)/built: $(VENV)/installed pyproject.toml $(RUST)
+# `develop`, which installs what was compiled, must wait for pip.
+target/compiled: $(VENV)/maturin.lock pyproject.toml $(RUST)
 	@command -v cargo >/dev/null \
 	  || { echo "error: no cargo; install a Rust toolchain (rustup.rs), 1.88 or newer"; exit 1; }
-	@echo "building the Rust core in release mode (once, some minutes)"
-	@MAKEFLAGS= VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet >/dev/null
+	@echo "compiling the Rust core in release mode (once, a minute or two)"
+	@$(MATURIN) build --release --locked --quiet --out target/wheels >/dev/null
+	@touch $@
+
+$(VENV)/built: $(VENV)/installed target/compiled
+	@$(MATURIN) develop --release --locked --quiet >/dev/null
 	@touch $@
 
 # What the tests and `pgdyno storage` want: an installed PostgreSQL, a pooler, certificates, a browser,
