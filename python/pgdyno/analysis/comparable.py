@@ -184,13 +184,22 @@ def _measured(plan: Plan, trials: Sequence[TrialRecord]) -> list[Difference]:
     off = {
         trial.number: f"{trial.result.window_s:.1f} s"
         for trial in trials
-        if trial.result
-        and trial.result.followed is None  # else checkpoints end it
-        and abs(trial.result.window_s - window) > WINDOW_TOLERANCE * window
+        if trial.result and not is_of_length(trial.result, window)
     }
     if off:
         found.append(Difference(f"length of the window, planned {window:g} s", _grouped(off), None))
     return found
+
+
+def is_of_length(result: TrialResult, planned_s: float) -> bool:
+    """Whether a window lasted as planned: at least so long where checkpoints end it, else exactly.
+
+    Within `WINDOW_TOLERANCE`.
+    """
+    beyond_s = result.window_s - planned_s
+    if result.followed is not None:
+        beyond_s = min(beyond_s, 0.0)
+    return abs(beyond_s) <= WINDOW_TOLERANCE * planned_s
 
 
 def _as_planned(

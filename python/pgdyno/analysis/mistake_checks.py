@@ -13,7 +13,7 @@ from itertools import pairwise
 from statistics import median
 
 from pgdyno.analysis import words
-from pgdyno.analysis.comparable import WINDOW_TOLERANCE
+from pgdyno.analysis.comparable import is_of_length
 from pgdyno.analysis.credit import changed_client, changed_settings
 from pgdyno.analysis.facts import Difference, StageFacts
 from pgdyno.catalog import knobs
@@ -140,7 +140,7 @@ def other_duration(seen: Seen) -> str | None:
     found = [
         f"trial {trial.number} {result.window_s:.4g} s"
         for trial, result in seen.results()
-        if abs(result.window_s - planned) > WINDOW_TOLERANCE * planned
+        if not is_of_length(result, planned)
     ]
     return f"a window of {planned:g} s was asked for: {', '.join(found)}" if found else None
 

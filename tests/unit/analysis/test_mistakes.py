@@ -14,6 +14,7 @@ from pgdyno.analysis import mistake_checks as checks
 from pgdyno.analysis.facts import Difference, Facts, Spread, StageFacts
 from pgdyno.analysis.judge import checkpoint_cycle
 from pgdyno.analysis.mistakes import MISTAKES, mistake_facts, page
+from pgdyno.model.cycle import Followed, Spacing
 from pgdyno.model.plan import Plan, Stage, Trial
 from pgdyno.model.run import Effective, Event, TrialRecord, TrialResult, TrialState
 from pgdyno.model.settings import Origin, OriginKind, Rung, Setting
@@ -169,6 +170,21 @@ def test_e8_another_duration_than_was_asked_for() -> None:
     found = checks.other_duration(seen(plan, {"stage-1": result}))
 
     assert found == "a window of 60 s was asked for: trial 1 30 s"
+
+
+@pytest.mark.parametrize(
+    ("window_s", "found"),
+    [(74.2, None), (60.0, None), (30.0, "a window of 60 s was asked for: trial 1 30 s")],
+)
+def test_e8_checkpoints_end_a_window_later_never_earlier(
+    window_s: float, found: str | None
+) -> None:
+    followed = Followed(2, (), (0, 1), Spacing(300.0, 1 << 30, 0.9))
+    plan = plan_of(PLAN.stages[:1])
+    plan = replace(plan, protocol=replace(plan.protocol, window_s=60.0))
+    result = replace(RESULT, window_s=window_s, followed=followed)
+
+    assert checks.other_duration(seen(plan, {"stage-1": result})) == found
 
 
 def test_e9_rotated_columns(facts_of: list[StageFacts]) -> None:
