@@ -1,6 +1,6 @@
 """pgdyno, a dynamometer for PostgreSQL: staged tuning, measured, with statistics.
 
-What the command line does, from Python; see `docs/guides/python.md`. Calls raise `PgdynoError`,
+What the command line does, from Python; see `docs/notebooks/python.md`. Calls raise `PgdynoError`,
 print nothing and never exit. Names are imported when they are asked for.
 """
 

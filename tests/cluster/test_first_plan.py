@@ -32,7 +32,7 @@ def test_packaged_plans_are_listed_and_known_by_name_anywhere(
     listed = command("plans").stdout
     assert all(str(name) in listed for name in names)
     monkeypatch.chdir(folder)
-    assert "How much does tuning help" in command("run", "demo", "--dry-run").stdout
+    assert "How much faster is PostgreSQL here" in command("run", "demo", "--dry-run").stdout
     assert pgdyno.load_plan("demo").command == "pgdyno run demo"
 
 
@@ -42,7 +42,7 @@ def test_a_file_of_ones_own_is_told_from_a_packaged_plan_of_its_name(
     monkeypatch.chdir(folder)
     Path("demo").write_text('name = "mine"\nquestion = "?"\n[[stage]]\nname = "one"\nwhy = "."\n')
     assert pgdyno.load_plan("./demo").name == "mine"
-    assert pgdyno.load_plan("demo").record.question.startswith("How much does tuning help")
+    assert pgdyno.load_plan("demo").record.question.startswith("How much faster is PostgreSQL here")
     error = command("run", "../plans/demo", "--dry-run", code=2).stderr
     assert "cannot be read" in error
 

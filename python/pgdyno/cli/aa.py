@@ -35,7 +35,7 @@ def aa(
     Prints how far apart two equal servers lie on this machine, and how many rounds a plan needs to
     see differences of 1, 3, 5 and 10 %. Run it before you trust a small difference.
 
-    Example: pgdyno aa demo --stage tuned
+    Example: pgdyno aa tuning --stage tuned
     """
     # All rounds are measured, as many as are asked for: no look ends them.
     settings = [*(overrides or []), "protocol.stop=rounds", f"protocol.rounds={rounds}"]

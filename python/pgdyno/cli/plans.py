@@ -39,7 +39,7 @@ def demo(
     metrics: MetricsOption = None,
     out: RunFileOption = None,
 ) -> None:
-    """Measure three stages of tuning on a server of its own; the same as `pgdyno run demo`.
+    """Measure two stages on a server of its own; the same as `pgdyno run demo`.
 
     Example: pgdyno demo --quick
     """

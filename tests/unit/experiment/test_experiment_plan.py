@@ -225,7 +225,7 @@ class Failing:
 
 def conducted(tmp_path: Path, target: Failing) -> list[TrialRecord]:
     """Trials of a plan after the target was conducted, whether or not to the end."""
-    plan = resolve(read_plan(ROOT / "plans" / "demo.toml", quick=True), installed(18), HOST)
+    plan = resolve(read_plan(ROOT / "plans" / "tuning.toml", quick=True), installed(18), HOST)
     write_miniature(tmp_path / "other.sqlite")
     with RunFile.read(tmp_path / "other.sqlite") as other:
         info = other.info()

@@ -78,7 +78,7 @@ def test_nothing_is_wrong_with_what_tuned_writes(major: int, memory_gib: int, hu
     host = replace(
         HOST, memory_bytes=memory_gib * GIB, huge_pages_free=pages, free_disk_bytes=400 * GIB
     )
-    draft = read_plan(ROOT / "plans" / "demo.toml")
+    draft = read_plan(ROOT / "plans" / "tuning.toml")
     tuned = resolve(draft, installed(major), host).stage("tuned")
     text = "\n".join(f"{one.name} = '{one.value}'" for one in tuned.settings)
     source = parse("postgresql.conf", "postgresql", text)

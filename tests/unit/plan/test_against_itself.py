@@ -17,36 +17,36 @@ from tests.data.servers import HOST, installed
 
 
 @pytest.fixture(scope="module")
-def demo() -> Plan:
+def tuning() -> Plan:
     return resolve(
-        read_plan("plans/demo.toml", ["protocol.stop=rounds", "protocol.rounds=4"]),
+        read_plan("plans/tuning.toml", ["protocol.stop=rounds", "protocol.rounds=4"]),
         installed(18),
         HOST,
     )
 
 
-def test_a_stage_is_measured_twice_in_every_round(demo: Plan) -> None:
-    alone = against_itself(demo, "async-commit")
+def test_a_stage_is_measured_twice_in_every_round(tuning: Plan) -> None:
+    alone = against_itself(tuning, "async-commit")
 
     first, second = alone.stages
     assert (first.name, second.name) == ("async-commit", "async-commit-twin")
     assert second.twin_of == first.name
-    assert first.settings == second.settings == demo.stage("async-commit").settings
+    assert first.settings == second.settings == tuning.stage("async-commit").settings
     by_round = [[t.stage for t in alone.trials if t.round == one] for one in range(1, 5)]
     assert by_round == [[first.name, second.name], [second.name, first.name]] * 2
     assert [trial.number for trial in alone.trials] == list(range(1, 9))
 
 
-def test_its_trials_are_those_of_the_plan(demo: Plan) -> None:
-    alone = against_itself(demo)
+def test_its_trials_are_those_of_the_plan(tuning: Plan) -> None:
+    alone = against_itself(tuning)
 
-    idents = {t.round: t.ident for t in demo.trials if t.stage == demo.stages[0].name}
+    idents = {t.round: t.ident for t in tuning.trials if t.stage == tuning.stages[0].name}
     assert {trial.ident for trial in alone.trials} == set(idents.values())
-    assert alone.estimate.measuring_s == pytest.approx(demo.estimate.measuring_s * 2 / 3)
+    assert alone.estimate.measuring_s == pytest.approx(tuning.estimate.measuring_s * 2 / 3)
 
 
 def test_no_look_ends_it() -> None:
-    decided = resolve(read_plan("plans/demo.toml"), installed(18), HOST)
+    decided = resolve(read_plan("plans/tuning.toml"), installed(18), HOST)
 
     alone = against_itself(decided, "tuned")
 
@@ -55,10 +55,10 @@ def test_no_look_ends_it() -> None:
     assert len(alone.trials) == 2 * decided.protocol.rounds
 
 
-def test_what_cannot_be_is_refused(demo: Plan) -> None:
+def test_what_cannot_be_is_refused(tuning: Plan) -> None:
     with pytest.raises(PlanError, match="there is no stage tunes, known are initdb, tuned"):
-        against_itself(demo, "tunes")
-    short = replace(demo, protocol=replace(demo.protocol, rounds=2))
+        against_itself(tuning, "tunes")
+    short = replace(tuning, protocol=replace(tuning.protocol, rounds=2))
     with pytest.raises(PlanError, match=r"protocol\.rounds is 2, at least 3"):
         against_itself(short)
 

@@ -18,7 +18,7 @@ from tests.data.servers import GIB, HOST, installed, running
 
 MIB = 1 << 20
 TUNED = profile("tuned")
-DEMO = "plans/demo.toml"
+TUNING = "plans/tuning.toml"
 
 
 def sizes(host: HostFacts, server: ServerFacts, **own: str) -> dict[str, str]:
@@ -31,17 +31,17 @@ def machine(memory_gib: float, disk_gib: float, huge_pages: int = 0) -> HostFact
     return replace(HOST, memory_bytes=memory, free_disk_bytes=disk, huge_pages_free=huge_pages)
 
 
-def demo(host: HostFacts, major: int = 18) -> Plan:
-    return resolve(read_plan(DEMO), installed(major), host)
+def tuning(host: HostFacts, major: int = 18) -> Plan:
+    return resolve(read_plan(TUNING), installed(major), host)
 
 
 @pytest.mark.parametrize("major", [15, 18])
 @pytest.mark.parametrize("memory_gib", [1, 2, 4, 15.6, 24, 256, 1024])
 @pytest.mark.parametrize("disk_gib", [5, 20, 80, 4000])
-def test_the_demo_fits_on_every_machine_without_contradiction(
+def test_the_three_stages_fit_on_every_machine_without_contradiction(
     major: int, memory_gib: float, disk_gib: float
 ) -> None:
-    plan = demo(machine(memory_gib, disk_gib), major)
+    plan = tuning(machine(memory_gib, disk_gib), major)
 
     assert plan.stage("tuned").rung is Rung.D0
     assert plan.estimate.memory_bytes <= memory_gib * GIB
