@@ -45,7 +45,7 @@ def test_the_demo(snapshot: SnapshotAssertion) -> None:
 
 def test_quick_with_twin_and_overrides(snapshot: SnapshotAssertion) -> None:
     text = printed(
-        PLANS / "demo.toml",
+        PLANS / "tuning.toml",
         "protocol.rounds=4", "stage.async-commit.settings.wal_writer_delay=10ms",
         quick=True, aa=True,
     )  # fmt: skip

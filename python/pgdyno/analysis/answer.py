@@ -46,11 +46,19 @@ def answer(
     texts = "; ".join(one.whole for one in doubts)
     rest = f", and is limited by: {texts}" if doubts else "; no check limits it further"
     return Answer(
-        plain=plain(stages),
+        plain=(*plain(stages), *_too_short(stages, quick=quick)),
         finding=_findings(stages, metric),
         limits=f"This holds for this host, fixture and load{rest}.",
         confidence=confidence_of(tuple(doubts)),
         doubts=tuple(doubts),
+    )
+
+
+def _too_short(stages: Sequence[StageFacts], *, quick: bool) -> tuple[str, ...]:
+    """What a plan that `--quick` shortened could not be expected to tell."""
+    open_ = any(one.to_first and one.to_first.verdict == "undecided" for one in stages)
+    return ("A plan shortened by --quick seldom decides; without it, this one may.",) * (
+        quick and open_
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from pgdyno.analysis.facts import Comparison, Spread, StageFacts
+from pgdyno.model.durability import LADDER
 from pgdyno.model.units import bytes_text, count_text, ratio_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.model.workload import TEXT_MIX
@@ -13,16 +14,7 @@ from pgdyno.model.workload import TEXT_MIX
 NOTHING = "–"
 NO_LOOK = "no look yet"
 
-RUNGS = {
-    "D?": "what may be lost is not known",
-    "D0": "nothing is lost",
-    "D1": "nothing is lost, pages are protected otherwise",
-    "D2": "a crash may lose the last commits",
-    "D3": "there is no replica and no recovery to a point in time",
-    "D4": "a crash of the machine may tear pages",
-    "D5": "what was flushed may not be on the disk",
-    "D6": "a crash of the machine loses the data",
-}
+RUNGS = {"D?": "what may be lost is not known", **LADDER}
 SAFE = ("D0", "D1")  # rungs on which nothing is lost
 
 

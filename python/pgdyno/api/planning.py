@@ -28,6 +28,7 @@ from pgdyno.plan.resolve.plan import resolve, resolve_target, resolve_workload
 from pgdyno.plan.schema.read import PlanDraft, read_plan, read_plan_text
 from pgdyno.plan.schema.toml_text import toml_text, value_text
 from pgdyno.plan.settings.rights import require_rights
+from pgdyno.store.run_file import require_new
 from pgdyno.target.host_facts import this_machine
 from pgdyno.target.open_target import (
     build_facts,
@@ -129,13 +130,19 @@ class Plan:
             render_dry_run(self.record, self.server, self.host, self.fixtures, self.builds)
         )
 
-    def require_rights(self) -> None:
-        """Look whether our role may do what it takes, on a server that is not ours.
+    def require_possible(self, out: Path | None = None) -> None:
+        """Look for what would end a run before it begins; nothing is touched.
+
+        Args:
+            out: The run file that is to be written, if it is known.
 
         Raises:
-            PlanError: Naming each right that it lacks, and what grants it.
+            PlanError: Our role lacks rights on a running server: each, and what grants it.
+            StoreError: There is such a file.
         """
         require_rights(self.record, self.server)
+        if out is not None:
+            require_new(out)
 
     def replace(self, changes: _Set) -> Plan:
         """The same plan with other values, e.g. `{"protocol.rounds": 3}`.

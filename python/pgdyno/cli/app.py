@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from importlib import import_module
 from types import FrameType
-from typing import Annotated, Any
+from typing import IO, Annotated, Any
 
 import typer
 
@@ -94,9 +94,26 @@ def _seen() -> Iterator[None]:
         yield
     except Exception as error:
         if hasattr(error, "format_message"):  # a refusal of typer's
-            shown = visible(error.format_message())
-            error.format_message = lambda: shown
+            _in_our_voice(error)
         raise
+
+
+def _in_our_voice(error: Any) -> None:  # noqa: ANN401  typer hides it
+    """Let a refusal of typer's be printed as all others are: the fact, then a hint."""
+    shown = visible(error.format_message())
+    error.format_message = lambda: shown
+    context = getattr(error, "ctx", None)
+    if context is None or shown == context.get_help():  # no arguments at all: the page is meant
+        return
+    fact = f"{shown[:1].lower()}{shown[1:].rstrip('.')}"
+    fact, asks, close = fact.partition(". Did you mean ")
+    hint = f"Did you mean {close}" if asks else f"`{context.command_path} --help` tells more."
+
+    def show(file: IO[str] | None = None) -> None:
+        typer.echo(f"{typer.style('error:', fg='red', bold=True)} {fact}", file, err=True)
+        typer.echo(f"{typer.style('hint:', bold=True)} {hint}", file, err=True)
+
+    error.show = show
 
 
 _WORDS_MAX = 300  # of an error's text; all of it stands in the file

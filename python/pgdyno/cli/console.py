@@ -20,6 +20,7 @@ from rich.padding import Padding
 from rich.protocol import rich_cast
 from rich.segment import Segment
 from rich.status import Status
+from rich.table import Table
 from rich.text import Text
 
 from pgdyno.model.text import ascii_json, one_line, visible
@@ -27,6 +28,7 @@ from pgdyno.model.text import ascii_json, one_line, visible
 if TYPE_CHECKING:
     from pgdyno.api import Run
 
+_COMMAND = " " * 4  # begins a line of an error that is there to be copied
 # Where there is no terminal to ask, a table has as many columns as our files.
 _PIPE_COLUMNS = 100
 
@@ -104,13 +106,31 @@ stderr = _console(sys.stderr)
 def say_error(fact: str, hint: str | None, notes: Iterable[str] = ()) -> None:
     """Print a failure: the fact, what else went wrong, then the hint.
 
-    A further line never looks like a first one.
+    A further line never looks like a first one, also where the terminal breaks it.
     """
-    stderr.print(Text.assemble(("error:", "bold red"), " ", _indented(fact)))
+    _say("error:", "bold red", fact)
     for note in notes:
-        stderr.print(Text.assemble(("note:", "bold"), " ", _indented(note)))
+        _say("note:", "bold", note)
     if hint:
-        stderr.print(Text.assemble(("hint:", "bold"), " ", _indented(hint)))
+        _say("hint:", "bold", hint)
+
+
+def _say(what: str, style: str, text: str) -> None:
+    first, *further = visible(text).split("\n")
+    if stderr.keeps_lines:
+        stderr.print(Text("\n  ".join((f"{what} {first}", *further))))
+        return
+    lines = Table.grid(padding=(0, 1, 0, 0))
+    lines.add_row(Text(what, style), Text(first, overflow="fold"))
+    stderr.print(lines)
+    for one in further:
+        if one.startswith(_COMMAND):
+            stderr.print(Text(f"  {one}"), soft_wrap=True)
+            continue
+        entry = Table.grid(padding=(0, 1, 0, 0))
+        # Told apart by more than where they begin, which a break hides.
+        entry.add_row(Text("  -"), Text(one.strip(), overflow="fold"))
+        stderr.print(entry)
 
 
 def say_where(run: Run) -> None:
@@ -124,7 +144,3 @@ def say(status: Status, what: str) -> None:
     status.update(Text(what))  # a plain one would be read as markup
     if not stderr.is_terminal:
         stderr.print(what)
-
-
-def _indented(text: str) -> str:
-    return visible(text).replace("\n", "\n  ")

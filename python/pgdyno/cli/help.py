@@ -8,6 +8,7 @@ broken at its hyphen, and a search finds it.
 from __future__ import annotations
 
 import inspect
+import re
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
@@ -21,6 +22,21 @@ STYLE: dict[str, Any] = {
     "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 100},
 }
 """Of every command, and of every group of them."""
+
+_TAKEN = {
+    "<int range>": "N", "<int>": "N", "<float range>": "NUMBER", "<float>": "NUMBER",
+    "<file>": "FILE", "<dir>": "FOLDER", "<path>": "PATH", "<text>": "TEXT",
+}  # fmt: skip
+"""Types of arguments as typer calls them, and what a reader is told."""
+
+_RANGES = (
+    (r"([^\s<;]+)<=x<=([^\s;\]]+)", r"\1 to \2"),
+    (r"([^\s<;]+)<x<([^\s;\]]+)", r"between \1 and \2"),
+    (r"([^\s<;]+)<x<=([^\s;\]]+)", r"above \1, at most \2"),
+    (r"([^\s<;]+)<=x<([^\s;\]]+)", r"at least \1, below \2"),
+    (r"x>=", "at least "), (r"x>", "above "), (r"x<=", "at most "), (r"x<", "below "),
+)  # fmt: skip
+"""Bounds as typer writes them, and in words; those with two ends first."""
 
 _HYPHEN = "\u2011"  # at which no line is broken; it is printed as the one that people type
 
@@ -55,7 +71,8 @@ class Command(_Whole, TyperCommand):
             kind = "Arguments" if one.param_type_name == "argument" else "Options"
             head = getattr(one, "rich_help_panel", None) or kind
             if record := one.get_help_record(ctx):
-                sections.setdefault(head, []).append((record[0], _kept(record[1])))
+                name, text = record
+                sections.setdefault(head, []).append((_named(name), _kept(_bounds(text))))
         for head, records in sections.items():
             if records:
                 with formatter.section(head):
@@ -75,6 +92,21 @@ class Group(_Whole, TyperGroup):
                 records.append((name, _kept(" ".join(first.split()))))
         with formatter.section("Commands"):
             formatter.write_dl(records)
+
+
+def _named(words: str) -> str:
+    """An option with what it takes, by a word that is no type's: `--seed N`."""
+    for kind, word in _TAKEN.items():
+        words = words.replace(kind, word)
+    return words
+
+
+def _bounds(text: str) -> str:
+    """What a number may be, in words: `[default: 10; at least 1]`."""
+    head, bracket, tail = text.rpartition("[")
+    for pattern, words in _RANGES:
+        tail = re.sub(pattern, words, tail)
+    return f"{head}{bracket}{tail}"
 
 
 def _kept(text: str) -> str:

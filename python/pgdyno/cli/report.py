@@ -10,6 +10,7 @@ import typer
 
 from pgdyno import api
 from pgdyno.cli.console import stdout
+from pgdyno.model.durability import LADDER
 
 Format = Literal["html", "md", "json", "conf", "sql", "sysctl", "diff"]
 
@@ -33,7 +34,11 @@ def report(
     ] = None,
     rung: Annotated[
         str,
-        typer.Option(metavar="D0..D6", help="conf, sql, diff: lowest rung of durability allowed."),
+        typer.Option(
+            metavar="D0..D6",
+            help="conf, sql, diff: lowest rung of durability allowed."
+            f" {'; '.join(f'{one}: {loses}' for one, loses in LADDER.items())}.",
+        ),
     ] = "D1",
     stage: Annotated[
         str | None,

@@ -89,7 +89,7 @@ def run(
     loaded = api.load_plan(plan, set=overrides, quick=quick, aa=aa, folders=_folders(folder))
     if dry_run:
         stdout.print(loaded.preview())
-        loaded.require_rights()
+        loaded.require_possible(out)
         return
     with LiveView(stderr) as view, watched(view, live, metrics) as listener:
         done = api.run(loaded, out=out, on_event=listener)

@@ -21,6 +21,7 @@ _OF_KEEPALIVE = {
     "keepalives_count": "count",
     "tcp_user_timeout": "user_timeout_ms",
 }
+_SHOWN = ("sslmode", "target_session_attrs")  # beside where it is
 _PLAIN = ("target_session_attrs", "load_balance_hosts")
 
 
@@ -124,11 +125,18 @@ class Connection:
 
     def shown(self) -> str:
         """For people and logs, without passwords."""
-        hosts = ",".join(host.host for host in self.hosts)
-        ports = ",".join(str(host.port) for host in self.hosts)
-        extra = [
-            f" {name}={value}"
-            for name, value in self.parameters
-            if name in ("sslmode", "target_session_attrs")
-        ]
-        return f"host={hosts} port={ports} user={self.user} dbname={self.database}" + "".join(extra)
+        named = {
+            "host": ",".join(host.host for host in self.hosts),
+            "port": ",".join(str(host.port) for host in self.hosts),
+            "user": self.user,
+            "dbname": self.database,
+            **{name: value for name, value in self.parameters if name in _SHOWN},
+        }
+        return " ".join(f"{name}={_quoted(value)}" for name, value in named.items())
+
+
+def _quoted(value: str) -> str:
+    """A value of a conninfo, in quotes where libpq would read it otherwise without."""
+    if value and not any(one.isspace() or one in "'\\" for one in value):
+        return value
+    return "'" + value.replace("\\", r"\\").replace("'", r"\'") + "'"

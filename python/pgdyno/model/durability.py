@@ -9,14 +9,25 @@ from enum import StrEnum
 class Rung(StrEnum):
     """A level of the durability ladder; a stage has the lowest rung of all its losses."""
 
-    D0 = "D0"  # nothing is lost: fsync, full page writes and synchronous commit are on
-    D1 = "D1"  # full pages compressed or protected by hardware: nothing is lost
-    D2 = "D2"  # a crash may lose the last commits, never consistency
-    D3 = "D3"  # no replica, no point in time recovery
-    D4 = "D4"  # a crash of the machine may tear pages
-    D5 = "D5"  # what was flushed may not be on the disk, or a failed flush goes unnoticed
-    D6 = "D6"  # a crash of the machine loses the data
+    D0 = "D0"  # fsync, full page writes and synchronous commit are on
+    D1 = "D1"  # full pages compressed or protected by hardware
+    D2 = "D2"  # never consistency
+    D3 = "D3"
+    D4 = "D4"
+    D5 = "D5"  # or a failed flush goes unnoticed
+    D6 = "D6"
 
+
+LADDER = {
+    "D0": "nothing is lost",
+    "D1": "nothing is lost, pages are protected otherwise",
+    "D2": "a crash may lose the last commits",
+    "D3": "there is no replica and no recovery to a point in time",
+    "D4": "a crash of the machine may tear pages",
+    "D5": "what was flushed may not be on the disk",
+    "D6": "a crash of the machine loses the data",
+}
+"""What each rung may lose, for everybody."""
 
 HARMLESS = (Rung.D0, Rung.D1)
 """Rungs on which nothing is lost that was committed."""

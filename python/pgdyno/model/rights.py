@@ -20,6 +20,7 @@ class Role:
     sessions_max: int | None = None  # that it may have; None: as many as the server has
     sessions_left: int | None = None  # that the server has left for it; None: it was not asked
     shut_out_of: tuple[str, ...] = ()  # databases that pg_hba.conf keeps it out of
+    by_socket: bool = False  # it comes through a Unix socket
 
 
 @dataclass(frozen=True, slots=True)

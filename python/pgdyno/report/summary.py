@@ -59,6 +59,9 @@ def render(facts: Facts) -> RenderableType:
 
 def _confidence(facts: Facts) -> list[Text]:
     text, meaning = words.CONFIDENCES[facts.answer.confidence]
+    if against := [one.plain for one in facts.answer.doubts if one.grave]:
+        more = f", and {len(against) - 1} more" * (len(against) > 1)
+        meaning = f"{meaning.rstrip('.')}: {against[0]}{more}."
     return [Text(f"{text}. {meaning}", style=_STYLES[LIGHTS[facts.answer.confidence]])]
 
 

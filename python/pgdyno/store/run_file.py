@@ -66,6 +66,16 @@ CREATE TABLE log (
 """
 
 
+def require_new(path: Path) -> None:
+    """Refuse a run file that would be written over another.
+
+    Raises:
+        StoreError: There is something of that name.
+    """
+    if os.path.lexists(path):
+        raise StoreError(f"run file {path} exists", hint="Name another one with --out.")
+
+
 class RunFile:
     """One execution of a plan. Open it with `create`, `append` or `read`."""
 
@@ -80,8 +90,7 @@ class RunFile:
         Raises:
             StoreError: The file exists, or cannot be written.
         """
-        if os.path.lexists(path):
-            raise StoreError(f"run file {path} exists", hint="Name another one with --out.")
+        require_new(path)
         require_closed(path)
         # Whoever looks meanwhile, or a kill, must never meet half a file under its name.
         nascent = path.with_name(f".{path.name}.{secrets.token_hex(8)}")

@@ -81,6 +81,7 @@ def role_of(
         sessions_max=None if superuser else limit,
         sessions_left=free if superuser else free - reserved,
         shut_out_of=tuple(name for name in databases if _is_shut_out(connection.to(name))),
+        by_socket=connection.host.startswith(("/", "@")),
     )
 
 

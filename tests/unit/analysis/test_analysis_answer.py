@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pgdyno.analysis import words
+from pgdyno.analysis.answer import answer
 from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.run import analyse
 from pgdyno.model.durability import Durability, Loss
@@ -161,3 +162,14 @@ def test_each_load_is_answered_for_itself(tmp_path: Path) -> None:
     assert slowest.startswith("p99 of New-Order of `tuned` is ×")
     assert doubled.startswith("`twice` gives ×")
     assert "of `paying`" in doubled
+
+
+def test_a_shortened_plan_that_decided_nothing_says_that_it_could_not(tmp_path: Path) -> None:
+    noisy = replace(TUNED, nopm=INITDB.nopm * 0.95, noise=0.05)
+    facts = analysed(tmp_path / "run.sqlite", characters=(INITDB, noisy), invalid=())
+    short, whole = (
+        answer(facts.stages, facts.trials, (), (), metric="NOPM", quick=quick).plain
+        for quick in (True, False)
+    )
+    assert short[:-1] == whole
+    assert short[-1] == "A plan shortened by --quick seldom decides; without it, this one may."

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from pgdyno.analysis import words
 from pgdyno.analysis.answer import further_doubts
 from pgdyno.analysis.answer_facts import Confidence, Doubt, TailFacts, confidence_of
 from pgdyno.analysis.facts import Facts, MistakeFacts, StageFacts
 from pgdyno.analysis.plain import deepest, plain, tail_sentence
+from pgdyno.report.summary import render
 from tests.unit.conftest import analysed
 
 TERMS = ("NOPM", "rung", "interval", "p99", "×", "paired", "D0", "D2")
@@ -174,3 +177,17 @@ def test_doubts_are_told_without_terms(facts: Facts) -> None:
     assert (doubt.whole, doubt.plain) == ("it drifts (`a`)", "it became slower (`a`)")
     said = " ".join(one.plain for one in facts.answer.doubts)
     assert [term for term in ("band", "cycles", "paired", "throughput") if term in said] == []
+
+
+@pytest.mark.parametrize("more", [0, 2])
+def test_a_low_confidence_names_the_first_thing_that_speaks_against_it(
+    facts: Facts, more: int
+) -> None:
+    grave = tuple(Doubt(f"found {number}", grave=True) for number in range(1 + more))
+    doubts = (Doubt("not known", grave=False), *grave)
+    answer = replace(facts.answer, doubts=doubts, confidence="low")
+    console = Console(width=200, file=io.StringIO())
+    console.print(render(replace(facts, answer=answer)))
+    assert isinstance(console.file, io.StringIO)
+    said = "speaks against these numbers: found 0" + ", and 2 more" * bool(more) + "."
+    assert said in console.file.getvalue()

@@ -125,3 +125,33 @@ def test_a_word_that_is_nearly_a_command_is_told_which() -> None:
     far = CliRunner().invoke(app, ["xyzzy"])
     assert far.exit_code == 2
     assert "Did you mean" not in far.output
+
+
+@pytest.mark.parametrize(
+    ("words", "fact", "hint"),
+    [
+        (["rnu", "demo"], "no such command 'rnu'", "Did you mean run?"),
+        (["run"], "missing argument 'PLAN'", "`pgdyno run --help` tells more."),
+        (["bench", "tpcc", "--seed", "x"], "'--seed'", "`pgdyno bench --help` tells more."),
+        (["run", "demo", "--no-such"], "no such option: --no-such", "`pgdyno run --help`"),
+    ],
+)
+def test_what_typer_refuses_is_told_as_all_errors_are(
+    words: list[str], fact: str, hint: str
+) -> None:
+    shown = CliRunner().invoke(app, words)
+    assert shown.exit_code == 2
+    first, second = shown.output.splitlines()
+    assert first.startswith("error: ")
+    assert fact in first
+    assert second.startswith(f"hint: {hint}")
+
+
+@pytest.mark.parametrize("words", PATHS, ids=" ".join)
+def test_help_has_no_words_of_a_library(words: tuple[str, ...]) -> None:
+    said = "\n".join(page(*words, columns=100))
+    assert not [word for word in ("<int", "<float", "x>", "x<", "<=x", "<text>") if word in said]
+
+
+def test_help_says_what_a_rung_may_lose() -> None:
+    assert "D2: a crash may lose the last commits" in " ".join(page("report", columns=100))

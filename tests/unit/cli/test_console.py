@@ -79,3 +79,41 @@ def test_a_size_that_is_no_number_is_none(
     shown.print("seen")
     assert shown.size.width > len("seen")
     assert stream.getvalue().strip() == "seen"
+
+
+@pytest.fixture
+def error_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[str | None], str]:
+    """What is printed of an error with two complaints and a command, at a width or in a pipe."""
+
+    def printed(columns: str | None) -> str:
+        monkeypatch.delenv("COLUMNS", raising=False)
+        if columns is not None:
+            monkeypatch.setenv("COLUMNS", columns)
+        stream = io.StringIO()
+        monkeypatch.setattr(console, "stderr", console._console(stream))
+        console.say_error(f"two errors\n  one: {LONG}\n  two: {LONG}\n    {COMMAND}", LONG)
+        return stream.getvalue()
+
+    return printed
+
+
+COMMAND = "GRANT pg_checkpoint TO a_role_of_a_long_name, another_role_of_a_long_name, and_a_third;"
+
+
+def test_complaints_are_told_apart_where_a_terminal_breaks_them(
+    error_at: Callable[[str | None], str],
+) -> None:
+    lines = error_at("60").splitlines()
+    begins = [line.split()[0] for line in lines if line.startswith(("error:", "hint:", "  - "))]
+    assert begins == ["error:", "-", "-", "hint:"]
+    assert all(line.startswith((" ", "error:", "hint:")) for line in lines)
+    assert COMMAND in [line.strip() for line in lines], "what is to be copied has one line"
+
+
+def test_an_error_in_a_pipe_has_a_line_for_each_complaint(
+    error_at: Callable[[str | None], str],
+) -> None:
+    assert error_at(None).splitlines() == [
+        "error: two errors", f"    one: {LONG}", f"    two: {LONG}", f"      {COMMAND}",
+        f"hint: {LONG}",
+    ]  # fmt: skip

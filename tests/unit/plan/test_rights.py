@@ -112,3 +112,15 @@ def test_each_grant_of_a_refusal_has_a_line_that_can_be_pasted() -> None:
     lines = [line.strip() for line in refused.value.fact.splitlines()]
     at = lines.index("\\c template1")
     assert lines[at : at + 3] == ["\\c template1", "CREATE EXTENSION pg_prewarm;", "\\c postgres"]
+
+
+@pytest.mark.parametrize(
+    ("by_socket", "line"),
+    [
+        (True, 'local "/^pgdyno_" engineer scram-sha-256'),
+        (False, 'host "/^pgdyno_" engineer ADDRESS scram-sha-256'),
+    ],
+)
+def test_the_line_for_pg_hba_is_of_the_way_that_it_comes(by_socket: bool, line: str) -> None:
+    role = replace(NOBODY, shut_out_of=("pgdyno_trial",), by_socket=by_socket)
+    assert line in found(role)["enter databases pgdyno_trial"].before

@@ -163,3 +163,12 @@ def test_what_psycopg_gets_resolves_to_the_same(home: Path) -> None:
 
     assert resolve(make_conninfo(**arguments)).hosts == connection.hosts
     assert conninfo_to_dict(make_conninfo(**arguments))["options"] == "-c x.y=z"
+
+
+@pytest.mark.parametrize("name", ["shop", "my shop", "it's", "", "back\\slash", "tab\there"])
+def test_a_connection_is_shown_as_libpq_would_read_it(name: str) -> None:
+    connection = Connection("/run/postgresql", 5432, "me", name, "geheim")
+
+    shown = conninfo_to_dict(connection.shown())
+
+    assert shown == {"host": "/run/postgresql", "port": "5432", "user": "me", "dbname": name}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from pgdyno.catalog import knobs, profile
 from pgdyno.model.build import Build
-from pgdyno.model.durability import Durability, together
+from pgdyno.model.durability import LADDER, Durability, together
 from pgdyno.model.plan import Stage
 from pgdyno.model.settings import HostFacts, Origin, OriginKind, Rung, ServerFacts, Setting
 from pgdyno.model.workload import Workload
@@ -227,7 +227,8 @@ def _rung_problems(config: Configured, lowest: Rung) -> Iterator[Problem]:
     if rung > lowest:
         name, _, value = reason.partition(", ")[0].partition(" = ")
         text = f"{value} puts it on rung {rung}, below protocol.lowest_rung = {lowest}"
-        yield name, text, f'Say lowest_rung = "{rung}" if that loss of durability is meant.'
+        meant = f"if that is meant: on {rung}, {LADDER[rung]}"
+        yield name, text, f'Write lowest_rung = "{rung}" below [protocol] {meant}.'
 
 
 def _problems_together(

@@ -74,7 +74,8 @@ def _entry(role: Role, major: int) -> Iterator[Right]:
     if not role.shut_out_of:
         return
     databases = '"/^pgdyno_"' if major >= _HBA_PATTERNS else "all"
-    line = f"host {databases} {role.name} ADDRESS scram-sha-256"
+    way, address = ("local", "") if role.by_socket else ("host", "ADDRESS ")
+    line = f"{way} {databases} {role.name} {address}scram-sha-256"
     yield Right(
         f"enter databases {listed(role.shut_out_of)}",
         False,
