@@ -72,7 +72,7 @@ class Command(_Whole, TyperCommand):
             head = getattr(one, "rich_help_panel", None) or kind
             if record := one.get_help_record(ctx):
                 name, text = record
-                sections.setdefault(head, []).append((_named(name), _kept(_bounds(text))))
+                sections.setdefault(head, []).append((in_plain_words(name), _kept(_bounds(text))))
         for head, records in sections.items():
             if records:
                 with formatter.section(head):
@@ -94,7 +94,7 @@ class Group(_Whole, TyperGroup):
             formatter.write_dl(records)
 
 
-def _named(words: str) -> str:
+def in_plain_words(words: str) -> str:
     """An option with what it takes, by a word that is no type's: `--seed N`."""
     for kind, word in _TAKEN.items():
         words = words.replace(kind, word)
