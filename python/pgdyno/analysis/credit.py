@@ -18,6 +18,8 @@ from pgdyno.plan.describe import workload_values
 from pgdyno.stats.compare import PlanComparison, ratio_between
 from pgdyno.stats.table import Table
 
+NO_SETTING = "no setting has a part in it"
+
 Change = tuple[tuple[str, str, str], ...]
 """Keys of the client with their values before and after."""
 
@@ -80,10 +82,7 @@ def _credit(stage: Stage, base: Stage, among: _Among) -> str | None:
         return None
     from_client = f"the client ({_listed(client)})"
     if not server:
-        return (
-            f"`{stage.name}` differs from `{base.name}` in {from_client} alone: no setting has a"
-            " part in it"
-        )
+        return f"`{stage.name}` differs from `{base.name}` in {from_client} alone: {NO_SETTING}"
     both = (
         f"`{stage.name}` differs from `{base.name}` in {from_client} and in the server"
         f" ({listed(server)}) at once"

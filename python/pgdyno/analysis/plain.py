@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pgdyno.analysis import words
 from pgdyno.analysis.answer_facts import TailFacts
+from pgdyno.analysis.credit import NO_SETTING
 from pgdyno.analysis.facts import StageFacts
 from pgdyno.model.units import ratio_text
 from pgdyno.model.wording import listed
@@ -77,7 +78,18 @@ def _sentences(stage: StageFacts) -> tuple[str, ...]:
     joint = "and" if stage.rung in words.SAFE else "but"
     gain = f"`{stage.name}` is {_faster(_ratio(stage))} `{stage.to_first.base}`"
     risk = f"{joint} {words.risks(stage)}"
-    return (f"{gain}, {risk}.", *_slowest(stage))
+    return (f"{gain}, {risk}.", *_whose(stage), *_slowest(stage))
+
+
+def _whose(stage: StageFacts) -> tuple[str, ...]:
+    """That a gain is the client's, or not all the server's; how much is told by the finding."""
+    assert stage.to_first is not None
+    found = [one for one in stage.credit if f"differs from `{stage.to_first.base}`" in one]
+    if not found:
+        return ()
+    if NO_SETTING in found[0]:
+        return ("All of that comes from how the client works: no setting has a part in it.",)
+    return ("The client works in another way there, too: not all of that is the server's.",)
 
 
 def _faster(ratio: float) -> str:

@@ -84,3 +84,20 @@ def test_the_client_alone_takes_all_of_it(tmp_path: Path) -> None:
 
 def test_settings_alone_need_no_sentence(facts: Facts) -> None:
     assert [one.credit for one in facts.stages] == [(), (), ()]
+
+
+def test_the_first_sentences_do_not_give_the_server_what_is_the_clients(tmp_path: Path) -> None:
+    both, alone = tmp_path / "both", tmp_path / "alone"
+    both.mkdir()
+    alone.mkdir()
+    mixed = answered(both, INITDB, stage("all", TUNED, 50_000, client=True)).answer.plain
+    client = answered(alone, INITDB, stage("asking", INITDB, 50_000, client=True)).answer.plain
+    server = answered(tmp_path, INITDB, TUNED).answer.plain
+
+    assert (
+        mixed[1] == "The client works in another way there, too: not all of that is the server's."
+    )
+    assert client[1] == (
+        "All of that comes from how the client works: no setting has a part in it."
+    )
+    assert not [one for one in server if "client" in one]
