@@ -16,8 +16,9 @@ from pathlib import Path
 
 import psycopg
 
-from pgdyno.linter import read_source
+from pgdyno.folders import Folder
 from pgdyno.linter.combined import HUGE_MOST
+from pgdyno.linter.source import parse
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.plan import Target
 from pgdyno.model.units import bytes_text
@@ -30,6 +31,8 @@ from pgdyno.target.server_host import server_host_of
 
 TELLS_SINCE = 15  # the first version with shared_memory_size_in_huge_pages
 SIZED_SINCE = 14  # with huge_page_size
+_CONF, _PID_FILE = "postgresql.conf", "postmaster.pid"
+_SMALL_BYTES = 4096
 _GUC = "shared_memory_size_in_huge_pages"
 _PLACES = ("/usr/lib/postgresql/{}/bin", "/usr/pgsql-{}/bin")  # of Debian, of Red Hat
 # Made by mmap, by mmap of huge pages, by System V (shared_memory_type = sysv).
@@ -117,14 +120,16 @@ def _of_running(conninfo: str) -> Count:
 def _of_folder(server: str, bindir: Path | None) -> Count:
     try:
         data = _data_directory(Path(server))
-        major = int((data / "PG_VERSION").read_text(encoding="utf-8"))
-        owner = pwd.getpwuid(data.stat().st_uid).pw_name
-        pid = _postmaster(data)
+        with Folder.hold(data) as held:
+            owner = held.facts.st_uid
+            major = _number(held, "PG_VERSION", owner)
+            pid = _postmaster(held, owner)
+        user_name = pwd.getpwuid(owner).pw_name
+    except TargetError as error:
+        hint = f"Is {server} a data directory? It is read as its owner, or as root."
+        raise TargetError(error.fact, error.hint or hint) from error
     except OSError as error:
-        raise TargetError(
-            f"cannot read {error.filename}: {error.strerror}",
-            f"Is {server} a data directory? It is read as its owner, or as root.",
-        ) from error
+        raise TargetError(f"cannot read {error.filename}: {error.strerror}") from error
     if not (Path(server) / "postgresql.conf").exists():
         if pid is not None:
             return _mapped(server, pid)
@@ -132,7 +137,7 @@ def _of_folder(server: str, bindir: Path | None) -> Count:
             f"{server} holds no postgresql.conf",
             "Debian keeps it under /etc/postgresql: name that folder, or start the server.",
         )
-    user = postgres_user(owner)
+    user = postgres_user(user_name)
     asked: list[str | Path] = [
         _binaries(major, bindir, user).program("postgres"),
         "-D",
@@ -153,26 +158,37 @@ def _of_folder(server: str, bindir: Path | None) -> Count:
 
 def _data_directory(folder: Path) -> Path:
     """The folder itself, or where its postgresql.conf says: Debian keeps the two apart."""
-    conf = folder / "postgresql.conf"
-    if (folder / "PG_VERSION").exists() or not conf.exists():
-        return folder
-    for at in read_source(str(conf), "postgresql").assignments:
+    with Folder.hold(folder) as held:
+        if held.has("PG_VERSION") or not held.has(_CONF):
+            return folder
+        text = held.read(_CONF, held.facts.st_uid)
+    for at in parse(str(folder / _CONF), "postgresql", text).assignments:
         if at.name == "data_directory":
             return Path(at.value)
     return folder
 
 
-def _postmaster(data: Path) -> int | None:
+def _postmaster(data: Folder, owner: int) -> int | None:
     """The first process of a server that runs; what a crash left behind does not count."""
-    lock = data / "postmaster.pid"
-    if not lock.exists():
+    if not data.has(_PID_FILE):
         return None
-    pid = int(lock.read_text(encoding="utf-8").split()[0])
+    pid = _number(data, _PID_FILE, owner)
     try:
-        runs_there = os.path.samefile(f"/proc/{pid}/cwd", data)
+        runs_there = os.path.samestat(os.stat(f"/proc/{pid}/cwd"), data.facts)
     except FileNotFoundError:
         return None
     return pid if runs_there else None
+
+
+def _number(folder: Folder, name: str, owner: int) -> int:
+    """The first line of a small file, which is a number; what else is in it is not shown."""
+    first = folder.read(name, owner, _SMALL_BYTES).partition("\n")[0].strip()
+    if not (first.isascii() and first.isdecimal()):
+        raise TargetError(
+            f"{folder.path / name} does not begin with a number",
+            "A data directory has it whole: look again in a moment, or start the server.",
+        )
+    return int(first)
 
 
 def _mapped(server: str, pid: int) -> Count:

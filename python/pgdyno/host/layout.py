@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from pgdyno.access import stranger_on
 from pgdyno.host.device import Device
 from pgdyno.model.errors import PlanError
 from pgdyno.model.units import bytes_text
@@ -130,16 +131,23 @@ def _check_mount(wish: Wish) -> None:
 
 
 def require_free(mount: Path) -> None:
-    """Refuse to mount over something.
+    """Refuse to mount over something, or where somebody else can say where that is.
 
     Raises:
-        PlanError: It is not a folder, or not an empty one.
+        PlanError: It is not a folder, or not an empty one; or, as root, others can change a folder
+            on the way, and so lead the mount elsewhere.
     """
     if mount.is_symlink() or (mount.exists() and not mount.is_dir()):
         raise PlanError(f"--mount {mount} is not a folder")
     if mount.is_dir() and (os.path.ismount(mount) or any(mount.iterdir())):
         raise PlanError(
             f"--mount {mount} is not empty", "What is in it would be hidden. Name another folder."
+        )
+    there = next(one for one in (mount, *mount.parents) if os.path.lexists(one))
+    if os.geteuid() == 0 and (where := stranger_on(there)):
+        raise PlanError(
+            f"--mount {mount} is mounted by root, and others than root can change {where}",
+            "Name a folder that only root can change, such as one below /srv or /mnt.",
         )
 
 

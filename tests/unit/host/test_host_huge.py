@@ -41,7 +41,7 @@ def cluster(folder: Path, major: int, conf: str = "") -> Path:
 def test_a_name_is_a_folder_or_a_conninfo(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="'/no/such' is neither a folder nor a conninfo"):
         count("/no/such")
-    with pytest.raises(TargetError, match=r"read .*PG_VERSION: No such file") as caught:
+    with pytest.raises(TargetError, match=r"read .*PG_VERSION: no such file") as caught:
         count(str(tmp_path))
     assert "data directory" in (caught.value.hint or "")
 
@@ -65,7 +65,7 @@ def test_a_configuration_apart_tells_where_the_data_are(tmp_path: Path) -> None:
     conf = tmp_path / "etc"
     conf.mkdir()
     (conf / "postgresql.conf").write_text(f"data_directory = '{tmp_path}/nowhere'\n")
-    with pytest.raises(TargetError, match=r"read .*/nowhere/PG_VERSION: No such file"):
+    with pytest.raises(TargetError, match=r"open folder .*/nowhere: no such file"):
         count(str(conf))
 
 
@@ -75,3 +75,35 @@ def test_more_than_the_machine_has_is_refused() -> None:
     assert total((Count("a", 3, ""), Count("b", 4, ""))) == 7
     with pytest.raises(PlanError, match=f"{pages} huge pages are"):
         total((Count("a", 3, ""), Count("b", pages - 3, "")))
+
+
+@pytest.mark.parametrize("name", ["PG_VERSION", "postmaster.pid", "postgresql.conf"])
+@pytest.mark.parametrize("what", ["link", "pipe", "long"])
+def test_a_servers_folder_leads_us_to_no_other_file(tmp_path: Path, name: str, what: str) -> None:
+    """Whoever owns the folder may have put anything there; root reads what it is asked to."""
+    data = cluster(tmp_path / "data", 15)
+    if name == "postgresql.conf":
+        (data / "PG_VERSION").unlink()
+    (tmp_path / "secret").write_text("s3cret of root\n")
+    (data / name).unlink(missing_ok=True)
+    match what:
+        case "link":
+            (data / name).symlink_to(tmp_path / "secret")
+        case "pipe":
+            os.mkfifo(data / name)
+        case "long":
+            (data / name).write_text("9" * (64 << 20))
+    with pytest.raises(TargetError) as refused:
+        count(str(data))
+    assert name in refused.value.fact
+    assert "s3cret" not in refused.value.fact
+
+
+@pytest.mark.parametrize("text", ["", "\n", "s3cret of root\n", "-1\n", "²\n"])
+@pytest.mark.parametrize("name", ["PG_VERSION", "postmaster.pid"])
+def test_a_file_cut_short_is_named_and_not_shown(tmp_path: Path, name: str, text: str) -> None:
+    data = cluster(tmp_path / "data", 15)
+    (data / name).write_text(text)
+    with pytest.raises(TargetError, match=f"{name} does not begin with a number") as refused:
+        count(str(data))
+    assert "s3cret" not in refused.value.fact

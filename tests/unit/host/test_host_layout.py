@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from pgdyno.host.device import Device
-from pgdyno.host.layout import Kernel, Layout, Wish, plan, this_kernel
+from pgdyno.host.layout import Kernel, Layout, Wish, plan, require_free, this_kernel
 from pgdyno.model.errors import PlanError
 
 GIB = 1 << 30
@@ -137,3 +139,14 @@ def test_large_blocks_are_for_kernels_that_mount_them() -> None:
 
 def test_the_running_kernel_is_asked() -> None:
     assert this_kernel("6.18.44-fc").version == (6, 18)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="strangers are made by root")
+@pytest.mark.parametrize("below", ["", "new", "new/deeper"])
+def test_root_mounts_nowhere_that_others_can_lead_elsewhere(tmp_path: Path, below: str) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    require_free(theirs / below)
+    os.chown(theirs, 65534, 65534)
+    with pytest.raises(PlanError, match="others than root can change .*theirs"):
+        require_free(theirs / below)
