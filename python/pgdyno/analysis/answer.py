@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pgdyno.analysis import words
 from pgdyno.analysis.answer_facts import Answer, Doubt, confidence_of
+from pgdyno.analysis.cycle_facts import CycleFacts
 from pgdyno.analysis.durability import NOT_KNOWN
 from pgdyno.analysis.facts import (
     AuditFacts,
@@ -63,7 +64,10 @@ def _too_short(stages: Sequence[StageFacts], *, quick: bool) -> tuple[str, ...]:
 
 
 def further_doubts(
-    again: Sequence[int], mistakes: Sequence[MistakeFacts], placement: Judgement
+    again: Sequence[int],
+    mistakes: Sequence[MistakeFacts],
+    placement: Judgement,
+    cycles: Sequence[CycleFacts] = (),
 ) -> list[Doubt]:
     """What else the report finds, so that it never speaks against numbers that it calls good.
 
@@ -71,6 +75,7 @@ def further_doubts(
         again: Rounds that were measured more than once.
         mistakes: What was found of the mistakes that reports make.
         placement: Whether trials differ with where the scheduler placed sessions.
+        cycles: Of each stage, with what its windows hold of autovacuum's work.
     """
     doubts = []
     if again:
@@ -80,6 +85,12 @@ def further_doubts(
         Doubt(f"mistake {one.ident}: {one.fact}", grave=True)
         for one in mistakes if one.verdict == "finding" and one.ident not in _TOLD_ALREADY
     ]  # fmt: skip
+    if unlike := tuple(one.stage for one in cycles if one.vacuum and one.vacuum.unlike):
+        doubts.append(Doubt(
+            "windows hold another share of autovacuum's work than the whole load does",
+            grave=True, stages=unlike, all_stages=len(unlike) == len(cycles) > 1,
+            simply="what clearing up costs the server is charged too little or too much",
+        ))  # fmt: skip
     if placement.verdict == "finding":
         doubts.append(Doubt(placement.fact, grave=False))
     return doubts

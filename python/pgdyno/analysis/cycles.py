@@ -22,7 +22,7 @@ from pgdyno.analysis.vacuum import episodes, vacuum_facts
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.run import Event, Series, TrialRecord, TrialResult, TrialState
-from pgdyno.model.wording import plural
+from pgdyno.model.wording import listed, plural
 from pgdyno.plan.settings.checkpoints import changed_in_cycle
 from pgdyno.stats import cycle_checks
 from pgdyno.stats.anchor import Anchor, anchor
@@ -41,6 +41,7 @@ DEFAULTS = {  # of PostgreSQL 12 to 18, as SHOW prints them; others differ with 
 NO_CYCLE = "the windows hold no whole checkpoint cycle"
 _WITH_CYCLES = 'measure it with protocol.checkpoints = "cycles"'
 _FOLLOWERS = {"archiving": "archive.behind_bytes", "a standby": "replication.behind_bytes"}
+_OF_VACUUM = ("autovacuum", "vacuum_cost")  # what begins the names of settings that pace it
 _FORCED = ("force", "immediate", "shutdown", "end-of-recovery")
 
 
@@ -362,6 +363,8 @@ class Guard:
 
     def reason(self, stage: str, base: str) -> str | None:
         """Why the comparison is not judged; None: it is."""
+        if why := self._vacuum(stage, base):
+            return why
         changed = changed_in_cycle(self._settings[stage], self._settings[base])
         if not changed:
             return None
@@ -370,6 +373,22 @@ class Guard:
                 named = ", ".join(changed[:3]) + (", ..." if len(changed) > 3 else "")
                 whose = missing if name == stage else f"of {base}: {missing}"
                 return f"{whose}, and {named} differ; ratio and interval are of the windows only"
+        return None
+
+    def _vacuum(self, stage: str, base: str) -> str | None:
+        """Why stages that vacuum otherwise are not judged: their windows do not hold its work."""
+        mine, theirs = self._settings[stage], self._settings[base]
+        changed = [
+            name for name in sorted({*mine, *theirs})
+            if name.startswith(_OF_VACUUM) and mine.get(name) != theirs.get(name)
+        ]  # fmt: skip
+        for name in (stage, base) if changed else ():
+            vacuum = self._cycles[name].vacuum
+            if vacuum is not None and vacuum.unlike:
+                return (
+                    f"the windows of {name} hold another share of autovacuum's work than its load,"
+                    f" and {listed(changed[:3])} differ; ratio and interval are of the windows only"
+                )
         return None
 
 

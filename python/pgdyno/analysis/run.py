@@ -70,7 +70,9 @@ def analyse(run: RunFile) -> Facts:
     placed = placement(finished, server_on_host=plan.target.kind != "running")
     said = answer(
         stages, measured, audit, differing, metric=plan.workload.headline, quick=plan.quick,
-        further=further_doubts(sorted({one.round for one in replaced}), mistakes, placed),
+        further=further_doubts(
+            sorted({one.round for one in replaced}), mistakes, placed, cycles.facts
+        ),
     )  # fmt: skip
     return Facts(
         schema=SCHEMA, label=LABELS[plan.workload.headline], ident=info.ident, pgdyno=info.pgdyno,

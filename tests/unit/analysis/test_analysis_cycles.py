@@ -283,8 +283,9 @@ def test_anchors_are_invalid_where_vacuum_begins_late(tmp_path: Path) -> None:
     assert "autovacuum of order_line began only after the first cycle" in told.reason
 
 
-def test_vacuum_that_windows_missed_is_named(tmp_path: Path) -> None:
-    path = write_miniature(tmp_path / "run.sqlite", rounds=3, invalid=())
+def with_vacuum_before_windows(path: Path, **options: Any) -> Path:
+    """A run in whose stage `tuned` autovacuum does all its work before the windows."""
+    write_miniature(path, rounds=3, invalid=(), **options)
 
     def before_the_window(result: TrialResult) -> TrialResult:
         begin_ns = result.window_ns[0]
@@ -306,7 +307,34 @@ def test_vacuum_that_windows_missed_is_named(tmp_path: Path) -> None:
                 run.put_trial(
                     replace(trial, result=before_the_window(trial.result)), [*series, wal]
                 )
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [("autovacuum_naptime", "not judged"), ("vacuum_cost_limit", "not judged"),
+     ("work_mem", "better")],
+)  # fmt: skip
+def test_stages_that_vacuum_otherwise_get_no_verdict_from_windows_without_it(
+    tmp_path: Path, name: str, verdict: str
+) -> None:
+    first, second, *_ = CHARACTERS
+    setting = Setting(name, "77", ORIGIN)
+    tuned = replace(second, stage=_with(second.stage, (setting,)))
+    path = with_vacuum_before_windows(tmp_path / "run.sqlite", characters=(first, tuned))
+
+    found = compared(facts_of(path), "tuned")
+
+    assert found.verdict == verdict
+    assert ("another share of autovacuum's work" in found.reason) == (verdict == "not judged")
+
+
+def test_vacuum_that_windows_missed_is_named(tmp_path: Path) -> None:
+    path = with_vacuum_before_windows(tmp_path / "run.sqlite")
     facts = facts_of(path)
+    assert facts.answer.confidence == "low"
+    (doubt,) = (one for one in facts.answer.doubts if "autovacuum" in one.text)
+    assert (doubt.grave, doubt.stages) == (True, ("tuned",))
     vacuum = next(one.vacuum for one in facts.cycles if one.stage == "tuned")
     assert vacuum is not None
     assert vacuum.unlike

@@ -148,5 +148,5 @@ def test_root_mounts_nowhere_that_others_can_lead_elsewhere(tmp_path: Path, belo
     theirs.mkdir()
     require_free(theirs / below)
     os.chown(theirs, 65534, 65534)
-    with pytest.raises(PlanError, match="others than root can change .*theirs"):
+    with pytest.raises(PlanError, match=r"others than root can change .*theirs"):
         require_free(theirs / below)
