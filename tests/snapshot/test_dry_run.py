@@ -86,7 +86,8 @@ def test_every_setting_of_every_stage_is_shown(name: str) -> None:
     server = running(18) if draft.document.target.kind == "running" else installed(18)
     builds = builds_of(draft, running(15))
     for stage in resolve(draft, server, HOST, builds=builds).stages:
-        assert f"\n{stage.name}  {stage.rung}" in text
+        known = stage.durability is None or stage.durability.rung is not None
+        assert f"\n{stage.name}  {stage.rung if known else 'D?'}" in text
         for setting in stage.settings:
             assert setting.name in text
             assert setting.value in text

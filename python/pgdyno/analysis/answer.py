@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pgdyno.analysis import words
 from pgdyno.analysis.answer_facts import Answer, Doubt, confidence_of
 from pgdyno.analysis.cycle_facts import CycleFacts
-from pgdyno.analysis.durability import NOT_KNOWN
 from pgdyno.analysis.facts import (
     AuditFacts,
     Difference,
@@ -17,6 +16,7 @@ from pgdyno.analysis.facts import (
     TrialFacts,
 )
 from pgdyno.analysis.plain import plain, tail_sentence
+from pgdyno.model.durability import NOT_KNOWN
 from pgdyno.model.wording import listed, plural
 
 FEW_PAIRS = 5  # fewer are named as a limit; the interval is honest, but wide and easily disturbed

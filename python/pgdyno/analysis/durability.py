@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pgdyno.analysis.facts import LossFacts
-from pgdyno.model.durability import Durability, together
+from pgdyno.model.durability import NOT_KNOWN, Durability, together
 from pgdyno.model.plan import Stage
 from pgdyno.model.run import TrialRecord
 
-NOT_KNOWN = "D?"
 _NOTHING_FOUND = "nothing gives up durability"
 
 
@@ -40,10 +39,10 @@ def standing(stage: Stage, trials: Sequence[TrialRecord]) -> Standing:
     ]
     if not read:
         planned = stage.durability or Durability()
+        rung = stage.rung.value if planned.rung is not None else NOT_KNOWN
         return Standing(
-            stage.rung.value, stage.rung_reason, stage.rung.value, _losses(planned),
-            planned.not_known, read_back=False,
-        )  # fmt: skip
+            rung, stage.rung_reason, rung, _losses(planned), planned.not_known, read_back=False
+        )
     found = together(*read)
     rung = found.rung.value if found.rung is not None else NOT_KNOWN
     return Standing(

@@ -11,11 +11,11 @@ from itertools import permutations
 
 from pgdyno.analysis import words
 from pgdyno.analysis.credit import changed_settings
-from pgdyno.analysis.durability import NOT_KNOWN
 from pgdyno.analysis.facts import Facts, StageFacts
 from pgdyno.analysis.run import compare_stages, plan_in
 from pgdyno.analysis.setting_facts import Recommended, RecommendedSetting
 from pgdyno.catalog.entries import entries
+from pgdyno.model.durability import NOT_KNOWN
 from pgdyno.model.errors import PgdynoError, PlanError
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.settings import Rung, Setting

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from pgdyno.analysis.facts import Comparison, Spread, StageFacts
-from pgdyno.model.durability import LADDER
+from pgdyno.model.durability import LADDER, NOT_KNOWN
 from pgdyno.model.units import bytes_text, count_text, ratio_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.model.workload import TEXT_MIX
@@ -14,7 +14,7 @@ from pgdyno.model.workload import TEXT_MIX
 NOTHING = "–"
 NO_LOOK = "no look yet"
 
-RUNGS = {"D?": "what may be lost is not known", **LADDER}
+RUNGS = {NOT_KNOWN: "what may be lost is not known", **LADDER}
 SAFE = ("D0", "D1")  # rungs on which nothing is lost
 
 

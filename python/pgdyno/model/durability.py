@@ -29,6 +29,9 @@ LADDER = {
 }
 """What each rung may lose, for everybody."""
 
+NOT_KNOWN = "D?"
+"""In place of a rung where nothing was found, but not everything could be looked at."""
+
 HARMLESS = (Rung.D0, Rung.D1)
 """Rungs on which nothing is lost that was committed."""
 
