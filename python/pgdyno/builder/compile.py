@@ -43,6 +43,7 @@ from pgdyno.target.kept_builds import build_bindir, build_folder, keep_build, ke
 
 LOGS = "logs"
 _STEP_S = 7200.0  # -O3 with LTO on a slow machine takes its time
+_PLAIN = re.compile(r"[\w./+:@=-]+")
 _SPACE_BYTES = 2 << 30  # with LTO or profiles; see docs/numbers.md
 _TAIL_LINES = 20
 _PARTS = (".", "contrib")  # server and programs; extensions, pg_prewarm among them
@@ -84,6 +85,7 @@ def build(
             small, another pgdyno at work.
     """
     require_possible(recipe)
+    _require_plain(home)
     if how.name is not None and not NAME.fullmatch(how.name):
         raise PlanError(f"--name is {how.name!r}, which plans could not name")
     version = compiler_version(recipe, user)
@@ -105,6 +107,18 @@ def build(
         )  # fmt: skip
         keep_build(home, done)
         return done, False
+
+
+def _require_plain(home: Path) -> None:
+    """Refuse a home that `make` and the shell behind it would read as something else than a path.
+
+    It stands in CFLAGS and in --prefix, where nothing can be quoted for both.
+    """
+    if not _PLAIN.fullmatch(str(home)):
+        raise PlanError(
+            f"PGDYNO_HOME is {str(home)!r}, and make reads some of that otherwise",
+            "Builds need a home of letters, digits and . _ / + : @ = - only.",
+        )
 
 
 def compiler_version(recipe: Recipe, user: OsUser) -> str:

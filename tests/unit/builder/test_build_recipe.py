@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pgdyno.builder.compile import build
 from pgdyno.builder.recipe import (
     Pass,
     build_ident,
@@ -15,8 +17,10 @@ from pgdyno.builder.recipe import (
     recipe_text,
     require_possible,
 )
+from pgdyno.builder.source import Source
 from pgdyno.model.build import Recipe
 from pgdyno.model.errors import PlanError
+from pgdyno.shell import OsUser
 
 PLAIN = Recipe()
 PGO = Recipe(pgo=True)
@@ -105,3 +109,14 @@ def test_a_recipe_is_told_in_a_line() -> None:
         "clang-14 -O3 -march=native -flto=thin -g PGO, pages of 32 kB, WAL pages of 16 kB,"
         " with lz4, zstd"
     )
+
+
+@pytest.mark.parametrize("name", ["a b", "$(touch x)", "a;b", "a'b", "a\\b", "ü\n"])
+def test_a_home_that_make_would_carry_out_is_refused(tmp_path: Path, name: str) -> None:
+    source = Source(tmp_path, "18.6", "0" * 64)
+    user = OsUser("root", 0, 0)
+
+    with pytest.raises(PlanError, match="make reads some of that otherwise"):
+        build(source, Recipe(), tmp_path / name, user, lambda *_: None)
+
+    assert not list(tmp_path.iterdir())

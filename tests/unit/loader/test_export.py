@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,9 +11,10 @@ from typing import Any
 
 import pytest
 
+import pgdyno
 from pgdyno.loader.csv_files import read_folder
 from pgdyno.loader.export import export
-from pgdyno.model.errors import DriveError, Interrupted
+from pgdyno.model.errors import DriveError, Interrupted, StoreError
 from pgdyno.model.progress import ExportProgress
 from pgdyno.workload.describe import describe_tpcc
 from tests.data.workloads import changed, tpcc
@@ -113,3 +115,14 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(DriveError, match="cannot create folder"):
         export(tmp_path / "file" / "below", SPEC)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="strangers are made by root")
+def test_root_writes_no_files_where_others_can_put_links(tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    os.chown(theirs, 65534, 65534)
+    for folder in (theirs, theirs / "new"):
+        with pytest.raises(StoreError, match=r"others than root can change .*theirs"):
+            pgdyno.api.export(folder, warehouses=1)
+    assert not list(theirs.iterdir())

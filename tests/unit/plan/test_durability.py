@@ -47,6 +47,8 @@ def test_local_commits_are_a_loss_where_standbys_are_asked_for() -> None:
         ("SET synchronous_commit = off;", ["synchronous_commit = off"]),
         ("set local Synchronous_Commit TO 'false';", ["synchronous_commit = off"]),
         ("SELECT set_config('synchronous_commit', 'off', true);", ["synchronous_commit = off"]),
+        ('SET "synchronous_commit" = off;', ["synchronous_commit = off"]),
+        ('set session "synchronous_commit" to off;', ["synchronous_commit = off"]),
         ("SET SESSION synchronous_commit = on;", []),
         ("UPDATE settings SET value = 'synchronous_commit' WHERE off;", []),
         ("SELECT 1;", []),

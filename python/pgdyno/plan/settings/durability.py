@@ -71,7 +71,7 @@ def _set_in(text: str, name: str, server: dict[str, ServerKnob]) -> Iterator[str
     if (knob := server.get(name)) is None or not knobs()[name].fall:
         return
     value = r"'?([\w.]+)'?"
-    given = rf"\bset\s+(?:session\s+|local\s+)?{name}\s*(?:=|\bto\b)\s*{value}"
+    given = rf'\bset\s+(?:session\s+|local\s+)?"?{name}"?\s*(?:=|\bto\b)\s*{value}'
     called = rf"\bset_config\s*\(\s*'{name}'\s*,\s*{value}"
     for one in dict.fromkeys(re.findall(f"{given}|{called}", text, re.IGNORECASE)):
         try:
