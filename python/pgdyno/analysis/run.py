@@ -68,19 +68,17 @@ def analyse(run: RunFile) -> Facts:
     names = [stage.name for stage in plan.stages]
     mistakes = mistake_facts(Seen(plan, finished, stages, differing))
     placed = placement(finished, server_on_host=plan.target.kind != "running")
+    again = sorted({one.round for one in replaced})
     said = answer(
         stages, measured, audit, differing, metric=plan.workload.headline, quick=plan.quick,
-        further=further_doubts(
-            sorted({one.round for one in replaced}), mistakes, placed, cycles.facts
-        ),
+        further=further_doubts(again, mistakes, placed, cycles.facts),
     )  # fmt: skip
     return Facts(
         schema=SCHEMA, label=LABELS[plan.workload.headline], ident=info.ident, pgdyno=info.pgdyno,
         command=info.command, plan=plan.name, question=plan.question,
         headline=plan.workload.headline, answer=said, started_ns=info.started_ns,
         trials_planned=len(trials), trials_finished=len(finished),
-        quick=plan.quick,
-        notes=plan.notes,
+        quick=plan.quick, notes=plan.notes,
         stages=stages,
         trials=measured,
         replaced=tuple(replaced_facts(trial) for trial in replaced),

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-import pgdyno
+from pgdyno import api
 from pgdyno.loader.csv_files import read_folder
 from pgdyno.loader.export import export
 from pgdyno.model.errors import DriveError, Interrupted, StoreError
@@ -124,5 +124,5 @@ def test_root_writes_no_files_where_others_can_put_links(tmp_path: Path) -> None
     os.chown(theirs, 65534, 65534)
     for folder in (theirs, theirs / "new"):
         with pytest.raises(StoreError, match=r"others than root can change .*theirs"):
-            pgdyno.api.export(folder, warehouses=1)
+            api.export(folder, warehouses=1)
     assert not list(theirs.iterdir())
