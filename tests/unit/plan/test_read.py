@@ -138,3 +138,21 @@ def test_the_short_version_waits_for_no_cycles_unless_it_says_so(said: str, foll
         "short.toml" if "cycles = 1" in said else "quick"
     )
     assert read_plan_text(text, "short.toml", Path()).document.protocol.checkpoints == "cycles"
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("protocol.rounds=many", '"many" must be a whole number'),
+        ("protocol.rounds=2.5", "2.5 must be a whole number"),
+        ("protocol.window_s=long", '"long" must be a number'),
+        ("protocol.prewarm=maybe", '"maybe" must be true or false'),
+        ("stage.initdb.skip=2", "2 must be true or false"),
+        (f"protocol.rounds={'9' * 400}", "is out of range"),
+    ],
+)
+def test_a_value_of_another_type_is_refused_in_our_words(override: str, said: str) -> None:
+    with pytest.raises(PlanError) as refused:
+        read_plan("plans/demo.toml", [override])
+    assert said in refused.value.fact
+    assert "input should" not in refused.value.fact

@@ -17,8 +17,13 @@ Loc = tuple[int | str, ...]
 
 _TYPES = {
     "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_parsing_size": "must be a smaller number",
+    "int_from_float": "must be a whole number",
     "float_type": "must be a number",
+    "float_parsing": "must be a number",
     "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
     "string_type": "must be text in quotes",
     "dict_type": "must be a table",
     "model_type": "must be a table",
