@@ -22,7 +22,7 @@ from pgdyno.model.units import bytes_text, count_text, seconds_text
 from pgdyno.model.wording import plural
 
 PHASES = {
-    "prepare": "making an empty database",
+    "prepare": "making the database that each trial gets a copy of",
     "load": "loading the fixture",
     "check": "checking consistency",
     "setup": "running the plan's own SQL",

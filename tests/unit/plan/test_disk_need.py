@@ -46,9 +46,9 @@ def test_a_fixture_keeps_wal_for_its_trials() -> None:
     said = parts(10)
     seen = (1039 + 897) * MIB
 
-    assert 0.95 * seen < said["fixture"] + said["WAL kept with it"] < 1.1 * seen
+    assert 0.95 * seen < said["loaded fixture"] + said["WAL kept with it"] < 1.1 * seen
     there = parts(10, fixtures=(seen,))
-    assert {"fixture", "WAL kept with it"}.isdisjoint(there)
+    assert {"loaded fixture", "WAL kept with it"}.isdisjoint(there)
     assert there["copy for the trial"] + there["WAL"] >= seen, "the copy holds that WAL too"
 
 

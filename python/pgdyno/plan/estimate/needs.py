@@ -159,7 +159,7 @@ def _loaded(workload: Workload, fixtures: Fixtures, costs: Costs) -> Need:
     size, missing = _largest(workload, fixtures, costs), fixtures.count(None)
     if not missing:
         return Need(())
-    name = "fixture" if missing == 1 else plural(missing, "fixture")
+    name = "loaded fixture" if missing == 1 else plural(missing, "loaded fixture")
     kept = missing * _kept_wal_bytes(workload, costs)
     what = f"WAL kept with {'it' if missing == 1 else 'them'}"
     return Need(((name, missing * size), (what, kept)))
