@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from pgdyno.analysis.run import analyse
+from pgdyno.analysis.storage import storage_facts
 from pgdyno.report import html, storage
 from pgdyno.store import RunFile
 from tests.browser.opening import PHONE, UNFOLD, WIDE, Theme, assert_fits, opened, resized
@@ -219,7 +220,7 @@ def test_the_page_of_storage_draws_every_chart_in_silence(
         found = in_rounds(
             *(tuple(at_rates(path, rate, 3 * rate) for path in paths) for rate in rates)
         )
-    report.write_text(storage.render_html(found), encoding="utf-8")
+    report.write_text(storage.render_html(storage_facts(found)), encoding="utf-8")
     with opened(browser, report, (390, 900)) as (page, noise):
         marks = page.evaluate(MARKS)
         # Rate and response time of four patterns, flushes, commits.

@@ -12,6 +12,7 @@ import psycopg
 import pytest
 
 import pgdyno
+from pgdyno.analysis.curve import curve_facts
 from pgdyno.api.runs import Run
 from pgdyno.drive.driver import drive
 from pgdyno.drive.null import Hold, null_server
@@ -147,6 +148,6 @@ def test_the_knee_of_a_held_server_lies_below_its_capacity() -> None:
     assert curve.knee.state == "found", verdict(curve)
     assert curve.knee.low is not None
     assert curve.knee.low < 210
-    page = render_html(curve)
+    page = render_html(curve_facts(curve))
     assert verdict(curve) in page
     assert "chart-curve-1" in page

@@ -11,6 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from pgdyno.analysis.answer_facts import TailFacts
+from pgdyno.analysis.calibration import calibration_facts
+from pgdyno.analysis.curve import curve_facts
 from pgdyno.analysis.cycle_facts import (
     AnchorFacts,
     CycleFacts,
@@ -36,6 +38,7 @@ from pgdyno.analysis.facts import (
 from pgdyno.analysis.replaced import ReplacedFacts
 from pgdyno.analysis.run import analyse
 from pgdyno.analysis.setting_facts import ServerSetting
+from pgdyno.analysis.storage import storage_facts
 from pgdyno.model.calibration import Calibrated, Machine, Round
 from pgdyno.model.knee import Knee, Point
 from pgdyno.model.run import PgbenchStatement, PgbenchSummary
@@ -245,7 +248,7 @@ def _cycles(name: str) -> CycleFacts:
 
 def knee(_: Path) -> str:
     """A knee that was found, by its rate."""
-    return curve.render_html(_CURVE)
+    return curve.render_html(curve_facts(_CURVE))
 
 
 def unsettled_knee(_: Path) -> str:
@@ -253,26 +256,25 @@ def unsettled_knee(_: Path) -> str:
     server = f"host={LONG}.example.org port=5432 dbname={LONG} user={LONG} sslmode=verify-full"
     found = Knee("unsettled", 1_234_567, 9_876_543, 3)
     points = tuple(replace(one, level=one.level * 10_000) for one in _CURVE.points)
-    return curve.render_html(
-        replace(_CURVE, by="terminals", knee=found, points=points, server=server)
-    )
+    shown = replace(_CURVE, by="terminals", knee=found, points=points, server=server)
+    return curve.render_html(curve_facts(shown))
 
 
 def storage_of_two(_: Path) -> str:
     """A disk and memory."""
-    return storage.render_html(
-        probed(floor("/srv/disk"), floor("/dev/shm", MEMORY), together=(60_000.0, 50_000.0))
-    )
+    paths = floor("/srv/disk"), floor("/dev/shm", MEMORY)
+    return storage.render_html(storage_facts(probed(*paths, together=(60_000.0, 50_000.0))))
 
 
 def storage_of_six(_: Path) -> str:
     """As many paths as a storage engineer compares, with long names."""
-    return storage.render_html(probed(*(floor(f"/srv/{LONG}/{number}") for number in range(6))))
+    paths = (floor(f"/srv/{LONG}/{number}") for number in range(6))
+    return storage.render_html(storage_facts(probed(*paths)))
 
 
 def calibration(_: Path) -> str:
     """Two faces; the null server held one of them back."""
-    return ceiling.render_html(CALIBRATED, "20261122-030000-calibration")
+    return ceiling.render_html(calibration_facts(CALIBRATED, "20261122-030000-calibration"))
 
 
 def _workload(face: Face) -> Workload:

@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pgdyno.drive.driver import Driven
-from pgdyno.experiment.after import After, Learned, steps_after
 from pgdyno.experiment.fixture import build_of
 from pgdyno.experiment.progress import Listener, Phases
+from pgdyno.experiment.step import After, Learned
+from pgdyno.experiment.steps_after import steps_after
 from pgdyno.experiment.validity import judge
 from pgdyno.experiment.window import Sampled, drive_and_sample, growth
 from pgdyno.model.description import Description

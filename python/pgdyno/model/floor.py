@@ -5,6 +5,7 @@ Times are ns, sizes bytes, rates per second, shares of one. What a system does n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -61,6 +62,12 @@ class SyncRate:
     def ns(self) -> float | None:
         """Time of one operation."""
         return 1e9 / self.per_s if self.per_s else None
+
+
+def line_of(lines: Sequence[SyncRate], test: str, method: str) -> SyncRate | None:
+    """The line of a method; None: it is not there, or has no number."""
+    found = (one for one in lines if (one.test, one.method) == (test, method))
+    return next((one for one in found if one.per_s), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +157,7 @@ class Floor:
 
     def sync(self, test: str, method: str) -> SyncRate | None:
         """One line of pg_test_fsync; None: it is not there, or has no number."""
-        found = (one for one in self.syncs if (one.test, one.method) == (test, method))
-        return next((one for one in found if one.per_s), None)
+        return line_of(self.syncs, test, method)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from pgdyno.analysis import words
-from pgdyno.model.calibration import WARMUP_S, Calibrated, Ceiling, Estimate
+from pgdyno.analysis.calibration_facts import CalibrationFacts
+from pgdyno.model.calibration import Ceiling, Estimate
 from pgdyno.model.text import ascii_json
 from pgdyno.model.units import count_text, ns_text
 from pgdyno.model.wording import plural
@@ -18,44 +19,43 @@ from pgdyno.report.document import Cell, Document, Points, Section, Table, colum
 from pgdyno.report.html import render_document as render_page
 from pgdyno.report.markdown import render_document as render_markdown
 from pgdyno.report.terminal import printed
-from pgdyno.stats.ceiling import ceilings
 
 _NS = 1e9
 
 
-def render_html(calibrated: Calibrated, ident: str) -> str:
+def render_html(facts: CalibrationFacts) -> str:
     """The page."""
-    return render_page(document(calibrated), {}, calibrated.pgdyno, ident)
+    return render_page(document(facts), {}, facts.pgdyno, facts.ident)
 
 
-def render_md(calibrated: Calibrated, ident: str) -> str:
+def render_md(facts: CalibrationFacts) -> str:
     """The same as Markdown."""
-    return render_markdown(document(calibrated), calibrated.pgdyno, ident)
+    return render_markdown(document(facts), facts.pgdyno, facts.ident)
 
 
-def render_json(calibrated: Calibrated, ident: str) -> str:
+def render_json(facts: CalibrationFacts) -> str:
     """What was measured, and the ceilings, in base units."""
     document = {
         "schema": "pgdyno.experiment.calibration/1",
-        "ident": ident,
-        "measured": asdict(calibrated),
-        "ceilings": [asdict(one) for one in ceilings(calibrated)],
+        "ident": facts.ident,
+        "measured": asdict(facts.measured),
+        "ceilings": [asdict(one) for one in facts.ceilings],
     }
     return ascii_json(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
 
 
-def summary(found: Sequence[Ceiling]) -> RenderableType:
+def summary(facts: CalibrationFacts) -> RenderableType:
     """The table and what it holds for, for a terminal."""
-    return Group(printed(table(found)), *(Text(sentence) for sentence in remarks(found)))
+    sentences = (Text(sentence) for sentence in remarks(facts))
+    return Group(printed(table(facts.ceilings)), *sentences)
 
 
-def document(calibrated: Calibrated) -> Document:
+def document(facts: CalibrationFacts) -> Document:
     """Arrange it for reading."""
-    found = ceilings(calibrated)
-    machine = calibrated.machine
+    found, machine = facts.ceilings, facts.machine
     return Document(
         title="What does the driver reach on this machine?",
-        kicker=f"pgdyno calibrate · {words.moment(calibrated.started_unix_ns)}",
+        kicker=f"pgdyno calibrate · {words.moment(facts.started_unix_ns)}",
         label="Own measurement",
         about=(machine.cpu_model, f"{machine.cpus} CPUs", f"kernel {machine.kernel}"),
         answer=tuple(
@@ -64,7 +64,7 @@ def document(calibrated: Calibrated) -> Document:
             for one in found
         ),
         cards=(),
-        sections=(Section("ceilings", "Ceilings", (table(found), Points(tuple(remarks(found))))),),
+        sections=(Section("ceilings", "Ceilings", (table(found), Points(tuple(remarks(facts))))),),
     )
 
 
@@ -87,9 +87,9 @@ def table(found: Sequence[Ceiling]) -> Table:
     return Table("What the driver reached against a server that does nothing.", heads, rows)
 
 
-def remarks(found: Sequence[Ceiling]) -> list[str]:
+def remarks(facts: CalibrationFacts) -> list[str]:
     """What the table holds for, and where it is no ceiling."""
-    first = found[0]
+    first = facts.ceilings[0]
     rate = first.transactions_per_s
     interval = (
         f"typical value and {rate.confidence:.0%} interval of" if rate.n > 1 else "no interval,"
@@ -99,10 +99,10 @@ def remarks(found: Sequence[Ceiling]) -> list[str]:
         f"{first.workload}, {plural(first.connections, 'connection')} on"
         f" {plural(first.threads, 'driver thread')},"
         f" Unix socket; {interval} n = {plural(rate.n, 'window')} of {first.window_s:g} s after"
-        f" {min(WARMUP_S, first.window_s):g} s of warm-up",
+        f" {facts.warmup_s:g} s of warm-up",
         f"driver on CPU {_list(first.driver_cpus)}, null server on CPU"
         f" {_list(first.server_cpus)}{shared}",
-        *(_note(one) for one in found if one.limit != "driver"),
+        *(_note(one) for one in facts.ceilings if one.limit != "driver"),
     ]
 
 

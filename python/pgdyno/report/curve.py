@@ -13,6 +13,7 @@ from rich.table import Table as Printed
 from rich.text import Text
 
 from pgdyno.analysis import words
+from pgdyno.analysis.curve_facts import CurveFacts
 from pgdyno.model.knee import Curve, Point
 from pgdyno.model.text import ascii_json
 from pgdyno.model.units import at_least_text, count_text, ns_text
@@ -22,7 +23,6 @@ from pgdyno.report.document import Cell, Document, Figure, Section, Table, colum
 from pgdyno.report.html import Drawing
 from pgdyno.report.html import render_document as render_page
 from pgdyno.report.markdown import render_document as render_markdown
-from pgdyno.stats.knee import keeps
 
 _MS_NS = 1e6
 _HEIGHT_PX = 420
@@ -59,40 +59,43 @@ def verdict(curve: Curve) -> str:
     return text + noise
 
 
-def render_html(curve: Curve) -> str:
+def render_html(facts: CurveFacts) -> str:
     """The page."""
-    return render_page(document(curve), {"curve": _drawing(curve)}, curve.pgdyno, curve.ident)
+    curve = facts.curve
+    return render_page(document(facts), {"curve": _drawing(curve)}, curve.pgdyno, curve.ident)
 
 
-def render_md(curve: Curve) -> str:
+def render_md(facts: CurveFacts) -> str:
     """The same as Markdown, without its chart."""
-    return render_markdown(document(curve), curve.pgdyno, curve.ident)
+    return render_markdown(document(facts), facts.curve.pgdyno, facts.curve.ident)
 
 
-def render_json(curve: Curve) -> str:
+def render_json(facts: CurveFacts) -> str:
     """Windows and knee in base units."""
-    document = {"schema": "pgdyno.experiment.knee/1", **asdict(curve)}
+    document = {"schema": "pgdyno.experiment.knee/1", **asdict(facts.curve)}
     return ascii_json(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
 
 
-def summary(curve: Curve) -> RenderableType:
+def summary(facts: CurveFacts) -> RenderableType:
     """Its windows and the knee, for a terminal."""
+    curve = facts.curve
     table = Printed(
         unit(curve), "due/s", "achieved/s", "p50", "p99", "n", "limit", box=None, pad_edge=False
     )
-    for point in sorted(curve.points, key=lambda point: point.level):
+    for point, kept in sorted(facts.windows, key=lambda window: window[0].level):
         table.add_row(
             *map(count_text, (point.level, point.offered_per_s, point.achieved_per_s)),
             at_least_text(point.p50_ns, point.exact_below_ns),
             at_least_text(point.p99_ns, point.exact_below_ns),
             count_text(point.n),
-            "kept" if keeps(point, curve.limit_p99_ns) else "broken",
+            "kept" if kept else "broken",
         )
     return Group(table, Text(verdict(curve)))
 
 
-def document(curve: Curve) -> Document:
+def document(facts: CurveFacts) -> Document:
     """Arrange it for reading."""
+    curve = facts.curve
     return Document(
         title=f"How much {curve.workload} until p99 breaks {ns_text(curve.limit_p99_ns)}?",
         kicker=f"Load and latency, face {curve.face}",
@@ -102,7 +105,7 @@ def document(curve: Curve) -> Document:
         cards=(),
         sections=(
             Section("curve", "Curve", (Figure("curve"),)),
-            Section("windows", "Windows", (_table(curve),)),
+            Section("windows", "Windows", (_table(facts),)),
         ),
     )
 
@@ -130,7 +133,7 @@ def _about(curve: Curve) -> tuple[str, ...]:
     )
 
 
-def _table(curve: Curve) -> Table:
+def _table(facts: CurveFacts) -> Table:
     rows = tuple(
         (
             Cell(count_text(point.level)),
@@ -141,13 +144,15 @@ def _table(curve: Curve) -> Table:
             Cell(count_text(point.n)),
             Cell(count_text(point.unanswered)),
             Cell(count_text(point.failed)),
-            Cell("kept") if keeps(point, curve.limit_p99_ns) else Cell("broken", tone="bad"),
+            Cell("kept") if kept else Cell("broken", tone="bad"),
         )
-        for point in curve.points
+        for point, kept in facts.windows
     )
     heads = columns("load", ("due", "1/s"), ("achieved", "1/s"), "p50", "p99", "n",
                     "no answer", "failed", "limit")  # fmt: skip
-    return Table(f"All windows in the order of measurement; load in {unit(curve)}", heads, rows)
+    return Table(
+        f"All windows in the order of measurement; load in {unit(facts.curve)}", heads, rows
+    )
 
 
 def figure(curve: Curve) -> go.Figure:

@@ -10,7 +10,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text as Line
 
 from pgdyno.analysis import words
-from pgdyno.model.floor import PATTERNS, PAUSES_US, Floor, Pattern, Probed
+from pgdyno.analysis.storage_facts import PathFacts, StorageFacts
+from pgdyno.model.floor import PATTERNS, PAUSES_US, Pattern
+from pgdyno.model.floor_figures import DEFAULT_METHOD, PROGRAMS
 from pgdyno.model.text import ascii_json
 from pgdyno.model.units import bytes_text, count_text, ns_text
 from pgdyno.model.wording import plural
@@ -29,164 +31,150 @@ from pgdyno.report.markdown import render_document as render_markdown
 from pgdyno.report.storage_answer import (
     answer,
     flush_text,
-    limit,
     rates_text,
     verdict_table,
-    verdicts,
     warnings,
 )
 from pgdyno.report.storage_charts import drawings
 from pgdyno.report.terminal import printed
-from pgdyno.stats.flush_figure import (
-    PROGRAMS,
-    Span,
-    disagreements,
-    flush_figure,
-    measured_flush,
-    mixed_windows,
-    rest_factors,
-)
-from pgdyno.stats.group_commit import Transaction, commit_delay_us, commit_rate_per_s
-from pgdyno.stats.storage import DEFAULT_METHOD, best_sync, cap, doubts, iops_knee
 
-CLIENTS = (1, 2, 4, 8, 16, 32, 64)
 _MUCH_LONGER = 1.5
 _NOT_TOLD = "not told"
-Row = tuple[str, Callable[[Floor], str]]
+Row = tuple[str, Callable[[PathFacts], str]]
 
 
-def render_html(probed: Probed) -> str:
+def render_html(facts: StorageFacts) -> str:
     """The page."""
-    return render_page(document(probed), drawings(probed), probed.pgdyno, probed.ident)
+    return render_page(document(facts), drawings(facts), facts.pgdyno, facts.ident)
 
 
-def render_md(probed: Probed) -> str:
+def render_md(facts: StorageFacts) -> str:
     """The same as Markdown, without charts."""
-    return render_markdown(document(probed), probed.pgdyno, probed.ident)
+    return render_markdown(document(facts), facts.pgdyno, facts.ident)
 
 
-def render_json(probed: Probed) -> str:
+def render_json(facts: StorageFacts) -> str:
     """What was measured, and what it means, in base units."""
     document = {
         "schema": "pgdyno.experiment.storage/2",
-        "measured": asdict(probed),
-        "derived": [_derived(floor, probed) for floor in probed.floors],
+        "measured": asdict(facts.measured),
+        "derived": [_derived(path) for path in facts.paths],
     }
     return ascii_json(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
 
 
-def summary(probed: Probed) -> RenderableType:
+def summary(facts: StorageFacts) -> RenderableType:
     """What was found, and the tables, for a terminal."""
     parts: list[RenderableType] = [
-        Line(f"Warning: {one}", style="yellow") for one in warnings(probed)
+        Line(f"Warning: {one}", style="yellow") for one in warnings(facts)
     ]
-    parts += [Line(sentence, style="bold") for sentence in answer(probed)]
-    parts += [printed(table) for table in tables(probed)]
-    parts += [Line(f"- {item}", style="dim") for item in limits(probed)]
+    parts += [Line(sentence, style="bold") for sentence in answer(facts)]
+    parts += [printed(table) for table in tables(facts)]
+    parts += [Line(f"- {item}", style="dim") for item in limits(facts)]
     return Group(*parts)
 
 
-def document(probed: Probed) -> Document:
+def document(facts: StorageFacts) -> Document:
     """Arrange it for reading."""
     return Document(
         title="What can this storage do?",
-        kicker=f"pgdyno storage · {words.moment(probed.started_ns)}",
+        kicker=f"pgdyno storage · {words.moment(facts.started_unix_ns)}",
         label="Own measurement",
-        about=_about(probed),
-        warnings=warnings(probed),
-        answer=tuple(answer(probed)),
+        about=_about(facts),
+        warnings=warnings(facts),
+        answer=tuple(answer(facts)),
         cards=(),
         sections=(
-            Section("paths", "Side by side", (*tables(probed), Points(tuple(limits(probed))))),
+            Section("paths", "Side by side", (*tables(facts), Points(tuple(limits(facts))))),
             Section("grid", "Requests under way", (Figure("grid"), Figure("latency"))),
-            Section("flush", "Flushes", (Figure("methods"), _sync_table(probed))),
+            Section("flush", "Flushes", (Figure("methods"), _sync_table(facts))),
             Section("commits", "Commits", (Figure("commits"), _prediction_text())),
-            Section("windows", "All windows", (_grid_table(probed),)),
+            Section("windows", "All windows", (_grid_table(facts),)),
         ),
     )
 
 
-def tables(probed: Probed) -> tuple[Table, ...]:
+def tables(facts: StorageFacts) -> tuple[Table, ...]:
     """Claims, measurements, predictions: a column for each path."""
     return (
-        *verdict_table(probed),
-        _side_by_side(probed, "What storage claims", _claims()),
-        _side_by_side(probed, "What it does", _deeds(probed)),
+        *verdict_table(facts),
+        _side_by_side(facts, "What storage claims", _claims()),
+        _side_by_side(facts, "What it does", _deeds()),
         _side_by_side(
-            probed, "Synchronous commits that flushes allow, with CPU enough", _predictions(probed)
+            facts, "Synchronous commits that flushes allow, with CPU enough", _predictions(facts)
         ),
-        *_with_transactions(probed),
+        *_with_transactions(facts),
     )
 
 
-def limits(probed: Probed) -> list[str]:
+def limits(facts: StorageFacts) -> list[str]:
     """What the numbers do not say."""
     lines = [
-        f"reading the clock takes {ns_text(probed.clock.loop_ns)}"
-        f" ({probed.programs['PostgreSQL']}, {probed.programs['fio']})"
+        f"reading the clock takes {ns_text(facts.clock.loop_ns)}"
+        f" ({facts.programs['PostgreSQL']}, {facts.programs['fio']})"
     ]
-    for floor in probed.floors:
-        lines.append(f"{floor.path}: {cap(floor, probed).fact}")
-        lines += _slower_after_rest(floor, probed)
-        size, memory = floor.prepared.size_bytes, floor.prepared.memory_bytes
-        if not floor.prepared.direct:
+    for path in facts.paths:
+        lines.append(f"{path.path}: {path.cap.fact}")
+        lines += _slower_after_rest(path)
+        size, memory = path.prepared.size_bytes, path.prepared.memory_bytes
+        if not path.prepared.direct:
             lines.append(
-                f"{floor.path}: {floor.claims.file_system} refuses direct I/O, so the page cache"
+                f"{path.path}: {path.claims.file_system} refuses direct I/O, so the page cache"
                 " is measured, and the number of requests under way means little"
             )
-        if not floor.prepared.beyond_memory:
+        if not path.prepared.beyond_memory:
             lines.append(
-                f"{floor.path}: the file of {bytes_text(size)} fits into memory"
+                f"{path.path}: the file of {bytes_text(size)} fits into memory"
                 f" ({bytes_text(memory)}); what lies below this kernel may have cached it"
             )
-    lines += _on_one_device(probed) if probed.floors else []
-    if probed.wish.quick:
+    lines += _on_one_device(facts) if facts.paths else []
+    if facts.wish.quick:
         lines.append("shortened by --quick: windows of a second show no cache that fills up")
     return lines
 
 
-def _slower_after_rest(floor: Floor, probed: Probed) -> list[str]:
+def _slower_after_rest(path: PathFacts) -> list[str]:
     """How much longer flushes take that do not follow each other at once; [] where they do not."""
-    factors = zip(PAUSES_US, rest_factors(floor, probed), strict=False)
+    factors = zip(PAUSES_US, path.rest_factors, strict=False)
     pause_us, most = max(factors, key=lambda each: each[1].mid, default=(0, None))
     if most is None or most.mid < _MUCH_LONGER:
         return []
     return [
-        f"{floor.path}: after {pause_us} µs of rest a flush takes {most.mid:.2f} times as long as"
+        f"{path.path}: after {pause_us} µs of rest a flush takes {most.mid:.2f} times as long as"
         f" right after another ({most.low:.2f} to {most.high:.2f} in {plural(most.n, 'round')}), so"
         " few clients stay further below the limits than many"
     ]
 
 
-def _on_one_device(probed: Probed) -> list[str]:
+def _on_one_device(facts: StorageFacts) -> list[str]:
     """That paths differ by chance alone; [] where they are apart."""
-    base, *others = probed.floors
+    base, *others = facts.paths
     return [
         f"{one.path} and {base.path} lie on one file system: what differs between them is chance,"
         " or where on it their files lie"
         for one in others
-        if one.device_number == base.device_number
+        if one.on_first_device
     ]
 
 
-def _about(probed: Probed) -> tuple[str, ...]:
-    wish = probed.wish
+def _about(facts: StorageFacts) -> tuple[str, ...]:
+    wish = facts.wish
     return (
         plural(len(wish.paths), "path"),
         f"a file of {bytes_text(wish.size_bytes)} on each, written in full first",
         f"windows of {wish.seconds} s",
-        f"{plural(len(probed.rounds), 'round')} of probes in turn"
+        f"{plural(facts.rounds, 'round')} of probes in turn"
         if wish.rounds
         else "each path probed once",
-        f"{probed.cpus} CPUs",
-        *probed.programs.values(),
+        f"{facts.cpus} CPUs",
+        *facts.programs.values(),
     )
 
 
-def _side_by_side(probed: Probed, caption: str, rows: Sequence[Row]) -> Table:
-    heads = (Column("", align="left"), *(Column(floor.path) for floor in probed.floors))
+def _side_by_side(facts: StorageFacts, caption: str, rows: Sequence[Row]) -> Table:
+    heads = (Column("", align="left"), *(Column(path.path) for path in facts.paths))
     cells = tuple(
-        (Cell(name), *(Cell(value(floor)) for floor in probed.floors)) for name, value in rows
+        (Cell(name), *(Cell(value(path)) for path in facts.paths)) for name, value in rows
     )
     return Table(caption, heads, cells)
 
@@ -204,102 +192,81 @@ def _claims() -> list[Row]:
     ]
 
 
-def _deeds(probed: Probed) -> list[Row]:
+def _deeds() -> list[Row]:
     rows: list[Row] = [
-        ("a flush of one page", lambda f: flush_text(flush_figure(f, probed))),
-        ("commits of one client, at most", lambda f: rates_text(flush_figure(f, probed).commits)),
-        *(_program_row(index, probed) for index in range(len(PROGRAMS))),
-        ("  fio, under a checkpoint", lambda f: rates_text(_under(f, probed))),
-        ("  its random writes", lambda f: rates_text(_beside(f, probed))),
-        *(_rested_row(index, probed) for index in range(len(PAUSES_US))),
+        ("a flush of one page", lambda f: flush_text(f.flush)),
+        ("commits of one client, at most", lambda f: rates_text(f.flush.commits)),
+        *(_program_row(index) for index in range(len(PROGRAMS))),
+        ("  fio, under a checkpoint", lambda f: rates_text(f.under_checkpoint)),
+        ("  its random writes", lambda f: rates_text(f.beside_commits)),
+        *(_rested_row(index) for index in range(len(PAUSES_US))),
         (f"{DEFAULT_METHOD}, two pages", lambda f: _method(f, "two-writes", DEFAULT_METHOD)),
-        ("fastest method, one page", lambda f: best_sync(f, "one-write").method),
-        ("fastest method, two pages", lambda f: best_sync(f, "two-writes").method),
+        ("fastest method, one page", lambda f: f.fastest_methods["one-write"]),
+        ("fastest method, two pages", lambda f: f.fastest_methods["two-writes"]),
     ]
     for pattern in PATTERNS:
         rows += _pattern_rows(pattern)
-    return [*rows, ("random reads capped by", lambda f: cap(f, probed).by)]
+    return [*rows, ("random reads capped by", lambda f: f.cap.by)]
 
 
-def _program_row(index: int, probed: Probed) -> Row:
-    def rates(floor: Floor) -> str:
-        return rates_text(flush_figure(floor, probed).programs[index].as_rates())
+def _program_row(index: int) -> Row:
+    def rates(path: PathFacts) -> str:
+        return rates_text(path.flush.programs[index].as_rates())
 
     return (f"  {PROGRAMS[index]}, {DEFAULT_METHOD}", rates)
 
 
-def _under(floor: Floor, probed: Probed) -> Span:
-    return Span.of(one.under.per_s for one in mixed_windows(floor, probed))
-
-
-def _beside(floor: Floor, probed: Probed) -> Span:
-    return Span.of(one.writes.per_s for one in mixed_windows(floor, probed))
-
-
 def _pattern_rows(pattern: Pattern) -> list[Row]:
-    def peak(floor: Floor) -> str:
-        best = iops_knee(floor, pattern).peak
+    def peak(path: PathFacts) -> str:
+        best = path.of_pattern(pattern).found.peak
         return f"{count_text(best.per_s)}/s, {bytes_text(best.bytes_per_s)}/s"
 
-    def knee(floor: Floor) -> str:
-        at = iops_knee(floor, pattern).knee
+    def knee(path: PathFacts) -> str:
+        at = path.of_pattern(pattern).found.knee
         delay = f"p50 {ns_text(at.latency.p50_ns)}, p99 {ns_text(at.latency.p99_ns)}"
         return f"{at.depth} × {at.jobs}: {delay}"
 
     return [(pattern, peak), ("  knee, depth × jobs", knee)]
 
 
-def _rested_row(index: int, probed: Probed) -> Row:
-    def text(floor: Floor) -> str:
-        factors = rest_factors(floor, probed)
-        if not factors:
+def _rested_row(index: int) -> Row:
+    def text(path: PathFacts) -> str:
+        if not path.rest_factors:
             return "not measured"
-        one = factors[index]
+        one = path.rest_factors[index]
         spread = f" ({one.low:.2f} to {one.high:.2f})" if one.n > 1 else ""
         return f"×{one.mid:.2f}{spread}"
 
     return (f"  a flush after {PAUSES_US[index]} µs of rest", text)
 
 
-def _with_transactions(probed: Probed) -> tuple[Table, ...]:
+def _with_transactions(facts: StorageFacts) -> tuple[Table, ...]:
     """What CPUs and flushes allow together, where the time of a transaction was told."""
-    if probed.wish.transaction_us is None:
+    if facts.wish.transaction_us is None:
         return ()
     caption = (
-        f"Synchronous commits with {probed.wish.transaction_us} µs of CPU a transaction,"
-        f" {probed.cpus} CPUs"
+        f"Synchronous commits with {facts.wish.transaction_us} µs of CPU a transaction,"
+        f" {facts.cpus} CPUs"
     )
 
-    def rate(clients: int) -> Callable[[Floor], str]:
-        return lambda floor: f"{count_text(_rate(clients, floor, probed) or 0)}/s"
+    def rate(clients: int) -> Callable[[PathFacts], str]:
+        return lambda path: f"{count_text(path.of_clients(clients).per_s or 0)}/s"
 
-    rows: list[Row] = [(_clients(clients), rate(clients)) for clients in CLIENTS]
-    return (_side_by_side(probed, caption, rows),)
-
-
-def _rate(clients: int, floor: Floor, probed: Probed) -> float | None:
-    """Commits a second with transactions; None: their time was not told."""
-    if probed.wish.transaction_us is None:
-        return None
-    flush = measured_flush(floor, probed)
-    transaction = Transaction(cpu_ns=1000.0 * probed.wish.transaction_us)
-    return commit_rate_per_s(clients, flush, transaction, probed.cpus)
+    rows: list[Row] = [(_clients(clients), rate(clients)) for clients in facts.clients]
+    return (_side_by_side(facts, caption, rows),)
 
 
-def _predictions(probed: Probed) -> list[Row]:
-    def delay(floor: Floor) -> str:
-        return f"{commit_delay_us(_flush_ns(floor, probed))} µs"
-
-    rows: list[Row] = [(_clients(clients), _limit(clients, probed)) for clients in CLIENTS]
-    return [*rows, ("commit_delay to try", delay)]
+def _predictions(facts: StorageFacts) -> list[Row]:
+    rows: list[Row] = [(_clients(clients), _at_most(clients)) for clients in facts.clients]
+    return [*rows, ("commit_delay to try", lambda path: f"{path.commit_delay_us} µs")]
 
 
 def _clients(number: int) -> str:
     return plural(number, "client")
 
 
-def _limit(clients: int, probed: Probed) -> Callable[[Floor], str]:
-    return lambda floor: rates_text(limit(clients, flush_figure(floor, probed)))
+def _at_most(clients: int) -> Callable[[PathFacts], str]:
+    return lambda path: rates_text(path.of_clients(clients).at_most)
 
 
 def _prediction_text() -> Text:
@@ -311,17 +278,17 @@ def _prediction_text() -> Text:
     )
 
 
-def _sync_table(probed: Probed) -> Table:
-    first = probed.floors[0].syncs if probed.floors else ()
+def _sync_table(facts: StorageFacts) -> Table:
+    first = facts.paths[0].syncs if facts.paths else ()
     names = [(one.test, one.method) for one in first]
     rows: list[Row] = [
         (f"{test}: {method}", lambda f, t=test, m=method: _method(f, t, m))  # type: ignore[misc]
         for test, method in names
     ]
-    return _side_by_side(probed, "All of pg_test_fsync", rows)
+    return _side_by_side(facts, "All of pg_test_fsync", rows)
 
 
-def _grid_table(probed: Probed) -> Table:
+def _grid_table(facts: StorageFacts) -> Table:
     heads = tuple(
         Column(head, unit, "left" if head in ("path", "pattern") else "right")
         for head, unit in (
@@ -332,7 +299,7 @@ def _grid_table(probed: Probed) -> Table:
     )  # fmt: skip
     rows = tuple(
         (
-            Cell(floor.path), Cell(point.pattern), Cell(str(point.depth)), Cell(str(point.jobs)),
+            Cell(path.path), Cell(point.pattern), Cell(str(point.depth)), Cell(str(point.jobs)),
             Cell(count_text(point.per_s)),
             *(
                 Cell(ns_text(ns))
@@ -343,39 +310,32 @@ def _grid_table(probed: Probed) -> Table:
             ),
             Cell(f"{point.cpu_share:.0%}".rstrip("%")),
         )
-        for floor in probed.floors
-        for point in floor.grid
+        for path in facts.paths
+        for point in path.grid
     )  # fmt: skip
     return Table("Windows of fio, 8 KiB requests", heads, rows, folded=True)
 
 
-def _derived(floor: Floor, probed: Probed) -> dict[str, object]:
-    knees = {pattern: iops_knee(floor, pattern) for pattern in PATTERNS}
-    figure = flush_figure(floor, probed)
-    found = verdicts(probed).get(floor.path, {})
+def _derived(path: PathFacts) -> dict[str, object]:
     return {
-        "path": floor.path,
-        "flush_ns": asdict(figure.flush),
+        "path": path.path,
+        "flush_ns": asdict(path.flush.flush),
         "flush_ns_by_program": {
-            name: asdict(span) for name, span in zip(PROGRAMS, figure.programs, strict=True)
+            name: asdict(span) for name, span in zip(PROGRAMS, path.flush.programs, strict=True)
         },
-        "commits_per_s_at_most": {n: asdict(limit(n, figure)) for n in CLIENTS},
-        "commits_per_s": {n: _rate(n, floor, probed) for n in CLIENTS},
-        "commit_delay_us": commit_delay_us(figure.flush.mid),
-        "capped_by": asdict(cap(floor, probed)),
-        "knees": {pattern: asdict(knee) for pattern, knee in knees.items()},
-        "disagreements": [asdict(doubt) for doubt in disagreements(floor, probed)],
-        "doubts": [asdict(doubt) for doubt in doubts(floor, figure.flush.mid)],
-        "against_first": {name: asdict(one) for name, one in found.items()},
+        "commits_per_s_at_most": {one.clients: asdict(one.at_most) for one in path.commits},
+        "commits_per_s": {one.clients: one.per_s for one in path.commits},
+        "commit_delay_us": path.commit_delay_us,
+        "capped_by": asdict(path.cap),
+        "knees": {one.pattern: asdict(one.found) for one in path.patterns},
+        "disagreements": [asdict(doubt) for doubt in path.disagreements],
+        "doubts": [asdict(doubt) for doubt in path.doubts],
+        "against_first": {name: asdict(one) for name, one in path.against_first.items()},
     }
 
 
-def _flush_ns(floor: Floor, probed: Probed) -> float:
-    return flush_figure(floor, probed).flush.mid
-
-
-def _method(floor: Floor, test: str, method: str) -> str:
-    found = floor.sync(test, method)
+def _method(path: PathFacts, test: str, method: str) -> str:
+    found = path.sync(test, method)
     if found is None or found.ns is None:
         return "not here"
     return f"{count_text(found.per_s or 0)}/s, {ns_text(found.ns)}"
@@ -389,8 +349,8 @@ def _yes(value: bool | None) -> str:
     return _NOT_TOLD if value is None else "yes" if value else "no"
 
 
-def _volatile(floor: Floor) -> str:
-    cache = floor.claims.write_cache
+def _volatile(path: PathFacts) -> str:
+    cache = path.claims.write_cache
     return _NOT_TOLD if cache is None else _yes(cache == "write back")
 
 

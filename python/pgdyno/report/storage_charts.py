@@ -2,65 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
 import plotly.graph_objects as go
 
-from pgdyno.model.floor import PATTERNS, Floor, GridPoint, Pattern, Probed
+from pgdyno.analysis.storage_facts import PathFacts, StorageFacts
+from pgdyno.model.floor import PATTERNS, GridPoint, Pattern
 from pgdyno.model.units import count_text, ns_text
 from pgdyno.model.wording import plural
 from pgdyno.report.charts import Key, Panel, look
 from pgdyno.report.html import Drawing
-from pgdyno.stats.flush_figure import mixed_windows
-from pgdyno.stats.storage import best_points, iops_knee
 
 _HEIGHT_PX = 300
 _US_NS = 1e3
 
 
-def drawings(probed: Probed) -> dict[str, Drawing]:
+def drawings(facts: StorageFacts) -> dict[str, Drawing]:
     """All charts by the name that the document calls them by."""
-    keys = tuple(
-        Key(floor.path, look.stage_colour(n), "line") for n, floor in enumerate(probed.floors)
-    )
+    keys = tuple(Key(path.path, look.stage_colour(n), "line") for n, path in enumerate(facts.paths))
     return {
         "grid": Drawing(
             "Rate", "Requests a second over those under way in all jobs together; a ring marks the"
             " knee. Both axes are logarithmic.",
-            _HEIGHT_PX, 2, keys, tuple(_panel(probed, pattern, "rate") for pattern in PATTERNS),
+            _HEIGHT_PX, 2, keys, tuple(_panel(facts, pattern, "rate") for pattern in PATTERNS),
         ),
         "latency": Drawing(
             "Response time", "99th percentile, from submission to completion. Both axes are"
             " logarithmic.",
-            _HEIGHT_PX, 2, keys, tuple(_panel(probed, pattern, "p99") for pattern in PATTERNS),
+            _HEIGHT_PX, 2, keys, tuple(_panel(facts, pattern, "p99") for pattern in PATTERNS),
         ),
         "methods": Drawing(
             "Methods", "Time of one 8 KiB write brought to storage, by one run of pg_test_fsync.",
-            _HEIGHT_PX, 1, keys, (_methods(probed),),
+            _HEIGHT_PX, 1, keys, (_methods(facts),),
         ),
         "commits": Drawing(
             "Commits under a checkpoint", "Flushes of a process that writes WAL: p50 and p99, alone"
             " and while random writes go on as fast as they can; the median of the rounds.",
-            _HEIGHT_PX, 1, keys, (_commits(probed),),
+            _HEIGHT_PX, 1, keys, (_commits(facts),),
         ),
     }  # fmt: skip
 
 
-def _panel(probed: Probed, pattern: Pattern, what: str) -> Panel:
+def _panel(facts: StorageFacts, pattern: Pattern, what: str) -> Panel:
     traces: list[Any] = []
     shown: list[float] = []
     loads: list[float] = []
-    for index, floor in enumerate(probed.floors):
-        points = best_points(floor, pattern)
+    for index, path in enumerate(facts.paths):
+        points = path.of_pattern(pattern).fastest
         values = [_value(point, what) for point in points]
         loads += [point.outstanding for point in points]
         shown += values
         traces.append(_line(index, points, values))
         if what == "rate":
-            traces.append(_ring(index, iops_knee(floor, pattern).knee))
+            traces.append(_ring(index, path.of_pattern(pattern).found.knee))
     unit = "requests/s" if what == "rate" else "µs"
-    alt = "; ".join(f"{floor.path}: {_peak_and_knee(floor, pattern)}" for floor in probed.floors)
+    alt = "; ".join(f"{path.path}: {_peak_and_knee(path, pattern)}" for path in facts.paths)
     figure = look.figure(
         traces, xaxis=look.log_axis("under way", loads), yaxis=look.log_axis(unit, shown)
     )
@@ -71,15 +69,15 @@ def _value(point: GridPoint, what: str) -> float:
     return point.per_s if what == "rate" else point.latency.p99_ns / _US_NS
 
 
-def _peak_and_knee(floor: Floor, pattern: Pattern) -> str:
-    found = iops_knee(floor, pattern)
+def _peak_and_knee(path: PathFacts, pattern: Pattern) -> str:
+    found = path.of_pattern(pattern).found
     return (
         f"{count_text(found.peak.per_s)}/s at best, knee at {found.knee.outstanding} under way"
         f" with p99 {ns_text(found.knee.latency.p99_ns)}"
     )
 
 
-def _line(index: int, points: list[GridPoint], values: list[float]) -> go.Scatter:
+def _line(index: int, points: Sequence[GridPoint], values: list[float]) -> go.Scatter:
     return go.Scatter(
         x=[point.outstanding for point in points],
         y=values,
@@ -105,27 +103,27 @@ def _ring(index: int, knee: GridPoint) -> go.Scatter:
     )  # fmt: skip
 
 
-def _methods(probed: Probed) -> Panel:
+def _methods(facts: StorageFacts) -> Panel:
     bars, lines = [], []
-    for index, floor in enumerate(probed.floors):
-        found = [one for one in floor.syncs if one.test == "one-write" and one.ns]
+    for index, path in enumerate(facts.paths):
+        found = [one for one in path.syncs if one.test == "one-write" and one.ns]
         bars.append(
             go.Bar(
                 x=[one.method for one in found],
                 y=[(one.ns or 0) / _US_NS for one in found],
                 marker={"color": look.stage_colour(index)},
-                hovertemplate=f"{look.plain(floor.path)}, %{{x}}: %{{y:.3g}} µs<extra></extra>",
+                hovertemplate=f"{look.plain(path.path)}, %{{x}}: %{{y:.3g}} µs<extra></extra>",
             )
         )
-        lines += [f"{floor.path}, {one.method}: {ns_text(one.ns or 0)}" for one in found]
+        lines += [f"{path.path}, {one.method}: {ns_text(one.ns or 0)}" for one in found]
     figure = look.figure(bars, xaxis=look.axis(), yaxis=look.axis("µs"), barmode="group")
     return Panel("", "; ".join(lines), figure)
 
 
-def _commits(probed: Probed) -> Panel:
+def _commits(facts: StorageFacts) -> Panel:
     bars, lines = [], []
-    for index, floor in enumerate(probed.floors):
-        windows = mixed_windows(floor, probed)
+    for index, path in enumerate(facts.paths):
+        windows = path.mixed
         sides = {
             "alone": [one.alone.flush for one in windows],
             "checkpoint": [one.under.flush for one in windows],
@@ -139,9 +137,9 @@ def _commits(probed: Probed) -> Panel:
             go.Bar(
                 x=list(values), y=[ns / _US_NS for ns in values.values()],
                 marker={"color": look.stage_colour(index)},
-                hovertemplate=f"{look.plain(floor.path)}, %{{x}}: %{{y:.3g}} µs<extra></extra>",
+                hovertemplate=f"{look.plain(path.path)}, %{{x}}: %{{y:.3g}} µs<extra></extra>",
             )
         )  # fmt: skip
-        lines += [f"{floor.path}, {name}: {ns_text(ns)}" for name, ns in values.items()]
+        lines += [f"{path.path}, {name}: {ns_text(ns)}" for name, ns in values.items()]
     figure = look.figure(bars, xaxis=look.axis(), yaxis=look.axis("µs"), barmode="group")
     return Panel("", "; ".join(lines), figure)

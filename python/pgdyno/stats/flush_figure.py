@@ -10,43 +10,28 @@ The spread is that of all single probes, so that none of them lies outside of it
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from math import log
 
 import numpy as np
 
 from pgdyno.model.floor import Commits, Floor, PathRound, Probed, UnderCheckpoint
+from pgdyno.model.floor_figures import PROGRAMS, Doubt, FlushFigure, Span
 from pgdyno.model.units import count_text, ns_text, seconds_text
 from pgdyno.model.wording import plural
 from pgdyno.stats.group_commit import Curve, Flush
 from pgdyno.stats.interval import estimate
-from pgdyno.stats.storage import Doubt, flush_rate
+from pgdyno.stats.storage import flush_rate
 
-PROGRAMS = ("pg_test_fsync", "fio")
 APART = 1.25  # times: programs that differ by more are told
 DRIFT = 1.5  # times: from the fastest to the slowest probe of one program
 _CONFIDENCE = 0.95
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Repeated probes of one thing."""
-
-    mid: float  # their median, see `middle`
-    low: float
-    high: float
-    n: int
-
-    @classmethod
-    def of(cls, values: Iterable[float]) -> Span:
-        """Of at least one value."""
-        found = list(values)
-        low, high = min(found), max(found)
-        return cls(min(max(middle(found), low), high), low, high, len(found))  # but for rounding
-
-    def as_rates(self) -> Span:
-        """Times in ns as rates a second."""
-        return Span(1e9 / self.mid, 1e9 / self.high, 1e9 / self.low, self.n)
+def span_of(values: Iterable[float]) -> Span:
+    """Of at least one value; its middle is that of `middle`."""
+    found = list(values)
+    low, high = min(found), max(found)
+    return Span(min(max(middle(found), low), high), low, high, len(found))  # but for rounding
 
 
 def middle(values: Iterable[float]) -> float:
@@ -57,16 +42,6 @@ def middle(values: Iterable[float]) -> float:
     return float(np.exp(np.median(np.log(np.array(list(values))))))
 
 
-@dataclass(frozen=True, slots=True)
-class FlushFigure:
-    """What a flush of one page takes on a path, by PostgreSQL's default method."""
-
-    flush: Span  # ns; `n` counts the probes
-    rounds: int  # of probes in turn; 0: each program measured once
-    programs: tuple[Span, ...]  # ns, as PROGRAMS has them
-    commits: Span  # a second, that one client reaches at most
-
-
 def flush_figure(floor: Floor, probed: Probed) -> FlushFigure:
     """All probes of a path, reconciled."""
     rounds = probed.rounds_of(floor.path)
@@ -75,9 +50,9 @@ def flush_figure(floor: Floor, probed: Probed) -> FlushFigure:
     if rounds and (all_methods := flush_rate(floor).ns):
         single.append(all_methods)
     fastest = list(map(fastest_ns, rounds or [_measured_once(floor)]))
-    flush_ns = Span.of(fastest).mid
+    flush_ns = span_of(fastest).mid
     flush = Span(flush_ns, min(*single, *fastest), max(*single, flush_ns), len(single))
-    return FlushFigure(flush, len(rounds), tuple(map(Span.of, alone)), flush.as_rates())
+    return FlushFigure(flush, len(rounds), tuple(map(span_of, alone)), flush.as_rates())
 
 
 def measured_flush(floor: Floor, probed: Probed) -> Flush:
@@ -102,7 +77,7 @@ def rest_factors(floor: Floor, probed: Probed) -> tuple[Span, ...]:
     """How many times as long a flush takes after each of PAUSES_US; () where that is not known."""
     windows = _windows(floor, probed)
     return tuple(
-        Span.of(rested[index].ns / mixed.alone.ns for mixed, rested in windows)
+        span_of(rested[index].ns / mixed.alone.ns for mixed, rested in windows)
         for index in range(len(windows[0][1]))
     )
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
 
 from pgdyno.model.floor import PATTERNS, Clock, Floor, GridPoint, Pattern, Probed, SyncRate
+from pgdyno.model.floor_figures import DEFAULT_METHOD, Cap, Doubt, IopsKnee
 from pgdyno.model.units import ns_text
 from pgdyno.model.wording import plural
 
-DEFAULT_METHOD = "fdatasync"  # wal_sync_method on Linux
 NEAR_PEAK = 0.9  # of the highest rate: the knee is the first load that reaches it
 ADDS_UP = 0.85  # of the sum of the paths alone
 _CPU_FULL = 0.9
@@ -20,33 +18,6 @@ _NOTHING_FLUSHED = 3  # times the write alone
 _CLOCK_NS = 100
 _MEMORY_ONLY = ("tmpfs", "ramfs")
 _NO_BARRIER = ("nobarrier", "barrier=0", "nobarriers")
-
-Capped = Literal["host", "device", "processor", "not reached", "host or device"]
-
-
-@dataclass(frozen=True, slots=True)
-class IopsKnee:
-    """Where more requests under way stop raising the rate of a pattern."""
-
-    peak: GridPoint
-    knee: GridPoint  # the smallest load near the peak
-    flat: bool  # a load at least twice as large was measured, and was no faster
-
-
-@dataclass(frozen=True, slots=True)
-class Cap:
-    """What keeps random reads from being faster."""
-
-    by: Capped
-    fact: str
-
-
-@dataclass(frozen=True, slots=True)
-class Doubt:
-    """A claim and a measurement that do not go together."""
-
-    fact: str
-    hint: str
 
 
 def iops_knee(floor: Floor, pattern: Pattern) -> IopsKnee:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from pgdyno.analysis.curve import curve_facts
 from pgdyno.model.knee import Curve, Knee
 from pgdyno.model.record_json import from_json, to_json
 from pgdyno.report.curve import figure, render_html, verdict
@@ -32,7 +33,7 @@ def test_terminals_are_called_terminals() -> None:
 
 
 def test_the_page_holds_every_window_and_the_chart() -> None:
-    page = render_html(CURVE)
+    page = render_html(curve_facts(CURVE))
 
     assert page.count("90.0 ms") >= 2
     assert 'id="chart-curve-1"' in page

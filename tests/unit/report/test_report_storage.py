@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from pgdyno.analysis.storage import storage_facts
+from pgdyno.analysis.storage_facts import StorageFacts
 from pgdyno.api.runs import Run
 from pgdyno.model.errors import PlanError
 from pgdyno.model.floor import Probed
@@ -29,7 +31,8 @@ from pgdyno.report.storage_answer import answer, warnings
 from pgdyno.store.run_file import RunFile
 from tests.data.probed import DISK, MEMORY, at_rates, floor, in_rounds, probed
 
-BOTH = probed(floor("/a"), floor("/bb", MEMORY))
+PROBED = probed(floor("/a"), floor("/bb", MEMORY))
+BOTH = storage_facts(PROBED)
 
 
 def test_paths_stand_side_by_side() -> None:
@@ -62,8 +65,8 @@ def test_a_flush_after_rest_is_told_where_it_takes_longer() -> None:
     assert "/a: after 800 µs of rest a flush takes 3.00 times as long as right after another" in (
         " ".join(limits(BOTH))
     )
-    assert "of rest" not in " ".join(limits(probed(level)))
-    before = probed(replace(floor("/a"), rested=()))
+    assert "of rest" not in " ".join(limits(storage_facts(probed(level))))
+    before = storage_facts(probed(replace(floor("/a"), rested=())))
     assert "of rest" not in " ".join(limits(before))
     assert "not measured" in render_md(before)
 
@@ -79,7 +82,7 @@ def test_a_warning_comes_before_the_answer() -> None:
     assert page.index("pg_test_fsync and fio disagree") < page.index("a flush of one page takes")
 
 
-def printed(found: Probed) -> str:
+def printed(found: StorageFacts) -> str:
     console = Console(file=io.StringIO(), width=100, color_system=None)
     console.print(summary(found))
     assert isinstance(console.file, io.StringIO)
@@ -89,7 +92,7 @@ def printed(found: Probed) -> str:
 def test_no_warning_where_the_sources_agree() -> None:
     agreed = in_rounds(*((at_rates("/a", 5000 + n, 5010 - n),) for n in range(3)))
     one = replace(agreed.floors[0], claims=replace(DISK, write_cache="write through"))
-    quiet = replace(agreed, floors=(one,))
+    quiet = storage_facts(replace(agreed, floors=(one,)))
 
     assert warnings(quiet) == ()
     assert "Warning" not in printed(quiet)
@@ -98,7 +101,7 @@ def test_no_warning_where_the_sources_agree() -> None:
 
 def test_every_place_of_a_page_has_the_same_figure() -> None:
     """The headline, the tables, the limits of commits and the JSON."""
-    found = in_rounds(*((at_rates("/a", 1500 + n, 4800 - n),) for n in range(3)))
+    found = storage_facts(in_rounds(*((at_rates("/a", 1500 + n, 4800 - n),) for n in range(3))))
     sentence = answer(found)[0]
     _, deeds, follows = (
         {row[0].text: row[1].text for row in table.rows} for table in tables(found)
@@ -117,12 +120,11 @@ def test_every_place_of_a_page_has_the_same_figure() -> None:
 
 def test_paths_are_judged_in_sentence_table_and_json() -> None:
     rates = (5000.0, 2500.0, 4000.0)
-    found = in_rounds(
-        *(
-            (at_rates("/a", rate, rate), at_rates("/b", 2 * rate + n, 2 * rate + n))
-            for n, rate in enumerate(rates)
-        )
+    rounds = (
+        (at_rates("/a", rate, rate), at_rates("/b", 2 * rate + n, 2 * rate + n))
+        for n, rate in enumerate(rates)
     )
+    found = storage_facts(in_rounds(*rounds))
     verdict, *_ = tables(found)
     sentence = answer(found)[-1]
     told = json.loads(render_json(found))["derived"]
@@ -139,15 +141,17 @@ def test_paths_are_judged_in_sentence_table_and_json() -> None:
 
 
 def test_paths_of_one_file_system_are_named() -> None:
-    found = in_rounds(*((at_rates("/a", 10, 10), at_rates("/b", 10, 11)) for _ in range(2)))
+    rounds = ((at_rates("/a", 10, 10), at_rates("/b", 10, 11)) for _ in range(2))
+    found = storage_facts(in_rounds(*rounds))
 
     assert "/b and /a lie on one file system" in " ".join(limits(found))
     assert "lie on one file system" not in " ".join(limits(BOTH))
 
 
 def test_transactions_lower_what_flushes_allow() -> None:
-    told = probed(floor("/a"))
-    asked = replace(told, wish=replace(told.wish, transaction_us=1000))
+    untimed = probed(floor("/a"))
+    timed = replace(untimed, wish=replace(untimed.wish, transaction_us=1000))
+    told, asked = storage_facts(untimed), storage_facts(timed)
     most, fewer = (
         json.loads(render_json(each))["derived"][0]["commits_per_s"] for each in (told, asked)
     )
@@ -167,7 +171,7 @@ def test_transactions_lower_what_flushes_allow() -> None:
 def test_atomic_writes_are_told_with_their_size() -> None:
     one = floor("/a", replace(DISK, atomic_write_bytes=16_384))
 
-    assert "up to 16.0 KiB" in render_md(probed(one))
+    assert "up to 16.0 KiB" in render_md(storage_facts(probed(one)))
 
 
 def test_the_page_holds_charts_doubts_and_limits() -> None:
@@ -186,7 +190,9 @@ def test_the_limits_of_the_numbers_are_told() -> None:
     assert "/a: the file of 4.00 GiB fits into memory (16.0 GiB)" in told
     assert "/bb: tmpfs refuses direct I/O" in told
     large = replace(floor("/a").prepared, memory_bytes=1 << 30)
-    assert "fits into memory" not in " ".join(limits(probed(replace(floor("/a"), prepared=large))))
+    assert "fits into memory" not in " ".join(
+        limits(storage_facts(probed(replace(floor("/a"), prepared=large))))
+    )
 
 
 def test_json_holds_what_was_measured_and_what_follows() -> None:
@@ -199,23 +205,23 @@ def test_json_holds_what_was_measured_and_what_follows() -> None:
 
 
 def test_it_comes_back_from_the_run_file(tmp_path: Path) -> None:
-    info = RunInfo(BOTH.ident, 1, "0.1.0", "pgdyno storage /a", None, {}, {}, None)
+    info = RunInfo(PROBED.ident, 1, "0.1.0", "pgdyno storage /a", None, {}, {}, None)
     path = tmp_path / "r.sqlite"
     with RunFile.create(path, info, ()) as run:
         assert run.found("storage", Probed) is None
-        run.put_found("storage", replace(BOTH, floors=()))
-        run.put_found("storage", BOTH)
+        run.put_found("storage", replace(PROBED, floors=()))
+        run.put_found("storage", PROBED)
 
     with RunFile.read(path) as run:
-        assert run.found("storage", Probed) == BOTH
-    assert from_json(Probed, to_json(BOTH)) == BOTH
+        assert run.found("storage", Probed) == PROBED
+    assert from_json(Probed, to_json(PROBED)) == PROBED
 
 
 def test_a_file_from_before_knees_were_stored_is_of_storage(tmp_path: Path) -> None:
-    info = RunInfo(BOTH.ident, 1, "0.1.0", "pgdyno storage /a", None, {}, {}, None)
+    info = RunInfo(PROBED.ident, 1, "0.1.0", "pgdyno storage /a", None, {}, {}, None)
     path = tmp_path / "r.sqlite"
     with RunFile.create(path, info, ()) as run:
-        run.put_found("storage", BOTH)
+        run.put_found("storage", PROBED)
     with closing(sqlite3.connect(path)) as db, db:
         was_stored(db)
         head = json.loads(db.execute("SELECT value FROM head WHERE key = 'info'").fetchone()[0])
@@ -226,7 +232,7 @@ def test_a_file_from_before_knees_were_stored_is_of_storage(tmp_path: Path) -> N
     found = Run(path)
 
     assert found.info.experiment == "storage"
-    assert found.probed == BOTH
+    assert found.probed == PROBED
     assert not found.is_whole, "two devices were never read together"
     assert found.report("md") == render_md(BOTH)
     with pytest.raises(PlanError, match="searched no knee"):

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from tests.data.probed import at_rates, floor, in_rounds, probed
 
 from pgdyno.model.floor import PathRound, Probed, SyncRate
+from pgdyno.model.floor_figures import PROGRAMS
 from pgdyno.stats.flush_figure import (
-    PROGRAMS,
-    Span,
     disagreements,
     flush_figure,
     measured_flush,
     rest_factors,
+    span_of,
 )
 from pgdyno.stats.group_commit import Transaction, commit_rate_per_s, flush_limit_per_s
 
@@ -49,7 +49,7 @@ def test_no_probe_contradicts_the_figure(rates: list[tuple[float, float]]) -> No
         windows = (probe.mixed.alone, probe.mixed.under, *probe.rested)
         fastest = max(window.per_s for window in windows)
         assert fastest <= figure.commits.high * (1 + 1e-9)
-    under = Span.of(probe.mixed.under.per_s for probe in rounds)
+    under = span_of(probe.mixed.under.per_s for probe in rounds)
     assert under.mid <= figure.commits.mid * (1 + 1e-9)
 
 

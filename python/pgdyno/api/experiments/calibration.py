@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from pgdyno.analysis.calibration import calibration_facts
+from pgdyno.analysis.calibration_facts import CalibrationFacts
 from pgdyno.api.experiments import Experiment
 from pgdyno.api.runs import Run
 from pgdyno.api.storing import Begun, begun, going_on, stored
@@ -88,6 +90,10 @@ def _measured(run: Begun, so_far: Calibrated, on_event: Listener) -> Run:
     return found
 
 
+def _facts(run: Run) -> CalibrationFacts:
+    return calibration_facts(run.calibrated, run.info.ident)
+
+
 def _faces(workload: WorkloadKind, wanted: Sequence[str]) -> list[Face]:
     # One statement is its own procedure.
     names = _FACES[:2] if workload == "select-only" else _FACES
@@ -112,10 +118,10 @@ def _calibrated(kind: WorkloadKind, connections: int) -> Workload:
 EXPERIMENT = Experiment(
     lambda run: run.calibrated.is_whole,
     {
-        "html": lambda run: ceiling.render_html(run.calibrated, run.info.ident),
-        "md": lambda run: ceiling.render_md(run.calibrated, run.info.ident),
-        "json": lambda run: ceiling.render_json(run.calibrated, run.info.ident),
+        "html": lambda run: ceiling.render_html(_facts(run)),
+        "md": lambda run: ceiling.render_md(_facts(run)),
+        "json": lambda run: ceiling.render_json(_facts(run)),
     },
-    lambda run: ceiling.summary(run.ceilings),
+    lambda run: ceiling.summary(_facts(run)),
     resume,
 )

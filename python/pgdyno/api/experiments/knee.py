@@ -9,6 +9,7 @@ from typing import Literal
 
 from psycopg.conninfo import make_conninfo
 
+from pgdyno.analysis.curve import curve_facts
 from pgdyno.api.asked import Asked, workload_of
 from pgdyno.api.databases import POOLED, Database, connection_to
 from pgdyno.api.experiments import Experiment
@@ -113,10 +114,10 @@ def _conninfo(connection: Connection) -> str:
 EXPERIMENT = Experiment(
     lambda run: next_level(run.searched.asked.search, run.searched.points) is None,
     {
-        "html": lambda run: curve.render_html(run.curve),
-        "md": lambda run: curve.render_md(run.curve),
-        "json": lambda run: curve.render_json(run.curve),
+        "html": lambda run: curve.render_html(curve_facts(run.curve)),
+        "md": lambda run: curve.render_md(curve_facts(run.curve)),
+        "json": lambda run: curve.render_json(curve_facts(run.curve)),
     },
-    lambda run: curve.summary(run.curve),
+    lambda run: curve.summary(curve_facts(run.curve)),
     resume,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from pgdyno.analysis.storage import storage_facts
 from pgdyno.api.experiments import Experiment
 from pgdyno.api.runs import Run
 from pgdyno.api.storing import begun, going_on, stored
@@ -121,10 +122,10 @@ def _check(wish: Wish) -> None:
 EXPERIMENT = Experiment(
     lambda run: run.probed.is_whole,
     {
-        "html": lambda run: report.render_html(run.probed),
-        "md": lambda run: report.render_md(run.probed),
-        "json": lambda run: report.render_json(run.probed),
+        "html": lambda run: report.render_html(storage_facts(run.probed)),
+        "md": lambda run: report.render_md(storage_facts(run.probed)),
+        "json": lambda run: report.render_json(storage_facts(run.probed)),
     },
-    lambda run: report.summary(run.probed),
+    lambda run: report.summary(storage_facts(run.probed)),
     resume,
 )

@@ -1,1 +1,1 @@
-"""What is looked at before a trial's server stops, one module each; see `experiment.after`."""
+"""What is looked at before a trial's server stops, one module each; see `experiment.step`."""

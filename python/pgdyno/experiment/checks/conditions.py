@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pgdyno.experiment.after import After, Learned, Step
+from pgdyno.experiment.step import After, Learned, Step
 from pgdyno.loader.consistency import check
 from pgdyno.model.connection import Connection
 from pgdyno.model.description import ConditionSql

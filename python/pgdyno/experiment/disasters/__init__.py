@@ -1,1 +1,1 @@
-"""What may befall a server right after its window, one module each; see `experiment.after`."""
+"""What may befall a server right after its window, one module each; see `experiment.step`."""

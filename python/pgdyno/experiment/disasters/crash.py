@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pgdyno.experiment.after import After, Learned, Step
+from pgdyno.experiment.step import After, Learned, Step
 from pgdyno.model.run import TrialResult
 from pgdyno.sample.server_log import LogSummary
 

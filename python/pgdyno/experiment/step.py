@@ -1,16 +1,14 @@
-"""What is done to a trial's server between its window and its stop: disasters, then checks.
+"""A step between a trial's window and its server's stop: a disaster, or a check.
 
-Both are found by where they lie, one module each with a function `step`: what strikes in
-`experiment/disasters`, what looks whether the data survived in `experiment/checks`.
+Each is a module with a function `step`: what strikes lies in `experiment/disasters`, what looks
+whether the data survived in `experiment/checks`. `steps_after` finds them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pgdyno.experiment import checks, disasters
-from pgdyno.model.by_location import modules_of
 from pgdyno.model.connection import Connection
 from pgdyno.model.description import Description
 from pgdyno.model.plan import Protocol
@@ -39,12 +37,3 @@ class Step:
 
     phase: str  # what listeners are told
     act: Callable[[], Learned]
-
-
-def steps_after(after: After) -> Iterator[Step]:
-    """The steps that the protocol asks for, in order."""
-    for package in (disasters, checks):
-        for module in modules_of(package.__name__):
-            step: Step | None = module.step(after)
-            if step is not None:
-                yield step

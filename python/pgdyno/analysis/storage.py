@@ -1,0 +1,99 @@
+"""What probes of storage amount to: a run's floors as the facts of its report."""
+
+from __future__ import annotations
+
+from pgdyno.analysis.facts import Comparison
+from pgdyno.analysis.stages import comparison_facts
+from pgdyno.analysis.storage_facts import CommitFacts, PathFacts, PatternFacts, StorageFacts
+from pgdyno.model.floor import PATTERNS, Floor, Pattern, Probed
+from pgdyno.model.floor_figures import FlushFigure, Span
+from pgdyno.stats.across_paths import compare_paths
+from pgdyno.stats.flush_figure import (
+    disagreements,
+    flush_figure,
+    measured_flush,
+    mixed_windows,
+    rest_factors,
+    span_of,
+)
+from pgdyno.stats.group_commit import (
+    Transaction,
+    commit_delay_us,
+    commit_rate_per_s,
+    flush_limit_per_s,
+)
+from pgdyno.stats.storage import best_points, best_sync, cap, clock_doubts, doubts, iops_knee
+
+CLIENTS = (1, 2, 4, 8, 16, 32, 64)
+
+
+def storage_facts(probed: Probed) -> StorageFacts:
+    """All that a report says of it, also where it was broken off."""
+    return StorageFacts(
+        ident=probed.ident,
+        started_unix_ns=probed.started_ns,
+        pgdyno=probed.pgdyno,
+        programs=probed.programs,
+        cpus=probed.cpus,
+        wish=probed.wish,
+        clients=CLIENTS,
+        rounds=len(probed.rounds),
+        clock=probed.clock,
+        clock_doubts=clock_doubts(probed.clock),
+        paths=_paths(probed),
+        measured=probed,
+    )
+
+
+def _paths(probed: Probed) -> tuple[PathFacts, ...]:
+    against_first: dict[str, dict[str, Comparison]] = {}
+    for compared in compare_paths(probed):
+        for one in compared.paths:
+            against_first.setdefault(one.stage, {})[compared.figure] = comparison_facts(one)
+    return tuple(_path(floor, probed, against_first.get(floor.path, {})) for floor in probed.floors)
+
+
+def _path(floor: Floor, probed: Probed, against_first: dict[str, Comparison]) -> PathFacts:
+    figure, mixed = flush_figure(floor, probed), mixed_windows(floor, probed)
+    return PathFacts(
+        path=floor.path,
+        on_first_device=floor.device_number == probed.floors[0].device_number,
+        claims=floor.claims,
+        prepared=floor.prepared,
+        syncs=floor.syncs,
+        fastest_methods={
+            test: best_sync(floor, test).method for test in ("one-write", "two-writes")
+        },
+        grid=floor.grid,
+        patterns=tuple(_pattern(floor, pattern) for pattern in PATTERNS),
+        cap=cap(floor, probed),
+        flush=figure,
+        rest_factors=rest_factors(floor, probed),
+        mixed=mixed,
+        under_checkpoint=span_of(one.under.per_s for one in mixed),
+        beside_commits=span_of(one.writes.per_s for one in mixed),
+        commits=tuple(_commits(clients, floor, probed, figure) for clients in CLIENTS),
+        commit_delay_us=commit_delay_us(figure.flush.mid),
+        disagreements=disagreements(floor, probed),
+        doubts=doubts(floor, figure.flush.mid),
+        against_first=against_first,
+    )
+
+
+def _pattern(floor: Floor, pattern: Pattern) -> PatternFacts:
+    return PatternFacts(pattern, tuple(best_points(floor, pattern)), iops_knee(floor, pattern))
+
+
+def _commits(clients: int, floor: Floor, probed: Probed, figure: FlushFigure) -> CommitFacts:
+    flush = figure.flush
+    mid, low, high = (flush_limit_per_s(clients, ns) for ns in (flush.mid, flush.high, flush.low))
+    at_most = Span(mid, low, high, flush.n)
+    return CommitFacts(clients, at_most, _commits_per_s(clients, floor, probed))
+
+
+def _commits_per_s(clients: int, floor: Floor, probed: Probed) -> float | None:
+    """With transactions that take CPU; None: how much is not known."""
+    if probed.wish.transaction_us is None:
+        return None
+    transaction = Transaction(cpu_ns=1000.0 * probed.wish.transaction_us)
+    return commit_rate_per_s(clients, measured_flush(floor, probed), transaction, probed.cpus)

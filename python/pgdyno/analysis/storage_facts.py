@@ -1,0 +1,93 @@
+"""What a report says of probed storage, as frozen records; `analysis.storage` makes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pgdyno.analysis.facts import Comparison
+from pgdyno.model.floor import (
+    Clock,
+    DeviceClaims,
+    GridPoint,
+    Pattern,
+    Prepared,
+    Probed,
+    SyncRate,
+    UnderCheckpoint,
+    Wish,
+    line_of,
+)
+from pgdyno.model.floor_figures import Cap, Doubt, FlushFigure, IopsKnee, Span
+
+
+@dataclass(frozen=True, slots=True)
+class PatternFacts:
+    """One pattern of requests on a path, under every load that was tried."""
+
+    pattern: Pattern
+    fastest: tuple[GridPoint, ...]  # for each number of requests under way
+    found: IopsKnee
+
+
+@dataclass(frozen=True, slots=True)
+class CommitFacts:
+    """What so many clients commit a second."""
+
+    clients: int
+    at_most: Span  # that flushes allow, transactions taking no time at all
+    per_s: float | None  # with transactions; None: their time is not known
+
+
+@dataclass(frozen=True, slots=True)
+class PathFacts:
+    """All that is said of one path."""
+
+    path: str
+    on_first_device: bool  # its file system is that of the first path
+    claims: DeviceClaims
+    prepared: Prepared
+    syncs: tuple[SyncRate, ...]
+    fastest_methods: dict[str, str]  # by test of pg_test_fsync
+    grid: tuple[GridPoint, ...]
+    patterns: tuple[PatternFacts, ...]
+    cap: Cap
+    flush: FlushFigure
+    rest_factors: tuple[Span, ...]  # by PAUSES_US, times a flush without rest; (): not measured
+    mixed: tuple[UnderCheckpoint, ...]  # by round
+    under_checkpoint: Span  # commits a second
+    beside_commits: Span  # random writes a second
+    commits: tuple[CommitFacts, ...]
+    commit_delay_us: int
+    disagreements: tuple[Doubt, ...]  # between the programs that measured
+    doubts: tuple[Doubt, ...]  # of what the path claims
+    against_first: dict[str, Comparison]  # by figure; of the first path, or without rounds: none
+
+    def sync(self, test: str, method: str) -> SyncRate | None:
+        """One line of pg_test_fsync; None: it is not there, or has no number."""
+        return line_of(self.syncs, test, method)
+
+    def of_pattern(self, pattern: Pattern) -> PatternFacts:
+        """What was found under a pattern; a missing one is a bug."""
+        return next(one for one in self.patterns if one.pattern == pattern)
+
+    def of_clients(self, clients: int) -> CommitFacts:
+        """What so many clients commit; a number not in `StorageFacts.clients` is a bug."""
+        return next(one for one in self.commits if one.clients == clients)
+
+
+@dataclass(frozen=True, slots=True)
+class StorageFacts:
+    """All that is said of the paths that one call of `pgdyno storage` probed."""
+
+    ident: str
+    started_unix_ns: int
+    pgdyno: str
+    programs: dict[str, str]  # versions: PostgreSQL's, fio's
+    cpus: int
+    wish: Wish
+    clients: tuple[int, ...]  # numbers of them that commits are derived for
+    rounds: int  # of probes in turn that ended
+    clock: Clock
+    clock_doubts: tuple[Doubt, ...]
+    paths: tuple[PathFacts, ...]
+    measured: Probed  # as it is, for the JSON

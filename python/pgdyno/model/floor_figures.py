@@ -1,0 +1,64 @@
+"""Figures of a measured floor: what its probes amount to, and where its sources disagree.
+
+They are derived, and in no run file; how, is told in `stats.flush_figure` and `stats.storage`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pgdyno.model.floor import GridPoint
+
+PROGRAMS = ("pg_test_fsync", "fio")
+DEFAULT_METHOD = "fdatasync"  # wal_sync_method on Linux
+Capped = Literal["host", "device", "processor", "not reached", "host or device"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Repeated probes of one thing."""
+
+    mid: float  # their median
+    low: float
+    high: float
+    n: int
+
+    def as_rates(self) -> Span:
+        """Times in ns as rates a second."""
+        return Span(1e9 / self.mid, 1e9 / self.high, 1e9 / self.low, self.n)
+
+
+@dataclass(frozen=True, slots=True)
+class FlushFigure:
+    """What a flush of one page takes on a path, by PostgreSQL's default method."""
+
+    flush: Span  # ns; `n` counts the probes
+    rounds: int  # of probes in turn; 0: each program measured once
+    programs: tuple[Span, ...]  # ns, as PROGRAMS has them
+    commits: Span  # a second, that one client reaches at most
+
+
+@dataclass(frozen=True, slots=True)
+class IopsKnee:
+    """Where more requests under way stop raising the rate of a pattern."""
+
+    peak: GridPoint
+    knee: GridPoint  # the smallest load near the peak
+    flat: bool  # a load at least twice as large was measured, and was no faster
+
+
+@dataclass(frozen=True, slots=True)
+class Cap:
+    """What keeps random reads from being faster."""
+
+    by: Capped
+    fact: str
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A claim and a measurement that do not go together."""
+
+    fact: str
+    hint: str

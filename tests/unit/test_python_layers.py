@@ -1,0 +1,71 @@
+"""What each package uses is exactly what is written here: no more, and no leave that nobody takes.
+
+`lint-imports` has the order of the layers and what none may reach by way of another. `api` and
+`cli` stand above all of these; what a command may use is a contract of its own.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import grimp
+import pytest
+
+import pgdyno
+
+USES = {
+    "experiment": "analysis drive host loader model plan probe sample session stats store target"
+    " workload",
+    "live": "analysis model report shell store",
+    "host": "catalog linter model shell target",
+    "builder": "drive folders loader model plan shell target",
+    "target": "_core access catalog folders model plan session shell",
+    "loader": "_core catalog model plan session workload",
+    "drive": "_core folders model plan shell workload",
+    "sample": "model",
+    "probe": "access folders model shell",
+    "report": "analysis model plan",
+    "analysis": "catalog model plan stats store",
+    "stats": "model",
+    "store": "_core access folders model plan",
+    "folders": "access model shell",
+    "session": "model",
+    "shell": "access model",
+    "access": "model",
+    "linter": "catalog model plan",
+    "workload": "_core catalog model plan",
+    "plan": "catalog model",
+    "catalog": "_core model",
+    "model": "",
+}
+ABOVE = {"api", "cli", "__main__"}
+
+
+@pytest.fixture(scope="module")
+def graph() -> grimp.ImportGraph:
+    return grimp.build_graph(pgdyno.__name__)
+
+
+def package_of(module: str) -> str:
+    """Its package; what `pgdyno` itself offers is its core (and version)."""
+    return "_core" if module == pgdyno.__name__ else module.split(".")[1]
+
+
+@pytest.mark.parametrize("package", USES)
+def test_a_package_uses_what_is_written_here(graph: grimp.ImportGraph, package: str) -> None:
+    name = f"{pgdyno.__name__}.{package}"
+    used = {
+        package_of(imported)
+        for module in {name, *graph.find_descendants(name)}
+        for imported in graph.find_modules_directly_imported_by(module)
+    }
+    assert used - {package} == set(USES[package].split())
+
+
+def test_every_package_has_its_line() -> None:
+    there = {
+        path.stem
+        for path in Path(pgdyno.__file__).parent.iterdir()
+        if (path / "__init__.py").exists() or path.suffix == ".py"
+    }
+    assert there - ABOVE - {"__init__"} == set(USES)
