@@ -69,8 +69,8 @@ def test_names_say_what_is_inside() -> None:
     assert vague == []
 
 
-def test_only_five_layers_call_the_core() -> None:
-    strangers = set()
+def test_only_five_layers_call_the_core_and_only_where_its_version_is_asked_for() -> None:
+    callers, importers = set(), set()
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             names = (
@@ -80,10 +80,13 @@ def test_only_five_layers_call_the_core() -> None:
                 if isinstance(node, ast.ImportFrom)
                 else []
             )
+            if any(f"{name}.".startswith("pgdyno.core.") for name in names):
+                callers.add(path.relative_to(PACKAGE).parts[0])
             if any(name.startswith("pgdyno._core") for name in names):
-                strangers.add(path.relative_to(PACKAGE).parts[0])
+                importers.add(path.relative_to(PACKAGE).as_posix())
 
-    assert strangers <= CORE_CALLERS
+    assert callers <= CORE_CALLERS
+    assert importers == {"core.py"}
 
 
 def test_only_the_clock_reads_time_in_rust() -> None:

@@ -8,7 +8,8 @@ use serde::Deserialize;
 
 use crate::{connection::spec::ConnectionSpec, error::RunError};
 
-const PARTS_MAX: usize = 1000;
+/// Most databases or schemas of a run.
+pub const PARTS_MAX: usize = 1000;
 
 /// One of several databases or schemas.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

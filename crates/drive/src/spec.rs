@@ -10,10 +10,10 @@ use workload::catalogue::WorkloadSpec;
 use crate::{
     connection::spec::ConnectionSpec,
     error::RunError,
-    parts::{self, PartSpec},
+    parts::{self, PARTS_MAX, PartSpec},
     schedule::{
         arrivals::{ArrivalsSpec, RATE_MAX, RATE_MIN, WAITING_MAX},
-        ramps::{self, FACTOR_MAX, Step},
+        ramps::{self, FACTOR_MAX, STEPS_MAX, Step},
     },
 };
 
@@ -22,12 +22,15 @@ const CONNECTIONS_MAX: usize = 100_000;
 /// So many fill a thread's turns, and two threads for eight wake their servers on two CPUs: more is
 /// done at less cost than by one.
 const CONNECTIONS_A_THREAD: usize = 4;
+/// More than any machine has cores.
+const THREADS_MAX: usize = 4096;
 const TERMINALS_MAX: u32 = 10_000_000;
 /// Of each terminal.
 const REQUESTS_MAX: u64 = 1_000_000_000_000;
 /// A week; longer is a mistake in the unit.
-const SECONDS_MAX: f64 = 604_800.0;
+pub(crate) const SECONDS_MAX: f64 = 604_800.0;
 const WINDOW_MIN_S: f64 = 0.001;
+const GIVE_UP_MIN_S: f64 = 0.1;
 
 /// What to drive, against what, how long.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -48,15 +51,18 @@ pub struct Spec {
     pub terminals: u32,
     /// Threads; absent: one for 4 connections, but no more than cores or terminals.
     #[serde(default)]
+    #[schemars(range(min = 1, max = THREADS_MAX))]
     pub threads: Option<usize>,
     /// Whether requests come after answers, or at a rate.
     #[serde(default)]
     pub arrivals: ArrivalsSpec,
     /// Ramps and steps of the rate or of the number of active terminals; they fill the window.
     #[serde(default)]
+    #[schemars(length(max = STEPS_MAX))]
     pub steps: Vec<Step>,
     /// Databases or schemas that are driven at once; absent: one.
     #[serde(default)]
+    #[schemars(length(max = PARTS_MAX))]
     pub parts: Vec<PartSpec>,
     /// Requests of each terminal, after which it asks no more; when all have, the window ends.
     #[serde(default)]
@@ -83,6 +89,7 @@ pub struct Spec {
     pub deferred_max: Option<usize>,
     /// Seconds without any connection after which the run is given up.
     #[serde(default = "half_minute_s")]
+    #[schemars(range(min = GIVE_UP_MIN_S, max = SECONDS_MAX))]
     pub reconnect_give_up_s: f64,
     /// For tests: measure with a debug build.
     #[serde(default)]
@@ -134,7 +141,7 @@ impl Spec {
         within("warmup_s", self.warmup_s, 0.0, SECONDS_MAX)?;
         within("window_s", self.window_s, WINDOW_MIN_S, SECONDS_MAX)?;
         within("drain_s", self.drain_s, 0.0, SECONDS_MAX)?;
-        within("reconnect_give_up_s", self.reconnect_give_up_s, 0.1, SECONDS_MAX)?;
+        within("reconnect_give_up_s", self.reconnect_give_up_s, GIVE_UP_MIN_S, SECONDS_MAX)?;
         if let Some(threads) = self.threads {
             within("threads", threads, 1, self.threads_max())?;
         }
@@ -176,7 +183,8 @@ impl Spec {
 
     /// A thread without a connection or a terminal would do nothing.
     fn threads_max(&self) -> usize {
-        self.connections.min(usize::try_from(self.terminals).unwrap_or(usize::MAX))
+        let terminals = usize::try_from(self.terminals).unwrap_or(usize::MAX);
+        self.connections.min(terminals).min(THREADS_MAX)
     }
 
     /// Threads to use.
@@ -272,6 +280,10 @@ mod tests {
             (r#"{"terminals": 0}"#, "terminals is 0, allowed are 1 to 10000000"),
             (r#"{"connections": 0}"#, "connections is 0"),
             (r#"{"threads": 5}"#, "threads is 5, allowed are 1 to 4"),
+            (
+                r#"{"connections": 9000, "terminals": 9000, "threads": 5000}"#,
+                "threads is 5000, allowed are 1 to 4096",
+            ),
             (r#"{"window_s": 0}"#, "window_s is 0, allowed are 0.001 to 604800"),
             (r#"{"warmup_s": -1}"#, "warmup_s is -1"),
             (r#"{"version": 2}"#, "version is 2"),

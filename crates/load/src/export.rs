@@ -52,6 +52,7 @@ pub struct ExportSpec {
     pub loaded_at_unix_s: i64,
     /// Files that are written at the same time; absent: one for each core.
     #[serde(default)]
+    #[schemars(range(min = 1, max = THREADS_MAX))]
     pub threads: Option<usize>,
 }
 

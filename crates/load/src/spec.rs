@@ -29,6 +29,7 @@ pub struct LoadSpec {
     /// Sessions that stream rows, build indexes and vacuum; absent: one for each core of this
     /// machine, at most 16.
     #[serde(default)]
+    #[schemars(range(min = 1, max = CONNECTIONS_MAX))]
     pub connections: Option<usize>,
     /// `maintenance_work_mem` of these sessions; absent: chosen from the server's memory, if that
     /// is known, else the server's own setting.

@@ -1,4 +1,4 @@
-"""What the core publishes of itself: the version of its contract, and the shapes of what crosses.
+"""What the core publishes of itself: the shapes of what crosses, with bounds and defaults.
 
 Bounds and defaults stand in the core alone; plans and options take them from here.
 """
@@ -11,26 +11,8 @@ from typing import Any
 
 from pydantic import Field
 
-from pgdyno import _core
+from pgdyno import core
 from pgdyno.model.errors import DriveError
-
-VERSION = 2
-"""Of the contract, as this Python knows it."""
-
-
-def require_version() -> None:
-    """Refuse a core that was built from other sources.
-
-    Raises:
-        DriveError: It speaks another version of the contract.
-    """
-    version = _core.contract_version() if hasattr(_core, "contract_version") else 0
-    if version != VERSION:
-        raise DriveError(
-            f"the Rust core speaks version {version} of its contract with Python, this pgdyno"
-            f" speaks version {VERSION}",
-            "Build both from the same sources: `make build`.",
-        )
 
 
 def require_release() -> None:
@@ -39,18 +21,11 @@ def require_release() -> None:
     Raises:
         DriveError: The core was built without optimisation, or speaks another contract.
     """
-    require_version()
-    if not _core.is_release():
+    if not core.is_release():
         raise DriveError(
             "the Rust core is a debug build",
             hint="Build it with `make build` (maturin develop --release); a debug build is slow.",
         )
-
-
-def fact_and_hint(error: _core.CoreError) -> tuple[str, str | None]:
-    """What a failure of the core says."""
-    _kind, fact, hint = error.args
-    return fact, hint
 
 
 @cache
@@ -61,14 +36,13 @@ def schema(name: str) -> dict[str, Any]:
         DriveError: The core speaks another version of the contract.
         KeyError: `shapes` has no such name.
     """
-    require_version()
-    found: dict[str, Any] = json.loads(_core.schema(name))
+    found: dict[str, Any] = json.loads(core.schema(name))
     return found
 
 
 def shapes() -> tuple[str, ...]:
     """Names of everything that crosses."""
-    return tuple(_core.shapes())
+    return tuple(core.shapes())
 
 
 def limits(shape: str, key: str) -> tuple[float | None, float | None]:

@@ -15,7 +15,7 @@ import zlib
 import numpy as np
 import numpy.typing as npt
 
-from pgdyno import _core
+from pgdyno import core
 
 SHARES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999, "max": 1.0}
 _DIGITS = 3
@@ -55,7 +55,7 @@ class Histogram:
 
     def summary_ns(self) -> dict[str, int]:
         """Quantiles and mean in ns, as the driver's results have them; zeros of nothing."""
-        values = _core.quantiles(self.encoded(), list(SHARES.values()))
+        values = core.quantiles(self.encoded(), list(SHARES.values()))
         mean_ns = self._sum_ns // max(1, int(self._counts.sum()))
         return dict(zip(SHARES, values, strict=True)) | {"mean": mean_ns}
 

@@ -84,6 +84,22 @@ class NullServer:
         return Account(time.monotonic(), wanted)
 
 
+def null_spec(folder: str, workload: Workload, threads: int, hold: Hold | None) -> JsonObject:
+    """A null server as the core wants it: `NullSpec` of its contract."""
+    spec: JsonObject = {
+        "host": folder,
+        "port": _PORT,
+        "threads": threads,
+        "workload": workload_spec(workload),
+    }
+    if hold is not None:
+        spread = "exponential" if hold.exponential else "constant"
+        spec["hold"] = {
+            "workers": hold.workers, "service_ms": hold.service_ms, "spread": spread
+        }  # fmt: skip
+    return spec
+
+
 @contextmanager
 def null_server(
     workload: Workload,
@@ -105,17 +121,7 @@ def null_server(
     """
     with scratch(Path("/tmp"), "pgdyno-null-") as own:  # noqa: S108  a folder of ours in it
         folder = str(own.path)
-        spec: JsonObject = {
-            "host": folder,
-            "port": _PORT,
-            "threads": threads,
-            "workload": workload_spec(workload),
-        }
-        if hold is not None:
-            spread = "exponential" if hold.exponential else "constant"
-            spec["hold"] = {
-                "workers": hold.workers, "service_ms": hold.service_ms, "spread": spread
-            }  # fmt: skip
+        spec = null_spec(folder, workload, threads, hold)
         # `setpriv` becomes the program it starts: the process id is the server's.
         process = start([sys.executable, "-m", "pgdyno.drive.null_server"], pipes=True,
                         dies_with_us=signal.SIGTERM)  # fmt: skip

@@ -13,7 +13,8 @@ import os
 import signal
 import sys
 
-from pgdyno import _core
+from pgdyno import core
+from pgdyno.model.errors import DriveError
 
 
 def main() -> int:
@@ -28,19 +29,25 @@ def main() -> int:
     try:
         if order["cpus"]:
             os.sched_setaffinity(0, order["cpus"])
-        server = _core.NullServer(json.dumps(order["spec"]))
+        server = core.NullServer(json.dumps(order["spec"]))
         server.start()
         print(server.poll(), flush=True)
         for _line in sys.stdin:
             print(server.poll(), flush=True)
         server.stop()
-    except _core.CoreError as error:
-        kind, fact, hint = error.args
-        print(json.dumps({"error": {"kind": kind, "fact": fact, "hint": hint}}), flush=True)
+    except core.CoreError as error:
+        _refuse(*error.args)
+        return 1
+    except DriveError as error:  # the core is of other sources
+        _refuse("drive", error.fact, error.hint)
         return 1
     except BrokenPipeError:  # nobody listens any more
         return 1
     return 0
+
+
+def _refuse(kind: str, fact: str, hint: str | None) -> None:
+    print(json.dumps({"error": {"kind": kind, "fact": fact, "hint": hint}}), flush=True)
 
 
 if __name__ == "__main__":

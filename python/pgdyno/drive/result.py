@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from pgdyno.core import require_written
 from pgdyno.model.cycle import Followed
-from pgdyno.model.errors import DriveError
 from pgdyno.model.record_json import from_plain
 from pgdyno.model.run import (
     AuditLine,
@@ -133,11 +133,7 @@ def parse_result(raw: Mapping[str, object]) -> Driven:
     Raises:
         DriveError: It is of another version, because core and Python were built apart.
     """
-    if (version := raw["version"]) != RESULT_VERSION:
-        raise DriveError(
-            f"the driver's result has version {version}, this pgdyno reads {RESULT_VERSION}",
-            "Build core and Python from the same sources: `make build`.",
-        )
+    require_written("the driver's result", raw["version"], RESULT_VERSION)
     result = from_plain(RunResult, raw)
     return Driven(
         outcome=result.outcome,

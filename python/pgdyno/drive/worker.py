@@ -16,7 +16,8 @@ import sys
 import time
 from typing import Any
 
-from pgdyno import _core
+from pgdyno import core
+from pgdyno.model.errors import DriveError
 
 PROGRESS_S = 0.5
 _DRAIN_POLL_S = 0.02  # a drain mostly takes some ms; the result should not wait for the next tick
@@ -39,9 +40,12 @@ def main() -> int:
     try:
         result = _drive(spec_json)
         print(f'{{"result": {result}}}', flush=True)
-    except _core.CoreError as error:
+    except core.CoreError as error:
         kind, fact, hint = error.args
         _say({"error": {"kind": kind, "fact": fact, "hint": hint}})
+        return 1
+    except DriveError as error:  # the core is of other sources
+        _say({"error": {"kind": "drive", "fact": error.fact, "hint": error.hint}})
         return 1
     except BrokenPipeError:  # nobody listens any more: nothing to say, to nobody
         return 1
@@ -49,7 +53,7 @@ def main() -> int:
 
 
 def _drive(spec_json: str) -> str:
-    run = _core.Drive(spec_json)
+    run = core.Drive(spec_json)
     run.start()
     told_s = 0.0
     while True:

@@ -15,6 +15,7 @@ import psycopg
 from psycopg import Cursor
 from psycopg.sql import SQL, Identifier
 
+from pgdyno.loader.reports import REPORT_VERSION
 from pgdyno.model.connection import Connection
 from pgdyno.model.description import CsvFile, Description, TpccDescription
 from pgdyno.model.errors import DriveError, Interrupted
@@ -256,7 +257,7 @@ class _Job:
     def report(self) -> LoadReport:
         """What was done."""
         return LoadReport(
-            version=1,
+            version=REPORT_VERSION,
             workload=self.described.spec,
             phases=tuple(self.phases),
             rows=self.rows,

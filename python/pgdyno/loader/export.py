@@ -8,9 +8,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from pgdyno import _core
-from pgdyno.catalog.contract import fact_and_hint
+from pgdyno import core
+from pgdyno.core import fact_and_hint
 from pgdyno.loader.copy import POLL_S
+from pgdyno.loader.reports import read_report
+from pgdyno.loader.spec import export_spec
 from pgdyno.model.errors import DriveError, Interrupted
 from pgdyno.model.loading import ExportReport
 from pgdyno.model.progress import ExportProgress
@@ -18,7 +20,6 @@ from pgdyno.model.record_json import from_json
 from pgdyno.model.units import bytes_text
 from pgdyno.model.workload import Workload
 from pgdyno.workload.describe import describe_tpcc
-from pgdyno.workload.spec import workload_spec
 
 LOADED_AT_UNIX_S = 1_577_836_800
 """2020-01-01: rows of an export carry this time unless told otherwise, so that the same seed gives
@@ -55,13 +56,7 @@ def export(
     is_new = not folder.exists()
     _require_empty(folder)
     _require_room(folder, sum(file.bytes for file in tpcc.csv.files))
-    spec = {
-        "version": 1,
-        "workload": workload_spec(workload),
-        "folder": str(folder.absolute()),
-        "loaded_at_unix_s": loaded_at_unix_s,
-        "threads": threads,
-    }
+    spec = export_spec(folder, workload, loaded_at_unix_s, threads)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return _run(json.dumps(spec), progress)
@@ -75,7 +70,7 @@ def export(
 
 def _run(spec: str, progress: Callable[[ExportProgress], None]) -> ExportReport:
     try:
-        job = _core.Export(spec)
+        job = core.Export(spec)
         job.start()
         try:
             while not (state := from_json(ExportProgress, job.poll())).done:
@@ -84,15 +79,15 @@ def _run(spec: str, progress: Callable[[ExportProgress], None]) -> ExportReport:
         except KeyboardInterrupt:
             job.stop()
             raise Interrupted(*_what_is_left(job)) from None
-        return from_json(ExportReport, job.result())
-    except _core.CoreError as error:
+        return read_report(ExportReport, job.result())
+    except core.CoreError as error:
         raise DriveError(*fact_and_hint(error)) from error
 
 
-def _what_is_left(job: _core.Export) -> tuple[str, str | None]:
+def _what_is_left(job: core.Export) -> tuple[str, str | None]:
     try:
         job.result()
-    except _core.CoreError as error:
+    except core.CoreError as error:
         return fact_and_hint(error)
     return "the export was stopped after its last row", None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pgdyno import _core
+from pgdyno import core
 
 Quantiles = Callable[[Sequence[str], Sequence[float]], list[int]]
 """A function as `merged_quantiles`."""
@@ -12,7 +12,7 @@ Quantiles = Callable[[Sequence[str], Sequence[float]], list[int]]
 
 def recorded(histogram: str) -> int:
     """How many values it holds."""
-    return _core.histogram_count(histogram)
+    return core.histogram_count(histogram)
 
 
 def merged_quantiles(histograms: Sequence[str], shares: Sequence[float]) -> list[int]:
@@ -25,4 +25,4 @@ def merged_quantiles(histograms: Sequence[str], shares: Sequence[float]) -> list
     Returns:
         One value in ns for each share; zeros where nothing was recorded.
     """
-    return _core.quantiles(_core.merge_histograms(list(histograms)), list(shares))
+    return core.quantiles(core.merge_histograms(list(histograms)), list(shares))

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from pydantic import ValidationError
 
-from pgdyno._core import CoreError
+from pgdyno.core import CoreError
 from pgdyno.model.errors import StoreError
 from pgdyno.model.record_json import from_json, to_json
 from pgdyno.model.run import (

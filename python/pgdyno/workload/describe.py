@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping
 from functools import cache
 
-from pgdyno import _core
-from pgdyno.catalog.contract import default, fact_and_hint
+from pgdyno import core
+from pgdyno.catalog.contract import default
+from pgdyno.core import fact_and_hint
 from pgdyno.model.description import Description, TpccDescription
 from pgdyno.model.errors import DriveError
 from pgdyno.model.record_json import from_json
@@ -27,7 +28,7 @@ def describe(workload: Workload, c_load: Mapping[str, int] | None = None) -> Des
     """
     try:
         return _description(json.dumps(workload_spec(workload, c_load)))
-    except _core.CoreError as error:
+    except core.CoreError as error:
         raise DriveError(*fact_and_hint(error)) from error
 
 
@@ -62,4 +63,4 @@ def describe_loaded(
 def _description(spec_json: str) -> Description:
     # A plan asks once for each stage, and again before each step that needs it, while counting the
     # rows of 5,000 warehouses takes half a second.
-    return from_json(Description, _core.describe(spec_json))
+    return from_json(Description, core.describe(spec_json))

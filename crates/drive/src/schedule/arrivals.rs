@@ -39,6 +39,7 @@ pub enum ArrivalsSpec {
         /// Requests that may wait for a connection, all threads together; those that become due
         /// beyond are skipped, and counted so.
         #[serde(default = "million")]
+        #[schemars(range(min = 1, max = WAITING_MAX))]
         waiting_max: usize,
     },
 }

@@ -7,9 +7,11 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{error::RunError, schedule::timeline::Timeline};
+use crate::{error::RunError, schedule::timeline::Timeline, spec::SECONDS_MAX};
 
 const NS: f64 = 1e9;
+/// Of a step.
+const SECONDS_MIN: f64 = 0.001;
 /// Of an open loop's rate.
 pub const FACTOR_MAX: f64 = 1000.0;
 
@@ -29,6 +31,7 @@ pub struct Step {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct StepKeys {
+    #[schemars(range(min = SECONDS_MIN, max = SECONDS_MAX))]
     seconds: f64,
     #[schemars(range(min = 0.0, max = FACTOR_MAX))]
     factor: Option<f64>,
@@ -68,9 +71,10 @@ pub fn check(steps: &[Step], window_s: f64, factor_max: f64) -> Result<(), RunEr
         return Err(RunError::spec(fact, None));
     }
     for (index, step) in steps.iter().enumerate() {
-        if !(0.001..=window_s).contains(&step.seconds) {
-            let fact = format!("steps[{index}].seconds is {}, allowed are 0.001 to", step.seconds);
-            return Err(RunError::spec(format!("{fact} window_s, which is {window_s}"), None));
+        if !(SECONDS_MIN..=window_s).contains(&step.seconds) {
+            let fact = format!("steps[{index}].seconds is {}, allowed are", step.seconds);
+            let range = format!("{SECONDS_MIN} to window_s, which is {window_s}");
+            return Err(RunError::spec(format!("{fact} {range}"), None));
         }
         for factor in [step.from, step.to] {
             if !(0.0..=factor_max).contains(&factor) {

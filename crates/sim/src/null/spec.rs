@@ -19,6 +19,7 @@ pub struct NullSpec {
     /// Port; over TCP 0 takes a free one.
     pub port: u16,
     /// Threads, each with a runtime of its own; connections are dealt round robin.
+    #[schemars(range(min = 1, max = THREADS_MAX))]
     pub threads: usize,
     /// The workload's own specification, as the driver gets it: for who makes the answers.
     pub workload: Value,
@@ -33,8 +34,10 @@ pub struct NullSpec {
 #[serde(deny_unknown_fields)]
 pub struct Hold {
     /// How many batches are served at the same time.
+    #[schemars(range(min = 1, max = WORKERS_MAX))]
     pub workers: usize,
     /// Mean time of a batch in ms.
+    #[schemars(range(min = 1.0, max = SERVICE_MS_MAX))]
     pub service_ms: f64,
     /// Its distribution.
     #[serde(default)]

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use crate::{
     description::Condition,
-    script::spec::{check_weights, default_seed, unit},
+    script::spec::{WEIGHT_MAX, check_weights, default_seed, unit},
     spec::{Face, Isolation, SpecError},
 };
 
@@ -57,6 +57,7 @@ pub struct Transaction {
     pub name: String,
     /// Its share is its weight over the sum of all.
     #[serde(default = "unit")]
+    #[schemars(range(min = 0.0, max = WEIGHT_MAX))]
     pub weight: f64,
     /// Its own isolation level.
     #[serde(default)]

@@ -35,6 +35,7 @@ pub struct ScriptSpec {
     #[serde(default = "one")]
     pub scale: i64,
     /// One kind of transaction each.
+    #[schemars(length(min = 1, max = SCRIPTS_MAX))]
     pub scripts: Vec<Script>,
     /// Variables that are set from the start, as pgbench's `-D`.
     #[serde(default)]
@@ -51,6 +52,7 @@ pub struct Script {
     pub text: String,
     /// Its share is its weight over the sum of all.
     #[serde(default = "unit")]
+    #[schemars(range(min = 0.0, max = WEIGHT_MAX))]
     pub weight: f64,
 }
 

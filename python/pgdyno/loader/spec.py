@@ -1,0 +1,68 @@
+"""A load and an export as the core wants them, as JSON: `LoadSpec` and `ExportSpec`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pgdyno.model.connection import Connection
+from pgdyno.model.errors import PlanError
+from pgdyno.model.record_json import JsonObject
+from pgdyno.model.workload import Workload
+from pgdyno.workload.spec import workload_spec
+
+Intent = Literal["drop_ours", "resume", "top_up"]
+"""What becomes of an earlier load of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How a load goes about it; nothing of this shapes the data."""
+
+    connections: int | None = None  # how many stream and build at the same time; None: by cores
+    server_memory_bytes: int | None = None  # of a server of ours; None: it gives what it has set
+    copies: Literal["tables", "batches"] | None = None  # how rows are cut; None: chosen
+    intent: Intent | None = None  # None: the database is empty
+
+
+def load_spec(
+    connection: Connection, workload: Workload, how: How, loaded_at_unix_s: int
+) -> JsonObject:
+    """A load as the core wants it; holds the passwords.
+
+    Raises:
+        PlanError: A pooler stands in between.
+    """
+    if connection.pooled:
+        # Its sessions hold locks from one transaction to the next.
+        raise PlanError(
+            "a pooler stands between the loader and the server",
+            hint="Load over a direct connection; only `bench` works through a pooler.",
+        )
+    chosen = {
+        "connections": how.connections,
+        "server_memory_bytes": how.server_memory_bytes,
+        "copies": how.copies,
+    }
+    return {
+        "version": 1,
+        "workload": workload_spec(workload),
+        "connection": connection.spec(),
+        "loaded_at_unix_s": loaded_at_unix_s,
+        **{name: value for name, value in chosen.items() if value is not None},
+        **({how.intent: True} if how.intent else {}),
+    }
+
+
+def export_spec(
+    folder: Path, workload: Workload, loaded_at_unix_s: int, threads: int | None
+) -> JsonObject:
+    """An export as the core wants it."""
+    return {
+        "version": 1,
+        "workload": workload_spec(workload),
+        "folder": str(folder.absolute()),
+        "loaded_at_unix_s": loaded_at_unix_s,
+        "threads": threads,
+    }
