@@ -24,6 +24,7 @@ from pgdyno.model.run import Condition
 from pgdyno.model.server_host import ServerHost
 from pgdyno.model.workload import Partitions, Pgbench, Schema, Tpcc
 from pgdyno.model.workload import Workload as WorkloadRecord
+from pgdyno.store.output_file import require_closed
 from pgdyno.target.conninfo import reach
 from pgdyno.target.server_host import server_host_of
 from pgdyno.workload.describe import describe
@@ -284,8 +285,10 @@ def export(
 
     Raises:
         DriveError: The folder is not empty, the disk has not enough room; nothing is left.
+        StoreError: As root, others could put links there.
         Interrupted: Ctrl-C; what was written is removed.
     """
+    require_closed(Path(folder))
     workload = WorkloadRecord("tpcc", seed, tpcc=Tpcc(warehouses, schema))
     at = loaded_at if loaded_at.tzinfo is not None else loaded_at.replace(tzinfo=UTC)
     return exporting.export(
