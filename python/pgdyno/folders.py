@@ -367,10 +367,9 @@ class Folder:
         if not self.marked():
             if set(self.names()) - {MARK}:
                 raise TargetError(f"folder {self.path} is not empty, and not marked as pgdyno's")
-            self.mark_earlier(what)
+            self._put_mark(what)
 
-    def mark_earlier(self, what: str) -> None:
-        """Mark a folder that is known to be of a version which made no marks."""
+    def _put_mark(self, what: str) -> None:
         with _named(f"mark folder {self.path}"), suppress(FileExistsError):
             handle = os.open(MARK, _FRESH | os.O_WRONLY, 0o644, dir_fd=self.handle)
             with os.fdopen(handle, "w", encoding="utf-8") as file:

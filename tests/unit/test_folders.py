@@ -237,31 +237,52 @@ def test_a_folder_of_somebodys_is_no_home(tmp_path: Path, entry: str) -> None:
     assert state(home) == before
 
 
-def test_a_home_of_an_earlier_version_is_taken_over(tmp_path: Path) -> None:
+OF_EARLIER_NAMES = (
+    "work/data/letters",
+    "builds/0123456789ab/work",
+    "fixtures/deadbeef.loading/x",
+    "fixtures/0123456789abcdef/fixture.json",
+    "lock",
+    "calibration.json",
+)
+
+
+@pytest.mark.parametrize("entry", OF_EARLIER_NAMES)
+def test_names_like_ours_make_no_home(tmp_path: Path, entry: str) -> None:
     home = tmp_path / "home"
+    path = home / entry
+    path.parent.mkdir(parents=True)
+    path.write_text("precious")
+    before = state(home)
+
+    for taken in (open_home, lambda path: locked_home(path).__enter__()):
+        with pytest.raises(TargetError, match="is not marked as pgdyno's") as refused:
+            taken(home)
+        assert "Only if it is the home of an earlier pgdyno" in str(refused.value.hint)
+
+    assert state(home) == before
+
+
+def test_an_earlier_home_is_taken_over_once_its_user_marked_it(tmp_path: Path) -> None:
+    home = tmp_path / "my home"
     (home / FIXTURES / "0123456789abcdef" / "data").mkdir(parents=True)
     (home / "work").mkdir()
     (home / "lock").touch(0o600)
-    (home / "calibration.json").write_text("{}")
+    with pytest.raises(TargetError) as refused:
+        open_home(home)
+    subprocess.run(str(refused.value.hint).partition("mark it: ")[2], shell=True, check=True)
 
     with open_home(home) as folder, our_folder(folder, FIXTURES) as fixtures:
         assert fixtures.names() == [MARK, "0123456789abcdef"]
-    assert (home / "work" / MARK).exists()
-    assert (home / MARK).exists()
+        our_folder(folder, "work").close()
 
 
-@as_root
-def test_an_earlier_home_that_the_server_could_change_is_refused(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    (home / FIXTURES).mkdir(parents=True)
-    (home / "lock").touch(0o600)
-    os.chown(home / FIXTURES, NOBODY, NOBODY)
-    before = state(home)
-
-    with pytest.raises(TargetError, match="let the server's user change fixtures"):
-        open_home(home)
-
-    assert state(home) == before
+def test_a_folder_with_other_things_too_is_told_no_way_to_mark_it(tmp_path: Path) -> None:
+    (tmp_path / "work" / "data").mkdir(parents=True)
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(TargetError, match=r"holds thesis\.tex") as refused:
+        open_home(tmp_path)
+    assert "touch" not in str(refused.value.hint)
 
 
 def test_a_folder_whose_maker_was_killed_before_it_was_opened_is_opened(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pgdyno.loader import export as exporting
 from pgdyno.loader.consistency import check as check_conditions
 from pgdyno.loader.consistency import loaded_workload, require
 from pgdyno.loader.copy import Intent
-from pgdyno.loader.csv_files import CONFIG, load_csv, read_folder
+from pgdyno.loader.csv_files import load_csv, read_folder
 from pgdyno.model.connection import Connection
 from pgdyno.model.description import Description
 from pgdyno.model.errors import PlanError
@@ -285,10 +285,10 @@ def export(
 
     Raises:
         DriveError: The folder is not empty, the disk has not enough room; nothing is left.
-        StoreError: As root, others could put links where the files are to be.
+        StoreError: As root, others could put links there.
         Interrupted: Ctrl-C; what was written is removed.
     """
-    require_closed(Path(folder) / CONFIG)  # any of its files: it is the folder that counts
+    require_closed(Path(folder))
     workload = WorkloadRecord("tpcc", seed, tpcc=Tpcc(warehouses, schema))
     at = loaded_at if loaded_at.tzinfo is not None else loaded_at.replace(tzinfo=UTC)
     return exporting.export(

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pgdyno.api.planning import load_plan
-from pgdyno.model.errors import PlanError
+from pgdyno.model.errors import PlanError, TargetError
+from pgdyno.model.system_errors import reason
 from pgdyno.model.text import shell_line, visible
 from pgdyno.plan.schema.toml import toml_key
 from pgdyno.plan.schema.toml_text import value_text
 from pgdyno.plan.settings.checkpoints import shapes_cycle
+from pgdyno.store.output_file import require_closed, write_new
 
 EMBEDDED = "embedded"
 _TEXT = """\
@@ -108,6 +110,37 @@ class FirstPlan:
         # The rung that the setting leads to is known once the plan is resolved.
         resolved = load_plan(tomllib.loads(_TEXT.format(**said, rung="D6")))
         return _TEXT.format(**said, rung=resolved.stages[-1].rung)
+
+    def require_writable(self, path: str | Path) -> None:
+        """Refuse a path where the plan could not be put; ask before the questions.
+
+        Raises:
+            PlanError: Something of that name is there.
+            StoreError: As root, others could put a link there.
+        """
+        if os.path.lexists(path):
+            raise PlanError(f"{path} exists", "Name another file; nothing is overwritten.")
+        require_closed(Path(path))
+
+    def write(self, path: str | Path) -> None:
+        """Put the plan there, whole; nothing is overwritten.
+
+        Raises:
+            PlanError: As `text` and `require_writable`; or it cannot be written.
+            StoreError: As `require_writable`.
+            TargetError: As `text`.
+        """
+        text = self.text(path)
+        self.require_writable(path)
+        try:
+            write_new(Path(path), text)
+        except FileExistsError:
+            self.require_writable(path)  # it came there meanwhile
+            raise
+        except (OSError, TargetError) as error:
+            cause = error.__cause__ if isinstance(error, TargetError) else error
+            why = reason(cause) if isinstance(cause, OSError) else str(error)
+            raise PlanError(f"{path} cannot be written: {why}") from error
 
     def _target(self) -> str:
         if self.server == EMBEDDED:

@@ -6,9 +6,11 @@ by its name. No run file, no plan and no file of the user's is replaced.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
+import secrets
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -79,8 +81,36 @@ def write_page(
         raise StoreError(f"report {path} cannot be written: {why}", hint) from error
 
 
+def write_new(path: Path, text: str) -> None:
+    """Write a file that is not there yet.
+
+    Raises:
+        StoreError: As `require_closed`.
+        TargetError: It cannot be written.
+        OSError: Something of its name came there meanwhile, for one; nothing is left.
+    """
+    require_closed(path)
+    nascent = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    with Folder.made(path.parent) as folder:
+        folder.write(nascent.name, text)
+        try:
+            publish(nascent, path)
+        finally:
+            folder.remove(nascent.name)
+
+
+def publish(nascent: Path, path: Path) -> None:
+    """Give a file its name, and never take one that came there meanwhile."""
+    try:
+        os.link(nascent, path)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.EOPNOTSUPP):
+            raise
+        nascent.rename(path)  # a file system without such links
+
+
 def require_closed(path: Path) -> None:
-    """As root, refuse a file in a folder where somebody else could put a link in its place.
+    """As root, refuse a file or a folder in whose place somebody else could put a link.
 
     Raises:
         StoreError: Somebody else could.
@@ -89,12 +119,12 @@ def require_closed(path: Path) -> None:
         return
     way = (path, *path.absolute().parents)
     existing = next((one for one in way if os.path.exists(one)), Path("/"))
-    if existing == path and not path.is_file():
+    if existing == path and not (path.is_file() or path.is_dir()):
         existing = path.absolute().parent  # a device may be written by all
     if where := stranger_on(existing):
         raise StoreError(
             f"root is to write {path}, and others than root can change {where}",
-            "Name a place that only root can change with --out, or run pgdyno as the other user.",
+            "Name a place that only root can change, or run pgdyno as the other user.",
         )
 
 

@@ -9,7 +9,6 @@ log: nothing is thrown away.
 
 from __future__ import annotations
 
-import errno
 import os
 import secrets
 import sqlite3
@@ -37,7 +36,7 @@ from pgdyno.model.run import (
 from pgdyno.plan.schema.files import BadFile, require_regular
 from pgdyno.store import telemetry_rows
 from pgdyno.store.earlier_formats import head_of
-from pgdyno.store.output_file import require_closed
+from pgdyno.store.output_file import publish, require_closed
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -97,7 +96,7 @@ class RunFile:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             _write_plan(nascent, info, trials)
-            _publish(nascent, path)
+            publish(nascent, path)
         except (OSError, ValueError, sqlite3.Error) as error:  # ValueError: NUL in the path
             raise StoreError(f"run file {path} cannot be written: {error}") from error
         finally:
@@ -312,16 +311,6 @@ def as_written(path: Path) -> Iterator[None]:
             f"run file {path} is damaged, or pgdyno cannot understand it: {_noticed(error)}",
             f"{_DAMAGED} If a run wrote it so, report it with what PGDYNO_DEBUG=1 shows.",
         ) from error
-
-
-def _publish(nascent: Path, path: Path) -> None:
-    """Give a file its name, and never take one that came there meanwhile."""
-    try:
-        os.link(nascent, path)
-    except OSError as error:
-        if error.errno not in (errno.EPERM, errno.EOPNOTSUPP):
-            raise
-        nascent.rename(path)  # a file system without such links
 
 
 def _write_plan(path: Path, info: RunInfo, trials: Iterable[TrialRecord]) -> None:

