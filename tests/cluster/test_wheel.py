@@ -14,7 +14,7 @@ from pgdyno.store.run_file import RunFile
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long]
 ROOT = Path(__file__).parents[2]
-WITHOUT_COMPILERS = "/usr/bin:/bin"
+COMPILERS = ("cc", "gcc", "c++", "clang", "cargo", "rustc", "maturin")
 
 
 def run(*words: str | Path, cwd: Path, **more: str) -> str:
@@ -27,6 +27,15 @@ def run(*words: str | Path, cwd: Path, **more: str) -> str:
     return done.stdout
 
 
+def without_compilers(folder: Path) -> str:
+    """A PATH on which every compiler fails: also where this machine has one in /usr/bin."""
+    folder.mkdir()
+    for name in COMPILERS:
+        (folder / name).write_text(f"#!/bin/sh\necho {name} was called >&2\nexit 1\n")
+        (folder / name).chmod(0o755)
+    return f"{folder}:/usr/bin:/bin"
+
+
 def test_a_wheel_needs_no_checkout_and_no_compiler(folder: Path, home_env: Path) -> None:
     run("make", "wheel", f"DIST={folder}", f"PYTHON={sys.executable}", cwd=ROOT)
     (wheel,) = folder.glob("*.whl")
@@ -34,19 +43,20 @@ def test_a_wheel_needs_no_checkout_and_no_compiler(folder: Path, home_env: Path)
     with zipfile.ZipFile(wheel) as held:
         names = held.namelist()
     for needed in ("pgdyno/plans/demo.toml", "pgdyno/plans/mixes/transfers.toml",
-                   "pgdyno/_core.abi3.so"):  # fmt: skip
+                   "pgdyno/_core.abi3.so", "pgdyno/py.typed"):  # fmt: skip
         assert needed in names
     assert not any(name.startswith(("tests/", "plans/")) for name in names)
     run(sys.executable, "-m", "venv", folder / "venv", cwd=folder)
     bin_ = folder / "venv" / "bin"
-    run(bin_ / "pip", "install", "--quiet", wheel, cwd=folder)
     elsewhere = folder / "elsewhere"
     elsewhere.mkdir()
-    assert "tpcc-six-stages" in run(bin_ / "pgdyno", "plans", cwd=elsewhere, PATH=WITHOUT_COMPILERS)
+    path = without_compilers(folder / "stubs")
+    assert subprocess.run(["cc"], env={"PATH": path}, check=False, capture_output=True).returncode
+    run(bin_ / "pip", "install", "--quiet", wheel, cwd=folder, PATH=path)
+    assert "tpcc-six-stages" in run(bin_ / "pgdyno", "plans", cwd=elsewhere, PATH=path)
 
     told = run(
-        bin_ / "pgdyno", "demo", "--quick", "--out", "run.sqlite",
-        cwd=elsewhere, PATH=WITHOUT_COMPILERS,
+        bin_ / "pgdyno", "demo", "--quick", "--out", "run.sqlite", cwd=elsewhere, PATH=path
     )  # fmt: skip
 
     assert "report   run.html" in told

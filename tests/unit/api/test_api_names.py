@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -39,3 +40,7 @@ def test_importing_the_package_imports_nothing_large() -> None:
     )
 
     assert {"numpy", "pydantic", "rich", "psycopg"}.isdisjoint(done.stdout.split())
+
+
+def test_whoever_imports_the_package_gets_its_types() -> None:
+    assert (Path(pgdyno.__file__).parent / "py.typed").is_file(), "PEP 561"
