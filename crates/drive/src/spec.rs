@@ -14,6 +14,7 @@ use crate::{
     schedule::{
         arrivals::{ArrivalsSpec, RATE_MAX, RATE_MIN, WAITING_MAX},
         ramps::{self, FACTOR_MAX, STEPS_MAX, Step},
+        timeline::SECONDS_MAX,
     },
 };
 
@@ -27,8 +28,6 @@ const THREADS_MAX: usize = 4096;
 const TERMINALS_MAX: u32 = 10_000_000;
 /// Of each terminal.
 const REQUESTS_MAX: u64 = 1_000_000_000_000;
-/// A week; longer is a mistake in the unit.
-pub(crate) const SECONDS_MAX: f64 = 604_800.0;
 const WINDOW_MIN_S: f64 = 0.001;
 const GIVE_UP_MIN_S: f64 = 0.1;
 

@@ -7,7 +7,10 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{error::RunError, schedule::timeline::Timeline, spec::SECONDS_MAX};
+use crate::{
+    error::RunError,
+    schedule::timeline::{SECONDS_MAX, Timeline},
+};
 
 const NS: f64 = 1e9;
 /// Of a step.

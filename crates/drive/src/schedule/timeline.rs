@@ -1,5 +1,8 @@
 //! When the phases of a run begin, and its window. No clock.
 
+/// A week; longer is a mistake in the unit.
+pub(crate) const SECONDS_MAX: f64 = 604_800.0;
+
 /// The measured part of a run: from `from_ns` to just before `until_ns`, of the steady clock. Empty
 /// when the run was stopped before it began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
