@@ -1,4 +1,4 @@
-"""Fifteen mistakes that published tuning reports make, and the check that stands against each.
+"""Mistakes that published tuning reports make, and the check that stands against each.
 
 The classes are those found in the four field reports behind `plans/`. Some cannot be made here,
 because numbers are computed from the run file alone; a check is kept against each all the same.
