@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
+from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.run import analyse
 from pgdyno.report import html
+from pgdyno.report.charts import charts
 from pgdyno.store import RunFile
 from tests.data.miniature import write_miniature
 
@@ -34,10 +36,21 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of a made-up run, as a file."""
-    folder = tmp_path_factory.mktemp("report")
-    with RunFile.read(write_miniature(folder / "run.sqlite")) as run:
-        page = folder / "run.html"
-        page.write_text(html.render(analyse(run)), encoding="utf-8")
+def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
+    """What was found in a made-up run."""
+    with RunFile.read(write_miniature(tmp_path_factory.mktemp("run") / "run.sqlite")) as run:
+        return analyse(run)
+
+
+@pytest.fixture(scope="session")
+def report(facts: Facts, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its page, as a file."""
+    page = tmp_path_factory.mktemp("report") / "run.html"
+    page.write_text(html.render(facts), encoding="utf-8")
     return page
+
+
+@pytest.fixture(scope="session")
+def panels(facts: Facts) -> int:
+    """How many drawings its charts have in all."""
+    return sum(len(chart.panels(facts)) for chart in charts().values())

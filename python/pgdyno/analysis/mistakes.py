@@ -1,4 +1,4 @@
-"""Fifteen mistakes that published tuning reports make, and the check that stands against each.
+"""Mistakes that published tuning reports make, and the check that stands against each.
 
 The classes are those found in the four field reports behind `plans/`. Some cannot be made here,
 because numbers are computed from the run file alone; a check is kept against each all the same.
@@ -43,8 +43,8 @@ class Mistake:
 MISTAKES = (
     Mistake(
         "E1", "606,466 transactions a minute were called TPmC; 242,641 were New-Orders",
-        "NOPM and tpmTotal stand to each other as the mix has New-Orders; `then` has typed keys",
-        "plan: `then`; report", checks.mistyped_metric,
+        "NOPM and tpmTotal stand to each other as the mix has New-Orders; `earlier` has typed keys",
+        "plan: `earlier`; report", checks.mistyped_metric,
     ),
     Mistake(
         "E2", "a mix of 40/36/8/8/8 without keying and think times was called TPC-C",
@@ -88,8 +88,8 @@ MISTAKES = (
     ),
     Mistake(
         "E10", "two hosts loaded in 1058.21 s, to the digit",
-        "no two trials and no two figures of `then` agree to the digit",
-        "plan: `then`; report; verdicts (equal ratios)", checks.copied,
+        "no two trials and no two figures of `earlier` agree to the digit",
+        "plan: `earlier`; report; verdicts (equal ratios)", checks.copied,
     ),
     Mistake(
         "E11", "128, 52 and 32 clients and other memory on the storages compared",

@@ -85,7 +85,7 @@ def reference() -> str:
         ("`[protocol]`", ProtocolTable),
         ("`[[stage]]`", StageTable),
         ("`[earlier]`", EarlierReportTable),
-        ("`then` of a stage", FiguresTable),
+        ("`earlier` of a stage", FiguresTable),
     ):
         parts.append(f"## {title}\n\n{model.__doc__}\n\n{_table(model)}")
     parts += [_client(), _quick(), _SET, _profiles(), _workload_profiles(), _ladder(), _owned()]
@@ -105,15 +105,22 @@ def _table(model: type[BaseModel]) -> str:
 
 def _type(field: FieldInfo) -> str:
     parts = [_type_name(field.annotation)]
-    bounds = {}
-    for item in field.metadata:
-        for key in ("ge", "le"):
-            if getattr(item, key, None) is not None:
-                bounds[key] = f"{getattr(item, key):,}"
-    if bounds:
-        parts.append(f"{bounds.get('ge', '')} to {bounds['le']}" if "le" in bounds
-                     else f"at least {bounds['ge']}")  # fmt: skip
-    return ", ".join(parts)
+    least, above, most = (_bound(field, key) for key in ("ge", "gt", "le"))
+    if least and most:
+        parts.append(f"{least} to {most}")
+    else:
+        named = (("at least", least), ("above", above), ("at most", most))
+        parts.append(" and ".join(f"{words} {bound}" for words, bound in named if bound))
+    return ", ".join(part for part in parts if part)
+
+
+def _bound(field: FieldInfo, key: str) -> str:
+    """A bound of its values; empty: there is none."""
+    found = (getattr(item, key, None) for item in field.metadata)
+    value = next((one for one in found if one is not None), None)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return "" if value is None else f"{value:,}"
 
 
 def _type_name(annotation: Any) -> str:  # noqa: ANN401  any type expression
