@@ -11,7 +11,6 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
-import shutil
 import stat
 import time
 from collections.abc import Iterator
@@ -246,18 +245,45 @@ class Folder:
         Raises:
             TargetError: It is missing, a link, no regular file, or somebody else's.
         """
+        handle = self._open_regular(name)
+        if (uid := os.fstat(handle).st_uid) in trusted_users() or uid == owner:
+            return handle
+        os.close(handle)
+        raise TargetError(f"{self.path / name} belongs to user {user_name(uid)}, and is not read")
+
+    def open_given(self, name: str) -> int:
+        """The same in a folder that a person named, whoever has it.
+
+        As root, no file that another user may have put there by a link, be it a hard one: then
+        what only root can read would be read for that user.
+
+        Raises:
+            TargetError: It is missing, a link, no regular file, or may be such a link.
+        """
+        handle = self._open_regular(name)
+        facts, whose = os.fstat(handle), self.facts
+        if os.geteuid() != 0 or is_closed(whose, sticky_holds=False):
+            return handle
+        ours = whose.st_uid in trusted_users()
+        theirs = not ours and facts.st_uid == whose.st_uid
+        # What has one name was never linked, and what all may read is no secret if it was moved.
+        if theirs or (facts.st_nlink == 1 and (ours or facts.st_mode & stat.S_IROTH)):
+            return handle
+        os.close(handle)
+        raise TargetError(
+            f"{self.path / name} belongs to user {user_name(facts.st_uid)}, and others than root"
+            f" can change folder {self.path}",
+            "As root, name a copy in a folder that only root can change, or of one user alone.",
+        )
+
+    def _open_regular(self, name: str) -> int:
         how = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         with _named(f"read {self.path / name}"):
             handle = os.open(name, how, dir_fd=self.handle)
-        facts = os.fstat(handle)
-        known = facts.st_uid in trusted_users() or facts.st_uid == owner
-        if stat.S_ISREG(facts.st_mode) and known:
+        if stat.S_ISREG(os.fstat(handle).st_mode):
             return handle
         os.close(handle)
-        what = (
-            f"belongs to user {user_name(facts.st_uid)}" if not known else "is not a regular file"
-        )
-        raise TargetError(f"{self.path / name} {what}, and is not read")
+        raise TargetError(f"{self.path / name} is not a regular file, and is not read")
 
     def read(self, name: str, owner: int | None = None, most: int = _TEXT_BYTES_MAX) -> str:
         """The text of a file, as `open`.
@@ -308,39 +334,6 @@ class Folder:
             return handle
         os.close(handle)
         raise TargetError(f"{self.path / name} is not a file of ours")
-
-    def copy_into(self, target: Folder, owner: int) -> None:
-        """Copy what is in it as ours: who still has one of the originals open changes no copy.
-
-        Args:
-            target: An empty folder.
-            owner: Whose everything in it must be.
-
-        Raises:
-            TargetError: Something is another user's, or neither file, link nor folder.
-        """
-        for name in self.names():
-            facts = os.lstat(name, dir_fd=self.handle)
-            if stat.S_ISLNK(facts.st_mode):
-                with _named(f"copy {self.path / name}"):
-                    where = os.readlink(name, dir_fd=self.handle)
-                    os.symlink(where, name, dir_fd=target.handle)
-            elif stat.S_ISDIR(facts.st_mode):
-                with self.into(name) as inner, target.make(name, _mode(facts)) as copy:
-                    inner.copy_into(copy, owner)
-            else:
-                self._copy_file(name, target, owner)
-
-    def _copy_file(self, name: str, target: Folder, owner: int) -> None:
-        with os.fdopen(self.open(name, owner), "rb") as source:
-            facts = os.fstat(source.fileno())
-            if facts.st_uid != owner:
-                raise TargetError(f"{self.path / name} belongs to user {user_name(facts.st_uid)}")
-            with _named(f"copy {self.path / name}"):
-                handle = os.open(name, _FRESH | os.O_WRONLY, 0o600, dir_fd=target.handle)
-                with os.fdopen(handle, "wb") as copy:
-                    shutil.copyfileobj(source, copy)
-                    os.fchmod(handle, _mode(facts))
 
     def remove(self, name: str) -> None:
         """Remove a file or a link; a missing one is fine."""
@@ -401,10 +394,6 @@ class Folder:
             os.close(handle)
             return None
         return handle
-
-
-def _mode(facts: os.stat_result) -> int:
-    return stat.S_IMODE(facts.st_mode) & 0o755
 
 
 def write_file(path: Path, text: str) -> None:

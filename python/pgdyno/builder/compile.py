@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from pgdyno.access import user_name
 from pgdyno.builder.recipe import (
     MERGED,
     Pass,
@@ -28,6 +29,7 @@ from pgdyno.builder.recipe import (
     require_possible,
 )
 from pgdyno.builder.source import Source, unpack
+from pgdyno.builder.trees import copy_tree
 from pgdyno.folders import Folder, owner_of
 from pgdyno.model.build import Build, Recipe
 from pgdyno.model.errors import PlanError, TargetError
@@ -233,9 +235,17 @@ class _Work:
     def take_over(self, folder: Folder) -> None:
         """Make what the user installed ours, by a copy."""
         with folder.into("install") as installed, folder.make(_OURS) as ours:
-            installed.copy_into(ours, self.user.uid)
+            copy_tree(installed, ours, self._installed_file)
         folder.remove_folder("install")
         folder.rename(_OURS, "install")
+
+    def _installed_file(self, folder: Folder, name: str) -> int:
+        """A file to be read that the user installed, and nobody else."""
+        handle = folder.open(name, self.user.uid)
+        if (uid := os.fstat(handle).st_uid) != self.user.uid:
+            os.close(handle)
+            raise TargetError(f"{folder.path / name} belongs to user {user_name(uid)}")
+        return handle
 
     def compile(self, folder: Folder, source: Source, which: Pass) -> None:
         """One pass; profiles know their objects by path, so that each has the same tree."""
@@ -243,7 +253,7 @@ class _Work:
             scratch.remove_folder("tree")
             # Closed to all others until it is theirs, so that nobody can plant a link meanwhile.
             with scratch.make("tree", 0o700) as tree:
-                unpack(source, tree.path)
+                unpack(source, tree)
                 whose = f"{self.user.uid}:{self.user.gid}"
                 run(["chown", "-hR", whose, "."], folder=tree.handle, timeout_s=_STEP_S)
         flags = cflags(self.recipe, which, str(self.profiles))

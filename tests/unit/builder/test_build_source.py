@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pgdyno.builder.source import look, unpack
+from pgdyno.builder.source import Source, look, unpack
+from pgdyno.folders import Folder
 from pgdyno.model.errors import PlanError
 
 CONFIGURE = "# Guess values\nPACKAGE_NAME='PostgreSQL'\nPACKAGE_TARNAME='x'\nPACKAGE_VERSION='{}'\n"
@@ -30,6 +31,11 @@ def packed(tree: Path, kind: str = "gz") -> Path:
     return path
 
 
+def unpacked(source: Source, into: Path) -> Path:
+    with Folder.hold(into) as folder:
+        return unpack(source, folder)
+
+
 @pytest.mark.parametrize("version", ["15.18", "12.0", "18beta1", "18devel"])
 def test_a_tree_and_a_tarball_are_known(tree: Path, version: str) -> None:
     (tree / "configure").write_text(CONFIGURE.format(version))
@@ -43,7 +49,7 @@ def test_a_tree_and_a_tarball_are_known(tree: Path, version: str) -> None:
 def test_tarballs_are_unpacked(tree: Path, tmp_path: Path, kind: str) -> None:
     (tmp_path / "work").mkdir()
 
-    top = unpack(look(packed(tree, kind)), tmp_path / "work")
+    top = unpacked(look(packed(tree, kind)), tmp_path / "work")
 
     assert (top / "src" / "main.c").read_text() == "int main;"
     assert (top / "src" / "link.c").is_symlink()
@@ -56,7 +62,7 @@ def test_a_tree_is_copied_without_its_history(tree: Path, tmp_path: Path) -> Non
     (tmp_path / "work").mkdir()
 
     source = look(tree)
-    top = unpack(source, tmp_path / "work")
+    top = unpacked(source, tmp_path / "work")
 
     assert source.digest == before
     assert sorted(path.name for path in top.iterdir()) == ["configure", "src"]
@@ -126,7 +132,7 @@ def test_a_tarball_that_would_write_elsewhere_is_refused(
     folder.mkdir(parents=True)
 
     with pytest.raises(PlanError, match="which is not a file inside it"):
-        unpack(look(path), folder)
+        unpacked(look(path), folder)
 
     assert not (folder / name).exists()
 
@@ -135,4 +141,4 @@ def test_a_tarball_with_a_link_that_leads_elsewhere_is_refused(tree: Path, tmp_p
     (tree / "away").symlink_to("/etc")
     (tmp_path / "work").mkdir()
     with pytest.raises(PlanError, match="holds /etc, which is not a file inside it"):
-        unpack(look(packed(tree)), tmp_path / "work")
+        unpacked(look(packed(tree)), tmp_path / "work")
