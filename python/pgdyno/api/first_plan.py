@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pgdyno.api.planning import load_plan
 from pgdyno.model.errors import PlanError
+from pgdyno.model.system_errors import reason
 from pgdyno.model.text import shell_line, visible
 from pgdyno.plan.schema.toml import toml_key
 from pgdyno.plan.schema.toml_text import value_text
@@ -108,6 +109,33 @@ class FirstPlan:
         # The rung that the setting leads to is known once the plan is resolved.
         resolved = load_plan(tomllib.loads(_TEXT.format(**said, rung="D6")))
         return _TEXT.format(**said, rung=resolved.stages[-1].rung)
+
+    @staticmethod
+    def require_new(path: Path) -> None:
+        """Refuse a file that is there.
+
+        Raises:
+            PlanError: It is.
+        """
+        if path.exists():
+            raise PlanError(f"{path} exists", "Name another file; nothing is overwritten.")
+
+    def write(self, path: str | Path = "first.toml") -> Path:
+        """Write the plan into a file of its own, as `pgdyno init` does.
+
+        Raises:
+            PlanError: An answer is wrong, there is such a file, or it cannot be written.
+            TargetError: The server is not there.
+        """
+        path = Path(path)
+        self.require_new(path)
+        text = self.text(path)
+        try:
+            with path.open("x") as file:
+                file.write(text)
+        except OSError as error:
+            raise PlanError(f"{path} cannot be written: {reason(error)}") from error
+        return path
 
     def _target(self) -> str:
         if self.server == EMBEDDED:

@@ -14,8 +14,6 @@ from pgdyno.cli.console import stdout
 from pgdyno.cli.live_options import LiveOption, MetricsOption
 from pgdyno.cli.run import QuickOption, run
 from pgdyno.cli.run_file_option import RunFileOption
-from pgdyno.model.errors import PlanError
-from pgdyno.model.system_errors import reason
 
 
 def plans() -> None:
@@ -68,8 +66,7 @@ def init(
 
     Example: pgdyno init first.toml --server embedded --setting wal_buffers=64MB
     """
-    if path.exists():
-        raise PlanError(f"{path} exists", "Name another file; nothing is overwritten.")
+    api.FirstPlan.require_new(path)
     usual = api.FirstPlan()
     if server is None:
         server = typer.prompt(
@@ -82,10 +79,5 @@ def init(
         )
     if setting is None:
         setting = typer.prompt("Which setting do you want to try", usual.setting, err=True)
-    text = api.FirstPlan(server, warehouses, setting).text(path)
-    try:
-        with path.open("x") as file:
-            file.write(text)
-    except OSError as error:
-        raise PlanError(f"{path} cannot be written: {reason(error)}") from error
+    api.FirstPlan(server, warehouses, setting).write(path)
     stdout.print(f"{path} is written; next: pgdyno run {path} --dry-run", markup=False)
