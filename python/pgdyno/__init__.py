@@ -1,7 +1,9 @@
 """pgdyno, a dynamometer for PostgreSQL: staged tuning, measured, with statistics.
 
 What the command line does, from Python; see `docs/notebooks/python.md`. Calls raise `PgdynoError`,
-print nothing and never exit. Names are imported when they are asked for.
+print nothing and never exit; a notebook shows how far they are. Names are imported when they are
+asked for: those of `__all__` do something, those of `RECORDS` say what is asked for, or are what
+calls return.
 """
 
 from __future__ import annotations
@@ -9,16 +11,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pgdyno import api as _api
+    from pgdyno.api import Asked as Asked
+    from pgdyno.api import Data as Data
     from pgdyno.api import (
-        Asked,
-        Data,
-        Plan,
+        FirstPlan,
         Run,
         Server,
-        Table,
+        aa,
         bench,
         calibrate,
         check,
+        export,
         knee,
         knobs,
         lint,
@@ -30,14 +34,22 @@ if TYPE_CHECKING:
         run,
         storage,
     )
+    from pgdyno.api import Plan as Plan
+    from pgdyno.api import Search as Search
+    from pgdyno.api import Table as Table
+    from pgdyno.api import Windows as Windows
+    from pgdyno.api import Wish as Wish
     from pgdyno.model.errors import PgdynoError
+
+    builds, machine = _api.builds, _api.machine
 
 __version__ = "0.1.0"
 __all__ = [
-    "Asked", "Data", "PgdynoError", "Plan", "Run", "Server", "Table", "bench", "calibrate",
-    "check", "knee", "knobs", "lint", "load", "load_plan", "loaded", "plans", "resume", "run",
-    "storage",
+    "FirstPlan", "PgdynoError", "Run", "Server", "aa", "bench", "builds", "calibrate", "check",
+    "export", "knee", "knobs", "lint", "load", "load_plan", "loaded", "machine", "plans", "resume",
+    "run", "storage",
 ]  # fmt: skip
+RECORDS = ("Asked", "Data", "Plan", "Search", "Table", "Windows", "Wish")
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401  whatever the name stands for
@@ -45,7 +57,7 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401  whatever the name stands for
         from pgdyno.model.errors import PgdynoError  # noqa: PLC0415
 
         return PgdynoError
-    if name in __all__:
+    if name in __all__ or name in RECORDS:
         from pgdyno import api  # noqa: PLC0415
 
         return getattr(api, name)
@@ -53,4 +65,4 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401  whatever the name stands for
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*__all__, *RECORDS, "__version__"]

@@ -105,7 +105,7 @@ def _in_window(result: TrialResult, series: dict[str, Series]) -> npt.NDArray[np
 
 
 def _retries(result: TrialResult) -> int:
-    return sum(k.window.retries_40001 + k.window.retries_40p01 for k in result.kinds)
+    return sum(k.window.retries for k in result.kinds)
 
 
 def _timeline(

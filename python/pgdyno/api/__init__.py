@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pgdyno.api import builds, machine
     from pgdyno.api.asked import Asked
     from pgdyno.api.databases import (
         LOADED_AT,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
         load,
         load_files,
     )
-    from pgdyno.api.experiments.aa import aa
+    from pgdyno.api.experiments.aa import AA_ROUNDS, aa
     from pgdyno.api.experiments.calibration import calibrate, calibration_file
     from pgdyno.api.experiments.knee import knee
     from pgdyno.api.experiments.plan import run
@@ -35,14 +36,15 @@ if TYPE_CHECKING:
     from pgdyno.api.resuming import resume
     from pgdyno.api.runs import Run
     from pgdyno.api.servers import Server, loaded
-    from pgdyno.api.settings import Linted, knobs, lint
+    from pgdyno.api.settings import LINTED_KINDS, Linted, knob, knobs, lint
     from pgdyno.api.table import Table
     from pgdyno.api.windows import Benched, bench
     from pgdyno.drive.driver import Driven
     from pgdyno.live.address import Address
     from pgdyno.live.audience import Audience
-    from pgdyno.live.run_progress import PHASES, RunProgress, loading_text, rates
+    from pgdyno.live.run_progress import PHASES, RunProgress, driving_text, loading_text
     from pgdyno.loader.copy import Intent
+    from pgdyno.model.floor import Wish
     from pgdyno.model.knee import Search, Windows
 
 _WHERE = {
@@ -51,7 +53,7 @@ _WHERE = {
         "LOADED_AT", "POOLED", "Checked", "Data", "Database", "Loaded", "Needs", "check",
         "connection_to", "estimate_load", "export", "load", "load_files",
     ),
-    "experiments.aa": ("aa",),
+    "experiments.aa": ("AA_ROUNDS", "aa"),
     "experiments.calibration": ("calibrate", "calibration_file"),
     "experiments.knee": ("knee",),
     "experiments.plan": ("run",),
@@ -61,7 +63,7 @@ _WHERE = {
     "resuming": ("resume",),
     "runs": ("Run",),
     "servers": ("Server", "loaded"),
-    "settings": ("Linted", "knobs", "lint"),
+    "settings": ("LINTED_KINDS", "Linted", "knob", "knobs", "lint"),
     "table": ("Table",),
     "windows": ("Benched", "bench"),
 }  # fmt: skip
@@ -69,27 +71,34 @@ _MODULES = {name: f"pgdyno.api.{module}" for module, names in _WHERE.items() for
 _MODULES |= {
     "Search": "pgdyno.model.knee",
     "Windows": "pgdyno.model.knee",
+    "Wish": "pgdyno.model.floor",
     "Address": "pgdyno.live.address",
     "Audience": "pgdyno.live.audience",
     "PHASES": "pgdyno.live.run_progress",
     "RunProgress": "pgdyno.live.run_progress",
     "loading_text": "pgdyno.live.run_progress",
-    "rates": "pgdyno.live.run_progress",
+    "driving_text": "pgdyno.live.run_progress",
     "Driven": "pgdyno.drive.driver",
     "Intent": "pgdyno.loader.copy",
 }
 
+_PARTS = ("builds", "machine")
+"""Modules of several calls on one thing."""
+
 __all__ = [
-    "LOADED_AT", "PHASES", "POOLED", "Address", "Asked", "Audience", "Benched", "Checked",
-    "Data", "Database", "Driven", "FirstPlan", "Intent", "Linted", "Loaded", "Needs", "Plan",
-    "Preview", "Run", "RunProgress", "Search", "Server", "Table", "Windows", "aa", "bench",
-    "calibrate", "calibration_file", "check", "connection_to", "estimate_load", "export",
-    "knee", "knobs", "lint", "load", "load_files", "load_plan", "loaded", "loading_text",
-    "plans", "rates", "resume", "run", "storage", "storage_cost",
+    "AA_ROUNDS", "LINTED_KINDS", "LOADED_AT", "PHASES", "POOLED", "Address", "Asked",
+    "Audience", "Benched", "Checked", "Data", "Database", "Driven", "FirstPlan", "Intent",
+    "Linted", "Loaded", "Needs", "Plan", "Preview", "Run", "RunProgress", "Search", "Server",
+    "Table", "Windows", "Wish", "aa", "bench", "builds", "calibrate", "calibration_file",
+    "check", "connection_to", "driving_text", "estimate_load", "export", "knee", "knob",
+    "knobs", "lint", "load", "load_files", "load_plan", "loaded", "loading_text", "machine",
+    "plans", "resume", "run", "storage", "storage_cost",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401  whatever the name stands for
+    if name in _PARTS:
+        return import_module(f"pgdyno.api.{name}")
     if name not in _MODULES:
         raise AttributeError(f"pgdyno.api has no {name}")
     return getattr(import_module(_MODULES[name]), name)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pgdyno.api.interrupts import interruptible
 from pgdyno.builder import compile as compiling
 from pgdyno.builder.recipe import BLOCKS_KB, FEATURES, OPTIMISE, WAL_BLOCKS_KB, recipe_text
 from pgdyno.builder.source import look
@@ -17,8 +18,8 @@ from pgdyno.target.home import home, locked_home, remove_folder
 from pgdyno.target.kept_builds import build_bindir, build_folder, kept_builds
 
 __all__ = [
-    "BLOCKS_KB", "FEATURES", "OPTIMISE", "WAL_BLOCKS_KB", "Built", "build", "builds",
-    "remove_build",
+    "BLOCKS_KB", "FEATURES", "OPTIMISE", "WAL_BLOCKS_KB", "Build", "Built", "Recipe", "build",
+    "builds", "remove_build",
 ]  # fmt: skip
 
 
@@ -55,12 +56,19 @@ def build(
     Raises:
         PlanError: It is not the source of PostgreSQL, or the recipe cannot be followed here.
         TargetError: A step failed; its log is named.
-        KeyboardInterrupt: Ctrl-C; no half build is left.
+        Interrupted: Ctrl-C; no half build is left.
     """
-    found = look(Path(source))
+    found, recipe = look(Path(source)), _in_order(recipe)
     head = f"PostgreSQL {found.version}, {recipe_text(recipe)}"
     how = compiling.How(name, jobs, lambda phase: on_event(f"{head}: {phase}"))
-    return Built(*compiling.build(found, recipe, home(), postgres_user(), train, how))
+    with interruptible("stopped", "No half build is left."):
+        return Built(*compiling.build(found, recipe, home(), postgres_user(), train, how))
+
+
+def _in_order(recipe: Recipe) -> Recipe:
+    """The same recipe in the one way that its hash knows."""
+    flags, features = " ".join(recipe.flags.split()), tuple(sorted({*recipe.features}))
+    return replace(recipe, flags=flags, features=features)
 
 
 def builds() -> tuple[Build, ...]:

@@ -58,9 +58,10 @@ class Data:
         """The workload whose rows these are.
 
         Raises:
-            PlanError: Something is set that only TPC-C has.
+            PlanError: Something is set that only TPC-C has, or there are too many partitions.
         """
         if self.workload == "tpcc":
+            self._require_filled_partitions()
             tpcc = Tpcc(
                 self.scale, self.schema, foreign_keys=self.foreign_keys,
                 partitions=self.partitions, order=self.order,
@@ -78,6 +79,14 @@ class Data:
         return WorkloadRecord(
             self.workload, self.seed, pgbench=Pgbench(self.scale, self.foreign_keys)
         )
+
+    def _require_filled_partitions(self) -> None:
+        if self.partitions is not None and not 1 <= self.partitions.count <= self.scale:
+            raise PlanError(
+                f"partitions are {self.partitions.count}, allowed are 1 to {self.scale},"
+                " one for each warehouse",
+                "More would stay empty.",
+            )
 
 
 @dataclass(frozen=True, slots=True)

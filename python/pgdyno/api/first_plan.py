@@ -122,8 +122,8 @@ class FirstPlan:
             raise PlanError(f"{path} exists", "Name another file; nothing is overwritten.")
         require_closed(Path(path))
 
-    def write(self, path: str | Path) -> None:
-        """Put the plan there, whole; nothing is overwritten.
+    def write(self, path: str | Path = "first.toml") -> Path:
+        """Put the plan there, whole, as `pgdyno init` does; nothing is overwritten.
 
         Raises:
             PlanError: As `text` and `require_writable`; or it cannot be written.
@@ -141,6 +141,7 @@ class FirstPlan:
             cause = error.__cause__ if isinstance(error, TargetError) else error
             why = reason(cause) if isinstance(cause, OSError) else str(error)
             raise PlanError(f"{path} cannot be written: {why}") from error
+        return Path(path)
 
     def _target(self) -> str:
         if self.server == EMBEDDED:

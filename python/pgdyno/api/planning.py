@@ -19,6 +19,7 @@ from pgdyno.model.settings import HostFacts, ServerFacts
 from pgdyno.model.text import shell_line
 from pgdyno.model.units import seconds_text
 from pgdyno.model.wording import plural
+from pgdyno.model.workload import Engine
 from pgdyno.plan.dry_run import render_dry_run
 from pgdyno.plan.estimate.needs import fixture_size
 from pgdyno.plan.packaged import packaged_plans, plan_path
@@ -177,6 +178,9 @@ def load_plan(
     quick: bool = False,
     aa: bool = False,
     folders: Sequence[str | Path] = (),
+    bindir: str | Path | None = None,
+    conninfo: str | None = None,
+    engine: Engine | None = None,
 ) -> Plan:
     """Read a plan, and resolve it for this host and its server. Nothing is touched.
 
@@ -189,6 +193,9 @@ def load_plan(
         aa: Measure the first stage twice in every round, for the noise floor.
         folders: Existing ones, e.g. on several disks: stages of `each_folder` are repeated for
             each of them.
+        bindir: Programs of an installed PostgreSQL, instead of the plan's target.
+        conninfo: A running server, as libpq names it, instead of the plan's target.
+        engine: Who drives, instead of the plan's engine, where no stage says otherwise.
 
     Raises:
         PlanError: It is wrong, or cannot be carried out here; everything that is wrong is told.
@@ -200,7 +207,7 @@ def load_plan(
         >>> [stage.name for stage in plan.stages]
         ['statement', 'pipeline', 'procedure']
     """
-    overrides = _overrides(set)
+    overrides = [*_overrides(set), *_overrides(_instead(bindir, conninfo, engine))]
     named = [str(Path(folder).absolute()) for folder in folders]
     if isinstance(source, Mapping):
         text = toml_text(source)
@@ -228,6 +235,23 @@ def _overrides(changes: _Set) -> list[str]:
     if isinstance(changes, Mapping):
         return [f"{key}={value_text(value, str(key))}" for key, value in changes.items()]
     return list(changes)
+
+
+def _instead(
+    bindir: str | Path | None, conninfo: str | None, engine: Engine | None
+) -> dict[str, object]:
+    """Keys of a plan for what may be named beside it."""
+    if bindir is not None and conninfo is not None:
+        raise PlanError(
+            "a bindir and a conninfo are both given (--bindir, --conninfo)",
+            "A plan has one target: give one of them.",
+        )
+    keys: dict[str, object] = {} if engine is None else {"workload.engine": engine}
+    if bindir is not None:
+        return keys | {"target.kind": "installed", "target.bindir": str(Path(bindir).absolute())}
+    if conninfo is not None:
+        return keys | {"target.kind": "running", "target.conninfo": conninfo}
+    return keys
 
 
 def _resolved(draft: PlanDraft, source: _Source) -> Plan:

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 from pgdyno.api.table import Table
-from pgdyno.catalog import Entry, entries
+from pgdyno.catalog import Entry, entries, layers
 from pgdyno.linter import KINDS, Finding, Severity, Source, System, check, read_source
 from pgdyno.linter.system import GIB
 from pgdyno.model.errors import PlanError
+from pgdyno.model.wording import plural
 from pgdyno.target.host_facts import host_facts
+
+_NEAR = 5  # names that are offered for a wrong one
+
+LINTED_KINDS = KINDS
+"""Kinds of files that `lint` reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +34,17 @@ class Linted:
     def is_fine(self) -> bool:
         """Whether there is no more than notes."""
         return all(one.severity is Severity.NOTE for one in self.findings)
+
+    @property
+    def sentence(self) -> str:
+        """How many settings were read, and how many findings there are of each severity."""
+        settings = sum(len(source.assignments) for source in self.sources)
+        counts = Counter(one.severity for one in self.findings)
+        said = [f"{counts[one]} {one.value}" for one in Severity if counts[one]]
+        return (
+            f"{plural(settings, 'setting')} in {plural(len(self.sources), 'file')}:"
+            f" {', '.join(said) or 'fine'}"
+        )
 
     def table(self) -> Table:
         """A row for each finding."""
@@ -70,9 +89,35 @@ def lint(
     return Linted(found, sources)
 
 
-def knobs() -> dict[str, Entry]:
-    """All that is known of settings, from the kernel's command line to the client, by name."""
-    return dict(entries())
+def knobs(layer: str | None = None) -> dict[str, Entry]:
+    """All that is known of settings, from the kernel's command line to the client, by name.
+
+    Args:
+        layer: Only those of it, e.g. `sysctl`.
+
+    Raises:
+        PlanError: No layer is called so.
+    """
+    if layer is not None and layer not in layers():
+        raise PlanError(f"no layer is called {layer!r}", f"Layers are {', '.join(layers())}.")
+    return {name: one for name, one in entries().items() if layer in (None, one.layer)}
+
+
+def knob(name: str) -> Entry:
+    """What is known of one setting.
+
+    Raises:
+        PlanError: None is called so; the nearest names are told.
+    """
+    known = entries()
+    if name in known:
+        return known[name]
+    near = (
+        get_close_matches(name, [*known, *layers()], _NEAR)
+        or [one for one in known if name in one][:_NEAR]
+    )
+    hint = f"Did you mean {', '.join(near)}?" if near else "`pgdyno knobs` lists the layers."
+    raise PlanError(f"no knob or layer is called {name!r}", hint)
 
 
 def _system(postgres: int, kernel: str | None, memory_gib: float | None) -> System:

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from html import escape
 
 from pgdyno.api.asked import Asked, workload_of
+from pgdyno.api.bench_words import client_sentence, figures_said, open_ends
 from pgdyno.api.databases import Database, connection_to
+from pgdyno.api.interrupts import interruptible
 from pgdyno.api.kinds import KIND_COLUMNS, kind_row
 from pgdyno.api.table import Table
 from pgdyno.catalog.contract import require_release
 from pgdyno.drive.driver import Driven
 from pgdyno.experiment.window import drive_alone
 from pgdyno.model.connection import Connection
+from pgdyno.model.errors import DriveError
 from pgdyno.model.plan import Protocol
 from pgdyno.model.progress import DriveProgress
+from pgdyno.model.run import Series
 from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Workload
 from pgdyno.stats.ceiling import ceiling_per_s, fitting
 from pgdyno.stats.client_limit import ceiling_share, client_limit, load_of
-from pgdyno.stats.finding import Answer, Clear, Finding, Unknown
 from pgdyno.store.calibration import read_ceilings
 from pgdyno.target.home import home
 from pgdyno.target.host_facts import this_machine
@@ -39,8 +44,45 @@ class Benched:
         """A row for each kind of transaction: outcomes, response times."""
         return Table.of([kind_row(one) for one in self.driven.kinds], KIND_COLUMNS)
 
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The rates that were reached, and what they cost the client."""
+        return tuple(figures_said(self.driven, self.workload))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the end of the window left open: requests without an answer, in numbers."""
+        return tuple(open_ends(self.driven))
+
+    def to_json(self) -> str:
+        """All of it; a figure that is no one's headline is null."""
+        driven, workload = self.driven, self.workload
+        nopm = driven.nopm if workload.headline == "NOPM" else None
+        figures = {"headline": workload.headline, "nopm": nopm, "tpm_total": driven.tpm_total,
+                   "tps": driven.tps, "seed": workload.seed}  # fmt: skip
+        series = [_columns(one) for one in driven.series]
+        return json.dumps({**figures, **asdict(replace(driven, series=())), "series": series})
+
+    def require(self) -> None:
+        """Refuse a window that the driver gave up.
+
+        Raises:
+            DriveError: With its reason.
+        """
+        if self.driven.error:
+            raise DriveError(self.driven.error)
+
     def _repr_html_(self) -> str:
-        return self.kinds()._repr_html_()
+        said = (*self.warnings, *self.sentences, self.client)
+        return self.kinds()._repr_html_() + "".join(f"<p>{escape(one)}</p>" for one in said)
+
+
+def _columns(series: Series) -> dict[str, object]:
+    """A column, each value with the start of its second; see docs/guides/load-and-drive.md."""
+    return {
+        "name": series.name, "unit": series.unit, "kind": series.kind,
+        "unix_ns": series.unix_ns.tolist(), "values": series.values.tolist(),
+    }  # fmt: skip
 
 
 def bench(
@@ -61,20 +103,23 @@ def bench(
         on_event: Told twice a second.
 
     Returns:
-        What was measured, also where the driver gave up: see `Driven.error`.
+        What was measured, also where the driver gave up: see `Benched.require`.
 
     Raises:
         PlanError: Wishes do not fit each other, or a file cannot be read.
         CheckError: The database does not hold what the workload needs.
         DriveError: The driver failed.
-        KeyboardInterrupt: Ctrl-C; nothing is left behind.
+        Interrupted: Ctrl-C; the driver is stopped, and nothing is left behind.
     """
     require_release()
     asked.refuse_strangers()
     connection = connection_to(database)
     workload, c_load = workload_of(asked, connection)
     protocol = Protocol(1, warmup, seconds, _DRAIN_S, False, 0.03, 0.95, Rung.D0)
-    driven, idle_share = drive_alone(connection, workload, protocol, c_load, on_event, asked.bindir)
+    with interruptible("stopped", "Nothing of the window is kept, and nothing is still running."):
+        driven, idle_share = drive_alone(
+            connection, workload, protocol, c_load, on_event, asked.bindir
+        )
     return Benched(driven, workload, _client(driven, workload, idle_share, connection))
 
 
@@ -94,19 +139,3 @@ def _client(
     share = ceiling_share(load)
     reached = "" if share is None else f"; {share:.0%} of the driver's ceiling on this machine"
     return client_sentence(client_limit(load), reached)
-
-
-def client_sentence(answer: Answer, reached: str = "") -> str:
-    """Whether the client was the limit, as a sentence with its reason.
-
-    Args:
-        answer: What was found.
-        reached: A clause more.
-    """
-    match answer:
-        case Finding():
-            return f"The client was the limit: {answer.fact}{reached}. {answer.advice}"
-        case Clear():
-            return f"The client was not the limit: {answer.fact}{reached}."
-        case Unknown():
-            return f"Whether the client was the limit is not known: {answer.fact}{reached}."

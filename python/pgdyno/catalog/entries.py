@@ -56,6 +56,37 @@ class Entry:
         """The lowest rung that a value of it stands on."""
         return max((fall.rung.value for fall in self.falls), default="D0")
 
+    def lines(self) -> list[tuple[str, str]]:
+        """What is known of a knob, as (head, text); nothing is left empty."""
+        lines = [
+            ("knob", self.name),
+            ("layer", f"{self.layer}: {self.title}"),
+            ("why", self.why),
+            ("gone", self.gone),
+            ("instead", self.instead),
+            ("without effect", self.useless),
+            ("versions", self.versions),
+            ("type", self.kind),
+            ("allowed", self.allowed),
+            ("default", self.default),
+            ("advised", self.advise),
+            ("worth trying", self.search),
+            ("takes effect by", self.apply),
+            ("applied", self.how),
+            ("read back", self.verify),
+            ("undone", self.undo),
+            ("risk", self.risk),
+            ("rung", self.rung),
+            *(
+                ("falls", f"{', '.join(one.values) or 'others'}: {one.rung.value}, {one.loses}")
+                for one in self.falls
+            ),
+            *(("note", note) for note in self.notes),
+            ("field reports", ", ".join(self.reports)),
+            *(("source", source) for source in self.sources),
+        ]
+        return [(head, text) for head, text in lines if text]
+
 
 @cache
 def entries() -> Mapping[str, Entry]:

@@ -15,15 +15,13 @@ from pgdyno.cli.run import PlanSource, QuickOption, SetOption
 from pgdyno.cli.run_file_option import RunFileOption
 from pgdyno.model.text import shell_line
 
-_ROUNDS = 8
-
 
 def aa(
     plan: PlanSource,
     stage: Annotated[str | None, typer.Option(help="The stage. Default: the plan's first.")] = None,
     rounds: Annotated[
         int, typer.Option(min=3, max=1000, help="Rounds; the stage runs twice in each.")
-    ] = _ROUNDS,
+    ] = api.AA_ROUNDS,
     overrides: SetOption = None,
     quick: QuickOption = False,
     live: LiveOption = None,
@@ -37,12 +35,12 @@ def aa(
 
     Example: pgdyno aa tuning --stage tuned
     """
-    # All rounds are measured, as many as are asked for: no look ends them.
-    settings = [*(overrides or []), "protocol.stop=rounds", f"protocol.rounds={rounds}"]
-    loaded = api.load_plan(plan, set=settings, quick=quick)
+    loaded = api.load_plan(plan, set=overrides or (), quick=quick)
     command = shell_line(["pgdyno", *sys.argv[1:]])
     with LiveView(stderr) as view, watched(view, live, metrics) as listener:
-        run = api.aa(loaded, stage=stage, out=out, command=command, on_event=listener)
+        run = api.aa(
+            loaded, stage=stage, rounds=rounds, out=out, command=command, on_event=listener
+        )
     stdout.print(run.summary())
     say_where(run)
     if not run.is_whole:

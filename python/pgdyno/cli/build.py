@@ -83,15 +83,14 @@ def build_command(
     """
     recipe = Recipe(
         compiler=compiler, optimise=optimise, native=native, lto=lto, pgo=pgo,
-        flags=" ".join(flags.split()), block_kb=block_kb, wal_block_kb=wal_block_kb,
-        features=tuple(sorted(set(features or ()))),
+        flags=flags, block_kb=block_kb, wal_block_kb=wal_block_kb, features=tuple(features or ()),
     )  # fmt: skip
     with stderr.status("looking at the source") as status:
         built = builds.build(
             source, recipe, name=name, jobs=jobs, on_event=lambda what: say(status, what)
         )
     done = built.build
-    took = f"took {seconds_text(sum(done.seconds.values()))}"
+    took = f"took {seconds_text(done.took_s)}"
     stdout.print(
         f"{done.label}: {done.version}, {done.recipe_text};"
         f" {'was there already' if built.is_known else took}",
@@ -118,7 +117,7 @@ def list_command(
     table = Table("name", "ident", "version", "compiled by", "took", box=None, pad_edge=False)
     for one in found:
         how = f"{one.recipe_text}\n{one.compiler_version}"
-        took = seconds_text(sum(one.seconds.values()))
+        took = seconds_text(one.took_s)
         table.add_row(one.name or "", one.ident, one.version, Text(how), took)
     stdout.print(table)
 

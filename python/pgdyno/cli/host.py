@@ -13,11 +13,9 @@ from rich.console import Group as Printed
 from rich.table import Table
 from rich.text import Text
 
-from pgdyno.api import host
+from pgdyno.api import machine
 from pgdyno.cli.console import stderr, stdout
 from pgdyno.cli.help import STYLE, Command, Group
-from pgdyno.host.advice import Line, Part, folded
-from pgdyno.host.knob_location import knob_location
 from pgdyno.model.errors import TargetError
 from pgdyno.model.wording import plural
 
@@ -63,13 +61,12 @@ def show(
 
     Example: pgdyno host show --huge-pages-for /etc/postgresql/15/main
     """
-    parts = host.show(huge_pages_for or (), bindir=bindir)
+    parts = machine.show(huge_pages_for or (), bindir=bindir)
     if as_json:
         stdout.print_json(json.dumps([asdict(part) for part in parts]))
         return
-    stdout.print(Printed(*(_shown(folded(part)) for part in parts)))
-    lines = [line for part in parts for line in part.lines]
-    other = sum(bool(line.advised) and not line.as_advised for line in lines)
+    stdout.print(Printed(*(_shown(machine.folded(part)) for part in parts)))
+    other = len(machine.not_as_advised(parts))
     stdout.print(
         f"\n{plural(other, 'value is', 'values are')} not as advised."
         " `pgdyno host plan --advised` shows what it would change without any risk;"
@@ -77,7 +74,7 @@ def show(
     )
 
 
-def _shown(part: Part) -> Printed:
+def _shown(part: machine.Part) -> Printed:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -86,7 +83,7 @@ def _shown(part: Part) -> Printed:
     return Printed(Text(f"\n{part.title}", "bold"), table)
 
 
-def _value(line: Line) -> Text:
+def _value(line: machine.Line) -> Text:
     text = Text(line.value)
     if line.note:
         text.append(f"  ({line.note})", "dim")
@@ -112,7 +109,7 @@ def plan(
 
     Example: pgdyno host plan vm.swappiness=1 vm.dirty_background_bytes=67108864
     """
-    planned = host.plan(
+    planned = machine.plan(
         wishes or (), advised=advised, huge_pages_for=huge_pages_for or (), bindir=bindir
     )
     _say_counted(planned)
@@ -135,7 +132,7 @@ def apply_command(
 
     Example: pgdyno host apply vm.swappiness=1
     """
-    planned = host.plan(
+    planned = machine.plan(
         wishes or (), advised=advised, huge_pages_for=huge_pages_for or (), bindir=bindir
     )
     if not planned.is_permitted:
@@ -146,7 +143,7 @@ def apply_command(
         raise typer.Exit(NOT_DONE)
     _say_counted(planned)
     _tell(planned)
-    host.apply(planned)
+    machine.apply(planned)
     if planned.changes:
         stdout.print("\nDone and read back. `pgdyno host restore` puts everything back.")
 
@@ -170,7 +167,7 @@ def restore(
 
     Example: pgdyno host restore --keep vm.swappiness
     """
-    undone = host.restore(overwrite=overwrite or (), keep=keep or ())
+    undone = machine.restore(overwrite=overwrite or (), keep=keep or ())
     for one in undone:
         style = "" if one.ok else "bold red"
         stdout.print(Text(f"{one.change.key}: {one.change.before}: {one.fate}", style))
@@ -211,7 +208,7 @@ def layout_command(
 
     Example: pgdyno host layout /dev/nvme1n1 --fs xfs --block 8192 --mount /data
     """
-    found = host.layout(
+    found = machine.layout(
         devices, file_system=file_system, block_bytes=block, stripe_bytes=stripe * 1024,
         partition=partition, log_device=log_device, mount=mount, erase=erase or (),
     )  # fmt: skip
@@ -232,7 +229,7 @@ def layout_command(
     stdout.print("\nDone.")
 
 
-def _say_counted(planned: host.Planned) -> None:
+def _say_counted(planned: machine.Planned) -> None:
     for one in planned.counted:
         pages = plural(one.pages, "huge page")
         stdout.print(f"{pages} for {one.server}, by {one.how}", soft_wrap=True)
@@ -243,13 +240,9 @@ def _print_commands(lines: Sequence[str]) -> None:
         stdout.print(line, soft_wrap=True)
 
 
-def _tell(planned: host.Planned) -> None:
-    changed = {one.key: one for one in planned.changes}
+def _tell(planned: machine.Planned) -> None:
     table = Table("knob", "is", "will be", "risk", box=None, pad_edge=False)
-    for key, value in planned.wanted:
-        risk = knob_location(key).knob.risk
-        if key in changed:
-            table.add_row(key, changed[key].before, changed[key].after, risk)
-        else:
-            table.add_row(key, value, Text("is so already", "dim"), "")
+    for row in planned.rows:
+        will_be = Text("is so already", "dim") if row.then is None else row.then
+        table.add_row(row.key, row.now, will_be, row.risk)
     stdout.print(table)

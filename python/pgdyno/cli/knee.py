@@ -13,10 +13,7 @@ from pgdyno.cli.console import say_where, stderr, stdout
 from pgdyno.cli.database_option import ConninfoOption
 from pgdyno.cli.live_view import LiveView
 from pgdyno.cli.run_file_option import RunFileOption
-from pgdyno.model.errors import PlanError
 from pgdyno.model.text import shell_line
-
-_MS_NS = 1e6
 
 
 def knee_command(
@@ -77,7 +74,9 @@ def knee_command(
         isolation=isolation, keying=keying, think=think, spelled=options.spelled,
     )  # fmt: skip
     asked.refuse_strangers()
-    search = _search(by, start, most, p99_ms, width, repeats, points)
+    search = api.Search.of(
+        p99_ms, by=by, start=start, most=most, width=width, repeats=repeats, points=points
+    )
     with LiveView(stderr) as view:
         run = api.knee(
             asked, conninfo, search, by=by, kinds=kind or (), even=even,
@@ -86,21 +85,3 @@ def knee_command(
         )  # fmt: skip
     stdout.print(run.summary())
     say_where(run)
-
-
-def _search(
-    by: str, start: float, most: float, p99_ms: float, width: float, repeats: int, points: int
-) -> api.Search:
-    if start > most:
-        raise PlanError(f"--start is {start:g}, --most is {most:g}", "Start below the highest.")
-    whole = by == "terminals"
-    return api.Search(
-        limit_p99_ns=round(p99_ms * _MS_NS),
-        start=max(1.0, float(round(start))) if whole else start,
-        low=1.0 if whole else min(start, 1.0),
-        high=float(round(most)) if whole else most,
-        width=width,
-        repeats=repeats,
-        points_max=points,
-        whole=whole,
-    )

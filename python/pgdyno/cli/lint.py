@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
 
@@ -13,17 +12,15 @@ from rich.text import Text
 
 from pgdyno import api
 from pgdyno.cli.console import stdout
-from pgdyno.linter import KINDS, Finding, Severity, Source
-from pgdyno.model.wording import plural
 
 _STYLES = {
-    Severity.DANGEROUS: "bold red",
-    Severity.CONTRADICTORY: "red",
-    Severity.GONE: "red",
-    Severity.INVALID: "red",
-    Severity.UNKNOWN: "yellow",
-    Severity.INEFFECTIVE: "yellow",
-    Severity.NOTE: "dim",
+    "dangerous": "bold red",
+    "contradictory": "red",
+    "gone": "red",
+    "invalid": "red",
+    "unknown": "yellow",
+    "ineffective": "yellow",
+    "note": "dim",
 }
 FOUND = 1  # exit code, where there is more than notes
 
@@ -38,7 +35,9 @@ def lint(
     ],
     kind: Annotated[
         str | None,
-        typer.Option(help=f"What all files are: {', '.join(KINDS)}. Default: by their names."),
+        typer.Option(
+            help=f"What all files are: {', '.join(api.LINTED_KINDS)}. Default: by their names."
+        ),
     ] = None,
     postgres: Annotated[
         int, typer.Option(min=12, max=18, help="Major version that they are meant for.")
@@ -67,28 +66,18 @@ def lint(
     if as_json:
         stdout.print_json(json.dumps([asdict(one) for one in linted.findings]))
     else:
-        stdout.print(_shown(linted.findings, linted.sources), soft_wrap=True)
+        stdout.print(_shown(linted), soft_wrap=True)
     if not linted.is_fine:
         raise typer.Exit(FOUND)
 
 
-def _shown(found: Sequence[Finding], sources: Sequence[Source]) -> Group:
+def _shown(linted: api.Linted) -> Group:
     lines = []
-    for one in found:
+    for one in linted.findings:
         head = Text(f"{one.at.where}: ")
-        head.append(one.severity.value, _STYLES[one.severity])
+        head.append(one.severity.value, _STYLES[one.severity.value])
         head.append(f": {one.at.shown}: {one.text}")
         if one.hint:
             head.append(f"\n    {one.hint}", "dim")
         lines.append(head)
-    settings = sum(len(source.assignments) for source in sources)
-    counts = [
-        f"{count} {severity.value}"
-        for severity in Severity
-        if (count := sum(one.severity is severity for one in found))
-    ]
-    summary = ", ".join(counts) or "fine"
-    lines.append(
-        Text(f"{plural(settings, 'setting')} in {plural(len(sources), 'file')}: {summary}")
-    )
-    return Group(*lines)
+    return Group(*lines, Text(linted.sentence))

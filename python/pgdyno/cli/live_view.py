@@ -15,9 +15,8 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from pgdyno.api import PHASES, RunProgress, loading_text, rates
+from pgdyno.api import PHASES, RunProgress, driving_text, loading_text
 from pgdyno.model.progress import (
-    DriveProgress,
     Event,
     LoadProgress,
     LookTaken,
@@ -124,20 +123,7 @@ class LiveView:
             return Text("")
         if isinstance(state, LoadProgress):
             return Text(loading_text(state))
-        return Text(_driving_text(state))
-
-
-def _driving_text(state: DriveProgress) -> str:
-    text = (
-        f"{state.phase}: {rates_text(state.last_second)} now, {state.phase_left_s:.0f} s of it left"
-    )
-    counts = {"failed": state.failed, "retries": state.retries, "reconnects": state.reconnects}
-    return ", ".join([text, *(f"{count} {name}" for name, count in counts.items() if count)])
-
-
-def rates_text(second: dict[str, int]) -> str:
-    """What was committed in a second, by kind, as the rates that people ask for."""
-    return " and ".join(f"{count_text(value)} {unit}" for unit, value in rates(second).items())
+        return Text(driving_text(state))
 
 
 def _point_line(event: PointMeasured) -> str:

@@ -101,7 +101,7 @@ def load(
         _print(loaded, as_json=as_json)
         return
     data = api.Data(
-        workload, scale, seed, schema, foreign_keys, _partitions(partitions, scale),
+        workload, scale, seed, schema, foreign_keys, _partitions(partitions),
         order,
     )  # fmt: skip
     _refuse_strangers(data)
@@ -148,7 +148,7 @@ def _estimate(needs: api.Needs, *, as_json: bool) -> None:
     needs.require()
 
 
-def _partitions(text: str | None, warehouses: int) -> Partitions | None:
+def _partitions(text: str | None) -> Partitions | None:
     if text is None:
         return None
     by, _, count = text.partition(":")
@@ -157,12 +157,7 @@ def _partitions(text: str | None, warehouses: int) -> Partitions | None:
             f"--partitions is {text}, known are hash:N and range:N",
             hint="For example --partitions range:4.",
         )
-    if not 1 <= int(finite(count)) <= warehouses:
-        raise PlanError(
-            f"--partitions is {text}, allowed are 1 to {warehouses}, one for each warehouse",
-            hint="More would stay empty.",
-        )
-    return Partitions("hash" if by == "hash" else "range", int(count))
+    return Partitions("hash" if by == "hash" else "range", int(finite(count)))
 
 
 def _intent(drop_ours: bool, resume: bool, top_up: bool) -> api.Intent | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -83,10 +82,10 @@ def run(
 
     Example: pgdyno run demo --set protocol.rounds=5 --dry-run
     """
-    overrides = [*(overrides or []), *_target_overrides(bindir, conninfo)]
-    if engine is not None:
-        overrides.append(f"workload.engine={engine}")
-    loaded = api.load_plan(plan, set=overrides, quick=quick, aa=aa, folders=_folders(folder))
+    loaded = api.load_plan(
+        plan, set=overrides or (), quick=quick, aa=aa, folders=_folders(folder), bindir=bindir,
+        conninfo=conninfo, engine=engine,
+    )  # fmt: skip
     if dry_run:
         stdout.print(loaded.preview())
         loaded.require_possible(out)
@@ -133,16 +132,3 @@ def _folders(text: str | None) -> list[str]:
     if not all(named):
         raise PlanError(f"--folder is {text!r}", "Write paths with commas between them: /a,/b.")
     return named
-
-
-def _target_overrides(bindir: Path | None, conninfo: str | None) -> list[str]:
-    if bindir is not None and conninfo is not None:
-        raise PlanError(
-            "--bindir and --conninfo are both given", "A plan has one target: give one of them."
-        )
-    if bindir is not None:
-        named = json.dumps(str(bindir.absolute()))
-        return ['target.kind="installed"', f"target.bindir={named}"]
-    if conninfo is not None:
-        return ['target.kind="running"', f"target.conninfo={json.dumps(conninfo)}"]
-    return []

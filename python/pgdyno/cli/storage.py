@@ -14,14 +14,12 @@ from pgdyno.cli.console import say_where, stderr, stdout
 from pgdyno.cli.live_view import LiveView
 from pgdyno.cli.run_file_option import RunFileOption
 from pgdyno.model.errors import PlanError
-from pgdyno.model.floor import ROUNDS_MAX, ROUNDS_MIN, Wish
+from pgdyno.model.floor import ROUNDS_MAX, ROUNDS_MIN, USUAL, Wish
 from pgdyno.model.text import shell_line
-from pgdyno.model.units import bytes_text, seconds_text
+from pgdyno.model.units import bytes_text
 
-_SIZE, _QUICK_SIZE = "4GiB", "256MiB"
-_SECONDS, _QUICK_SECONDS = 5, 1
-_DEPTHS = "1,4,16,64"
-_JOBS, _QUICK_JOBS = "1,4", "1"
+_SIZE, _SECONDS = bytes_text(USUAL.size_bytes), USUAL.seconds
+_DEPTHS, _JOBS = (",".join(map(str, numbers)) for numbers in (USUAL.depths, USUAL.jobs))
 _SECONDS_MAX = 3600
 _TRANSACTION_US_MAX = 10_000_000
 
@@ -39,16 +37,22 @@ RoundsOption = Annotated[
 def storage(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Folders to measure in.")],
     size: Annotated[
-        str | None, typer.Option(help=f"Size of the file on each path. Default: {_SIZE}.")
+        str | None,
+        typer.Option(help=f"Size of the file on each path. Default: {_SIZE}."),
     ] = None,
     seconds: Annotated[
         int | None,
         typer.Option(
-            "--seconds", "-T", min=1, max=_SECONDS_MAX, help="Seconds of each window. Default: 5."
+            "--seconds",
+            "-T",
+            min=1,
+            max=_SECONDS_MAX,
+            help=f"Seconds of each window. Default: {_SECONDS}.",
         ),
     ] = None,
     depths: Annotated[
-        str | None, typer.Option(help=f"Requests that a job has under way. Default: {_DEPTHS}.")
+        str | None,
+        typer.Option(help=f"Requests that a job has under way. Default: {_DEPTHS}."),
     ] = None,
     jobs: Annotated[
         str | None, typer.Option(help=f"Jobs that run at once. Default: {_JOBS}.")
@@ -83,16 +87,11 @@ def storage(
 
     Example: pgdyno storage /var/lib/postgresql /mnt/data --quick
     """
-    wish = Wish(
-        paths=tuple(str(path.absolute()) for path in paths),
-        size_bytes=_bytes("--size", size or (_QUICK_SIZE if quick else _SIZE)),
-        seconds=seconds or (_QUICK_SECONDS if quick else _SECONDS),
-        depths=_numbers("--depths", depths or _DEPTHS),
-        jobs=_numbers("--jobs", jobs or (_QUICK_JOBS if quick else _JOBS)),
-        quick=quick,
+    wish = Wish.of(
+        *paths, quick=quick, size_bytes=_bytes("--size", size), seconds=seconds,
+        depths=_numbers("--depths", depths), jobs=_numbers("--jobs", jobs), rounds=rounds,
         transaction_us=transaction_us,
-        rounds=rounds,
-    )
+    )  # fmt: skip
     _announce(wish)
     if dry_run:
         return
@@ -108,30 +107,24 @@ def storage(
     say_where(run)
 
 
-def _bytes(option: str, text: str) -> int:
+def _bytes(option: str, text: str | None) -> int | None:
     try:
-        return int(TypeAdapter(ByteSize).validate_python(text))
+        return None if text is None else int(TypeAdapter(ByteSize).validate_python(text))
     except ValidationError as error:
         raise PlanError(
             f"{option} is {text!r}", "Write a size with its unit, e.g. 4GiB."
         ) from error
 
 
-def _numbers(option: str, text: str) -> tuple[int, ...]:
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdigit() and int(part) > 0 for part in parts):
+def _numbers(option: str, text: str | None) -> tuple[int, ...]:
+    parts = [part.strip() for part in text.split(",")] if text is not None else []
+    if not all(part.isdigit() and int(part) for part in parts):
         raise PlanError(f"{option} is {text!r}", "Write whole numbers above 0, e.g. 1,4,16.")
-    return tuple(sorted({int(part) for part in parts}))
+    return tuple(map(int, parts))
 
 
 def _announce(wish: Wish) -> None:
     needed = api.storage_cost(wish)
-    stderr.print(
-        f"{len(wish.paths)} × {bytes_text(needed.each_bytes)} on disk, removed at the end; about"
-        f" {seconds_text(needed.seconds)}, of it {seconds_text(needed.writing_s)} to write the"
-        f" files at an assumed 300 MB/s; then {seconds_text(needed.loaded_s)} on each path of"
-        " writing as fast as it can",
-        soft_wrap=True,
-    )
+    stderr.print(needed.sentence, soft_wrap=True)
     for path, free_bytes in needed.free_bytes.items():
         stderr.print(f"{path} has {bytes_text(free_bytes)} free", soft_wrap=True, markup=False)

@@ -29,6 +29,7 @@ from pgdyno.model.floor import (
     Wish,
 )
 from pgdyno.model.progress import StepBegun
+from pgdyno.model.units import bytes_text, seconds_text
 from pgdyno.model.wording import plural
 from pgdyno.plan.resolve.order import balanced_order
 from pgdyno.probe import fio
@@ -56,11 +57,22 @@ Keep = Callable[[Probed], None]
 class Cost:
     """What a probe takes, before it starts."""
 
+    paths: int
     seconds: float  # of it, the writing of the files at an assumed rate
     writing_s: float
     each_bytes: int  # on each path, at once
     loaded_s: float  # of writing as fast as the storage can, on each path
     free_bytes: Mapping[str, int] = field(default_factory=dict)  # by path
+
+    @property
+    def sentence(self) -> str:
+        """What it takes of disk and time, and how long it disturbs others."""
+        return (
+            f"{self.paths} × {bytes_text(self.each_bytes)} on disk, removed at the end; about"
+            f" {seconds_text(self.seconds)}, of it {seconds_text(self.writing_s)} to write the"
+            f" files at an assumed {_WRITTEN_BYTES_PER_S / 1e6:.0f} MB/s; then"
+            f" {seconds_text(self.loaded_s)} on each path of writing as fast as it can"
+        )
 
 
 def rounds_of(wish: Wish) -> int:
@@ -80,6 +92,7 @@ def cost(wish: Wish) -> Cost:
     measuring_s = grid * window_s + TESTS * wish.seconds + rounds_of(wish) * round_s
     loading = points * 2 + rounds_of(wish) * (1 + compared // 2)
     return Cost(
+        paths=len(wish.paths),
         seconds=len(wish.paths) * (writing_s + measuring_s) + wish.seconds,
         writing_s=len(wish.paths) * writing_s,
         each_bytes=each_bytes,

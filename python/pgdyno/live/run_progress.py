@@ -148,6 +148,20 @@ def loading_text(state: LoadProgress) -> str:
     )
 
 
+def driving_text(state: DriveProgress) -> str:
+    """How far a driven window is, in a line."""
+    text = (
+        f"{state.phase}: {rates_text(state.last_second)} now, {state.phase_left_s:.0f} s of it left"
+    )
+    counts = {"failed": state.failed, "retries": state.retries, "reconnects": state.reconnects}
+    return ", ".join([text, *(f"{count} {name}" for name, count in counts.items() if count)])
+
+
+def rates_text(second: Mapping[str, int]) -> str:
+    """The same as `rates`, in words."""
+    return " and ".join(f"{count_text(value)} {unit}" for unit, value in rates(second).items())
+
+
 def rates(second: Mapping[str, int]) -> dict[str, float]:
     """What was committed in a second, by kind, as the rates that people ask for, by their names."""
     total = sum(second.values())

@@ -42,6 +42,11 @@ class Build:
     seconds: dict[str, float]  # by phase: unpack, configure, compile, install, train
 
     @property
+    def took_s(self) -> float:
+        """Seconds of all phases."""
+        return sum(self.seconds.values())
+
+    @property
     def label(self) -> str:
         """What it is called: its name, or else its ident."""
         return self.name or self.ident

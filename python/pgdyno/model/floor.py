@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 Pattern = Literal["random read", "random write", "sequential read", "sequential write"]
@@ -216,6 +217,48 @@ class Wish:
     transaction_us: int | None = None  # CPU time of one, to predict rates with
     # Of probes in turn. None: as many as pgdyno takes by itself; in files up to version 0.1: none.
     rounds: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        *paths: str | Path,
+        quick: bool = False,
+        size_bytes: int | None = None,
+        seconds: int | None = None,
+        depths: Sequence[int] = (),
+        jobs: Sequence[int] = (),
+        rounds: int | None = None,
+        transaction_us: int | None = None,
+    ) -> Wish:
+        """What is to be measured on these folders; what is not said is as in `USUAL` or `QUICK`.
+
+        Args:
+            paths: Folders.
+            quick: A first look: short windows, a small grid.
+            size_bytes: Of the file on each path.
+            seconds: Of each window.
+            depths: Requests that a job has under way.
+            jobs: That run at once.
+            rounds: In which flushes and commits are probed on every path in turn.
+            transaction_us: CPU time of one of your transactions, to predict their rates with.
+        """
+        usual = QUICK if quick else USUAL
+        return cls(
+            tuple(str(Path(path).absolute()) for path in paths),
+            size_bytes or usual.size_bytes,
+            seconds or usual.seconds,
+            tuple(sorted({*(depths or usual.depths)})),
+            tuple(sorted({*(jobs or usual.jobs)})),
+            quick,
+            transaction_us,
+            rounds,
+        )
+
+
+USUAL = Wish((), 4 << 30, 5, (1, 4, 16, 64), (1, 4))
+"""How long and deep storage is measured, where nothing else is asked for."""
+QUICK = Wish((), 256 << 20, 1, USUAL.depths, (1,), quick=True)
+"""The same for a first look."""
 
 
 @dataclass(frozen=True, slots=True)

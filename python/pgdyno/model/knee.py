@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from pgdyno.model.errors import PgdynoError
+from pgdyno.model.errors import PgdynoError, PlanError
 from pgdyno.model.wording import plural
 from pgdyno.model.workload import Workload
 
 Load = Literal["rate", "terminals"]
+_MS_NS = 1e6
 KneeState = Literal["found", "above", "below", "unsettled"]
 
 
@@ -60,6 +61,43 @@ class Search:
     repeats: int = 3  # windows at each end of the final bracket
     points_max: int = 24
     whole: bool = False  # loads are whole numbers, e.g. of terminals
+
+    @classmethod
+    def of(
+        cls,
+        p99_ms: float,
+        *,
+        by: Load = "rate",
+        start: float = 50.0,
+        most: float = 1e6,
+        width: float = 0.05,
+        repeats: int = 3,
+        points: int = 24,
+    ) -> Search:
+        """A search for the highest load that keeps a limit, as people ask for it.
+
+        Args:
+            p99_ms: The limit of the 99th percentile of response times.
+            by: What the load is. Terminals are whole, and at least one.
+            start: The first load. It is halved where it breaks the limit, down to 1 (a rate may
+                begin below that, and then ends there).
+            most: The highest load to try.
+            width: The search ends when the bracket is this narrow, as a share.
+            repeats: Windows at each end of the bracket.
+            points: The search ends after this many windows.
+
+        Raises:
+            PgdynoError: The first load is above the highest, or a number is not above 0.
+        """
+        limit_ns = round(p99_ms * _MS_NS)
+        if start > most:
+            raise PlanError(
+                f"the first load is {start:g}, the highest is {most:g}", "Start below the highest."
+            )
+        if by == "rate":
+            return cls(limit_ns, start, min(start, 1.0), most, width, repeats, points)
+        first = max(1.0, float(round(start)))
+        return cls(limit_ns, first, 1.0, float(round(most)), width, repeats, points, whole=True)
 
     def __post_init__(self) -> None:
         if not 0 < self.low <= self.start <= self.high:

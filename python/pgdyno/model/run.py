@@ -56,6 +56,11 @@ class Counts:
     stuck: int = 0
 
     @property
+    def retries(self) -> int:
+        """Of both reasons."""
+        return self.retries_40001 + self.retries_40p01
+
+    @property
     def timed(self) -> int:
         """Of the window: requests that have a response time."""
         return self.succeeded + self.rolled_back + (self.drained or 0) + self.unanswered

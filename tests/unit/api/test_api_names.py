@@ -5,15 +5,19 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from dataclasses import is_dataclass
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 
 import pgdyno
 from pgdyno import api
 
+NAMES = (*pgdyno.__all__, *pgdyno.RECORDS)
 
-@pytest.mark.parametrize("name", pgdyno.__all__)
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_name_stands_for_something_documented(name: str) -> None:
     found = getattr(pgdyno, name)
 
@@ -23,8 +27,19 @@ def test_a_name_stands_for_something_documented(name: str) -> None:
 
 
 def test_there_are_few_enough_names_to_remember() -> None:
-    assert len(pgdyno.__all__) <= 20
-    assert set(pgdyno.__all__) <= set(dir(pgdyno))
+    assert len(pgdyno.__all__) <= 21, "one for each command, a server, a database, an error"
+    assert set(NAMES) <= set(dir(pgdyno))
+
+
+def test_names_are_calls_and_what_they_are_asked_with_is_apart() -> None:
+    assert not [name for name in pgdyno.__all__ if is_dataclass(getattr(pgdyno, name))
+                and not callable(getattr(getattr(pgdyno, name), "write", None))]  # fmt: skip
+    assert all(is_dataclass(getattr(pgdyno, name)) for name in pgdyno.RECORDS)
+
+
+def test_no_name_is_that_of_a_module_which_an_import_would_put_in_its_place() -> None:
+    modules = {one.name for one in iter_modules(pgdyno.__path__)}
+    assert modules.isdisjoint(NAMES)
 
 
 @pytest.mark.parametrize("module", [pgdyno, api])

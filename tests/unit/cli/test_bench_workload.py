@@ -12,7 +12,7 @@ import pytest
 from pgdyno.api import asked
 from pgdyno.api.asked import Asked, workload_of
 from pgdyno.cli.bench_options import spelled, variables, weights
-from pgdyno.cli.live_view import rates_text
+from pgdyno.live.run_progress import rates_text
 from pgdyno.loader.consistency import Loaded
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import PlanError

@@ -15,11 +15,15 @@ from pgdyno.experiment.progress import Listener
 from pgdyno.plan.against_itself import against_itself
 from pgdyno.report.noise import lines
 
+AA_ROUNDS = 8
+"""What tells the noise of most machines, in minutes."""
+
 
 def aa(
     plan: Plan,
     *,
     stage: str | None = None,
+    rounds: int = AA_ROUNDS,
     out: str | Path | None = None,
     command: str = "pgdyno.api.aa(plan), from Python",
     on_event: Listener = lambda _: None,
@@ -27,8 +31,9 @@ def aa(
     """Measure one stage of a plan twice in every round: what differs is noise.
 
     Args:
-        plan: See `load_plan`; all of its rounds are measured, also where looks could end it.
+        plan: See `load_plan`; how many rounds it has, and what could end them, does not count.
         stage: Its name; None: the first one.
+        rounds: All of them are measured, as many as are asked for, at least 3.
         out: The run file, a page goes beside it; None: `runs/<time>-aa-<plan>.sqlite`.
         command: How to repeat it, as the run file keeps it.
         on_event: Told how it goes.
@@ -40,6 +45,7 @@ def aa(
         PlanError: There is no such stage, or there are too few rounds.
         PgdynoError: See `run`.
     """
+    plan = plan.replace({"protocol.stop": "rounds", "protocol.rounds": rounds})
     alone = against_itself(plan.record, stage)
     return of_plan.carried_out(plan, alone, "aa", command, out, on_event)
 

@@ -9,8 +9,7 @@ from typing import Any, cast
 import pytest
 
 from pgdyno.api import Driven
-from pgdyno.api.windows import client_sentence
-from pgdyno.cli.bench import rates_line
+from pgdyno.api.bench_words import client_sentence, rates_line
 from pgdyno.model.workload import TEXT_MIX, Tpcc, Workload
 from pgdyno.stats.client_limit import ClientLoad, client_limit
 from pgdyno.stats.finding import Finding

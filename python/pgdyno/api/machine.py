@@ -1,4 +1,7 @@
-"""The machine under the database: looked at, changed with a journal, put back, laid out."""
+"""The machine under the database: looked at, changed with a journal, put back, laid out.
+
+`pgdyno host` calls these. `pgdyno.host` is the package that does it, so this has another name.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,10 @@ from typing import TypeGuard, cast, get_args
 
 from pgdyno.host import change, huge_pages, layout_steps, undo
 from pgdyno.host import layout as layouts
-from pgdyno.host.advice import Part
+from pgdyno.host.advice import Line, Part, folded
 from pgdyno.host.device import device
 from pgdyno.host.journal import EARLIER_NAME, NAME, Change, Journal
-from pgdyno.host.knob_location import knob_locations
+from pgdyno.host.knob_location import knob_location, knob_locations
 from pgdyno.host.layout import FileSystem, Layout, Wish
 from pgdyno.host.network import installed_ethtool
 from pgdyno.host.processors import clock_reading_ns
@@ -26,6 +29,21 @@ from pgdyno.shell import postgres_user
 from pgdyno.target.binaries import find_binaries
 from pgdyno.target.home import home
 
+__all__ = [
+    "Line", "Part", "Planned", "PlannedLayout", "Row", "apply", "folded", "layout",
+    "not_as_advised", "plan", "restore", "show",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One value of the machine that is wished for."""
+
+    key: str
+    now: str
+    then: str | None  # None: it is so already
+    risk: str
+
 
 @dataclass(frozen=True, slots=True)
 class Planned:
@@ -34,6 +52,17 @@ class Planned:
     wanted: tuple[tuple[str, str], ...]  # knob, value; also those that are so already
     changes: tuple[Change, ...]
     counted: tuple[huge_pages.Count, ...]  # servers whose huge pages were counted
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """All that is wished for, with what it risks."""
+        changed = {one.key: one for one in self.changes}
+        return tuple(
+            Row(key, changed[key].before, changed[key].after, knob_location(key).knob.risk)
+            if key in changed
+            else Row(key, value, None, "")
+            for key, value in self.wanted
+        )
 
     @property
     def is_permitted(self) -> bool:
@@ -80,6 +109,13 @@ def show(huge_pages_for: Sequence[str] = (), *, bindir: Path | None = None) -> t
     program = find_binaries(Target("embedded"), postgres_user()).program("pg_test_timing")
     counted = _counted(huge_pages_for, bindir)
     return tuple(machine(asked=Asked(clock_reading_ns(program), installed_ethtool(), counted)))
+
+
+def not_as_advised(parts: Sequence[Part]) -> tuple[Line, ...]:
+    """What the catalogue advises otherwise."""
+    return tuple(
+        line for part in parts for line in part.lines if line.advised and not line.as_advised
+    )
 
 
 def plan(
