@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pgdyno.api.planning import load_plan
+from pgdyno.catalog.contract import default
 from pgdyno.model.errors import PlanError
 from pgdyno.model.text import shell_line, visible
 from pgdyno.plan.schema.toml import toml_key
@@ -75,7 +76,7 @@ class FirstPlan:
     """
 
     server: str = EMBEDDED
-    warehouses: int = 10
+    warehouses: int = default("TpccSpec", "warehouses")
     setting: str = "synchronous_commit=off"
 
     def text(self, path: str | Path = "first.toml") -> str:
