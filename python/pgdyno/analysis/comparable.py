@@ -95,8 +95,8 @@ def _load(load: Workload) -> dict[str, str]:
 def asked_of(load: Workload) -> str:
     """What decides the inputs of a workload, in one text: equal where the audits may be added."""
     alike = replace(
-        load, face="statement", isolation="", connections=1, terminals=1, threads=None,
-        arrivals=Arrivals(), steps=(), requests_max=None,
+        load, face="statement", isolation="read committed", connections=1, terminals=1,
+        threads=None, arrivals=Arrivals(), steps=(), requests_max=None,
     )  # fmt: skip
     return repr(alike)
 

@@ -6,20 +6,25 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
+from pgdyno.catalog.contract import limits
 from pgdyno.loader.consistency import loaded_workload
 from pgdyno.loader.pgbench_tables import branches
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import PlanError
 from pgdyno.model.workload import (
+    CONNECTIONS,
     TEXT_MIX,
     Arrivals,
     Data,
+    Delivery,
     Engine,
     Face,
+    Home,
+    Isolation,
     Mix,
     Pgbench,
+    Rules,
     Script,
     SourceFile,
     Tpcc,
@@ -30,7 +35,7 @@ from pgdyno.plan.schema.pgbench_limits import unmapped
 from pgdyno.plan.schema.sources import check_mix, path_and_weight, text_of
 
 SEEDS = 1 << 31
-
+"""Fresh ones are so few that a person can type them again; the core takes any of 64 bits."""
 
 _ONLY_FOR = {
     "mix": ("tpcc",),
@@ -52,20 +57,20 @@ class Asked:
 
     kind: WorkloadKind
     file: Path | None = None  # mix, script
-    connections: int = 8
+    connections: int = CONNECTIONS
     terminals: int | None = None  # None: one a connection
     threads: int | None = None  # of the driver; None: one for four connections, at most the cores
     face: Face = "statement"
-    isolation: str = "read committed"
+    isolation: Isolation = "read committed"
     seed: int | None = None  # of the requests; None: another one each time
     databases: int = 1  # NAME, NAME_2, ..., loaded alike
     rate: float | None = None  # requests a second, answered or not; None: closed loop
     poisson: bool = False  # with a rate: at random intervals
     requests: int | None = None  # of each terminal
     mix: Mapping[str, float] | None = None  # tpcc: weights by kind
-    rules: Literal["text", "benchmarksql-5"] | None = None  # tpcc
-    delivery: Literal["deferred", "inline"] | None = None  # tpcc
-    home: Literal["fixed", "random"] | None = None  # tpcc
+    rules: Rules | None = None  # tpcc
+    delivery: Delivery | None = None  # tpcc
+    home: Home | None = None  # tpcc
     keying: float | None = None  # tpcc: times the text's keying times
     think: float | None = None  # tpcc
     files: tuple[str, ...] = ()  # script: FILE[@WEIGHT]
@@ -117,8 +122,9 @@ class Asked:
                     f"{named(name)} does not go with {named('rate')}",
                     "A rate says when requests come, whatever terminals do.",
                 )
-        if self.rate is not None and not 0.001 <= self.rate <= 1e7:
-            raise PlanError(f"{named('rate')} is {self.rate:g}, allowed are 0.001 to 10000000")
+        low, high = limits("DriveSpec", "arrivals.per_s")
+        if self.rate is not None and not (low or 0) <= self.rate <= (high or self.rate):
+            raise PlanError(f"{named('rate')} is {self.rate:g}, allowed are {low} to {high}")
 
     @property
     def sources(self) -> tuple[str, ...]:

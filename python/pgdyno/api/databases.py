@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from pgdyno.api.table import Table
+from pgdyno.catalog.contract import default
 from pgdyno.loader import copy, room
 from pgdyno.loader import export as exporting
 from pgdyno.loader.consistency import check as check_conditions
@@ -22,7 +23,7 @@ from pgdyno.model.loading import ExportReport, LoadEstimate, LoadReport
 from pgdyno.model.progress import ExportProgress, LoadProgress
 from pgdyno.model.run import Condition
 from pgdyno.model.server_host import ServerHost
-from pgdyno.model.workload import Partitions, Pgbench, Schema, Tpcc
+from pgdyno.model.workload import Order, Partitions, Pgbench, Schema, Tpcc
 from pgdyno.model.workload import Workload as WorkloadRecord
 from pgdyno.store.output_file import require_closed
 from pgdyno.target.conninfo import reach
@@ -33,6 +34,8 @@ Database: TypeAlias = Connection | str
 """A database: a conninfo as libpq reads it, or a connection that a `Server` gave."""
 LOADED_AT = datetime.fromtimestamp(exporting.LOADED_AT_UNIX_S, UTC)
 """The time that exported rows carry unless told otherwise."""
+_WAREHOUSES: int = default("TpccSpec", "warehouses")
+_SEED: int = default("TpccSpec", "seed")
 
 
 POOLED = (
@@ -47,12 +50,12 @@ class Data:
     """What is to be loaded: a workload's rows are a function of this alone."""
 
     workload: Literal["tpcc", "tpcb"] = "tpcc"
-    scale: int = 10  # warehouses of about 100 MiB, or branches of 100,000 accounts
-    seed: int = 42  # tpcc
+    scale: int = _WAREHOUSES  # warehouses of about 100 MiB, or branches of 100,000 accounts
+    seed: int = _SEED  # tpcc
     schema: Schema = "spec"  # tpcc: names and types of its tables
     foreign_keys: bool = False
     partitions: Partitions | None = None  # tpcc
-    order: Literal["warehouse", "arrival"] = "warehouse"  # tpcc: how orders lie in their tables
+    order: Order = "warehouse"  # tpcc: how orders lie in their tables
 
     def record(self) -> WorkloadRecord:
         """The workload whose rows these are.
@@ -276,9 +279,9 @@ def _sound(connection: Connection, described: Description) -> Checked:
 def export(
     folder: str | Path,
     *,
-    warehouses: int = 10,
+    warehouses: int = _WAREHOUSES,
     schema: Schema = "bmsql",
-    seed: int = 42,
+    seed: int = _SEED,
     loaded_at: datetime = LOADED_AT,
     on_event: Callable[[ExportProgress], None] = lambda _: None,
 ) -> ExportReport:

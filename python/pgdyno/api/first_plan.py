@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pgdyno.api.planning import load_plan
+from pgdyno.catalog.contract import default
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.system_errors import reason
 from pgdyno.model.text import shell_line, visible
@@ -77,7 +78,7 @@ class FirstPlan:
     """
 
     server: str = EMBEDDED
-    warehouses: int = 10
+    warehouses: int = default("TpccSpec", "warehouses")
     setting: str = "synchronous_commit=off"
 
     def text(self, path: str | Path = "first.toml") -> str:

@@ -62,6 +62,16 @@ def bounds(shape: str, key: str) -> Any:  # noqa: ANN401  as pydantic's `Field`
     return Field(ge=low, le=high)
 
 
+def most(shape: str, key: str) -> int:
+    """How many items the core accepts in a list.
+
+    Raises:
+        LookupError: As many as one likes.
+    """
+    count: int = _property(shape, key)["maxItems"]
+    return count
+
+
 def default(shape: str, key: str) -> Any:  # noqa: ANN401  as the key's type
     """What the core takes where nothing is said."""
     return _property(shape, key)["default"]

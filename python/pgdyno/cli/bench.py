@@ -8,28 +8,30 @@ from rich.text import Text
 
 from pgdyno import api
 from pgdyno.cli import bench_options as options
+from pgdyno.cli.api_defaults import defaults
 from pgdyno.cli.console import stderr, stdout
 from pgdyno.cli.database_option import ConninfoOption, database
 from pgdyno.model.units import at_least_text, count_text, ns_text
 
 NOT_MEASURED = "–"
+_ASKED, _WINDOW = defaults(api.Asked), defaults(api.bench)
 
 
 def bench(
     workload: options.WorkloadArgument,
     file: options.FileArgument = None,
     conninfo: ConninfoOption = "",
-    connections: options.Connections = 8,
+    connections: options.Connections = _ASKED["connections"],
     terminals: options.Terminals = None,
     threads: options.Threads = None,
-    warmup: options.Warmup = 5.0,
-    seconds: options.Seconds = 30.0,
-    engine: options.EngineOption = "pgdyno",
+    warmup: options.Warmup = _WINDOW["warmup"],
+    seconds: options.Seconds = _WINDOW["seconds"],
+    engine: options.EngineOption = _ASKED["engine"],
     bindir: options.BindirOption = None,
-    face: options.FaceOption = "statement",
-    isolation: options.Isolation = "read committed",
+    face: options.FaceOption = _ASKED["face"],
+    isolation: options.Isolation = _ASKED["isolation"],
     seed: options.Seed = None,
-    databases: options.Databases = 1,
+    databases: options.Databases = _ASKED["databases"],
     rate: options.Rate = None,
     poisson: options.Poisson = False,
     requests: options.Requests = None,

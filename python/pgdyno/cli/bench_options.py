@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
+from pgdyno.catalog.contract import limits, most
 from pgdyno.model.errors import PlanError
-from pgdyno.model.workload import WorkloadKind
+from pgdyno.model.workload import Delivery as DeliveryMode
+from pgdyno.model.workload import Engine, Face, WorkloadKind
+from pgdyno.model.workload import Home as HomeMode
+from pgdyno.model.workload import Isolation as IsolationLevel
+from pgdyno.model.workload import Rules as TransactionRules
 
 _TPCC, _OWN, _WHEN = "Only for tpcc", "Only for script and mix", "When requests come"
+_CONNECTIONS = limits("DriveSpec", "connections")
+_TERMINALS = limits("DriveSpec", "terminals")
+_THREADS = limits("DriveSpec", "threads")
+_WARMUP = limits("DriveSpec", "warmup_s")
+_WINDOW = limits("DriveSpec", "window_s")
+_REQUESTS = limits("DriveSpec", "requests_max")
+_SEED = limits("TpccSpec", "seed")
+_TIMES = limits("TpccSpec", "keying_multiplier")
 
 WorkloadArgument = Annotated[
     WorkloadKind,
@@ -25,29 +38,44 @@ FileArgument = Annotated[
     Path | None, typer.Argument(help="mix, script: the file.", exists=True, dir_okay=False)
 ]
 Connections = Annotated[
-    int, typer.Option("--connections", "-c", min=1, help="Connections to the server.")
+    int,
+    typer.Option(
+        "--connections",
+        "-c",
+        min=_CONNECTIONS[0],
+        max=_CONNECTIONS[1],
+        help="Connections to the server.",
+    ),
 ]
 Terminals = Annotated[
     int | None,
     typer.Option(
-        "--terminals", "-t", min=1, help="Simulated users. Default: one for each connection."
+        "--terminals",
+        "-t",
+        min=_TERMINALS[0],
+        max=_TERMINALS[1],
+        help="Simulated users. Default: one for each connection.",
     ),
 ]
 Threads = Annotated[
     int | None,
     typer.Option(
-        min=1, help="Threads of the driver. Default: one for 4 connections, at most one a core."
+        min=_THREADS[0],
+        max=_THREADS[1],
+        help="Threads of the driver. Default: one for 4 connections, at most one a core.",
     ),
 ]
 Warmup = Annotated[
-    float, typer.Option(min=0, help="Seconds before the window, which do not count.")
+    float,
+    typer.Option(
+        min=_WARMUP[0], max=_WARMUP[1], help="Seconds before the window, which do not count."
+    ),
 ]
 Seconds = Annotated[
-    float, typer.Option("--seconds", "-T", min=1, help="Length of the window in seconds.")
+    float,
+    typer.Option("--seconds", "-T", min=1, max=_WINDOW[1], help="Length of the window in seconds."),
 ]
-EngineOption = Annotated[
-    Literal["pgdyno", "pgbench"], typer.Option(help="Who drives: pgdyno, or the real pgbench.")
-]
+EngineOption = Annotated[Engine, typer.Option(help="Who drives: pgdyno, or the real pgbench.")]
 BindirOption = Annotated[
     Path | None,
     typer.Option(
@@ -56,25 +84,27 @@ BindirOption = Annotated[
     ),
 ]  # fmt: skip
 FaceOption = Annotated[
-    Literal["statement", "pipeline", "procedure"],
+    Face,
     typer.Option(
         help="Statements travel in a round trip each, in as few as the data allow, or in one call."
     ),
 ]
 Isolation = Annotated[
-    Literal["read committed", "repeatable read", "serializable"],
+    IsolationLevel,
     typer.Option(help="Isolation level of the transactions."),
 ]
 Seed = Annotated[
     int | None,
     typer.Option(
-        min=0, help="The requests follow from this number. Default: another one each time."
+        min=_SEED[0], help="The requests follow from this number. Default: another one each time."
     ),
 ]
 Databases = Annotated[
     int,
     typer.Option(
-        min=1, help="Databases that are driven at once: NAME, NAME_2, NAME_3, loaded alike."
+        min=1,
+        max=most("DriveSpec", "parts"),
+        help="Databases that are driven at once: NAME, NAME_2, NAME_3, loaded alike.",
     ),
 ]
 Rate = Annotated[
@@ -93,7 +123,10 @@ Poisson = Annotated[
 Requests = Annotated[
     int | None,
     typer.Option(
-        min=1, help="Requests of each terminal, which then asks no more.", rich_help_panel=_WHEN
+        min=_REQUESTS[0],
+        max=_REQUESTS[1],
+        help="Requests of each terminal, which then asks no more.",
+        rich_help_panel=_WHEN,
     ),
 ]
 MixOption = Annotated[
@@ -103,28 +136,38 @@ MixOption = Annotated[
     ),
 ]
 Rules = Annotated[
-    Literal["text", "benchmarksql-5"] | None,
+    TransactionRules | None,
     typer.Option(help="Transactions follow the text, or BenchmarkSQL 5.", rich_help_panel=_TPCC),
 ]
 Delivery = Annotated[
-    Literal["deferred", "inline"] | None,
+    DeliveryMode | None,
     typer.Option(
         help="Deliveries run in the background, or while the terminal waits.", rich_help_panel=_TPCC
     ),
 ]
 Home = Annotated[
-    Literal["fixed", "random"] | None,
+    HomeMode | None,
     typer.Option(
         help="Each terminal has a warehouse of its own, or takes any.", rich_help_panel=_TPCC
     ),
 ]
 Keying = Annotated[
     float | None,
-    typer.Option(min=0, help="Factor of the text's keying times.", rich_help_panel=_TPCC),
+    typer.Option(
+        min=_TIMES[0],
+        max=_TIMES[1],
+        help="Factor of the text's keying times.",
+        rich_help_panel=_TPCC,
+    ),
 ]
 Think = Annotated[
     float | None,
-    typer.Option(min=0, help="Factor of the text's think times.", rich_help_panel=_TPCC),
+    typer.Option(
+        min=_TIMES[0],
+        max=_TIMES[1],
+        help="Factor of the text's think times.",
+        rich_help_panel=_TPCC,
+    ),
 ]
 Files = Annotated[
     list[str] | None,

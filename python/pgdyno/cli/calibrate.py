@@ -10,32 +10,39 @@ from typing import Annotated
 import typer
 
 from pgdyno import api
+from pgdyno.cli.api_defaults import defaults
 from pgdyno.cli.console import say_where, stderr, stdout
 from pgdyno.cli.live_view import LiveView
 from pgdyno.cli.run_file_option import RunFileOption
 from pgdyno.model.text import shell_line
 from pgdyno.model.workload import WorkloadKind
 
+_DEFAULTS = defaults(api.calibrate)
+
 
 def calibrate_command(
     workload: Annotated[
         WorkloadKind, typer.Argument(help="The workload whose statements are sent.")
-    ] = "tpcc",
+    ] = _DEFAULTS["workload"],
     face: Annotated[
         list[str] | None,
         typer.Option(help="A face; may be repeated. Default: all of the workload's."),
     ] = None,
     connections: Annotated[
         int, typer.Option("--connections", "-c", min=1, help="Connections of the driver.")
-    ] = 8,
+    ] = _DEFAULTS["connections"],
     threads: Annotated[
         int | None, typer.Option(min=1, help="Threads of the driver. Default: half of the CPUs.")
     ] = None,
     seconds: Annotated[
         float, typer.Option("--seconds", "-T", min=0.5, help="Length of each window in seconds.")
-    ] = 3.0,
-    rounds: Annotated[int, typer.Option(min=1, max=1000, help="Windows for each face.")] = 5,
-    keep: Annotated[bool, typer.Option(help="Store the result for later reports.")] = True,
+    ] = _DEFAULTS["seconds"],
+    rounds: Annotated[
+        int, typer.Option(min=1, max=1000, help="Windows for each face.")
+    ] = _DEFAULTS["rounds"],
+    keep: Annotated[bool, typer.Option(help="Store the result for later reports.")] = _DEFAULTS[
+        "keep"
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     out: RunFileOption = None,
 ) -> None:

@@ -13,11 +13,13 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn
 
 from pgdyno import api
+from pgdyno.cli.api_defaults import defaults
 from pgdyno.cli.console import stderr, stdout
 from pgdyno.model.progress import ExportProgress
 from pgdyno.model.units import bytes_text, count_text
 from pgdyno.model.wording import plural
 
+_DEFAULTS = defaults(api.export)
 _LOADED_AT = api.LOADED_AT.replace(tzinfo=None)  # typer knows no zones
 
 
@@ -41,11 +43,13 @@ def export(
     ],
     warehouses: Annotated[
         int, typer.Option("--warehouses", "-w", min=1, help="Warehouses to write.")
-    ] = 10,
+    ] = _DEFAULTS["warehouses"],
     schema: Annotated[
         Tables, typer.Option(help="Files as BenchmarkSQL 5 writes them, or of our own tables.")
     ] = Tables.bmsql,
-    seed: Annotated[int, typer.Option(help="The rows follow from this number.", min=0)] = 42,
+    seed: Annotated[int, typer.Option(help="The rows follow from this number.", min=0)] = _DEFAULTS[
+        "seed"
+    ],
     loaded_at: Annotated[
         datetime, typer.Option(help="The time that rows carry, UTC.")
     ] = _LOADED_AT,

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from pgdyno import api
 from pgdyno.cli import bench_options as options
+from pgdyno.cli.api_defaults import defaults
 from pgdyno.cli.console import say_where, stderr, stdout
 from pgdyno.cli.database_option import ConninfoOption
 from pgdyno.cli.live_view import LiveView
 from pgdyno.cli.run_file_option import RunFileOption
+from pgdyno.model.knee import Load
 from pgdyno.model.text import shell_line
+
+_ASKED, _SEARCH, _KNEE = defaults(api.Asked), defaults(api.Search.of), defaults(api.knee)
 
 
 def knee_command(
@@ -24,33 +28,37 @@ def knee_command(
         float, typer.Option("--p99-ms", min=0.01, help="The limit of the 99th percentile, ms.")
     ] = 100.0,
     by: Annotated[
-        Literal["rate", "terminals"],
+        Load,
         typer.Option(
             help="What the load is: requests a second, answered or not, or terminals that wait."
         ),
-    ] = "rate",
+    ] = _KNEE["by"],
     kind: Annotated[
         list[str] | None,
         typer.Option(help="A kind of transaction whose response times count. Default: all."),
     ] = None,
-    start: Annotated[float, typer.Option(min=0.1, help="The first load.")] = 50.0,
-    most: Annotated[float, typer.Option(min=0.1, help="The highest load to try.")] = 1e6,
+    start: Annotated[float, typer.Option(min=0.1, help="The first load.")] = _SEARCH["start"],
+    most: Annotated[float, typer.Option(min=0.1, help="The highest load to try.")] = _SEARCH[
+        "most"
+    ],
     width: Annotated[
         float,
         typer.Option(
             min=0.001, help="The search ends when the bracket is this narrow, as a share."
         ),
-    ] = 0.05,
-    repeats: Annotated[int, typer.Option(min=1, help="Windows at each end of the bracket.")] = 3,
+    ] = _SEARCH["width"],
+    repeats: Annotated[
+        int, typer.Option(min=1, help="Windows at each end of the bracket.")
+    ] = _SEARCH["repeats"],
     points: Annotated[
         int, typer.Option(min=2, help="The search ends after this many windows.")
-    ] = 24,
-    connections: options.Connections = 8,
+    ] = _SEARCH["points"],
+    connections: options.Connections = _ASKED["connections"],
     threads: options.Threads = None,
-    warmup: options.Warmup = 2.0,
-    seconds: options.Seconds = 10.0,
-    face: options.FaceOption = "statement",
-    isolation: options.Isolation = "read committed",
+    warmup: options.Warmup = _KNEE["windows"].warmup_s,
+    seconds: options.Seconds = _KNEE["windows"].window_s,
+    face: options.FaceOption = _ASKED["face"],
+    isolation: options.Isolation = _ASKED["isolation"],
     even: Annotated[
         bool,
         typer.Option(

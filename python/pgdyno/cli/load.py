@@ -12,6 +12,7 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn
 
 from pgdyno import api
+from pgdyno.cli.api_defaults import defaults
 from pgdyno.cli.console import stderr, stdout
 from pgdyno.cli.database_option import ConninfoOption, database
 from pgdyno.model.errors import PlanError
@@ -19,12 +20,13 @@ from pgdyno.model.numbers import finite
 from pgdyno.model.progress import LoadProgress
 from pgdyno.model.units import bytes_text, seconds_text
 from pgdyno.model.wording import plural
-from pgdyno.model.workload import Partitions, Schema
+from pgdyno.model.workload import Order, Partitions, Schema
 
 _OF_GENERATED_ROWS = (
     "scale", "seed", "connections", "schema", "partitions", "order",
     "drop_ours", "resume", "top_up", "estimate",
 )  # fmt: skip
+_DATA = defaults(api.Data)
 
 
 Loadable = Literal["tpcc", "tpcb"]
@@ -52,12 +54,14 @@ def load(
     ctx: typer.Context,
     workload: Annotated[Loadable, typer.Argument(help="What to load.")],
     conninfo: ConninfoOption = "",
-    scale: ScaleOption = 10,
+    scale: ScaleOption = _DATA["scale"],
     seed: Annotated[
         int, typer.Option(help="The rows of tpcc follow from this number.", min=0)
-    ] = 42,
+    ] = _DATA["seed"],
     connections: ConnectionsOption = None,
-    schema: Annotated[Schema, typer.Option(help="Names and types of tpcc's tables.")] = "spec",
+    schema: Annotated[Schema, typer.Option(help="Names and types of tpcc's tables.")] = _DATA[
+        "schema"
+    ],
     foreign_keys: Annotated[
         bool, typer.Option(help="Add foreign keys when all rows are there.")
     ] = False,
@@ -66,9 +70,9 @@ def load(
         typer.Option(metavar="hash:N|range:N", help="Partition tpcc's tables by warehouse."),
     ] = None,
     order: Annotated[
-        Literal["warehouse", "arrival"],
+        Order,
         typer.Option(help="Lay tpcc's orders district by district, or as they arrived."),
-    ] = "warehouse",
+    ] = _DATA["order"],
     drop_ours: DropOption = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume a load that did not end.")

@@ -10,10 +10,19 @@ from typing import Literal
 
 WorkloadKind = Literal["tpcc", "tpcb", "select-only", "simple-update", "mix", "script"]
 Face = Literal["statement", "pipeline", "procedure"]
+Isolation = Literal["read committed", "repeatable read", "serializable"]
 Engine = Literal["pgdyno", "pgbench"]
 DataKind = Literal["none", "tpcb", "tpcc"]
+Spacing = Literal["even", "poisson"]
+Rules = Literal["text", "benchmarksql-5"]
+Order = Literal["warehouse", "arrival"]
+Delivery = Literal["deferred", "inline"]
+Home = Literal["fixed", "random"]
 Schema = Literal["spec", "bmsql"]
 """Names and types of TPC-C's tables: as its text suggests, or as BenchmarkSQL 5 has them."""
+
+CONNECTIONS = 8
+"""Of a workload that says nothing of them."""
 
 TEXT_MIX = {
     "new_order": 45.0, "payment": 43.0, "order_status": 4.0, "delivery": 4.0, "stock_level": 4.0,
@@ -27,7 +36,7 @@ class Arrivals:
 
     kind: Literal["closed", "open"] = "closed"
     per_s: float | None = None  # open: requests a second, all terminals together
-    spacing: Literal["even", "poisson"] = "even"
+    spacing: Spacing = "even"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +65,13 @@ class Tpcc:
 
     warehouses: int
     schema: Schema = "spec"
-    rules: Literal["text", "benchmarksql-5"] = "text"
+    rules: Rules = "text"
     foreign_keys: bool = False
     partitions: Partitions | None = None
-    order: Literal["warehouse", "arrival"] = "warehouse"
+    order: Order = "warehouse"
     mix: dict[str, float] = field(default_factory=lambda: dict(TEXT_MIX))  # kind -> weight
-    delivery: Literal["deferred", "inline"] = "deferred"
-    home: Literal["fixed", "random"] = "fixed"
+    delivery: Delivery = "deferred"
+    home: Home = "fixed"
     keying_multiplier: float = 0.0
     think_multiplier: float = 0.0
 
@@ -124,9 +133,9 @@ class Workload:
     _: KW_ONLY
     engine: Engine = "pgdyno"  # who drives: ours, or the real pgbench
     face: Face = "statement"
-    isolation: str = "read committed"
-    connections: int = 8
-    terminals: int = 8
+    isolation: Isolation = "read committed"
+    connections: int = CONNECTIONS
+    terminals: int = CONNECTIONS
     threads: int | None = None  # None: one for four connections, at most the cores
     arrivals: Arrivals = Arrivals()
     steps: tuple[Step, ...] = ()

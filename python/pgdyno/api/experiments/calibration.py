@@ -5,31 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 from pgdyno.analysis.calibration import calibration_facts
 from pgdyno.analysis.calibration_facts import CalibrationFacts
 from pgdyno.api.experiments import Experiment
 from pgdyno.api.runs import Run
 from pgdyno.api.storing import Begun, begun, going_on, stored
-from pgdyno.catalog.contract import require_release
+from pgdyno.catalog.contract import default, require_release
 from pgdyno.experiment import calibrate as calibrating
 from pgdyno.experiment.progress import Listener
 from pgdyno.model.calibration import Calibrated
 from pgdyno.model.errors import PlanError
-from pgdyno.model.workload import Face, Pgbench, Tpcc, Workload, WorkloadKind
+from pgdyno.model.workload import CONNECTIONS, Face, Pgbench, Tpcc, Workload, WorkloadKind
 from pgdyno.report import ceiling
 from pgdyno.store.calibration import add_ceilings, calibration_path
 from pgdyno.target.home import home, open_home
 
-_SEED = 42  # ceilings of the same requests can be compared
-_FACES: tuple[Face, ...] = ("statement", "pipeline", "procedure")
+_SEED: int = default("TpccSpec", "seed")  # ceilings of the same requests can be compared
+_FACES: tuple[Face, ...] = get_args(Face)
 
 
 def calibrate(
     workload: WorkloadKind = "tpcc",
     *,
     faces: Sequence[str] = (),
-    connections: int = 8,
+    connections: int = CONNECTIONS,
     threads: int | None = None,
     seconds: float = 3.0,
     rounds: int = 5,

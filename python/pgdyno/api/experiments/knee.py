@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 from psycopg.conninfo import make_conninfo
 
@@ -21,9 +20,9 @@ from pgdyno.experiment.progress import Listener
 from pgdyno.loader.consistency import loaded_workload
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import PlanError
-from pgdyno.model.knee import KneeAsked, Search, Searched, Windows
+from pgdyno.model.knee import KneeAsked, Load, Search, Searched, Windows
 from pgdyno.model.progress import Noted
-from pgdyno.model.workload import Arrivals
+from pgdyno.model.workload import Arrivals, Spacing
 from pgdyno.plan.schema.read import holds_password
 from pgdyno.report import curve
 from pgdyno.stats.knee import next_level
@@ -36,7 +35,7 @@ def knee(
     database: Database,
     search: Search,
     *,
-    by: Literal["rate", "terminals"] = "rate",
+    by: Load = "rate",
     kinds: Sequence[str] = (),
     even: bool = False,
     windows: Windows = _WINDOWS,
@@ -77,7 +76,7 @@ def knee(
     if connection.prepare == "unnamed":
         on_event(Noted(POOLED))
     workload, c_load = workload_of(asked, connection)
-    spacing: Literal["even", "poisson"] = "even" if even else "poisson"
+    spacing: Spacing = "even" if even else "poisson"
     workload = replace(workload, arrivals=Arrivals("closed", None, spacing))
     what = KneeAsked(workload, search, windows, by, tuple(kinds), c_load)
     so_far = Searched(what, connection.shown(), _conninfo(connection))

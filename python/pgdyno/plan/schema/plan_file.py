@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
+from pgdyno.catalog.contract import bounds, limits
 from pgdyno.model.cycle import Checkpoints
 from pgdyno.model.looks import Stop
 from pgdyno.model.plan import Telemetry
@@ -143,10 +144,17 @@ class ProtocolTable(Table):
         "then the most: 8 (looks after 3, 4, 5, 6, 8), 12 (4, 6, 8, 12), 20 (4, 6, 8, 12, 20) or "
         "40 (4, 6, 8, 12, 20, 30, 40). Intervals and verdicts hold over all looks together.",
     )
-    warmup_s: float = Field(15.0, ge=0, le=86_400, description="Load before the window, seconds.")
-    window_s: float = Field(60.0, ge=1, le=604_800, description="The measured part, seconds.")
-    drain_s: float = Field(
-        10.0, ge=0, le=3600, description="Time for what is under way at the end, seconds."
+    warmup_s: Annotated[float, bounds("DriveSpec", "warmup_s")] = Field(
+        15.0, description="Load before the window, seconds."
+    )
+    window_s: float = Field(
+        60.0,
+        ge=1,  # shorter ones are for tests of the driver
+        le=limits("DriveSpec", "window_s")[1],
+        description="The measured part, seconds.",
+    )
+    drain_s: Annotated[float, bounds("DriveSpec", "drain_s")] = Field(
+        10.0, description="Time for what is under way at the end, seconds."
     )
     prewarm: bool = Field(True, description="Read tables and indexes into memory before the load.")
     checkpoint_before: bool = Field(

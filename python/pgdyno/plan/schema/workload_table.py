@@ -11,10 +11,25 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from pgdyno.catalog.contract import bounds, default
-from pgdyno.model.workload import TEXT_MIX, Schema
+from pgdyno.catalog.contract import bounds, default, limits, most
+from pgdyno.model.workload import (
+    CONNECTIONS,
+    TEXT_MIX,
+    DataKind,
+    Delivery,
+    Engine,
+    Face,
+    Home,
+    Isolation,
+    Order,
+    Rules,
+    Schema,
+    Spacing,
+)
 
 KINDS = tuple(TEXT_MIX)
+INTEGER_MAX = 2**63 - 1
+"""The largest integer of TOML, and of a run file; the core would take larger ones."""
 
 
 CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
@@ -51,8 +66,9 @@ def _files(value: object) -> object:
 def _weighted(text: str) -> str:
     _one_line(text)
     path, at, weight = text.rpartition("@")
-    if at and (not path or not re.fullmatch(r"[0-9]{1,6}", weight)):
-        raise ValueError("must be a path, or path@weight with a weight of 0 to 999999")
+    low, high = limits("ScriptSpec", "scripts.weight")
+    if at and (not path or not re.fullmatch(r"[0-9]{1,9}", weight) or int(weight) > (high or 0)):
+        raise ValueError(f"must be a path, or path@weight with a weight of {low} to {high}")
     return text
 
 
@@ -60,7 +76,6 @@ Line = Annotated[str, AfterValidator(_one_line)]
 Scalar = bool | int | float | str
 Weight = Annotated[float, bounds("TpccSpec", "mix.new_order")]
 Factor = Annotated[float | None, bounds("DriveSpec", "steps.factor")]
-Isolation = Literal["read committed", "repeatable read", "serializable"]
 
 
 class MixTable(Table):
@@ -88,15 +103,15 @@ class ArrivalsTable(Table):
     rate: Annotated[float, bounds("DriveSpec", "arrivals.per_s")] = Field(
         description="Requests a second, of all terminals together."
     )
-    spacing: Literal["even", "poisson"] = Field(
-        "even", description="Even intervals, or those of a Poisson process."
-    )
+    spacing: Spacing = Field("even", description="Even intervals, or those of a Poisson process.")
 
 
 class StepTable(Table):
     """A part of the window with a load of its own; all parts together fill the window."""
 
-    seconds: float = Field(gt=0, le=604_800, description="How long it lasts.")
+    seconds: Annotated[float, bounds("DriveSpec", "steps.seconds")] = Field(
+        description="How long it lasts."
+    )
     factor: Factor = Field(
         None,
         description="Times the rate of open arrivals; of closed ones the share (0 to 1) of the "
@@ -121,30 +136,28 @@ class AnyWorkload(Table):
 
     seed: int = Field(
         default("TpccSpec", "seed"),
-        ge=0,
-        le=2**63 - 1,
+        ge=limits("TpccSpec", "seed")[0],
+        le=INTEGER_MAX,
         description="Rows and requests are a function of it, equal for all stages.",
     )
     connections: Annotated[int, bounds("DriveSpec", "connections")] = Field(
-        8, description="Sessions of the server, for each database."
+        CONNECTIONS, description="Sessions of the server, for each database."
     )
     terminals: Annotated[int | None, bounds("DriveSpec", "terminals")] = Field(
         None,
         description="Simulated users for each database, at least as many as connections; absent: "
         "as many.",
     )
-    threads: int | None = Field(
+    threads: Annotated[int | None, bounds("DriveSpec", "threads")] = Field(
         None,
-        ge=1,
-        le=4096,
         description="Threads of the driver; absent: one for each 4 connections, at most the cores.",
     )
-    engine: Literal["pgdyno", "pgbench"] = Field(
+    engine: Engine = Field(
         "pgdyno",
         description="Who drives: our own driver, or the real `pgbench` of the server's programs; "
         "what it cannot do is refused.",
     )
-    face: Literal["statement", "pipeline", "procedure"] = Field(
+    face: Face = Field(
         "statement",
         description="How statements travel: `statement`: each in one round trip, prepared; "
         "`pipeline`: in as few round trips as the data allow; `procedure`: one call.",
@@ -157,7 +170,9 @@ class AnyWorkload(Table):
         description='`"closed"` (the default): the next request comes after the answer; '
         '`{ rate = 1000, spacing = "poisson" }`: by a schedule, so that waiting is counted.',
     )
-    steps: Annotated[tuple[StepTable, ...], Field(strict=False)] = Field(
+    steps: Annotated[
+        tuple[StepTable, ...], Field(strict=False, max_length=most("DriveSpec", "steps"))
+    ] = Field(
         (), description="Loads of the window one after another: `[{ seconds = 60, factor = 0.5 }]`."
     )
     requests_max: Annotated[int | None, bounds("DriveSpec", "requests_max")] = Field(
@@ -166,7 +181,7 @@ class AnyWorkload(Table):
     databases: int = Field(
         1,
         ge=1,
-        le=1000,
+        le=most("DriveSpec", "parts"),
         description="Databases that are loaded alike and driven at once; a stage may drive fewer "
         "of them.",
     )
@@ -188,7 +203,7 @@ class TpccTable(AnyWorkload):
         alias="schema",
         description="Tables, names and indexes as TPC-C suggests, or as BenchmarkSQL 5 has them.",
     )
-    rules: Literal["text", "benchmarksql-5"] = Field(
+    rules: Rules = Field(
         "text",
         description="Transactions by the text of TPC-C, or with BenchmarkSQL's own statements.",
     )
@@ -196,16 +211,16 @@ class TpccTable(AnyWorkload):
     partitions: PartitionsTable | None = Field(
         None, description='Partition the large tables: `{ by = "hash", count = 8 }`.'
     )
-    order: Literal["warehouse", "arrival"] = Field(
+    order: Order = Field(
         "warehouse",
         description="How loaded rows lie: by warehouse, or mixed as orders would arrive.",
     )
-    delivery: Literal["deferred", "inline"] = Field(
+    delivery: Delivery = Field(
         "deferred",
         description="Deliveries are queued and performed in the background (clause 2.7.2), or "
         "while the terminal waits.",
     )
-    home: Literal["fixed", "random"] = Field(
+    home: Home = Field(
         "fixed",
         description="A terminal keeps to its warehouse (clause 2.4.1.1), or takes any each time.",
     )
@@ -232,10 +247,12 @@ class PgbenchTable(AnyWorkload):
 class OwnWorkload(AnyWorkload):
     """Keys of the kinds that a user writes."""
 
-    data: Literal["none", "tpcb", "tpcc"] = Field(
+    data: DataKind = Field(
         "none", description="Tables to be loaded for it, of `scale` branches or warehouses."
     )
-    scale: int = Field(1, ge=1, le=100_000, description="Size of these tables.")
+    scale: Annotated[int, bounds("PgbenchSpec", "scale")] = Field(
+        1, description="Size of these tables."
+    )
     setup: Line | None = Field(
         None, description="A file of SQL, run once after loading; its result is shared by stages."
     )
