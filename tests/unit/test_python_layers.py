@@ -18,7 +18,7 @@ USES = {
     " workload",
     "live": "analysis model report shell store",
     "host": "access catalog folders linter model shell target",
-    "builder": "drive folders loader model plan shell target",
+    "builder": "access drive folders loader model plan shell target",
     "target": "_core access catalog folders model plan session shell",
     "loader": "core model plan session workload",
     "drive": "core folders model plan shell workload",

@@ -18,6 +18,12 @@ from pgdyno.model.knee import Load
 from pgdyno.model.text import shell_line
 
 _ASKED, _SEARCH, _KNEE = defaults(api.Asked), defaults(api.Search.of), defaults(api.knee)
+LoadOption = Annotated[
+    Load,
+    typer.Option(
+        help="What the load is: requests a second, answered or not, or terminals that wait."
+    ),
+]
 
 
 def knee_command(
@@ -27,12 +33,7 @@ def knee_command(
     p99_ms: Annotated[
         float, typer.Option("--p99-ms", min=0.01, help="The limit of the 99th percentile, ms.")
     ] = 100.0,
-    by: Annotated[
-        Load,
-        typer.Option(
-            help="What the load is: requests a second, answered or not, or terminals that wait."
-        ),
-    ] = _KNEE["by"],
+    by: LoadOption = _KNEE["by"],
     kind: Annotated[
         list[str] | None,
         typer.Option(help="A kind of transaction whose response times count. Default: all."),

@@ -32,6 +32,16 @@ RoundsOption = Annotated[
         " with --quick 3.",
     ),
 ]
+SecondsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--seconds",
+        "-T",
+        min=1,
+        max=_SECONDS_MAX,
+        help=f"Seconds of each window. Default: {_SECONDS}.",
+    ),
+]
 
 
 def storage(
@@ -40,16 +50,7 @@ def storage(
         str | None,
         typer.Option(help=f"Size of the file on each path. Default: {_SIZE}."),
     ] = None,
-    seconds: Annotated[
-        int | None,
-        typer.Option(
-            "--seconds",
-            "-T",
-            min=1,
-            max=_SECONDS_MAX,
-            help=f"Seconds of each window. Default: {_SECONDS}.",
-        ),
-    ] = None,
+    seconds: SecondsOption = None,
     depths: Annotated[
         str | None,
         typer.Option(help=f"Requests that a job has under way. Default: {_DEPTHS}."),
