@@ -159,12 +159,13 @@ def test_a_record_is_whole_or_not_there(case: Case, monkeypatch: pytest.MonkeyPa
 
 
 @contextmanager
-def with_room(place: Path, room_bytes: int) -> Iterator[Path]:
-    """A file system that has no more room than so."""
-    with memory_disk(place, 64) as disk:
+def with_room(place: Path, room_bytes: int, size_mib: int = 64) -> Iterator[Path]:
+    """A file system that has no more room than so; who empties its `filler` makes some."""
+    with memory_disk(place, size_mib) as disk:
         filler = disk / "filler"
         with filler.open("wb") as handle:
-            handle.write(b"x" * (64 * MIB - room_bytes))
+            handle.write(b"x")
+            os.posix_fallocate(handle.fileno(), 0, max(size_mib * MIB - room_bytes, 1))
         yield disk
         assert filler.exists()
         survived("disks without room")

@@ -17,8 +17,8 @@ import re
 import shutil
 import signal
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
@@ -35,6 +35,7 @@ from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
 from pgdyno.model.plan import Protocol, Workload
 from pgdyno.model.progress import DriveProgress
+from pgdyno.model.system_errors import little_room
 from pgdyno.model.wording import plural
 from pgdyno.plan.schema.pgbench_limits import BUILTIN, unmapped
 from pgdyno.shell import OsUser, Process, run, start
@@ -99,14 +100,28 @@ def drive_pgbench(
             os.close(output)
         started(process.pid)
         watched = _Watched(workload, protocol, logs, stack, progress)
-        try:
-            with os.fdopen(folder.open("output"), encoding="utf-8", errors="replace") as text:
-                watched.watch(process, text)
-        finally:
-            process.signal(signal.SIGTERM)
-            if process.wait(5) is None:
-                process.kill()
-        return _driven(watched, version)
+        with _room_told(folder):
+            try:
+                with os.fdopen(folder.open("output"), encoding="utf-8", errors="replace") as text:
+                    watched.watch(process, text)
+            finally:
+                process.signal(signal.SIGTERM)
+                if process.wait(5) is None:
+                    process.kill()
+            return _driven(watched, version)
+
+
+@contextmanager
+def _room_told(folder: Folder) -> Iterator[None]:
+    """Tell of missing room: pgbench does not, and the log or output that it left looks broken."""
+    try:
+        yield
+    except DriveError as error:
+        place = folder.path.parent
+        if not (room := little_room(place, shutil.disk_usage(place).free)):
+            raise
+        hint = f"Make room in {place}, or make the window shorter: the log of pgbench lies there."
+        raise DriveError(f"{error.fact}{room}", hint) from error
 
 
 def _close_to_others(folder: Folder, user: OsUser | None) -> None:
@@ -321,7 +336,6 @@ def _driven(watched: _Watched, version: str) -> Driven:
         raise DriveError(
             f"pgbench's log holds {plural(log.lines, 'transaction', thousands=True)}, it performed"
             f" {printed.transactions + printed.failed}",
-            f"Was {watched.folder.path.parents[1]} full? Make the window shorter.",
         )
     statements = _STATEMENTS.get(workload.kind)
     arrivals = workload.arrivals

@@ -12,7 +12,7 @@ from pgdyno.model.plan import Plan, Stage, Workload
 from pgdyno.model.progress import Noted
 from pgdyno.model.run import Fixture
 from pgdyno.plan.resolve.fixture import fixture_ident, fixture_shape
-from pgdyno.target.interface import Target, ending, own_work_mem
+from pgdyno.target.interface import Target, ending, explained, own_work_mem
 from pgdyno.target.server_host import server_host_of
 from pgdyno.workload.describe import describe
 
@@ -71,7 +71,7 @@ def make_fixture(
     if found := target.find_fixture(ident):
         return found
     phases = Phases(listener, None)
-    with ending(target.drop_half_fixture):
+    with ending(target.drop_half_fixture), explained(target):
         with phases.phase("prepare"):
             connection = target.begin_fixture(ident, build)
         loaded = None

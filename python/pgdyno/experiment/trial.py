@@ -29,7 +29,7 @@ from pgdyno.sample.server_log import LogSummary, read_log
 from pgdyno.session import own_session
 from pgdyno.store.run_file import RunFile
 from pgdyno.target.durability import read_durability
-from pgdyno.target.interface import Ready, Target, ending
+from pgdyno.target.interface import Ready, Target, ending, explained
 from pgdyno.target.prewarm import prewarm
 
 
@@ -67,7 +67,7 @@ def measure(stage: Stage, protocol: Protocol, bed: TestBed, planned: TrialRecord
     bed.run.put_trial(record)
     sampled = Sampled()
     try:
-        with ending(bed.target.stop):
+        with ending(bed.target.stop), explained(bed.target):
             result, sampled, log, text = steps(stage, protocol, bed, record)
             state, reason = judge(result, log, protocol.survive)
             record = replace(record, state=state, reason=reason, result=result)

@@ -20,11 +20,16 @@ from pgdyno.host.device import Device, device
 from pgdyno.host.layout import Layout, Step
 from pgdyno.host.state_folder import open_file, open_folder
 from pgdyno.model.errors import Interrupted, PgdynoError, TargetError
+from pgdyno.model.system_errors import reason
 from pgdyno.shell import run_whole
 
 NAME = "layouts.jsonl"
 _APPEARS_S = 10.0
 _SAID_CHARS = 600
+
+
+class _EndUnwrittenError(TargetError):
+    """A step was taken to its end, which the book does not know."""
 
 
 class Book:
@@ -53,7 +58,7 @@ class Book:
             assert self._handle is not None
         except OSError as error:
             raise TargetError(
-                f"cannot write {self.path}: {error.strerror}", "No device was touched."
+                f"cannot write {self.path}: {reason(error)}", "No device was touched."
             ) from error
         try:
             try:
@@ -75,12 +80,14 @@ class Book:
         assert self._handle is not None
         line = {"what": what, "step": where, "command": step.shown, "devices": list(devices)}
         end = os.lseek(self._handle, 0, os.SEEK_END)
+        left = (json.dumps(line) + "\n").encode()
         try:
-            os.write(self._handle, (json.dumps(line) + "\n").encode())
+            while left:  # a disk that becomes full takes a part of it, and says so the next time
+                left = left[os.write(self._handle, left) :]
             os.fsync(self._handle)
         except OSError as error:
             os.ftruncate(self._handle, end)
-            raise TargetError(f"cannot write {self.path}: {error.strerror}") from error
+            raise TargetError(f"cannot write {self.path}: {reason(error)}") from error
 
     def left_by_a_kill(self, devices: Sequence[str]) -> str | None:
         """The step that a layout of these devices began and never ended, in words."""
@@ -132,6 +139,12 @@ def make(layout: Layout, book: Book, on_step: Callable[[Step], None] = lambda _:
                 for path in step.on:
                     _require_as_planned(path, planned, expected.get(path, ()), step)
                 stopped = _written_down(step, where, book, list(planned))
+            except _EndUnwrittenError as error:
+                raise TargetError(
+                    error.fact,
+                    f"Taken: {number}. What they made stands; nothing else was touched. Make room"
+                    " before the next layout.",
+                ) from error
             except PgdynoError as error:
                 raise TargetError(
                     f"step {where} failed: {error.fact}",
@@ -148,9 +161,20 @@ def make(layout: Layout, book: Book, on_step: Callable[[Step], None] = lambda _:
 def _written_down(step: Step, where: str, book: Book, devices: Sequence[str]) -> bool:
     book.write("begin", where, step, devices)
     try:
-        return _take(step)
-    finally:  # also of a step that failed: whoever asked for it was told
+        stopped = _take(step)
+    except PgdynoError as failed:  # whoever asked for it is told, so it counts as ended
+        try:
+            book.write("end", where, step, devices)
+        except TargetError as unwritten:
+            failed.add_note(f"afterwards: {unwritten}")
+        raise
+    try:
         book.write("end", where, step, devices)
+    except TargetError as error:
+        raise _EndUnwrittenError(
+            f"step {where} was taken, but its end could not be written down: {error.fact}"
+        ) from error
+    return stopped
 
 
 def _require_as_planned(

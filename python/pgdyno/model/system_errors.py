@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
+from pathlib import Path
 
 from pgdyno.model.errors import PgdynoError
+from pgdyno.model.units import bytes_text
 
 _HINTS = {
     errno.ENOSPC: "Make room there; what was finished is kept.",
@@ -22,6 +24,9 @@ _HINTS = {
     errno.ENFILE: "Raise fs.file-max.",
     errno.ENOMEM: "Make the plan smaller, or free memory.",
 }
+LITTLE_ROOM_BYTES = 1 << 20
+"""What fails with less free than so may have failed for it: programs keep pages back, and tell of
+some failed writes only later, or never."""
 _MEMORY = "Make the plan smaller, or free memory."
 _SERVER = "The server's own log tells more."
 
@@ -47,6 +52,13 @@ def reason(error: OSError) -> str:
     """What the system says of a failure, in lower case and without the path."""
     words = error.strerror or str(error) or type(error).__name__
     return words[:1].lower() + words[1:]
+
+
+def little_room(folder: Path, free_bytes: int) -> str:
+    """What is added to a failure of a program that wrote there; nothing where it had room."""
+    if free_bytes >= LITTLE_ROOM_BYTES:
+        return ""
+    return f"; {folder} has only {bytes_text(free_bytes)} free"
 
 
 def _system(error: BaseException) -> tuple[str, str | None]:

@@ -6,8 +6,10 @@ sockets lie beside it, and its log, which the server gets as an open file and no
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
+import shutil
 import signal
 import socket
 import time
@@ -20,6 +22,7 @@ from pgdyno.folders import Folder, owner_of, scratch
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
 from pgdyno.model.settings import Origin, OriginKind, ServerFacts, Setting
+from pgdyno.model.system_errors import little_room
 from pgdyno.plan.settings.server import FORMAT_QUERY, SETTINGS_QUERY, facts_of_rows
 from pgdyno.shell import OsUser, Process, forget_postgres_variables, run, start
 from pgdyno.target.binaries import Binaries
@@ -31,6 +34,7 @@ DATABASE = "tpcc"
 _SOCKET_NAME = ".s.PGSQL.65535.lock"
 _SOCKETS, _ELSEWHERE = ".sockets", ".sockets-at"
 _SOCKET_PATH_BYTES_MAX = 107  # sun_path of unix(7), less its terminator
+_NO_ROOM = os.strerror(errno.ENOSPC)
 _START_S = 120.0
 _RECOVER_S = 7200.0
 _STOP_S = 300.0
@@ -228,8 +232,9 @@ class Cluster:
         return log_text(self._log)
 
     def last_words(self) -> str:
-        """The end of the server's log."""
-        return last_words(self._log)
+        """The end of the server's log; and how little room it had, where that may be why."""
+        room = little_room(self.data, shutil.disk_usage(self._parent.handle).free)
+        return f"{last_words(self._log)}{room}"
 
     def _wait_ready(self, patience_s: float) -> None:
         assert self._process is not None
@@ -246,10 +251,13 @@ class Cluster:
                 psycopg.connect(**self.connection().arguments()).close()
             except psycopg.OperationalError as error:
                 reason = str(error).strip().splitlines()[-1]
+                if _NO_ROOM in reason:  # waiting makes none
+                    break
                 time.sleep(0.05)
                 continue
             return
-        raise TargetError(f"the server does not answer after {patience_s:.0f} s: {reason}")
+        waited_s = patience_s - (deadline - time.monotonic())
+        raise TargetError(f"the server does not answer after {waited_s:.0f} s: {reason}")
 
 
 def _make_sockets(parent: Folder, data: str, user: OsUser) -> Path:

@@ -11,10 +11,11 @@ from typing import Protocol
 import psycopg
 
 from pgdyno.model.connection import Connection
-from pgdyno.model.errors import LostError, PgdynoError
+from pgdyno.model.errors import LostError, PgdynoError, TargetError
 from pgdyno.model.plan import Stage
 from pgdyno.model.run import Effective, Fixture
 from pgdyno.model.settings import ServerFacts, Setting
+from pgdyno.model.system_errors import as_pgdyno_error
 from pgdyno.shell import OsUser
 
 _ROOMY = "256MB"
@@ -61,6 +62,22 @@ def ending(end: Callable[[], None]) -> Iterator[None]:
             first.add_note(f"afterwards: {second}")
         raise
     end()
+
+
+@contextmanager
+def explained(target: Target) -> Iterator[None]:
+    """Where a server of ours fails, its log goes with it: its last words are told with the error.
+
+    Raises:
+        TargetError: The server failed, and its log is ours to read.
+    """
+    try:
+        yield
+    except psycopg.Error as error:
+        words, known = target.last_words(), as_pgdyno_error(error)
+        if words is None or known is None:
+            raise
+        raise TargetError(f"{known.fact}; its log ends with: {words}") from error
 
 
 def own_work_mem(target: Target) -> str | None:
@@ -135,6 +152,10 @@ class Target(Protocol):
 
     def log_text(self) -> str | None:
         """As much of them as a run file keeps: the start and the end of a long log."""
+        ...
+
+    def last_words(self) -> str | None:
+        """The end of the server's log, and how little room it had; None: it is not ours to read."""
         ...
 
     def stop(self) -> None:

@@ -228,7 +228,7 @@ class OwnTarget:
         if folder is not None:
             self._trial_folder, method = self._stage_folders[folder].folder, "copy"
         self._clear(self._trial_folder)
-        if folder is not None:
+        if method == "copy":
             require_room(self._trial_folder.path, fixture.data_bytes)
         began = time.monotonic()
         source = self._fixtures.path / ident / _DATA
@@ -278,6 +278,10 @@ class OwnTarget:
     def log_text(self) -> str | None:
         """See `Target.log_text`."""
         return self._cluster.log_text() if self._cluster else None
+
+    def last_words(self) -> str | None:
+        """See `Target.last_words`."""
+        return self._cluster.last_words() if self._cluster else None
 
     def stop(self) -> None:
         """See `Target.stop`."""

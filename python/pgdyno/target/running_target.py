@@ -260,6 +260,10 @@ class RunningTarget:
         """Not ours to read."""
         return None
 
+    def last_words(self) -> str | None:
+        """Not ours to read."""
+        return None
+
     def stop(self) -> None:
         """See `Target.stop`; a server that ends in peace keeps our session and takes no other."""
         self._drop_trials()

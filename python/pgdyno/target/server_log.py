@@ -12,7 +12,7 @@ LINE_BYTES = 16 << 10
 _CHUNK_BYTES = 1 << 20
 _HEAD_SHARE = 1 / 4  # a start, and the first complaints; most is told by the end
 _WORDS_BYTES = 16 << 10
-_WORDS_LINES = 4
+_WORDS_LINES = 6  # an error with its context, and the one that came of it
 
 
 def log_lines(handle: int) -> Iterator[str]:

@@ -33,6 +33,9 @@ class Nobody:
     def stop(self) -> None:
         pass
 
+    def last_words(self) -> None:
+        return None
+
     def rehearse(self, stages: object) -> list[tuple[str, str]]:
         return [("a", "no such library"), ("b", "no memory")]
 

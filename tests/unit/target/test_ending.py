@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import cast
+from unittest.mock import Mock
+
+import psycopg
 import pytest
 
 from pgdyno.model.errors import LostError, PgdynoError, TargetError
-from pgdyno.target.interface import ending
+from pgdyno.target.interface import Target, ending, explained
 
 
 def failing(error: Exception) -> None:
@@ -47,3 +51,25 @@ def test_that_the_target_is_lost_explains_the_rest() -> None:
     with pytest.raises(LostError) as caught, ending(lambda: failing(end)):
         raise first
     assert caught.value is first
+
+
+def with_words(words: str | None) -> Target:
+    return cast(Target, Mock(spec=Target, last_words=lambda: words))
+
+
+def test_what_fails_in_a_server_of_ours_is_told_with_the_end_of_its_log() -> None:
+    with (
+        pytest.raises(
+            TargetError, match="request failed; its log ends with: PANIC: no space"
+        ) as told,
+        explained(with_words("PANIC: no space")),
+    ):
+        raise psycopg.errors.InternalError_("checkpoint request failed")
+    assert isinstance(told.value.__cause__, psycopg.Error)
+
+
+def test_the_log_of_another_ones_server_is_not_ours_to_tell_and_other_errors_need_none() -> None:
+    with pytest.raises(psycopg.Error), explained(with_words(None)):
+        raise psycopg.errors.InternalError_("checkpoint request failed")
+    with pytest.raises(TargetError, match=r"^no such folder$"), explained(with_words("a word")):
+        raise TargetError("no such folder")
