@@ -22,6 +22,7 @@ from pgdyno.model.run import (
     Counts,
     Effective,
     Event,
+    EventDetail,
     Fixture,
     KindResult,
     RunInfo,
@@ -238,7 +239,7 @@ def _measure(
                 "checkpoint",
                 begin_ns + int(at * SECOND_NS),
                 begin_ns + int((at + 5.5) * SECOND_NS),
-                {"cause": "wal", "buffers": 41_000},
+                EventDetail(cause="wal", buffers=41_000),
             )
             for at in character.checkpoint_at_s
         ),

@@ -76,7 +76,7 @@ class Load:
         return [
             one for one in self.result.events
             if one.kind == "checkpoint"
-            and not any(word in str(one.detail.get("cause", "")) for word in _FORCED)
+            and not any(word in (one.detail.cause or "") for word in _FORCED)
         ]  # fmt: skip
 
     @property
@@ -258,10 +258,10 @@ def _ended(load: Load) -> list[cycle_checks.Ended]:
     """Spread checkpoints that ended, with the cycle that each had for its writes."""
     found = []
     for one, after in pairwise(load.checkpoints):
-        if one.end_ns is not None and "total_s" in one.detail:
+        if one.end_ns is not None and one.detail.total_s is not None:
             cycle = (after.start_ns - one.start_ns) / NS
-            sync = float(one.detail.get("sync_s", 0.0))
-            found.append(cycle_checks.Ended(float(one.detail["total_s"]), sync, cycle))
+            sync = one.detail.sync_s or 0.0
+            found.append(cycle_checks.Ended(one.detail.total_s, sync, cycle))
     return found
 
 

@@ -151,8 +151,7 @@ def _checkpoints(result: TrialResult, ends: tuple[float, float]) -> tuple[Checkp
         end = None if event.end_ns is None else (event.end_ns - begin) / NS
         span = _cut((event.start_ns - begin) / NS, end, ends)
         if span is not None:
-            cause = event.detail.get("cause")
-            found.append(Checkpoint(*span, str(cause) if cause else None))
+            found.append(Checkpoint(*span, event.detail.cause))
     return tuple(found)
 
 

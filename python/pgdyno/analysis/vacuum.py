@@ -23,19 +23,15 @@ def episodes(result: TrialResult) -> list[Episode]:
     """The episodes of a trial, in seconds since the epoch."""
     return [
         Episode(
-            table=str(one.detail.get("table", "?")),
+            table=one.detail.table or "?",
             start_s=one.start_ns / NS,
             end_s=one.end_ns / NS,
-            wal_bytes=_number(one.detail.get("wal_bytes")),
-            cpu_s=_number(one.detail.get("cpu_s")),
+            wal_bytes=one.detail.wal_bytes,
+            cpu_s=one.detail.cpu_s,
         )
         for one in result.events
         if one.kind in _KINDS and one.end_ns is not None
     ]
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
 
 
 def vacuum_facts(loads: Sequence[OneLoad]) -> VacuumFacts | None:

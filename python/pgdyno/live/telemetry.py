@@ -104,7 +104,7 @@ def _device(name: str, per_s: Mapping[str, float]) -> Device:
 def _seen(event: Event, begin_ns: int) -> Seen:
     ended = event.end_ns
     took = seconds_text((ended - event.start_ns) / _NS) if ended else "not ended"
-    known = [f"{key} {_value(key, value)}" for key, value in event.detail.items()]
+    known = [f"{key} {_value(key, value)}" for key, value in event.detail.known().items()]
     return Seen(
         event.kind, (event.start_ns - begin_ns) / _NS,
         None if ended is None else (ended - begin_ns) / _NS, ", ".join([took, *known]),

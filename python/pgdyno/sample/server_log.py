@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import lru_cache
 
-from pgdyno.model.run import Event, Recovery
+from pgdyno.model.run import Event, EventDetail, Recovery
 
 _LINE = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}) UTC \[(\d+)\] +(\w+): +(.*)$")
 _STARTING = re.compile(r"(checkpoint|restartpoint) starting: (.*)")
@@ -75,14 +75,14 @@ class _Reader:
             self._checkpoint = (at, match[2])
         elif match := _COMPLETE.search(message):
             start, cause = self._checkpoint or (at, "unknown")
-            self._keep(Event("checkpoint", start, at, {"cause": cause, **_detail(match[2])}))
+            self._keep(Event("checkpoint", start, at, _checkpoint_detail(cause, match[2])))
             self._checkpoint = None
 
     def _take_vacuum(self, at: int, message: str) -> None:
         if match := _VACUUM.search(message):
             elapsed = _ELAPSED.search(message)
             took_ns = round(float(elapsed[1]) * 1e9) if elapsed else 0
-            detail = {"table": match[2], **_vacuum_detail(message)}
+            detail = _vacuum_detail(match[2], message)
             self._keep(Event(f"auto{match[1]}", at - took_ns, at, detail))
 
     def _take_start(self, stamp: str, message: str) -> None:
@@ -102,7 +102,7 @@ class _Reader:
         """All of it."""
         if self._checkpoint:
             start, cause = self._checkpoint
-            self._keep(Event("checkpoint", start, None, {"cause": cause}))
+            self._keep(Event("checkpoint", start, None, EventDetail(cause=cause)))
         events = sorted(self.events, key=lambda event: event.start_ns)
         return LogSummary(tuple(events), self._recovery(), self.bad)
 
@@ -162,22 +162,28 @@ def _unix_ns(stamp: str) -> int:
     return round(at.timestamp() * 1000) * 1_000_000
 
 
-def _vacuum_detail(text: str) -> dict[str, float]:
+def _vacuum_detail(table: str, text: str) -> EventDetail:
     """What a vacuum or analyze took, as far as this version tells it."""
-    detail: dict[str, float] = {}
-    if match := _VACUUM_WAL.search(text):
-        detail |= {"wal_fpi": int(match[1]), "wal_bytes": int(match[2])}
-    if match := _VACUUM_CPU.search(text):
-        detail["cpu_s"] = float(match[1]) + float(match[2])
-    return detail
+    wal, cpu = _VACUUM_WAL.search(text), _VACUUM_CPU.search(text)
+    return EventDetail(
+        table=table,
+        wal_fpi=int(wal[1]) if wal else None,
+        wal_bytes=int(wal[2]) if wal else None,
+        cpu_s=float(cpu[1]) + float(cpu[2]) if cpu else None,
+    )
 
 
-def _detail(text: str) -> dict[str, float]:
-    detail: dict[str, float] = {}
-    if match := _BUFFERS.search(text):
-        detail["buffers"] = int(match[1])
-    detail |= {f"{name}_s": float(value) for name, value in _TIMES.findall(text)}
-    if match := _FILES.search(text):
-        names = ("wal_added", "wal_removed", "wal_recycled")
-        detail |= {name: int(match[i + 1]) for i, name in enumerate(names)}
-    return detail
+def _checkpoint_detail(cause: str, text: str) -> EventDetail:
+    buffers, files = _BUFFERS.search(text), _FILES.search(text)
+    seconds = {name: float(value) for name, value in _TIMES.findall(text)}
+    added, removed, recycled = map(int, files.groups()[:3]) if files else (None, None, None)
+    return EventDetail(
+        cause=cause,
+        buffers=int(buffers[1]) if buffers else None,
+        write_s=seconds.get("write"),
+        sync_s=seconds.get("sync"),
+        total_s=seconds.get("total"),
+        wal_added=added,
+        wal_removed=removed,
+        wal_recycled=recycled,
+    )

@@ -18,7 +18,7 @@ from pgdyno.analysis.run import analyse
 from pgdyno.analysis.trials import per_second
 from pgdyno.model.cycle import Followed, Spacing
 from pgdyno.model.plan import Stage
-from pgdyno.model.run import Event, Series, TrialRecord, TrialResult
+from pgdyno.model.run import Event, EventDetail, Series, TrialRecord, TrialResult
 from pgdyno.model.settings import Origin, OriginKind, Setting
 from pgdyno.report import json, markdown, summary
 from pgdyno.store import RunFile
@@ -166,7 +166,7 @@ def _as_anchor(
         if name.startswith("driver.")
     ]
     window_ns = (result.window_ns[0], begin_ns + 131 * SECOND_NS)
-    event = Event("checkpoint", begin_ns + CYCLE_S * SECOND_NS, None, {"cause": "time"})
+    event = Event("checkpoint", begin_ns + CYCLE_S * SECOND_NS, None, EventDetail(cause="time"))
     followed = Followed(None, (event.start_ns,), (begin_ns, window_ns[1]), SPACING)
     long = replace(result, window_ns=window_ns, window_s=121.0, events=(event,), followed=followed)
     return replace(trial, result=long), rows
@@ -276,7 +276,7 @@ def test_anchors_are_invalid_where_vacuum_begins_late(tmp_path: Path) -> None:
         "autovacuum",
         begin_ns + 105 * SECOND_NS,
         begin_ns + 125 * SECOND_NS,
-        {"table": "order_line"},
+        EventDetail(table="order_line"),
     )
     told = changed(path, _more(late), rounds=1)
     assert told.verdict == "not judged"
@@ -289,11 +289,11 @@ def with_vacuum_before_windows(path: Path, **options: Any) -> Path:
 
     def before_the_window(result: TrialResult) -> TrialResult:
         begin_ns = result.window_ns[0]
-        detail = {"table": "order_line", "wal_bytes": 50_000_000, "cpu_s": 2.0}
+        detail = EventDetail(table="order_line", wal_bytes=50_000_000, cpu_s=2.0)
         event = Event("autovacuum", begin_ns - 10 * SECOND_NS, begin_ns - SECOND_NS, detail)
         small = [
             Event("autovacuum", begin_ns - SECOND_NS, begin_ns - SECOND_NS + 10_000_000,
-                  {"table": name, "wal_bytes": 1000, "cpu_s": 0.0})
+                  EventDetail(table=name, wal_bytes=1000, cpu_s=0.0))
             for name in ("pg_type", "pg_class")
         ]  # fmt: skip
         return replace(result, events=(*result.events, event, *small))

@@ -9,7 +9,7 @@ import pytest
 
 from pgdyno.analysis.facts import TrialFacts
 from pgdyno.analysis.trials import POINTS_MAX, trial_facts
-from pgdyno.model.run import Event, Series, TrialRecord, TrialState
+from pgdyno.model.run import Event, EventDetail, Series, TrialRecord, TrialState
 from tests.data.miniature import a_result
 
 SECOND_NS = 1_000_000_000
@@ -57,10 +57,10 @@ def test_a_long_line_is_averaged() -> None:
 
 
 def test_checkpoints_are_cut_at_the_ends_of_the_line() -> None:
-    before = Event("checkpoint", at(-20), at(-10), {})
-    into = Event("checkpoint", at(-5), at(3), {"cause": "wal"})
-    unfinished = Event("checkpoint", at(25), None, {})
-    other = Event("autovacuum", at(5), at(6), {})
+    before = Event("checkpoint", at(-20), at(-10))
+    into = Event("checkpoint", at(-5), at(3), EventDetail(cause="wal"))
+    unfinished = Event("checkpoint", at(25), None)
+    other = Event("autovacuum", at(5), at(6))
     line = told([10.0] * 32, before, into, unfinished, other).timeline
     assert line is not None
     spans = [(one.start_s, one.end_s, one.cause) for one in line.checkpoints]

@@ -123,7 +123,7 @@ def test_e4_no_checkpoint_in_the_window(facts_of: list[StageFacts]) -> None:
     ends = START_NS + SIX["window_s"] * SECOND_NS
     before = START_NS - SECOND_NS
     after = before + SIX["checkpoint_timeout_s"] * SECOND_NS
-    events = tuple(Event("checkpoint", at, at + 1, {}) for at in (before, after))
+    events = tuple(Event("checkpoint", at, at + 1) for at in (before, after))
     assert after > ends
     _, cycle = checkpoint_cycle(replace(RESULT, window_ns=(START_NS, ends), events=events))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pgdyno.model.run import Recovery
+from pgdyno.model.record_json import from_json, to_json
+from pgdyno.model.run import Event, EventDetail, Recovery
 from pgdyno.sample.server_log import MORE, LogSummary, read_log
 
 LOG_18 = """\
@@ -32,7 +33,7 @@ def test_checkpoints_have_begin_end_cause_and_cost() -> None:
 
     assert first.end_ns is not None
     assert first.end_ns - first.start_ns == 250_000_000
-    assert first.detail == {
+    assert first.detail.known() == {
         "cause": "immediate force wait",
         "buffers": 942,
         "write_s": 0.015,
@@ -43,15 +44,29 @@ def test_checkpoints_have_begin_end_cause_and_cost() -> None:
         "wal_recycled": 2,
     }
     assert second.end_ns is None, "it was still going on when the log ended"
-    assert second.detail == {"cause": "wal"}
+    assert second.detail.known() == {"cause": "wal"}
 
 
 def test_autovacuums_begin_before_they_are_logged() -> None:
     (vacuum,) = [event for event in told(LOG_18).events if event.kind == "autovacuum"]
 
-    assert vacuum.detail["table"] == "tpcc.public.new_order"
+    assert vacuum.detail.table == "tpcc.public.new_order"
     assert vacuum.end_ns is not None
     assert vacuum.end_ns - vacuum.start_ns == 500_000_000
+
+
+def test_events_of_earlier_run_files_are_read_as_they_were_written() -> None:
+    # They held what was said and nothing else, in a mapping.
+    text = (
+        '{"kind": "checkpoint", "start_ns": 1, "end_ns": 2,'
+        ' "detail": {"cause": "wal", "buffers": 9, "total_s": 0.25}}'
+    )
+
+    found = from_json(Event, text)
+    assert found.detail == EventDetail(cause="wal", buffers=9, total_s=0.25)
+    assert from_json(Event, to_json(found)) == found
+    bare = from_json(Event, '{"kind": "autovacuum", "start_ns": 1, "end_ns": null, "detail": {}}')
+    assert bare.detail.known() == {}
 
 
 def test_events_are_in_order_of_their_start() -> None:
