@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pgdyno.api.experiments import Experiment
+from pgdyno.api.notebook_line import with_line
 from pgdyno.api.runs import Run
 from pgdyno.api.storing import Begun, begun, going_on, stored
 from pgdyno.catalog.contract import require_release
@@ -23,6 +24,7 @@ _SEED = 42  # ceilings of the same requests can be compared
 _FACES: tuple[Face, ...] = ("statement", "pipeline", "procedure")
 
 
+@with_line
 def calibrate(
     workload: WorkloadKind = "tpcc",
     *,
