@@ -100,7 +100,7 @@ def test_a_name_in_a_comment_is_no_call() -> None:
     assert calls(code).keys() == {"pgdyno.FirstPlan", "pgdyno.FirstPlan(…).text"}
 
 
-class Listening(NotebookClient):  # type: ignore[misc]
+class Listening(NotebookClient):
     """Keeps what a kernel shows, also what is replaced later."""
 
     shown: ClassVar[list[tuple[str, str]]] = []
