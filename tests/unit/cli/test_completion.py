@@ -26,7 +26,7 @@ def asked(complete: str, **more: str) -> str:
 def completed(line: str) -> list[str]:
     """What the last word of a line in bash may become."""
     last = len(line.split(" ")) - 1
-    return asked("complete_bash", COMP_WORDS=line, COMP_CWORD=str(last)).splitlines()
+    return asked("complete_bash", COMP_WORDS=line, COMP_CWORD=str(last)).split()
 
 
 @pytest.mark.parametrize(
