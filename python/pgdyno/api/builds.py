@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pgdyno.api.interrupts import interruptible
+from pgdyno.api.notebook_line import with_line
 from pgdyno.builder import compile as compiling
 from pgdyno.builder.recipe import BLOCKS_KB, FEATURES, OPTIMISE, WAL_BLOCKS_KB, recipe_text
 from pgdyno.builder.source import look
@@ -36,6 +37,7 @@ class Built:
         return build_bindir(home(), self.build.ident)
 
 
+@with_line
 def build(
     source: str | Path,
     recipe: Recipe,

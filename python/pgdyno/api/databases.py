@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from pgdyno.api.notebook_line import with_line
 from pgdyno.api.table import Table
 from pgdyno.catalog.contract import default
 from pgdyno.loader import copy, room
@@ -192,6 +193,7 @@ def _needs(
     return Needs(copy.estimate(connection, workload, how), host), how
 
 
+@with_line
 def load(
     data: Data,
     database: Database,
@@ -227,6 +229,7 @@ def load(
     return Loaded(report, _sound(connection, describe(workload)) if check else None)
 
 
+@with_line
 def load_files(
     folder: str | Path,
     database: Database,
@@ -276,6 +279,7 @@ def _sound(connection: Connection, described: Description) -> Checked:
     return checked
 
 
+@with_line
 def export(
     folder: str | Path,
     *,

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from pgdyno.api.experiments import experiment_of
+from pgdyno.api.notebook_line import with_line
 from pgdyno.api.runs import Run
 from pgdyno.catalog.contract import require_release
 from pgdyno.experiment.progress import Listener
 
 
+@with_line
 def resume(path: str | Path, *, again: bool = False, on_event: Listener = lambda _: None) -> Run:
     """Go on with a run that was stopped or in which trials failed, on the machine it was begun on.
 

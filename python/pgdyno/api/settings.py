@@ -108,6 +108,11 @@ def knob(name: str) -> Entry:
 
     Raises:
         PlanError: None is called so; the nearest names are told.
+
+    Example:
+        >>> import pgdyno
+        >>> pgdyno.api.knob("synchronous_commit").rung
+        'D2'
     """
     known = entries()
     if name in known:

@@ -1,10 +1,10 @@
-"""Tables for data frames: columns of numbers and texts with their units."""
+"""Tables for data frames: columns of numbers and texts; a unit is the end of a column's name."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from math import isnan
 from typing import Any
@@ -27,7 +27,6 @@ class Table:
     """
 
     columns: dict[str, npt.NDArray[Any]]  # name -> (rows,)
-    units: dict[str, str] = field(default_factory=dict)  # of columns whose name does not end in it
 
     @classmethod
     def of(cls, rows: Sequence[Mapping[str, object]], names: Sequence[str]) -> Table:
@@ -60,8 +59,12 @@ class Table:
         Raises:
             PgdynoError: polars is not installed.
         """
-        listed = {name: column.tolist() for name, column in self.columns.items()}
-        return _library("polars").DataFrame(listed, strict=False, nan_to_null=True)
+        # It makes null of NaN in what numpy holds, not in lists.
+        columns = {
+            name: column.tolist() if column.dtype == object else column
+            for name, column in self.columns.items()
+        }
+        return _library("polars").DataFrame(columns, strict=False, nan_to_null=True)
 
     def to_arrow(self) -> Any:  # noqa: ANN401
         """A pyarrow Table; what is missing is null.

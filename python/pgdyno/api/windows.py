@@ -12,6 +12,7 @@ from pgdyno.api.bench_words import client_sentence, figures_said, open_ends
 from pgdyno.api.databases import Database, connection_to
 from pgdyno.api.interrupts import interruptible
 from pgdyno.api.kinds import KIND_COLUMNS, kind_row
+from pgdyno.api.notebook_line import with_line
 from pgdyno.api.table import Table
 from pgdyno.catalog.contract import require_release
 from pgdyno.drive.driver import Driven
@@ -85,6 +86,7 @@ def _columns(series: Series) -> dict[str, object]:
     }  # fmt: skip
 
 
+@with_line
 def bench(
     asked: Asked,
     database: Database,

@@ -98,9 +98,7 @@ def _print_statements(driven: api.Driven) -> None:
         means = Table("kind", "command", "mean", "failures", "retries", box=None, pad_edge=False)
         for statement in driven.pgbench.statements:
             counts = map(count_text, (statement.failures, statement.retries))
-            means.add_row(
-                statement.kind, Text(statement.text), ns_text(statement.mean_s * 1e9), *counts
-            )
+            means.add_row(statement.kind, Text(statement.text), ns_text(statement.mean_ns), *counts)
         stdout.print(means)
         return
     columns = ("kind", "statement", "count", "p50", "p95", "p99", "max")

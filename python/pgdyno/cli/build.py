@@ -122,12 +122,19 @@ def list_command(
     stdout.print(table)
 
 
+def _kept(incomplete: str) -> list[str]:
+    """What a shell may complete to."""
+    return [one.label for one in builds.builds() if one.label.startswith(incomplete)]
+
+
 @app.command(cls=Command)
 def remove(
     word: Annotated[
         str,
         typer.Argument(
-            metavar="BUILD", help="The build: its name, or the first characters of its ident."
+            metavar="BUILD",
+            help="The build: its name, or the first characters of its ident.",
+            autocompletion=_kept,
         ),
     ],
 ) -> None:

@@ -14,12 +14,18 @@ from pgdyno.cli.console import stdout
 from pgdyno.model.wording import plural
 
 
+def _known(incomplete: str) -> list[str]:
+    """What a shell may complete to."""
+    return [name for name in (*layers(), *api.knobs()) if name.startswith(incomplete)]
+
+
 def knobs(
     name: Annotated[
         str | None,
         typer.Argument(
             metavar="[NAME]",
             help="A setting, e.g. vm.dirty_background_bytes, or a layer, e.g. sysctl.",
+            autocompletion=_known,
         ),
     ] = None,
 ) -> None:

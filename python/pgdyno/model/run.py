@@ -330,6 +330,11 @@ class PgbenchStatement:
     failures: int
     retries: int
 
+    @property
+    def mean_ns(self) -> float:
+        """The same in the unit of all other latencies."""
+        return self.mean_s * 1e9
+
 
 @dataclass(frozen=True, slots=True)
 class PgbenchSummary:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import create_autospec
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from pgdyno.api import table
@@ -60,3 +65,76 @@ def test_a_library_that_is_not_there_is_named(name: str, monkeypatch: pytest.Mon
     with pytest.raises(PgdynoError, match="is not installed") as caught:
         getattr(Table.of(ROWS, NAMES), f"to_{name}")()
     assert "pip install" in str(caught.value.hint)
+
+
+def test_a_data_frame_of_pandas_has_the_columns_and_their_types() -> None:
+    frame = Table.of(ROWS, NAMES).to_pandas()
+
+    assert list(frame.columns) == list(NAMES)
+    assert frame["trial"].tolist() == [1, 2]
+    assert [frame[name].dtype.kind for name in ("trial", "nopm", "ok")] == ["i", "f", "b"]
+    assert frame["nopm"].isna().tolist() == [False, True]
+    assert frame["stage"].isna().tolist() == [False, True]
+    assert frame["nothing"].isna().all()
+    assert frame.groupby("ok")["trial"].sum().to_dict() == {True: 1, False: 2}
+    assert pd.DataFrame(frame).equals(frame)
+    assert Table.of([], NAMES).to_pandas().shape == (0, len(NAMES))
+
+
+class Polars:
+    """What polars 1 and 2 document of a frame, of which 45 MB are not installed for a test."""
+
+    class DataFrame:
+        """Made of columns."""
+
+        def __init__(
+            self, data: Any = None, schema: Any = None, *, schema_overrides: Any = None,
+            strict: bool = True, orient: Any = None, infer_schema_length: int | None = 100,
+            nan_to_null: bool = False,
+        ) -> None: ...  # fmt: skip
+
+
+class Arrow:
+    """The same of pyarrow."""
+
+    @staticmethod
+    def array(
+        obj: Any, type: Any = None, mask: Any = None, size: Any = None, from_pandas: Any = None,
+        safe: bool = True, memory_pool: Any = None,
+    ) -> None: ...  # fmt: skip
+
+    @staticmethod
+    def table(
+        data: Any, names: Any = None, schema: Any = None, metadata: Any = None, nthreads: Any = None
+    ) -> None: ...
+
+
+def stand_in(monkeypatch: pytest.MonkeyPatch, documented: type) -> Any:
+    made = SimpleNamespace(**{
+        name: create_autospec(one)
+        for name, one in vars(documented).items() if not name.startswith("_")
+    })  # fmt: skip
+    monkeypatch.setattr(table, "import_module", lambda _: made)
+    return made
+
+
+def test_what_is_missing_is_null_in_polars(monkeypatch: pytest.MonkeyPatch) -> None:
+    polars = stand_in(monkeypatch, Polars)
+
+    Table.of(ROWS, NAMES).to_polars()
+
+    (given,), named = polars.DataFrame.call_args
+    assert named["nan_to_null"], "it keeps NaN otherwise, and in lists always"
+    assert list(given) == list(NAMES)
+    assert (given["stage"], given["nothing"]) == (["a", None], [None, None])
+    assert isinstance(given["nopm"], np.ndarray)
+
+
+def test_what_is_missing_is_null_in_arrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    arrow = stand_in(monkeypatch, Arrow)
+
+    Table.of(ROWS, NAMES).to_arrow()
+
+    assert [call.kwargs for call in arrow.array.call_args_list] == [{"from_pandas": True}] * 5
+    ((columns,), _) = arrow.table.call_args
+    assert list(columns) == list(NAMES)

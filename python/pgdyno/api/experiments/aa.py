@@ -9,6 +9,7 @@ from rich.text import Text
 
 from pgdyno.api.experiments import Experiment
 from pgdyno.api.experiments import plan as of_plan
+from pgdyno.api.notebook_line import with_line
 from pgdyno.api.planning import Plan
 from pgdyno.api.runs import Run
 from pgdyno.experiment.progress import Listener
@@ -19,6 +20,7 @@ AA_ROUNDS = 8
 """What tells the noise of most machines, in minutes."""
 
 
+@with_line
 def aa(
     plan: Plan,
     *,

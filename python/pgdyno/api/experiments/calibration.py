@@ -10,6 +10,7 @@ from typing import get_args
 from pgdyno.analysis.calibration import calibration_facts
 from pgdyno.analysis.calibration_facts import CalibrationFacts
 from pgdyno.api.experiments import Experiment
+from pgdyno.api.notebook_line import with_line
 from pgdyno.api.runs import Run
 from pgdyno.api.storing import Begun, begun, going_on, stored
 from pgdyno.catalog.contract import default, require_release
@@ -26,6 +27,7 @@ _SEED: int = default("TpccSpec", "seed")  # ceilings of the same requests can be
 _FACES: tuple[Face, ...] = get_args(Face)
 
 
+@with_line
 def calibrate(
     workload: WorkloadKind = "tpcc",
     *,

@@ -12,6 +12,7 @@ from pgdyno.analysis.curve import curve_facts
 from pgdyno.api.asked import Asked, workload_of
 from pgdyno.api.databases import POOLED, Database, connection_to
 from pgdyno.api.experiments import Experiment
+from pgdyno.api.notebook_line import with_line
 from pgdyno.api.runs import Run
 from pgdyno.api.storing import begun, going_on, stored
 from pgdyno.catalog.contract import require_release
@@ -30,6 +31,7 @@ from pgdyno.stats.knee import next_level
 _WINDOWS = Windows(2.0, 10.0)
 
 
+@with_line
 def knee(
     asked: Asked,
     database: Database,

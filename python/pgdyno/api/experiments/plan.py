@@ -11,6 +11,7 @@ from pgdyno.analysis.changes import found_configuration
 from pgdyno.analysis.run import plan_in
 from pgdyno.analysis.stopping import at_looks, last_rounds, still_needed
 from pgdyno.api.experiments import Experiment
+from pgdyno.api.notebook_line import with_line
 from pgdyno.api.planning import Plan
 from pgdyno.api.runs import Run, named_now, reported
 from pgdyno.catalog.contract import require_release
@@ -48,6 +49,7 @@ from pgdyno.target.open_target import (
 from pgdyno.workload.describe import describe
 
 
+@with_line
 def run(plan: Plan, *, out: str | Path | None = None, on_event: Listener = lambda _: None) -> Run:
     """Measure every stage of a plan; writes a run file, and a page beside it.
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pgdyno.analysis.storage import storage_facts
 from pgdyno.api.experiments import Experiment
+from pgdyno.api.notebook_line import with_line
 from pgdyno.api.runs import Run
 from pgdyno.api.storing import begun, going_on, stored
 from pgdyno.experiment.progress import Listener
@@ -36,6 +37,7 @@ def storage_cost(wish: Wish) -> Cost:
     return replace(cost(wish), free_bytes=require_possible(wish).free_bytes)
 
 
+@with_line
 def storage(
     wish: Wish,
     *,
