@@ -92,7 +92,7 @@ def _copy_file(folder: Folder, name: str, target: Folder, opened: Opener) -> Non
 
 def _entries(folder: Folder, but: str | None, depth: int) -> Iterator[tuple[str, os.stat_result]]:
     if depth > _DEPTH_MAX:
-        raise TargetError(f"{folder.path} lies too deep: below {_DEPTH_MAX} others")
+        raise TargetError(f"{folder.path} lies too deep: below more than {_DEPTH_MAX}")
     for name in folder.names():
         if name != but:
             with _named(f"read {folder.path / name}"):
