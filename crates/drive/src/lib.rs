@@ -5,11 +5,15 @@
 //! | run | `run::Run` | starts the threads, keeps the time, merges what they counted |
 //! | thread | `worker::thread::run_worker` | has terminals and connections of one database |
 //! | connection | `connection::client::run_client` | takes the request due the longest |
-//! | attempts | `until_done` of `connection::retry` | repeats what may be repeated |
-//! | transaction | `workload::Workload::perform` | queues statements, reads their answers |
-//! | statements' times | `measure::statements` | an `Exchange` around the session's own |
-//! | round trip | `Session::exchange` of `wire` | writes the batch, reads the answers |
+//! | attempts | `connection::retry::until_done` | repeats what may be repeated |
+//! | transaction | `workload::Workload::perform` | hands a request to what its workload sends |
+//! | its statements | `tpcc::transact::by_face` of `workload` | queues them, reads their answers |
+//! | | `tpcc::bmsql::by_kind` | the same, as `BenchmarkSQL` does |
+//! | | `program::runner::Runner::to_end` | the same for mixes and scripts; pgbench's: `perform` |
+//! | statements' times | `measure::statements::Timed` | a session that times each round trip |
+//! | round trip | `wire::Exchange::exchange` | writes the batch, reads the answers |
 //!
+//! `perform` and `exchange` are methods of those two traits, and nothing else is called so.
 //! `schedule` says when requests are due, `measure` counts and times them.
 
 pub mod clock;

@@ -9,7 +9,7 @@ pub mod hash;
 pub mod parse;
 pub mod programs;
 pub mod random;
-pub mod run;
+pub mod runner;
 pub mod scan;
 pub mod steps;
 pub mod value;

@@ -4,7 +4,7 @@ use wire::{Error, Exchange, Statement, Timestamp};
 
 use super::{
     programs::{Programs, Request},
-    run::Run,
+    runner::Runner,
     steps::Program,
 };
 use crate::{
@@ -60,7 +60,7 @@ impl Workload for Programs {
         request: &Request,
         _now: Timestamp,
     ) -> Result<Outcome, Error> {
-        Run::new(self, *request, session).perform().await
+        Runner::new(self, *request, session).to_end().await
     }
 
     fn audit_lines(&self, audit: &ProgramAudit) -> Vec<AuditLine> {

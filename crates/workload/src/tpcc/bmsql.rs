@@ -66,18 +66,18 @@ pub(super) const OF_RULES: [(&str, &str, &str); 5] = [
     ),
 ];
 
-/// Performs a request from BEGIN to COMMIT or ROLLBACK.
-pub(super) async fn perform<X: Exchange>(
+/// Sends the statements of a request, from BEGIN to COMMIT or ROLLBACK, as `BenchmarkSQL` does.
+pub(super) async fn by_kind<X: Exchange>(
     session: &mut X,
     names: &LastNames,
     request: &Request,
     now: Timestamp,
 ) -> Result<Outcome, Error> {
     match request {
-        Request::NewOrder(order) => new_order::perform(session, order, now).await,
-        Request::Payment(payment) => payment::perform(session, names, payment, now).await,
-        Request::OrderStatus(status) => order_status::perform(session, names, status).await,
-        Request::Delivery(delivery) => delivery::perform(session, delivery, now).await,
-        Request::StockLevel(level) => stock_level::perform(session, level).await,
+        Request::NewOrder(order) => new_order::new_order(session, order, now).await,
+        Request::Payment(payment) => payment::payment(session, names, payment, now).await,
+        Request::OrderStatus(status) => order_status::order_status(session, names, status).await,
+        Request::Delivery(delivery) => delivery::delivery(session, delivery, now).await,
+        Request::StockLevel(level) => stock_level::stock_level(session, level).await,
     }
 }

@@ -26,8 +26,8 @@ use super::{
 };
 use crate::workload::Outcome;
 
-/// Performs a request from BEGIN to COMMIT or ROLLBACK.
-pub(super) async fn perform<X: Exchange>(
+/// Sends the statements of a request, from BEGIN to COMMIT or ROLLBACK, through a face.
+pub(super) async fn by_face<X: Exchange>(
     session: &mut X,
     face: Face,
     names: &LastNames,

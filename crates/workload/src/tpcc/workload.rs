@@ -144,9 +144,9 @@ impl Workload for Tpcc {
     ) -> Result<Outcome, Error> {
         match self.spec.rules {
             Rules::Text => {
-                transact::perform(session, self.spec.face, &self.names, request, now).await
+                transact::by_face(session, self.spec.face, &self.names, request, now).await
             }
-            Rules::BenchmarkSql5 => bmsql::perform(session, &self.names, request, now).await,
+            Rules::BenchmarkSql5 => bmsql::by_kind(session, &self.names, request, now).await,
         }
     }
 

@@ -16,7 +16,7 @@ use crate::{
     workload::Outcome,
 };
 
-pub(super) async fn perform<X: Exchange>(
+pub(super) async fn delivery<X: Exchange>(
     session: &mut X,
     delivery: &Delivery,
     now: Timestamp,

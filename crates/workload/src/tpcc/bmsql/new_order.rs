@@ -37,7 +37,7 @@ struct Entered {
     info: String,
 }
 
-pub(super) async fn perform<X: Exchange>(
+pub(super) async fn new_order<X: Exchange>(
     session: &mut X,
     order: &NewOrder,
     now: Timestamp,

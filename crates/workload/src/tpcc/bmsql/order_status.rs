@@ -15,7 +15,7 @@ use crate::{
     workload::Outcome,
 };
 
-pub(super) async fn perform<X: Exchange>(
+pub(super) async fn order_status<X: Exchange>(
     session: &mut X,
     names: &LastNames,
     status: &OrderStatus,

@@ -21,7 +21,7 @@ use crate::{
 /// Most characters of `C_DATA`.
 const DATA_MAX: usize = 500;
 
-pub(super) async fn perform<X: Exchange>(
+pub(super) async fn payment<X: Exchange>(
     session: &mut X,
     names: &LastNames,
     payment: &Payment,

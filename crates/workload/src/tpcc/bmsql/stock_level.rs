@@ -14,7 +14,7 @@ use crate::{
     workload::Outcome,
 };
 
-pub(super) async fn perform<X: Exchange>(
+pub(super) async fn stock_level<X: Exchange>(
     session: &mut X,
     level: &StockLevel,
 ) -> Result<Outcome, Error> {

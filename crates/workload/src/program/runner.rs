@@ -23,7 +23,7 @@ const SLEEP_MAX: Duration = Duration::from_secs(3600);
 const INFERRED_BYTES: usize = 32;
 
 /// A program under way.
-pub(super) struct Run<'a, X> {
+pub(super) struct Runner<'a, X> {
     programs: &'a Programs,
     steps: &'a [Step],
     request: Request,
@@ -65,7 +65,7 @@ impl Fate {
     }
 }
 
-impl<'a, X: Exchange> Run<'a, X> {
+impl<'a, X: Exchange> Runner<'a, X> {
     pub(super) fn new(programs: &'a Programs, request: Request, session: &'a mut X) -> Self {
         let Request { program, terminal, number } = request;
         let mut variables = programs.initial.clone();
@@ -84,7 +84,7 @@ impl<'a, X: Exchange> Run<'a, X> {
         }
     }
 
-    pub(super) async fn perform(mut self) -> Result<Outcome, Error> {
+    pub(super) async fn to_end(mut self) -> Result<Outcome, Error> {
         let mut at = 0;
         while let Some(step) = self.steps.get(at) {
             at = self.step(step, at + 1).await?;
