@@ -23,7 +23,7 @@ _HINTS = {
     errno.ENOMEM: "Make the plan smaller, or free memory.",
 }
 _MEMORY = "Make the plan smaller, or free memory."
-_SERVER = "The server's own log tells more."
+_SERVER = "The server's own log says more."
 
 
 class SystemFailure(PgdynoError):
