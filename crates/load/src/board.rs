@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    progress::{Course, Phase, Shared},
+    progress::{LoadState, Phase, Shared},
     report::PhaseReport,
     steps::Step,
 };
@@ -95,7 +95,7 @@ impl Board {
     pub(super) fn take(&self, shared: &Shared) -> Option<(usize, &Step)> {
         let mut state = self.lock();
         loop {
-            if shared.course() != Course::On || state.left.is_empty() {
+            if shared.state() != LoadState::Running || state.left.is_empty() {
                 return None;
             }
             if let Some((_, at)) = state.ready.pop() {

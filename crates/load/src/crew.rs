@@ -10,7 +10,7 @@ use workload::dataset::Dataset;
 use super::{
     board::Board,
     job::{Unfinished, run},
-    progress::{Course, Shared},
+    progress::{LoadState, Shared},
     steps::Step,
     tables::ATTENDANCE,
 };
@@ -102,12 +102,12 @@ impl Member<'_> {
         buffer: &mut Vec<u8>,
     ) -> Result<(), Unfinished> {
         let key = session.cancel_key();
-        let mut course = self.shared.follow();
+        let mut state = self.shared.follow();
         let mut work = pin!(run(step, session, self.dataset, self.shared, buffer));
         tokio::select! {
             biased;
             done = &mut work => done,
-            _changed = course.wait_for(|course| *course != Course::On) => {
+            _changed = state.wait_for(|state| *state != LoadState::Running) => {
                 cancel(key, self.target).await;
                 // A COPY sees the stop by itself; a statement ends with the server's error.
                 let _ended = timeout(CANCEL_PATIENCE, work).await;

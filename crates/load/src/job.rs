@@ -11,7 +11,7 @@ use workload::{
 
 use super::{
     ledger,
-    progress::{Course, Shared},
+    progress::{LoadState, Shared},
     steps::{Action, Step},
 };
 
@@ -96,7 +96,7 @@ impl Rows<'_> {
         let (mut made, mut worked) = (0, 0);
         let count = u64::from(self.batches.end - self.batches.start);
         for (at, batch) in (1..).zip(self.batches) {
-            if shared.course() != Course::On {
+            if shared.state() != LoadState::Running {
                 return Err(Unfinished::Stopped);
             }
             let rows = u64::from(self.dataset.batch_of(self.table, self.units, batch, buffer));

@@ -6,7 +6,7 @@ use super::{
     board::Board,
     crew,
     plan::{self, Asked, Plan},
-    progress::{Course, Phase, Shared},
+    progress::{LoadState, Phase, Shared},
     report::{LoadReport, PhaseReport, TableReport},
     tables,
 };
@@ -70,7 +70,7 @@ fn fill(
     shared.expect(plan.work(board));
     shared.enter(Phase::Copy);
     let result = crew::work(&plan.target, &*plan.dataset, shared, board, asked.sessions);
-    if shared.course() == Course::Stopped {
+    if shared.state() == LoadState::Stopped {
         return Err(stopped(shared, board));
     }
     result?;

@@ -85,9 +85,9 @@ pub(super) struct Work {
 
 /// Whether the load goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Course {
+pub(super) enum LoadState {
     /// Yes.
-    On,
+    Running,
     /// No: somebody asked for the end.
     Stopped,
     /// No: a part of it failed.
@@ -111,7 +111,7 @@ pub(super) struct Shared {
     sent: Vec<Sent>,
     units: AtomicU64,
     steps: Mutex<Vec<Option<String>>>,
-    course: watch::Sender<Course>,
+    state: watch::Sender<LoadState>,
 }
 
 impl Shared {
@@ -125,7 +125,7 @@ impl Shared {
             sent: (0..tables).map(|_| Sent::default()).collect(),
             units: AtomicU64::new(0),
             steps: Mutex::new(Vec::new()),
-            course: watch::Sender::new(Course::On),
+            state: watch::Sender::new(LoadState::Running),
         }
     }
 
@@ -180,30 +180,30 @@ impl Shared {
     }
 
     pub(super) fn stop(&self) {
-        self.end(Course::Stopped);
+        self.end(LoadState::Stopped);
     }
 
     pub(super) fn fail(&self) {
-        self.end(Course::Failed);
+        self.end(LoadState::Failed);
     }
 
-    fn end(&self, how: Course) {
-        self.course.send_if_modified(|course| {
-            let on = *course == Course::On;
-            if on {
-                *course = how;
+    fn end(&self, how: LoadState) {
+        self.state.send_if_modified(|state| {
+            let running = *state == LoadState::Running;
+            if running {
+                *state = how;
             }
-            on
+            running
         });
     }
 
-    pub(super) fn course(&self) -> Course {
-        *self.course.borrow()
+    pub(super) fn state(&self) -> LoadState {
+        *self.state.borrow()
     }
 
     /// For waiting until the load does not go on.
-    pub(super) fn follow(&self) -> watch::Receiver<Course> {
-        self.course.subscribe()
+    pub(super) fn follow(&self) -> watch::Receiver<LoadState> {
+        self.state.subscribe()
     }
 
     pub(super) fn rows(&self) -> u64 {

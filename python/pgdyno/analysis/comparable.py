@@ -30,7 +30,7 @@ DERIVED = {
     "commit_timestamp_buffers": "the server derives it from shared_buffers",
     "shared_memory_size": "the server derives it from shared_buffers and other settings",
     "shared_memory_size_in_huge_pages": "the server derives it from shared_memory_size",
-    "huge_pages_status": "the server tells whether it got huge pages",
+    "huge_pages_status": "the server says whether it got huge pages",
 }
 
 

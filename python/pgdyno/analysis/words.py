@@ -132,7 +132,7 @@ CONFIDENCES: Mapping[str, tuple[str, str]] = {
     "high": ("Confidence: high", "No check limits what these numbers show."),
     "limited": (
         "Confidence: limited",
-        "Nothing speaks against these numbers, but not all is known.",
+        "Nothing speaks against these numbers, but some things are not known.",
     ),
     "low": ("Confidence: low", "A check found something that speaks against these numbers."),
 }

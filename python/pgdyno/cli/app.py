@@ -107,7 +107,7 @@ def _in_our_voice(error: Any) -> None:  # noqa: ANN401  typer hides it
         return
     fact = f"{shown[:1].lower()}{shown[1:].rstrip('.')}"
     fact, asks, close = fact.partition(". Did you mean ")
-    hint = f"Did you mean {close}" if asks else f"`{context.command_path} --help` tells more."
+    hint = f"Did you mean {close}" if asks else f"`{context.command_path} --help` says more."
 
     def show(file: IO[str] | None = None) -> None:
         typer.echo(f"{typer.style('error:', fg='red', bold=True)} {fact}", file, err=True)

@@ -51,8 +51,8 @@ def watched(listener: Listener, live: str | None, metrics: str | None) -> Iterat
         for address in audience.open_to_others:
             listener(
                 Noted(
-                    f"{address} is open to other machines, by this machine's address in its place."
-                    " Nothing of it is encrypted."
+                    f"{address} is open to other machines, which reach it by this machine's"
+                    " address. What it sends is not encrypted."
                 )
             )
         yield audience

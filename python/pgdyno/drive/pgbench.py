@@ -270,7 +270,7 @@ class _Watched:
             last = next((line for line in reversed(self.lines) if line.strip()), "nothing")
             raise DriveError(f"pgbench ended with code {code}, it said last: {last.strip()}")
         if self.begin_ns is None or len(self.samples) < 2:
-            raise DriveError("pgbench ended before it had told any progress")
+            raise DriveError("pgbench ended before it had reported any progress")
         self._take_logs()
 
     def _take_logs(self) -> None:

@@ -234,7 +234,7 @@ class Log:
     def errors(self) -> tuple[Failures, ...]:
         """Transactions that failed for good, as the driver's results have them."""
         return tuple(
-            Failures(_SQLSTATES[code], count, "pgbench tells no more")
+            Failures(_SQLSTATES[code], count, "pgbench reports no more")
             for code, count in self._failures.items()
             if count
         )

@@ -88,7 +88,7 @@ class KnobLocation:
         except OSError as error:
             raise TargetError(
                 f"cannot write {value!r} to {self.shown_path}: {error.strerror}",
-                f"`pgdyno knobs {self.name!r}` tells what it takes.",
+                f"`pgdyno knobs {self.name!r}` says what it takes.",
             ) from error
 
 
@@ -118,7 +118,7 @@ def knob_location(key: str, root: Path = ROOT) -> KnobLocation:
     if where is None:
         raise PlanError(
             f"{name} is of layer {knob.layer}, and not in a file of the running machine",
-            f"`pgdyno knobs {name!r}` tells how it is applied.",
+            f"`pgdyno knobs {name!r}` says how it is applied.",
         )
     needs = "{" in where
     if needs and not device:

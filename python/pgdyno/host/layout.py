@@ -173,7 +173,7 @@ def _check_devices(wish: Wish) -> None:
         least = LEAST_BYTES if one in wish.devices else 64 * MIB
         if one.size_bytes < least:
             raise PlanError(
-                f"{one.path} has {bytes_text(one.size_bytes)}, needed are {bytes_text(least)}"
+                f"{one.path} has {bytes_text(one.size_bytes)}, {bytes_text(least)} are needed"
             )
 
 

@@ -118,6 +118,6 @@ def _stolen(root: Path) -> str:
     )
     steal = 7  # user nice system idle iowait irq softirq steal
     if len(fields) <= steal:
-        return "not told"
+        return "unknown"
     ticks = [int(field) for field in fields[: steal + 1]]
     return f"{ticks[steal] / max(1, sum(ticks)):.2%} of the time since the start"

@@ -108,7 +108,7 @@ def _huge_pages(world: World) -> Iterator[Finding]:
     size = count * world.system.huge_page_bytes
     if size > HUGE_MOST * memory:
         text = f"{_pages(count)} {bytes_text(size)}, the machine has {bytes_text(memory)}"
-        hint = "`postgres -C shared_memory_size_in_huge_pages` tells how many the server needs."
+        hint = "`postgres -C shared_memory_size_in_huge_pages` says how many the server needs."
         yield Finding(at, Severity.DANGEROUS, text, hint, "huge-pages-beyond-memory")
     cache = world.number("shared_buffers")
     if cache is None or "shared_buffers" not in world.named or world.word("huge_pages") == "off":

@@ -101,7 +101,7 @@ def kind_of(path: str) -> Kind:
         if re.search(pattern, name):
             return kind
     raise PlanError(
-        f"{path}: its name does not tell what it is", f"Name it: --kind {', '.join(KINDS)}."
+        f"{path}: its name does not say what it is", f"Name it: --kind {', '.join(KINDS)}."
     )
 
 

@@ -36,7 +36,7 @@ STAGE = _family("stage", "stateset", "", "The stage of that trial.", "pgdyno_sta
 LEFT = _family("time_left_seconds", "gauge", "seconds", "About what the whole plan still takes.")
 COMMITTED = _family(
     "transactions_committed", "counter", "",
-    "Transactions committed, warm-ups included; pgbench tells all kinds together, as all.",
+    "Transactions committed, warm-ups included; pgbench counts all kinds together, as all.",
     "stage", "kind",
 )  # fmt: skip
 ROLLED_BACK = _family(
@@ -73,7 +73,7 @@ DEVICE_BYTES = _family(
 )  # fmt: skip
 EVENTS = _family(
     "events", "counter", "",
-    "Checkpoints, autovacuums and the like in finished trials, as the server's log tells them.",
+    "Checkpoints, autovacuums and the like in finished trials, as the server's log has them.",
     "stage", "kind",
 )  # fmt: skip
 CPU = _family("live_cpu_seconds", "counter", "seconds", "CPU of the process that serves this.")

@@ -187,7 +187,7 @@ def _events(seen: Telemetry) -> Table:
     earlier = plural(left_out, "earlier one is", "earlier ones are", thousands=True)
     before = f"; {earlier} left out" if left_out else ""
     return Table(
-        f"Events of this trial, as the server's log tells them{before}.",
+        f"Events of this trial, as the server's log has them{before}.",
         (
             Column("what", align="left"),
             Column("at", "s in the window"),

@@ -28,7 +28,7 @@ LITTLE_ROOM_BYTES = 1 << 20
 """What fails with less free than so may have failed for it: programs keep pages back, and tell of
 some failed writes only later, or never."""
 _MEMORY = "Make the plan smaller, or free memory."
-_SERVER = "The server's own log tells more."
+_SERVER = "The server's own log says more."
 
 
 class SystemFailure(PgdynoError):

@@ -12,7 +12,7 @@ from pgdyno.model.errors import PlanError
 from pgdyno.model.units import bytes_text
 
 _WAVERS = frozenset({"cpu_mhz"})  # from one moment to the next
-_UNTOLD = "not told"
+_UNKNOWN = "unknown"
 
 
 def require_same(begun: Mapping[str, Any], now: Mapping[str, Any]) -> None:
@@ -51,7 +51,7 @@ def _flat(table: Mapping[str, Any], above: str = "") -> dict[str, Any]:
 
 def _shown(name: str, value: Any) -> str:  # noqa: ANN401  any JSON
     if value is None:
-        return _UNTOLD
+        return _UNKNOWN
     if name.endswith("_bytes") and isinstance(value, int):
         return f"{bytes_text(value)} ({value} bytes)"
     return str(value)

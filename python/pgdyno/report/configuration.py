@@ -44,7 +44,7 @@ def sysctl(found: Recommended) -> str:
     if not found.sysctl:
         raise PlanError(
             "the run does not know the host of its server",
-            "It was measured from another one; `pgdyno host show` tells of the host it runs on.",
+            "It was measured from another one; `pgdyno host show` describes the host it runs on.",
         )
     note = (
         "The kernel's settings while the run was measured. None was changed between its stages, so"

@@ -39,7 +39,7 @@ from pgdyno.report.storage_charts import drawings
 from pgdyno.report.terminal import printed
 
 _MUCH_LONGER = 1.5
-_NOT_TOLD = "not told"
+_UNKNOWN = "unknown"
 Row = tuple[str, Callable[[PathFacts], str]]
 
 
@@ -341,20 +341,20 @@ def _method(path: PathFacts, test: str, method: str) -> str:
     return f"{count_text(found.per_s or 0)}/s, {ns_text(found.ns)}"
 
 
-def _known(value: str | None, otherwise: str = _NOT_TOLD) -> str:
+def _known(value: str | None, otherwise: str = _UNKNOWN) -> str:
     return value or otherwise
 
 
 def _yes(value: bool | None) -> str:
-    return _NOT_TOLD if value is None else "yes" if value else "no"
+    return _UNKNOWN if value is None else "yes" if value else "no"
 
 
 def _volatile(path: PathFacts) -> str:
     cache = path.claims.write_cache
-    return _NOT_TOLD if cache is None else _yes(cache == "write back")
+    return _UNKNOWN if cache is None else _yes(cache == "write back")
 
 
 def _atomic(size_bytes: int | None) -> str:
     if size_bytes is None:
-        return _NOT_TOLD
+        return _UNKNOWN
     return f"up to {bytes_text(size_bytes)}" if size_bytes else "none promised"

@@ -114,7 +114,7 @@ def client_limit(load: ClientLoad) -> Answer:
     if high >= THREAD_WANTED_MAX:
         return Unknown(
             f"the busiest driver thread ran or waited for a CPU for {low:.0%} to {high:.0%} of the"
-            f" time, limit {THREAD_WANTED_MAX:.0%}: the times of each thread would tell",
+            f" time, limit {THREAD_WANTED_MAX:.0%}: the times of each thread would show it",
             evidence,
         )
     if isinstance(full, Unknown):

@@ -200,5 +200,5 @@ def _drift(floor: Floor, probed: Probed) -> Iterator[Doubt]:
         yield Doubt(
             f"the time of a flush drifts: {'; '.join(parts)}",
             "The storage, or who shares it, is not the same from one moment to the next: what"
-            " counts is the spread. More `--rounds` and longer `--seconds` tell it better.",
+            " counts is the spread. More `--rounds` and longer `--seconds` show it better.",
         )

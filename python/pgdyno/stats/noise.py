@@ -100,7 +100,7 @@ def noise_floor(
     if high > 2 * sd:
         warnings.append(
             f"the spread is known only within {low:.2%} to {high:.2%}: "
-            f"{plural(freedom, 'degree')} of freedom; more rounds tell more"
+            f"{plural(freedom, 'degree')} of freedom; more rounds show more"
         )
     alpha = 1 - confidence
     return NoiseFloor(

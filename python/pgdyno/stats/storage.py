@@ -71,7 +71,9 @@ def cap(floor: Floor, probed: Probed) -> Cap:
         )
     together = probed.together
     if together is None or floor.path not in {share.path for share in together.shares}:
-        return Cap("host or device", f"{at}, no more beyond; a second device would tell whose cap")
+        return Cap(
+            "host or device", f"{at}, no more beyond; a second device would show whose cap it is"
+        )
     alone = sum(share.alone_per_s for share in together.shares)
     both = sum(share.together_per_s for share in together.shares)
     paths = plural(len(together.shares), "path")
@@ -96,7 +98,7 @@ def clock_doubts(clock: Clock) -> tuple[Doubt, ...]:
     return (
         Doubt(
             f"reading the clock takes {clock.loop_ns:.0f} ns, more than {_CLOCK_NS} ns",
-            "`pgdyno knobs clocksource` tells of faster ones; track_io_timing is costly here.",
+            "`pgdyno knobs clocksource` lists faster ones; track_io_timing is costly here.",
         ),
     )
 

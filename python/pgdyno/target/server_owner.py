@@ -123,7 +123,7 @@ class Owner:
             if session is not None:
                 return session
         raise TargetError(
-            f"database {OWNER} on {self._connection.shown()} disappears as often as it is made",
+            f"database {OWNER} on {self._connection.shown()} disappears each time it is made",
             hint="Does something drop databases there?",
         )
 

@@ -79,4 +79,4 @@ def test_its_own_word_stands_beside(facts: Facts) -> None:
 def test_inputs_that_nobody_told_are_not_audited(facts: Facts) -> None:
     section = trust.section(replace(facts, audit=()))
 
-    assert "not audited: pgbench does not tell them" in str(section)
+    assert "not audited: pgbench does not report them" in str(section)

@@ -132,8 +132,8 @@ def test_a_word_that_is_nearly_a_command_is_told_which() -> None:
     ("words", "fact", "hint"),
     [
         (["rnu", "demo"], "no such command 'rnu'", "Did you mean run?"),
-        (["run"], "missing argument 'PLAN'", "`pgdyno run --help` tells more."),
-        (["bench", "tpcc", "--seed", "x"], "'--seed'", "`pgdyno bench --help` tells more."),
+        (["run"], "missing argument 'PLAN'", "`pgdyno run --help` says more."),
+        (["bench", "tpcc", "--seed", "x"], "'--seed'", "`pgdyno bench --help` says more."),
         (["run", "demo", "--no-such"], "no such option: --no-such", "`pgdyno run --help`"),
     ],
 )

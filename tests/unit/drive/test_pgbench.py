@@ -157,7 +157,7 @@ def test_the_password_is_in_the_environment_only(
         (says("18-died.txt", 2), "aborted in command 8 (SQL) of script 0; perhaps the backend"),
         (says("15-noserver.txt", 1), 'connection to server on socket "/run/there/.s.PGSQL.5432"'),
         ("print('Segmentation fault'); sys.exit(139)", "ended with code 139, it said last: Segm"),
-        (says("18-tpcb.txt", 0), "pgbench ended before it had told any progress"),
+        (says("18-tpcb.txt", 0), "pgbench ended before it had reported any progress"),
         (RUN.replace("processed: 3", "processed: 4"), "log holds 3 transactions, it performed 4"),
         (RUN.replace("100 0", "100"), "pgbench's log log.1 has 18 values in a part, not 21"),
         ("time.sleep(60)", "pgbench said nothing for 0 s"),

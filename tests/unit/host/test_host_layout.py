@@ -102,7 +102,7 @@ def test_what_is_there_is_forgotten_first_if_it_was_named_twice() -> None:
             NONE,
             "sdb is in use: /",
         ),
-        (Wish((disk("/dev/sdb", 1 << 20),)), NONE, "/dev/sdb has 1.00 MiB, needed are 300 MiB"),
+        (Wish((disk("/dev/sdb", 1 << 20),)), NONE, "/dev/sdb has 1.00 MiB, 300 MiB are needed"),
         (Wish(ONE, "ext4", block_bytes=8192), NONE, "--block is 8192, ext4 takes 1024, 2048, 4096"),
         (Wish(ONE, block_bytes=8000), NONE, "--block is 8000, xfs takes"),
         (
@@ -121,7 +121,7 @@ def test_what_is_there_is_forgotten_first_if_it_was_named_twice() -> None:
         (
             Wish(ONE, log_device=disk("/dev/sdz", 1 << 20)),
             NONE,
-            "/dev/sdz has 1.00 MiB, needed are 64.0 MiB",
+            "/dev/sdz has 1.00 MiB, 64.0 MiB are needed",
         ),
         (Wish(ONE, log_device=ONE[0]), NONE, "is named twice as a device"),
     ],

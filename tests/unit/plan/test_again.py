@@ -85,7 +85,7 @@ def test_the_same_machine_goes_on() -> None:
         ({"sysctl": {"vm/swappiness": "1"}}, "sysctl: vm/swappiness was 60, is 1"),
         ({"file_system": {"options": "rw,nobarrier"}},
          "file_system: options was rw,relatime, is rw,nobarrier"),
-        ({"driver": "abc"}, "driver was not told, is abc"),
+        ({"driver": "abc"}, "driver was unknown, is abc"),
     ],
 )  # fmt: skip
 def test_another_machine_is_refused_with_both_values(changed: dict[str, object], told: str) -> None:

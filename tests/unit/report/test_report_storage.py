@@ -43,8 +43,8 @@ def test_paths_stand_side_by_side() -> None:
         for table in tables(BOTH)
     )
 
-    assert claims["write cache"] == ["write back", "not told"]
-    assert claims["atomic writes"] == ["none promised", "not told"]
+    assert claims["write cache"] == ["write back", "unknown"]
+    assert claims["atomic writes"] == ["none promised", "unknown"]
     assert deeds["a flush of one page"] == ["48.5 µs (48.5 µs to 376 µs)"] * 2
     assert deeds["commits of one client, at most"] == ["20,600/s (2,659 to 20,600)"] * 2
     assert deeds["  pg_test_fsync, fdatasync"] == ["20,600/s"] * 2

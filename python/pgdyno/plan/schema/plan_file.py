@@ -182,8 +182,8 @@ class ProtocolTable(Table):
         60.0,
         ge=0,
         le=86_400,
-        description="For so long a running server that went away in the middle of a run is waited "
-        "for, seconds; then the run goes on, or ends so that it can be resumed.",
+        description="How many seconds a running server that went away in the middle of a run is "
+        "waited for; then the run goes on, or ends so that it can be resumed.",
     )
     crash_recovery: bool = Field(
         False,
@@ -194,15 +194,15 @@ class ProtocolTable(Table):
         None,
         ge=1,
         le=1000,
-        description="Consistency is checked after the trials of the first so many rounds; without "
-        "it, of all.",
+        description="In how many rounds, counted from the first, consistency is checked after "
+        "each trial; without it, in all.",
     )
     checkpoints: Checkpoints = Field(
         "ignore",
         description="`ignore`: windows begin and end by the clock. `cycles`: they begin and end "
-        "when a checkpoint begins, so that they hold whole cycles; `warmup_s` and `window_s` are "
-        "then at least so long, and two cycles pass before the window. `anchors`: the first trials "
-        "of a stage go on for 1.3 cycles, the others are short, and both are joined; for cycles of "
+        "when a checkpoint begins, so that they hold whole cycles; two cycles pass before the "
+        "window, and both last `warmup_s` and `window_s` at least. `anchors`: the first trials of "
+        "a stage go on for 1.3 cycles, the others are short, and both are joined; for cycles of "
         "minutes, and as `cycles` in stages where they last 100 s or less. Stages that change "
         "checkpoints, full page images or the background writer get no verdict without either.",
     )

@@ -22,7 +22,7 @@ def section(facts: Facts) -> Section | None:
     blocks: list[Block] = [_cycles(facts)]
     if invalid := [f"`{one.stage}`: {text}." for one in facts.cycles for text in one.invalid]:
         blocks += [
-            Text("Anchors that do not tell what whole cycles do:", "warn"),
+            Text("Anchors that do not show what whole cycles do:", "warn"),
             Points(tuple(invalid)),
         ]
     if any(one.anchors for one in facts.cycles):
@@ -115,7 +115,7 @@ def _vacuum(facts: Facts) -> list[Block]:
     if not known:
         if facts.server:
             return [Text("Whether autovacuum ran is not known: the server's log is not read.")]
-        return [Text("No autovacuum ended while a load ran, as far as the server's log tells.")]
+        return [Text("No autovacuum ended while a load ran, as far as the server's log shows.")]
     blocks: list[Block] = []
     lines = tuple(
         f"`{one.stage}`: {unlike_text(vacuum)}." for one, vacuum in known if vacuum.unlike

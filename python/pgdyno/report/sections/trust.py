@@ -52,7 +52,7 @@ def _placement(facts: Facts) -> Text:
 
 def _audit(facts: Facts) -> Block:
     if not facts.audit:
-        why = "pgbench does not tell them" if facts.trials_finished else "no trial finished"
+        why = "pgbench does not report them" if facts.trials_finished else "no trial finished"
         return Text(f"The inputs were not audited: {why}.", "warn")
     return Table(
         "What was asked for, over all finished trials, against the permitted bands.",

@@ -39,7 +39,7 @@ def sampler(_subject: Subject, folder: Path = _FOLDER) -> Sampler | Missing:
     if not (columns := tuple(Column(name, "s") for name in take())):
         return Missing(
             "pressure of CPU, memory and I/O",
-            "the kernel does not tell pressure stall information",
+            "the kernel reports no pressure stall information",
             "Boot it with psi=1, if it is 4.20 or later.",
         )
     return Sampler("pressure", columns, take)
