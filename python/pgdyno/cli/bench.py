@@ -199,11 +199,11 @@ def _latencies(ns: dict[str, int]) -> list[str]:
 
 
 def _print_window_end(driven: api.Driven) -> None:
-    """Requests without an answer, in numbers; nothing where all have one."""
+    """Requests without an answer or a time, in numbers; nothing where all have them."""
     end = window_end([kind.window for kind in driven.kinds], driven.given_up_s, driven.untold)
     answer = answer_of(end)
     if isinstance(answer, Finding):
-        stdout.print(f"{answer.fact}; ≥ marks lower bounds", style="yellow", highlight=False)
+        stdout.print(answer.fact, style="yellow", highlight=False)
     if stuck := stuck_reason(end):
         stdout.print(stuck, style="yellow", highlight=False)
 
