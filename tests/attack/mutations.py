@@ -201,6 +201,18 @@ def other_values(
     return result, touched
 
 
+def hostile_value(
+    document: dict[str, Any], rng: Generator
+) -> tuple[dict[str, Any], tuple[Any, ...], Any]:
+    """A plan with one hostile value; its place, and the value."""
+    result = copy.deepcopy(document)
+    places = _places(result)
+    place = places[int(rng.integers(len(places)))]
+    value = copy.deepcopy(HOSTILE[int(rng.integers(len(HOSTILE)))])
+    _parent(result, place)[place[-1]] = value
+    return result, place, value
+
+
 def as_toml(document: dict[str, Any]) -> bytes:
     """A plan of inline tables, a line for each key."""
     return "".join(f"{_key(key)} = {_inline(value)}\n" for key, value in document.items()).encode()

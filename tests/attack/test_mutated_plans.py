@@ -6,9 +6,11 @@ that fails prints its number and its text.
 
 from __future__ import annotations
 
+import re
 import shutil
 import tomllib
 from pathlib import Path
+from typing import Any
 from unittest.mock import create_autospec
 
 import numpy as np
@@ -16,8 +18,17 @@ import pytest
 
 from pgdyno.api import planning
 from pgdyno.model.calibration import Machine
-from tests.attack.mutations import as_toml, huge_plan, other_values, single_table, spoiled
-from tests.attack.outcome import Tally, command, listing, require_clean
+from pgdyno.plan.schema.complaint import shown
+from pgdyno.plan.schema.toml import toml_key
+from tests.attack.mutations import (
+    as_toml,
+    hostile_value,
+    huge_plan,
+    other_values,
+    single_table,
+    spoiled,
+)
+from tests.attack.outcome import Ended, Tally, command, listing, require_clean
 from tests.data.servers import HOST, installed
 
 ROOT = Path(__file__).parents[2]
@@ -32,6 +43,8 @@ NAMED = sorted(
 PLANS = sorted(
     path for folder in FOLDERS for path in folder.glob("*.toml") if path.stem not in ("running",)
 )
+CARRIED_OUT = [path for path in PLANS if path.stem != "builds"]
+"""Without those that want what is not there, and are refused whatever stands in them."""
 SEED = 11
 
 
@@ -89,6 +102,67 @@ def test_a_mutated_plan_is_carried_out_or_refused(
             assert listing(at_home) == before, "a dry run changed something"
             tally.counts[how] += 1
     assert tally.counts["refused"] > count / 4
+    tally.keep()
+
+
+def as_shown(value: Any) -> set[str]:
+    """How a value may be named: as TOML, or as the text that a setting becomes; cut where long."""
+    setting = ("on" if value else "off") if isinstance(value, bool) else str(value)
+    texts = {shown(value), shown(setting), shown(f"{value:g}") if isinstance(value, float) else ""}
+    cut = {text.removesuffix("...") for text in texts - {""}}
+    return cut | {text.strip('"') for text in cut if text.strip('"')}  # as a path is
+
+
+def is_toml(text: bytes) -> bool:
+    try:
+        return bool(tomllib.loads(text.decode()))
+    except tomllib.TOMLDecodeError:
+        return False
+
+
+def names_in(value: Any) -> set[str]:
+    """The keys in a value, as they are named."""
+    if isinstance(value, dict):
+        return {name for key, one in value.items() for name in (toml_key(key), *names_in(one))}
+    return {name for one in value for name in names_in(one)} if isinstance(value, list) else set()
+
+
+def require_named(ended: Ended, place: tuple[Any, ...], value: Any) -> None:
+    """A refusal names the key and the value; of one that is no scalar, a key in it may do."""
+    keys = {toml_key(next(key for key in reversed(place) if isinstance(key, str)))}
+    if isinstance(value, dict | list):
+        keys |= names_in(value)
+    else:
+        assert any(has(ended.err, one) for one in as_shown(value)), f"no {value!r}: {ended.err}"
+    assert any(has(ended.err, key) for key in keys), f"none of {keys}: {ended.err}"
+
+
+def has(text: str, words: str) -> bool:
+    """Whether these words stand there, not within others."""
+    return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text) is not None
+
+
+@pytest.mark.parametrize(
+    ("first", "count"), [(0, 40), pytest.param(40, 460, marks=pytest.mark.long)]
+)
+def test_a_refused_value_is_named_with_its_file_and_key(
+    at_home: Path, monkeypatch: pytest.MonkeyPatch, first: int, count: int
+) -> None:
+    tally = Tally("hostile values in plans")
+    plan = at_home / "attacked.toml"
+    for number in range(first, first + count):
+        rng = np.random.default_rng([SEED, 2, number])
+        original = CARRIED_OUT[int(rng.integers(len(CARRIED_OUT)))]
+        document, place, value = hostile_value(tomllib.loads(original.read_text()), rng)
+        text = as_toml(document)
+        plan.write_bytes(text)
+        with tally.case(number, text, original.stem, str(place), repr(value)):
+            ended = command(monkeypatch, "run", "attacked.toml", "--dry-run")
+            how = require_clean(ended, *(["attacked.toml"] if ended.code else []))
+            if how == "refused" and is_toml(text):
+                require_named(ended, place, value)
+            tally.counts[how] += 1
+    assert tally.counts["refused"] > count / 2
     tally.keep()
 
 

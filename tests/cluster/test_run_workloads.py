@@ -8,7 +8,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from pgdyno.analysis.judge import window_end
 from pgdyno.model.run import TrialRecord, TrialResult, TrialState
+from pgdyno.model.wording import plural
 from pgdyno.store.run_file import RunFile
 from tests.cluster.conftest import cluster_apart
 from tests.cluster.test_run import assert_nothing_left, pgdyno
@@ -301,3 +303,11 @@ def test_a_drill_counts_what_was_lost_and_is_valid(plan: Path, folder: Path) -> 
     lost = {kind.kind: kind.run.failed for kind in result.kinds}
     assert lost["stay.sql"] == 0
     assert lost["quit.sql"] == sum(error.count for error in result.errors) > 0
+    in_window = sum(kind.window.failed for kind in result.kinds)
+    in_drain = sum(
+        kind.window.unfinished - (kind.window.drained or 0) - kind.window.unanswered
+        for kind in result.kinds
+    )
+    said = window_end(result)
+    assert said.fact.startswith(f"{plural(in_window + in_drain, 'request', thousands=True)} due")
+    assert "failed and have no time: percentiles and maximum are those of the others" in said.fact

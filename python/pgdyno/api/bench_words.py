@@ -29,7 +29,7 @@ def open_ends(driven: Driven) -> Iterator[str]:
     end = window_end([kind.window for kind in driven.kinds], driven.given_up_s, driven.untold)
     answer = answer_of(end)
     if isinstance(answer, Finding):
-        yield f"{answer.fact}; ≥ marks lower bounds"
+        yield answer.fact
     if stuck := stuck_reason(end):
         yield stuck
 

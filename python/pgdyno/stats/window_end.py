@@ -1,8 +1,9 @@
-"""What the end of a window leaves open: requests that were due in it and have no answer.
+"""What a window leaves open: requests that were due in it and have no answer.
 
 Those answered in the drain are measured as any other. Those that are not count as lower bounds; a
 server that was silent to one all through the drain may have stood still for any time, which no
-figure of the window can tell.
+figure of the window can tell. Those that failed have no time at all, in whatever outage they
+waited: that they are left out is said beside the times of the others.
 """
 
 from __future__ import annotations
@@ -16,17 +17,19 @@ from pgdyno.model.wording import plural
 from pgdyno.stats.finding import Answer, Clear, Evidence, Finding, Unknown
 
 _ADVICE = "Lengthen protocol.drain_s, or lower the load, until all requests are answered."
+_OF_FAILED = "Read the percentiles beside the gaps: who asked in an outage waited for nothing."
 
 
 @dataclass(frozen=True, slots=True)
 class WindowEnd:
-    """Requests of a window, of all kinds, that did not end in it."""
+    """Requests of a window, of all kinds, that did not end in it, or not well."""
 
     due: int  # all, those carried in included
     drained: int  # answered in the drain
     unanswered: int  # no answer when it ended
     stuck: int  # of these, sent before the window ended
     skipped: int  # left out by the schedule
+    failed: int  # in the window, or after its end: without a time
     untimed: int  # of earlier versions: under way at the end, without a time
     untold: int  # by pgbench, about
     given_up_s: float  # from the window's end until the unanswered were given up
@@ -52,20 +55,31 @@ def window_end(counts: Iterable[Counts], given_up_s: float | None, untold: int =
         unanswered=sum(one.unanswered for one in kinds),
         stuck=sum(one.stuck for one in kinds),
         skipped=sum(one.skipped for one in kinds),
+        failed=sum(one.failed + _failed_later(one) for one in kinds),
         untimed=sum(one.unfinished for one in kinds if one.drained is None),
         untold=untold,
         given_up_s=given_up_s or 0.0,
     )
 
 
+def _failed_later(counts: Counts) -> int:
+    """Requests that were under way at the window's end, and failed."""
+    if counts.drained is None:
+        return 0
+    return counts.unfinished - counts.drained - counts.unanswered
+
+
 def answer_of(end: WindowEnd) -> Answer:
     """What a reader must know of it."""
     evidence = tuple(
         Evidence(f"requests_{name}", float(getattr(end, name)), "1")
-        for name in ("due", "drained", "unanswered", "stuck", "skipped", "untold")
+        for name in ("due", "drained", "unanswered", "stuck", "skipped", "untold", "failed")
     )
     if end.is_open:
-        return Finding("; ".join(_open(end)), _ADVICE, evidence)
+        told = "; ".join([*_open(end), *_failed(end), "≥ marks lower bounds"])
+        return Finding(told, _ADVICE, evidence)
+    if end.failed:
+        return Finding("; ".join(_failed(end)), _OF_FAILED, evidence)
     if end.untimed:
         return Unknown(
             f"{_requests(end.untimed)} under way at the window's end have no time, as earlier"
@@ -111,6 +125,14 @@ def _open(end: WindowEnd) -> Iterable[str]:
         yield (
             f"about {_requests(end.untold)} due in the window by pgbench's rate are not in its log:"
             " it had begun none of them when its time was over"
+        )
+
+
+def _failed(end: WindowEnd) -> Iterable[str]:
+    if end.failed:
+        yield (
+            f"{_requests(end.failed)} due in the window (of {count_text(end.due)}) failed and have"
+            " no time: percentiles and maximum are those of the others"
         )
 
 

@@ -43,6 +43,8 @@ FROM pg_stat_replication
 """
 _WHERE = """
 SELECT pg_backend_pid(), current_user,
+       (SELECT extract(epoch FROM backend_start)::float8 FROM pg_stat_activity
+        WHERE pid = pg_backend_pid()),
        (SELECT setting FROM pg_settings WHERE name = 'data_directory'),
        ARRAY(SELECT pg_tablespace_location(oid) FROM pg_tablespace
              WHERE pg_tablespace_location(oid) <> '' ORDER BY 1)
@@ -143,8 +145,10 @@ def _of_folders(session: psycopg.Connection[Any]) -> Durability:
     """The storage below the data folder, pg_wal and every tablespace: without one, none starts."""
     row = session.execute(_WHERE).fetchone()
     assert row is not None
-    pid, user, data, tablespaces = row
-    if not is_backend(pid, user):
+    pid, user, started_s, data, tablespaces = row
+    if started_s is None:
+        return Durability((), (f"the server's storage: {user} may not see when a session began",))
+    if not is_backend(pid, user, started_s):
         return Durability((), ("the server's storage: it does not run on this host",))
     if data is None:
         return Durability((), (f"the server's storage: {user} may not read where it is",))

@@ -12,6 +12,7 @@ import os
 import platform
 import re
 import shutil
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -22,6 +23,17 @@ from pgdyno.model.calibration import Machine
 from pgdyno.model.settings import HostFacts, Place
 from pgdyno.shell import run
 from pgdyno.target.storage_durability import storage_losses
+
+
+def process_started_s(pid: int) -> float:
+    """When a process of this host began, in seconds since the epoch.
+
+    Raises:
+        OSError: There is none of this number.
+    """
+    ticks = int(Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[19])
+    up_s = float(Path("/proc/uptime").read_text().split()[0])
+    return time.time() - up_s + ticks / os.sysconf("SC_CLK_TCK")
 
 
 def host_facts(data: Path, folders: Iterable[str] = ()) -> HostFacts:

@@ -11,13 +11,13 @@ from __future__ import annotations
 import os
 import select
 import signal
-import time
 from collections.abc import Collection
 from pathlib import Path
 
 from pgdyno.folders import Folder
 from pgdyno.model.errors import TargetError
 from pgdyno.shell import OsUser
+from pgdyno.target.host_facts import process_started_s
 
 PID_FILE = "postmaster.pid"
 _PID_FILE_BYTES_MAX = 4096
@@ -62,7 +62,7 @@ def _is_server(pid: int, data: Folder, user: OsUser, started_s: int) -> bool:
             (working.st_dev, working.st_ino) == (here.st_dev, here.st_ino)
             and proc.stat().st_uid == user.uid
             and _program(pid).name == "postgres"
-            and abs(_started_s(proc) - started_s) <= _START_SLACK_S
+            and abs(process_started_s(pid) - started_s) <= _START_SLACK_S
         )
     except OSError:
         return False  # gone, or none of ours
@@ -71,13 +71,6 @@ def _is_server(pid: int, data: Folder, user: OsUser, started_s: int) -> bool:
 def _program(pid: int) -> Path:
     path = os.readlink(f"/proc/{pid}/exe")
     return Path(path.removesuffix(" (deleted)"))
-
-
-def _started_s(proc: Path) -> float:
-    """When a process began, in seconds since the epoch."""
-    ticks = int((proc / "stat").read_text().rpartition(") ")[2].split()[19])
-    up_s = float(Path("/proc/uptime").read_text().split()[0])
-    return time.time() - up_s + ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _require_known(handle: int, pid: int, data: Folder, programs: Collection[Path]) -> None:

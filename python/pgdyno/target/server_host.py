@@ -1,7 +1,8 @@
 """Where a server runs: on this host, with how much memory and disk, or elsewhere.
 
-Nothing is assumed: a server counts as local only if its backend is a process of this host, and its
-disk as known only if the server may tell its folders and we may look at them.
+Nothing is assumed: a server counts as local only if its backend is a process of this host that
+began when the server says so, and its disk as known only if the server may tell its folders and
+we may look at them.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ import psycopg
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
 from pgdyno.model.server_host import Area, ServerHost
-from pgdyno.target.host_facts import cgroup_memory_limit, read_meminfo
+from pgdyno.target.host_facts import cgroup_memory_limit, process_started_s, read_meminfo
 
 _QUERY = """
 SELECT pg_backend_pid(), current_user,
+       (SELECT extract(epoch FROM backend_start)::float8 FROM pg_stat_activity
+        WHERE pid = pg_backend_pid()),
        (SELECT setting FROM pg_settings WHERE name = 'data_directory'),
        (SELECT pg_tablespace_location(coalesce(own.oid, dattablespace)) FROM pg_database
         LEFT JOIN pg_tablespace own ON own.spcname = current_setting('default_tablespace')
@@ -36,6 +39,8 @@ SELECT pg_backend_pid(), current_user,
 """
 # Of sessions of other roles, a role without rights is told who and where, but not of which type.
 
+_START_SLACK_S = 2.0  # a backend takes the time once it runs; the kernel's clock has whole ticks
+
 
 def server_host_of(connection: Connection) -> ServerHost:
     """What can be seen of a database's server.
@@ -48,10 +53,11 @@ def server_host_of(connection: Connection) -> ServerHost:
             row = session.execute(_QUERY).fetchone()
             # The backend must live while its process is looked at.
             pid = int(row[0]) if row else 0
-            memory = _memory_bytes(pid) if is_backend(pid, str(row[1] if row else "")) else None
+            is_here = row is not None and is_backend(pid, str(row[1]), row[2])
+            memory = _memory_bytes(pid) if is_here else None
     except psycopg.Error as error:
         raise TargetError(f"cannot ask the server where it is: {str(error).strip()}") from error
-    return ServerHost() if row is None else _host(memory, row[2:])
+    return ServerHost() if row is None else _host(memory, row[3:])
 
 
 def _host(memory_bytes: int | None, row: tuple[Any, ...]) -> ServerHost:
@@ -100,13 +106,24 @@ def _bytes_in(folder: Path) -> int | None:
         return None
 
 
-def is_backend(pid: int, user: str) -> bool:
-    """Whether a process of this host is that backend: its title names the user."""
+def is_backend(pid: int, user: str, started_s: float | None) -> bool:
+    """Whether a process of this host is that backend: its title names the user, its start is that.
+
+    Numbers of processes are few: on a host with a server of its own, a process of that may have
+    the number, and the user, of a backend far away.
+
+    Args:
+        pid: The number that the server gives the backend.
+        user: Who has the session.
+        started_s: When the server says that it began, since the epoch; None: it does not say.
+    """
     try:
         title = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+        began_s = process_started_s(pid)
     except OSError:
         return False
-    return title.startswith("postgres: ") and user in title
+    is_named = title.startswith("postgres: ") and user in title
+    return is_named and started_s is not None and abs(began_s - started_s) <= _START_SLACK_S
 
 
 def _memory_bytes(pid: int) -> int:

@@ -70,7 +70,7 @@ def test_the_stage_and_its_percentiles_say_so(facts: Facts) -> None:
         assert stage.window_end is not None
         assert stage.window_end.verdict == "clear"
         assert all(one.exact_below_ns is None for one in stage.latency)
-    assert "requests of the windows had no answer (`tuned`)" in facts.answer.limits
+    assert "requests of the windows had no answer, or failed (`tuned`)" in facts.answer.limits
     # A mean over requests without an answer is not one to compare.
     costs = {cost.stage: cost.costs for cost in facts.protocol}
     assert "service_us" not in costs["tuned"]
@@ -88,6 +88,28 @@ def test_every_format_shows_it(facts: Facts) -> None:
     tuned = next(stage for stage in raw["stages"] if stage["name"] == "tuned")
     assert tuned["latency"][0]["exact_below_ns"] == BOUND_NS
     assert tuned["window_end"]["verdict"] == "finding"
+
+
+def test_every_format_says_that_failed_requests_have_no_time(tmp_path: Path) -> None:
+    """As of an outage that a plan with protocol.survive asked for."""
+    path: Path = write_miniature(tmp_path / "run.sqlite")
+    with RunFile.append(path) as run:
+        trial = next(one for one in run.finished() if one.stage == "tuned")
+        assert trial.result is not None
+        first, *others = trial.result.kinds
+        window = replace(first.window, due=first.window.due + 12, failed=12)
+        result = replace(trial.result, kinds=(replace(first, window=window), *others))
+        run.put_trial(replace(trial, result=result), run.series(trial.number).values())
+        facts = analyse(run)
+    terminal = io.StringIO()
+    Console(file=terminal, width=200).print(render(facts))
+
+    for text in (terminal.getvalue(), markdown.render(facts), html.render(facts)):
+        words = " ".join(text.split())
+        assert "12 requests due in the window" in words
+        assert "failed and have no time: percentiles and maximum are those of the others" in words
+        assert "≥ marks" not in words
+    assert "requests of the windows had no answer, or failed (`tuned`)" in facts.answer.limits
 
 
 def test_a_run_without_them_shows_no_mark(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def test_requests_without_an_answer_are_told_with_numbers() -> None:
     assert isinstance(found, Finding)
     assert found.fact == (
         "12 requests due in the window (of 1,200) had no answer 5.0 s after its end:"
-        " they count as at least that"
+        " they count as at least that; ≥ marks lower bounds"
     )
     assert {one.name: one.value for one in found.evidence}["requests_unanswered"] == 12
 
@@ -68,3 +68,26 @@ def test_earlier_run_files_do_not_tell() -> None:
 def test_lower_bounds_of_merged_values_begin_at_the_least() -> None:
     assert exact_below([{"p50": 1}, {"p50": 1, "exact_below": 9}, {"exact_below": 7}]) == 7
     assert exact_below([{"p50": 1}]) is None
+
+
+def test_requests_that_failed_have_no_time_and_that_is_said() -> None:
+    outage = Counts(due=1_100, succeeded=1_050, failed=38, unfinished=12, drained=10)
+
+    found = answer_of(window_end([DRAINED, outage], None))
+
+    assert isinstance(found, Finding)
+    assert found.fact == (
+        "40 requests due in the window (of 1,200) failed and have no time:"
+        " percentiles and maximum are those of the others"
+    )
+    assert {one.name: one.value for one in found.evidence}["requests_failed"] == 40
+
+
+def test_lower_bounds_and_failures_of_one_window_are_both_told() -> None:
+    both = Counts(due=20, succeeded=10, failed=3, unfinished=7, drained=2, unanswered=4)
+
+    fact = answer_of(window_end([both], 5.0)).fact
+
+    assert fact.startswith("4 requests due in the window (of 20) had no answer 5.0 s after")
+    assert "; 4 requests due in the window (of 20) failed and have no time" in fact
+    assert fact.endswith("; ≥ marks lower bounds")

@@ -67,4 +67,5 @@ def _wrong(
         mix = workload.tpcc.mix
         share = mix["new_order"] / sum(mix.values())
         if problem := mistyped(figures["nopm"], figures["tpm_total"], share):
-            yield problem
+            weights = ", ".join(f"{kind} = {weight:g}" for kind, weight in mix.items())
+            yield f"{problem} ({weights})"

@@ -74,8 +74,11 @@ def quick_values(raw: dict[str, Any]) -> tuple[dict[Path, Any], list[Complaint]]
         if path[-1] in allowed:
             values[path] = value
             continue
-        keys = [f"{name}.{key}" for name, keys in QUICK_KEYS.items() for key in keys]
         where = f"quick.{'.'.join(map(toml_key, path))}"
+        if len(path) == 1 and path[0] in QUICK_KEYS:
+            complaints.append(Complaint(where, f"{shown(value)} must be a table"))
+            continue
+        keys = [f"{name}.{key}" for name, keys in QUICK_KEYS.items() for key in keys]
         complaints.append(Complaint(where, f"--quick cannot change it; allowed: {', '.join(keys)}"))
     if values and not _FOLLOWING & values.keys() and _follows_checkpoints(raw):
         # Whole cycles last as long as the server takes: whoever wants them in the short version

@@ -176,7 +176,7 @@ class ProtocolTable(Table):
     survive: bool = Field(
         False,
         description="A trial that lost connections and got them back is valid: for failover "
-        "drills. Its gaps are shown.",
+        "drills. Its gaps are shown, and how many requests failed: they are in no percentile.",
     )
     reconnect_s: float = Field(
         60.0,

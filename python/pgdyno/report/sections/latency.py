@@ -58,7 +58,7 @@ def _table(caption: str, lines: Sequence[tuple[str, Percentiles | None]], *, fol
 def _window_ends(facts: Facts) -> tuple[Text, ...]:
     """Which requests have no answer, by stage; nothing where all have one."""
     return tuple(
-        Text(f"`{stage.name}` {_rounds(end)}: {end.fact}.{_mark(end)}", "warn")
+        Text(f"`{stage.name}` {_rounds(end)}: {end.fact}.", "warn")
         for stage in facts.stages
         if (end := stage.window_end) is not None and end.verdict != "clear"
     )
@@ -68,10 +68,6 @@ def _rounds(end: Judgement) -> str:
     if end.of_rounds == 1:
         return "in its round"
     return f"in {end.rounds} of {plural(end.of_rounds, 'round')}, the first of them"
-
-
-def _mark(end: Judgement) -> str:
-    return " ≥ marks lower bounds." if end.verdict == "finding" else ""
 
 
 def _statements(facts: Facts) -> tuple[Table, ...]:
