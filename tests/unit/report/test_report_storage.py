@@ -15,6 +15,7 @@ from rich.console import Console
 from pgdyno.api.runs import Run
 from pgdyno.model.errors import PlanError
 from pgdyno.model.floor import Probed
+from pgdyno.model.manifest import HostManifest, Installation
 from pgdyno.model.record_json import from_json, to_json
 from pgdyno.model.run import RunInfo
 from pgdyno.report.storage import (
@@ -199,7 +200,9 @@ def test_json_holds_what_was_measured_and_what_follows() -> None:
 
 
 def test_it_comes_back_from_the_run_file(tmp_path: Path) -> None:
-    info = RunInfo(BOTH.ident, 1, "0.1.0", "pgdyno storage /a", None, {}, {}, None)
+    info = RunInfo(
+        BOTH.ident, 1, "0.1.0", "pgdyno storage /a", None, HostManifest(), Installation(), None
+    )
     path = tmp_path / "r.sqlite"
     with RunFile.create(path, info, ()) as run:
         assert run.found("storage", Probed) is None
@@ -212,7 +215,9 @@ def test_it_comes_back_from_the_run_file(tmp_path: Path) -> None:
 
 
 def test_a_file_from_before_knees_were_stored_is_of_storage(tmp_path: Path) -> None:
-    info = RunInfo(BOTH.ident, 1, "0.1.0", "pgdyno storage /a", None, {}, {}, None)
+    info = RunInfo(
+        BOTH.ident, 1, "0.1.0", "pgdyno storage /a", None, HostManifest(), Installation(), None
+    )
     path = tmp_path / "r.sqlite"
     with RunFile.create(path, info, ()) as run:
         run.put_found("storage", BOTH)
