@@ -14,6 +14,7 @@ import numpy as np
 from pgdyno.model.description import Description, Deviation
 from pgdyno.model.durability import Durability, Loss
 from pgdyno.model.loading import LoadReport
+from pgdyno.model.manifest import FileSystem, HostManifest, Installation
 from pgdyno.model.plan import Estimate, Plan, Protocol, Stage, Target, Trial, Workload
 from pgdyno.model.run import (
     AuditLine,
@@ -194,15 +195,15 @@ def _info(plan: Plan) -> RunInfo:
         pgdyno="0.1.0",
         command="pgdyno run plans/demo.toml",
         plan=plan,
-        host={
-            "cpu_model": "AMD EPYC (2 CPUs)",
-            "cpus": 2,
-            "memory_bytes": 25_233_000_000,
-            "kernel": "Linux 6.18.44",
-            "file_system": "ext4",
-            "clock_source": "kvm-clock",
-        },
-        build={"version": "PostgreSQL 18.6", "origin": "embedded", "configure": "'--with-lz4'"},
+        host=HostManifest(
+            cpu_model="AMD EPYC (2 CPUs)",
+            cpus=2,
+            memory_bytes=25_233_000_000,
+            kernel="Linux 6.18.44",
+            file_system=FileSystem("ext4"),
+            clock_source="kvm-clock",
+        ),
+        build=Installation("PostgreSQL 18.6", origin="embedded", configure="'--with-lz4'"),
         workload=Description(
             name="tpcc",
             version=2,

@@ -1,6 +1,7 @@
 """Looks: are the critical values right, and do plans that stop when decided err as they promise?
 
-The operating characteristics that docs/concepts/statistics.md states are asserted here.
+Bounds on errors and rounds; the tables of docs/concepts/statistics.md are held by
+`test_method_operating`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
+from itertools import combinations, pairwise, permutations
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,3 +42,20 @@ def test_every_stage_follows_every_other_equally_often(stages: int, times: int) 
 
     assert len(counts) == stages * (stages - 1)
     assert len(set(counts.values())) == 1
+
+
+@given(st.integers(2, 12), st.integers(0, 40), st.data())
+def test_stages_that_drop_out_leave_the_others_balanced(
+    stages: int, ended: int, data: st.DataObject
+) -> None:
+    # Of a plan that stops when it is decided: rows come with their mirror images, and who stands
+    # before whom does not depend on who else is there.
+    whole = stages if stages % 2 == 0 else 2 * stages
+    left = data.draw(st.lists(st.integers(0, stages - 1), min_size=2, unique=True))
+    rows = balanced_order(stages, ended + whole)[ended:]
+    rest = [[stage for stage in row if stage in left] for row in rows]
+
+    before = Counter(pair for row in rest for pair in combinations(row, 2))
+    assert {before[one, other] for one, other in permutations(left, 2)} == {whole // 2}
+    means = {sum(row.index(stage) for row in rest) / whole for stage in left}
+    assert means == {(len(left) - 1) / 2}

@@ -45,11 +45,11 @@ def recommended(
     plan = plan_in(info)
     chosen = _chosen(facts, lowest) if stage is None else _named(facts, lowest, stage)
     record = plan.stage(chosen.name)
-    kernel = info.host.get("sysctl", {})
+    kernel = info.host.sysctl
     if plan.target.kind == "running" and not info.server.get("host", "").startswith("this one"):
         kernel = {}
     sysctl = {
-        name.replace("/", "."): str(value) for name, value in kernel.items() if _counts(name, value)
+        name.replace("/", "."): value for name, value in kernel.items() if _counts(name, value)
     }
     return Recommended(
         info.ident, info.pgdyno, facts.versions[0], chosen.name,

@@ -104,8 +104,8 @@ def analyse(run: RunFile) -> Facts:
         phases=_phases(info, trials),
         deviations=deviations(info, names),
         reference=words.flat(plan.reference),
-        host=words.flat(info.host),
-        build=words.flat(info.build) if None in [stage.build for stage in plan.stages] else {},
+        host=words.flat(asdict(info.host)),
+        build=words.flat(asdict(info.build)) if _runs_installed(plan) else {},
         builds={one.label: words.flat(asdict(one)) for one in _builds(plan)},
         server=info.server,
         configuration=found_configuration(trials),
@@ -184,13 +184,18 @@ def _trial_facts(
     )
 
 
+def _runs_installed(plan: Plan) -> bool:
+    """Whether any stage runs on the target's own installation."""
+    return any(stage.build is None for stage in plan.stages)
+
+
 def _builds(plan: Plan) -> list[Build]:
     """The builds that stages name, each once."""
     return list({stage.build.ident: stage.build for stage in plan.stages if stage.build}.values())
 
 
 def _versions(plan: Plan, info: RunInfo) -> tuple[str, ...]:
-    own = str(info.build.get("version", "PostgreSQL"))
+    own = info.build.version or "PostgreSQL"
     return tuple(dict.fromkeys(s.build.version if s.build else own for s in plan.stages))
 
 

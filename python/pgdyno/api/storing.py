@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pgdyno.api.runs import Run, named_now, reported
 from pgdyno.model.errors import Interrupted
+from pgdyno.model.manifest import Installation
 from pgdyno.model.run import RunInfo
 from pgdyno.plan.same_machine import require_same
 from pgdyno.store.output_file import require_page
@@ -19,6 +20,8 @@ from pgdyno.target.open_target import data_folder
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
+_NONE = Installation()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ def begun(
     out: str | Path | None,
     *,
     data: Path | None = None,
-    build: Mapping[str, str] | None = None,
+    build: Installation = _NONE,
 ) -> Begun:
     """A new run; refused before anything is measured if its files cannot be written.
 
@@ -51,7 +54,7 @@ def begun(
         command: How to repeat it.
         out: The run file; None: below `runs`.
         data: The folder whose storage the manifest tells; None: where clusters are put.
-        build: What is known of PostgreSQL's programs.
+        build: PostgreSQL's programs, where any are used.
 
     Raises:
         StoreError: Something else lies where the page would be.
@@ -59,7 +62,7 @@ def begun(
     ident, started_ns, path = named_now(name, out)
     info = RunInfo(
         ident=ident, started_ns=started_ns, pgdyno=own_version(), command=command, plan=None,
-        host=manifest(data or data_folder()), build=dict(build or {}), workload=None,
+        host=manifest(data or data_folder()), build=build, workload=None,
         experiment=experiment,
     )  # fmt: skip
     return Begun(path, info, is_new=True)
@@ -73,8 +76,8 @@ def going_on(run: Run, data: Path | None = None) -> Begun:
         StoreError: See `begun`.
     """
     require_same(
-        {"pgdyno": run.info.pgdyno, **run.info.host},
-        {"pgdyno": own_version(), **manifest(data or data_folder())},
+        {"pgdyno": run.info.pgdyno, **asdict(run.info.host)},
+        {"pgdyno": own_version(), **asdict(manifest(data or data_folder()))},
     )
     require_page(run.path.with_suffix(".html"), beside=(run.path,))
     return Begun(run.path, run.info, is_new=False)

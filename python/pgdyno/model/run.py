@@ -19,6 +19,7 @@ from pgdyno.model.cycle import Followed
 from pgdyno.model.description import Description, StageDescription
 from pgdyno.model.durability import Durability
 from pgdyno.model.loading import LoadReport
+from pgdyno.model.manifest import HostManifest, Installation
 from pgdyno.model.plan import Plan, Telemetry
 
 
@@ -491,8 +492,8 @@ class RunInfo:
     pgdyno: str  # version, and commit where known
     command: str  # how to repeat it
     plan: Plan | None  # resolved; None: the experiment has none
-    host: dict[str, Any]  # kernel, CPU model, memory, file system, mounts, clock source, ...
-    build: dict[str, Any]  # version, bindir, configure flags, compiler
+    host: HostManifest
+    build: Installation  # the target's own
     workload: Description | None  # of the plan as a whole; None: nothing was driven
     stages: dict[str, StageDescription] = field(default_factory=dict)  # what differs in each
     calibration: tuple[Ceiling, ...] = ()  # ceilings of this machine, measured before

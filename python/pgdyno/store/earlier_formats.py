@@ -20,12 +20,14 @@ def head_of(version: int, text: str) -> str:
     Format 1 had one kind of workload, TPC-C, whose parameters stood beside those that every
     workload has, and the stages had no workload of their own. Up to format 3 storage alone was
     measured without a plan. Up to format 4 a run without a workload described an empty one. Up to
-    format 5 a run without a plan had an empty one, ceilings had a mapping around them, and figures
-    of earlier reports stood under `then`.
+    format 5 a run without a plan had an empty one, ceilings had a mapping around them, figures
+    of earlier reports stood under `then`, and a file system may be its type alone.
     """
     if version > _WRAPPED:
         return text
     head: dict[str, Any] = json.loads(text)
+    if isinstance(kind := head["host"].get("file_system"), str):
+        head["host"]["file_system"] = {"type": kind}
     head["plan"] = plan = head["plan"] or None
     if plan:
         plan["earlier"] = plan.pop("then", None)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from pgdyno.folders import scratch
 from pgdyno.model.errors import TargetError
+from pgdyno.model.manifest import Installation
 from pgdyno.model.plan import Target
 from pgdyno.plan.resolve.plan import MAJORS
 from pgdyno.shell import OsUser, run
@@ -37,15 +38,11 @@ class Binaries:
         """Path of one of its programs."""
         return self.bindir / name
 
-    def manifest(self) -> dict[str, str]:
+    def manifest(self) -> Installation:
         """What a reader of the run file must know of it."""
-        return {
-            "version": self.version,
-            "version_num": str(self.version_num),
-            "configure": self.configure,
-            "compiler": self.compiler,
-            "origin": self.origin,
-        }
+        return Installation(
+            self.version, str(self.version_num), self.configure, self.compiler, self.origin
+        )
 
 
 def find_binaries(target: Target, user: OsUser) -> Binaries:

@@ -20,6 +20,7 @@ import psutil
 
 from pgdyno import __version__
 from pgdyno.model.calibration import Machine
+from pgdyno.model.manifest import FileSystem, HostManifest
 from pgdyno.model.settings import HostFacts, Place
 from pgdyno.shell import run
 from pgdyno.target.storage_durability import storage_losses
@@ -169,7 +170,7 @@ def _unescaped(word: str) -> str:
     return re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), word)
 
 
-def manifest(data: Path, folders: Iterable[str] = ()) -> dict[str, object]:
+def manifest(data: Path, folders: Iterable[str] = ()) -> HostManifest:
     """The host as the report shows it: everything that may explain a different number.
 
     Args:
@@ -178,25 +179,29 @@ def manifest(data: Path, folders: Iterable[str] = ()) -> dict[str, object]:
     """
     facts = host_facts(data)
     frequency = psutil.cpu_freq()
-    return {
-        "cpu_model": _cpu_model(),
-        "cpus": facts.cpus,
-        "cpu_mhz": round(frequency.current) if frequency else None,
-        "numa_nodes": len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or 1,
-        "memory_bytes": facts.memory_bytes,
-        "huge_pages_free": facts.huge_pages_free,
-        "huge_page_bytes": facts.huge_page_bytes,
-        "transparent_huge_pages": _choice("/sys/kernel/mm/transparent_hugepage/enabled"),
-        "kernel": platform.release(),
-        "clock_source": _text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        "virtualisation": "hypervisor" if " hypervisor" in _text("/proc/cpuinfo") else "none seen",
-        "operating_system": platform.freedesktop_os_release().get("PRETTY_NAME", "unknown"),
-        "file_system": file_system(_existing(data)),
-        "sysctl": {name: _text(f"/proc/sys/{name}") for name in _SYSCTLS},
-        "swap_bytes": psutil.swap_memory().total,
-        "driver": driver_hash(),
-        **({"folders": file_systems} if (file_systems := _file_systems(folders)) else {}),
-    }
+    return HostManifest(
+        cpu_model=_cpu_model(),
+        cpus=facts.cpus,
+        cpu_mhz=round(frequency.current) if frequency else None,
+        numa_nodes=len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or 1,
+        memory_bytes=facts.memory_bytes,
+        huge_pages_free=facts.huge_pages_free,
+        huge_page_bytes=facts.huge_page_bytes,
+        transparent_huge_pages=_choice("/sys/kernel/mm/transparent_hugepage/enabled"),
+        kernel=platform.release(),
+        clock_source=_text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        virtualisation="hypervisor" if " hypervisor" in _text("/proc/cpuinfo") else "none seen",
+        operating_system=platform.freedesktop_os_release().get("PRETTY_NAME", "unknown"),
+        file_system=_manifest_of(data),
+        sysctl={name: _text(f"/proc/sys/{name}") for name in _SYSCTLS},
+        swap_bytes=psutil.swap_memory().total,
+        driver=driver_hash(),
+        folders={folder: _manifest_of(Path(folder)) for folder in dict.fromkeys(folders)},
+    )
+
+
+def _manifest_of(folder: Path) -> FileSystem:
+    return FileSystem(**file_system(_existing(folder)))
 
 
 def driver_hash() -> str:
@@ -205,10 +210,6 @@ def driver_hash() -> str:
     assert spec is not None
     assert spec.origin is not None
     return hashlib.sha256(Path(spec.origin).read_bytes()).hexdigest()[:16]
-
-
-def _file_systems(folders: Iterable[str]) -> dict[str, dict[str, str]]:
-    return {folder: file_system(_existing(Path(folder))) for folder in dict.fromkeys(folders)}
 
 
 def this_machine() -> Machine:

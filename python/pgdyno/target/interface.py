@@ -12,6 +12,7 @@ import psycopg
 
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import LostError, PgdynoError, TargetError
+from pgdyno.model.manifest import Installation
 from pgdyno.model.plan import Stage
 from pgdyno.model.run import Effective, Fixture
 from pgdyno.model.settings import ServerFacts, Setting
@@ -92,7 +93,7 @@ class Target(Protocol):
     """
 
     @property
-    def build(self) -> dict[str, str]:
+    def build(self) -> Installation:
         """What a reader of the run file must know of the target's own installation."""
         ...
 

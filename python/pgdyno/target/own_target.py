@@ -19,6 +19,7 @@ import psycopg
 
 from pgdyno.folders import Folder, owner_of
 from pgdyno.model.connection import Connection
+from pgdyno.model.manifest import Installation
 from pgdyno.model.plan import Stage
 from pgdyno.model.plan import Target as TargetPlan
 from pgdyno.model.record_json import from_json, to_json
@@ -86,7 +87,7 @@ class OwnTarget:
         self._loading: Folder | None = None
         self._stage_folders: dict[str, StageFolder] = {}
         self.facts = facts
-        self.build: dict[str, str] = binaries.manifest()
+        self.build: Installation = binaries.manifest()
         with ExitStack() as held:
             self._home = held.enter_context(locked_home(home))
             require_reachable(home, user)

@@ -21,6 +21,7 @@ from psycopg import sql
 
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import LostError, TargetError
+from pgdyno.model.manifest import Installation
 from pgdyno.model.plan import Stage
 from pgdyno.model.record_json import from_json, to_json
 from pgdyno.model.run import Fixture
@@ -59,7 +60,7 @@ class RunningServer:
 
     connection: Connection
     facts: ServerFacts
-    build: dict[str, str]
+    build: Installation
 
 
 def ask_server(conninfo: str, *, knocks: bool = False) -> RunningServer:
@@ -86,13 +87,13 @@ def ask_server(conninfo: str, *, knocks: bool = False) -> RunningServer:
         compiler = session.execute("SELECT version()").fetchone()
         tls = " over TLS" if session.pgconn.ssl_in_use else ""
         lines = about(session, connection)
-    build = {
-        "version": version,
-        "version_num": str(number),
-        "configure": "unknown",
-        "compiler": str(compiler[0]) if compiler else "unknown",
-        "origin": f"running server, {connection.shown()}{tls}",
-    }
+    build = Installation(
+        version,
+        str(number),
+        configure="unknown",
+        compiler=str(compiler[0]) if compiler else "unknown",
+        origin=f"running server, {connection.shown()}{tls}",
+    )
     facts = replace(facts_of_rows(rows, number, version, disk_format), role=role, about=lines)
     return RunningServer(connection, facts, build)
 
@@ -246,7 +247,7 @@ class RunningTarget:
         connection = self._connection.to(TRIAL)
         return Ready(connection, read_back(connection, settings, ours=False), None, None,
                      0.0,
-                     self.build["compiler"])  # fmt: skip
+                     self.build.compiler or "unknown")  # fmt: skip
 
     def crash(self) -> None:
         """Not ours to kill; `plan.resolve` refuses a plan that asks for it."""

@@ -12,6 +12,7 @@ from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.shape import outages, part_facts, step_facts
 from pgdyno.analysis.trials import trial_facts
 from pgdyno.model.description import Description, Deviation, StageDescription
+from pgdyno.model.manifest import HostManifest, Installation
 from pgdyno.model.run import (
     Counts,
     Gap,
@@ -153,7 +154,8 @@ def test_deviations_say_which_stages_have_them() -> None:
     keying = Deviation("no keying times", "small", "5.2.5")
     faults = Deviation("deliveries without a limit", "as BenchmarkSQL", "2.7")
     info = RunInfo(
-        "id", 0, "0.1.0", "", None, {}, {}, Description("tpcc", 2, deviations=(keying,)),
+        "id", 0, "0.1.0", "", None, HostManifest(), Installation(),
+        Description("tpcc", 2, deviations=(keying,)),
         stages={
             "plain": StageDescription("statement"),
             "old": StageDescription("statement", (faults, keying)),

@@ -13,6 +13,7 @@ from pgdyno.api import experiments
 from pgdyno.api.experiments import Experiment, Format
 from pgdyno.api.runs import Run
 from pgdyno.model.errors import StoreError
+from pgdyno.model.manifest import HostManifest, Installation
 from pgdyno.model.run import RunInfo
 from pgdyno.store import RunFile
 
@@ -29,7 +30,17 @@ def test_every_module_says_what_a_run_of_its_kind_is(name: str) -> None:
 
 
 def test_a_run_of_a_kind_that_is_not_known_is_refused(tmp_path: Path) -> None:
-    info = RunInfo("r1", 1, "9.0.0", "pgdyno bisect", None, {}, {}, None, experiment="bisect")
+    info = RunInfo(
+        "r1",
+        1,
+        "9.0.0",
+        "pgdyno bisect",
+        None,
+        HostManifest(),
+        Installation(),
+        None,
+        experiment="bisect",
+    )
     with RunFile.create(tmp_path / "r.sqlite", info, ()):
         pass
     run = Run(tmp_path / "r.sqlite")

@@ -15,6 +15,7 @@ from pgdyno.experiment import trial as of_trial
 from pgdyno.experiment.plan import carry_out as carry_out_plan
 from pgdyno.experiment.window import Sampled
 from pgdyno.model.errors import PlanError, StoreError, TargetError
+from pgdyno.model.manifest import HostManifest, Installation
 from pgdyno.model.plan import Plan
 from pgdyno.model.run import Fixture, RunInfo, TrialRecord, TrialResult, TrialState
 from pgdyno.plan import read_plan
@@ -51,7 +52,7 @@ def run(plan: Plan, tmp_path: Path) -> RunFile:
         TrialRecord(one.number, one.round, one.stage, one.ident, TrialState.PLANNED)
         for one in plan.trials
     ]
-    info = RunInfo("r", 1, "0", "pgdyno run", plan, {}, {}, None)
+    info = RunInfo("r", 1, "0", "pgdyno run", plan, HostManifest(), Installation(), None)
     return RunFile.create(tmp_path / "run.sqlite", info, planned)
 
 

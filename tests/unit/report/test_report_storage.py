@@ -17,6 +17,7 @@ from pgdyno.analysis.storage_facts import StorageFacts
 from pgdyno.api.runs import Run
 from pgdyno.model.errors import PlanError
 from pgdyno.model.floor import Probed
+from pgdyno.model.manifest import HostManifest, Installation
 from pgdyno.model.record_json import from_json, to_json
 from pgdyno.model.run import RunInfo
 from pgdyno.report.storage import (
@@ -205,7 +206,9 @@ def test_json_holds_what_was_measured_and_what_follows() -> None:
 
 
 def test_it_comes_back_from_the_run_file(tmp_path: Path) -> None:
-    info = RunInfo(PROBED.ident, 1, "0.1.0", "pgdyno storage /a", None, {}, {}, None)
+    info = RunInfo(
+        PROBED.ident, 1, "0.1.0", "pgdyno storage /a", None, HostManifest(), Installation(), None
+    )
     path = tmp_path / "r.sqlite"
     with RunFile.create(path, info, ()) as run:
         assert run.found("storage", Probed) is None
@@ -218,7 +221,9 @@ def test_it_comes_back_from_the_run_file(tmp_path: Path) -> None:
 
 
 def test_a_file_from_before_knees_were_stored_is_of_storage(tmp_path: Path) -> None:
-    info = RunInfo(PROBED.ident, 1, "0.1.0", "pgdyno storage /a", None, {}, {}, None)
+    info = RunInfo(
+        PROBED.ident, 1, "0.1.0", "pgdyno storage /a", None, HostManifest(), Installation(), None
+    )
     path = tmp_path / "r.sqlite"
     with RunFile.create(path, info, ()) as run:
         run.put_found("storage", PROBED)

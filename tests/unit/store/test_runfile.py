@@ -15,6 +15,7 @@ import pytest
 
 from pgdyno.analysis.run import analyse
 from pgdyno.model.errors import StoreError
+from pgdyno.model.manifest import FileSystem, HostManifest, Installation
 from pgdyno.model.plan import EarlierReport
 from pgdyno.model.record_json import from_json, to_json
 from pgdyno.model.run import (
@@ -35,7 +36,7 @@ from tests.unit.stats.test_stats_ceiling import CEILING
 
 FIRST = Path(__file__).parents[2] / "data" / "format-1.sqlite"
 SECOND = FIRST.with_name("format-2.sqlite")
-INFO = RunInfo("r1", 1, "0.1.0", "pgdyno run x", None, {}, {}, None)
+INFO = RunInfo("r1", 1, "0.1.0", "pgdyno run x", None, HostManifest(), Installation(), None)
 TRIALS = [TrialRecord(n, 1, f"s{n}", "h", TrialState.PLANNED) for n in (1, 2)]
 
 
@@ -230,6 +231,33 @@ def test_a_foreign_file_is_refused(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(StoreError):
         RunFile.read(foreign)
     assert foreign.read_bytes() == content
+
+
+@pytest.mark.parametrize("path", [FIRST, SECOND], ids=["format 1", "format 2"])
+def test_the_manifests_of_earlier_files_are_read_into_records(path: Path) -> None:
+    with RunFile.read(path) as run:
+        info = run.info()
+
+    assert info.host == HostManifest(
+        cpu_model="AMD EPYC (2 CPUs)", cpus=2, memory_bytes=25_233_000_000,
+        kernel="Linux 6.18.44", file_system=FileSystem("ext4"), clock_source="kvm-clock",
+    )  # fmt: skip
+    assert info.build == Installation(
+        "PostgreSQL 18.6", origin="embedded", configure="'--with-lz4'"
+    )  # fmt: skip
+
+
+def test_manifests_without_a_word_are_those_of_nothing(tmp_path: Path) -> None:
+    # A search and a calibration have no programs of PostgreSQL.
+    head = json.loads(to_json(INFO)) | {
+        "host": {"cpus": 2, "told": "by a later pgdyno"},
+        "build": {},
+    }
+
+    info = from_json(RunInfo, json.dumps(head))
+
+    assert info.host == HostManifest(cpus=2)
+    assert info.build == Installation()
 
 
 def test_a_file_of_the_first_format_is_read_as_todays() -> None:

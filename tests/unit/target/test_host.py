@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from pgdyno.model.errors import TargetError
+from pgdyno.model.manifest import HostManifest
+from pgdyno.model.record_json import from_json, to_json
 from pgdyno.shell import OsUser, postgres_user, run
 from pgdyno.target import home, host_facts
 from pgdyno.target.binaries import version_number
@@ -28,6 +30,18 @@ def test_this_host_has_facts() -> None:
     assert facts.memory_bytes > 1 << 28
     assert facts.free_disk_bytes > 0
     assert facts.file_system != ""
+
+
+def test_the_manifest_of_this_host_is_a_record_with_the_folders_that_stages_name() -> None:
+    found = host_facts.manifest(Path("/tmp/not/there/yet"), ["/tmp", "/dev/shm"])
+
+    assert found.cpus == len(os.sched_getaffinity(0))
+    assert found.file_system is not None
+    assert found.file_system.mount.startswith("/")
+    assert found.sysctl["vm/swappiness"].isdecimal()
+    assert list(found.folders) == ["/tmp", "/dev/shm"]
+    assert found.folders["/tmp"].type == host_facts.file_system(Path("/tmp"))["type"]
+    assert from_json(HostManifest, to_json(found)) == found
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from pgdyno.experiment.plan import carry_out
 from pgdyno.experiment.progress import Listener
 from pgdyno.model.build import Build
 from pgdyno.model.errors import Interrupted, LostError, PlanError
+from pgdyno.model.manifest import HostManifest
 from pgdyno.model.plan import Plan as PlanRecord
 from pgdyno.model.plan import Trial
 from pgdyno.model.progress import Noted, RunBegun
@@ -103,7 +105,7 @@ def carried_out(
             described = describe(record.workload)
             info = RunInfo(
                 ident, started_ns, own_version(), command, record, _manifest(record),
-                dict(target.build), described,
+                target.build, described,
                 differences(record, described, describe_stages(record)),
                 calibration_of(home(), this_machine(), [record.workload.kind]),
                 target.facts_of(None).about, experiment,
@@ -127,7 +129,8 @@ def _go_on(run: Run, again: bool, on_event: Listener) -> None:
     path, info, plan = run.path, run.info, plan_in(run.info)
     with RunFile.append(path) as file:
         require_same(
-            {"pgdyno": info.pgdyno, **info.host}, {"pgdyno": own_version(), **_manifest(plan)}
+            {"pgdyno": info.pgdyno, **asdict(info.host)},
+            {"pgdyno": own_version(), **asdict(_manifest(plan))},
         )
         builds = {one.ident: build_facts(one) for one in _builds_of(plan)}
         require_page(path.with_suffix(".html"), beside=(path,))
@@ -138,7 +141,7 @@ def _go_on(run: Run, again: bool, on_event: Listener) -> None:
             prewarm=plan.protocol.prewarm,
         )  # fmt: skip
         with _waiting(plan, target, on_event), ending(target.close):
-            require_same({"PostgreSQL": info.build}, {"PostgreSQL": target.build})
+            require_same({"PostgreSQL": asdict(info.build)}, {"PostgreSQL": asdict(target.build)})
             _require_same_configuration(plan, file.finished(), target)
             trials, replaced = file.trials(), file.replaced()
             compared = at_looks(plan, trials, replaced)
@@ -261,7 +264,7 @@ def _folders(plan: PlanRecord) -> list[str]:
     return [stage.folder for stage in plan.stages if stage.folder is not None]
 
 
-def _manifest(plan: PlanRecord) -> dict[str, object]:
+def _manifest(plan: PlanRecord) -> HostManifest:
     return manifest(data_folder(), _folders(plan))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from pgdyno.analysis.storage import storage_facts
@@ -85,11 +85,13 @@ def resume(run: Run, _again: bool, on_event: Listener) -> Run:
     """
     so_far = run.probed
     found = going_on(run, Path(so_far.wish.paths[0]))
-    origin = str(run.info.build["origin"])
+    origin = run.info.build.origin or ""
     installed = origin.startswith("/")
     target = Target("installed", bindir=origin) if installed else Target("embedded")
     binaries = find_binaries(target, postgres_user())
-    require_same({"PostgreSQL": run.info.build}, {"PostgreSQL": binaries.manifest()})
+    require_same(
+        {"PostgreSQL": asdict(run.info.build)}, {"PostgreSQL": asdict(binaries.manifest())}
+    )
     with stored(found) as keep:
         probe_storage(
             so_far.wish, so_far.ident, binaries, so_far=so_far, keep=keep, listener=on_event
