@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 import pgdyno
 from pgdyno import api
 from pgdyno.api.planning import FROM_PYTHON
 from pgdyno.model.errors import Interrupted, PlanError
-from pgdyno.model.progress import Event, PhaseBegun, RunBegun, TrialEnded
+from pgdyno.model.progress import DriveProgress, Event, PhaseBegun, RunBegun, TrialEnded
 from tests.cluster.test_run import assert_nothing_left
 
 pytestmark = pytest.mark.cluster
@@ -117,3 +119,25 @@ def test_a_load_is_checked_and_exported_files_are_loaded(folder: Path) -> None:
     assert {file.name for file in exported.files} == {
         path.name for path in (folder / "files").iterdir()
     }
+
+
+def test_ctrl_c_in_a_window_stops_the_driver(home_env: Path) -> None:
+    pids: list[int] = []
+
+    def press(_: DriveProgress) -> None:
+        pids.extend(one.pid for one in psutil.Process().children(recursive=True)
+                    if "pgdyno.drive.worker" in one.cmdline())  # fmt: skip
+        signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with (
+            pgdyno.loaded(pgdyno.Data("tpcb", scale=1)) as database,
+            pytest.raises(Interrupted, match="stopped") as caught,
+        ):
+            pgdyno.bench(pgdyno.Asked("tpcb", connections=2), database, seconds=60, on_event=press)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert "nothing is still running" in str(caught.value.hint)
+    assert pids, "the driver ran when Ctrl-C was pressed"
+    assert not any(psutil.pid_exists(pid) for pid in pids)

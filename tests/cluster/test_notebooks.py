@@ -133,5 +133,5 @@ def test_a_line_shows_how_far_a_call_is_and_goes_with_it(folder: Path) -> None:
     assert set(kinds[1:]) == {"update_display_data"}, "one line, which the second cell has not"
     assert "rows, " in texts[0]
     assert texts[-1] == ""
-    outputs = [out for cell in notebook.cells for out in cell.outputs]
+    outputs = [out for cell in notebook.cells for out in cell.get("outputs", ())]
     assert [out.output_type for out in outputs] == ["display_data"], "and nothing is printed"

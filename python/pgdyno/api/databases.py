@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from pgdyno.api.interrupts import interruptible
 from pgdyno.api.notebook_line import with_line
 from pgdyno.api.table import Table
 from pgdyno.catalog.contract import default
@@ -263,6 +264,7 @@ def check(database: Database) -> Checked:
 
     Raises:
         CheckError: It holds no data of TPC-C.
+        Interrupted: Ctrl-C; the database is as it was.
         TargetError: Nothing answers there, or it refuses.
     """
     connection = connection_to(database)
@@ -270,7 +272,11 @@ def check(database: Database) -> Checked:
 
 
 def _checked(connection: Connection, described: Description) -> Checked:
-    return Checked(check_conditions(connection, described.conditions))
+    with interruptible(
+        "stopped while conditions were checked",
+        "Checking changes nothing; `pgdyno check` does it again.",
+    ):
+        return Checked(check_conditions(connection, described.conditions))
 
 
 def _sound(connection: Connection, described: Description) -> Checked:

@@ -14,6 +14,7 @@ from pgdyno.analysis.facts import Comparison, Facts
 from pgdyno.analysis.run import analyse, compare_stages, plan_in
 from pgdyno.api.configuration import Form, configuration
 from pgdyno.api.experiments import Format, experiment_of
+from pgdyno.api.interrupts import interruptible
 from pgdyno.api.kinds import KIND_COLUMNS, kind_row
 from pgdyno.api.table import Table
 from pgdyno.model.calibration import Calibrated, Ceiling
@@ -285,10 +286,11 @@ def named_now(
 def reported(path: Path) -> Run:
     """The run, once its page is written."""
     found = Run(path)
-    write_page(
-        path.with_suffix(".html"), found.report("html"),
-        f"The run file is whole: `pgdyno report {path} --out PATH`.", beside=(path,),
-    )  # fmt: skip
+    with interruptible("stopped while the page was made", f"`pgdyno report {path}` makes it."):
+        write_page(
+            path.with_suffix(".html"), found.report("html"),
+            f"The run file is whole: `pgdyno report {path} --out PATH`.", beside=(path,),
+        )  # fmt: skip
     return found
 
 

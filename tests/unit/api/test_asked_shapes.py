@@ -9,13 +9,18 @@ import pytest
 
 import pgdyno
 from pgdyno import api
-from pgdyno.api import windows
+from pgdyno.api import databases, windows
+from pgdyno.api.experiments import plan as of_plan
 from pgdyno.api.planning import _instead
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import Interrupted, PlanError
 from pgdyno.model.floor import QUICK, USUAL
 from pgdyno.model.workload import Partitions
 
+SHORT: dict[str, Any] = {
+    "name": "p", "question": "?", "workload": {"kind": "tpcb", "scale": 1},
+    "protocol": {"rounds": 1, "window_s": 1}, "stage": [{"name": "one", "why": "."}],
+}  # fmt: skip
 CONNECTION = Connection("/nowhere", 1, "u", "d")
 
 
@@ -76,12 +81,7 @@ def test_a_target_beside_a_plan_becomes_its_keys(tmp_path: Path) -> None:
 
 
 def test_an_engine_beside_a_plan_drives_it() -> None:
-    plan = api.load_plan(
-        {"name": "p", "question": "?", "workload": {"kind": "tpcb", "scale": 1},
-         "protocol": {"rounds": 1, "window_s": 1},
-         "stage": [{"name": "one", "why": "."}]},
-        engine="pgbench",
-    )  # fmt: skip
+    plan = api.load_plan(SHORT, engine="pgbench")
     assert plan.record.workload.engine == "pgbench"
 
 
@@ -119,3 +119,30 @@ def test_ctrl_c_in_a_window_is_an_error_of_ours(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(Interrupted, match="stopped") as caught:
         pgdyno.bench(api.Asked("tpcb"), CONNECTION)
     assert "nothing is still running" in str(caught.value.hint)
+
+
+def test_ctrl_c_before_a_trial_says_what_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pressed(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    plan = api.load_plan(SHORT)
+    monkeypatch.setattr(of_plan, "require_rehearsed", pressed)
+    with pytest.raises(Interrupted, match="stopped before a trial began") as caught:
+        pgdyno.run(plan, out=tmp_path / "run.sqlite")
+    assert caught.value.hint == "Nothing was measured, and nothing is left of it."
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_while_conditions_are_checked_is_an_error_of_ours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def pressed(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    described = type("Loaded", (), {"described": lambda _: type("D", (), {"conditions": ()})})()
+    monkeypatch.setattr(databases, "loaded_workload", lambda _: described)
+    monkeypatch.setattr(databases, "check_conditions", pressed)
+    with pytest.raises(Interrupted, match="stopped while conditions were checked"):
+        pgdyno.check(CONNECTION)

@@ -217,6 +217,10 @@ def _to_the_end(path: Path, attempt: Callable[[], None], listener: Listener) -> 
     while True:
         try:
             attempt()
+        except KeyboardInterrupt:  # before trials, or between two attempts; see `_measure`
+            known = f"Continue with `pgdyno resume {path}`."
+            left = known if path.exists() else "Nothing was measured, and nothing is left of it."
+            raise Interrupted("stopped before a trial began", left) from None
         except _CameBack as back:
             if not path.exists():  # before anything was measured: there is nothing to go on with
                 raise back.lost from None
