@@ -62,9 +62,9 @@ def _connect(*arguments: Any, **named: Any) -> sqlite3.Connection:
 
 sys.dont_write_bytecode = True
 sys.addaudithook(_hear)
-sqlite3.connect = _connect
+sqlite3.connect = _connect  # type: ignore[assignment]
 sys.argv = ["pgdyno", *sys.argv[3:]]
 
-from pgdyno.__main__ import main  # noqa: E402 - what it imports is no step
+from pgdyno.cli.app import main  # noqa: E402 - what it imports is no step
 
 main()
