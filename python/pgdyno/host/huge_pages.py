@@ -9,19 +9,22 @@ versions, and both ways count the same.
 from __future__ import annotations
 
 import os
-import pwd
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
 
-from pgdyno.linter import read_source
+from pgdyno.access import user_name
+from pgdyno.folders import Folder
+from pgdyno.linter import parse
 from pgdyno.linter.combined import HUGE_MOST
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.plan import Target
+from pgdyno.model.system_errors import reason
 from pgdyno.model.units import bytes_text
 from pgdyno.model.wording import plural
+from pgdyno.plan.schema.files import TEXT_BYTES_MAX
 from pgdyno.shell import OsUser, postgres_user, run
 from pgdyno.target.binaries import Binaries, find_binaries
 from pgdyno.target.conninfo import reach
@@ -30,6 +33,9 @@ from pgdyno.target.server_host import server_host_of
 
 TELLS_SINCE = 15  # the first version with shared_memory_size_in_huge_pages
 SIZED_SINCE = 14  # with huge_page_size
+_CONF, _LOCK = "postgresql.conf", "postmaster.pid"
+_PAGE_BYTES = 4096  # more than PG_VERSION and postmaster.pid ever have
+_NUMBER = re.compile(r"[0-9]{1,10}")
 _GUC = "shared_memory_size_in_huge_pages"
 _PLACES = ("/usr/lib/postgresql/{}/bin", "/usr/pgsql-{}/bin")  # of Debian, of Red Hat
 # Made by mmap, by mmap of huge pages, by System V (shared_memory_type = sysv).
@@ -116,23 +122,21 @@ def _of_running(conninfo: str) -> Count:
 
 def _of_folder(server: str, bindir: Path | None) -> Count:
     try:
-        data = _data_directory(Path(server))
-        major = int((data / "PG_VERSION").read_text(encoding="utf-8"))
-        owner = pwd.getpwuid(data.stat().st_uid).pw_name
-        pid = _postmaster(data)
-    except OSError as error:
-        raise TargetError(
-            f"cannot read {error.filename}: {error.strerror}",
-            f"Is {server} a data directory? It is read as its owner, or as root.",
-        ) from error
-    if not (Path(server) / "postgresql.conf").exists():
+        with _data_directory(Path(server)) as data:
+            uid = data.facts.st_uid
+            major = _number(data, "PG_VERSION")
+            pid = _postmaster(data)
+    except TargetError as error:
+        hint = f"Is {server} a data directory? It is read as its owner, or as root."
+        raise TargetError(error.fact, error.hint or hint) from error
+    if not (Path(server) / _CONF).exists():
         if pid is not None:
             return _mapped(server, pid)
         raise PlanError(
             f"{server} holds no postgresql.conf",
             "Debian keeps it under /etc/postgresql: name that folder, or start the server.",
         )
-    user = postgres_user(owner)
+    user = postgres_user(user_name(uid))
     asked: list[str | Path] = [
         _binaries(major, bindir, user).program("postgres"),
         "-D",
@@ -151,27 +155,38 @@ def _of_folder(server: str, bindir: Path | None) -> Count:
     return Count(server, _pages(run([*asked, _GUC], user=user).stdout), f"postgres -C {_GUC}")
 
 
-def _data_directory(folder: Path) -> Path:
+def _data_directory(folder: Path) -> Folder:
     """The folder itself, or where its postgresql.conf says: Debian keeps the two apart."""
-    conf = folder / "postgresql.conf"
-    if (folder / "PG_VERSION").exists() or not conf.exists():
-        return folder
-    for at in read_source(str(conf), "postgresql").assignments:
+    held = Folder.hold(folder)
+    if held.has("PG_VERSION") or not held.has(_CONF):
+        return held
+    with held:
+        text = held.read(_CONF, held.facts.st_uid, TEXT_BYTES_MAX)
+    for at in parse(str(folder / _CONF), "postgresql", text).assignments:
         if at.name == "data_directory":
-            return Path(at.value)
-    return folder
+            return Folder.hold(Path(at.value))
+    return Folder.hold(folder)
 
 
-def _postmaster(data: Path) -> int | None:
+def _number(folder: Folder, name: str) -> int:
+    """What a small file of the server's begins with."""
+    words = folder.read(name, folder.facts.st_uid, _PAGE_BYTES).split()
+    if not words or not _NUMBER.fullmatch(words[0]):
+        raise TargetError(f"{folder.path / name} does not begin with a number")
+    return int(words[0])
+
+
+def _postmaster(data: Folder) -> int | None:
     """The first process of a server that runs; what a crash left behind does not count."""
-    lock = data / "postmaster.pid"
-    if not lock.exists():
+    if not data.has(_LOCK):
         return None
-    pid = int(lock.read_text(encoding="utf-8").split()[0])
+    pid = _number(data, _LOCK)
     try:
-        runs_there = os.path.samefile(f"/proc/{pid}/cwd", data)
-    except FileNotFoundError:
+        runs_there = os.path.samestat(os.stat(f"/proc/{pid}/cwd"), data.facts)
+    except (FileNotFoundError, ProcessLookupError):
         return None
+    except OSError as error:
+        raise TargetError(f"cannot read /proc/{pid}/cwd: {reason(error)}") from error
     return pid if runs_there else None
 
 

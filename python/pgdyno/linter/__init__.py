@@ -2,7 +2,7 @@
 
 from pgdyno.linter.check import check
 from pgdyno.linter.finding import Finding, Severity
-from pgdyno.linter.source import KINDS, Assignment, Kind, Source, read_source
+from pgdyno.linter.source import KINDS, Assignment, Kind, Source, parse, read_source
 from pgdyno.linter.system import System
 
 __all__ = [
@@ -14,5 +14,6 @@ __all__ = [
     "Source",
     "System",
     "check",
+    "parse",
     "read_source",
 ]

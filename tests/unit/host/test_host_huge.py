@@ -41,7 +41,7 @@ def cluster(folder: Path, major: int, conf: str = "") -> Path:
 def test_a_name_is_a_folder_or_a_conninfo(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="'/no/such' is neither a folder nor a conninfo"):
         count("/no/such")
-    with pytest.raises(TargetError, match=r"read .*PG_VERSION: No such file") as caught:
+    with pytest.raises(TargetError, match=r"read .*PG_VERSION: no such file") as caught:
         count(str(tmp_path))
     assert "data directory" in (caught.value.hint or "")
 
@@ -61,11 +61,53 @@ def test_a_lock_that_a_crash_left_is_no_running_server(tmp_path: Path) -> None:
         count(str(data))
 
 
+@pytest.mark.parametrize("name", ["PG_VERSION", "postmaster.pid"])
+@pytest.mark.parametrize(
+    ("content", "fact"),
+    [
+        ("", "does not begin with a number"),
+        ("9.6\n", "does not begin with a number"),
+        ("9" * 400, "does not begin with a number"),
+        ("1" * 5000, "is longer than 4096 bytes"),
+        ("a link", "too many levels of symbolic links"),
+        ("a pipe", "is not a regular file"),
+    ],
+)
+def test_what_a_folder_holds_is_read_within_bounds_and_by_no_link(
+    tmp_path: Path, name: str, content: str, fact: str
+) -> None:
+    """As root it is read in another user's folder, who could have what it says told by an error."""
+    data = cluster(tmp_path / "data", 15)
+    secret = tmp_path / "secret"
+    secret.write_text("password\n")
+    (data / name).unlink(missing_ok=True)
+    if content == "a link":
+        (data / name).symlink_to(secret)
+    elif content == "a pipe":
+        os.mkfifo(data / name)
+    else:
+        (data / name).write_text(content)
+
+    with pytest.raises(TargetError, match=f"{name}.* {fact}") as caught:
+        count(str(data))
+
+    assert "password" not in f"{caught.value.fact} {caught.value.hint}"
+
+
+def test_a_configuration_that_is_a_link_is_not_read(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("data_directory = '/password'\n")
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc" / "postgresql.conf").symlink_to(secret)
+    with pytest.raises(TargetError, match=r"read .*postgresql\.conf: too many levels of symbolic"):
+        count(str(tmp_path / "etc"))
+
+
 def test_a_configuration_apart_tells_where_the_data_are(tmp_path: Path) -> None:
     conf = tmp_path / "etc"
     conf.mkdir()
     (conf / "postgresql.conf").write_text(f"data_directory = '{tmp_path}/nowhere'\n")
-    with pytest.raises(TargetError, match=r"read .*/nowhere/PG_VERSION: No such file"):
+    with pytest.raises(TargetError, match=r"open folder .*/nowhere: no such file"):
         count(str(conf))
 
 
