@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from pgdyno.access import is_closed, stranger_on, trusted_users
 from pgdyno.host.device import Device
 from pgdyno.model.errors import PlanError
 from pgdyno.model.units import bytes_text
@@ -133,7 +134,8 @@ def require_free(mount: Path) -> None:
     """Refuse to mount over something.
 
     Raises:
-        PlanError: It is not a folder, or not an empty one.
+        PlanError: It is not a folder, or not an empty one; or, as root, somebody else could put a
+            link on the way, and so have it mounted elsewhere.
     """
     if mount.is_symlink() or (mount.exists() and not mount.is_dir()):
         raise PlanError(f"--mount {mount} is not a folder")
@@ -141,6 +143,21 @@ def require_free(mount: Path) -> None:
         raise PlanError(
             f"--mount {mount} is not empty", "What is in it would be hidden. Name another folder."
         )
+    if os.geteuid() == 0 and (where := _changed_by_others(mount)):
+        raise PlanError(
+            f"--mount is {mount}, and others than root can change {where}",
+            "Name a folder below one that only root can change, e.g. in /mnt.",
+        )
+
+
+def _changed_by_others(mount: Path) -> Path | None:
+    """The folder on the way in which others could put a link; whose the last one is matters not."""
+    there = next(one for one in (mount, *mount.parents) if one.exists())
+    above = mount.parent if there == mount else there
+    if where := stranger_on(above):
+        return where
+    stays = there == mount and mount.stat().st_uid in trusted_users()  # as in /tmp
+    return None if stays or is_closed(above.stat(), sticky_holds=False) else above
 
 
 def _check_devices(wish: Wish) -> None:

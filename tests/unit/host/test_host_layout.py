@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from pgdyno.host.device import Device
-from pgdyno.host.layout import Kernel, Layout, Wish, plan, this_kernel
+from pgdyno.host.layout import Kernel, Layout, Wish, plan, require_free, this_kernel
 from pgdyno.model.errors import PlanError
 
 GIB = 1 << 30
@@ -137,3 +139,25 @@ def test_large_blocks_are_for_kernels_that_mount_them() -> None:
 
 def test_the_running_kernel_is_asked() -> None:
     assert this_kernel("6.18.44-fc").version == (6, 18)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="it is about root")
+def test_root_mounts_nowhere_where_others_could_put_a_link(tmp_path: Path) -> None:
+    open_to_all, theirs, own = (tmp_path / name for name in ("open", "theirs", "own"))
+    for folder in (open_to_all, theirs, own):
+        folder.mkdir()
+    open_to_all.chmod(0o1777)
+    os.chown(theirs, 65534, 65534)
+    for mount in (theirs / "new", theirs / "a" / "b", open_to_all / "new"):
+        with pytest.raises(PlanError, match="others than root can change") as caught:
+            require_free(mount)
+        assert str(caught.value.hint).startswith("Name a folder below one")
+    (theirs / "there").mkdir()
+    with pytest.raises(PlanError, match="others than root can change"):
+        require_free(theirs / "there")
+    (theirs / "there").rmdir()
+
+    require_free(theirs)  # a server's own folder, which that user cannot rename
+    (open_to_all / "there").mkdir()
+    require_free(open_to_all / "there")
+    require_free(own / "a" / "b")
