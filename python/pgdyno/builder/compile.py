@@ -49,6 +49,7 @@ _SPACE_BYTES = 2 << 30  # with LTO or profiles; see docs/numbers.md
 _TAIL_LINES = 20
 _PARTS = (".", "contrib")  # server and programs; extensions, pg_prewarm among them
 _HALF = re.compile(r"[0-9a-f]{12}")
+_PLAIN = re.compile(r"[\w./+:@=-]+")  # make and shells leave these as they are
 _OURS = "install.ours"  # while what was installed is copied
 
 Train = Callable[[Path, OsUser, Path], None]
@@ -83,9 +84,15 @@ def build(
     Raises:
         PlanError: The recipe is impossible, or the name is taken.
         TargetError: A step failed; its log is kept. Or the compiler is missing, the disk too
-            small, another pgdyno at work.
+            small, another pgdyno at work; the home has a name that would be run as a command.
     """
     require_possible(recipe)
+    if strange := sorted(set(_PLAIN.sub("", str(home)))):
+        raise TargetError(
+            f"PGDYNO_HOME is {home}, and make would not take {' and '.join(map(repr, strange))} in"
+            " the folder of a build for a part of its name",
+            "Set PGDYNO_HOME to a folder that letters, digits and /._+:@=- name.",
+        )
     if how.name is not None and not NAME.fullmatch(how.name):
         raise PlanError(f"--name is {how.name!r}, which plans could not name")
     version = compiler_version(recipe, user)
