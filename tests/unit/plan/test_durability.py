@@ -45,6 +45,11 @@ def test_local_commits_are_a_loss_where_standbys_are_asked_for() -> None:
     ("statement", "told"),
     [
         ("SET synchronous_commit = off;", ["synchronous_commit = off"]),
+        ('SET "synchronous_commit" = off;', ["synchronous_commit = off"]),
+        ('SET"synchronous_commit"TO"off";', ["synchronous_commit = off"]),
+        ("SET LOCAL\"synchronous_commit\" = E'off';", ["synchronous_commit = off"]),
+        ("SELECT set_config(E'synchronous_commit', E'off', false);", ["synchronous_commit = off"]),
+        ("SELECT reset_synchronous_commit = off;", []),
         ("set local Synchronous_Commit TO 'false';", ["synchronous_commit = off"]),
         ("SELECT set_config('synchronous_commit', 'off', true);", ["synchronous_commit = off"]),
         ("SET SESSION synchronous_commit = on;", []),

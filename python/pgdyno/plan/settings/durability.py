@@ -70,9 +70,9 @@ def _set_in(text: str, name: str, server: dict[str, ServerKnob]) -> Iterator[str
     """Values that SQL gives to a setting, in the server's words."""
     if (knob := server.get(name)) is None or not knobs()[name].fall:
         return
-    value = r"'?([\w.]+)'?"
-    given = rf"\bset\s+(?:session\s+|local\s+)?{name}\s*(?:=|\bto\b)\s*{value}"
-    called = rf"\bset_config\s*\(\s*'{name}'\s*,\s*{value}"
+    value = r"""(?:\be)?['"]?([\w.]+)['"]?"""
+    given = rf'\bset\s*(?:\bsession\s*|\blocal\s*)?(?:\b|"){name}\b"?\s*(?:=|\bto\b)\s*{value}'
+    called = rf"\bset_config\s*\(\s*(?:\be)?'{name}'\s*,\s*{value}"
     for one in dict.fromkeys(re.findall(f"{given}|{called}", text, re.IGNORECASE)):
         try:
             yield canonical(knob, one[0] or one[1])
