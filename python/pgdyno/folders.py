@@ -169,7 +169,8 @@ class Folder:
         with _alone(self.path) as alone:
             if self.has(passing):
                 with self.into(passing) as left:
-                    ours = left.facts.st_uid == os.geteuid() and left.names() in ([], [MARK])
+                    bare = left.names() == [] or (left.names() == [MARK] and left.marked())
+                    ours = left.facts.st_uid == os.geteuid() and bare
                     if not (alone and ours):
                         raise TargetError(
                             f"{left.path} is there already, and may be somebody else's",

@@ -60,7 +60,6 @@ def _connect(*arguments: Any, **named: Any) -> sqlite3.Connection:
     return made
 
 
-sys.dont_write_bytecode = True
 sys.addaudithook(_hear)
 sqlite3.connect = _connect  # type: ignore[assignment]
 sys.argv = ["pgdyno", *sys.argv[3:]]

@@ -99,7 +99,8 @@ class Ground:
             Whether it came so far. If not, it must have done what it was told.
         """
         done = subprocess.run(
-            [sys.executable, "-m", "tests.attack.killing_command", str(step), str(trials), *words],
+            [sys.executable, "-B", "-m", "tests.attack.killing_command", str(step), str(trials),
+             *words],
             cwd=ROOT, env=os.environ | {"PGDYNO_HOME": str(self.home)},
             capture_output=True, text=True, timeout=DEADLINE_S, check=False,
         )  # fmt: skip

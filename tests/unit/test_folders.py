@@ -462,3 +462,19 @@ def test_what_a_kill_left_goes_when_the_next_one_comes(tmp_path: Path) -> None:
 def test_removing_what_is_not_there_is_fine(tmp_path: Path) -> None:
     remove_folder(tmp_path / "nothing")
     remove_folder(tmp_path / "no" / "where")
+
+
+def test_a_folder_of_the_passing_name_goes_only_with_a_mark_that_is_one(tmp_path: Path) -> None:
+    """What lies in a folder that is called like a mark is somebody's."""
+    precious = tmp_path / ".place.new" / MARK / "precious"
+    precious.parent.mkdir(parents=True)
+    precious.touch()
+    with Folder.hold(tmp_path) as outside:
+        with pytest.raises(TargetError, match="may be somebody else's"):
+            outside.appear("place")
+        assert precious.exists()
+        precious.unlink()
+        precious.parent.rmdir()
+        precious.parent.touch()
+        outside.appear("place").close()
+        assert outside.names() == ["place"]
