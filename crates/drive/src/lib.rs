@@ -9,11 +9,12 @@
 //! | transaction | `workload::Workload::perform` | hands a request to what its workload sends |
 //! | its statements | `tpcc::transact::by_face` of `workload` | queues them, reads their answers |
 //! | | `tpcc::bmsql::by_kind` | the same, as `BenchmarkSQL` does |
-//! | | `program::runner::Runner::to_end` | the same for mixes and scripts; pgbench's: `perform` |
+//! | | `program::runner::Runner::run_to_end` | the same for mixes and scripts |
 //! | statements' times | `measure::statements::Timed` | a session that times each round trip |
 //! | round trip | `wire::Exchange::exchange` | writes the batch, reads the answers |
 //!
-//! `perform` and `exchange` are methods of those two traits, and nothing else is called so.
+//! `perform` and `exchange` are methods of those two traits, and nothing else is called so. Of
+//! pgbench's own transactions `perform` itself sends the statements.
 //! `schedule` says when requests are due, `measure` counts and times them.
 
 pub mod clock;

@@ -84,7 +84,7 @@ impl<'a, X: Exchange> Runner<'a, X> {
         }
     }
 
-    pub(super) async fn to_end(mut self) -> Result<Outcome, Error> {
+    pub(super) async fn run_to_end(mut self) -> Result<Outcome, Error> {
         let mut at = 0;
         while let Some(step) = self.steps.get(at) {
             at = self.step(step, at + 1).await?;

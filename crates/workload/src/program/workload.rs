@@ -60,7 +60,7 @@ impl Workload for Programs {
         request: &Request,
         _now: Timestamp,
     ) -> Result<Outcome, Error> {
-        Runner::new(self, *request, session).to_end().await
+        Runner::new(self, *request, session).run_to_end().await
     }
 
     fn audit_lines(&self, audit: &ProgramAudit) -> Vec<AuditLine> {
