@@ -23,6 +23,10 @@ _DEPTHS, _JOBS = (",".join(map(str, numbers)) for numbers in (USUAL.depths, USUA
 _SECONDS_MAX = 3600
 _TRANSACTION_US_MAX = 10_000_000
 
+BindirOption = Annotated[
+    Path | None,
+    typer.Option(help="Folder of PostgreSQL's programs. Default: the embedded ones."),
+]
 RoundsOption = Annotated[
     int | None,
     typer.Option(
@@ -70,10 +74,7 @@ def storage(
             " added.",
         ),
     ] = None,
-    bindir: Annotated[
-        Path | None,
-        typer.Option(help="Folder of PostgreSQL's programs. Default: the embedded ones."),
-    ] = None,
+    bindir: BindirOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what it takes, and measure nothing.")
     ] = False,
