@@ -13,6 +13,7 @@ import numpy as np
 
 from pgdyno.model.description import Description, Deviation
 from pgdyno.model.durability import Durability, Loss
+from pgdyno.model.event_detail import EventDetail
 from pgdyno.model.loading import LoadReport
 from pgdyno.model.manifest import FileSystem, HostManifest, Installation
 from pgdyno.model.plan import Estimate, Plan, Protocol, Stage, Target, Trial, Workload
@@ -23,7 +24,6 @@ from pgdyno.model.run import (
     Counts,
     Effective,
     Event,
-    EventDetail,
     Fixture,
     KindResult,
     RunInfo,

@@ -6,7 +6,7 @@ seconds and shares are base units, scaled only when printed.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -18,6 +18,7 @@ from pgdyno.model.calibration import Ceiling
 from pgdyno.model.cycle import Followed
 from pgdyno.model.description import Description, StageDescription
 from pgdyno.model.durability import Durability
+from pgdyno.model.event_detail import EventDetail
 from pgdyno.model.loading import LoadReport
 from pgdyno.model.manifest import HostManifest, Installation
 from pgdyno.model.plan import Plan, Telemetry
@@ -238,35 +239,13 @@ class TelemetryReport:
 
 
 @dataclass(frozen=True, slots=True)
-class EventDetail:
-    """What the server's log says of a checkpoint or a vacuum, as far as its version says it."""
-
-    cause: str | None = None  # of a checkpoint, from here on
-    buffers: int | None = None  # that it wrote
-    write_s: float | None = None
-    sync_s: float | None = None
-    total_s: float | None = None
-    wal_added: int | None = None  # segments, as the next two
-    wal_removed: int | None = None
-    wal_recycled: int | None = None
-    table: str | None = None  # of a vacuum or analyze, from here on
-    wal_fpi: int | None = None
-    wal_bytes: int | None = None
-    cpu_s: float | None = None
-
-    def known(self) -> dict[str, str | float]:
-        """What is said, by name."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
-
-
-@dataclass(frozen=True, slots=True)
 class Event:
     """Something with a begin and an end on the time axis, e.g. a checkpoint."""
 
     kind: str  # checkpoint | autovacuum | ...
     start_ns: int
     end_ns: int | None  # None: still going on when the trial ended
-    detail: EventDetail = EventDetail()
+    detail: EventDetail = field(default_factory=EventDetail)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import lru_cache
 
-from pgdyno.model.run import Event, EventDetail, Recovery
+from pgdyno.model.event_detail import EventDetail
+from pgdyno.model.run import Event, Recovery
 
 _LINE = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}) UTC \[(\d+)\] +(\w+): +(.*)$")
 _STARTING = re.compile(r"(checkpoint|restartpoint) starting: (.*)")

@@ -17,8 +17,9 @@ from pgdyno.analysis.facts import Comparison, Facts
 from pgdyno.analysis.run import analyse
 from pgdyno.analysis.trials import per_second
 from pgdyno.model.cycle import Followed, Spacing
+from pgdyno.model.event_detail import EventDetail
 from pgdyno.model.plan import Stage
-from pgdyno.model.run import Event, EventDetail, Series, TrialRecord, TrialResult
+from pgdyno.model.run import Event, Series, TrialRecord, TrialResult
 from pgdyno.model.settings import Origin, OriginKind, Setting
 from pgdyno.report import json, markdown, summary
 from pgdyno.store import RunFile

@@ -9,7 +9,8 @@ import pytest
 
 from pgdyno.analysis.facts import TrialFacts
 from pgdyno.analysis.trials import POINTS_MAX, trial_facts
-from pgdyno.model.run import Event, EventDetail, Series, TrialRecord, TrialState
+from pgdyno.model.event_detail import EventDetail
+from pgdyno.model.run import Event, Series, TrialRecord, TrialState
 from tests.data.miniature import a_result
 
 SECOND_NS = 1_000_000_000

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from pgdyno.model.event_detail import EventDetail
 from pgdyno.model.record_json import from_json, to_json
-from pgdyno.model.run import Event, EventDetail, Recovery
+from pgdyno.model.run import Event, Recovery
 from pgdyno.sample.server_log import MORE, LogSummary, read_log
 
 LOG_18 = """\

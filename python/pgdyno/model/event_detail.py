@@ -1,0 +1,27 @@
+"""What a server's log says of an event, as a record of a run file."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class EventDetail:
+    """What the server's log says of a checkpoint or a vacuum, as far as its version says it."""
+
+    cause: str | None = None  # of a checkpoint, from here on
+    buffers: int | None = None  # that it wrote
+    write_s: float | None = None
+    sync_s: float | None = None
+    total_s: float | None = None
+    wal_added: int | None = None  # segments, as the next two
+    wal_removed: int | None = None
+    wal_recycled: int | None = None
+    table: str | None = None  # of a vacuum or analyze, from here on
+    wal_fpi: int | None = None
+    wal_bytes: int | None = None
+    cpu_s: float | None = None
+
+    def known(self) -> dict[str, str | float]:
+        """What is said, by name."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
