@@ -56,13 +56,13 @@ class Folder:
         Raises:
             TargetError: It is none, is closed to us, or a stranger's link is on the way.
         """
-        with _named(f"open folder {path}"):
+        with failing(f"open folder {path}"):
             return cls(path, open_folder(path))
 
     @classmethod
     def made(cls, path: Path) -> Self:
         """A folder that is made where it is missing, with those above it."""
-        with _named(f"make folder {path}"):
+        with failing(f"make folder {path}"):
             try:
                 return cls(path, open_folder(path))
             except FileNotFoundError:
@@ -96,7 +96,7 @@ class Folder:
 
     def names(self) -> list[str]:
         """What lies in it, in order."""
-        with _named(f"read folder {self.path}"):
+        with failing(f"read folder {self.path}"):
             return sorted(os.listdir(self.handle))
 
     def has(self, name: str) -> bool:
@@ -133,7 +133,7 @@ class Folder:
             TargetError: It is missing, a link, or no folder.
         """
         how = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-        with _named(f"open folder {self.path / name}"):
+        with failing(f"open folder {self.path / name}"):
             return Folder(self.path / name, os.open(name, how, dir_fd=self.handle))
 
     def make(self, name: str, mode: int = 0o755, owner: Owner | None = None) -> Folder:
@@ -142,7 +142,7 @@ class Folder:
         Raises:
             TargetError: Something of that name is there, or it cannot be made.
         """
-        with _named(f"make folder {self.path / name}"):
+        with failing(f"make folder {self.path / name}"):
             os.mkdir(name, 0o700, dir_fd=self.handle)
         made = self.into(name)
         try:
@@ -225,7 +225,7 @@ class Folder:
                     timeout_s=_REMOVE_S, folder=inner.handle)  # fmt: skip
             else:
                 inner.clear()
-        with _named(f"remove folder {self.path / name}"):
+        with failing(f"remove folder {self.path / name}"):
             os.rmdir(name, dir_fd=self.handle)
 
     def clear(self, but: str | None = None) -> None:
@@ -279,7 +279,7 @@ class Folder:
 
     def _open_regular(self, name: str) -> int:
         how = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        with _named(f"read {self.path / name}"):
+        with failing(f"read {self.path / name}"):
             handle = os.open(name, how, dir_fd=self.handle)
         if stat.S_ISREG(os.fstat(handle).st_mode):
             return handle
@@ -305,7 +305,7 @@ class Folder:
             TargetError: It cannot be written.
         """
         fresh = f".{secrets.token_hex(8)}.new"
-        with _named(f"write {self.path / name}"):
+        with failing(f"write {self.path / name}"):
             handle = os.open(fresh, _FRESH | os.O_WRONLY, 0o600, dir_fd=self.handle)
             try:
                 with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -328,7 +328,7 @@ class Folder:
             TargetError: What is there is a link, no regular file or not ours.
         """
         how = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        with _named(f"open {self.path / name}"):
+        with failing(f"open {self.path / name}"):
             handle = os.open(name, how, 0o600, dir_fd=self.handle)
         facts = os.fstat(handle)
         if stat.S_ISREG(facts.st_mode) and facts.st_uid == os.geteuid():
@@ -338,12 +338,12 @@ class Folder:
 
     def remove(self, name: str) -> None:
         """Remove a file or a link; a missing one is fine."""
-        with _named(f"remove {self.path / name}"), suppress(FileNotFoundError):
+        with failing(f"remove {self.path / name}"), suppress(FileNotFoundError):
             os.unlink(name, dir_fd=self.handle)
 
     def rename(self, old: str, new: str) -> None:
         """Give something in it another name."""
-        with _named(f"rename {self.path / old} to {new}"):
+        with failing(f"rename {self.path / old} to {new}"):
             os.rename(old, new, src_dir_fd=self.handle, dst_dir_fd=self.handle)
 
     def sync(self) -> None:
@@ -364,7 +364,7 @@ class Folder:
             self._put_mark(what)
 
     def _put_mark(self, what: str) -> None:
-        with _named(f"mark folder {self.path}"), suppress(FileExistsError):
+        with failing(f"mark folder {self.path}"), suppress(FileExistsError):
             handle = os.open(MARK, _FRESH | os.O_WRONLY, 0o644, dir_fd=self.handle)
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 file.write(f"pgdyno {what}\n")
@@ -481,7 +481,12 @@ def _sweep(outside: Folder, prefix: str, alone: bool) -> None:
 
 
 @contextmanager
-def _named(what: str) -> Iterator[None]:
+def failing(what: str) -> Iterator[None]:
+    """Let an error of the system say what was tried.
+
+    Raises:
+        TargetError: What was tried, and the system's reason.
+    """
     try:
         yield
     except OSError as error:

@@ -6,12 +6,10 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import PurePosixPath
 
-from pgdyno.folders import Folder
+from pgdyno.folders import Folder, failing
 from pgdyno.model.errors import TargetError
-from pgdyno.model.system_errors import reason
 
 _TOP = PurePosixPath()
 _DEPTH_MAX = 64  # PostgreSQL's has 8
@@ -43,7 +41,7 @@ def files(
 
 def link_target(folder: Folder, name: str) -> str | None:
     """Where a link leads; None: it is something else."""
-    with _named(f"read {folder.path / name}"):
+    with failing(f"read {folder.path / name}"):
         if not stat.S_ISLNK(os.lstat(name, dir_fd=folder.handle).st_mode):
             return None
         return os.readlink(name, dir_fd=folder.handle)
@@ -72,14 +70,14 @@ def copy_tree(
             with source.into(name) as inner, target.make(name, mode) as copy:
                 copy_tree(inner, copy, opened, but=but, depth=depth + 1)
         elif (where := link_target(source, name)) is not None:
-            with _named(f"copy {source.path / name}"):
+            with failing(f"copy {source.path / name}"):
                 os.symlink(where, name, dir_fd=target.handle)
         else:
             _copy_file(source, name, target, opened)
 
 
 def _copy_file(folder: Folder, name: str, target: Folder, opened: Opener) -> None:
-    with os.fdopen(opened(folder, name), "rb") as source, _named(f"copy {folder.path / name}"):
+    with os.fdopen(opened(folder, name), "rb") as source, failing(f"copy {folder.path / name}"):
         facts = os.fstat(source.fileno())
         how = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_WRONLY
         handle = os.open(name, how, 0o600, dir_fd=target.handle)
@@ -95,14 +93,6 @@ def _entries(folder: Folder, but: str | None, depth: int) -> Iterator[tuple[str,
         raise TargetError(f"{folder.path} lies too deep: below more than {_DEPTH_MAX}")
     for name in folder.names():
         if name != but:
-            with _named(f"read {folder.path / name}"):
+            with failing(f"read {folder.path / name}"):
                 facts = os.lstat(name, dir_fd=folder.handle)
             yield name, facts
-
-
-@contextmanager
-def _named(what: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise TargetError(f"{what}: {reason(error)}") from error
