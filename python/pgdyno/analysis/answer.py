@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pgdyno.analysis import words
 from pgdyno.analysis.answer_facts import Answer, Doubt, confidence_of
+from pgdyno.analysis.credit import credit_against
 from pgdyno.analysis.cycle_facts import CycleFacts
 from pgdyno.analysis.facts import (
     AuditFacts,
@@ -57,10 +58,9 @@ def answer(
 
 def _too_short(stages: Sequence[StageFacts], *, quick: bool) -> tuple[str, ...]:
     """What a plan that `--quick` shortened could not be expected to tell."""
-    open_ = any(one.to_first and one.to_first.verdict == "undecided" for one in stages)
-    return ("A plan shortened by --quick seldom decides; without it, this one may.",) * (
-        quick and open_
-    )
+    if quick and any(one.to_first and one.to_first.verdict == "undecided" for one in stages):
+        return ("A plan shortened by --quick seldom decides; without it, this one may.",)
+    return ()
 
 
 def further_doubts(
@@ -137,14 +137,9 @@ def _finding(stages: Sequence[StageFacts], metric: str) -> str:
 
 def _besides(found: Sequence[StageFacts], first: StageFacts) -> str:
     """The sentences after the gain: whose it is, and what the slowest requests do."""
-    said = [one for stage in found for one in _credit(stage, first)]
+    said = [one for stage in found for one in credit_against(stage, first.name)]
     said += [sentence for stage in found if (sentence := tail_sentence(stage))]
     return "".join(f" {sentence}." for sentence in dict.fromkeys(said))
-
-
-def _credit(stage: StageFacts, first: StageFacts) -> list[str]:
-    """Whose its gain over the first is, where its client is another."""
-    return [one for one in stage.credit if f"differs from `{first.name}`" in one]
 
 
 def _praise(stage: StageFacts, first: StageFacts, metric: str) -> str:

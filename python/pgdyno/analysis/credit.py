@@ -76,6 +76,11 @@ def with_credit(
     return tuple(replace(one, credit=tuple(sentences.get(one.name, ()))) for one in stages)
 
 
+def credit_against(stage: StageFacts, base: str) -> list[str]:
+    """Whose its gain over a base is, where its client is another."""
+    return [one for one in stage.credit if f"differs from `{base}`" in one]
+
+
 def _credit(stage: Stage, base: Stage, among: _Among) -> str | None:
     client, server = _client(base, stage), _server(base, stage)
     if not client:

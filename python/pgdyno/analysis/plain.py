@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pgdyno.analysis import words
 from pgdyno.analysis.answer_facts import TailFacts
-from pgdyno.analysis.credit import NO_SETTING
+from pgdyno.analysis.credit import NO_SETTING, credit_against
 from pgdyno.analysis.facts import StageFacts
 from pgdyno.model.units import ratio_text
 from pgdyno.model.wording import listed
@@ -84,11 +84,11 @@ def _sentences(stage: StageFacts) -> tuple[str, ...]:
 def _whose(stage: StageFacts) -> tuple[str, ...]:
     """That a gain is the client's, or not all the server's; how much is told by the finding."""
     assert stage.to_first is not None
-    found = [one for one in stage.credit if f"differs from `{stage.to_first.base}`" in one]
+    found = credit_against(stage, stage.to_first.base)
     if not found:
         return ()
     if NO_SETTING in found[0]:
-        return ("All of that comes from how the client works: no setting has a part in it.",)
+        return (f"All of that comes from how the client works: {NO_SETTING}.",)
     return ("The client works in another way there, too: not all of that is the server's.",)
 
 
