@@ -23,7 +23,7 @@ from pgdyno.model.errors import PgdynoError
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.run import Event, Series, TrialRecord, TrialResult, TrialState
 from pgdyno.model.wording import listed, plural
-from pgdyno.plan.settings.checkpoints import changed_in_cycle
+from pgdyno.plan.settings.checkpoints import changed_in_cycle, changed_in_vacuum
 from pgdyno.stats import cycle_checks
 from pgdyno.stats.anchor import Anchor, anchor
 from pgdyno.stats.double_sampling import ANCHORS_MIN, Cycles
@@ -41,7 +41,6 @@ DEFAULTS = {  # of PostgreSQL 12 to 18, as SHOW prints them; others differ with 
 NO_CYCLE = "the windows hold no whole checkpoint cycle"
 _WITH_CYCLES = 'measure it with protocol.checkpoints = "cycles"'
 _FOLLOWERS = {"archiving": "archive.behind_bytes", "a standby": "replication.behind_bytes"}
-_OF_VACUUM = ("autovacuum", "vacuum_cost")  # what begins the names of settings that pace it
 _FORCED = ("force", "immediate", "shutdown", "end-of-recovery")
 
 
@@ -377,11 +376,7 @@ class Guard:
 
     def _vacuum(self, stage: str, base: str) -> str | None:
         """Why stages that vacuum otherwise are not judged: their windows do not hold its work."""
-        mine, theirs = self._settings[stage], self._settings[base]
-        changed = [
-            name for name in sorted({*mine, *theirs})
-            if name.startswith(_OF_VACUUM) and mine.get(name) != theirs.get(name)
-        ]  # fmt: skip
+        changed = changed_in_vacuum(self._settings[stage], self._settings[base])
         for name in (stage, base) if changed else ():
             vacuum = self._cycles[name].vacuum
             if vacuum is not None and vacuum.unlike:

@@ -39,7 +39,7 @@ def standing(stage: Stage, trials: Sequence[TrialRecord]) -> Standing:
     ]
     if not read:
         planned = stage.durability or Durability()
-        rung = stage.rung.value if planned.rung is not None else NOT_KNOWN
+        rung = stage.rung_known
         return Standing(
             rung, stage.rung_reason, rung, _losses(planned), planned.not_known, read_back=False
         )

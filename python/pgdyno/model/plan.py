@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pgdyno.model.build import Build
 from pgdyno.model.cycle import Checkpoints
-from pgdyno.model.durability import Durability
+from pgdyno.model.durability import NOT_KNOWN, Durability
 from pgdyno.model.looks import LOOKS, Stop
 from pgdyno.model.settings import Rung, Setting
 from pgdyno.model.workload import Workload
@@ -92,6 +92,13 @@ class Stage:
     folder: str | None = None  # holds the cluster of its trials; None: pgdyno's own
     durability: Durability | None = None  # all that is known beforehand; None: an earlier pgdyno
     checkpoints: Checkpoints = "ignore"  # how its windows follow them
+
+    @property
+    def rung_known(self) -> str:
+        """The rung, or `NOT_KNOWN` where nothing was found but not all could be looked at."""
+        if self.durability is not None and self.durability.rung is None:
+            return NOT_KNOWN
+        return self.rung.value
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from pgdyno.model.durability import HARMLESS, LADDER, NOT_KNOWN
+from pgdyno.model.durability import HARMLESS, LADDER
 from pgdyno.model.plan import Plan, Protocol, Stage
 from pgdyno.model.settings import HostFacts, OriginKind, Rung, ServerFacts, Setting
 from pgdyno.model.text import one_line
@@ -168,8 +168,7 @@ def _stages(plan: Plan, configs: Sequence[Configured], host: HostFacts) -> Itera
     before: Stage | None = None
     for stage, config in zip(plan.stages, configs, strict=True):
         title = Text(f"\n{stage.name}", style="bold")
-        unknown = stage.durability is not None and stage.durability.rung is None
-        title.append(f"  {NOT_KNOWN if unknown else stage.rung}", style=_RUNG_STYLES[stage.rung])
+        title.append(f"  {stage.rung_known}", style=_RUNG_STYLES[stage.rung])
         risk = "" if stage.rung in HARMLESS else f"{LADDER[stage.rung]}: "
         title.append(f"  {risk}{stage.rung_reason}", style="not bold dim")
         yield title

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import ceil
 
 from pgdyno.model.cycle import (
@@ -20,6 +20,7 @@ from pgdyno.plan.settings.configured import Configured
 
 _NAMES = ("max_wal_size", "min_wal_size", "full_page_writes", "wal_compression")
 _PREFIXES = ("checkpoint_", "bgwriter_")
+_OF_VACUUM = ("autovacuum", "vacuum_cost")
 _HARMLESS = ("checkpoint_warning",)  # a line in the log
 _MICROSECONDS = 1e6
 _FRESH_S = 15.0  # of a cycle, in which full page images make most of the WAL
@@ -40,7 +41,18 @@ def shapes_cycle(name: str) -> bool:
 
 def changed_in_cycle(one: Mapping[str, str], other: Mapping[str, str]) -> tuple[str, ...]:
     """Settings of this kind that two stages have otherwise; values as the server spells them."""
-    names = sorted(filter(shapes_cycle, {*one, *other}))
+    return _changed(shapes_cycle, one, other)
+
+
+def changed_in_vacuum(one: Mapping[str, str], other: Mapping[str, str]) -> tuple[str, ...]:
+    """The same of settings that pace autovacuum."""
+    return _changed(lambda name: name.startswith(_OF_VACUUM), one, other)
+
+
+def _changed(
+    of_kind: Callable[[str], bool], one: Mapping[str, str], other: Mapping[str, str]
+) -> tuple[str, ...]:
+    names = sorted(filter(of_kind, {*one, *other}))
     return tuple(name for name in names if one.get(name) != other.get(name))
 
 
