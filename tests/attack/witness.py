@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +107,7 @@ def tree(folder: Path) -> dict[str, tuple[Any, ...]]:
             path = Path(place, name)
             facts = path.lstat()
             link = str(path.readlink()) if path.is_symlink() else None
-            size = facts.st_size if path.is_file() else 0
+            size = facts.st_size if stat.S_ISREG(facts.st_mode) else 0  # of a link, not of its end
             found[str(path.relative_to(folder))] = (
                 facts.st_mode, facts.st_uid, facts.st_gid, size, facts.st_mtime_ns, link,
             )  # fmt: skip
