@@ -1,4 +1,4 @@
-"""Root imports and exports files where another user can write, and follows none of that user's links.
+"""Root imports and exports files where others can write, and follows none of their links.
 
 Nothing is read that only root could read, and nothing is written anywhere else.
 """
