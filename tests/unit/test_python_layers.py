@@ -20,7 +20,7 @@ USES = {
     "host": "access catalog folders linter model shell target",
     "builder": "access drive folders loader model plan shell target",
     "target": "_core access catalog folders model plan session shell",
-    "loader": "core model plan session workload",
+    "loader": "core folders model plan session workload",
     "drive": "core folders model plan shell workload",
     "sample": "model",
     "probe": "access folders model shell",

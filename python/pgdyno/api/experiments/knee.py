@@ -27,6 +27,7 @@ from pgdyno.model.workload import Arrivals, Spacing
 from pgdyno.plan.schema.read import holds_password
 from pgdyno.report import curve
 from pgdyno.stats.knee import next_level
+from pgdyno.target.database_use import in_use
 
 _WINDOWS = Windows(2.0, 10.0)
 
@@ -82,7 +83,7 @@ def knee(
     workload = replace(workload, arrivals=Arrivals("closed", None, spacing))
     what = KneeAsked(workload, search, windows, by, tuple(kinds), c_load)
     so_far = Searched(what, connection.shown(), _conninfo(connection))
-    with stored(run) as keep:
+    with in_use(connection, alone=True, databases=workload.databases), stored(run) as keep:
         search_knee(connection, so_far, keep=keep, listener=on_event)
     return run.reported()
 
@@ -101,7 +102,8 @@ def resume(run: Run, _again: bool, on_event: Listener) -> Run:
             "Windows before and after cannot be compared. Start a new search.",
         )
     found = going_on(run)
-    with stored(found) as keep:
+    databases = so_far.asked.workload.databases
+    with in_use(connection, alone=True, databases=databases), stored(found) as keep:
         search_knee(connection, so_far, keep=keep, listener=on_event)
     return found.reported()
 
