@@ -77,6 +77,7 @@ def carried_out(
     command: str,
     out: str | Path | None,
     on_event: Listener,
+    page: bool = True,
 ) -> Run:
     """Carry out trials of a plan.
 
@@ -87,6 +88,7 @@ def carried_out(
         command: How to repeat it.
         out: The run file; None: below `runs`.
         on_event: Told how it goes.
+        page: Write one beside the run file.
 
     Raises:
         PgdynoError: See `run`.
@@ -117,12 +119,12 @@ def carried_out(
             with RunFile.create(path, info, planned) as file:
                 _measure(record, target, file, record.trials, (), on_event)
 
-    return _to_the_end(path, begin, on_event)
+    return _to_the_end(path, begin, on_event, page)
 
 
-def resume(run: Run, again: bool, on_event: Listener) -> Run:
+def resume(run: Run, again: bool, on_event: Listener, page: bool = True) -> Run:
     """Go on with the run of a plan; see `api.resume`."""
-    return _to_the_end(run.path, lambda: _go_on(run, again, on_event), on_event)
+    return _to_the_end(run.path, lambda: _go_on(run, again, on_event), on_event, page)
 
 
 def _go_on(run: Run, again: bool, on_event: Listener) -> None:
@@ -207,7 +209,7 @@ def _waiting(plan: PlanRecord, target: Target, listener: Listener) -> Iterator[N
         raise _CameBack(lost) from None
 
 
-def _to_the_end(path: Path, attempt: Callable[[], None], listener: Listener) -> Run:
+def _to_the_end(path: Path, attempt: Callable[[], None], listener: Listener, page: bool) -> Run:
     """Carry out a run; where its server went away and came back, go on as `resume` does.
 
     Raises:
@@ -235,7 +237,7 @@ def _to_the_end(path: Path, attempt: Callable[[], None], listener: Listener) -> 
             listener(Noted("The server answers again: the run goes on, in whole rounds."))
             attempt = partial(_go_on, Run(path), False, listener)
         else:
-            return reported(path)
+            return reported(path) if page else Run(path)
 
 
 def _measure(
