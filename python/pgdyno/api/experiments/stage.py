@@ -10,7 +10,7 @@ from pgdyno.api.experiments import plan as of_plan
 from pgdyno.api.notebook_line import with_line
 from pgdyno.api.planning import load_plan
 from pgdyno.api.runs import Run
-from pgdyno.experiment.progress import Listener
+from pgdyno.trial.progress import Listener
 
 Keys = Mapping[str, object]
 _WHY = "Measured on its own."

@@ -10,9 +10,7 @@ from typing import cast
 
 import pytest
 
-from pgdyno.experiment.description import describe_stages, differences
-from pgdyno.experiment.plan import carry_out
-from pgdyno.experiment.validity import judge
+from pgdyno.api.experiments.plan import carry_out
 from pgdyno.model.errors import DriveError, LostError, PlanError, TargetError
 from pgdyno.model.run import Condition, Failures, Fixture, TrialRecord, TrialResult, TrialState
 from pgdyno.model.settings import ServerFacts
@@ -21,6 +19,8 @@ from pgdyno.plan.resolve.plan import resolve
 from pgdyno.sample.server_log import LogSummary, read_log
 from pgdyno.store import RunFile
 from pgdyno.target.interface import Target
+from pgdyno.trial.description import describe_stages, differences
+from pgdyno.trial.validity import judge
 from tests.data.builds import builds_of
 from tests.data.miniature import write_miniature
 from tests.data.servers import HOST, installed

@@ -11,8 +11,7 @@ import pytest
 
 from pgdyno.analysis.run import analyse
 from pgdyno.analysis.stopping import at_looks, last_rounds
-from pgdyno.experiment import plan as experiment
-from pgdyno.experiment.trial import TestBed
+from pgdyno.api.experiments import plan as experiment
 from pgdyno.model.plan import Plan, Protocol, Stage
 from pgdyno.model.progress import Event, LookTaken
 from pgdyno.model.record_json import from_plain
@@ -23,6 +22,7 @@ from pgdyno.plan.remaining import rest_of
 from pgdyno.plan.resolve.plan import resolve
 from pgdyno.store import RunFile
 from pgdyno.target.interface import Target
+from pgdyno.trial.measure import TestBed
 from tests.data.miniature import write_miniature
 from tests.data.servers import HOST, installed
 
