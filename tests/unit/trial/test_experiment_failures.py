@@ -13,6 +13,7 @@ import pytest
 from pgdyno.api.experiments import plan as module
 from pgdyno.api.experiments.plan import carry_out as carry_out_plan
 from pgdyno.model.errors import PlanError, StoreError, TargetError
+from pgdyno.model.fixture_shape import FixtureShape
 from pgdyno.model.manifest import HostManifest, Installation
 from pgdyno.model.plan import Plan
 from pgdyno.model.run import Fixture, RunInfo, TrialRecord, TrialResult, TrialState
@@ -68,7 +69,7 @@ def good(tmp_path: Path) -> TrialResult:
 def carry_out(
     plan: Plan, run: RunFile, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[Callable[..., Any]], None]:
-    fixture = Fixture("f", {}, 1, None, (), "copy", reused=False)
+    fixture = Fixture("f", FixtureShape(), 1, None, (), "copy", reused=False)
     stages = dict.fromkeys([stage.name for stage in plan.stages], fixture)
     monkeypatch.setattr(module, "make_fixtures", lambda *_: stages)
     monkeypatch.setattr(of_trial, "judge", lambda *_: (TrialState.FINISHED, None))

@@ -12,6 +12,7 @@ import pytest
 
 from pgdyno.api.experiments.plan import carry_out
 from pgdyno.model.errors import DriveError, LostError, PlanError, TargetError
+from pgdyno.model.fixture_shape import FixtureShape
 from pgdyno.model.run import Condition, Failures, Fixture, TrialRecord, TrialResult, TrialState
 from pgdyno.model.settings import ServerFacts
 from pgdyno.plan import read_plan
@@ -213,7 +214,7 @@ class Failing:
         return installed(18)
 
     def find_fixture(self, ident: str) -> Fixture:
-        return Fixture(ident, {}, 1, None, (), "copy", reused=True)
+        return Fixture(ident, FixtureShape(), 1, None, (), "copy", reused=True)
 
     def restore(self, *_: object) -> None:
         raise next(self._of_trials)
