@@ -16,7 +16,6 @@ from pgdyno.api.notebook_line import with_line
 from pgdyno.api.table import Table
 from pgdyno.catalog.contract import require_release
 from pgdyno.drive.driver import Driven
-from pgdyno.experiment.window import drive_alone
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
 from pgdyno.model.plan import Protocol
@@ -30,6 +29,7 @@ from pgdyno.store.calibration import read_ceilings
 from pgdyno.target.database_use import in_use
 from pgdyno.target.home import home
 from pgdyno.target.host_facts import this_machine
+from pgdyno.trial.window import drive_alone
 
 _DRAIN_S = 10.0
 

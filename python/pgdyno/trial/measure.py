@@ -12,12 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pgdyno.drive.driver import Driven
-from pgdyno.experiment.fixture import build_of
-from pgdyno.experiment.progress import Listener, Phases
-from pgdyno.experiment.step import After, Learned
-from pgdyno.experiment.steps_after import steps_after
-from pgdyno.experiment.validity import judge
-from pgdyno.experiment.window import Sampled, drive_and_sample, growth
 from pgdyno.model.description import Description
 from pgdyno.model.errors import Interrupted, LostError, StoreError
 from pgdyno.model.plan import Protocol, Stage, Workload
@@ -31,6 +25,12 @@ from pgdyno.store.run_file import RunFile
 from pgdyno.target.durability import read_durability
 from pgdyno.target.interface import Ready, Target, ending, explained
 from pgdyno.target.prewarm import prewarm
+from pgdyno.trial.fixture import build_of
+from pgdyno.trial.progress import Listener, Phases
+from pgdyno.trial.step import After, Learned
+from pgdyno.trial.steps_after import steps_after
+from pgdyno.trial.validity import judge
+from pgdyno.trial.window import Sampled, drive_and_sample, growth
 
 
 @dataclass(frozen=True, slots=True)
