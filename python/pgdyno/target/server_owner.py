@@ -28,7 +28,7 @@ import psycopg
 from psycopg import sql
 
 from pgdyno.model.connection import Connection
-from pgdyno.model.errors import LostError, PlanError, TargetError
+from pgdyno.model.errors import LostError, PlanError, StoppedError, TargetError
 from pgdyno.session import own_session
 from pgdyno.target import claims
 
@@ -42,7 +42,7 @@ _PATIENCE_S = claims.PATIENCE_S
 _LEAVING_S = 2.0  # that sessions of ours get to end by themselves
 _PAUSE_S = 0.02
 _ATTEMPTS = 5  # of a claim whose database goes away meanwhile
-_GOODBYES = psycopg.errors.AdminShutdown, psycopg.errors.CrashShutdown
+_STOPPED, _CRASHED = "57P01", "57P02"  # what a server says before it ends a session, if it can
 # Only those that this role may end: it is an error to ask for a superuser's, or for a worker of
 # autovacuum, which has no role and which DROP DATABASE sends away itself.
 _OUR_SESSIONS = """
@@ -103,7 +103,7 @@ class Owner:
                 hint="Name the server itself; only `bench` works through a pooler.",
             )
         self._connection = connection
-        self.was_cut_off_by_a_crash = False
+        self._goodbye: str | None = None  # its SQLSTATE
         self._session = self._take()
 
     # -- the claim ----------------------------------------------------------------------------
@@ -151,6 +151,7 @@ class Owner:
                 if _find(outside, OWNER) is None:
                     return None
             raise
+        session.add_notice_handler(self._hear)
         try:
             found = _find(session, OWNER)
             if found is None or not found.is_ours:  # made by somebody else since we looked
@@ -162,6 +163,16 @@ class Owner:
             session.close()
             raise
         return session
+
+    def _hear(self, said: psycopg.errors.Diagnostic) -> None:
+        """A server that is stopped at once, or crashes, ends sessions behind a mere warning."""
+        if said.sqlstate in (_STOPPED, _CRASHED):
+            self._goodbye = said.sqlstate
+
+    @property
+    def was_cut_off_by_a_crash(self) -> bool:
+        """Whether the session ended without a word or with that of a crash: nobody meant it."""
+        return self._session.closed and self._goodbye != _STOPPED
 
     def _taken(self, session: psycopg.Connection[Any]) -> TargetError:
         found = claims.holder(session, claims.RUN, OWNER)
@@ -253,22 +264,30 @@ class Owner:
 
         Raises:
             LostError: The session is gone, and the server with it: nothing may be dropped.
+            StoppedError: The same, and somebody meant it.
             TargetError: The server refuses.
         """
         try:
             cursor = self._session.execute(query, arguments)
             return cursor.fetchall() if cursor.description else []
         except psycopg.Error as error:
+            if error.sqlstate in (_STOPPED, _CRASHED):
+                self._goodbye = error.sqlstate
+            if self._session.closed or error.sqlstate in (_STOPPED, _CRASHED):
+                raise self._lost() from error
             said = " ".join(str(error).split())
-            if self._session.closed or isinstance(error, _GOODBYES):
-                # Without a word, or with that of a crash: nobody ended this very session.
-                self.was_cut_off_by_a_crash |= not isinstance(error, psycopg.errors.AdminShutdown)
-                where = self._connection.shown()
-                raise LostError(
-                    f"the session that held {where} for this run is gone: {said}",
-                    hint="Did the server stop? What it left there goes when the next run begins.",
-                ) from error
             raise TargetError(f"the server refused: {said}") from error
+
+    def _lost(self) -> LostError:
+        """What became of the server, as far as it said so."""
+        left = "What is left on the server goes when the next run begins there."
+        match self._goodbye:
+            case "57P01":
+                what = "somebody stopped the server, or ended this run's session there"
+                return StoppedError(what, left)
+            case "57P02":
+                return LostError("the server crashed", f"Its log says why. {left}")
+        return LostError("the server went away without a word", f"Did it crash? {left}")
 
 
 def _foreign(name: str) -> TargetError:

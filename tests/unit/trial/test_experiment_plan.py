@@ -11,7 +11,7 @@ from typing import cast
 import pytest
 
 from pgdyno.api.experiments.plan import carry_out
-from pgdyno.model.errors import DriveError, LostError, PlanError, TargetError
+from pgdyno.model.errors import DriveError, LostError, PlanError, StoppedError, TargetError
 from pgdyno.model.fixture_shape import FixtureShape
 from pgdyno.model.run import Condition, Failures, Fixture, TrialRecord, TrialResult, TrialState
 from pgdyno.model.settings import ServerFacts
@@ -259,3 +259,14 @@ def test_a_plan_whose_target_is_lost_ends_at_once(tmp_path: Path) -> None:
         TrialState.FAILED, TrialState.FAILED, TrialState.PLANNED,
     ]  # fmt: skip
     assert [record.reason for record in records[:2]] == ["no room", "the session is gone"]
+
+
+def test_a_trial_whose_server_was_stopped_is_broken_off_and_did_not_fail(tmp_path: Path) -> None:
+    trials = [TargetError("no room"), DriveError("no connection")]
+
+    records = conducted(tmp_path, Failing([*trials], [None, StoppedError("it was stopped")]))
+
+    assert [record.state for record in records] == [
+        TrialState.FAILED, TrialState.RUNNING, TrialState.PLANNED,
+    ]  # fmt: skip
+    assert records[1].reason == "it was stopped"

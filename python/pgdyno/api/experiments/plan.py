@@ -205,15 +205,18 @@ def _waiting(plan: PlanRecord, target: Target, listener: Listener) -> Iterator[N
         patience_s = plan.protocol.reconnect_s
         if not patience_s:
             raise
+        patience = seconds_text(patience_s)
         listener(
-            Noted(f"{lost.fact}. The server is waited for, {seconds_text(patience_s)} at most.")
+            Noted(
+                f"{lost.fact[0].upper()}{lost.fact[1:]}. The server is waited for, {patience} at most."
+            )
         )
         try:
             came_back = target.came_back(patience_s)
         except KeyboardInterrupt:
             raise Interrupted("stopped while the server was waited for", lost.hint) from None
         if not came_back:
-            raise
+            raise LostError(f"the server did not come back in {patience}", lost.hint) from None
         raise _CameBack(lost) from None
 
 
@@ -231,21 +234,33 @@ def _to_the_end(path: Path, attempt: Callable[[], None], listener: Listener, pag
             known = f"Continue with `pgdyno resume {path}`."
             left = known if path.exists() else "Nothing was measured, and nothing is left of it."
             raise Interrupted("stopped before a trial began", left) from None
+        except LostError as lost:
+            raise _to_be_continued(path, lost) from lost
         except _CameBack as back:
             if not path.exists():  # before anything was measured: there is nothing to go on with
                 raise back.lost from None
             with RunFile.read(path) as file:
                 before, finished = finished, len(file.finished())
             if finished <= before:
-                raise LostError(
-                    f"{back.lost.fact}; the server went away a second time before another trial "
-                    "was finished",
-                    f"Its log says why: the load may be what ends it. {back.lost.hint}",
-                ) from None
+                again = LostError(
+                    f"{back.lost.fact}, a second time before another trial was finished",
+                    "Its log says why: the load may be what ends it.",
+                )
+                raise _to_be_continued(path, again) from None
             listener(Noted("The server answers again: the run goes on, in whole rounds."))
             attempt = partial(_go_on, Run(path), False, listener)
         else:
             return reported(path) if page else Run(path)
+
+
+def _to_be_continued(path: Path, lost: LostError) -> LostError:
+    """The same with what is kept, once anything is."""
+    if not path.exists():
+        return lost
+    with RunFile.read(path) as file:
+        done = f"{len(file.finished())} of {plural(len(file.trials()), 'trial')} are finished"
+    hint = f"Continue with `pgdyno resume {path}`."
+    return LostError(f"{lost.fact}; {done}", f"{lost.hint} {hint}" if lost.hint else hint)
 
 
 def _measure(
@@ -266,11 +281,6 @@ def _measure(
             f"stopped after {len(file.finished())} of {plural(len(plan.trials), 'trial')}",
             f"Continue with `pgdyno resume {file.path}`.",
         ) from None
-    except LostError as error:
-        done = f"{len(file.finished())} of {plural(len(plan.trials), 'trial')} are finished"
-        raise LostError(
-            f"{error.fact}; {done}", f"{error.hint} Continue with `pgdyno resume {file.path}`."
-        ) from error
 
 
 def _folders(plan: PlanRecord) -> list[str]:

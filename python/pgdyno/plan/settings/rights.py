@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from pgdyno.model.plan import Plan, Protocol, Stage
-from pgdyno.model.rights import Right, Role
+from pgdyno.model.rights import NoPlace, Right, Role
 from pgdyno.model.settings import ServerFacts
 from pgdyno.model.wording import listed, plural
 from pgdyno.plan.schema.complaint import Complaint, refuse
@@ -27,7 +27,7 @@ def rights(server: ServerFacts, protocol: Protocol, stages: Iterable[Stage]) -> 
     stages = tuple(stages)
     creation = (f"ALTER ROLE {role.name} CREATEDB;",)
     found = [Right("create databases", role.can_create_databases, creation)]
-    found += [*_entry(role, server.major), *_sessions(role, stages)]
+    found += [*_entry(role, server.major), *_place(role), *_sessions(role, stages)]
     if protocol.prewarm:
         found.append(_prewarm(role))
     if protocol.checkpoint_before:
@@ -82,6 +82,31 @@ def _entry(role: Role, major: int) -> Iterator[Right]:
         ("SELECT pg_reload_conf();",),
         before=f"write a line into pg_hba.conf, such as `{line}`",
     )
+
+
+def _place(role: Role) -> Iterator[Right]:
+    """A schema for the tables of a new database, where search_path leads to none."""
+    match role.no_place:
+        case None:
+            return
+        case NoPlace(schema=str(schema)):
+            yield Right(
+                f"create tables in schema {schema} of a new database",
+                False,
+                ("\\c template1", f'GRANT CREATE ON SCHEMA "{schema}" TO {role.name};',
+                 "\\c postgres"),
+            )  # fmt: skip
+        case NoPlace(path, _, of_client):
+            what = f"create tables in a new database, where search_path = {path} names no schema"
+            if of_client:
+                yield Right(what, False, (), before="leave search_path out of the conninfo")
+                return
+            yield Right(
+                what,
+                False,
+                (f'ALTER ROLE {role.name} SET search_path = "$user", public;',),
+                "options='-c search_path=public' in the conninfo",
+            )
 
 
 def _sessions(role: Role, stages: Iterable[Stage]) -> Iterator[Right]:
