@@ -58,15 +58,68 @@ def open_folder(path: Path) -> int:
         for name, link, above in _steps(path):
             facts = os.fstat(link)
             if stat.S_ISLNK(facts.st_mode) and not _may_follow(facts, above):
-                raise TargetError(
-                    f"{path} leads through the link {name}, which other users can change",
-                    "Name the folder that it leads to, without links of others on the way.",
-                )
+                raise _refused_link(path, name)
             os.close(here)
             here = os.dup(link)
         return os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=here)
     finally:
         os.close(here)
+
+
+def locate(path: Path) -> int:
+    """Find a file that a person named, without opening it: no device or pipe notices.
+
+    As root, only links are followed that no stranger could have put there, and no file is found
+    that may be a stranger's hard link to one of root's.
+
+    Returns:
+        A descriptor for `/proc/self/fd`, not for reading.
+
+    Raises:
+        TargetError: Such a link is on the way, or it may be such a file.
+        OSError: It is not there.
+    """
+    if os.geteuid() != 0:
+        return os.open(path, os.O_PATH | os.O_CLOEXEC)
+    here, whose = os.open("/", _LOOK), os.stat("/")
+    try:
+        for name, link, above in _steps(path):
+            facts = os.fstat(link)
+            if stat.S_ISLNK(facts.st_mode) and not _may_follow(facts, above):
+                raise _refused_link(path, name)
+            os.close(here)
+            here, whose = os.dup(link), above
+        if stat.S_ISREG((facts := os.fstat(here)).st_mode) and may_be_planted(facts, whose):
+            raise TargetError(
+                f"{path} belongs to user {user_name(facts.st_uid)}, and others than root can change"
+                " its folder",
+                "As root, name a copy in a folder that only root can change, or of one user alone.",
+            )
+        return os.dup(here)
+    finally:
+        os.close(here)
+
+
+def may_be_planted(facts: os.stat_result, whose: os.stat_result) -> bool:
+    """Whether a stranger may have put a file where it lies that the stranger cannot read.
+
+    Args:
+        facts: Of the file.
+        whose: Facts of its folder.
+    """
+    if is_closed(whose, sticky_holds=False):
+        return False
+    ours = whose.st_uid in trusted_users()
+    theirs = not ours and facts.st_uid == whose.st_uid
+    # What has one name was never linked, and what all may read is no secret if it was moved.
+    return not theirs and not (facts.st_nlink == 1 and bool(ours or facts.st_mode & stat.S_IROTH))
+
+
+def _refused_link(path: Path, name: Path) -> TargetError:
+    return TargetError(
+        f"{path} leads through the link {name}, which other users can change",
+        "Name what it leads to, without links of others on the way.",
+    )
 
 
 def stranger_on(path: Path) -> Path | None:

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from pgdyno.access import is_closed, open_folder, trusted_users, user_name
+from pgdyno.access import is_closed, may_be_planted, open_folder, trusted_users, user_name
 from pgdyno.model.errors import TargetError
 from pgdyno.model.system_errors import reason
 from pgdyno.shell import OsUser, run
@@ -263,12 +263,7 @@ class Folder:
         """
         handle = self._open_regular(name)
         facts, whose = os.fstat(handle), self.facts
-        if os.geteuid() != 0 or is_closed(whose, sticky_holds=False):
-            return handle
-        ours = whose.st_uid in trusted_users()
-        theirs = not ours and facts.st_uid == whose.st_uid
-        # What has one name was never linked, and what all may read is no secret if it was moved.
-        if theirs or (facts.st_nlink == 1 and (ours or facts.st_mode & stat.S_IROTH)):
+        if os.geteuid() != 0 or not may_be_planted(facts, whose):
             return handle
         os.close(handle)
         raise TargetError(

@@ -16,6 +16,7 @@ from pgdyno.loader.csv_files import load_csv, read_folder
 from pgdyno.loader.export import export
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError, PgdynoError
+from pgdyno.plan.schema.files import BadFile, text_file
 from tests.cluster.conftest import cluster_apart, reachable_folder
 from tests.cluster.loading import new_database, run
 from tests.data.workloads import changed, tpcc
@@ -149,3 +150,24 @@ def test_an_export_stays_in_the_folder_that_was_looked_at(
     export(folder / "new", SPEC)
     assert not list(goal.iterdir())
     assert read_folder(folder / "moved").warehouses == 1
+
+
+@pytest.mark.parametrize("plant", [soft, hard])
+def test_no_text_is_read_by_a_strangers_link(
+    folder: Path, witness: Path, plant: Callable[[Path, Path], None]
+) -> None:
+    """Plans, mixes, scripts, configuration: what a message quotes of them, others may read."""
+    place = folder / "theirs"
+    place.mkdir()
+    for name in ("plan.toml", "beside.toml"):
+        (place / name).write_text("theirs")
+        os.chown(place / name, NOBODY, NOBODY)
+    os.chown(place, NOBODY, NOBODY)
+    assert text_file(place / "plan.toml") == "theirs"
+    plant(place / "plan.toml", witness)
+    if plant is soft:
+        os.lchown(place / "plan.toml", NOBODY, NOBODY)
+    with pytest.raises(BadFile, match="other users can change|others than root can change"):
+        text_file(place / "plan.toml")
+    (folder / "linked").symlink_to(witness)
+    assert text_file(folder / "linked") == SECRET, "root's own links are followed"

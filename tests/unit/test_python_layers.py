@@ -34,7 +34,7 @@ USES = {
     "access": "model",
     "linter": "catalog model plan",
     "workload": "catalog core model plan",
-    "plan": "catalog model",
+    "plan": "access catalog model",
     "catalog": "core model",
     "core": "_core model",
     "model": "",

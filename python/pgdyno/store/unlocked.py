@@ -10,11 +10,14 @@ Source: SQLite, "Database File Format", sections 1.3.7 and 3.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Callable
+from io import FileIO
 from pathlib import Path
 
+from pgdyno.access import locate
 from pgdyno.model.errors import StoreError
 from pgdyno.model.wording import plural
 from pgdyno.plan.schema.files import BadFile, require_regular
@@ -50,10 +53,19 @@ def read_unlocked(path: Path, pause: Callable[[float], None] = time.sleep) -> Ru
     return RunFile(path, connection)
 
 
+def _opened(path: Path) -> FileIO:
+    """Found without links of others, then opened by what was found."""
+    located = locate(path)
+    try:
+        return open(f"/proc/self/fd/{located}", "rb", buffering=0)
+    finally:
+        os.close(located)
+
+
 def _content(path: Path, pause: Callable[[float], None]) -> bytes:
     journal = path.with_name(f"{path.name}-journal")
     for _ in range(_TRIES):
-        with path.open("rb", buffering=0) as file:  # what is read is what lies there now
+        with _opened(path) as file:  # what is read is what lies there now
             # In this order: a transaction that began before the first look at the counter, and of
             # which pages are still missing, has a journal at the first look for one.
             before = file.read(_HEAD_BYTES)[_COUNTER]

@@ -2,7 +2,8 @@
 
 Regular files only, within a bound, text in UTF-8. A device, a pipe or a socket is told from a file
 before it is opened, so that nothing waits, rewinds or fills the memory. What a plan stores must lie
-in the plan's folder, after all links are followed; who calls turns `BadFile` into an error.
+in the plan's folder, after all links are followed; who calls turns `BadFile` into an error. As
+root, nothing is read by a link that somebody else could have put there.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pgdyno.access import locate
+from pgdyno.model.errors import TargetError
 from pgdyno.model.system_errors import reason
 
 TEXT_BYTES_MAX = 1 << 20
@@ -27,6 +30,7 @@ _KINDS = {
 }
 _BOMS = ((b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"))
 _KERNEL = ("/proc/", "/sys/", "/dev/")
+_HELD = Path("/proc/self/fd")
 _PART_BYTES = 1 << 16
 
 
@@ -94,7 +98,9 @@ def _bytes(path: str | os.PathLike[str], bytes_max: int, within: Path | None) ->
 def _located(path: str | os.PathLike[str]) -> Iterator[int]:
     """A handle of a regular file that does not open it, so that a device does not notice."""
     try:
-        handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        handle = _locate(Path(path))
+    except TargetError as error:
+        raise BadFile(f"is not read: {error.fact}") from error
     except OSError as error:
         raise BadFile(f"cannot be read: {reason(error)}") from error
     except ValueError as error:  # NUL
@@ -106,6 +112,12 @@ def _located(path: str | os.PathLike[str]) -> Iterator[int]:
         yield handle
     finally:
         os.close(handle)
+
+
+def _locate(path: Path) -> int:
+    if path.parent == _HELD:  # opened by us already, and judged then
+        return os.open(path, os.O_PATH | os.O_CLOEXEC)
+    return locate(path)
 
 
 def _require_within(handle: int, folder: Path) -> None:
