@@ -1,7 +1,7 @@
 """Files are opened by name only where that is safe: each module that does so says why, here.
 
-Everything else goes by `pgdyno.folders`, which follows no link, or `plan/schema/files.py` reads it.
-A new call fails this test until somebody has thought of who else can write there.
+All else goes by `pgdyno.folders`, which follows no link, or is read by `plan/schema/files.py`. A
+new call fails this test until somebody has thought of who else can write there.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ NAMED = "is what others use to open files by descriptors"
 CLOSED = "works in a folder that is closed to others up to the root, as it asked before"
 KNOWN = {
     "access.py": NAMED,
-    "folders.py": NAMED,
     "plan/schema/files.py": "opens what `access.locate` has judged, by its descriptor",
     "builder/trees.py": "opens relative to folders that are held",
     "builder/compile.py": "reads a log in the home, where only we write",
@@ -70,17 +69,15 @@ def opens(call: ast.Call) -> bool:
     """Whether it takes a path, and no descriptor of a folder beside it."""
     if any(one.arg in ("dir_fd", "src_dir_fd") for one in call.keywords):
         return False
+    known = {"os": OF_OS, "shutil": OF_SHUTIL, "path": METHODS | {"open"}}
     match call.func:
-        case ast.Attribute(value=ast.Name(id="os"), attr=name):
-            return name in OF_OS
-        case ast.Attribute(value=ast.Name(id="shutil"), attr=name):
-            return name in OF_SHUTIL
-        case ast.Attribute(attr="open", value=ast.Name(id=name)):
-            return "path" in name or name == "file"
+        case ast.Name(id=name):
+            return name == "open"
+        case ast.Attribute(value=ast.Name(id=of), attr=name):
+            return name in known.get(of, METHODS)
         case ast.Attribute(attr=name):
             return name in METHODS
-        case _:
-            return isinstance(call.func, ast.Name) and call.func.id == "open"
+    return False
 
 
 def by_name() -> dict[str, list[int]]:

@@ -97,7 +97,7 @@ def _place(role: Role) -> Iterator[Right]:
                  "\\c postgres"),
             )  # fmt: skip
         case NoPlace(path, _, of_client):
-            what = f"create tables in a new database, where search_path = {path} names no schema"
+            what = f"create tables in a new database, where no schema is in search_path = {path}"
             if of_client:
                 yield Right(what, False, (), before="leave search_path out of the conninfo")
                 return
