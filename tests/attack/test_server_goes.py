@@ -107,7 +107,9 @@ def test_a_run_whose_server_goes_says_so_and_is_resumed(tmp_path: Path, how: int
         assert running.returncode == 3, said
         assert "Traceback" not in said
         flat = " ".join(said.split())
-        assert flat.count("stopped the server") == 1, flat
+        # What of a killed server still comes through is chance.
+        told = flat.count("stopped the server") + flat.count("server went away without a word")
+        assert told == 1, flat
         assert f"Continue with `pgdyno resume {out}`" in flat
         with RunFile.read(out) as file:
             states = [trial.state for trial in file.trials()]
@@ -217,5 +219,5 @@ def test_a_server_that_stays_away_is_told_once(tmp_path: Path) -> None:
         assert running.returncode == 3, said
         flat = " ".join(said.split())
         assert flat.count("stopped the server") == 1, flat
-        assert "error: the server did not come back in 1.0 s; 1 of 4 trials are finished" in flat
+        assert "error: the server did not come back in 1 s; 1 of 4 trials are finished" in flat
         assert "closed the connection unexpectedly" not in flat

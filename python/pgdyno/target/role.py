@@ -146,7 +146,9 @@ def _in_the_template(
             rows = session.execute(_SCHEMAS, (names,)).fetchall()
     except psycopg.Error:
         return True, None
-    may = {name: creates for name, uses, creates in rows if uses}
-    first = next((one for one in names if one in may), None)
-    no_place = None if first and may[first] else NoPlace(path, first, of_client)
+    there = {name: (uses, uses and creates) for name, uses, creates in rows}
+    named = [one for one in names if one in there]
+    # As the server: the first that the role may use. One that is closed to it can be opened.
+    schema = next((one for one in named if there[one][0]), named[0] if named else None)
+    no_place = None if schema and there[schema][1] else NoPlace(path, schema, of_client)
     return bool(row and row[0]), no_place

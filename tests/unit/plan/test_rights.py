@@ -134,7 +134,7 @@ def test_the_line_for_pg_hba_is_of_the_way_that_it_comes(by_socket: bool, line: 
         (NoPlace("app", None, True), "where search_path = app names no schema",
          "leave search_path out of the conninfo"),
         (NoPlace('"$user", public', "public", False), "in schema public of a new database",
-         'GRANT CREATE ON SCHEMA "public" TO engineer;'),
+         'GRANT USAGE, CREATE ON SCHEMA "public" TO engineer;'),
     ],
 )  # fmt: skip
 def test_tables_need_a_place(no_place: NoPlace, what: str, remedy: str) -> None:

@@ -206,11 +206,8 @@ def _waiting(plan: PlanRecord, target: Target, listener: Listener) -> Iterator[N
         if not patience_s:
             raise
         patience = seconds_text(patience_s)
-        listener(
-            Noted(
-                f"{lost.fact[0].upper()}{lost.fact[1:]}. The server is waited for, {patience} at most."
-            )
-        )
+        what = f"{lost.fact[0].upper()}{lost.fact[1:]}"
+        listener(Noted(f"{what}. The server is waited for, {patience} at most."))
         try:
             came_back = target.came_back(patience_s)
         except KeyboardInterrupt:

@@ -93,7 +93,7 @@ def _place(role: Role) -> Iterator[Right]:
             yield Right(
                 f"create tables in schema {schema} of a new database",
                 False,
-                ("\\c template1", f'GRANT CREATE ON SCHEMA "{schema}" TO {role.name};',
+                ("\\c template1", f'GRANT USAGE, CREATE ON SCHEMA "{schema}" TO {role.name};',
                  "\\c postgres"),
             )  # fmt: skip
         case NoPlace(path, _, of_client):
