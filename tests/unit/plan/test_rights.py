@@ -129,9 +129,9 @@ def test_the_line_for_pg_hba_is_of_the_way_that_it_comes(by_socket: bool, line: 
 @pytest.mark.parametrize(
     ("no_place", "what", "remedy"),
     [
-        (NoPlace("app", None, False), "where search_path = app names no schema",
+        (NoPlace("app", None, False), "where no schema of search_path = app is",
          'ALTER ROLE engineer SET search_path = "$user", public;'),
-        (NoPlace("app", None, True), "where search_path = app names no schema",
+        (NoPlace("app", None, True), "where no schema of search_path = app is",
          "leave search_path out of the conninfo"),
         (NoPlace('"$user", public', "public", False), "in schema public of a new database",
          'GRANT USAGE, CREATE ON SCHEMA "public" TO engineer;'),

@@ -80,7 +80,9 @@ def storage_cost(wish: Wish) -> Cost:
         TargetError: fio is missing.
     """
     _check(wish)
-    return replace(cost(wish), free_bytes=require_possible(wish).free_bytes)
+    free_bytes = require_possible(wish).free_bytes
+    places = {path: device_claims(Path(path)).place for path in wish.paths}
+    return replace(cost(wish), free_bytes=free_bytes, places=places)
 
 
 @with_line
@@ -179,6 +181,7 @@ class Cost:
     each_bytes: int  # on each path, at once
     loaded_s: float  # of writing as fast as the storage can, on each path
     free_bytes: Mapping[str, int] = field(default_factory=dict)  # by path
+    places: Mapping[str, str] = field(default_factory=dict)  # by path, e.g. "on ext4, vda"
 
     @property
     def sentence(self) -> str:

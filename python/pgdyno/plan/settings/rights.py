@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from pgdyno.model.plan import Plan, Protocol, Stage
-from pgdyno.model.rights import NoPlace, Right, Role
+from pgdyno.model.rights import Right, Role
 from pgdyno.model.settings import ServerFacts
 from pgdyno.model.wording import listed, plural
 from pgdyno.plan.schema.complaint import Complaint, refuse
@@ -86,27 +86,25 @@ def _entry(role: Role, major: int) -> Iterator[Right]:
 
 def _place(role: Role) -> Iterator[Right]:
     """A schema for the tables of a new database, where search_path leads to none."""
-    match role.no_place:
-        case None:
-            return
-        case NoPlace(schema=str(schema)):
-            yield Right(
-                f"create tables in schema {schema} of a new database",
-                False,
-                ("\\c template1", f'GRANT USAGE, CREATE ON SCHEMA "{schema}" TO {role.name};',
-                 "\\c postgres"),
-            )  # fmt: skip
-        case NoPlace(path, _, of_client):
-            what = f"create tables in a new database, where search_path = {path} names no schema"
-            if of_client:
-                yield Right(what, False, (), before="leave search_path out of the conninfo")
-                return
-            yield Right(
-                what,
-                False,
-                (f'ALTER ROLE {role.name} SET search_path = "$user", public;',),
-                "options='-c search_path=public' in the conninfo",
-            )
+    no_place = role.no_place
+    if no_place is None:
+        return
+    if (schema := no_place.schema) is not None:
+        grant = f'GRANT USAGE, CREATE ON SCHEMA "{schema}" TO {role.name};'
+        what = f"create tables in schema {schema} of a new database"
+        yield Right(what, False, ("\\c template1", grant, "\\c postgres"))
+        return
+    path = no_place.search_path
+    what = f"create tables in a new database, where no schema of search_path = {path} is"
+    if no_place.of_client:
+        yield Right(what, False, (), before="leave search_path out of the conninfo")
+        return
+    yield Right(
+        what,
+        False,
+        (f'ALTER ROLE {role.name} SET search_path = "$user", public;',),
+        "options='-c search_path=public' in the conninfo",
+    )
 
 
 def _sessions(role: Role, stages: Iterable[Stage]) -> Iterator[Right]:
