@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from pgdyno import api as _api
     from pgdyno.api import Asked as Asked
     from pgdyno.api import Data as Data
+    from pgdyno.api import FirstPlan as FirstPlan
+    from pgdyno.api import Plan as Plan
     from pgdyno.api import (
-        FirstPlan,
         Run,
         Server,
         aa,
@@ -29,12 +30,12 @@ if TYPE_CHECKING:
         load,
         load_plan,
         loaded,
+        measure,
         plans,
         resume,
         run,
         storage,
     )
-    from pgdyno.api import Plan as Plan
     from pgdyno.api import Search as Search
     from pgdyno.api import Table as Table
     from pgdyno.api import Windows as Windows
@@ -45,11 +46,11 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "FirstPlan", "PgdynoError", "Run", "Server", "aa", "bench", "builds", "calibrate", "check",
-    "export", "knee", "knobs", "lint", "load", "load_plan", "loaded", "machine", "plans", "resume",
-    "run", "storage",
+    "PgdynoError", "Run", "Server", "aa", "bench", "builds", "calibrate", "check", "export", "knee",
+    "knobs", "lint", "load", "load_plan", "loaded", "machine", "measure", "plans", "resume", "run",
+    "storage",
 ]  # fmt: skip
-RECORDS = ("Asked", "Data", "Plan", "Search", "Table", "Windows", "Wish")
+RECORDS = ("Asked", "Data", "FirstPlan", "Plan", "Search", "Table", "Windows", "Wish")
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401  whatever the name stands for

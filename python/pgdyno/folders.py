@@ -408,19 +408,20 @@ def write_file(path: Path, text: str) -> None:
 
 
 @contextmanager
-def scratch(above: Path, prefix: str) -> Iterator[Folder]:
+def scratch(above: Path, prefix: str, *, sole: bool = False) -> Iterator[Folder]:
     """A folder for a while: marked, locked, and removed in any case.
 
     It is ours; others may enter it, and write in no more than the folders that are made in it for
     them. Those that killed processes of ours left below `above` go when the next one comes.
 
     Raises:
-        TargetError: It cannot be made.
+        TargetError: It cannot be made; or it is to be the `sole` one, and another is held.
     """
     with Folder.hold(above) as outside:
         name = f"{prefix}{secrets.token_hex(6)}"
         with _alone(above) as alone:
-            _sweep(outside, prefix, alone)
+            if _sweep(outside, prefix, alone) and sole:
+                raise TargetError(f"another pgdyno works in {above}", "Wait for it, or stop it.")
             inner = outside.make(name)
             try:
                 fcntl.flock(inner.handle, fcntl.LOCK_EX)
@@ -462,8 +463,9 @@ def _takes(handle: int) -> bool:
     return True
 
 
-def _sweep(outside: Folder, prefix: str, alone: bool) -> None:
-    """Remove what carries our prefix and our mark, and is held by nobody any more."""
+def _sweep(outside: Folder, prefix: str, alone: bool) -> bool:
+    """Remove what carries our prefix and mark and is held by nobody; tells whether some is."""
+    held = False
     for name in outside.names():
         if not name.startswith(prefix):
             continue
@@ -473,11 +475,13 @@ def _sweep(outside: Folder, prefix: str, alone: bool) -> None:
             continue  # a link, or gone meanwhile
         with left:
             if left.marked():
-                if _takes(left.handle):
+                if takes := _takes(left.handle):
                     outside.remove_folder(name)
+                held |= not takes
             elif alone and left.facts.st_uid == os.geteuid():
                 with suppress(OSError):  # an empty one was left before it had its mark
                     os.rmdir(name, dir_fd=outside.handle)
+    return held
 
 
 @contextmanager

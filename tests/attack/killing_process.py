@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any, cast
 
+from pgdyno.model.fixture_shape import FixtureShape
 from pgdyno.model.run import Fixture
 from pgdyno.model.settings import ServerFacts
 from pgdyno.shell import postgres_user
@@ -41,7 +42,7 @@ def _work() -> None:
     try:
         if target.find_fixture(IDENT) is None:
             target.begin_fixture(IDENT)
-            target.keep_fixture(Fixture(IDENT, {}, 0, None, (), "", reused=False))
+            target.keep_fixture(Fixture(IDENT, FixtureShape(), 0, None, (), "", reused=False))
         target.restore(IDENT, folder=_stage)
         target.apply(())
         target.stop()

@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
+from pgdyno.model.fixture_shape import FixtureShape
 from pgdyno.model.run import Fixture
 from pgdyno.model.settings import Origin, OriginKind, Setting
 from pgdyno.target.interface import ending
@@ -43,7 +44,7 @@ def _work() -> None:
         connection = target.begin_fixture(_ident)
         with psycopg.connect(**connection.arguments(), autocommit=True) as session:
             session.execute("CREATE TABLE loaded (n int)")
-        target.keep_fixture(Fixture(_ident, {}, 0, None, (), "", reused=False))
+        target.keep_fixture(Fixture(_ident, FixtureShape(), 0, None, (), "", reused=False))
         target.restore(_ident, 2)
         origin = Origin(OriginKind.PLAN, "a test")
         target.apply([Setting("synchronous_commit", "off", origin)])

@@ -22,6 +22,7 @@ from pgdyno.host.layout_steps import NAME, Book, make
 from pgdyno.loader import export as exporting
 from pgdyno.model.calibration import Ceiling, Estimate, Machine
 from pgdyno.model.errors import PgdynoError, StoreError, TargetError
+from pgdyno.model.fixture_shape import FixtureShape
 from pgdyno.model.run import Fixture
 from pgdyno.model.system_errors import as_pgdyno_error
 from pgdyno.shell import postgres_user
@@ -79,7 +80,7 @@ def own_target(home: Path, *folders: Path) -> Iterator[OwnTarget]:
 
 def make_fixture(target: OwnTarget, databases: int = 1) -> None:
     target.begin_fixture(IDENT)
-    target.keep_fixture(Fixture(IDENT, {}, 0, None, (), "", reused=False), databases)
+    target.keep_fixture(Fixture(IDENT, FixtureShape(), 0, None, (), "", reused=False), databases)
 
 
 def take_trial(target: OwnTarget, folder: Path | None = None) -> None:

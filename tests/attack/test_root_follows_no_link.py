@@ -17,6 +17,7 @@ import psycopg
 import pytest
 
 from pgdyno.model.errors import PgdynoError
+from pgdyno.model.fixture_shape import FixtureShape
 from pgdyno.model.run import Fixture
 from pgdyno.shell import postgres_user
 from pgdyno.target.binaries import find_binaries
@@ -73,7 +74,7 @@ class Ground:
         target = self.target()
         try:
             target.begin_fixture(IDENT)
-            target.keep_fixture(Fixture(IDENT, {}, 0, None, (), "", reused=False))
+            target.keep_fixture(Fixture(IDENT, FixtureShape(), 0, None, (), "", reused=False))
         finally:
             target.close()
 

@@ -15,12 +15,15 @@ from pathlib import Path
 
 import pytest
 
+from pgdyno.drive.driver import Driven, drive
 from pgdyno.loader.consistency import loaded_workload
 from pgdyno.loader.copy import How, Intent, load
 from pgdyno.loader.csv_files import load_csv, read_folder
 from pgdyno.loader.export import export
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
+from pgdyno.model.plan import Protocol
+from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Partitions, Workload
 from tests import children
 from tests.attack.relay import Relay
@@ -188,6 +191,105 @@ def test_an_older_versions_load_can_be_read_but_not_dropped(copy: Connection) ->
     with pytest.raises(DriveError, match="has a load that does not say what it made") as caught:
         load(copy, TPCB, replace(ONE, intent="drop_ours"))
     assert "table public.pgbench_accounts, " in str(caught.value.hint)
+
+
+def test_indexes_that_were_built_again_are_still_the_loads(copy: Connection) -> None:
+    """REINDEX CONCURRENTLY, which operators do to bloated indexes, gives them other OIDs."""
+    before = run(copy, "SELECT count(*) FROM pg_index JOIN pg_class ON oid = indexrelid"
+                       " WHERE relname ~ '^pgbench'")  # fmt: skip
+    for table in ("pgbench_accounts", "pgbench_branches", "pgbench_tellers"):
+        run(copy, f"REINDEX TABLE CONCURRENTLY {table}")
+    load(copy, changed(TPCB, scale=2), replace(ONE, intent="top_up"))
+    run(copy, "REINDEX TABLE CONCURRENTLY pgbench_accounts")
+    load(copy, TPCB, replace(ONE, intent="drop_ours"))
+    assert run(copy, "SELECT count(*) FROM pg_index JOIN pg_class ON oid = indexrelid"
+                     " WHERE relname ~ '^pgbench'") == before  # fmt: skip
+
+
+def test_an_index_without_a_constraint_is_known_again_by_its_definition(empty: Connection) -> None:
+    load(empty, TPCC, ONE)
+    of_names = (
+        "SELECT c.relname FROM pg_index JOIN pg_class c ON c.oid = indexrelid"
+        " WHERE indrelid = 'customer'::regclass AND NOT indisprimary"
+    )
+    ((index,),) = run(empty, of_names)
+    run(empty, f"REINDEX INDEX CONCURRENTLY {index}")
+    run(empty, "CREATE INDEX mine ON customer (c_city)")
+    refused(empty, "drop_ours", TPCC)
+    # Somebody else's of the same name is told from it, and stays.
+    run(empty, f"DROP INDEX {index}; ALTER INDEX mine RENAME TO {index}")
+    refused(empty, "drop_ours", TPCC)
+    run(empty, f"DROP INDEX {index}")
+    load(empty, TPCB, replace(ONE, intent="drop_ours"))
+    assert run(empty, "SELECT to_regclass('customer')") == [(None,)]
+
+
+FUNCTIONS = "SELECT count(*) FROM pg_proc WHERE proname ~ '^pgdyno_'"
+THEIRS = {
+    "of the signature": "CREATE FUNCTION pgdyno_tpcb(arg_aid int, arg_bid int, arg_tid int,"
+    " arg_delta int) RETURNS int LANGUAGE sql AS 'SELECT 42'",
+    "of another signature": "CREATE FUNCTION pgdyno_tpcb(text) RETURNS int LANGUAGE sql"
+    " AS 'SELECT 42'",
+    "a procedure": "CREATE PROCEDURE pgdyno_tpcb(int) LANGUAGE sql AS 'SELECT 42'",
+    "an aggregate": "CREATE AGGREGATE pgdyno_tpcb(int) (SFUNC = int4pl, STYPE = int)",
+    "behind it in the search path": "CREATE SCHEMA other; CREATE FUNCTION other.pgdyno_tpcb(int)"
+    " RETURNS int LANGUAGE sql AS 'SELECT 42'; DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET"
+    " search_path = public, other', current_database()); END $$",
+    "a forged record": "CREATE FUNCTION pgdyno_tpcb(int) RETURNS int LANGUAGE sql AS 'SELECT 42';"
+    " COMMENT ON FUNCTION pgdyno_tpcb(int) IS 'pgdyno made 42'",
+}
+
+
+def called(connection: Connection) -> Driven:
+    """A window of face `procedure`, which makes its function."""
+    workload = replace(TPCB, face="procedure", connections=1, terminals=1, requests_max=5)
+    protocol = Protocol(1, 0.0, 1.0, 10.0, False, 0.03, 0.95, Rung.D0)
+    return drive(connection, workload, protocol, None)
+
+
+@pytest.mark.parametrize("what", THEIRS)
+def test_a_function_of_somebody_elses_is_not_replaced(copy: Connection, what: str) -> None:
+    run(copy, THEIRS[what])
+    before = database_facts(copy)
+    with pytest.raises(DriveError, match=r"function .*, which pgdyno did not make") as caught:
+        called(copy)
+    assert "rename these" in str(caught.value.hint)
+    assert database_facts(copy) == before
+
+
+def test_functions_go_with_the_load_they_were_made_for(copy: Connection) -> None:
+    for _ in range(2):  # the second replaces those of the first
+        assert called(copy).error is None
+    run(copy, "CREATE FUNCTION pgdyno_mine() RETURNS int LANGUAGE sql AS 'SELECT 42'")
+    assert run(copy, FUNCTIONS) == [(2,)]
+    load(copy, TPCB, replace(ONE, intent="drop_ours"))
+    assert run(copy, "SELECT proname FROM pg_proc WHERE proname ~ '^pgdyno_'") == [("pgdyno_mine",)]
+
+
+@pytest.mark.parametrize(
+    "taking",
+    [
+        "CREATE OR REPLACE FUNCTION pgdyno_tpcb(arg_aid int, arg_bid int, arg_tid int,"
+        " arg_delta int) RETURNS int LANGUAGE sql AS 'SELECT 42'",
+        "ALTER ROUTINE pgdyno_tpcb SET work_mem = '1GB'",
+        "CREATE SCHEMA other; ALTER ROUTINE pgdyno_tpcb SET SCHEMA other",
+        "ALTER ROUTINE pgdyno_tpcb RENAME TO pgdyno_mine",
+    ],
+)
+def test_a_function_that_others_took_over_is_theirs(copy: Connection, taking: str) -> None:
+    assert called(copy).error is None
+    run(copy, taking)
+    load(copy, TPCB, replace(ONE, intent="drop_ours"))
+    assert run(copy, FUNCTIONS) == [(1,)]
+
+
+def test_what_leans_on_our_functions_stays(copy: Connection) -> None:
+    assert called(copy).error is None
+    run(copy, "CREATE VIEW mine AS SELECT pgdyno_tpcb(1, 1, 1, 1)")
+    before = database_facts(copy)
+    with pytest.raises(DriveError, match="others lean on tables of the earlier load"):
+        load(copy, TPCB, replace(ONE, intent="drop_ours"))
+    assert database_facts(copy) == before
 
 
 def begin(connection: Connection) -> subprocess.Popen[str]:

@@ -17,6 +17,7 @@ import pytest
 from pgdyno.loader.consistency import check
 from pgdyno.loader.copy import How, load
 from pgdyno.model.connection import Connection
+from pgdyno.model.fixture_shape import FixtureShape
 from pgdyno.model.plan import Target as TargetPlan
 from pgdyno.model.run import Fixture
 from pgdyno.model.settings import ServerFacts
@@ -115,7 +116,15 @@ def loaded(target: OwnTarget) -> Fixture:
     report = load(connection, WORKLOAD, How(connections=2))
     conditions = check(connection, describe(WORKLOAD).conditions)
     return target.keep_fixture(
-        Fixture(ident, {"major": target.facts.major}, 0, report, conditions, "", reused=False)
+        Fixture(
+            ident,
+            FixtureShape(postgres_major=target.facts.major),
+            0,
+            report,
+            conditions,
+            "",
+            reused=False,
+        )
     )
 
 

@@ -77,6 +77,43 @@ def test_ctrl_c_in_a_notebook_leaves_a_clean_state(folder: Path, home_env: Path)
     assert_nothing_left(home_env)
 
 
+STAGE = {"name": "patient", "settings": {"commit_delay": 10}}
+WORKLOAD = {"kind": "tpcb", "scale": 1, "connections": 2}
+
+
+def test_a_stage_is_measured_without_a_plan(folder: Path, home_env: Path) -> None:
+    def press(event: Event) -> None:
+        if isinstance(event, PhaseBegun) and event.trial is not None and event.trial.number == 2:
+            raise KeyboardInterrupt
+
+    protocol = {"rounds": 2, "warmup_s": 0.2, "window_s": 1.0}
+    out = folder / "stage.sqlite"
+    with pytest.raises(Interrupted, match="stopped after 1 of 2 trials"):
+        pgdyno.measure(STAGE, protocol, WORKLOAD, out=out, on_event=press)
+    assert not pgdyno.Run(out).is_whole
+
+    run = pgdyno.resume(out)
+
+    assert run.info.experiment == "stage"
+    assert run.is_whole
+    trials = run.trials()
+    assert trials["stage"].tolist() == ["patient", "patient"]
+    assert (trials["tps"] > 0).all()
+    assert {"name": "commit_delay", "value": "10"}.items() <= next(
+        row for row in run.settings().rows() if row["name"] == "commit_delay"
+    ).items()
+    assert "`patient` reaches" in run.report("md")
+    assert not out.with_suffix(".html").exists(), "hundreds of calls need no page each"
+    assert_nothing_left(home_env)
+    again = pgdyno.measure(STAGE, protocol | {"rounds": 1}, WORKLOAD, out=folder / "2.sqlite")
+    assert again.facts.fixture["loaded"] == "by an earlier run"
+
+
+def test_a_stage_alone_is_refused_as_one_of_a_plan_is() -> None:
+    with pytest.raises(PlanError, match=r"stage.*setings"):
+        pgdyno.measure({"setings": {}}, {}, WORKLOAD)
+
+
 def test_wrong_plans_name_where_they_are_wrong() -> None:
     wrong = PLAN | {"protocol": {"rounds": "many"}, "nonsense": 1}
 

@@ -79,7 +79,7 @@ def test_stages_run_on_their_builds_and_share_the_data(
         trials = {trial.stage: trial.result for trial in run.finished()}
         (fixture,) = run.fixtures()
     assert trials.keys() == {"debian", "gcc", "clang"}
-    assert fixture.shape["postgres_major"] == 15
+    assert fixture.shape.postgres_major == 15
     words = {stage: result.server for stage, result in trials.items() if result}
     assert "Debian" in words["debian"].split(",")[0]
     assert "compiled by gcc" in words["gcc"]

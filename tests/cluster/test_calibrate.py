@@ -13,10 +13,10 @@ import pytest
 
 import pgdyno
 from pgdyno.analysis.curve import curve_facts
+from pgdyno.api.experiments.knee import search_knee
 from pgdyno.api.runs import Run
 from pgdyno.drive.driver import drive
 from pgdyno.drive.null import Hold, null_server
-from pgdyno.experiment.knee import search_knee
 from pgdyno.model.errors import DriveError, Interrupted
 from pgdyno.model.knee import KneeAsked, Search, Searched, Windows
 from pgdyno.model.plan import Protocol

@@ -16,7 +16,6 @@ import psycopg
 import pytest
 
 from pgdyno.drive.result import Driven
-from pgdyno.experiment.window import drive_alone
 from pgdyno.loader.consistency import check, require
 from pgdyno.loader.copy import How, load
 from pgdyno.model.connection import Connection
@@ -29,6 +28,7 @@ from pgdyno.shell import postgres_user
 from pgdyno.store import RunFile
 from pgdyno.target.binaries import find_binaries
 from pgdyno.target.cluster import Cluster
+from pgdyno.trial.window import drive_alone
 from pgdyno.workload.describe import describe
 from tests import children
 from tests.cluster.conftest import TARGETS, VERSIONS, cluster_apart

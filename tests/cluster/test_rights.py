@@ -6,6 +6,7 @@ The GRANTs are those that a dry run prints, given to psql as they stand there.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
@@ -129,6 +130,37 @@ def test_rights_are_known_before_anything_is_made(plan: Path, server: Connection
     assert "optional  read all settings" in preview.stdout
     assert databases(server) == before
     assert not (plan.parent / "least.sqlite").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "undone"),
+    [
+        (f"ALTER ROLE {ROLE} SET search_path = app;", ""),
+        ("ALTER ROLE ALL SET search_path = app; ALTER DATABASE postgres SET search_path = public;",
+         "ALTER ROLE ALL RESET search_path; ALTER DATABASE postgres RESET search_path;"),
+        ("\\c template1\nREVOKE ALL ON SCHEMA public FROM PUBLIC; ALTER SCHEMA public OWNER TO"
+         " CURRENT_USER;",
+         "\\c template1\nALTER SCHEMA public OWNER TO pg_database_owner; GRANT USAGE ON SCHEMA"
+         " public TO PUBLIC;"),
+    ],
+)  # fmt: skip
+@pytest.mark.usefixtures("engineer")
+def test_a_place_for_tables_is_asked_for_before_anything_is_made(
+    plan: Path, server: Connection, given: str, undone: str
+) -> None:
+    before = databases(server)
+    administer(server, given)
+    try:
+        preview = pgdyno("run", plan, *BARE, "--dry-run", code=2)
+        refused = pgdyno("run", plan, *BARE, "--out", plan.parent / "least.sqlite", code=2)
+        assert re.search("missing +create tables in ", preview.stdout)
+        assert f"role {ROLE}: may not create tables in " in refused.stderr
+        assert databases(server) == before
+
+        administer(server, grants_of(preview.stdout))
+        pgdyno("run", plan, *BARE, "--out", plan.parent / "least.sqlite")
+    finally:
+        administer(server, undone)
 
 
 def test_what_may_be_left_out_needs_no_right(plan: Path, server: Connection) -> None:

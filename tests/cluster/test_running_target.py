@@ -13,6 +13,7 @@ from pgdyno.api import Run
 from pgdyno.loader.copy import How, load
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
+from pgdyno.model.fixture_shape import FixtureShape
 from pgdyno.model.run import Fixture
 from pgdyno.model.settings import Origin, OriginKind, Setting
 from pgdyno.store.run_file import RunFile
@@ -51,7 +52,7 @@ def test_fixture_and_trial_live_in_databases_of_ours(foreign: Connection) -> Non
     target = RunningTarget(conninfo(foreign))
     connection = target.begin_fixture("abc123")
     report = load(connection, SMALL, How(connections=2))
-    target.keep_fixture(Fixture("abc123", {}, 0, report, (), "", reused=False))
+    target.keep_fixture(Fixture("abc123", FixtureShape(), 0, report, (), "", reused=False))
 
     restored = target.restore("abc123")
     ready = target.apply([Setting("synchronous_commit", "off", ORIGIN)])

@@ -14,6 +14,7 @@ import numpy as np
 from pgdyno.model.description import Description, Deviation
 from pgdyno.model.durability import Durability, Loss
 from pgdyno.model.event_detail import EventDetail
+from pgdyno.model.fixture_shape import FixtureShape
 from pgdyno.model.loading import LoadReport
 from pgdyno.model.manifest import FileSystem, HostManifest, Installation
 from pgdyno.model.plan import Estimate, Plan, Protocol, Stage, Target, Trial, Workload
@@ -221,7 +222,7 @@ def _info(plan: Plan) -> RunInfo:
 
 
 def _fixture() -> Fixture:
-    shape = {"workload": "tpcc", "warehouses": 10, "seed": 42, "major": 18, "block_size": 8192}
+    shape = FixtureShape("tpcc", 42, warehouses=10, postgres_major=18, block_size=8192)
     good = tuple(Condition(n, title, 0, None, 0.05) for n, title in enumerate(CONDITIONS, 1))
     report = LoadReport(1, {}, 9.4, (), 5_000_000, 800_000_000)
     return Fixture("f1x7ure0", shape, 1_130_000_000, report, good, "copy", False)

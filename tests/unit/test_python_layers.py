@@ -14,13 +14,12 @@ import pytest
 import pgdyno
 
 USES = {
-    "experiment": "analysis drive host loader model plan probe sample session stats store target"
-    " workload",
+    "trial": "analysis drive loader model plan sample session stats store target workload",
     "live": "analysis model report shell store",
     "host": "access catalog folders linter model shell target",
     "builder": "access drive folders loader model plan shell target",
     "target": "_core access catalog folders model plan session shell",
-    "loader": "core model plan session workload",
+    "loader": "core folders model plan session workload",
     "drive": "core folders model plan shell workload",
     "sample": "model",
     "probe": "access folders model shell",

@@ -16,7 +16,7 @@ use workload::{
 use crate::error::unwritten;
 
 /// Raised whenever a shape changes that crosses.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// Version of everything that crosses.
 #[pyfunction]

@@ -5,7 +5,7 @@
 use std::{
     fs::{self, File},
     io::Write as _,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
@@ -46,8 +46,12 @@ pub struct ExportSpec {
     /// The workload's own specification: TPC-C.
     #[schemars(with = "WorkloadSpec")]
     pub workload: Value,
-    /// A folder that exists and holds none of the files.
+    /// What the folder is called, for messages.
     pub folder: PathBuf,
+    /// The folder itself, as a descriptor that stays open until the end. It holds none of the
+    /// files: its name may lead elsewhere by now, this does not.
+    #[schemars(range(min = 0))]
+    pub handle: u32,
     /// The time that rows carry, seconds since 1970.
     pub loaded_at_unix_s: i64,
     /// Files that are written at the same time; absent: one for each core.
@@ -290,8 +294,8 @@ impl Plan {
     ) -> Result<Vec<FileReport>, RunError> {
         let mut written = Vec::new();
         while let Some(file) = self.files.get(next.fetch_add(1, Relaxed)) {
-            let path = self.spec.folder.join(&file.name);
-            let outcome = self.write(file, &path, created, shared);
+            let path = self.path(&file.name);
+            let outcome = self.write(file, path, created, shared);
             match outcome {
                 Ok(report) => written.push(report),
                 Err(error) => {
@@ -303,20 +307,25 @@ impl Plan {
         Ok(written)
     }
 
+    /// A name in the folder that is held open: nothing above it is looked up again.
+    fn path(&self, name: &str) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.spec.handle)).join(name)
+    }
+
     fn write(
         &self,
         file: &CsvFile,
-        path: &Path,
+        path: PathBuf,
         created: &Mutex<Vec<PathBuf>>,
         shared: &Shared,
     ) -> Result<FileReport, RunError> {
         let failed = |error: std::io::Error| RunError {
             kind: ErrorKind::Drive,
-            fact: format!("write {}: {error}", path.display()),
+            fact: format!("write {}: {error}", self.spec.folder.join(&file.name).display()),
             hint: Some("What was written of the export was removed.".into()),
         };
-        let mut to = File::create_new(path).map_err(failed)?;
-        created.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
+        let mut to = File::create_new(&path).map_err(failed)?;
+        created.lock().unwrap_or_else(PoisonError::into_inner).push(path);
         let config = self.tpcc.config();
         let (mut binary, mut lines) = (Vec::new(), Vec::new());
         let mut report = FileReport { name: file.name.clone(), rows: 0, bytes: 0 };
@@ -345,7 +354,7 @@ mod tests {
     fn refused(change: &str) -> String {
         let mut spec = serde_json::json!({
             "version": 1, "workload": {"kind": "tpcc", "warehouses": 1}, "folder": "/nowhere/at",
-            "loaded_at_unix_s": 1_577_836_800,
+            "handle": 1_000_000, "loaded_at_unix_s": 1_577_836_800,
         });
         let change: Value = serde_json::from_str(change).expect("JSON");
         for (key, value) in change.as_object().expect("an object") {

@@ -27,7 +27,8 @@ pub(super) const ATTENDANCE: &str = "SELECT pg_advisory_lock_shared(1346850361, 
 /// Nothing is of interest in the answer.
 fn drop_rows(_rows: Vec<Vec<Option<String>>>) {}
 
-/// Statements that drop all that is left of an earlier load, without CASCADE. Nobody can put
+/// Statements that drop all that is left of an earlier load, and the functions that runs made in
+/// its schema, without CASCADE. Nobody can put
 /// another table in the place of one that is locked: what was looked at is what is dropped.
 fn removal(earlier: &Seen) -> Vec<String> {
     let full = |one: &&Made| format!("{}.{}", quoted(&earlier.schema), quoted(&one.name));
@@ -52,6 +53,7 @@ fn removal(earlier: &Seen) -> Vec<String> {
         count = oids.len(),
         added = made::added(),
     ));
+    sql.push(made::functions::removal(&earlier.schema));
     if !tables.is_empty() {
         sql.push(format!("DROP TABLE {}", tables.join(", ")));
     }

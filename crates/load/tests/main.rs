@@ -202,11 +202,11 @@ fn occupied(holding: Holding) -> Scripted {
         if sql.starts_with("SELECT key, value") {
             return holding.load.iter().map(|(key, value)| row(&[key, value])).collect();
         }
-        if sql.contains("obj_description") {
-            return vec![row(&[holding.comment])];
-        }
         if sql.contains("DROP") {
             return vec![Step::error("2BP01", "other objects depend on it")];
+        }
+        if sql.contains("obj_description") {
+            return vec![row(&[holding.comment])];
         }
         let looks = ["SELECT name", "SELECT set_config", "SELECT current_database()"];
         let harmless = looks.iter().any(|look| sql.starts_with(look));

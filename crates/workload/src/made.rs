@@ -2,6 +2,8 @@
 //! written in the transaction that creates it. A load has what stands there and still has its name,
 //! schema and owner; all else is somebody else's, whatever it is called. SQL only, no sockets.
 
+pub mod functions;
+
 use crate::dataset::Dataset;
 
 /// The table that remembers. It stands in itself, so that a copy of it elsewhere remembers nothing.
@@ -15,13 +17,26 @@ const DDL: &str = "CREATE TABLE pgdyno_load_made (kind text NOT NULL, id oid NOT
 ///
 /// An OID alone is not enough (a restored dump gives it to others), nor a name (tables are dropped
 /// and made again), nor both where somebody else wrote the record.
+///
+/// REINDEX CONCURRENTLY puts an index with another OID in the place of one that is then gone. It is
+/// still the load's if it lies on a table of the load under the recorded name, and serves a
+/// recorded constraint or has the recorded definition.
 pub const OURS: &str = "\
-    SELECT c.oid, n.nspname AS schema, c.relname AS name, c.relkind, m.columns \
-    FROM pgdyno_load_made m JOIN pg_class c ON c.oid = m.id AND c.relname = m.name \
+    SELECT DISTINCT c.oid, n.nspname AS schema, c.relname AS name, c.relkind, m.columns \
+    FROM pgdyno_load_made m JOIN pg_class c ON c.relname = m.name \
     JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = m.schema \
     JOIN pg_class r ON r.oid = to_regclass('pgdyno_load_made') AND r.relowner = c.relowner \
     WHERE m.kind = 'relation' AND EXISTS (SELECT FROM pgdyno_load_made own \
-    WHERE own.kind = 'relation' AND own.id = r.oid AND own.name = r.relname)";
+    WHERE own.kind = 'relation' AND own.id = r.oid AND own.name = r.relname) \
+    AND (c.oid = m.id OR c.relkind = 'i' AND NOT EXISTS (SELECT FROM pg_class WHERE oid = m.id) \
+    AND EXISTS (SELECT FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid \
+    JOIN pgdyno_load_made o ON o.kind = 'relation' AND o.id = t.oid AND o.name = t.relname \
+    WHERE i.indexrelid = c.oid AND t.relowner = r.relowner AND (EXISTS (\
+    SELECT FROM pg_constraint k JOIN pgdyno_load_made l ON l.kind = 'constraint' AND l.id = k.oid \
+    AND l.name = k.conname \
+    WHERE k.conindid = c.oid AND k.conrelid = t.oid AND k.contype IN ('p', 'u')) \
+    OR EXISTS (SELECT FROM pgdyno_load_made d WHERE d.kind = 'definition' AND d.id = m.id \
+    AND d.name = md5(pg_get_indexdef(c.oid))))))";
 
 /// What others put upon the tables of a load and what would go with them, in words: their indexes,
 /// columns, constraints, triggers, partitions, sequences, statistics, places in publications.
@@ -74,13 +89,17 @@ pub fn relations(names: &[String]) -> String {
     )
 }
 
-/// Remembers indexes and constraints that the same transaction made on tables of the record.
+/// Remembers indexes, with a digest of their definitions, and constraints that the same transaction
+/// made on tables of the record.
 #[must_use]
 pub fn hanging() -> String {
     let ours = format!("(SELECT id FROM {TABLE} WHERE kind = 'relation')");
     let now = "xmin::text::bigint = txid_current() % 4294967296";
     format!(
         "INSERT INTO {TABLE} SELECT 'relation', c.oid, n.nspname, c.relname, c.relnatts \
+         FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid \
+         JOIN pg_namespace n ON n.oid = c.relnamespace WHERE i.indrelid IN {ours} AND i.{now} \
+         UNION ALL SELECT 'definition', c.oid, n.nspname, md5(pg_get_indexdef(c.oid)), 0 \
          FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid \
          JOIN pg_namespace n ON n.oid = c.relnamespace WHERE i.indrelid IN {ours} AND i.{now} \
          UNION ALL SELECT 'constraint', k.oid, n.nspname, k.conname, 0 FROM pg_constraint k \

@@ -219,7 +219,7 @@ def _fixture(fixture: Fixture) -> dict[str, str]:
     loaded = {k: v for k, v in report.items() if isinstance(v, int | float | str)}
     return {
         "ident": fixture.ident,
-        **words.flat(fixture.shape),
+        **words.flat(asdict(fixture.shape)),
         "size": bytes_text(fixture.data_bytes),
         "restored by": fixture.restore,
         "loaded": "by an earlier run" if fixture.reused else "in this run",

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pgdyno.api.experiments.calibration import calibrate, calibration_file
     from pgdyno.api.experiments.knee import knee
     from pgdyno.api.experiments.plan import run
+    from pgdyno.api.experiments.stage import measure
     from pgdyno.api.experiments.storage import storage, storage_cost
     from pgdyno.api.first_plan import FirstPlan
     from pgdyno.api.planning import Plan, Preview, load_plan, plans
@@ -57,6 +58,7 @@ _WHERE = {
     "experiments.calibration": ("calibrate", "calibration_file"),
     "experiments.knee": ("knee",),
     "experiments.plan": ("run",),
+    "experiments.stage": ("measure",),
     "experiments.storage": ("storage", "storage_cost"),
     "first_plan": ("FirstPlan",),
     "planning": ("Plan", "Preview", "load_plan", "plans"),
@@ -92,7 +94,7 @@ __all__ = [
     "Table", "Windows", "Wish", "aa", "bench", "builds", "calibrate", "calibration_file",
     "check", "connection_to", "driving_text", "estimate_load", "export", "knee", "knob",
     "knobs", "lint", "load", "load_files", "load_plan", "loaded", "loading_text", "machine",
-    "plans", "resume", "run", "storage", "storage_cost",
+    "measure", "plans", "resume", "run", "storage", "storage_cost",
 ]  # fmt: skip
 
 

@@ -29,6 +29,7 @@ from pgdyno.model.workload import Order, Partitions, Pgbench, Schema, Tpcc
 from pgdyno.model.workload import Workload as WorkloadRecord
 from pgdyno.store.output_file import require_closed
 from pgdyno.target.conninfo import reach
+from pgdyno.target.database_use import in_use
 from pgdyno.target.server_host import server_host_of
 from pgdyno.workload.describe import describe
 
@@ -217,7 +218,7 @@ def load(
         on_event: Told five times a second how far it is.
 
     Raises:
-        TargetError: The server has not enough room.
+        TargetError: The server has not enough room, or another pgdyno uses the database.
         DriveError: There is a table already, the server failed, ...
         CheckError: A condition does not hold.
         Interrupted: Ctrl-C; what is left behind is named.
@@ -226,8 +227,9 @@ def load(
     needs, how = _needs(connection, workload, connections, intent)
     on_estimate(needs)
     needs.require()
-    report = copy.load(connection, workload, how, progress=on_event)
-    return Loaded(report, _sound(connection, describe(workload)) if check else None)
+    with in_use(connection, alone=True):
+        report = copy.load(connection, workload, how, progress=on_event)
+        return Loaded(report, _sound(connection, describe(workload)) if check else None)
 
 
 @with_line
@@ -254,9 +256,10 @@ def load_files(
     """
     files = read_folder(Path(folder))
     connection = connection_to(database)
-    report = load_csv(connection, files, foreign_keys=foreign_keys, progress=on_event)
     described, _ = files.described(foreign_keys=foreign_keys)
-    return Loaded(report, _sound(connection, described) if check else None)
+    with in_use(connection, alone=True):
+        report = load_csv(connection, files, foreign_keys=foreign_keys, progress=on_event)
+        return Loaded(report, _sound(connection, described) if check else None)
 
 
 def check(database: Database) -> Checked:

@@ -10,7 +10,6 @@ from pathlib import Path
 from rich.console import Console, RenderableType
 
 from pgdyno.api.table import Table
-from pgdyno.experiment.description import describe_stages
 from pgdyno.model.errors import DriveError, PgdynoError, PlanError
 from pgdyno.model.plan import Estimate, Stage, Trial, Workload
 from pgdyno.model.plan import Plan as PlanRecord
@@ -39,6 +38,7 @@ from pgdyno.target.open_target import (
     require_folders,
     server_facts,
 )
+from pgdyno.trial.description import describe_stages
 from pgdyno.workload.describe import describe
 
 FROM_PYTHON = "plan from Python"

@@ -8,7 +8,7 @@ from pgdyno.api.experiments import experiment_of
 from pgdyno.api.notebook_line import with_line
 from pgdyno.api.runs import Run
 from pgdyno.catalog.contract import require_release
-from pgdyno.experiment.progress import Listener
+from pgdyno.trial.progress import Listener
 
 
 @with_line

@@ -16,7 +16,6 @@ from pgdyno.api.notebook_line import with_line
 from pgdyno.api.table import Table
 from pgdyno.catalog.contract import require_release
 from pgdyno.drive.driver import Driven
-from pgdyno.experiment.window import drive_alone
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
 from pgdyno.model.plan import Protocol
@@ -27,8 +26,10 @@ from pgdyno.model.workload import Workload
 from pgdyno.stats.ceiling import ceiling_per_s, fitting
 from pgdyno.stats.client_limit import ceiling_share, client_limit, load_of
 from pgdyno.store.calibration import read_ceilings
+from pgdyno.target.database_use import in_use
 from pgdyno.target.home import home
 from pgdyno.target.host_facts import this_machine
+from pgdyno.trial.window import drive_alone
 
 _DRAIN_S = 10.0
 
@@ -110,6 +111,7 @@ def bench(
     Raises:
         PlanError: Wishes do not fit each other, or a file cannot be read.
         CheckError: The database does not hold what the workload needs.
+        TargetError: A run of another pgdyno has the server, or something the database alone.
         DriveError: The driver failed.
         Interrupted: Ctrl-C; the driver is stopped, and nothing is left behind.
     """
@@ -118,7 +120,10 @@ def bench(
     connection = connection_to(database)
     workload, c_load = workload_of(asked, connection)
     protocol = Protocol(1, warmup, seconds, _DRAIN_S, False, 0.03, 0.95, Rung.D0)
-    with interruptible("stopped", "Nothing of the window is kept, and nothing is still running."):
+    with (
+        in_use(connection, alone=False, databases=workload.databases),
+        interruptible("stopped", "Nothing of the window is kept, and nothing is still running."),
+    ):
         driven, idle_share = drive_alone(
             connection, workload, protocol, c_load, on_event, asked.bindir
         )

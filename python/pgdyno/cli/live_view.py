@@ -60,7 +60,7 @@ class LiveView:
             case PhaseBegun():
                 self._phase_begins(event.trial, event.name)
             case TrialEnded():
-                self._trial_ends(event.trial)
+                self._trial_ends(event.trial, lost=event.lost)
             case RunBegun():
                 self._run_begins(event)
             case LookTaken():
@@ -85,9 +85,9 @@ class LiveView:
         if self._quiet and trial is None:
             self._console.print(f"fixture: {PHASES.get(name, name)}")
 
-    def _trial_ends(self, record: TrialRecord) -> None:
+    def _trial_ends(self, record: TrialRecord, *, lost: bool) -> None:
         assert self._progress.plan is not None, "a trial ended before its run began"
-        self._console.print(_trial_line(record, len(self._progress.plan.trials)))
+        self._console.print(trial_line(record, len(self._progress.plan.trials), lost=lost))
 
     def _look_taken(self, event: LookTaken) -> None:
         for line in event.sentences:
@@ -135,10 +135,13 @@ def _point_line(event: PointMeasured) -> str:
     )
 
 
-def _trial_line(record: TrialRecord, count: int) -> Text:
+def trial_line(record: TrialRecord, count: int, *, lost: bool = False) -> Text:
+    """What a trial came to; where its server was lost, why is told apart, and once."""
     head = f"trial {record.number:>2} of {count}  round {record.round}  {record.stage:<16}"
+    state = "broken off" if record.state is TrialState.RUNNING else str(record.state)
+    said = state if lost else f"{state}: {record.reason}"
     if record.result is None:
-        return Text.assemble(head, (f" {record.state}: {record.reason}", "bold red"))
+        return Text.assemble(head, (f" {said}", "bold red"))
     result = record.result
     numbers = (
         f" {count_text(result.throughput):>9} {result.headline}"
@@ -146,4 +149,4 @@ def _trial_line(record: TrialRecord, count: int) -> Text:
     )
     if record.state is TrialState.FINISHED:
         return Text(head + numbers)
-    return Text.assemble(head, numbers, (f"  {record.state}: {record.reason}", "bold red"))
+    return Text.assemble(head, numbers, (f"  {said}", "bold red"))

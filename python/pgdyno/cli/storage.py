@@ -128,4 +128,5 @@ def _announce(wish: Wish) -> None:
     needed = api.storage_cost(wish)
     stderr.print(needed.sentence, soft_wrap=True)
     for path, free_bytes in needed.free_bytes.items():
-        stderr.print(f"{path} has {bytes_text(free_bytes)} free", soft_wrap=True, markup=False)
+        said = f"{path} has {bytes_text(free_bytes)} free, {needed.places[path]}"
+        stderr.print(said, soft_wrap=True, markup=False)

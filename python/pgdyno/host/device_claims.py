@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from pgdyno.host.knob_location import ROOT
 from pgdyno.model.floor import DeviceClaims
 from pgdyno.target.host_facts import file_system
+
+_DEPTH = 8  # of devices on devices
 
 
 def device_claims(path: Path, root: Path = ROOT) -> DeviceClaims:
@@ -36,6 +39,8 @@ def device_claims(path: Path, root: Path = ROOT) -> DeviceClaims:
         logical_block_bytes=_number(queue / "logical_block_size"),
         physical_block_bytes=_number(queue / "physical_block_size"),
         scheduler=_chosen(queue / "scheduler"),
+        backing_file=_text(block / "loop/backing_file"),
+        disks=tuple(dict.fromkeys(_disks(block, root))),
     )
 
 
@@ -47,11 +52,33 @@ def _block_device(number: int, device: str, root: Path) -> Path | None:
     by_number = root / "sys/dev/block" / f"{os.major(number)}:{os.minor(number)}"
     by_name = root / "sys/class/block" / os.path.basename(os.path.realpath(device))
     for found in (by_number, by_name):
-        real = found.resolve()
-        for folder in (real, real.parent):
-            if (folder / "queue").is_dir():
-                return folder
+        if (whole := _whole(found.resolve())) is not None:
+            return whole
     return None
+
+
+def _disks(block: Path, root: Path, depth: int = 0) -> Iterator[str]:
+    """The whole disks below a device: of an array or a volume its parts', of a loop its file's."""
+    below: list[Path | None] = []
+    if backing := _text(block / "loop/backing_file"):
+        try:
+            file = Path(backing)
+            below = [_block_device(file.stat().st_dev, file_system(file)["device"], root)]
+        except OSError:
+            return  # deleted, or of another mount namespace
+    else:
+        parts = block / "slaves"
+        below = [_whole(one.resolve()) for one in sorted(parts.iterdir())] if parts.is_dir() else []
+    if not below:
+        yield block.name
+    for one in below if depth < _DEPTH else ():
+        if one is not None:
+            yield from _disks(one, root, depth + 1)
+
+
+def _whole(block: Path) -> Path | None:
+    """A device, or the disk that it is a partition of."""
+    return next((one for one in (block, block.parent) if (one / "queue").is_dir()), None)
 
 
 def _text(path: Path) -> str | None:

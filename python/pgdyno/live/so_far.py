@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Facts, StageFacts, TrialFacts
 from pgdyno.analysis.run import analyse
 from pgdyno.live.telemetry import Telemetry, telemetry
+from pgdyno.model.record_json import JsonObject
 from pgdyno.model.run import TrialRecord, TrialState
 from pgdyno.model.units import bytes_text, count_text, ns_text
 from pgdyno.model.wording import listed, plural
@@ -51,7 +51,7 @@ def look(path: Path) -> SoFar:
         return SoFar(facts, tuple(trials), last, telemetry(last) if last else None)
 
 
-def parts(found: SoFar) -> dict[str, Any]:
+def parts(found: SoFar) -> JsonObject:
     """Parts of the page, by name, as JSON has them."""
     document = compose(found.facts)
     return {
@@ -62,16 +62,16 @@ def parts(found: SoFar) -> dict[str, Any]:
     }
 
 
-def _head(facts: Facts, document: Document) -> dict[str, Any]:
+def _head(facts: Facts, document: Document) -> JsonObject:
     return {
         "question": document.title, "plan": facts.plan, "kicker": document.kicker,
-        "label": document.label, "about": document.about, "run": facts.ident,
+        "label": document.label, "about": [*document.about], "run": facts.ident,
         "stages": [{"name": one.name, "why": one.why, "rung": one.rung} for one in facts.stages],
         "rounds": max((one.round for one in facts.trials), default=0),
     }  # fmt: skip
 
 
-def _trial(trial: TrialRecord) -> dict[str, Any]:
+def _trial(trial: TrialRecord) -> JsonObject:
     result = trial.result if trial.state is TrialState.FINISHED else None
     return {
         "number": trial.number, "round": trial.round, "stage": trial.stage,
@@ -81,14 +81,14 @@ def _trial(trial: TrialRecord) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _found(facts: Facts, document: Document) -> dict[str, Any] | None:
+def _found(facts: Facts, document: Document) -> JsonObject | None:
     """Stages so far; None before the first finished trial."""
     if not facts.trials_finished:
         return None
     return {
         "finished": facts.trials_finished,
         "planned": facts.trials_planned,
-        "answer": document.answer,
+        "answer": [*document.answer],
         "light": asdict(document.light) if document.light else None,
         "cards": [asdict(one) for one in document.cards],
         "ratios": [_ratio(one, facts) for one in facts.stages if one.twin_of is None],
@@ -97,7 +97,7 @@ def _found(facts: Facts, document: Document) -> dict[str, Any] | None:
     }
 
 
-def _ratio(stage: StageFacts, facts: Facts) -> dict[str, Any]:
+def _ratio(stage: StageFacts, facts: Facts) -> JsonObject:
     """A stage against the first of its load, in throughput and in its slowest requests."""
     one = stage.to_first
     return {
@@ -134,7 +134,7 @@ def _caution(facts: Facts) -> str:
     )
 
 
-def _last(found: SoFar) -> dict[str, Any] | None:
+def _last(found: SoFar) -> JsonObject | None:
     """The last trial with numbers, over time."""
     if found.last is None:
         return None

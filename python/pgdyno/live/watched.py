@@ -6,7 +6,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+
+from pydantic import JsonValue
 
 from pgdyno.live import metrics
 from pgdyno.live.board import Board
@@ -17,6 +18,7 @@ from pgdyno.live.run_progress import STARTING, Moment, loading_text, rates
 from pgdyno.live.so_far import SoFar, look, parts
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.progress import DriveProgress
+from pgdyno.model.record_json import JsonObject
 from pgdyno.model.system_errors import as_pgdyno_error
 from pgdyno.model.units import count_text, seconds_text
 from pgdyno.store.histogram import merged_quantiles, recorded
@@ -40,7 +42,7 @@ class Watched:
         self._line = Line()
         self._counted = metrics.Counted()
         self._responses = metrics.Responses(merged_quantiles, recorded)
-        self._notes: list[dict[str, Any]] = []
+        self._notes: list[JsonValue] = []
         self._found: SoFar | None = None
         self._histograms: list[Sample] = []
         self._path: Path | None = None
@@ -81,7 +83,8 @@ class Watched:
         self._board.put("progress", shown)
 
     def _note(self, text: str) -> None:
-        self._notes = [*self._notes, {"unix_s": round(self._unix_s()), "text": text}][-_NOTES_MAX:]
+        note: JsonObject = {"unix_s": round(self._unix_s()), "text": text}
+        self._notes = [*self._notes, note][-_NOTES_MAX:]
         self._board.put("notes", self._notes)
 
     # -- what it looks up --------------------------------------------------------------------
@@ -131,7 +134,7 @@ class Watched:
         yield Sample(metrics.VIEWERS, (), self._board.viewers)
 
 
-def _progress(moment: Moment, line: Line) -> dict[str, Any]:
+def _progress(moment: Moment, line: Line) -> JsonObject:
     """What the page shows of a moment; texts as they are read."""
     drive = moment.drive
     figures = rates(drive.last_second) if drive and drive.last_second else {}
@@ -143,7 +146,7 @@ def _progress(moment: Moment, line: Line) -> dict[str, Any]:
         "detail": _detail(moment),
         "figures": [[count_text(value), unit] for unit, value in figures.items()],
         "line": {"step_s": line.step_s, "window_from_s": line.window_from_s,
-                 "values": line.values, "unit": line.unit} if line.values else None,
+                 "values": [*line.values], "unit": line.unit} if line.values else None,
     }  # fmt: skip
 
 

@@ -1,12 +1,16 @@
 """Loads TPC-C from CSV files: those of `pgdyno export`, or those that BenchmarkSQL 5 writes.
 
 The files are copied from this machine, in one transaction: it ends complete, or nothing is left.
+They are opened in the folder that was named, without links: as root, nothing is read for another
+user that only root could read.
 """
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +19,11 @@ import psycopg
 from psycopg import Cursor
 from psycopg.sql import SQL, Identifier
 
+from pgdyno.folders import Folder
 from pgdyno.loader.reports import REPORT_VERSION
 from pgdyno.model.connection import Connection
 from pgdyno.model.description import CsvFile, Description, TpccDescription
-from pgdyno.model.errors import DriveError, Interrupted
+from pgdyno.model.errors import DriveError, Interrupted, TargetError
 from pgdyno.model.loading import LoadReport, PhaseSeconds
 from pgdyno.model.progress import LoadProgress
 from pgdyno.model.units import count_text
@@ -57,25 +62,41 @@ def read_folder(path: Path) -> CsvFolder:
     Raises:
         DriveError: Files are missing, or `config.csv` does not say what they hold.
     """
-    schema = next((name for name, file in _SCHEMAS.items() if (path / file).is_file()), None)
-    if schema is None:
-        neither = " nor ".join(_SCHEMAS.values())
-        raise DriveError(f"folder {path} has neither {neither}", "Was it written by an export?")
-    facts = _config(path / CONFIG)
-    missing = [name for name in ("warehouses", "nURandCLast") if name not in facts]
-    if missing:
-        raise DriveError(f"{path / CONFIG} does not say {' and '.join(missing)}")
-    folder = CsvFolder(path, schema, facts["warehouses"], facts["nURandCLast"])
-    files = [file.name for file in folder.described(foreign_keys=False)[1].csv.files]
-    lost = [name for name in files if not (path / name).is_file()]
-    if lost:
-        raise DriveError(f"folder {path} lacks {', '.join(lost)}", "Was the export complete?")
+    with _held(path) as held:
+        there = set(held.names())
+        schema = next((name for name, file in _SCHEMAS.items() if file in there), None)
+        if schema is None:
+            neither = " nor ".join(_SCHEMAS.values())
+            raise DriveError(f"folder {path} has neither {neither}", "Was it written by an export?")
+        facts = _config(held)
+        missing = [name for name in ("warehouses", "nURandCLast") if name not in facts]
+        if missing:
+            raise DriveError(f"{path / CONFIG} does not say {' and '.join(missing)}")
+        folder = CsvFolder(path, schema, facts["warehouses"], facts["nURandCLast"])
+        files = [file.name for file in folder.described(foreign_keys=False)[1].csv.files]
+        if lost := [name for name in files if name not in there]:
+            raise DriveError(f"folder {path} lacks {', '.join(lost)}", "Was the export complete?")
+        for name in files:
+            os.close(held.open_given(name))
     return folder
 
 
-def _config(path: Path) -> dict[str, int]:
+@contextmanager
+def _held(path: Path) -> Iterator[Folder]:
+    """A folder of files, held open; what is refused in it is an error of the import."""
     try:
-        pairs = [line.split(",") for line in text_file(path).splitlines() if line]
+        with Folder.hold(path) as held:
+            yield held
+    except TargetError as error:
+        raise DriveError(error.fact, error.hint) from error
+
+
+def _config(held: Folder) -> dict[str, int]:
+    path = held.path / CONFIG
+    try:
+        with os.fdopen(held.open_given(CONFIG), "rb") as file:
+            text = text_file(f"/proc/self/fd/{file.fileno()}")
+        pairs = [line.split(",") for line in text.splitlines() if line]
         return {name: int(value) for name, value in pairs}
     except BadFile as error:
         raise DriveError(f"{path} {error}", "It says how many warehouses there are.") from error
@@ -108,7 +129,13 @@ def load_csv(
         Interrupted: Ctrl-C; nothing is left.
     """
     described, tpcc = folder.described(foreign_keys=foreign_keys)
-    job = _Job(folder, described, tpcc, progress)
+    with _held(folder.path) as held:
+        job = _Job(folder, held, described, tpcc, progress)
+        _carry_out(job, connection)
+    return job.report()
+
+
+def _carry_out(job: _Job, connection: Connection) -> None:
     try:
         with psycopg.connect(**connection.arguments()) as session, session.cursor() as cursor:
             job.fill(cursor)
@@ -116,7 +143,7 @@ def load_csv(
             psycopg.connect(**connection.arguments(), autocommit=True) as session,
             job.phase("vacuum"),
         ):
-            for table in described.tables:
+            for table in job.described.tables:
                 session.execute(f"VACUUM (ANALYZE) {table.name}".encode())
     except psycopg.Error as error:
         fact = f"{job.step}: {str(error).strip()}"
@@ -126,7 +153,11 @@ def load_csv(
     except KeyboardInterrupt:
         fact = f"the import was stopped: {job.step}"
         raise Interrupted(fact, "Nothing of it is left in the database.") from None
-    return job.report()
+
+
+def _size_bytes(held: Folder, name: str) -> int:
+    with os.fdopen(held.open_given(name), "rb") as file:
+        return os.fstat(file.fileno()).st_size
 
 
 class _Phase:
@@ -148,13 +179,15 @@ class _Job:
     def __init__(
         self,
         folder: CsvFolder,
+        held: Folder,
         described: Description,
         tpcc: TpccDescription,
         progress: Callable[[LoadProgress], None],
     ) -> None:
         self.folder, self.described, self.tpcc, self._tell = folder, described, tpcc, progress
+        self._held = held
         self.files = [file for file in tpcc.csv.files if file.table]
-        self.bytes_total = sum((folder.path / file.name).stat().st_size for file in self.files)
+        self.bytes_total = sum(_size_bytes(held, file.name) for file in self.files)
         self.rows_of = {table.name: table.rows for table in described.tables}
         self.began = time.monotonic()
         self.phases: list[PhaseSeconds] = []
@@ -202,14 +235,16 @@ class _Job:
             self._tell(self._progress())
 
     def _copy(self, cursor: Cursor[Any], file: CsvFile) -> None:
-        path = self.folder.path / file.name
-        self.step = f"copy {path}"
+        self.step = f"copy {self.folder.path / file.name}"
         # The tables are new in this transaction: rows can be frozen as they come.
         sql = (
             f"COPY {file.table} ({file.columns}) FROM STDIN"
             f" (FORMAT csv, NULL '{file.null}', FREEZE)"
         )
-        with path.open("rb") as source, cursor.copy(sql.encode()) as copy:
+        with (
+            os.fdopen(self._held.open_given(file.name), "rb") as source,
+            cursor.copy(sql.encode()) as copy,
+        ):
             while chunk := source.read(_CHUNK_BYTES):
                 copy.write(chunk)
                 self.bytes += len(chunk)

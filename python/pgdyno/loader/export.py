@@ -1,19 +1,26 @@
-"""Writes TPC-C's initial rows into CSV files by the Rust core, without a server."""
+"""Writes TPC-C's initial rows into CSV files by the Rust core, without a server.
+
+The core is given the folder held open, not its name: files are made in the very folder that was
+looked at, whoever swaps names above it.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pgdyno import core
 from pgdyno.core import fact_and_hint
+from pgdyno.folders import Folder
 from pgdyno.loader.copy import POLL_S
 from pgdyno.loader.reports import read_report
 from pgdyno.loader.spec import export_spec
-from pgdyno.model.errors import DriveError, Interrupted
+from pgdyno.model.errors import DriveError, Interrupted, TargetError
 from pgdyno.model.loading import ExportReport
 from pgdyno.model.progress import ExportProgress
 from pgdyno.model.record_json import from_json
@@ -25,6 +32,7 @@ LOADED_AT_UNIX_S = 1_577_836_800
 """2020-01-01: rows of an export carry this time unless told otherwise, so that the same seed gives
 the same files."""
 _ROOM = 1.02  # of the estimate
+_ANOTHER = "Name one that is not there yet."
 
 
 def export(
@@ -53,19 +61,32 @@ def export(
         Interrupted: Ctrl-C; what was written is removed.
     """
     _, tpcc = describe_tpcc(workload)
-    is_new = not folder.exists()
-    _require_empty(folder)
     _require_room(folder, sum(file.bytes for file in tpcc.csv.files))
-    spec = export_spec(folder, workload, loaded_at_unix_s, threads)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
+    with _empty_folder(folder) as held:
+        spec = export_spec(folder, held.handle, workload, loaded_at_unix_s, threads)
         return _run(json.dumps(spec), progress)
-    except OSError as error:
-        raise DriveError(f"cannot create folder {folder}: {error.strerror}") from error
-    except BaseException:
-        if is_new and folder.exists() and not any(folder.iterdir()):
-            folder.rmdir()
-        raise
+
+
+@contextmanager
+def _empty_folder(path: Path) -> Iterator[Folder]:
+    """The folder, held open; one that was made for this goes again if nothing stays in it."""
+    place = path.absolute()
+    try:
+        with Folder.made(place.parent) as above:
+            is_new = not (place.name and above.has(place.name))
+            try:
+                with Folder.made(place) as held:
+                    held.require_closed()
+                    if held.names():
+                        raise DriveError(f"folder {path} is not empty", _ANOTHER)
+                    yield held
+            except BaseException:
+                if is_new:
+                    with suppress(OSError):  # others came first, or something stays in it
+                        os.rmdir(place.name, dir_fd=above.handle)
+                raise
+    except TargetError as error:
+        raise DriveError(f"cannot create folder {path}: {error.fact}", error.hint) from error
 
 
 def _run(spec: str, progress: Callable[[ExportProgress], None]) -> ExportReport:
@@ -90,12 +111,6 @@ def _what_is_left(job: core.Export) -> tuple[str, str | None]:
     except core.CoreError as error:
         return fact_and_hint(error)
     return "the export was stopped after its last row", None
-
-
-def _require_empty(folder: Path) -> None:
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        what = "is not empty" if folder.is_dir() else "is a file"
-        raise DriveError(f"folder {folder} {what}", "Name one that is not there yet.")
 
 
 def _require_room(folder: Path, bytes_: int) -> None:

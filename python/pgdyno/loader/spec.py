@@ -56,13 +56,22 @@ def load_spec(
 
 
 def export_spec(
-    folder: Path, workload: Workload, loaded_at_unix_s: int, threads: int | None
+    folder: Path, handle: int, workload: Workload, loaded_at_unix_s: int, threads: int | None
 ) -> JsonObject:
-    """An export as the core wants it."""
+    """An export as the core wants it.
+
+    Args:
+        folder: What it is called.
+        handle: The folder itself, open until the export has ended.
+        workload: TPC-C of some size, seed and schema.
+        loaded_at_unix_s: The time that rows carry, seconds since 1970.
+        threads: Files written at the same time; None: one for each core.
+    """
     return {
         "version": 1,
         "workload": workload_spec(workload),
         "folder": str(folder.absolute()),
+        "handle": handle,
         "loaded_at_unix_s": loaded_at_unix_s,
         "threads": threads,
     }

@@ -43,6 +43,10 @@ class LostError(TargetError):
     """The server under test is no longer this run's; nothing more may be changed there."""
 
 
+class StoppedError(LostError):
+    """Somebody stopped the server, or ended this run's session there: no trial is to blame."""
+
+
 class DriveError(PgdynoError):
     """The load driver or the loader failed."""
 

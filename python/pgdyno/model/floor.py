@@ -49,6 +49,24 @@ class DeviceClaims:
     logical_block_bytes: int | None = None
     physical_block_bytes: int | None = None
     scheduler: str | None = None
+    backing_file: str | None = None  # of a loop device
+    disks: tuple[str, ...] = ()  # whole disks below everything; (): there is none, or not known
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether its files are kept in memory."""
+        return self.file_system in ("tmpfs", "ramfs")
+
+    @property
+    def place(self) -> str:
+        """Where it lies, e.g. `on ext4, loop0, a file on vda`."""
+        if self.in_memory:
+            return f"in memory ({self.file_system}): no disk is measured"
+        device = self.block_device or self.device
+        if self.backing_file:
+            return f"on {self.file_system}, {device}, a file on {', '.join(self.disks) or 'a disk'}"
+        below = f" on {', '.join(self.disks)}" if self.disks and self.disks != (device,) else ""
+        return f"on {self.file_system}, {device}{below}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from pgdyno.model.floor import GridPoint
 
 PROGRAMS = ("pg_test_fsync", "fio")
 DEFAULT_METHOD = "fdatasync"  # wal_sync_method on Linux
+APART = 1.25  # times: what differs by more is told
 Capped = Literal["host", "device", "processor", "not reached", "host or device"]
 
 
@@ -38,6 +39,16 @@ class FlushFigure:
     programs: tuple[Span, ...]  # ns, as PROGRAMS has them
     commits: Span  # a second, that one client reaches at most
 
+    @property
+    def in_a_row(self) -> Span:
+        """Of the faster program, in ns: commits with nothing beside or between them."""
+        return min(self.programs, key=lambda one: one.mid)
+
+    @property
+    def faster_otherwise(self) -> bool:
+        """Whether commits were faster after rest, or beside other writes, than in a row."""
+        return self.in_a_row.mid > APART * self.flush.mid
+
 
 @dataclass(frozen=True, slots=True)
 class IopsKnee:
@@ -58,7 +69,13 @@ class Cap:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """A claim and a measurement that do not go together."""
+    """A claim and a measurement that do not go together, or two measurements."""
 
-    fact: str
+    what: str  # the same for all paths that it is true of
+    detail: str  # of this path, with both values
     hint: str
+
+    @property
+    def fact(self) -> str:
+        """All of it, for one path."""
+        return f"{self.what}: {self.detail}"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from pgdyno.model.build import Build
 from pgdyno.model.cycle import Checkpoints
 from pgdyno.model.durability import NOT_KNOWN, Durability
 from pgdyno.model.looks import LOOKS, Stop
+from pgdyno.model.record_json import JsonObject
 from pgdyno.model.settings import Rung, Setting
 from pgdyno.model.workload import Workload
 
@@ -140,7 +141,7 @@ class Plan:
     aa: bool = False
     folders: tuple[str, ...] = ()  # of --folder, for which stages are repeated
     notes: tuple[str, ...] = ()  # what a reader of the report must know of the plan
-    reference: dict[str, Any] = field(default_factory=dict)  # figures of others, to be shown beside
+    reference: JsonObject = field(default_factory=dict)  # figures of others, to be shown beside
     earlier: EarlierReport | None = None  # of the figures that stages carry
     # dotted key of target, workload, protocol -> "default", the plan's path, "quick", "--set ..."
     origins: dict[str, str] = field(default_factory=dict)

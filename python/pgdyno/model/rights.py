@@ -6,6 +6,15 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class NoPlace:
+    """Why a role could not create tables in a database that it made."""
+
+    search_path: str  # that its sessions have there
+    schema: str | None  # that it leads to, and that is closed to it; None: to none that is there
+    of_client: bool  # the connection's options set the path
+
+
+@dataclass(frozen=True, slots=True)
 class Role:
     """The role that pgdyno connects as, by what the server says of it."""
 
@@ -21,6 +30,7 @@ class Role:
     sessions_left: int | None = None  # that the server has left for it; None: it was not asked
     shut_out_of: tuple[str, ...] = ()  # databases that pg_hba.conf keeps it out of
     by_socket: bool = False  # it comes through a Unix socket
+    no_place: NoPlace | None = None  # for tables in a new database; None: there is one
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from pgdyno.model.cycle import Followed
 from pgdyno.model.description import Description, StageDescription
 from pgdyno.model.durability import Durability
 from pgdyno.model.event_detail import EventDetail
+from pgdyno.model.fixture_shape import FixtureShape
 from pgdyno.model.loading import LoadReport
 from pgdyno.model.manifest import HostManifest, Installation
 from pgdyno.model.plan import Plan, Telemetry
@@ -454,7 +455,7 @@ class Fixture:
     """A loaded database that trials share."""
 
     ident: str  # hash of only what shapes the data
-    shape: dict[str, Any]  # workload, warehouses, seed, schema, major, block size, checksums
+    shape: FixtureShape
     data_bytes: int
     loaded: Annotated[LoadReport | None, BeforeValidator(_or_none)]  # None: no rows of ours
     conditions: tuple[Condition, ...]  # checked right after the load

@@ -1,7 +1,8 @@
 """The folder that probes write in: below the path asked for, ours alone, and always removed.
 
-It is locked while it is used. One that can be locked was left by a probe that was killed, and goes
-when the next one comes.
+It is locked while it is used, and nobody else probes below the same path then: each would measure
+the other. One that can be locked was left by a probe that was killed, and goes when the next one
+comes.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def own_folder(path: Path) -> Iterator[Path]:
 
     Raises:
         PlanError: The path is not a folder, or may not be written to; or, as root, somebody else
-            could put another folder in its place.
+            could put another folder in its place; or another pgdyno probes there.
     """
     if not path.is_dir():
         raise PlanError(f"{path} is not a folder", "Name folders on the storage to be measured.")
@@ -40,9 +41,10 @@ def own_folder(path: Path) -> Iterator[Path]:
         )
     with ExitStack() as stack:
         try:
-            folder = stack.enter_context(scratch(path, _PREFIX))
+            folder = stack.enter_context(scratch(path, _PREFIX, sole=True))
         except TargetError as error:
-            raise PlanError(f"{path}: no folder can be made in it: {error.fact}") from error
+            fact = f"{path}: no folder can be made in it: {error.fact}"
+            raise PlanError(fact, error.hint) from error
         yield folder.path
 
 

@@ -12,10 +12,10 @@ from rich.text import Text as Line
 from pgdyno.analysis import words
 from pgdyno.analysis.storage_facts import PathFacts, StorageFacts
 from pgdyno.model.floor import PATTERNS, PAUSES_US, Pattern
-from pgdyno.model.floor_figures import DEFAULT_METHOD, PROGRAMS
+from pgdyno.model.floor_figures import DEFAULT_METHOD, PROGRAMS, Doubt
 from pgdyno.model.text import ascii_json
 from pgdyno.model.units import bytes_text, count_text, ns_text
-from pgdyno.model.wording import plural
+from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import (
     Cell,
     Column,
@@ -147,14 +147,24 @@ def _slower_after_rest(path: PathFacts) -> list[str]:
 
 
 def _on_one_device(facts: StorageFacts) -> list[str]:
-    """That paths differ by chance alone; [] where they are apart."""
+    """Paths that share what they are measured by; [] where they are apart."""
     base, *others = facts.paths
-    return [
+    lines = [
         f"{one.path} and {base.path} lie on one file system: what differs between them is chance,"
         " or where on it their files lie"
         for one in others
         if one.on_first_device
     ]
+    apart = [base, *(one for one in others if not one.on_first_device)]
+    for disk in dict.fromkeys(disk for one in apart for disk in one.claims.disks):
+        sharing = [one for one in apart if disk in one.claims.disks]
+        if len(sharing) > 1:
+            places = "; ".join(f"{one.path} {one.claims.place}" for one in sharing)
+            lines.append(
+                f"{listed([one.path for one in sharing])} share the disk {disk} ({places}): none of"
+                " them is faster than it, and what one does the other feels"
+            )
+    return lines
 
 
 def _about(facts: StorageFacts) -> tuple[str, ...]:
@@ -182,7 +192,7 @@ def _side_by_side(facts: StorageFacts, caption: str, rows: Sequence[Row]) -> Tab
 def _claims() -> list[Row]:
     return [
         ("file system", lambda f: f.claims.file_system),
-        ("block device", lambda f: _known(f.claims.block_device, f.claims.device)),
+        ("block device", _device),
         ("rotates", lambda f: _yes(f.claims.rotational)),
         ("write cache", lambda f: _known(f.claims.write_cache)),
         ("volatile cache", _volatile),
@@ -328,10 +338,14 @@ def _derived(path: PathFacts) -> dict[str, object]:
         "commit_delay_us": path.commit_delay_us,
         "capped_by": asdict(path.cap),
         "knees": {one.pattern: asdict(one.found) for one in path.patterns},
-        "disagreements": [asdict(doubt) for doubt in path.disagreements],
-        "doubts": [asdict(doubt) for doubt in path.doubts],
+        "disagreements": [_doubt(doubt) for doubt in path.disagreements],
+        "doubts": [_doubt(doubt) for doubt in path.doubts],
         "against_first": {name: asdict(one) for name, one in path.against_first.items()},
     }
+
+
+def _doubt(doubt: Doubt) -> dict[str, str]:
+    return {"fact": doubt.fact, "hint": doubt.hint}
 
 
 def _method(path: PathFacts, test: str, method: str) -> str:
@@ -347,6 +361,16 @@ def _known(value: str | None, otherwise: str = _UNKNOWN) -> str:
 
 def _yes(value: bool | None) -> str:
     return _UNKNOWN if value is None else "yes" if value else "no"
+
+
+def _device(path: PathFacts) -> str:
+    claims = path.claims
+    name = _known(claims.block_device, claims.device)
+    return (
+        f"{name}, a file on {listed(claims.disks)}"
+        if claims.backing_file and claims.disks
+        else name
+    )
 
 
 def _volatile(path: PathFacts) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Comparison
 from pgdyno.analysis.storage_facts import PathFacts, StorageFacts
-from pgdyno.model.floor_figures import Doubt, FlushFigure, Span
+from pgdyno.model.floor_figures import FlushFigure, Span
 from pgdyno.model.units import count_text, ns_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import Cell, Column, Table
@@ -18,11 +18,23 @@ _MANY_CLIENTS = 16
 
 def warnings(facts: StorageFacts) -> tuple[str, ...]:
     """What must be known before the figures are read: sources that disagree, claims in doubt."""
-    lines = [doubt_text(doubt) for doubt in facts.clock_doubts]
+    alike: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for path in facts.paths:
-        found = (*path.disagreements, *path.doubts)
-        lines += [f"{path.path}: {doubt_text(doubt)}" for doubt in found]
-    return tuple(lines)
+        for one in (*path.disagreements, *path.doubts):
+            alike.setdefault((one.what, one.hint), []).append((path.path, one.detail))
+    return (
+        *(f"{doubt.fact}. {doubt.hint}" for doubt in facts.clock_doubts),
+        *(_of_paths(what, each, hint) for (what, hint), each in alike.items()),
+    )
+
+
+def _of_paths(what: str, each: Sequence[tuple[str, str]], hint: str) -> str:
+    """One warning of all paths that it is true of, with what each of them shows."""
+    paths = [path for path, _ in each]
+    if len(each) == 1:
+        return f"{paths[0]}: {what}: {each[0][1]}. {hint}"
+    details = "; ".join(f"{path}: {detail}" for path, detail in each)
+    return f"{listed(paths)}: {what} ({details}). {hint}"
 
 
 def answer(facts: StorageFacts) -> list[str]:
@@ -75,21 +87,20 @@ def verdict_table(facts: StorageFacts) -> tuple[Table, ...]:
     return (Table(f"Against {base}: rounds of probes in turn over all paths", heads, rows),)
 
 
-def doubt_text(doubt: Doubt) -> str:
-    """A doubt as a paragraph."""
-    return f"{doubt.fact}. {doubt.hint}"
-
-
 def _of_path(path: PathFacts) -> str:
     figure = path.flush
     commits, many = figure.commits, path.of_clients(_MANY_CLIENTS).at_most
     found = path.of_pattern("random read").found
     probes = plural(figure.flush.n, "probe")
+    row = ""
+    if figure.faster_otherwise:
+        slower = count_text(figure.in_a_row.as_rates().mid)
+        row = f", after rest or beside other writes; one right after another {slower}"
     return (
         f"{path.path}: a flush of one page takes {ns_text(figure.flush.mid)}"
         f" ({ns_text(figure.flush.low)} to {ns_text(figure.flush.high)} in {probes}), so one client"
         f" commits at most {count_text(commits.mid)} times a second ({count_text(commits.low)} to"
-        f" {count_text(commits.high)}), {plural(_MANY_CLIENTS, 'client')}"
+        f" {count_text(commits.high)}){row}, {plural(_MANY_CLIENTS, 'client')}"
         f" {count_text(many.mid)} where CPU allows; random reads reach"
         f" {count_text(found.peak.per_s)}/s, near that with {found.knee.outstanding} under way."
     )

@@ -10,14 +10,14 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import isnan, nan
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from pgdyno.model.run import Series, SnapshotColumn, SnapshotRows, TallySeries
 from pgdyno.model.wording import plural
-from pgdyno.sample.sampler import Column, Label, Row, Sampler, Snapshot, Tally
+from pgdyno.sample.sampler import Column, Label, Row, Sampler, Snapshot, SnapshotRow, Tally
 
 NS = 1_000_000_000
 
@@ -114,7 +114,7 @@ def snapshot_rows(
     snapshot: Snapshot,
     at: Literal["begin", "end"],
     unix_ns: int,
-    rows: Sequence[dict[str, Any]],
+    rows: Sequence[SnapshotRow],
 ) -> SnapshotRows:
     """A snapshot as the run file keeps it.
 
@@ -135,7 +135,7 @@ def _snapshot_column(column: Column | Label) -> SnapshotColumn:
     return SnapshotColumn(column.name, column.unit, column.kind)
 
 
-def _require_cell(name: str, row: dict[str, Any]) -> None:
+def _require_cell(name: str, row: SnapshotRow) -> None:
     if name not in row:
         raise ValueError(f"a row has no column {name}")
     cell = row[name]

@@ -6,7 +6,7 @@ Each says what it reads, how often, in which set of telemetry it is, and what on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -16,12 +16,15 @@ import psycopg
 from pgdyno.model.plan import Telemetry
 from pgdyno.model.run import Cell, Missing
 
-__all__ = ["Cell", "Column", "Found", "Label", "Missing", "Row", "Sampler", "Snapshot", "Subject",
-           "Tally", "Telemetry"]  # fmt: skip
+__all__ = ["Cell", "Column", "Found", "Label", "Missing", "Row", "Sampler", "Snapshot",
+           "SnapshotRow", "Subject", "Tally", "Telemetry"]  # fmt: skip
 
 Kind = Literal["counter", "gauge"]
 Set = Literal["default", "full"]
 Row = dict[str, float]
+"""A take of a sampler: by column; those that have no value now are left out."""
+SnapshotRow: TypeAlias = Mapping[str, Cell]
+"""A row of a snapshot: by column, labels too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,7 @@ class Snapshot:
 
     name: str
     columns: tuple[Column | Label, ...]
-    take: Callable[[], Sequence[dict[str, Any]]]  # rows with all columns, of `Cell`s
+    take: Callable[[], Sequence[SnapshotRow]]  # with all columns
     telemetry: Set = "default"
     budget_us: float = 20_000.0
 

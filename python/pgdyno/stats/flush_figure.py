@@ -15,14 +15,13 @@ from math import log
 import numpy as np
 
 from pgdyno.model.floor import Commits, Floor, PathRound, Probed, UnderCheckpoint
-from pgdyno.model.floor_figures import PROGRAMS, Doubt, FlushFigure, Span
+from pgdyno.model.floor_figures import APART, PROGRAMS, Doubt, FlushFigure, Span
 from pgdyno.model.units import count_text, ns_text, seconds_text
 from pgdyno.model.wording import plural
 from pgdyno.stats.group_commit import Curve, Flush
 from pgdyno.stats.interval import estimate
 from pgdyno.stats.storage import flush_rate
 
-APART = 1.25  # times: programs that differ by more are told
 DRIFT = 1.5  # times: from the fastest to the slowest probe of one program
 _CONFIDENCE = 0.95
 
@@ -161,24 +160,25 @@ def _programs_apart(floor: Floor, probed: Probed) -> Iterator[Doubt]:
         )
     slower = max(middle(fsync), middle(fio))
     yield Doubt(
-        f"pg_test_fsync and fio disagree: pg_test_fsync says that a flush takes {values}; {each}",
-        "pg_test_fsync writes the same page over and over, fio page after page, as WAL is written."
-        f" The slower of the two allows one client {count_text(1e9 / slower)} commits/s.",
+        "pg_test_fsync and fio disagree on what a flush takes",
+        f"pg_test_fsync says {values}; {each}; the slower of the two allows one client"
+        f" {count_text(1e9 / slower)} commits/s",
+        "pg_test_fsync writes the same page over and over, fio page after page, as WAL is written.",
     )
 
 
 def _faster_otherwise(floor: Floor, probed: Probed) -> Iterator[Doubt]:
     """Commits under a checkpoint or after rest that were faster than those right after another."""
     figure = flush_figure(floor, probed)
-    least = min(span.mid for span in figure.programs)
-    if least <= APART * figure.flush.mid:
+    if not figure.faster_otherwise:
         return
+    flush_ns, row_ns = figure.flush.mid, figure.in_a_row.mid
     yield Doubt(
-        f"the fastest commits, {ns_text(figure.flush.mid)} each, were under a checkpoint or after"
-        f" rest; right after another the faster program needs {ns_text(least)}",
+        "commits were faster under a checkpoint or after rest than right after another",
+        f"{ns_text(flush_ns)} each ({count_text(1e9 / flush_ns)}/s), right after another"
+        f" {ns_text(row_ns)} ({count_text(1e9 / row_ns)}/s)",
         "Storage that is kept busy, or that was left alone, seems to flush faster here; or it was"
-        " faster at that moment. One client that does nothing but commit may reach only"
-        f" {count_text(1e9 / least)} a second.",
+        " faster at that moment. Plan with the slower of the two.",
     )
 
 
@@ -198,7 +198,8 @@ def _drift(floor: Floor, probed: Probed) -> Iterator[Doubt]:
         )
     if parts:
         yield Doubt(
-            f"the time of a flush drifts: {'; '.join(parts)}",
+            "the time of a flush drifts",
+            "; ".join(parts),
             "The storage, or who shares it, is not the same from one moment to the next: what"
             " counts is the spread. More `--rounds` and longer `--seconds` show it better.",
         )

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from pgdyno.model.floor import PATTERNS, Clock, Floor, GridPoint, Pattern, Probed, SyncRate
+from pgdyno.model.floor import (
+    PATTERNS,
+    Clock,
+    Floor,
+    GridPoint,
+    Pattern,
+    Probed,
+    SyncRate,
+    Together,
+)
 from pgdyno.model.floor_figures import DEFAULT_METHOD, Cap, Doubt, IopsKnee
 from pgdyno.model.units import ns_text
-from pgdyno.model.wording import plural
+from pgdyno.model.wording import listed, plural
 
 NEAR_PEAK = 0.9  # of the highest rate: the knee is the first load that reaches it
 ADDS_UP = 0.85  # of the sum of the paths alone
@@ -16,7 +25,6 @@ _FLASH_NS = 100_000  # writing to flash takes longer; a protected cache does not
 _TURN_NS = 2_000_000  # half a turn at 15,000 a minute
 _NOTHING_FLUSHED = 3  # times the write alone
 _CLOCK_NS = 100
-_MEMORY_ONLY = ("tmpfs", "ramfs")
 _NO_BARRIER = ("nobarrier", "barrier=0", "nobarriers")
 
 
@@ -74,11 +82,24 @@ def cap(floor: Floor, probed: Probed) -> Cap:
         return Cap(
             "host or device", f"{at}, no more beyond; a second device would show whose cap it is"
         )
+    if shared := shared_disks([one for one in probed.floors if one.path in _paths(together)]):
+        at += f", no more beyond; the paths share {listed(shared)}, so that reading them together"
+        return Cap("host or device", f"{at} does not tell whose cap it is")
     alone = sum(share.alone_per_s for share in together.shares)
     both = sum(share.together_per_s for share in together.shares)
     paths = plural(len(together.shares), "path")
     sums = f"{paths} together reach {both:,.0f}/s of {alone:,.0f}/s alone"
     return Cap("device" if both >= ADDS_UP * alone else "host", f"{at}, no more beyond; {sums}")
+
+
+def shared_disks(floors: Sequence[Floor]) -> tuple[str, ...]:
+    """Whole disks that more than one of these paths lie on, by name."""
+    named = [disk for floor in floors for disk in floor.claims.disks]
+    return tuple(disk for disk in dict.fromkeys(named) if named.count(disk) > 1)
+
+
+def _paths(together: Together) -> frozenset[str]:
+    return frozenset(share.path for share in together.shares)
 
 
 def doubts(floor: Floor, flush_ns: float) -> tuple[Doubt, ...]:
@@ -97,7 +118,8 @@ def clock_doubts(clock: Clock) -> tuple[Doubt, ...]:
         return ()
     return (
         Doubt(
-            f"reading the clock takes {clock.loop_ns:.0f} ns, more than {_CLOCK_NS} ns",
+            "reading the clock is slow",
+            f"it takes {clock.loop_ns:.0f} ns, more than {_CLOCK_NS} ns",
             "`pgdyno knobs clocksource` lists faster ones; track_io_timing is costly here.",
         ),
     )
@@ -106,34 +128,39 @@ def clock_doubts(clock: Clock) -> tuple[Doubt, ...]:
 def _doubts(floor: Floor, flush_ns: float) -> Iterator[Doubt]:
     claims = floor.claims
     flush_text = ns_text(flush_ns)
-    if claims.file_system in _MEMORY_ONLY:
+    if claims.in_memory:
         yield Doubt(
-            f"{claims.file_system} keeps its files in memory; a flush takes {flush_text}",
+            f"{claims.file_system} keeps its files in memory",
+            f"a flush takes {flush_text}",
             "These numbers say nothing of a disk.",
         )
         return
     if off := [option for option in claims.options.split(",") if option in _NO_BARRIER]:
         yield Doubt(
-            f"{claims.mount} is mounted with {off[0]}; a flush takes {flush_text}",
+            f"the file system is mounted with {off[0]}",
+            f"a flush takes {flush_text}",
             "Commits may be lost with power: this is rung D5.",
         )
     unsynced = floor.sync("unsynced", "write")
     if unsynced and unsynced.ns and flush_ns < _NOTHING_FLUSHED * unsynced.ns:
         yield Doubt(
+            "nothing seems to be flushed",
             f"a write with fdatasync takes {flush_text}, a write without {ns_text(unsynced.ns)}",
-            "Nothing is flushed: a power cut loses commits.",
+            "A power cut loses commits.",
         )
     elif claims.rotational and flush_ns < _TURN_NS:
         yield Doubt(
-            f"{claims.block_device} claims to rotate, a flush takes {flush_text}, half a turn"
+            "the disk claims to rotate, and flushes faster than it could turn",
+            f"on {claims.block_device} a flush takes {flush_text}, half a turn"
             f" {ns_text(_TURN_NS)} or more",
             "A cache answers. Of a virtual disk the claim may be a default: ask who runs the host"
             " whether flushes reach stable storage.",
         )
     elif claims.write_cache == "write back" and flush_ns < _FLASH_NS:
         yield Doubt(
-            f"{claims.block_device} claims a volatile cache (write back), a flush takes"
-            f" {flush_text}, writing to flash {ns_text(_FLASH_NS)} or more",
+            "the disk claims a volatile cache (write back), and flushes faster than flash",
+            f"on {claims.block_device} a flush takes {flush_text}, writing to flash"
+            f" {ns_text(_FLASH_NS)} or more",
             "Either the cache survives a power cut, or flushes are not carried out: ask the maker,"
             " or whoever runs the host.",
         )

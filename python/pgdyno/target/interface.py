@@ -166,7 +166,8 @@ class Target(Protocol):
     def came_back(self, patience_s: float) -> bool:
         """Whether a server that went away answers again within so many seconds.
 
-        False as well where it never went away, and somebody ended our session there.
+        Raises:
+            StoppedError: It never went away: somebody ended our session there.
         """
         ...
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from pgdyno.model.build import Build
 from pgdyno.model.errors import PlanError, TargetError
+from pgdyno.model.fixture_shape import FixtureShape
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.plan import Target as TargetPlan
 from pgdyno.model.settings import HostFacts, ServerFacts
@@ -78,7 +78,7 @@ def require_rehearsed(plan: Plan, target: Target, stages: Sequence[Stage]) -> No
     refuse(plan.source, [Complaint(f"stage {stage}", text) for stage, text in problems])
 
 
-def fixture_bytes(plan: TargetPlan, shape: dict[str, Any]) -> int | None:
+def fixture_bytes(plan: TargetPlan, shape: FixtureShape) -> int | None:
     """Size of a fixture of a plan if it is there already; None if it must be loaded."""
     found = None if plan.kind == "running" else kept_fixture(home(), fixture_ident(shape))
     return found.data_bytes if found else None

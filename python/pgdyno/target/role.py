@@ -8,7 +8,8 @@ from typing import Any
 import psycopg
 
 from pgdyno.model.connection import Connection
-from pgdyno.model.rights import Role
+from pgdyno.model.rights import NoPlace, Role
+from pgdyno.plan.settings.values import list_items
 
 # Providers' administrators: no superusers by name, but they may make checkpoints and extensions.
 _PROVIDERS = ("rds_superuser", "cloudsqlsuperuser", "azure_pg_admin", "alloydbsuperuser")
@@ -42,6 +43,22 @@ _HBA_FILE = "pg_hba.conf"
 # Empty, so that none comes from the environment; libpq looks into no file that is not there.
 _NO_PASSWORD = {"password": "", "passfile": "/dev/null/none"}
 _EXTENSION = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'pg_prewarm')"
+_PATH = "SELECT setting, source FROM pg_settings WHERE name = 'search_path'"
+_OF_A_DATABASE = ("database", "database user")  # as `source`: new databases do not have it
+_PATH_OF_ROLE = """
+SELECT substr(one, 13) FROM pg_db_role_setting, unnest(setconfig) AS one
+WHERE setdatabase = 0 AND (setrole = 0 OR setrole = current_user::regrole)
+  AND starts_with(one, 'search_path=')
+ORDER BY setrole = 0 LIMIT 1
+"""
+_DEFAULT_PATH = '"$user", public'
+# Who makes a database owns it, and so, since 14, what belongs to pg_database_owner in it.
+_SCHEMAS = """
+SELECT nspname, name = 'pg_database_owner' OR has_schema_privilege(n.oid, 'USAGE'),
+       name = 'pg_database_owner' OR has_schema_privilege(n.oid, 'CREATE')
+FROM pg_namespace n, pg_get_userbyid(nspowner) AS name
+WHERE nspname = ANY(%s)
+"""
 
 
 def role_of(
@@ -69,12 +86,14 @@ def role_of(
     if session.info.server_version >= _PARAMETER_RIGHTS * 10_000:
         settable = frozenset(one for (one,) in session.execute(_SETTABLE))
     administrates = superuser or provider
+    path, of_client = _path_of_new_databases(session)
+    has_prewarm, no_place = _in_the_template(connection, path, of_client)
     return Role(
         name=name,
         is_superuser=superuser,
         can_create_databases=superuser or creates,
         can_checkpoint=administrates or checkpoints,
-        can_prewarm=administrates or _template_has_prewarm(connection),
+        can_prewarm=administrates or has_prewarm,
         has_prewarm_files=files,
         can_read_settings=superuser or reads,
         can_set=settable,
@@ -82,6 +101,7 @@ def role_of(
         sessions_left=free if superuser else free - reserved,
         shut_out_of=tuple(name for name in databases if _is_shut_out(connection.to(name))),
         by_socket=connection.host.startswith(("/", "@")),
+        no_place=no_place,
     )
 
 
@@ -97,14 +117,38 @@ def _is_shut_out(connection: Connection) -> bool:
     return False
 
 
-def _template_has_prewarm(connection: Connection) -> bool:
-    """Whether databases are made with it, or we may not look: then the first one tells.
+def _path_of_new_databases(session: psycopg.Connection[Any]) -> tuple[str, bool]:
+    """The search_path that the role has in a new database, and whether its connection sets it."""
+    row = session.execute(_PATH).fetchone()
+    assert row is not None, "every server has it"
+    path, source = row
+    if source in _OF_A_DATABASE:
+        found = session.execute(_PATH_OF_ROLE).fetchone()
+        path = found[0] if found else _DEFAULT_PATH
+    return str(path), source == "client"
 
-    Nobody can make one while we look, for a moment.
+
+def _in_the_template(
+    connection: Connection, path: str, of_client: bool
+) -> tuple[bool, NoPlace | None]:
+    """Whether databases are made with pg_prewarm, and why tables have no place in them, if so.
+
+    Nobody can make one while we look, for a moment. Where we may not look, all is taken to be
+    well: then the first database tells.
     """
     try:
         with psycopg.connect(**connection.to("template1").arguments(), autocommit=True) as session:
             row = session.execute(_EXTENSION).fetchone()
+            names = [
+                session.info.user if one == "$user" else one
+                for one in list_items("search_path", path)
+            ]
+            rows = session.execute(_SCHEMAS, (names,)).fetchall()
     except psycopg.Error:
-        return True
-    return bool(row and row[0])
+        return True, None
+    there = {name: (uses, uses and creates) for name, uses, creates in rows}
+    named = [one for one in names if one in there]
+    # As the server: the first that the role may use. One that is closed to it can be opened.
+    schema = next((one for one in named if there[one][0]), named[0] if named else None)
+    no_place = None if schema and there[schema][1] else NoPlace(path, schema, of_client)
+    return bool(row and row[0]), no_place

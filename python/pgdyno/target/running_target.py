@@ -20,7 +20,7 @@ import psycopg
 from psycopg import sql
 
 from pgdyno.model.connection import Connection
-from pgdyno.model.errors import LostError, TargetError
+from pgdyno.model.errors import StoppedError, TargetError
 from pgdyno.model.manifest import Installation
 from pgdyno.model.plan import Stage
 from pgdyno.model.record_json import from_json, to_json
@@ -272,8 +272,8 @@ class RunningTarget:
             _started(self._connection)
         except psycopg.Error as error:
             said = " ".join(str(error).split())
-            raise LostError(
-                f"{self._connection.shown()} takes no more sessions: {said}",
+            raise StoppedError(
+                f"the server takes no more sessions: {said}",
                 hint="Is the server being stopped?",
             ) from error
 
@@ -283,9 +283,13 @@ class RunningTarget:
         went_away = self._owner.was_cut_off_by_a_crash
         while True:
             try:
-                return _started(self._connection) != self._started or went_away
+                started = _started(self._connection)
             except psycopg.Error:
                 went_away = True
+            else:
+                if went_away or started != self._started:
+                    return True
+                raise StoppedError("the server runs, but somebody ended this run's session there")
             if time.monotonic() >= deadline:
                 return False
             time.sleep(min(_PAUSE_S, patience_s))

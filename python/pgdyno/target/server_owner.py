@@ -19,8 +19,6 @@ ends.
 
 from __future__ import annotations
 
-import os
-import socket
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -30,8 +28,9 @@ import psycopg
 from psycopg import sql
 
 from pgdyno.model.connection import Connection
-from pgdyno.model.errors import LostError, PlanError, TargetError
+from pgdyno.model.errors import LostError, PlanError, StoppedError, TargetError
 from pgdyno.session import own_session
+from pgdyno.target import claims
 
 OWNER = "pgdyno_owner"
 LIMIT = 1_346_850_361
@@ -39,12 +38,11 @@ LIMIT = 1_346_850_361
 
 _INVALID = -2  # what DROP DATABASE puts there before it removes files
 _MARK = "pgdyno "  # every comment of ours begins so
-_LOCK = (1_346_850_361, 1_869_379_954)
-_PATIENCE_S = 5.0  # with a session whose client was killed and that is still at work
+_PATIENCE_S = claims.PATIENCE_S
 _LEAVING_S = 2.0  # that sessions of ours get to end by themselves
 _PAUSE_S = 0.02
 _ATTEMPTS = 5  # of a claim whose database goes away meanwhile
-_GOODBYES = psycopg.errors.AdminShutdown, psycopg.errors.CrashShutdown
+_STOPPED, _CRASHED = "57P01", "57P02"  # what a server says before it ends a session, if it can
 # Only those that this role may end: it is an error to ask for a superuser's, or for a worker of
 # autovacuum, which has no role and which DROP DATABASE sends away itself.
 _OUR_SESSIONS = """
@@ -96,7 +94,8 @@ class Owner:
 
         Raises:
             PlanError: A pooler stands in between.
-            TargetError: Another pgdyno has it, or `pgdyno_owner` is somebody else's.
+            TargetError: Another pgdyno has it or uses a database of it, or `pgdyno_owner` is
+                somebody else's.
         """
         if connection.pooled:
             raise PlanError(
@@ -104,7 +103,7 @@ class Owner:
                 hint="Name the server itself; only `bench` works through a pooler.",
             )
         self._connection = connection
-        self.was_cut_off_by_a_crash = False
+        self._goodbye: str | None = None  # its SQLSTATE
         self._session = self._take()
 
     # -- the claim ----------------------------------------------------------------------------
@@ -130,6 +129,7 @@ class Owner:
     def _make_room(self) -> None:
         """Have the database that the lock lies in."""
         with own_session(self._connection) as outside:
+            self._require_unused(outside)
             found = _find(outside, OWNER)
             if found is not None and not found.is_ours:
                 raise _foreign(OWNER)
@@ -145,35 +145,52 @@ class Owner:
     def _enter(self) -> psycopg.Connection[Any] | None:
         """Connect to it and take the lock; None: it is gone again."""
         try:
-            session = own_session(self._connection.to(OWNER), name=_own_name())
+            session = own_session(self._connection.to(OWNER), name=claims.own_name())
         except psycopg.OperationalError:
             with psycopg.connect(**self._connection.arguments(), autocommit=True) as outside:
                 if _find(outside, OWNER) is None:
                     return None
             raise
+        session.add_notice_handler(self._hear)
         try:
             found = _find(session, OWNER)
             if found is None or not found.is_ours:  # made by somebody else since we looked
                 raise _foreign(OWNER)
-            if not _locked(session):
+            if not claims.taken(session, claims.RUN, shared=False, patience_s=_PATIENCE_S):
                 raise self._taken(session)
+            self._require_unused(session)
         except BaseException:
             session.close()
             raise
         return session
 
+    def _hear(self, said: psycopg.errors.Diagnostic) -> None:
+        """A server that is stopped at once, or crashes, ends sessions behind a mere warning."""
+        if said.sqlstate in (_STOPPED, _CRASHED):
+            self._goodbye = said.sqlstate
+
+    @property
+    def was_cut_off_by_a_crash(self) -> bool:
+        """Whether the session ended without a word or with that of a crash: nobody meant it."""
+        return self._session.closed and self._goodbye != _STOPPED
+
     def _taken(self, session: psycopg.Connection[Any]) -> TargetError:
-        row = session.execute(
-            "SELECT application_name, a.pid, usename FROM pg_locks l"
-            " JOIN pg_stat_activity a ON a.pid = l.pid WHERE locktype = 'advisory' AND granted"
-            " AND datname = current_database() AND (classid, objid) = (%s, %s)",
-            _LOCK,
-        ).fetchone()
-        who = _holder(*row) if row else "who has gone this very moment"
+        found = claims.holder(session, claims.RUN, OWNER)
+        who = "who has gone this very moment" if found is None else found[1]
         return TargetError(
             f"another pgdyno has the server {self._connection.shown()}: {who}",
             hint="Wait for its end, or stop it; two would disturb each other's trials.",
         )
+
+    def _require_unused(self, session: psycopg.Connection[Any]) -> None:
+        """Nothing measures or fills a database of the server, outside of runs."""
+        if (found := claims.holder(session, claims.USE)) is not None:
+            database, who = found
+            raise TargetError(
+                f"another pgdyno uses database {database} of the server"
+                f" {self._connection.shown()}: {who}",
+                hint="Wait for its end, or stop it; trials would count what is done beside them.",
+            )
 
     def release(self) -> None:
         """Give the server back. The lock's database goes as well, unless the next one waits."""
@@ -247,22 +264,30 @@ class Owner:
 
         Raises:
             LostError: The session is gone, and the server with it: nothing may be dropped.
+            StoppedError: The same, and somebody meant it.
             TargetError: The server refuses.
         """
         try:
             cursor = self._session.execute(query, arguments)
             return cursor.fetchall() if cursor.description else []
         except psycopg.Error as error:
+            if error.sqlstate in (_STOPPED, _CRASHED):
+                self._goodbye = error.sqlstate
+            if self._session.closed or error.sqlstate in (_STOPPED, _CRASHED):
+                raise self._lost() from error
             said = " ".join(str(error).split())
-            if self._session.closed or isinstance(error, _GOODBYES):
-                # Without a word, or with that of a crash: nobody ended this very session.
-                self.was_cut_off_by_a_crash |= not isinstance(error, psycopg.errors.AdminShutdown)
-                where = self._connection.shown()
-                raise LostError(
-                    f"the session that held {where} for this run is gone: {said}",
-                    hint="Did the server stop? What it left there goes when the next run begins.",
-                ) from error
             raise TargetError(f"the server refused: {said}") from error
+
+    def _lost(self) -> LostError:
+        """What became of the server, as far as it said so."""
+        left = "What is left on the server goes when the next run begins there."
+        match self._goodbye:
+            case "57P01":
+                what = "somebody stopped the server, or ended this run's session there"
+                return StoppedError(what, left)
+            case "57P02":
+                return LostError("the server crashed", f"Its log says why. {left}")
+        return LostError("the server went away without a word", f"Did it crash? {left}")
 
 
 def _foreign(name: str) -> TargetError:
@@ -275,18 +300,6 @@ def _foreign(name: str) -> TargetError:
 def _find(session: psycopg.Connection[Any], name: str) -> Database | None:
     row = session.execute(_DATABASES + "WHERE datname = %s", (name,)).fetchone()
     return Database(*row) if row else None
-
-
-def _locked(session: psycopg.Connection[Any]) -> bool:
-    """Take the lock, if it can be had soon; asked again and again, as waiting in vain is logged."""
-    deadline = time.monotonic() + _PATIENCE_S
-    while True:
-        row = session.execute("SELECT pg_try_advisory_lock(%s, %s)", _LOCK).fetchone()
-        if row is not None and row[0]:
-            return True
-        if time.monotonic() >= deadline:
-            return False
-        time.sleep(_PAUSE_S)
 
 
 def _named(text: LiteralString, *names: str) -> sql.Composed:
@@ -305,16 +318,3 @@ def _comment_text(name: str, purpose: str) -> sql.Composed:
 
 def _comment(session: psycopg.Connection[Any], name: str, purpose: str) -> None:
     session.execute(_comment_text(name, purpose))
-
-
-def _own_name() -> str:
-    """What others see in pg_stat_activity, even without rights: process, since when, and where."""
-    since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    return f"pgdyno {os.getpid()} {since} {socket.gethostname()}"
-
-
-def _holder(application: str, backend: int, role: str) -> str:
-    match application.split(" ", 3):
-        case ["pgdyno", pid, since, host]:
-            return f"process {pid} on host {host} since {since} (role {role}, backend {backend})"
-    return f"application {application!r} (role {role}, backend {backend})"

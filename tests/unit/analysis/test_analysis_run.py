@@ -11,6 +11,7 @@ import pytest
 from pgdyno.analysis.facts import Facts, StageFacts
 from pgdyno.analysis.run import analyse
 from pgdyno.model.build import Recipe
+from pgdyno.model.fixture_shape import FixtureShape
 from pgdyno.report import markdown
 from pgdyno.store import RunFile
 from tests.data.builds import a_build
@@ -134,7 +135,7 @@ def test_builds_of_stages_are_told(tmp_path: Path) -> None:
         tmp_path / "run.sqlite", invalid=(), characters=(own, replace(CHARACTERS[1], stage=ours))
     )
     with RunFile.append(path) as run:
-        other = replace(run.fixtures()[0], ident="0th3r", shape={"postgres_major": 15})
+        other = replace(run.fixtures()[0], ident="0th3r", shape=FixtureShape(postgres_major=15))
         run.put_fixture(other)
         facts = analyse(run)
         text = markdown.render(analyse(run))

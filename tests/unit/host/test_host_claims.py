@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from pgdyno.host.device_claims import device_claims
+from pgdyno.host.device_claims import _disks, device_claims
 
 QUEUE = {
     "rotational": "0", "write_cache": "write back", "fua": "1",
@@ -45,3 +45,27 @@ def test_what_is_not_told_is_not_guessed(tmp_path: Path) -> None:
     assert found.file_system
     assert found.block_device is None
     assert (found.write_cache, found.fua, found.atomic_write_bytes) == (None, None, None)
+
+
+def test_a_loop_device_lies_on_the_disk_of_its_file(tmp_path: Path) -> None:
+    _disk(tmp_path, tmp_path)
+    file, loop = tmp_path / "file", tmp_path / "sys/devices/loop0"
+    file.touch()
+    (loop / "queue").mkdir(parents=True)
+    (loop / "loop").mkdir()
+    (loop / "loop/backing_file").write_text(f"{file}\n")
+
+    assert [*_disks(loop, tmp_path)] == ["nvme0n1"]
+    file.unlink()
+    assert [*_disks(loop, tmp_path)] == []
+
+
+def test_a_volume_lies_on_the_disks_of_its_parts(tmp_path: Path) -> None:
+    devices, volume = tmp_path / "sys/devices", tmp_path / "sys/devices/dm-0"
+    (volume / "slaves").mkdir(parents=True)
+    for name in ("sda", "sdb"):
+        (devices / name / "queue").mkdir(parents=True)
+        (devices / name / f"{name}1").mkdir()
+        (volume / "slaves" / f"{name}1").symlink_to(devices / name / f"{name}1")
+
+    assert [*_disks(volume, tmp_path)] == ["sda", "sdb"]

@@ -59,7 +59,7 @@ def test_what_is_in_the_files_can_be_told_from_them(tmp_path: Path) -> None:
         ("warehouses,1\n", "does not say nURandCLast"),
         ("warehouses;1\n", "is not understood"),
         ("warehouses,one\n", "is not understood"),
-        (None, "cannot be read"),
+        (None, "no such file"),
     ],
 )
 def test_files_that_do_not_say_what_they_are_are_refused(
@@ -82,7 +82,7 @@ def test_nothing_that_is_there_is_touched(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("keep")
     with pytest.raises(DriveError, match="is not empty"):
         export(tmp_path, SPEC)
-    with pytest.raises(DriveError, match="is a file"):
+    with pytest.raises(DriveError, match=r"mine\.txt: not a"):
         export(tmp_path / "mine.txt", SPEC)
 
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]

@@ -50,7 +50,7 @@ def test_a_load_is_of_the_cores_shape(workload: str, how: How) -> None:
 @pytest.mark.parametrize("threads", [None, 1, 64])
 @pytest.mark.parametrize("workload", ["tpcc", "parted"])
 def test_an_export_is_of_the_cores_shape(workload: str, threads: int | None) -> None:
-    spec = export_spec(Path("files"), WORKLOADS[workload], AT_UNIX_S, threads)
+    spec = export_spec(Path("files"), 7, WORKLOADS[workload], AT_UNIX_S, threads)
 
     hold_against("ExportSpec", spec)
     assert str(spec["folder"]).startswith("/")
@@ -66,7 +66,7 @@ def test_a_null_server_is_of_the_cores_shape(hold: Hold | None) -> None:
     ("shape", "spec"),
     [
         ("LoadSpec", load_spec(CONNECTION, tpcc(2), How(connections=0), AT_UNIX_S)),
-        ("ExportSpec", export_spec(Path("x"), tpcc(2), AT_UNIX_S, 65)),
+        ("ExportSpec", export_spec(Path("x"), 7, tpcc(2), AT_UNIX_S, 65)),
         ("NullSpec", null_spec("/tmp/x", tpcc(2), 0, None)),
         ("NullSpec", null_spec("/tmp/x", tpcc(2), 1, Hold(1, 0.5))),
     ],

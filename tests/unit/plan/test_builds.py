@@ -125,7 +125,7 @@ def test_builds_share_data_unless_they_store_otherwise() -> None:
     ]  # fmt: skip
     assert shapes[0] == shapes[1] == shapes[2]
     assert [shape for shape in shapes[2:] if shapes.count(shape) > 1] == [shapes[0]]
-    assert "wal_block_size" not in shapes[0], "fixtures of before are still found"
+    assert shapes[0].wal_block_size is None, "fixtures of before are still found"
 
 
 def test_every_fixture_that_is_missing_counts() -> None:

@@ -10,7 +10,7 @@ from pgdyno.catalog import workload_profile
 from pgdyno.model.errors import PlanError
 from pgdyno.model.plan import Plan
 from pgdyno.model.settings import OriginKind
-from pgdyno.model.workload import Arrivals, Step
+from pgdyno.model.workload import Arrivals, Partitions, Step
 from pgdyno.plan import fixture_shape, read_plan
 from pgdyno.plan.describe import workload_values
 from pgdyno.plan.resolve.plan import resolve
@@ -138,7 +138,7 @@ def test_files_count_by_their_content(tmp_path: Path) -> None:
     )
 
     shapes = [fixture_shape(plan.target, plan.workload, installed(18)) for plan in (one, other)]
-    assert shapes[0]["setup"] != shapes[1]["setup"]
+    assert shapes[0].setup != shapes[1].setup
     assert not {t.ident for t in one.trials} & {t.ident for t in other.trials}
     (tmp_path / "a" / "files").rename(tmp_path / "a" / "moved")
     (tmp_path / "a" / "plan.toml").write_text(text.replace("files/", "moved/"))
@@ -158,10 +158,9 @@ def test_the_data_of_pgbench_shape_the_fixture() -> None:
     plan = resolved("tpcb.toml")
     shape = fixture_shape(plan.target, plan.workload, installed(18))
 
-    assert {key: shape[key] for key in ("workload", "scale", "databases", "foreign_keys")} == {
-        "workload": "tpcb", "scale": 5, "databases": 3, "foreign_keys": True,
-    }  # fmt: skip
-    assert "warehouses" not in shape
+    assert (shape.workload, shape.scale, shape.databases) == ("tpcb", 5, 3)
+    assert shape.foreign_keys is True
+    assert shape.warehouses is None
     select = resolved("tpcb.toml", "workload.kind=select-only")
     assert fixture_shape(select.target, select.workload, installed(18)) == shape
 
@@ -172,9 +171,9 @@ def test_partitions_and_order_shape_the_fixture_only_where_they_are_said() -> No
                    "workload.order=arrival")  # fmt: skip
     shapes = [fixture_shape(one.target, one.workload, installed(18)) for one in (plain, cut)]
 
-    assert {"partitions", "order"} & shapes[0].keys() == set()
-    assert shapes[1]["partitions"] == {"by": "hash", "count": 4}
-    assert shapes[1]["order"] == "arrival"
+    assert (shapes[0].partitions, shapes[0].order) == (None, None)
+    assert shapes[1].partitions == Partitions("hash", 4)
+    assert shapes[1].order == "arrival"
 
 
 def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:

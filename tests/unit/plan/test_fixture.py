@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from pgdyno.model.fixture_shape import FixtureShape
+from pgdyno.model.record_json import from_json, to_json
 from pgdyno.model.settings import DiskFormat, ServerFacts
 from pgdyno.plan import fixture_ident, fixture_shape, read_plan
 from pgdyno.plan.resolve.plan import resolve
@@ -31,7 +32,7 @@ def test_rows_of_another_version_are_another_fixture() -> None:
     assert len({fixture_ident(shape) for shape in shapes}) == 3
 
 
-def shape_of(server: ServerFacts) -> dict[str, Any]:
+def shape_of(server: ServerFacts) -> FixtureShape:
     plan = resolve(read_plan(PLAN), installed(18), HOST)
     return fixture_shape(plan.target, plan.workload, server)
 
@@ -47,29 +48,37 @@ def test_builds_of_one_major_with_other_catalogues_share_no_fixture() -> None:
     assert len(names) == 4
     # A release keeps the name that its fixtures always had.
     assert shape_of(released) == shape_of(installed(18))
-    assert shape_of(builds[0])["catalog_version"] == 202504091
+    assert shape_of(builds[0]).catalog_version == 202504091
 
 
 @pytest.mark.parametrize("name", ["wal_block_size", "segment_size", "max_index_keys"])
 def test_what_was_compiled_otherwise_is_another_fixture(name: str) -> None:
     server = running(18)
     knobs = {**server.knobs, name: replace(server.knobs[name], default="77")}
-    assert shape_of(replace(server, knobs=knobs))[name] == 77
+    assert getattr(shape_of(replace(server, knobs=knobs)), name) == 77
 
 
 def test_the_shape_holds_only_what_shapes_the_data() -> None:
     plan = resolve(read_plan(PLAN), installed(18), HOST)
-    assert fixture_shape(plan.target, plan.workload, installed(18)) == {
-        "workload": "tpcc",
-        "schema": "spec",
-        "warehouses": 20,
-        "seed": 7,
-        "foreign_keys": True,
-        "postgres_major": 18,
-        "block_size": 8192,
-        "checksums": False,
-        "initdb": ["--wal-segsize=64", "--no-data-checksums", "--encoding=UTF8"],
-    }
+    assert fixture_shape(plan.target, plan.workload, installed(18)) == FixtureShape(
+        workload="tpcc",
+        schema="spec",
+        warehouses=20,
+        seed=7,
+        foreign_keys=True,
+        postgres_major=18,
+        block_size=8192,
+        checksums=False,
+        initdb=("--wal-segsize=64", "--no-data-checksums", "--encoding=UTF8"),
+    )
+
+
+def test_a_fixture_keeps_the_name_that_earlier_versions_gave_it() -> None:
+    assert idents()[0] == "f21dcffa5f8e574f"
+    plan = resolve(read_plan(PLAN.parent / "tpcb.toml"), installed(18), HOST)
+    shape = fixture_shape(plan.target, plan.workload, installed(18), 1)
+    assert fixture_ident(shape) == "db4a3f3382a83585"
+    assert from_json(FixtureShape, to_json(shape)) == shape
 
 
 @pytest.mark.parametrize(
@@ -81,7 +90,7 @@ def test_checksums_follow_version_and_arguments(major: int, argument: str, check
     draft = read_plan(folder / "smallest.toml", [f'target.initdb=["{argument}"]'])
     plan = resolve(draft, installed(major), HOST)
 
-    assert fixture_shape(plan.target, plan.workload, installed(major))["checksums"] is checksums
+    assert fixture_shape(plan.target, plan.workload, installed(major)).checksums is checksums
 
 
 @pytest.mark.parametrize(

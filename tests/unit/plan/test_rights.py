@@ -9,7 +9,7 @@ import pytest
 
 from pgdyno.model.errors import PlanError
 from pgdyno.model.plan import Plan
-from pgdyno.model.rights import Right, Role
+from pgdyno.model.rights import NoPlace, Right, Role
 from pgdyno.plan.resolve.plan import resolve
 from pgdyno.plan.schema.read import read_plan_text
 from pgdyno.plan.settings.rights import require_rights, rights
@@ -124,3 +124,21 @@ def test_each_grant_of_a_refusal_has_a_line_that_can_be_pasted() -> None:
 def test_the_line_for_pg_hba_is_of_the_way_that_it_comes(by_socket: bool, line: str) -> None:
     role = replace(NOBODY, shut_out_of=("pgdyno_trial",), by_socket=by_socket)
     assert line in found(role)["enter databases pgdyno_trial"].before
+
+
+@pytest.mark.parametrize(
+    ("no_place", "what", "remedy"),
+    [
+        (NoPlace("app", None, False), "where no schema of search_path = app is",
+         'ALTER ROLE engineer SET search_path = "$user", public;'),
+        (NoPlace("app", None, True), "where no schema of search_path = app is",
+         "leave search_path out of the conninfo"),
+        (NoPlace('"$user", public', "public", False), "in schema public of a new database",
+         'GRANT USAGE, CREATE ON SCHEMA "public" TO engineer;'),
+    ],
+)  # fmt: skip
+def test_tables_need_a_place(no_place: NoPlace, what: str, remedy: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        require_rights(resolved(), replace(running(18), role=replace(NOBODY, no_place=no_place)))
+    assert what in str(caught.value)
+    assert remedy in str(caught.value)

@@ -253,3 +253,41 @@ def was_stored(db: sqlite3.Connection) -> None:
             db.execute("UPDATE head SET value = ? WHERE key = ?", (json.dumps(held), key))
             return
     raise AssertionError("nothing of storage is stored")
+
+
+def test_one_warning_names_all_paths_that_it_is_true_of() -> None:
+    rounds = ((at_rates("/a", 1500 + n, 4800), at_rates("/b", 1000 + n, 4000)) for n in range(3))
+    found = storage_facts(in_rounds(*rounds))
+    (said,) = (one for one in warnings(found) if "disagree" in one)
+
+    assert said.startswith("/a and /b: pg_test_fsync and fio disagree on what a flush takes (/a: ")
+    assert "; /b: pg_test_fsync says 999 µs, fio 250 µs" in said
+
+
+def test_commits_that_are_faster_otherwise_are_told_with_both_rates() -> None:
+    one = at_rates("/a", 462, 462)
+    busy = replace(one, mixed=replace(one.mixed, under=replace(one.mixed.under, per_s=2248.0)))
+    found = storage_facts(in_rounds((busy,), (busy,)))
+
+    assert (
+        "at most 2,248 times a second (462 to 20,600), after rest or beside other writes; one right"
+        " after another 462, 16 clients" in answer(found)[0]
+    )
+    (said,) = (one for one in warnings(found) if "after rest" in one)
+    assert "(2,248/s), right after another 2.16 ms (462/s)" in said
+
+
+def test_a_loop_device_is_named_with_the_disk_of_its_file() -> None:
+    rounds = ((at_rates("/a", 5000 + n, 5000), at_rates("/b", 4000 + n, 4000)) for n in range(3))
+    found = in_rounds(*rounds)
+    loop = replace(DISK, block_device="loop0", backing_file="/a/file", disks=("vda",))
+    first, second = found.floors
+    apart = (
+        replace(first, claims=replace(DISK, disks=("vda",)), device_number=1),
+        replace(second, claims=loop, device_number=2),
+    )
+    facts = storage_facts(replace(found, floors=apart))
+
+    (said,) = (one for one in limits(facts) if "share" in one)
+    assert said.startswith("/a and /b share the disk vda (/a on ext4, vda; /b on ext4, loop0, a")
+    assert "loop0, a file on vda" in render_md(facts)

@@ -81,9 +81,7 @@ def test_the_field_report_that_contradicted_itself_does_so_no_more() -> None:
     assert figure.rounds == 0
     assert figure.commits.mid == pytest.approx(4802)
     assert figure.commits.low == pytest.approx(1535)
-    assert "pg_test_fsync says that a flush takes 651 µs, fio 208 µs; each measured once" in told(
-        once
-    )
+    assert "pg_test_fsync says 651 µs, fio 208 µs; each measured once" in told(once)
     flush = measured_flush(once.floors[0], once)
     assert flush_limit_per_s(1, flush.ns) == pytest.approx(4802)
 
@@ -104,7 +102,9 @@ def test_programs_that_agree_are_not_told_of() -> None:
 def test_programs_that_disagree_in_every_round_are() -> None:
     text = told(path_rounds([(1500, 4800), (1550, 4700), (1600, 5000)]))
 
-    assert text.startswith("pg_test_fsync and fio disagree: pg_test_fsync says that a flush takes")
+    assert text.startswith(
+        "pg_test_fsync and fio disagree on what a flush takes: pg_test_fsync says "
+    )
     assert "645 µs, fio 208 µs; in 3 rounds" in text
     assert "drifts" not in text
 
@@ -131,7 +131,7 @@ def test_commits_that_are_faster_under_a_checkpoint_are_told() -> None:
     busy = replace(one, mixed=replace(one.mixed, under=under))
     found = in_rounds((busy,), (busy,))
 
-    assert "the fastest commits, 250 µs each, were under a checkpoint or after rest" in told(found)
+    assert "250 µs each (4,000/s), right after another 1.00 ms (1,000/s)" in told(found)
     assert flush_figure(found.floors[0], found).commits.mid == pytest.approx(4000)
 
 

@@ -81,9 +81,9 @@ def _with_flush(claims: DeviceClaims, flush_ns: float) -> list[str]:
 @pytest.mark.parametrize(
     ("claims", "flush_ns", "words"),
     [
-        (DISK, 50_000, "claims a volatile cache (write back), a flush takes 50.0 µs"),
+        (DISK, 50_000, "and flushes faster than flash: on vda a flush takes 50.0 µs"),
         (DISK, 1_000, "a write with fdatasync takes 1.00 µs, a write without 500 ns"),
-        (replace(DISK, rotational=True), 50_000, "claims to rotate, a flush takes 50.0 µs"),
+        (replace(DISK, rotational=True), 50_000, "could turn: on vda a flush takes 50.0 µs"),
         (replace(DISK, options="rw,nobarrier"), 900_000, "is mounted with nobarrier"),
         (MEMORY, 500, "tmpfs keeps its files in memory"),
     ],
@@ -236,3 +236,13 @@ def test_the_same_measurement_predicts_the_same() -> None:
 
 def test_the_delay_is_half_a_flush() -> None:
     assert commit_delay_us(1_200_000) == 600
+
+
+def test_paths_on_one_disk_do_not_tell_whose_cap_it_is() -> None:
+    """A loop device whose file lies on the other path's disk."""
+    loop = replace(DISK, block_device="loop0", backing_file="/srv/file", disks=("vda",))
+    floors = floor("/a", replace(DISK, disks=("vda",))), floor("/bb", loop)
+    found = cap(floors[0], probed(*floors, together=(60_000.0, 60_000.0)))
+
+    assert found.by == "host or device"
+    assert "the paths share vda" in found.fact

@@ -15,6 +15,7 @@ import pytest
 
 from pgdyno.analysis.run import analyse
 from pgdyno.model.errors import StoreError
+from pgdyno.model.fixture_shape import FixtureShape
 from pgdyno.model.manifest import FileSystem, HostManifest, Installation
 from pgdyno.model.plan import EarlierReport
 from pgdyno.model.record_json import from_json, to_json
@@ -50,7 +51,7 @@ def test_what_is_written_is_read(path: Path) -> None:
         "wal.bytes", "B", "counter",
         np.array([1, 2, 2**62], dtype=np.int64), np.array([0.5, float(2**53), 1e300]),
     )  # fmt: skip
-    fixture = Fixture("f", {"warehouses": 2}, 10, None, (), "copy", reused=False)
+    fixture = Fixture("f", FixtureShape(warehouses=2), 10, None, (), "copy", reused=False)
     done = TrialRecord(1, 1, "s1", "h", TrialState.FAILED, reason="no disk", ended_ns=5)
     with RunFile.create(path, INFO, TRIALS) as run:
         run.put_fixture(fixture)
@@ -144,7 +145,7 @@ def test_what_contradicts_itself_is_damaged(path: Path, change: str, fact: str) 
 
 
 def test_each_fixture_is_kept_once(path: Path) -> None:
-    one = Fixture("f", {}, 10, None, (), "copy", reused=False)
+    one = Fixture("f", FixtureShape(), 10, None, (), "copy", reused=False)
     other = replace(one, ident="g")
     with RunFile.create(path, INFO, TRIALS) as run:
         assert run.fixtures() == ()
@@ -271,7 +272,7 @@ def test_a_file_of_the_first_format_is_read_as_todays() -> None:
     committed = series["driver.committed.new_order"]
     assert committed.values.size == committed.unix_ns.size > 0
     assert all(result is not None and result.telemetry is None for result in results)
-    assert fixture.shape["warehouses"] == 10
+    assert fixture.shape.warehouses == 10
     assert plan.workload.kind == "tpcc"
     assert plan.workload.tpcc is not None
     assert plan.workload.tpcc.warehouses == 10
@@ -328,7 +329,7 @@ def test_figures_of_earlier_reports_of_the_fifth_format_are_read_as_todays() -> 
 
 
 def test_a_fixture_without_rows_of_ours_had_an_empty_report() -> None:
-    fixture = Fixture("f", {}, 1, None, (), "copy", reused=False)
+    fixture = Fixture("f", FixtureShape(), 1, None, (), "copy", reused=False)
 
     earlier = to_json(fixture).replace('"loaded":null', '"loaded":{}')
 

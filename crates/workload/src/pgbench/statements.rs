@@ -6,7 +6,10 @@ use super::{
     schema::wide_accounts,
     spec::{Kind, PgbenchSpec},
 };
-use crate::spec::{Face, Isolation};
+use crate::{
+    made::functions,
+    spec::{Face, Isolation},
+};
 
 pub(super) const BEGIN: &str = "begin";
 pub(super) const ACCOUNTS_UPDATE: &str = "accounts_update";
@@ -119,9 +122,10 @@ pub(super) fn setup(spec: &PgbenchSpec) -> Vec<String> {
         steps.extend(["  ", &sql, ";\n"]);
     }
     let [a, b, t] = names.map(|(_, argument)| argument);
-    vec![format!(
-        "CREATE OR REPLACE FUNCTION {}({a} {aid}, {b} int, {t} int, arg_delta int) RETURNS int \
-         LANGUAGE plpgsql AS $$\nDECLARE\n  result int;\nBEGIN\n{steps}  RETURN result;\nEND\n$$",
-        function(spec.kind)
-    )]
+    let name = function(spec.kind);
+    let source = format!(
+        "CREATE OR REPLACE FUNCTION {name}({a} {aid}, {b} int, {t} int, arg_delta int) RETURNS int \
+         LANGUAGE plpgsql AS $$\nDECLARE\n  result int;\nBEGIN\n{steps}  RETURN result;\nEND\n$$"
+    );
+    functions::creation(&[name.to_owned()], vec![source])
 }

@@ -7,6 +7,8 @@
 
 use wire::{Kind, Statement, StatementId};
 
+use crate::made::functions;
+
 use super::{
     prepared::statement,
     spec::{Isolation, Schema, TpccSpec},
@@ -68,7 +70,7 @@ pub(super) fn sources(schema: Schema) -> impl Iterator<Item = (&'static str, Str
 }
 
 /// Refuses a server on which the calls would have another isolation than the plan says, then
-/// creates the functions.
+/// creates the functions, unless somebody else's are in the way.
 pub(super) fn setup(spec: &TpccSpec) -> Vec<String> {
     let level = spec.isolation.sql().to_lowercase();
     let check = format!(
@@ -78,7 +80,9 @@ pub(super) fn setup(spec: &TpccSpec) -> Vec<String> {
          'A call is a transaction of its own and takes the session''s isolation: change the \
          setting of server, database, role or pooler.'; END IF; END $$"
     );
-    std::iter::once(check).chain(sources(spec.schema).map(|(_, source)| source)).collect()
+    let (names, sources) = sources(spec.schema).map(|(name, sql)| (name.to_owned(), sql)).unzip();
+    let names: Vec<String> = names;
+    std::iter::once(check).chain(functions::creation(&names, sources)).collect()
 }
 
 /// What sessions must be told. At the level that servers have by default they are told nothing, so

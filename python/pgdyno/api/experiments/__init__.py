@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from pgdyno.api.runs import Run
-    from pgdyno.experiment.progress import Listener
+    from pgdyno.trial.progress import Listener
 
 Format = Literal["html", "md", "json"]
 

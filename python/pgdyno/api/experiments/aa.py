@@ -12,9 +12,9 @@ from pgdyno.api.experiments import plan as of_plan
 from pgdyno.api.notebook_line import with_line
 from pgdyno.api.planning import Plan
 from pgdyno.api.runs import Run
-from pgdyno.experiment.progress import Listener
 from pgdyno.plan.against_itself import against_itself
 from pgdyno.report.noise import lines
+from pgdyno.trial.progress import Listener
 
 AA_ROUNDS = 8
 """What tells the noise of most machines, in minutes."""

@@ -1,8 +1,14 @@
-"""The knee of a loaded database: the highest load that keeps a latency limit."""
+"""The knee of a loaded database: the highest load that keeps a latency limit.
+
+    drive a window -> its point -> keep -> the next load, until the knee is narrow enough
+
+Which load comes next is a function of the windows so far, so that a search goes on where it was
+broken off.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,19 +22,27 @@ from pgdyno.api.notebook_line import with_line
 from pgdyno.api.runs import Run
 from pgdyno.api.storing import begun, going_on, stored
 from pgdyno.catalog.contract import require_release
-from pgdyno.experiment.knee import search_knee
-from pgdyno.experiment.progress import Listener
+from pgdyno.drive.driver import Driven, drive
 from pgdyno.loader.consistency import loaded_workload
 from pgdyno.model.connection import Connection
-from pgdyno.model.errors import PlanError
-from pgdyno.model.knee import KneeAsked, Load, Search, Searched, Windows
-from pgdyno.model.progress import Noted
-from pgdyno.model.workload import Arrivals, Spacing
+from pgdyno.model.errors import DriveError, PlanError
+from pgdyno.model.knee import KneeAsked, Load, Point, Search, Searched, Windows
+from pgdyno.model.plan import Protocol
+from pgdyno.model.progress import Noted, PointMeasured, StepBegun
+from pgdyno.model.settings import Rung
+from pgdyno.model.workload import Arrivals, Spacing, Workload
 from pgdyno.plan.schema.read import holds_password
 from pgdyno.report import curve
-from pgdyno.stats.knee import next_level
+from pgdyno.stats.knee import keeps, next_level
+from pgdyno.stats.window_end import exact_below
+from pgdyno.store.histogram import merged_quantiles
+from pgdyno.target.database_use import in_use
+from pgdyno.trial.progress import Listener
 
 _WINDOWS = Windows(2.0, 10.0)
+_SHARES = (0.5, 0.99)
+# What is still under way after an overloaded window is given up: it has told what it had to.
+_DRAIN_S = 2.0
 
 
 @with_line
@@ -82,7 +96,7 @@ def knee(
     workload = replace(workload, arrivals=Arrivals("closed", None, spacing))
     what = KneeAsked(workload, search, windows, by, tuple(kinds), c_load)
     so_far = Searched(what, connection.shown(), _conninfo(connection))
-    with stored(run) as keep:
+    with in_use(connection, alone=True, databases=workload.databases), stored(run) as keep:
         search_knee(connection, so_far, keep=keep, listener=on_event)
     return run.reported()
 
@@ -101,7 +115,8 @@ def resume(run: Run, _again: bool, on_event: Listener) -> Run:
             "Windows before and after cannot be compared. Start a new search.",
         )
     found = going_on(run)
-    with stored(found) as keep:
+    databases = so_far.asked.workload.databases
+    with in_use(connection, alone=True, databases=databases), stored(found) as keep:
         search_knee(connection, so_far, keep=keep, listener=on_event)
     return found.reported()
 
@@ -110,6 +125,77 @@ def _conninfo(connection: Connection) -> str:
     """All of its parameters but the passwords."""
     known = {key: value for key, value in connection.arguments().items() if key != "password"}
     return make_conninfo(**known)
+
+
+def search_knee(
+    connection: Connection,
+    so_far: Searched,
+    *,
+    keep: Callable[[Searched], None] = lambda _: None,
+    listener: Listener = lambda _: None,
+) -> Searched:
+    """Search the highest load at which the p99 of response times keeps to a limit.
+
+    Args:
+        connection: The loaded database.
+        so_far: What is asked, and the windows that were measured before.
+        keep: Gets all of it after each window.
+        listener: Told which load comes next, and every point.
+
+    Raises:
+        PlanError: The workload has no such kind of transaction.
+        DriveError: The driver failed, or lost the server.
+        KeyboardInterrupt: Ctrl-C; what was measured is kept.
+    """
+    asked = so_far.asked
+    protocol = Protocol(
+        1, asked.windows.warmup_s, asked.windows.window_s, _DRAIN_S, False, 0.03, 0.95, Rung.D0
+    )
+    keep(so_far)
+    while (level := next_level(asked.search, so_far.points)) is not None:
+        unit = "requests a second" if asked.by == "rate" else "terminals"
+        listener(StepBegun(f"{level:,.0f} {unit}"))
+        # Other requests each time: repeated ones would find their rows moved together.
+        fresh = replace(asked.workload, seed=asked.workload.seed + len(so_far.points))
+        driven = drive(connection, _loaded(fresh, asked.by, level), protocol, asked.c_load)
+        if driven.error:
+            raise DriveError(driven.error)
+        point = _point(driven, level, asked.kinds)
+        kinds = dict.fromkeys((*so_far.kinds, *(kind.kind for kind in driven.kinds)))
+        so_far = replace(so_far, points=(*so_far.points, point), kinds=tuple(kinds))
+        keep(so_far)
+        listener(PointMeasured(point, keeps(point, asked.search.limit_p99_ns)))
+    return so_far
+
+
+def _loaded(workload: Workload, by: Load, level: float) -> Workload:
+    if by == "rate":
+        return replace(workload, arrivals=replace(workload.arrivals, kind="open", per_s=level))
+    # More connections than terminals would never be used.
+    terminals = round(level)
+    return replace(
+        workload, arrivals=Arrivals(), terminals=terminals,
+        connections=min(workload.connections, terminals),
+    )  # fmt: skip
+
+
+def _point(driven: Driven, level: float, kinds: Sequence[str]) -> Point:
+    known = [kind.kind for kind in driven.kinds]
+    if strangers := [kind for kind in kinds if kind not in known]:
+        raise PlanError(f"no transaction is called {strangers[0]!r}, known are {', '.join(known)}")
+    counted = [kind for kind in driven.kinds if not kinds or kind.kind in kinds]
+    p50_ns, p99_ns = merged_quantiles([kind.response for kind in counted], _SHARES)
+    return Point(
+        level=level,
+        offered_per_s=sum(kind.window.due for kind in driven.kinds) / driven.window_s,
+        achieved_per_s=driven.transactions / driven.window_s,
+        p50_ns=p50_ns,
+        p99_ns=p99_ns,
+        n=sum(kind.window.timed for kind in counted),
+        failed=sum(kind.window.failed for kind in driven.kinds),
+        unanswered=sum(kind.window.unanswered for kind in counted),
+        exact_below_ns=exact_below([kind.response_ns for kind in counted]),
+    )
 
 
 EXPERIMENT = Experiment(

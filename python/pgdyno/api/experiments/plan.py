@@ -1,4 +1,10 @@
-"""The experiment that compares stages: a plan carried out, and resumed."""
+"""The experiment that compares stages: a plan carried out, and resumed.
+
+    rehearse -> the fixtures of its stages -> trial by trial, round by round -> look -> report
+
+A trial that fails is recorded and the plan goes on; Ctrl-C keeps what is finished. A plan that
+stops when it is decided leaves out what its looks show to be needed no more.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +22,6 @@ from pgdyno.api.notebook_line import with_line
 from pgdyno.api.planning import Plan
 from pgdyno.api.runs import Run, named_now, reported
 from pgdyno.catalog.contract import require_release
-from pgdyno.experiment.description import describe_stages, differences
-from pgdyno.experiment.plan import carry_out
-from pgdyno.experiment.progress import Listener
 from pgdyno.model.build import Build
 from pgdyno.model.errors import Interrupted, LostError, PlanError
 from pgdyno.model.manifest import HostManifest
@@ -48,6 +51,11 @@ from pgdyno.target.open_target import (
     require_rehearsed,
     server_facts,
 )
+from pgdyno.trial.description import describe_stages, differences
+from pgdyno.trial.fixture import make_fixtures
+from pgdyno.trial.measure import TestBed, measure
+from pgdyno.trial.progress import Listener
+from pgdyno.trial.stopping import Stopping
 from pgdyno.workload.describe import describe
 
 
@@ -77,6 +85,7 @@ def carried_out(
     command: str,
     out: str | Path | None,
     on_event: Listener,
+    page: bool = True,
 ) -> Run:
     """Carry out trials of a plan.
 
@@ -87,6 +96,7 @@ def carried_out(
         command: How to repeat it.
         out: The run file; None: below `runs`.
         on_event: Told how it goes.
+        page: Write one beside the run file.
 
     Raises:
         PgdynoError: See `run`.
@@ -117,12 +127,12 @@ def carried_out(
             with RunFile.create(path, info, planned) as file:
                 _measure(record, target, file, record.trials, (), on_event)
 
-    return _to_the_end(path, begin, on_event)
+    return _to_the_end(path, begin, on_event, page)
 
 
-def resume(run: Run, again: bool, on_event: Listener) -> Run:
+def resume(run: Run, again: bool, on_event: Listener, page: bool = True) -> Run:
     """Go on with the run of a plan; see `api.resume`."""
-    return _to_the_end(run.path, lambda: _go_on(run, again, on_event), on_event)
+    return _to_the_end(run.path, lambda: _go_on(run, again, on_event), on_event, page)
 
 
 def _go_on(run: Run, again: bool, on_event: Listener) -> None:
@@ -195,19 +205,19 @@ def _waiting(plan: PlanRecord, target: Target, listener: Listener) -> Iterator[N
         patience_s = plan.protocol.reconnect_s
         if not patience_s:
             raise
-        listener(
-            Noted(f"{lost.fact}. The server is waited for, {seconds_text(patience_s)} at most.")
-        )
+        patience = seconds_text(patience_s)
+        what = f"{lost.fact[0].upper()}{lost.fact[1:]}"
+        listener(Noted(f"{what}. The server is waited for, {patience} at most."))
         try:
             came_back = target.came_back(patience_s)
         except KeyboardInterrupt:
             raise Interrupted("stopped while the server was waited for", lost.hint) from None
         if not came_back:
-            raise
+            raise LostError(f"the server did not come back in {patience}", lost.hint) from None
         raise _CameBack(lost) from None
 
 
-def _to_the_end(path: Path, attempt: Callable[[], None], listener: Listener) -> Run:
+def _to_the_end(path: Path, attempt: Callable[[], None], listener: Listener, page: bool) -> Run:
     """Carry out a run; where its server went away and came back, go on as `resume` does.
 
     Raises:
@@ -221,21 +231,33 @@ def _to_the_end(path: Path, attempt: Callable[[], None], listener: Listener) -> 
             known = f"Continue with `pgdyno resume {path}`."
             left = known if path.exists() else "Nothing was measured, and nothing is left of it."
             raise Interrupted("stopped before a trial began", left) from None
+        except LostError as lost:
+            raise _to_be_continued(path, lost) from lost
         except _CameBack as back:
             if not path.exists():  # before anything was measured: there is nothing to go on with
                 raise back.lost from None
             with RunFile.read(path) as file:
                 before, finished = finished, len(file.finished())
             if finished <= before:
-                raise LostError(
-                    f"{back.lost.fact}; the server went away a second time before another trial "
-                    "was finished",
-                    f"Its log says why: the load may be what ends it. {back.lost.hint}",
-                ) from None
+                again = LostError(
+                    f"{back.lost.fact}, a second time before another trial was finished",
+                    "Its log says why: the load may be what ends it.",
+                )
+                raise _to_be_continued(path, again) from None
             listener(Noted("The server answers again: the run goes on, in whole rounds."))
             attempt = partial(_go_on, Run(path), False, listener)
         else:
-            return reported(path)
+            return reported(path) if page else Run(path)
+
+
+def _to_be_continued(path: Path, lost: LostError) -> LostError:
+    """The same with what is kept, once anything is."""
+    if not path.exists():
+        return lost
+    with RunFile.read(path) as file:
+        done = f"{len(file.finished())} of {plural(len(file.trials()), 'trial')} are finished"
+    hint = f"Continue with `pgdyno resume {path}`."
+    return LostError(f"{lost.fact}; {done}", f"{lost.hint} {hint}" if lost.hint else hint)
 
 
 def _measure(
@@ -256,11 +278,6 @@ def _measure(
             f"stopped after {len(file.finished())} of {plural(len(plan.trials), 'trial')}",
             f"Continue with `pgdyno resume {file.path}`.",
         ) from None
-    except LostError as error:
-        done = f"{len(file.finished())} of {plural(len(plan.trials), 'trial')} are finished"
-        raise LostError(
-            f"{error.fact}; {done}", f"{error.hint} Continue with `pgdyno resume {file.path}`."
-        ) from error
 
 
 def _folders(plan: PlanRecord) -> list[str]:
@@ -290,6 +307,39 @@ def is_whole(run: Run) -> bool:
         trials, replaced = file.trials(), file.replaced()
     needed = still_needed(plan_in(run.info), trials, replaced)
     return all(trial.state is TrialState.FINISHED for trial in needed)
+
+
+def carry_out(
+    plan: PlanRecord,
+    target: Target,
+    run: RunFile,
+    listener: Listener,
+    todo: Sequence[Trial] | None = None,
+) -> None:
+    """Carry out the trials of a plan, or those of `todo`, and store what was measured.
+
+    Args:
+        plan: The resolved plan.
+        target: The server under test.
+        run: The run file; it knows the plan and its trials already.
+        listener: Told how it goes.
+        todo: Trials to be carried out; None for all.
+
+    Raises:
+        LostError: The target is not this run's any more; trials that ended are stored.
+        PgdynoError: The fixture cannot be made. A trial's failure is stored, not raised.
+        KeyboardInterrupt: Ctrl-C; finished trials are in the run file.
+    """
+    described = describe_stages(plan)
+    fixtures = make_fixtures(plan, target, listener)
+    for fixture in fixtures.values():
+        run.put_fixture(fixture)
+    bed = TestBed(target, fixtures, described, run, listener)
+    stopping = Stopping(plan, run, listener)
+    for trial in plan.trials if todo is None else todo:
+        if stopping.needs(trial):
+            measure(plan.stage(trial.stage), plan.protocol, bed, run.trial(trial.number))
+            stopping.after(trial)
 
 
 EXPERIMENT = Experiment(

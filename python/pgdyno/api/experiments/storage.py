@@ -1,29 +1,75 @@
-"""Storage: what it can do, what it claims, and what follows for commits."""
+"""Storage: what it can do, what it claims, and what follows for commits.
+
+    write the files -> rounds over all paths, each path once in full -> keep after each -> remove
+
+Rounds lie before, between and after the long measurements; nothing of the files is left behind.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from math import ceil
 from pathlib import Path
+from typing import TypeVar
 
 from pgdyno.analysis.storage import storage_facts
 from pgdyno.api.experiments import Experiment
 from pgdyno.api.notebook_line import with_line
 from pgdyno.api.runs import Run
 from pgdyno.api.storing import begun, going_on, stored
-from pgdyno.experiment.progress import Listener
-from pgdyno.experiment.storage import Cost, cost, probe_storage, require_possible
+from pgdyno.host.device_claims import device_claims
 from pgdyno.model.errors import PlanError
-from pgdyno.model.floor import ROUNDS_MAX, ROUNDS_MIN, Wish
+from pgdyno.model.floor import (
+    PATTERNS,
+    PAUSES_US,
+    ROUNDS_MAX,
+    ROUNDS_MIN,
+    Floor,
+    GridPoint,
+    PathRound,
+    Pattern,
+    Prepared,
+    Probed,
+    ProbeRound,
+    Share,
+    Together,
+    Wish,
+)
 from pgdyno.model.plan import Target
+from pgdyno.model.progress import StepBegun
 from pgdyno.model.text import visible
-from pgdyno.model.units import bytes_text
+from pgdyno.model.units import bytes_text, seconds_text
 from pgdyno.model.wording import plural
+from pgdyno.plan.resolve.order import balanced_order
 from pgdyno.plan.same_machine import require_same
+from pgdyno.probe import fio
+from pgdyno.probe.clock import measure_clock
+from pgdyno.probe.folder import accepts_direct, own_folder, require_room
+from pgdyno.probe.sync import FILE_BYTES, TESTS, measure_fdatasync, measure_sync
 from pgdyno.report import storage as report
 from pgdyno.shell import postgres_user
-from pgdyno.target.binaries import find_binaries
+from pgdyno.stats.storage import iops_knee
+from pgdyno.target.binaries import Binaries, find_binaries
+from pgdyno.target.host_facts import host_facts, own_version
+from pgdyno.trial.progress import Listener
 
 _SIZE_MIN = 64 << 20
+_STARTS_S = 0.4  # fio, each time
+_WRITTEN_BYTES_PER_S = 300e6  # assumed before anything is measured
+_OVERHEAD_BYTES = 1 << 20
+ROUNDS, QUICK_ROUNDS = 5, 3
+COMPARED: tuple[Pattern, ...] = ("random read", "random write")  # in rounds, of several paths
+_COMPARED = len(COMPARED)
+_SEEDS_A_ROUND = 100_000  # above those of the grid, which has a seed for each window
+
+_Found = TypeVar("_Found")
+OnStep = Callable[[str], None]
+Keep = Callable[[Probed], None]
 
 
 def storage_cost(wish: Wish) -> Cost:
@@ -34,7 +80,9 @@ def storage_cost(wish: Wish) -> Cost:
         TargetError: fio is missing.
     """
     _check(wish)
-    return replace(cost(wish), free_bytes=require_possible(wish).free_bytes)
+    free_bytes = require_possible(wish).free_bytes
+    places = {path: device_claims(Path(path)).place for path in wish.paths}
+    return replace(cost(wish), free_bytes=free_bytes, places=places)
 
 
 @with_line
@@ -121,6 +169,260 @@ def _check(wish: Wish) -> None:
     twice = [path for path in dict.fromkeys(wish.paths) if wish.paths.count(path) > 1]
     if twice:
         raise PlanError(f"{visible(twice[0])} is named twice", "Each is measured once.")
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a probe takes, before it starts."""
+
+    paths: int
+    seconds: float  # of it, the writing of the files at an assumed rate
+    writing_s: float
+    each_bytes: int  # on each path, at once
+    loaded_s: float  # of writing as fast as the storage can, on each path
+    free_bytes: Mapping[str, int] = field(default_factory=dict)  # by path
+    places: Mapping[str, str] = field(default_factory=dict)  # by path, e.g. "on ext4, vda"
+
+    @property
+    def sentence(self) -> str:
+        """What it takes of disk and time, and how long it disturbs others."""
+        return (
+            f"{self.paths} × {bytes_text(self.each_bytes)} on disk, removed at the end; about"
+            f" {seconds_text(self.seconds)}, of it {seconds_text(self.writing_s)} to write the"
+            f" files at an assumed {_WRITTEN_BYTES_PER_S / 1e6:.0f} MB/s; then"
+            f" {seconds_text(self.loaded_s)} on each path of writing as fast as it can"
+        )
+
+
+def rounds_of(wish: Wish) -> int:
+    """How many rounds of probes are taken."""
+    return wish.rounds or (QUICK_ROUNDS if wish.quick else ROUNDS)
+
+
+def cost(wish: Wish) -> Cost:
+    """Estimate a probe."""
+    points = len(wish.depths) * len(wish.jobs)
+    compared = _COMPARED if len(wish.paths) > 1 else 0
+    grid = len(PATTERNS) * points
+    each_bytes = wish.size_bytes + fio.WAL_BYTES + FILE_BYTES + _OVERHEAD_BYTES
+    writing_s = (wish.size_bytes + fio.WAL_BYTES) / _WRITTEN_BYTES_PER_S
+    window_s = wish.seconds + _STARTS_S
+    round_s = (2 + len(PAUSES_US) + compared) * window_s + 2 * wish.seconds
+    measuring_s = grid * window_s + TESTS * wish.seconds + rounds_of(wish) * round_s
+    loading = points * 2 + rounds_of(wish) * (1 + compared // 2)
+    return Cost(
+        paths=len(wish.paths),
+        seconds=len(wish.paths) * (writing_s + measuring_s) + wish.seconds,
+        writing_s=len(wish.paths) * writing_s,
+        each_bytes=each_bytes,
+        loaded_s=loading * wish.seconds,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Possible:
+    """What a probe finds where it is to be made."""
+
+    fio: Path
+    free_bytes: Mapping[str, int]  # by path
+
+
+def require_possible(wish: Wish) -> Possible:
+    """Refuse before anything is touched.
+
+    Raises:
+        PlanError: A path is not a folder, or has too little room.
+        TargetError: fio is missing.
+    """
+    free = require_room([Path(path) for path in wish.paths], cost(wish).each_bytes)
+    return Possible(fio.find_fio(), {str(path): size for path, size in free.items()})
+
+
+def probe_storage(
+    wish: Wish,
+    ident: str,
+    binaries: Binaries,
+    *,
+    so_far: Probed | None = None,
+    listener: Listener = lambda _: None,
+    keep: Keep = lambda _: None,
+) -> Probed:
+    """Measure all paths; their files are gone at the end, however it comes.
+
+    Args:
+        wish: What, and how long.
+        ident: Of the run.
+        binaries: PostgreSQL's programs.
+        so_far: What was measured before it was broken off.
+        listener: Told what is done next.
+        keep: Gets what is known so far after each round and each path.
+
+    Raises:
+        PlanError: A path will not do.
+        TargetError: A program is missing or failed.
+    """
+    program = require_possible(wish).fio
+
+    def begin(what: str) -> None:
+        listener(StepBegun(what))
+
+    probed = so_far or _begun(wish, ident, program, binaries, begin)
+    keep(probed)
+    rates: dict[str, float] = {}
+    grounds: dict[str, fio.Ground] = {}
+    with ExitStack() as folders:
+        for path in _still_used(probed):
+            folder = folders.enter_context(own_folder(Path(path)))
+            grounds[path] = fio.Ground(program, folder, wish.size_bytes, accepts_direct(folder))
+            begin(f"{path}: writing its files in full")
+            rates[path] = fio.write_files(grounds[path])
+        bed = _Bed(probed.wish, grounds, rates, binaries, begin)
+        while (due := _due(probed)) is not None:
+            if isinstance(due, int):
+                probed = replace(probed, rounds=(*probed.rounds, bed.round(due)))
+            else:
+                probed = replace(probed, floors=(*probed.floors, bed.floor(due)))
+            keep(probed)
+        if not probed.is_whole:
+            probed = replace(probed, together=_together(probed.floors, grounds, wish, begin))
+            keep(probed)
+    return probed
+
+
+def _due(probed: Probed) -> int | str | None:
+    """What comes next: a round, by its number, or what is measured once on a path; None: neither.
+
+    Rounds lie before, between and after the long measurements, so that they see how storage drifts.
+    """
+    paths, rounds = probed.wish.paths, probed.wish.rounds or 0
+    done, measured = len(probed.rounds), len(probed.floors)
+    if measured < len(paths) and done >= ceil(rounds * (measured + 1) / (len(paths) + 1)):
+        return paths[measured]
+    return done + 1 if done < rounds else None
+
+
+def _still_used(probed: Probed) -> tuple[str, ...]:
+    """Paths whose files are needed for what is left to measure."""
+    if probed.is_whole:
+        return ()
+    known = {floor.path: floor.device_number for floor in probed.floors}
+    paths = probed.wish.paths
+    devices = {known.get(path) or Path(path).stat().st_dev for path in paths}
+    if len(probed.rounds) < (probed.wish.rounds or 0) or len(devices) > 1:
+        return paths
+    return tuple(path for path in paths if path not in known)
+
+
+def _begun(wish: Wish, ident: str, program: Path, binaries: Binaries, on_step: OnStep) -> Probed:
+    on_step("reading the clock")
+    return Probed(
+        ident=ident,
+        started_ns=time.time_ns(),
+        pgdyno=own_version(),
+        programs={"PostgreSQL": binaries.version, "fio": fio.version(program)},
+        cpus=len(os.sched_getaffinity(0)),
+        wish=replace(wish, rounds=rounds_of(wish)),
+        clock=measure_clock(binaries.program("pg_test_timing"), wish.seconds),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Bed:
+    """Prepared paths, and what they are probed with."""
+
+    wish: Wish
+    grounds: Mapping[str, fio.Ground]
+    rates: Mapping[str, float]  # at which the files were written, bytes a second
+    binaries: Binaries
+    on_step: OnStep
+
+    def round(self, number: int) -> ProbeRound:
+        """One round: each probe on each path, in an order that no path profits from."""
+        wish, started_ns = self.wish, time.time_ns()
+        row = balanced_order(len(wish.paths), number)[-1]
+        order = [wish.paths[index] for index in row]
+
+        def each(what: str, probe: Callable[[fio.Ground], _Found]) -> dict[str, _Found]:
+            found = {}
+            for path in order:
+                self.on_step(f"round {number} of {wish.rounds}, {path}: {what}")
+                found[path] = probe(self.grounds[path])
+            return found
+
+        fsync, seed = self.binaries.program("pg_test_fsync"), number * _SEEDS_A_ROUND
+        synced = each("pg_test_fsync", lambda g: measure_fdatasync(fsync, g.folder, wish.seconds))
+        mixed = each("commits", lambda g: fio.measure_commits(g, wish.seconds, seed))
+        rested = each("commits after rest", lambda g: fio.measure_rested(g, wish.seconds, seed))
+        seen: dict[Pattern, dict[str, GridPoint]] = {}
+        if len(order) > 1:
+            depth, jobs = max(wish.depths), max(wish.jobs)
+            for more, pattern in enumerate(COMPARED, 1):
+                seen[pattern] = each(
+                    pattern,
+                    partial(fio.measure, pattern=pattern, depth=depth, jobs=jobs,
+                            seconds=wish.seconds, seed=seed + more),
+                )  # fmt: skip
+        return ProbeRound(
+            started_ns,
+            tuple(
+                PathRound(
+                    path, synced[path], mixed[path], rested[path],
+                    *(seen[pattern][path] if seen else None for pattern in COMPARED),
+                )
+                for path in order
+            ),
+        )  # fmt: skip
+
+    def floor(self, path: str) -> Floor:
+        """What is measured once on a path: all methods of pg_test_fsync, and the grid."""
+        ground, seconds = self.grounds[path], self.wish.seconds
+        self.on_step(f"{path}: pg_test_fsync, all methods")
+        syncs = measure_sync(self.binaries.program("pg_test_fsync"), ground.folder, seconds)
+        memory_bytes = host_facts(Path(path)).memory_bytes
+        return Floor(
+            path=path,
+            device_number=Path(path).stat().st_dev,
+            claims=device_claims(Path(path)),
+            prepared=Prepared(ground.size_bytes, memory_bytes, ground.direct, self.rates[path]),
+            syncs=syncs,
+            grid=_grid(path, ground, self.wish, self.on_step),
+        )
+
+
+def _grid(path: str, ground: fio.Ground, wish: Wish, on_step: OnStep) -> tuple[GridPoint, ...]:
+    points: list[GridPoint] = []
+    for pattern in PATTERNS:
+        for jobs in wish.jobs:
+            for depth in wish.depths:
+                on_step(f"{path}: {pattern}, {depth} under way in each of {plural(jobs, 'job')}")
+                seed = len(points) + 1
+                points.append(fio.measure(ground, pattern, depth, jobs, wish.seconds, seed))
+    return tuple(points)
+
+
+def _together(
+    floors: Sequence[Floor], grounds: dict[str, fio.Ground], wish: Wish, on_step: OnStep
+) -> Together | None:
+    """Random reads on one path of each device, where there are several."""
+    apart = list({floor.device_number: floor for floor in floors}.values())
+    if len(apart) < 2:
+        return None
+    on_step("random reads on all paths at once")
+    peaks = [iops_knee(floor, "random read").peak for floor in apart]
+    most = max(peaks, key=lambda point: point.outstanding)
+    rates = fio.measure_together(
+        [grounds[floor.path] for floor in apart], most.depth, most.jobs, wish.seconds, 1
+    )
+    shares = tuple(
+        Share(floor.path, _alone(floor, most), rate)
+        for floor, rate in zip(apart, rates, strict=True)
+    )
+    return Together(most.depth, most.jobs, shares)
+
+
+def _alone(floor: Floor, at: GridPoint) -> float:
+    same = (p for p in floor.grid if p.pattern == "random read")
+    return next(p.per_s for p in same if (p.depth, p.jobs) == (at.depth, at.jobs))
 
 
 EXPERIMENT = Experiment(

@@ -8,9 +8,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
+from pgdyno.model.fixture_shape import FixtureShape
 from pgdyno.model.plan import Protocol, Stage, Target, Workload
 from pgdyno.model.settings import DiskFormat, ServerFacts
 from pgdyno.model.workload import Tpcc
@@ -39,7 +40,7 @@ _CHECKSUMS_BY_DEFAULT = 18  # major version of PostgreSQL
 
 def fixture_shape(
     target: Target, workload: Workload, server: ServerFacts, rows_version: int | None = None
-) -> dict[str, Any]:
+) -> FixtureShape:
     """What shapes the data of a plan's database, and nothing else.
 
     Args:
@@ -48,32 +49,35 @@ def fixture_shape(
         server: What makes and runs the cluster.
         rows_version: Of the core's rows of this workload; None: none are loaded.
     """
-    version = {} if rows_version is None else {"rows_version": rows_version}
-    return (
-        _data_shape(workload)
-        | version
-        | _unreleased(server)
-        | {
-            "postgres_major": server.major,
-            "block_size": _compiled("block_size", server, _BLOCK_BYTES),
-            "checksums": _checksums(target, server),
-            "initdb": list(target.initdb),
-        }
+    return replace(
+        _unreleased(_data_shape(workload), server),
+        rows_version=rows_version,
+        postgres_major=server.major,
+        block_size=_compiled("block_size", server, _BLOCK_BYTES),
+        checksums=_checksums(target, server),
+        initdb=target.initdb,
     )
 
 
-def _unreleased(server: ServerFacts) -> dict[str, int]:
-    """What a build stores otherwise than the releases of its major version.
+def _unreleased(shape: FixtureShape, server: ServerFacts) -> FixtureShape:
+    """The shape with what a build stores otherwise than the releases of its major version.
 
     Two builds of one major version may refuse each other's data: two commits of a development
-    branch, say. Told only where it matters, as below.
+    branch, say. Told only where it matters, so that other fixtures keep their names.
     """
     compiled = {name: _compiled(name, server, usual) for name, usual in _COMPILED.items()}
     found = {name: value for name, value in compiled.items() if value != _COMPILED[name]}
+    shape = replace(
+        shape,
+        wal_block_size=found.get("wal_block_size"),
+        segment_size=found.get("segment_size"),
+        max_index_keys=found.get("max_index_keys"),
+        max_identifier_length=found.get("max_identifier_length"),
+    )
     own = server.disk_format
-    if own is not None and own != _RELEASED.get(server.major):
-        found |= asdict(own)
-    return found
+    if own is None or own == _RELEASED.get(server.major):
+        return shape
+    return replace(shape, catalog_version=own.catalog_version, control_version=own.control_version)
 
 
 def _compiled(name: str, server: ServerFacts, usual: int) -> int:
@@ -81,37 +85,32 @@ def _compiled(name: str, server: ServerFacts, usual: int) -> int:
     return int(knob.default) if knob and knob.default else usual
 
 
-def _data_shape(workload: Workload) -> dict[str, Any]:
-    """What of a workload shapes its data.
-
-    Keys that came later stand only where they matter, so that fixtures of earlier versions are
-    still found.
-    """
+def _data_shape(workload: Workload) -> FixtureShape:
+    """What of a workload shapes its data."""
     data = workload.data
     tpcc = workload.tpcc or (Tpcc(data.scale) if data.kind == "tpcc" else None)
-    shape: dict[str, Any] = {"workload": data.kind, "seed": workload.seed}
+    setup = None if data.setup is None else hashlib.sha256(data.setup.text.encode()).hexdigest()
+    shape = FixtureShape(
+        data.kind,
+        workload.seed,
+        setup=setup,
+        databases=workload.databases if workload.databases > 1 else None,
+    )
     if tpcc is not None:
-        shape |= {
-            "schema": tpcc.schema, "warehouses": tpcc.warehouses,
-            "foreign_keys": tpcc.foreign_keys,
-        }  # fmt: skip
-        if tpcc.partitions is not None:
-            shape["partitions"] = asdict(tpcc.partitions)
-        if tpcc.order != "warehouse":
-            shape["order"] = tpcc.order
-    elif data.kind == "tpcb":
+        order = tpcc.order if tpcc.order != "warehouse" else None
+        return replace(
+            shape, schema=tpcc.schema, warehouses=tpcc.warehouses, foreign_keys=tpcc.foreign_keys,
+            partitions=tpcc.partitions, order=order,
+        )  # fmt: skip
+    if data.kind == "tpcb":
         own = workload.pgbench
-        shape |= {"scale": data.scale, "foreign_keys": own.foreign_keys if own else False}
-    if data.setup is not None:
-        shape["setup"] = hashlib.sha256(data.setup.text.encode()).hexdigest()
-    if workload.databases > 1:
-        shape["databases"] = workload.databases
+        return replace(shape, scale=data.scale, foreign_keys=own.foreign_keys if own else False)
     return shape
 
 
-def fixture_ident(shape: Mapping[str, Any]) -> str:
-    """The name of a fixture, from its shape."""
-    return _digest(shape)
+def fixture_ident(shape: FixtureShape) -> str:
+    """The name of a fixture, from what is in its shape."""
+    return _digest({key: one for key, one in asdict(shape).items() if one is not None})
 
 
 def trial_idents(
@@ -155,7 +154,7 @@ def _followed(protocol: Protocol, stage: Stage, round_number: int) -> dict[str, 
 
 
 def _driven(workload: Workload) -> dict[str, Any]:
-    """The workload; a key that came later stands only where it matters, as above."""
+    """The workload; a key that came later stands only where it matters."""
     driven = asdict(workload)
     if workload.engine == "pgdyno":
         del driven["engine"]

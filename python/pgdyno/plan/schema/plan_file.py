@@ -16,6 +16,7 @@ from pgdyno.catalog.contract import bounds, limits
 from pgdyno.model.cycle import Checkpoints
 from pgdyno.model.looks import Stop
 from pgdyno.model.plan import Telemetry
+from pgdyno.model.record_json import JsonObject
 from pgdyno.model.settings import Rung
 from pgdyno.plan.schema.workload_table import (
     TABLES,
@@ -74,7 +75,7 @@ def _flat(value: object) -> object:
     return result
 
 
-def _plain(value: dict[str, Any]) -> dict[str, Any]:
+def _plain(value: object) -> object:
     # What a run file keeps as JSON, which has neither dates nor infinities.
     try:
         json.dumps(value, allow_nan=False)
@@ -322,7 +323,7 @@ class PlanDocument(Table):
     earlier: EarlierReportTable | None = Field(
         None, description="An earlier report whose figures stand beside, see `earlier` of stages."
     )
-    reference: Annotated[dict[str, Any], AfterValidator(_plain)] = Field(
+    reference: Annotated[JsonObject, BeforeValidator(_plain)] = Field(
         {}, description="Figures of others that the report shows beside; any keys."
     )
 

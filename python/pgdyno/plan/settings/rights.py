@@ -27,7 +27,7 @@ def rights(server: ServerFacts, protocol: Protocol, stages: Iterable[Stage]) -> 
     stages = tuple(stages)
     creation = (f"ALTER ROLE {role.name} CREATEDB;",)
     found = [Right("create databases", role.can_create_databases, creation)]
-    found += [*_entry(role, server.major), *_sessions(role, stages)]
+    found += [*_entry(role, server.major), *_place(role), *_sessions(role, stages)]
     if protocol.prewarm:
         found.append(_prewarm(role))
     if protocol.checkpoint_before:
@@ -81,6 +81,29 @@ def _entry(role: Role, major: int) -> Iterator[Right]:
         False,
         ("SELECT pg_reload_conf();",),
         before=f"write a line into pg_hba.conf, such as `{line}`",
+    )
+
+
+def _place(role: Role) -> Iterator[Right]:
+    """A schema for the tables of a new database, where search_path leads to none."""
+    no_place = role.no_place
+    if no_place is None:
+        return
+    if (schema := no_place.schema) is not None:
+        grant = f'GRANT USAGE, CREATE ON SCHEMA "{schema}" TO {role.name};'
+        what = f"create tables in schema {schema} of a new database"
+        yield Right(what, False, ("\\c template1", grant, "\\c postgres"))
+        return
+    path = no_place.search_path
+    what = f"create tables in a new database, where no schema of search_path = {path} is"
+    if no_place.of_client:
+        yield Right(what, False, (), before="leave search_path out of the conninfo")
+        return
+    yield Right(
+        what,
+        False,
+        (f'ALTER ROLE {role.name} SET search_path = "$user", public;',),
+        "options='-c search_path=public' in the conninfo",
     )
 
 

@@ -25,7 +25,7 @@ from pgdyno.sample.cgroup_files import (
     together,
 )
 from pgdyno.sample.kernel_file import KernelFile
-from pgdyno.sample.sampler import Cell, Column, Found, Label, Row, Sampler, Snapshot, Subject
+from pgdyno.sample.sampler import Column, Found, Label, Row, Sampler, Snapshot, SnapshotRow, Subject
 
 _NAMES = (
     "throttled_s", "periods", "throttled_periods", "cpu_limit", "memory_bytes",
@@ -125,7 +125,7 @@ def sampler(subject: Subject, proc: Path = Path("/proc")) -> Found:
     return [Sampler("cgroups", columns, take, budget_us=2000.0), limits]
 
 
-def _rows(groups: dict[str, _Groups]) -> Iterator[dict[str, Cell]]:
+def _rows(groups: dict[str, _Groups]) -> Iterator[SnapshotRow]:
     """A limit that is set on several levels is told once for each, the lowest first."""
     seen: set[tuple[str, ...]] = set()
     for prefix, group in groups.items():

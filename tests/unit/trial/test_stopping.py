@@ -11,8 +11,8 @@ import pytest
 
 from pgdyno.analysis.run import analyse
 from pgdyno.analysis.stopping import at_looks, last_rounds
-from pgdyno.experiment import plan as experiment
-from pgdyno.experiment.trial import TestBed
+from pgdyno.api.experiments import plan as experiment
+from pgdyno.model.fixture_shape import FixtureShape
 from pgdyno.model.plan import Plan, Protocol, Stage
 from pgdyno.model.progress import Event, LookTaken
 from pgdyno.model.record_json import from_plain
@@ -23,6 +23,7 @@ from pgdyno.plan.remaining import rest_of
 from pgdyno.plan.resolve.plan import resolve
 from pgdyno.store import RunFile
 from pgdyno.target.interface import Target
+from pgdyno.trial.measure import TestBed
 from tests.data.miniature import write_miniature
 from tests.data.servers import HOST, installed
 
@@ -38,7 +39,7 @@ class Idle:
         return installed(18)
 
     def find_fixture(self, ident: str) -> Fixture:
-        return Fixture(ident, {}, 1, None, (), "copy", reused=True)
+        return Fixture(ident, FixtureShape(), 1, None, (), "copy", reused=True)
 
 
 @pytest.fixture

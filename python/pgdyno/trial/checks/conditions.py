@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pgdyno.experiment.step import After, Learned, Step
 from pgdyno.loader.consistency import check
 from pgdyno.model.connection import Connection
 from pgdyno.model.description import ConditionSql
 from pgdyno.model.run import Condition
 from pgdyno.target.interface import own_work_mem
+from pgdyno.trial.step import After, Learned, Step
 
 
 def step(after: After) -> Step | None:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from pgdyno.experiment.window import _Watch
 from pgdyno.model.progress import DriveProgress
 from pgdyno.sample.recorder import Recorder
+from pgdyno.trial.window import _Watch
 
 
 class Heard(Recorder):

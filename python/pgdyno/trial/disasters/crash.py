@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pgdyno.experiment.step import After, Learned, Step
 from pgdyno.model.run import TrialResult
 from pgdyno.sample.server_log import LogSummary
+from pgdyno.trial.step import After, Learned, Step
 
 
 def step(after: After) -> Step | None:

@@ -39,7 +39,7 @@ def judge(
     except CheckError as error:
         reasons.append(error.fact)
     failed = sum(kind.run.failed for kind in result.kinds)
-    lost = sum(one.count for one in result.errors if _is_lost(one.sqlstate)) if survive else 0
+    lost = sum(one.count for one in result.errors if is_lost(one.sqlstate)) if survive else 0
     if failed > lost:
         reasons.append(f"{plural(failed, 'transaction')} failed{_example(result.errors)}")
     if result.reconnects and not survive:
@@ -67,6 +67,6 @@ def _example(errors: Sequence[Failures]) -> str:
     return f", {first.count} of them with {first.sqlstate}: {first.example}"
 
 
-def _is_lost(sqlstate: str) -> bool:
+def is_lost(sqlstate: str) -> bool:
     """Whether it says that the session is gone: class 08, 57P01 to 57P05, or no answer at all."""
     return sqlstate.startswith(("08", "57P")) or sqlstate == _NO_ANSWER

@@ -10,11 +10,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from pgdyno.experiment import plan as module
-from pgdyno.experiment import trial as of_trial
-from pgdyno.experiment.plan import carry_out as carry_out_plan
-from pgdyno.experiment.window import Sampled
+from pgdyno.api.experiments import plan as module
+from pgdyno.api.experiments.plan import carry_out as carry_out_plan
 from pgdyno.model.errors import PlanError, StoreError, TargetError
+from pgdyno.model.fixture_shape import FixtureShape
 from pgdyno.model.manifest import HostManifest, Installation
 from pgdyno.model.plan import Plan
 from pgdyno.model.run import Fixture, RunInfo, TrialRecord, TrialResult, TrialState
@@ -22,6 +21,8 @@ from pgdyno.plan import read_plan
 from pgdyno.plan.resolve.plan import resolve
 from pgdyno.store import RunFile
 from pgdyno.target.open_target import require_rehearsed
+from pgdyno.trial import measure as of_trial
+from pgdyno.trial.window import Sampled
 from tests.data.miniature import write_miniature
 from tests.data.servers import HOST, installed
 
@@ -68,7 +69,7 @@ def good(tmp_path: Path) -> TrialResult:
 def carry_out(
     plan: Plan, run: RunFile, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[Callable[..., Any]], None]:
-    fixture = Fixture("f", {}, 1, None, (), "copy", reused=False)
+    fixture = Fixture("f", FixtureShape(), 1, None, (), "copy", reused=False)
     stages = dict.fromkeys([stage.name for stage in plan.stages], fixture)
     monkeypatch.setattr(module, "make_fixtures", lambda *_: stages)
     monkeypatch.setattr(of_trial, "judge", lambda *_: (TrialState.FINISHED, None))

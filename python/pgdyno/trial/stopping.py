@@ -5,12 +5,12 @@ from __future__ import annotations
 from pgdyno.analysis import words
 from pgdyno.analysis.stages import comparison_facts
 from pgdyno.analysis.stopping import at_looks, last_rounds, so_far
-from pgdyno.experiment.progress import Listener
 from pgdyno.model.plan import Plan, Trial
 from pgdyno.model.progress import LookTaken
 from pgdyno.model.run import TrialRecord, TrialState
 from pgdyno.stats.verdict import Comparison
 from pgdyno.store.run_file import RunFile
+from pgdyno.trial.progress import Listener
 
 _ENDED = (TrialState.FINISHED, TrialState.FAILED, TrialState.INVALID)
 _TOLD_BEFORE_ROUND = 3  # of a plan without looks: as of those with, whose first is after round 3

@@ -10,10 +10,9 @@ from typing import cast
 
 import pytest
 
-from pgdyno.experiment.description import describe_stages, differences
-from pgdyno.experiment.plan import carry_out
-from pgdyno.experiment.validity import judge
-from pgdyno.model.errors import DriveError, LostError, PlanError, TargetError
+from pgdyno.api.experiments.plan import carry_out
+from pgdyno.model.errors import DriveError, LostError, PlanError, StoppedError, TargetError
+from pgdyno.model.fixture_shape import FixtureShape
 from pgdyno.model.run import Condition, Failures, Fixture, TrialRecord, TrialResult, TrialState
 from pgdyno.model.settings import ServerFacts
 from pgdyno.plan import read_plan
@@ -21,6 +20,8 @@ from pgdyno.plan.resolve.plan import resolve
 from pgdyno.sample.server_log import LogSummary, read_log
 from pgdyno.store import RunFile
 from pgdyno.target.interface import Target
+from pgdyno.trial.description import describe_stages, differences
+from pgdyno.trial.validity import judge
 from tests.data.builds import builds_of
 from tests.data.miniature import write_miniature
 from tests.data.servers import HOST, installed
@@ -213,7 +214,7 @@ class Failing:
         return installed(18)
 
     def find_fixture(self, ident: str) -> Fixture:
-        return Fixture(ident, {}, 1, None, (), "copy", reused=True)
+        return Fixture(ident, FixtureShape(), 1, None, (), "copy", reused=True)
 
     def restore(self, *_: object) -> None:
         raise next(self._of_trials)
@@ -258,3 +259,14 @@ def test_a_plan_whose_target_is_lost_ends_at_once(tmp_path: Path) -> None:
         TrialState.FAILED, TrialState.FAILED, TrialState.PLANNED,
     ]  # fmt: skip
     assert [record.reason for record in records[:2]] == ["no room", "the session is gone"]
+
+
+def test_a_trial_whose_server_was_stopped_is_broken_off_and_did_not_fail(tmp_path: Path) -> None:
+    trials = [TargetError("no room"), DriveError("no connection")]
+
+    records = conducted(tmp_path, Failing([*trials], [None, StoppedError("it was stopped")]))
+
+    assert [record.state for record in records] == [
+        TrialState.FAILED, TrialState.RUNNING, TrialState.PLANNED,
+    ]  # fmt: skip
+    assert records[1].reason == "it was stopped"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pgdyno.experiment.progress import Listener, Phases
 from pgdyno.loader.consistency import check, require
 from pgdyno.loader.copy import How, estimate, load
 from pgdyno.loader.room import require_room, room_text
@@ -14,6 +13,7 @@ from pgdyno.model.run import Fixture
 from pgdyno.plan.resolve.fixture import fixture_ident, fixture_shape
 from pgdyno.target.interface import Target, ending, explained, own_work_mem
 from pgdyno.target.server_host import server_host_of
+from pgdyno.trial.progress import Listener, Phases
 from pgdyno.workload.describe import describe
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pgdyno.experiment import checks, disasters
-from pgdyno.experiment.step import After, Step
 from pgdyno.model.by_location import modules_of
+from pgdyno.trial import checks, disasters
+from pgdyno.trial.step import After, Step
 
 
 def steps_after(after: After) -> Iterator[Step]:

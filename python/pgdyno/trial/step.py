@@ -1,7 +1,7 @@
 """A step between a trial's window and its server's stop: a disaster, or a check.
 
-Each is a module with a function `step`: what strikes lies in `experiment/disasters`, what looks
-whether the data survived in `experiment/checks`. `steps_after` finds them.
+Each is a module with a function `step`: what strikes lies in `trial/disasters`, what looks
+whether the data survived in `trial/checks`. `steps_after` finds them.
 """
 
 from __future__ import annotations

@@ -12,14 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pgdyno.drive.driver import Driven
-from pgdyno.experiment.fixture import build_of
-from pgdyno.experiment.progress import Listener, Phases
-from pgdyno.experiment.step import After, Learned
-from pgdyno.experiment.steps_after import steps_after
-from pgdyno.experiment.validity import judge
-from pgdyno.experiment.window import Sampled, drive_and_sample, growth
 from pgdyno.model.description import Description
-from pgdyno.model.errors import Interrupted, LostError, StoreError
+from pgdyno.model.errors import Interrupted, LostError, StoppedError, StoreError
 from pgdyno.model.plan import Protocol, Stage, Workload
 from pgdyno.model.progress import TrialEnded
 from pgdyno.model.run import Failures, Fixture, TrialRecord, TrialResult, TrialState
@@ -31,6 +25,12 @@ from pgdyno.store.run_file import RunFile
 from pgdyno.target.durability import read_durability
 from pgdyno.target.interface import Ready, Target, ending, explained
 from pgdyno.target.prewarm import prewarm
+from pgdyno.trial.fixture import build_of
+from pgdyno.trial.progress import Listener, Phases
+from pgdyno.trial.step import After, Learned
+from pgdyno.trial.steps_after import steps_after
+from pgdyno.trial.validity import is_lost, judge
+from pgdyno.trial.window import Sampled, drive_and_sample, growth
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def measure(stage: Stage, protocol: Protocol, bed: TestBed, planned: TrialRecord
         The trial as it is stored.
 
     Raises:
-        LostError: The target is not this run's any more; the trial is stored.
+        LostError: The target is not this run's any more; the trial is stored, see `_lost`.
         StoreError: The run file itself cannot be written, so that nothing can be kept of a trial.
         KeyboardInterrupt: Ctrl-C; the trial is left as running.
     """
@@ -77,9 +77,7 @@ def measure(stage: Stage, protocol: Protocol, bed: TestBed, planned: TrialRecord
         raise
     except LostError as error:
         # What was measured to its end stays; nothing that follows can be.
-        if record.result is None:
-            record = replace(record, state=TrialState.FAILED, reason=error.line)
-        _ended(record, sampled, bed)
+        _ended(_lost(record, error), sampled, bed, lost=True)
         raise
     except Exception as error:
         if (failure := as_pgdyno_error(error)) is None:
@@ -88,10 +86,29 @@ def measure(stage: Stage, protocol: Protocol, bed: TestBed, planned: TrialRecord
     return _ended(record, sampled, bed)
 
 
-def _ended(record: TrialRecord, sampled: Sampled, bed: TestBed) -> TrialRecord:
+def _lost(record: TrialRecord, error: LostError) -> TrialRecord:
+    """A trial whose server went away in it.
+
+    A crash is evidence against the stage that was measured, and the trial has failed. A server that
+    somebody stopped is none: the trial is broken off, as by Ctrl-C.
+    """
+    result = record.result
+    cut_off = result is None or (
+        record.state is TrialState.INVALID and any(is_lost(one.sqlstate) for one in result.errors)
+    )
+    if isinstance(error, StoppedError) and cut_off:
+        return replace(record, state=TrialState.RUNNING, reason=error.fact, result=None)
+    if result is None:
+        return replace(record, state=TrialState.FAILED, reason=error.fact)
+    return record
+
+
+def _ended(
+    record: TrialRecord, sampled: Sampled, bed: TestBed, *, lost: bool = False
+) -> TrialRecord:
     record = replace(record, ended_ns=time.time_ns())
     bed.run.put_trial(record, sampled.series, sampled.tallies, sampled.snapshots)
-    bed.listener(TrialEnded(record))
+    bed.listener(TrialEnded(record, lost))
     return record
 
 

@@ -1,1 +1,0 @@
-"""Experiments: a plan, a knee, a calibration, probed storage; each reads like a picture."""

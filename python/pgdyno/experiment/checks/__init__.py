@@ -1,1 +1,0 @@
-"""What is looked at before a trial's server stops, one module each; see `experiment.step`."""

@@ -1,1 +1,0 @@
-"""What may befall a server right after its window, one module each; see `experiment.step`."""

@@ -1,0 +1,68 @@
+"""Claims of pgdynos on a server: advisory locks, and who has them.
+
+Two kinds, told apart by their keys: that of a run, which owns the whole server and lies in a
+database of its own (`server_owner`), and that of what measures or fills one database, which lies in
+that database (`database_use`). Each takes its own first and looks for the other's then, so that of
+two who come at the same time at least one goes. `pg_locks` tells of all databases, to every role.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from typing import Any
+
+import psycopg
+
+_OURS = 1_346_850_361
+RUN = (_OURS, 1_869_379_954)
+"""Who has it in database `pgdyno_owner` owns the server."""
+USE = (_OURS, 1_970_496_868)
+"""Who has it in a database measures or fills that one."""
+PATIENCE_S = 5.0  # with a session whose client was killed and that is still at work
+_PAUSE_S = 0.02
+
+_HOLDERS = """
+SELECT datname, application_name, a.pid, usename FROM pg_locks l
+JOIN pg_stat_activity a ON a.pid = l.pid
+WHERE locktype = 'advisory' AND granted AND l.pid <> pg_backend_pid()
+  AND (classid, objid) = (%s, %s) AND l.database = a.datid AND datname = coalesce(%s, datname)
+ORDER BY backend_start
+"""
+
+
+def own_name() -> str:
+    """What others see in pg_stat_activity, even without rights: process, since when, and where."""
+    since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return f"pgdyno {os.getpid()} {since} {socket.gethostname()}"
+
+
+def taken(
+    session: psycopg.Connection[Any], key: tuple[int, int], *, shared: bool, patience_s: float
+) -> bool:
+    """Take a lock, if it can be had soon; asked again and again, as waiting in vain is logged."""
+    ask = "pg_try_advisory_lock_shared" if shared else "pg_try_advisory_lock"
+    deadline = time.monotonic() + patience_s
+    while True:
+        row = session.execute(f"SELECT {ask}(%s, %s)".encode(), key).fetchone()
+        if row is not None and row[0]:
+            return True
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(_PAUSE_S)
+
+
+def holder(
+    session: psycopg.Connection[Any], key: tuple[int, int], database: str | None = None
+) -> tuple[str, str] | None:
+    """Another session that has a lock, in one database or in any: the database, and who it is."""
+    row = session.execute(_HOLDERS, (*key, database)).fetchone()
+    return None if row is None else (row[0], _holder(*row[1:]))
+
+
+def _holder(application: str, backend: int, role: str) -> str:
+    match application.split(" ", 3):
+        case ["pgdyno", pid, since, host]:
+            return f"process {pid} on host {host} since {since} (role {role}, backend {backend})"
+    return f"application {application!r} (role {role}, backend {backend})"
