@@ -14,6 +14,8 @@ PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadgroup
 MAKEFLAGS += --jobs=3
 # Cargo has its own jobs: those of make are no file descriptors that it could read.
 MATURIN := MAKEFLAGS= VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin
+# Bytecode is kept: where an image forbids it, every start of ours would compile for a second.
+export PYTHONDONTWRITEBYTECODE :=
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
 # Installs Debian packages as root, one make at a time; tells anybody else how to.
@@ -21,7 +23,7 @@ apt = { [ "$$(id -u)" = 0 ] && flock Makefile sh -c "apt-get update -qq && \
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(1) >/dev/null"; } \
   || { echo "error: not installed: $(1)"; echo "hint: sudo apt-get install $(1)"; exit 1; }
 
-.PHONY: demo quick test every-day documents test-long rest gates check rust-gates python-gates rust-tests install build packages wheel lock reference clean help
+.PHONY: demo quick test every-day documents wide test-long rest gates check rust-gates python-gates rust-tests install build packages wheel lock reference clean help
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -37,21 +39,24 @@ test: packages build ## The tests of every day, on real servers and in a real br
 	@$(MAKE) --no-print-directory every-day rust-tests
 
 every-day: build
-	$(PYTEST) -m "not long and not document" $(ARGS)
+	$(PYTEST) -m "not long and not document and not wide" $(ARGS)
 
 documents: packages build ## Guides and the notebook carried out, every page looked at
 	$(PYTEST) -m "document and not long" $(ARGS)
 
+wide: packages build ## What CI runs after `make test`: further cases, guides, notebook, pages
+	$(PYTEST) -m "(wide or document) and not long" $(ARGS)
+
 test-long: test rest ## All tests: `make test` and what it leaves out
 
 rest: packages gates ## What `make test` leaves out: the gates, and the tests marked `long`
-	$(PYTEST) -m "long or document" $(ARGS)
+	$(PYTEST) -m "long or document or wide" $(ARGS)
 
 gates: rust-gates python-gates ## Format, lint, types, layers
 
 check: gates ## Format, lint, types, layers, unit tests: under 90 s once built
 	cargo test --quiet --workspace --locked
-	$(PYTEST) -m "not cluster and not method and not browser and not long and not document" \
+	$(PYTEST) -m "not cluster and not method and not browser and not long and not document and not wide" \
 	  --ignore tests/attack $(ARGS)
 
 rust-gates: build

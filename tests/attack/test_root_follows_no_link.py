@@ -129,6 +129,7 @@ def attack(ground: Ground, act: Callable[[], None], stride: int) -> int:
 @pytest.mark.parametrize(
     "stride", [pytest.param(1, marks=pytest.mark.long, id="all"), pytest.param(23, id="some")]
 )
+@pytest.mark.wide
 def test_links_in_the_way_of_a_trial(ground: Ground, stride: int) -> None:
     assert attack(ground, ground.trial, stride) > 4
 

@@ -140,7 +140,7 @@ def test_a_run_whose_server_goes_says_so_and_is_resumed(tmp_path: Path, how: int
 @pytest.mark.same_machine
 @pytest.mark.parametrize(
     "how",
-    ["crashed", "at once",
+    ["crashed", pytest.param("at once", marks=pytest.mark.wide),
      *(pytest.param(one, marks=pytest.mark.long) for one in ("restarted", "in peace"))],
 )  # fmt: skip
 def test_a_run_waits_for_its_server_and_ends_whole(tmp_path: Path, how: str) -> None:
@@ -180,6 +180,7 @@ def test_a_run_waits_for_its_server_and_ends_whole(tmp_path: Path, how: str) -> 
 
 
 @pytest.mark.same_machine
+@pytest.mark.wide
 def test_a_server_that_always_goes_is_not_waited_for_for_ever(tmp_path: Path) -> None:
     with cluster_apart("embedded-18", "socket") as cluster:
         server = cluster.connection()
@@ -206,6 +207,7 @@ def test_a_server_that_always_goes_is_not_waited_for_for_ever(tmp_path: Path) ->
 
 
 @pytest.mark.same_machine
+@pytest.mark.wide
 def test_a_server_that_stays_away_is_told_once(tmp_path: Path) -> None:
     with cluster_apart("embedded-18", "socket") as cluster:
         plan, out = plan_on(cluster.connection(), tmp_path), tmp_path / "run.sqlite"

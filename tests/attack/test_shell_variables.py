@@ -48,6 +48,7 @@ client = {{ engine = "pgbench" }}
 
 
 @pytest.mark.parametrize("transport", ["socket", pytest.param("tcp", marks=pytest.mark.long)])
+@pytest.mark.wide
 def test_variables_of_the_shell_change_nothing(
     transport: str, folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

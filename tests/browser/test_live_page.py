@@ -80,6 +80,7 @@ def text(page: Page, ident: str) -> str:
     return page.locator(f"#{ident}").inner_text()
 
 
+@pytest.mark.wide
 def test_two_browsers_see_a_run_and_its_end_in_silence(
     browser: Browser, played: Played, tmp_path: Path
 ) -> None:

@@ -128,6 +128,7 @@ def test_a_change_of_the_system_theme_is_followed(browser: Browser, report: Path
         page.wait_for_function(f"before => ({STROKES})()[0] !== before", arg=before[0])
 
 
+@pytest.mark.wide
 def test_prints_in_light_colours_with_all_charts_and_details(
     browser: Browser, report: Path, tmp_path: Path
 ) -> None:

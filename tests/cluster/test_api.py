@@ -81,6 +81,7 @@ STAGE = {"name": "patient", "settings": {"commit_delay": 10}}
 WORKLOAD = {"kind": "tpcb", "scale": 1, "connections": 2}
 
 
+@pytest.mark.wide
 def test_a_stage_is_measured_without_a_plan(folder: Path, home_env: Path) -> None:
     def press(event: Event) -> None:
         if isinstance(event, PhaseBegun) and event.trial is not None and event.trial.number == 2:

@@ -150,6 +150,7 @@ def test_histories_are_numbered_on(loaded: Connection, ran: list[Driven]) -> Non
     assert row == (30_000 + payments, 30_000 + payments, 1)
 
 
+@pytest.mark.wide
 def test_files_hold_the_same_rows_as_a_load(
     server: Connection, files: Path, digests: dict[str, Any]
 ) -> None:

@@ -62,6 +62,7 @@ def test_calibrate_keeps_a_ceiling_for_each_face(tmp_path: Path, folder: Path) -
     assert (folder / "run.html").is_file()
 
 
+@pytest.mark.wide
 def test_a_calibration_that_was_broken_off_goes_on(
     folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,6 +127,7 @@ def test_a_held_server_serves_no_more_than_its_workers_can() -> None:
     assert driven.kinds[0].service_ns["p50"] >= 39_000_000
 
 
+@pytest.mark.wide
 def test_the_knee_of_a_held_server_lies_below_its_capacity() -> None:
     search = Search(100_000_000, start=40, low=1, high=5_000, width=0.5, repeats=1, points_max=10)
     workload = Workload(

@@ -45,6 +45,7 @@ client = { connections = 8, terminals = 8 }
 NAP = "\\set ms random(1, 9)\nSELECT pg_sleep(:ms / 1000.0);\n"
 
 
+@pytest.mark.wide
 def test_it_ends_at_the_look_that_decides(folder: Path, home_env: Path) -> None:
     path, out = folder / "decided.toml", folder / "run.sqlite"
     path.write_text(PLAN)

@@ -102,7 +102,7 @@ CONTENDED = [
     ("debian-15", "pipeline", "read committed"),
     pytest.param("debian-15", "procedure", "read committed", marks=pytest.mark.long),
     pytest.param("embedded-18", "pipeline", "repeatable read", marks=pytest.mark.long),
-    ("embedded-18", "procedure", "serializable"),
+    pytest.param("embedded-18", "procedure", "serializable", marks=pytest.mark.wide),
 ]
 
 

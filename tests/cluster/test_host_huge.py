@@ -181,6 +181,7 @@ def free_pages() -> int:
     return int(counts["HugePages_Free:"]) - int(counts["HugePages_Rsvd:"])
 
 
+@pytest.mark.wide
 def test_what_was_counted_is_enough_and_not_more(server: Server) -> None:
     pages = knob_location("vm.nr_hugepages")
     if not os.access(pages.path, os.W_OK):

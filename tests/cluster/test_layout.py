@@ -73,8 +73,8 @@ def mount_line(place: Path) -> list[str]:
     [
         (("--fs", "xfs"), "xfs", 4096),
         pytest.param(("--fs", "xfs", "--block", "8192"), "xfs", 8192, marks=pytest.mark.long),
-        (("--fs", "xfs", "--block", "16384"), "xfs", 16384),
-        (("--fs", "ext4"), "ext4", 4096),
+        pytest.param(("--fs", "xfs", "--block", "16384"), "xfs", 16384, marks=pytest.mark.wide),
+        pytest.param(("--fs", "ext4"), "ext4", 4096, marks=pytest.mark.wide),
     ],
     ids=("xfs", "xfs-8k", "xfs-16k", "ext4"),
 )
@@ -105,6 +105,7 @@ def test_a_file_system_is_made_and_mounted(
 
 
 @pytest.mark.parametrize("kind", ["xfs", "ext4"])
+@pytest.mark.wide
 def test_the_journal_may_have_a_device_of_its_own(
     tmp_path: Path, devices: list[str], kind: str
 ) -> None:
@@ -122,6 +123,7 @@ def test_the_journal_may_have_a_device_of_its_own(
         assert refused.returncode == 2, "the journal's device is in use, or holds something"
 
 
+@pytest.mark.wide
 def test_a_partition_begins_at_a_mebibyte(tmp_path: Path, devices: list[str]) -> None:
     place = tmp_path / "data"
     with unmounted_after(place):

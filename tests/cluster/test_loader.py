@@ -131,6 +131,7 @@ def test_all_pages_are_visible_and_frozen(direct: Direct, copies: Any) -> None:
         ("ranged", {"by": "range", "count": 2}, "arrival"),
     ],
 )
+@pytest.mark.wide
 def test_partitions_hold_the_same_rows(
     direct: Direct, name: str, partitions: dict[str, Any], order: str
 ) -> None:

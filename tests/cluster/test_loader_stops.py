@@ -72,6 +72,7 @@ def whole(cluster: Cluster) -> Connection:
     return connection
 
 
+@pytest.mark.wide
 def test_a_killed_load_goes_on_without_loading_twice(cluster: Cluster, whole: Connection) -> None:
     connection = new_database(cluster.connection(), "killed")
     loader = begin(connection)

@@ -145,6 +145,7 @@ def test_rights_are_known_before_anything_is_made(plan: Path, server: Connection
     ],
 )  # fmt: skip
 @pytest.mark.usefixtures("engineer")
+@pytest.mark.wide
 def test_a_place_for_tables_is_asked_for_before_anything_is_made(
     plan: Path, server: Connection, given: str, undone: str
 ) -> None:
@@ -163,6 +164,7 @@ def test_a_place_for_tables_is_asked_for_before_anything_is_made(
         administer(server, undone)
 
 
+@pytest.mark.wide
 def test_what_may_be_left_out_needs_no_right(plan: Path, server: Connection) -> None:
     administer(server, f"ALTER ROLE {ROLE} CREATEDB;")
     out = plan.parent / "bare.sqlite"
@@ -200,6 +202,7 @@ def test_a_database_without_an_encoding_can_be_asked(server: Connection) -> None
     assert "shared_buffers" in facts.knobs
 
 
+@pytest.mark.wide
 def test_what_another_role_loaded_is_not_taken(
     plan: Path, server: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -230,6 +230,7 @@ def rewrite(out: Path, info: RunInfo) -> None:
 
 
 @pytest.mark.same_machine
+@pytest.mark.wide
 def test_a_killed_run_leaves_no_server_and_is_resumed(
     plan: Path, folder: Path, home_env: Path
 ) -> None:

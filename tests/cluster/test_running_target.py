@@ -151,6 +151,7 @@ settings = { shared_buffers = "1GB", max_wal_size = "4GB" }
     assert databases(foreign) == before
 
 
+@pytest.mark.wide
 def test_the_report_shows_the_configuration_that_was_found(
     folder: Path, foreign: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

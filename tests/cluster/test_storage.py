@@ -70,6 +70,7 @@ def memory_disk(place: Path, size_mib: int) -> Iterator[Path]:
 @pytest.mark.parametrize(
     ("depths", "is_alone"), [("1", True), pytest.param("1,8", False, marks=pytest.mark.long)]
 )
+@pytest.mark.wide
 def test_paths_are_measured_side_by_side(
     folder: Path, home_env: Path, depths: str, is_alone: bool
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from pgdyno.api.planning import _instead
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import Interrupted, PlanError
 from pgdyno.model.floor import QUICK, USUAL
-from pgdyno.model.workload import Partitions
+from pgdyno.model.workload import Partitions, Workload
 
 SHORT: dict[str, Any] = {
     "name": "p", "question": "?", "workload": {"kind": "tpcb", "scale": 1},
@@ -114,7 +115,8 @@ def test_ctrl_c_in_a_window_is_an_error_of_ours(monkeypatch: pytest.MonkeyPatch)
     def pressed(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(windows, "workload_of", lambda *_: (None, None))
+    monkeypatch.setattr(windows, "workload_of", lambda *_: (Workload("tpcb", 1), None))
+    monkeypatch.setattr(windows, "in_use", lambda *_, **__: nullcontext())
     monkeypatch.setattr(windows, "drive_alone", pressed)
     with pytest.raises(Interrupted, match="stopped") as caught:
         pgdyno.bench(api.Asked("tpcb"), CONNECTION)

@@ -56,7 +56,9 @@ def measure(
         ...     {"settings": {"synchronous_commit": "off"}},
         ...     {"rounds": 1, "warmup_s": 0.5, "window_s": 1, "lowest_rung": "D2"},
         ...     {"kind": "tpcb", "scale": 1},
-        ... )  # doctest: +SKIP
+        ... )
+        >>> run.is_whole
+        True
     """
     name = stage.get("name", "stage")
     plan = load_plan(
