@@ -73,7 +73,7 @@ python-gates: build
 	$(BIN)/hadolint Containerfile
 
 rust-tests:
-	@MAKEFLAGS= nice -n 19 cargo test --quiet --workspace --locked
+	@MAKEFLAGS= nice -n 19 cargo test --quiet --workspace --locked --lib --tests
 
 install: $(VENV)/installed ## The virtual environment with the locked dependencies
 

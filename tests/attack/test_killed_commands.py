@@ -160,6 +160,7 @@ def ground() -> Iterator[Ground]:
         yield Ground(folder)
 
 
+@pytest.mark.wide
 def test_a_run_its_resume_and_its_report_are_each_killed_once(ground: Ground) -> None:
     chosen = random.Random(SEED)
     step = chosen.randint(1, STEPS_OF_A_TRIAL)

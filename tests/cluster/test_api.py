@@ -29,6 +29,7 @@ PLAN: dict[str, Any] = {
 }
 
 
+@pytest.mark.wide
 def test_a_plan_from_python_is_run_opened_and_drawn(folder: Path, home_env: Path) -> None:
     plan = pgdyno.load_plan(PLAN, set={"protocol.rounds": 1}).replace({"protocol.rounds": 2})
     assert [stage.name for stage in plan.stages] == ["initdb", "async"]

@@ -118,6 +118,7 @@ def one(connection: Connection, sql: str) -> Any:
         return session.execute(sql.encode()).fetchone()
 
 
+@pytest.mark.wide
 def test_both_rules_run_without_an_error_and_keep_all_conditions(
     loaded: Connection, ran: list[Driven]
 ) -> None:

@@ -156,6 +156,7 @@ def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from _nodes(below)
 
 
+@pytest.mark.wide
 def test_the_procedure_locks_stock_in_the_order_of_its_lines(open_own: Opener) -> None:
     """UPDATE ... FROM may join in any order; this one takes the lines as they come."""
     target = open_own("embedded-18")

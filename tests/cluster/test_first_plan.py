@@ -47,6 +47,7 @@ def test_a_file_of_ones_own_is_told_from_a_packaged_plan_of_its_name(
     assert "cannot be read" in error
 
 
+@pytest.mark.wide
 def test_three_answers_make_a_plan_that_can_be_carried_out(folder: Path, home_env: Path) -> None:
     done = answered(folder, "", "2", "wal_compression=on")
     assert done.returncode == 0, done.stderr

@@ -135,6 +135,7 @@ def test_an_old_server_must_run(server: Server, monkeypatch: pytest.MonkeyPatch)
     assert server.count().pages >= 100
 
 
+@pytest.mark.wide
 def test_the_owner_of_the_data_may_count_and_is_told_the_commands(server: Server) -> None:
     needed = server.count().pages
     done = without_the_right(

@@ -167,6 +167,7 @@ def test_orders_lie_as_they_arrived(direct: Direct) -> None:
     assert lines == [(1,)]
 
 
+@pytest.mark.wide
 def test_warehouses_that_are_added_make_the_same_database(direct: Direct) -> None:
     connection = direct.loaded("added", warehouses=1)
     report = load(connection, SPEC, How(connections=2, intent="top_up"))

@@ -41,6 +41,7 @@ client = { connections = 2 }
 """
 
 
+@pytest.mark.wide
 def test_stages_that_cannot_run_are_refused_before_loading(folder: Path, home_env: Path) -> None:
     (folder / "plan.toml").write_text(PLAN)
     fixtures = home_env / "fixtures"
