@@ -289,7 +289,7 @@ class MistakeFacts:
 
     ident: str  # E1 to E15
     rule: str  # what is checked
-    verdict: str  # clear | told (true of many honest runs) | finding
+    verdict: str  # clear | noted (true of many honest runs) | finding
     fact: str | None  # what was found
 
 

@@ -17,8 +17,7 @@ from pgdyno.analysis.deviations import deviations
 from pgdyno.analysis.earlier_figures import then_and_now
 from pgdyno.analysis.facts import LABELS, SCHEMA, Comparison, Facts, Phases, TrialFacts
 from pgdyno.analysis.judge import placement
-from pgdyno.analysis.mistake_checks import Seen
-from pgdyno.analysis.mistakes import mistake_facts
+from pgdyno.analysis.mistakes import Seen, mistake_facts
 from pgdyno.analysis.protocol import protocol_costs
 from pgdyno.analysis.replaced import replaced_facts
 from pgdyno.analysis.shape import outages, part_facts, recovery_facts, step_facts

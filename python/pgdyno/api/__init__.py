@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pgdyno.api import builds, machine
     from pgdyno.api.asked import Asked
+    from pgdyno.api.configuration import Form
     from pgdyno.api.databases import (
         LOADED_AT,
         POOLED,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         load,
         load_files,
     )
+    from pgdyno.api.experiments import Format
     from pgdyno.api.experiments.aa import AA_ROUNDS, aa
     from pgdyno.api.experiments.calibration import calibrate, calibration_file
     from pgdyno.api.experiments.knee import knee
@@ -50,10 +52,12 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "asked": ("Asked",),
+    "configuration": ("Form",),
     "databases": (
         "LOADED_AT", "POOLED", "Checked", "Data", "Database", "Loaded", "Needs", "check",
         "connection_to", "estimate_load", "export", "load", "load_files",
     ),
+    "experiments": ("Format",),
     "experiments.aa": ("AA_ROUNDS", "aa"),
     "experiments.calibration": ("calibrate", "calibration_file"),
     "experiments.knee": ("knee",),
@@ -88,13 +92,13 @@ _PARTS = ("builds", "machine")
 """Modules of several calls on one thing."""
 
 __all__ = [
-    "AA_ROUNDS", "LINTED_KINDS", "LOADED_AT", "PHASES", "POOLED", "Address", "Asked",
-    "Audience", "Benched", "Checked", "Data", "Database", "Driven", "FirstPlan", "Intent",
+    "AA_ROUNDS", "LINTED_KINDS", "LOADED_AT", "PHASES", "POOLED", "Address", "Asked", "Audience",
+    "Benched", "Checked", "Data", "Database", "Driven", "FirstPlan", "Form", "Format", "Intent",
     "Linted", "Loaded", "Needs", "Plan", "Preview", "Run", "RunProgress", "Search", "Server",
-    "Table", "Windows", "Wish", "aa", "bench", "builds", "calibrate", "calibration_file",
-    "check", "connection_to", "driving_text", "estimate_load", "export", "knee", "knob",
-    "knobs", "lint", "load", "load_files", "load_plan", "loaded", "loading_text", "machine",
-    "measure", "plans", "resume", "run", "storage", "storage_cost",
+    "Table", "Windows", "Wish", "aa", "bench", "builds", "calibrate", "calibration_file", "check",
+    "connection_to", "driving_text", "estimate_load", "export", "knee", "knob", "knobs", "lint",
+    "load", "load_files", "load_plan", "loaded", "loading_text", "machine", "measure", "plans",
+    "resume", "run", "storage", "storage_cost",
 ]  # fmt: skip
 
 

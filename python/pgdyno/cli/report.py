@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias, cast, get_args
 
 import typer
 
 from pgdyno import api
+from pgdyno.api import Form, Format
 from pgdyno.cli.console import stdout
 from pgdyno.model.durability import LADDER
 
-Format = Literal["html", "md", "json", "conf", "sql", "sysctl", "diff"]
+_Written: TypeAlias = Literal[Format, Form]
 
 
 def report(
     run_file: Annotated[Path, typer.Argument(help="The run file.")],
     format_: Annotated[
-        Format,
+        _Written,
         typer.Option(
             "--format",
             "-f",
@@ -55,13 +56,12 @@ def report(
     """
     run, path = api.Run(run_file), out or run_file.with_suffix(f".{format_}")
     written = None if str(out) == "-" else path
-    match format_:
-        case "html" | "md" | "json":
-            text = run.report(format_, written)
-        case _:
-            text = run.configuration(
-                format_, lowest_rung=rung, stage=stage, database=conninfo, out=written
-            )
+    if format_ in get_args(Format):
+        text = run.report(cast(Format, format_), written)
+    else:
+        text = run.configuration(
+            cast(Form, format_), lowest_rung=rung, stage=stage, database=conninfo, out=written
+        )
     if written is None:
         sys.stdout.write(text)
     else:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pgdyno.analysis import mistake_checks as checks
+from pgdyno.analysis import mistakes as checks
 from pgdyno.analysis.facts import Difference, Facts, Spread, StageFacts
 from pgdyno.analysis.judge import checkpoint_cycle
 from pgdyno.analysis.mistakes import MISTAKES, mistake_facts, page
@@ -313,11 +313,11 @@ def test_every_class_has_a_check_and_a_line_of_the_page() -> None:
 def test_the_field_report_is_found_out_as_a_whole(facts_of: list[StageFacts]) -> None:
     found = {one.ident: one.verdict for one in mistake_facts(seen(stages=facts_of))}
 
-    assert found["E2"] == "told"
+    assert found["E2"] == "noted"
     for ident in ("E3", "E5", "E6", "E12", "E13", "E15"):
         assert found[ident] == "finding", ident
 
 
 def test_an_honest_run_has_none_of_them(facts: Facts) -> None:
     assert [one.ident for one in facts.mistakes if one.verdict == "finding"] == []
-    assert facts.mistakes[1].verdict == "told", "no keying times: TPC-C-like"
+    assert facts.mistakes[1].verdict == "noted", "no keying times: TPC-C-like"

@@ -128,7 +128,9 @@ def test_what_came_of_the_others_is_said_too(stages: tuple[StageFacts, ...]) -> 
 def test_what_the_report_finds_anywhere_dims_the_light(facts: Facts) -> None:
     """A green light beside a red check would be read as an answer to it."""
     clear = replace(facts.placement, verdict="clear")
-    assert further_doubts((), [replace(one, verdict="told") for one in facts.mistakes], clear) == []
+    assert (
+        further_doubts((), [replace(one, verdict="noted") for one in facts.mistakes], clear) == []
+    )
     assert further_doubts((), (), replace(clear, verdict="finding"))[0].grave is False
     copied = MistakeFacts("E10", "…", "finding", "trials 1 and 2 agree to the digit")
     (doubt,) = further_doubts((), (copied,), clear)
