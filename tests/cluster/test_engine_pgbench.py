@@ -157,11 +157,11 @@ def test_a_stall_across_the_end_shows_as_far_as_pgbench_tells(
     assert kind.response_ns["max"] / 1e9 > 2.4
     assert result.drained_s > 1.0
     if arrivals.kind == "closed":
-        assert (result.outcome, result.untold) == ("complete", 0)
+        assert (result.outcome, result.unlogged) == ("complete", 0)
         assert "exact_below" not in kind.response_ns
     else:
         assert result.outcome == "unanswered"
-        assert 50 < result.untold < 300  # of 200 a second, for most of the second that was left
+        assert 50 < result.unlogged < 300  # of 200 a second, for most of the second that was left
         assert kind.response_ns["exact_below"] == 0
 
 

@@ -76,7 +76,7 @@ def checkpoint_cycle(result: TrialResult) -> tuple[int | None, Judgement]:
 def window_end(result: TrialResult) -> Judgement:
     """Whether all requests of the window have an answer, or some are lower bounds."""
     counts = [kind.window for kind in result.kinds]
-    return _judgement(answer_of(add_up(counts, result.given_up_s, result.untold)))
+    return _judgement(answer_of(add_up(counts, result.given_up_s, result.unlogged)))
 
 
 def placement(trials: Sequence[TrialRecord], *, server_on_host: bool) -> Judgement:

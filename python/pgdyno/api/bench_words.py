@@ -26,7 +26,7 @@ def figures_said(driven: Driven, workload: Workload) -> Iterator[str]:
 
 def open_ends(driven: Driven) -> Iterator[str]:
     """Requests without an answer, in numbers; nothing where all have one."""
-    end = window_end([kind.window for kind in driven.kinds], driven.given_up_s, driven.untold)
+    end = window_end([kind.window for kind in driven.kinds], driven.given_up_s, driven.unlogged)
     answer = answer_of(end)
     if isinstance(answer, Finding):
         yield answer.fact

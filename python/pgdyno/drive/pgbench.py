@@ -339,13 +339,13 @@ def _driven(watched: _Watched, version: str) -> Driven:
         )
     statements = _STATEMENTS.get(workload.kind)
     arrivals = workload.arrivals
-    untold = log.untold(arrivals.per_s) if arrivals.per_s is not None else 0
+    unlogged = log.unlogged(arrivals.per_s) if arrivals.per_s is not None else 0
     return Driven(
-        outcome="unanswered" if untold else "complete",
+        outcome="unanswered" if unlogged else "complete",
         error=None,
         window_ns=window_ns,
         window_s=(window_ns[1] - window_ns[0]) / _NS,
-        kinds=log.kinds(untold),
+        kinds=log.kinds(unlogged),
         client=cost(watched.samples, window_ns, len(os.sched_getaffinity(0))),
         audit=(),
         errors=log.errors(),
@@ -362,5 +362,5 @@ def _driven(watched: _Watched, version: str) -> Driven:
         engine=version,
         pgbench=printed,
         drained_s=log.drained_s,
-        untold=untold,
+        unlogged=unlogged,
     )

@@ -157,7 +157,7 @@ class Log:
         thread.busy.update(rows[busy, 0].tolist())
         thread.due_ns = max(thread.due_ns, int(due_ns.max(initial=0)))
 
-    def untold(self, per_s: float) -> int:
+    def unlogged(self, per_s: float) -> int:
         """About how many requests were due in the window that the log does not hold.
 
         Args:
@@ -196,14 +196,14 @@ class Log:
             kind.seconds, (0, size - kind.seconds.size)
         )
 
-    def kinds(self, untold: int = 0) -> tuple[KindResult, ...]:
+    def kinds(self, unlogged: int = 0) -> tuple[KindResult, ...]:
         """The kinds of transactions, in the order of the scripts.
 
         Args:
-            untold: Requests of the window that the log does not hold. They would have taken longer
-                than any that it holds for as long, so all that is shown is a lower bound then.
+            unlogged: Requests of the window that the log does not hold. They would have taken
+                longer than any that it holds for as long: all that is shown is a lower bound then.
         """
-        bound = {"exact_below": 0} if untold else {}
+        bound = {"exact_below": 0} if unlogged else {}
         return tuple(
             KindResult(
                 kind=name,

@@ -57,7 +57,7 @@ class Driven:
     followed: Followed | None = None  # where checkpoints decided when the window ended
     drained_s: float = 0.0  # these three as `TrialResult` has them
     given_up_s: float | None = None
-    untold: int = 0
+    unlogged: int = 0
 
     @property
     def transactions(self) -> int:

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BeforeValidator
+from pydantic import AliasChoices, BeforeValidator, Field
 
 from pgdyno.model.calibration import Ceiling
 from pgdyno.model.cycle import Followed
@@ -395,7 +395,8 @@ class TrialResult:
     durability: Durability | None = None  # as read back before it was driven; None: not read
     drained_s: float = 0.0  # from the window's end to the last end of what was carried out of it
     given_up_s: float | None = None  # from there until requests without an answer were given up
-    untold: int = 0  # requests due in the window that pgbench's log does not hold, about
+    # Requests due in the window that pgbench's log does not hold, about; once called `untold`.
+    unlogged: Annotated[int, Field(validation_alias=AliasChoices("unlogged", "untold"))] = 0
     telemetry: TelemetryReport | None = None  # None: not told, as before format 7
 
     @property

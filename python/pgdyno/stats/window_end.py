@@ -31,22 +31,22 @@ class WindowEnd:
     skipped: int  # left out by the schedule
     failed: int  # in the window, or after its end: without a time
     untimed: int  # of earlier versions: under way at the end, without a time
-    untold: int  # by pgbench, about
+    unlogged: int  # by pgbench, about
     given_up_s: float  # from the window's end until the unanswered were given up
 
     @property
     def is_open(self) -> bool:
         """Whether times of the window are lower bounds."""
-        return self.unanswered + self.skipped + self.untold > 0
+        return self.unanswered + self.skipped + self.unlogged > 0
 
 
-def window_end(counts: Iterable[Counts], given_up_s: float | None, untold: int = 0) -> WindowEnd:
+def window_end(counts: Iterable[Counts], given_up_s: float | None, unlogged: int = 0) -> WindowEnd:
     """Add up the kinds of a window.
 
     Args:
         counts: Of each kind, in the window.
         given_up_s: From its end until requests without an answer were given up; None: none was.
-        untold: Requests that pgbench does not tell of.
+        unlogged: Requests that are not in the log of pgbench.
     """
     kinds = tuple(counts)
     return WindowEnd(
@@ -57,7 +57,7 @@ def window_end(counts: Iterable[Counts], given_up_s: float | None, untold: int =
         skipped=sum(one.skipped for one in kinds),
         failed=sum(one.failed + _failed_later(one) for one in kinds),
         untimed=sum(one.unfinished for one in kinds if one.drained is None),
-        untold=untold,
+        unlogged=unlogged,
         given_up_s=given_up_s or 0.0,
     )
 
@@ -73,7 +73,7 @@ def answer_of(end: WindowEnd) -> Answer:
     """What a reader must know of it."""
     evidence = tuple(
         Evidence(f"requests_{name}", float(getattr(end, name)), "1")
-        for name in ("due", "drained", "unanswered", "stuck", "skipped", "untold", "failed")
+        for name in ("due", "drained", "unanswered", "stuck", "skipped", "unlogged", "failed")
     )
     if end.is_open:
         told = "; ".join([*_open(end), *_failed(end), "≥ marks lower bounds"])
@@ -121,10 +121,10 @@ def _open(end: WindowEnd) -> Iterable[str]:
         )
     if end.skipped:
         yield f"{_requests(end.skipped)} due in the window were skipped, their queue was full"
-    if end.untold:
+    if end.unlogged:
         yield (
-            f"about {_requests(end.untold)} due in the window by pgbench's rate are not in its log:"
-            " it had begun none of them when its time was over"
+            f"about {_requests(end.unlogged)} due in the window by pgbench's rate are not in its"
+            " log: it had begun none of them when its time was over"
         )
 
 

@@ -200,7 +200,7 @@ def _result(
         followed=driven.followed,
         drained_s=driven.drained_s,
         given_up_s=driven.given_up_s,
-        untold=driven.untold,
+        unlogged=driven.unlogged,
         telemetry=sampled.telemetry,
     )
 

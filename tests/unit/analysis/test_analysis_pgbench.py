@@ -55,11 +55,11 @@ def test_one_engine_is_what_all_trials_share() -> None:
 def test_stages_whose_round_trips_nobody_told_have_no_price() -> None:
     ours, theirs = trials("pgdyno", ENGINE)
     assert theirs.result is not None
-    untold = replace(
+    unlogged = replace(
         theirs.result, round_trips_per_transaction=None, statements_per_transaction=None
     )
 
-    costs = protocol_costs(PLAN, [ours, replace(theirs, result=untold)])
+    costs = protocol_costs(PLAN, [ours, replace(theirs, result=unlogged)])
 
     assert [cost.stage for cost in costs] == [ours.stage]
 

@@ -98,8 +98,8 @@ def test_requests_that_pgbench_never_began_are_estimated_by_its_rate(tmp_path: P
             log.read(name, file)
 
     # Of 100 a second the first thread has half, from 16.9 s to the window's end.
-    assert log.untold(100.0) == 155
-    (kind,) = log.kinds(log.untold(100.0))
+    assert log.unlogged(100.0) == 155
+    (kind,) = log.kinds(log.unlogged(100.0))
     assert kind.response_ns["exact_below"] == kind.queue_ns["exact_below"] == 0
     assert "exact_below" not in kind.service_ns
     assert (kind.window.drained, kind.window.succeeded) == (4, 1)
@@ -113,7 +113,7 @@ def test_a_thread_with_a_free_client_has_told_all(tmp_path: Path) -> None:
     with (tmp_path / "one").open("rb") as file:
         log.read("one", file)
 
-    assert log.untold(0.2) == 0, "nothing became due since 16.9 s"
+    assert log.unlogged(0.2) == 0, "nothing became due since 16.9 s"
 
 
 @pytest.mark.parametrize("version", [18, 15])

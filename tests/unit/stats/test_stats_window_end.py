@@ -44,14 +44,14 @@ def test_a_server_that_was_silent_all_through_the_drain_spoils_the_window() -> N
 
 
 @pytest.mark.parametrize(
-    ("counts", "untold", "said"),
+    ("counts", "unlogged", "said"),
     [
         (Counts(due=7, succeeded=5, skipped=2, drained=0), 0, "2 requests due in the window were"),
         (DRAINED, 1_180, "about 1,180 requests due in the window by pgbench's rate"),
     ],
 )
-def test_what_was_never_sent_is_told(counts: Counts, untold: int, said: str) -> None:
-    found = answer_of(window_end([counts], None, untold))
+def test_what_was_never_sent_is_told(counts: Counts, unlogged: int, said: str) -> None:
+    found = answer_of(window_end([counts], None, unlogged))
 
     assert isinstance(found, Finding)
     assert found.fact.startswith(said)

@@ -28,11 +28,12 @@ from pgdyno.model.run import (
     SnapshotRows,
     TallySeries,
     TrialRecord,
+    TrialResult,
     TrialState,
 )
 from pgdyno.store.earlier_formats import head_of
 from pgdyno.store.run_file import RunFile
-from tests.data.miniature import CHARACTERS, a_plan
+from tests.data.miniature import CHARACTERS, a_plan, a_result
 from tests.unit.stats.test_stats_ceiling import CEILING
 
 FIRST = Path(__file__).parents[2] / "data" / "format-1.sqlite"
@@ -356,3 +357,10 @@ def test_a_file_of_an_earlier_format_is_not_gone_on_with(
     with pytest.raises(StoreError, match=f"format {number}") as caught:
         RunFile.append(copy)
     assert "not resumed" in str(caught.value.hint)
+
+
+def test_a_result_that_says_untold_is_read_as_unlogged() -> None:
+    result = replace(a_result(), unlogged=3)
+    written = to_json(result).replace('"unlogged"', '"untold"')
+    assert '"untold"' in written
+    assert from_json(TrialResult, written) == result
