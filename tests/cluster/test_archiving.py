@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from pgdyno.model.settings import Origin, OriginKind, Setting
-from pgdyno.sample.sampler import Subject
+from pgdyno.sample.sampler import Sampler, Subject
 from pgdyno.sample.samplers import server_statistics
 from pgdyno.shell import postgres_user
 from pgdyno.target.binaries import find_binaries
@@ -31,8 +31,10 @@ def test_archiving_that_fails_is_seen_to_fall_behind(name: str, folder: Path) ->
     try:
         cluster.start([Setting(key, value, origin) for key, value in SETTINGS.items()])
         with psycopg.connect(**cluster.connection().arguments(), autocommit=True) as session:
-            sampler = server_statistics.sampler(Subject(session, ["postgres"]))
-            assert sampler is not None
+            found = server_statistics.sampler(Subject(session, ["postgres"]))
+            assert isinstance(found, list)
+            sampler = found[0]
+            assert isinstance(sampler, Sampler)
             before = sampler.take()["archive.behind_bytes"]
             for _ in range(3):
                 session.execute("SELECT pg_logical_emit_message(true, 'test', 'something')")

@@ -19,7 +19,7 @@ import pytest
 from pgdyno import _core
 from pgdyno.loader.copy import load
 from pgdyno.model.connection import Connection
-from pgdyno.sample.sampler import Subject
+from pgdyno.sample.sampler import Sampler, Subject
 from pgdyno.sample.samplers import server_statistics
 from pgdyno.shell import postgres_user, run
 from pgdyno.target.binaries import Binaries, find_binaries
@@ -179,8 +179,10 @@ def test_a_standby_that_does_not_replay_is_seen_to_fall_behind(pair: Pair) -> No
         psycopg.connect(**pair.primary.connection().arguments(), autocommit=True) as primary,
         psycopg.connect(**pair.standby.connection().arguments(), autocommit=True) as standby,
     ):
-        sampler = server_statistics.sampler(Subject(primary, ["postgres"]))
-        assert sampler is not None
+        found = server_statistics.sampler(Subject(primary, ["postgres"]))
+        assert isinstance(found, list)
+        sampler = found[0]
+        assert isinstance(sampler, Sampler)
         standby.execute("SELECT pg_wal_replay_pause()")
         primary.execute("CREATE TABLE filled AS SELECT generate_series(1, 100000) AS number")
         assert sampler.take()["replication.behind_bytes"] > 1_000_000

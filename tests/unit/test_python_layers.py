@@ -14,7 +14,7 @@ import pytest
 import pgdyno
 
 USES = {
-    "trial": "analysis drive loader model plan sample session stats store target workload",
+    "trial": "analysis catalog drive loader model plan sample session stats store target workload",
     "live": "analysis model report shell store",
     "host": "access catalog folders linter model shell target",
     "builder": "access drive folders loader model plan shell target",

@@ -13,8 +13,10 @@ from typing import Any, Literal, TypeAlias
 
 import psycopg
 
+from pgdyno.model.description import Description
 from pgdyno.model.plan import Telemetry
 from pgdyno.model.run import Cell, Missing
+from pgdyno.model.wait import WaitOf
 
 __all__ = ["Cell", "Column", "Found", "Label", "Missing", "Row", "Sampler", "Snapshot",
            "SnapshotRow", "Subject", "Tally", "Telemetry"]  # fmt: skip
@@ -110,3 +112,5 @@ class Subject:
     driver_pid: Callable[[], int | None] = field(default=_unknown)  # None: it does not run (yet)
     log: Path | None = None  # the server's log
     telemetry: Telemetry = "default"
+    described: Description | None = None  # the workload that is driven
+    wait_of: WaitOf | None = None  # by the catalogue of wait events; needed with a session

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pgdyno.catalog.waits import wait_of
 from pgdyno.drive.checkpoint_pace import Pace, pace_of
 from pgdyno.drive.driver import Driven, drive
 from pgdyno.drive.pgbench import drive_pgbench
@@ -27,6 +28,7 @@ from pgdyno.session import own_session
 from pgdyno.stats.client_limit import HOST_IDLE_COLUMNS, host_idle_share
 from pgdyno.target.interface import Ready
 from pgdyno.target.open_target import pgbench_program
+from pgdyno.workload.describe import describe
 
 Progress = Callable[[DriveProgress], None]
 
@@ -112,6 +114,8 @@ def drive_and_sample(
             driver_pid=lambda: watch.pid,
             log=ready.log,
             telemetry=protocol.telemetry,
+            described=describe(workload),
+            wait_of=wait_of,
         )
         recorder = stack.enter_context(Recorder(samplers_of(subject), protocol.telemetry))
         watch.recorder = recorder

@@ -13,7 +13,6 @@ from pgdyno.sample.kept import KeptTally
 from pgdyno.sample.recorder import Recorder, delta
 from pgdyno.sample.sampler import Column, Label, Missing, Sampler, Snapshot, Subject, Tally
 from pgdyno.sample.samplers import samplers_for, samplers_of
-from pgdyno.sample.samplers.server_statistics import query
 from pgdyno.stats.client_limit import HOST_IDLE_COLUMNS
 
 SECOND = 1_000_000_000
@@ -65,16 +64,6 @@ def test_a_broken_sampler_is_named_and_the_others_go_on() -> None:
     assert series.name == "g"
     assert series.values.tolist() == [1.0, 2.0, 4.0]
     assert np.all(np.diff(series.unix_ns) > 0)
-
-
-@pytest.mark.parametrize("major", range(12, 19))
-def test_every_version_has_wal_and_checkpoints_once(major: int) -> None:
-    _, columns = query(major)
-    names = [column.name for column in columns]
-
-    assert len(names) == len(set(names))
-    assert {"wal.bytes", "checkpoints.timed", "database.commits"} <= set(names)
-    assert ("wal.fpi" in names) == (major >= 14)
 
 
 def nothing(name: str) -> Sampler:

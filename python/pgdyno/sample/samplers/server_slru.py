@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pgdyno.sample.sampler import Column, Row, Sampler, Subject
+from pgdyno.sample.lacking import major_of, not_before
+from pgdyno.sample.prepared import Prepared
+from pgdyno.sample.sampler import Column, Found, Row, Sampler, Subject
 
 FIRST_MAJOR = 13
 _COUNTERS = ("reads", "hits", "writes")  # in the order of the query
@@ -35,14 +37,16 @@ def row_of(counted: Iterable[tuple[str, int, int, int]]) -> Row:
     }
 
 
-def sampler(subject: Subject) -> Sampler | None:
-    """Counters of each cache; None before 13, or where there is no session to ask."""
-    session = subject.session
-    if session is None or session.info.server_version // 10_000 < FIRST_MAJOR:
+def sampler(subject: Subject) -> Found:
+    """Counters of each cache; None where there is no session to ask."""
+    if (session := subject.session) is None:
         return None
+    if (major := major_of(session)) < FIRST_MAJOR:
+        return not_before("caches of transaction states", major, FIRST_MAJOR)
+    prepared = Prepared(session, _QUERY)
 
     def take() -> Row:
-        return row_of(session.execute(_QUERY, prepare=True).fetchall())
+        return row_of(prepared.rows())
 
     columns = tuple(Column(name, "1") for name in take())
     return Sampler("slru", columns, take)

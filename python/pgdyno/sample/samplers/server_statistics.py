@@ -1,14 +1,21 @@
 """Counters of the server: WAL, checkpoints, buffers, the driven databases, I/O. Versions 12 to 18.
 
-What a version does not have is left out, never shown as zero.
+What a version does not have, what the server does not count with its settings and what it does not
+show to our role has no series and is named as missing, never shown as zero. Sessions hand in what
+they counted when they go idle, at most once a second, and a transaction that runs on is not in it.
+
+Source: PostgreSQL, "The Cumulative Statistics System".
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
-from pgdyno.sample.sampler import Column, Kind, Row, Sampler, Subject
+from pgdyno.sample.lacking import major_of, not_before, reads_all_statistics, switched_off
+from pgdyno.sample.prepared import Prepared
+from pgdyno.sample.sampler import Column, Found, Kind, Missing, Row, Sampler, Subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +27,9 @@ class _Source:
     relation: str
     columns: tuple[tuple[str, str, str], ...]  # name, unit, SQL
     kind: Kind = "counter"
+    setting: str = ""  # boolean, without which it is not counted
+    of_others: bool = False  # shown to members of pg_monitor alone: see `server_replication`
+    what: str = ""  # it is named as, where it is missing
 
 
 _UNARCHIVED = """
@@ -33,6 +43,8 @@ _UNARCHIVED = """
                   WHERE name ~ '^[0-9A-F]{24}'), 0)) END"""
 # A file's name is its timeline, and its number in two parts; the segment after it is not archived.
 
+_ON = "SELECT name FROM pg_settings WHERE name = ANY (%s) AND setting = 'on'"
+_DRIVEN = "pg_stat_database WHERE datname = ANY (%(databases)s)"
 _SOURCES = (
     _Source(12, 99, "(SELECT 1) lsn", (
         ("wal.bytes", "B", "pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"),
@@ -43,7 +55,11 @@ _SOURCES = (
         ("wal.buffers_full", "1", "wal_buffers_full"),
         ("wal.writes", "1", "wal_write"),
         ("wal.syncs", "1", "wal_sync"),
-    )),
+    ), what="WAL records, full-page images and syncs"),
+    _Source(14, 17, "pg_stat_wal", (
+        ("wal.write_s", "s", "wal_write_time / 1000"),
+        ("wal.sync_s", "s", "wal_sync_time / 1000"),
+    ), setting="track_wal_io_timing", what="times of WAL I/O"),
     _Source(18, 99, "pg_stat_wal", (
         ("wal.records", "1", "wal_records"),
         ("wal.fpi", "1", "wal_fpi"),
@@ -53,34 +69,69 @@ _SOURCES = (
         ("checkpoints.timed", "1", "checkpoints_timed"),
         ("checkpoints.requested", "1", "checkpoints_req"),
         ("checkpoints.buffers", "1", "buffers_checkpoint"),
+        ("checkpoints.write_s", "s", "checkpoint_write_time / 1000"),
+        ("checkpoints.sync_s", "s", "checkpoint_sync_time / 1000"),
         ("bgwriter.buffers", "1", "buffers_clean"),
         ("bgwriter.maxwritten", "1", "maxwritten_clean"),
+        ("bgwriter.allocated", "1", "buffers_alloc"),
         ("backend.buffers", "1", "buffers_backend"),
+        ("backend.fsyncs", "1", "buffers_backend_fsync"),
     )),
     _Source(17, 99, "pg_stat_checkpointer", (
         ("checkpoints.timed", "1", "num_timed"),
         ("checkpoints.requested", "1", "num_requested"),
         ("checkpoints.buffers", "1", "buffers_written"),
+        ("checkpoints.write_s", "s", "write_time / 1000"),
+        ("checkpoints.sync_s", "s", "sync_time / 1000"),
     )),
+    _Source(18, 99, "pg_stat_checkpointer", (
+        ("checkpoints.done", "1", "num_done"),
+        ("checkpoints.slru_buffers", "1", "slru_written"),
+    ), what="checkpoints that were completed, and their pages of transaction states"),
     _Source(17, 99, "pg_stat_bgwriter", (
         ("bgwriter.buffers", "1", "buffers_clean"),
         ("bgwriter.maxwritten", "1", "maxwritten_clean"),
+        ("bgwriter.allocated", "1", "buffers_alloc"),
     )),
-    _Source(12, 99, "pg_stat_database WHERE datname = ANY (%(databases)s)", (
+    _Source(12, 99, _DRIVEN, (
         ("database.commits", "1", "sum(xact_commit)"),
         ("database.rollbacks", "1", "sum(xact_rollback)"),
         ("database.blocks_read", "1", "sum(blks_read)"),
         ("database.blocks_hit", "1", "sum(blks_hit)"),
         ("database.deadlocks", "1", "sum(deadlocks)"),
+        ("database.temp_files", "1", "sum(temp_files)"),
         ("database.temp_bytes", "B", "sum(temp_bytes)"),
+        ("database.rows_returned", "1", "sum(tup_returned)"),
+        ("database.rows_fetched", "1", "sum(tup_fetched)"),
+        ("database.rows_inserted", "1", "sum(tup_inserted)"),
+        ("database.rows_updated", "1", "sum(tup_updated)"),
+        ("database.rows_deleted", "1", "sum(tup_deleted)"),
+        ("database.conflicts", "1", "sum(conflicts)"),
     )),
+    _Source(12, 99, _DRIVEN, (
+        ("database.read_s", "s", "sum(blk_read_time) / 1000"),
+        ("database.write_s", "s", "sum(blk_write_time) / 1000"),
+    ), setting="track_io_timing", what="times of data I/O"),
+    _Source(12, 99, _DRIVEN, (
+        ("database.checksum_failures", "1", "sum(checksum_failures)"),
+    ), setting="data_checksums", what="checksum failures"),
+    _Source(14, 99, _DRIVEN, (
+        ("database.session_s", "s", "sum(session_time) / 1000"),
+        ("database.active_s", "s", "sum(active_time) / 1000"),
+        ("database.idle_in_transaction_s", "s", "sum(idle_in_transaction_time) / 1000"),
+        ("database.sessions", "1", "sum(sessions)"),
+    ), what="times of sessions by their state"),
+    _Source(18, 99, _DRIVEN, (
+        ("database.workers_wanted", "1", "sum(parallel_workers_to_launch)"),
+        ("database.workers_launched", "1", "sum(parallel_workers_launched)"),
+    ), what="parallel workers that were wanted and launched"),
     _Source(12, 99, "(SELECT 1) archive", (
         ("archive.behind_bytes", "B", _UNARCHIVED),
     ), "gauge"),
     _Source(12, 99, "pg_stat_replication", (
         ("replication.behind_bytes", "B",
          "greatest(0, max(pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn)))"),
-    ), "gauge"),
+    ), "gauge", of_others=True),
     _Source(16, 99, "pg_stat_io WHERE backend_type = 'client backend'", (
         ("io.client_reads", "1", "sum(reads)"),
         ("io.client_writes", "1", "sum(writes)"),
@@ -88,32 +139,72 @@ _SOURCES = (
 )  # fmt: skip
 
 
-def sources(major: int) -> Sequence[_Source]:
-    """The views that this version has."""
-    return [source for source in _SOURCES if source.first <= major <= source.last]
+_SETTINGS = frozenset(source.setting for source in _SOURCES if source.setting)
 
 
-def query(major: int) -> tuple[str, tuple[Column, ...]]:
-    """One statement that reads everything, and its columns in order."""
-    parts, columns = [], []
-    for source in sources(major):
+def sources(
+    major: int, settings: Collection[str] = _SETTINGS, reads_all: bool = True
+) -> Sequence[_Source]:
+    """The views that this version has, as far as they tell something.
+
+    Args:
+        major: Version.
+        settings: Those that are on, of the ones that something is counted with.
+        reads_all: Whether the role is shown what others do.
+    """
+    return [
+        source
+        for source in _SOURCES
+        if source.first <= major <= source.last
+        and (not source.setting or source.setting in settings)
+        and (reads_all or not source.of_others)
+    ]
+
+
+def missing(major: int, settings: Collection[str]) -> list[Missing]:
+    """What a later version would tell, or this one with another setting.
+
+    Args:
+        major: Version.
+        settings: Those that are on, of the ones that something is counted with.
+    """
+    return [
+        not_before(source.what, major, source.first)
+        if source.first > major
+        else switched_off(source.what, source.setting)
+        for source in _SOURCES
+        if source.what
+        and source.last >= major
+        and (source.first > major or (source.setting and source.setting not in settings))
+    ]
+
+
+def query(told: Sequence[_Source]) -> tuple[str, tuple[Column, ...]]:
+    """One statement that reads everything of these views, each once, and its columns in order."""
+    of: dict[str, list[str]] = {}  # each relation
+    columns: dict[str, list[Column]] = {}
+    for source in told:
         for name, unit, sql in source.columns:
-            parts.append(f"(SELECT ({sql})::float8 FROM {source.relation})")  # noqa: S608
-            columns.append(Column(name, unit, source.kind))
-    return "SELECT " + ",\n       ".join(parts), tuple(columns)
+            of.setdefault(source.relation, []).append(f"({sql})::float8")
+            columns.setdefault(source.relation, []).append(Column(name, unit, source.kind))
+    parts = [
+        f"(SELECT {', '.join(texts)} FROM {relation}) AS s{number}"  # noqa: S608  our words
+        for number, (relation, texts) in enumerate(of.items())
+    ]
+    return "SELECT * FROM " + ",\n     ".join(parts), tuple(chain(*columns.values()))  # noqa: S608
 
 
-def sampler(subject: Subject) -> Sampler | None:
-    """Counters of the server; None where there is no session to ask it."""
+def sampler(subject: Subject) -> Found:
+    """Counters of the server, and what of them is missing; None without a session to ask."""
     if (session := subject.session) is None:
         return None
-    text, columns = query(session.info.server_version // 10_000)
-    named = {"databases": list(subject.databases)}
+    major = major_of(session)
+    on = [name for (name,) in session.execute(_ON, (list(_SETTINGS),)).fetchall()]
+    text, columns = query(sources(major, on, reads_all_statistics(session)))
+    prepared = Prepared(session, text, {"databases": list(subject.databases)})
 
     def take() -> Row:
-        row = session.execute(text.encode(), named, prepare=True).fetchone()
-        assert row is not None
-        values = zip(columns, row, strict=True)
+        values = zip(columns, prepared.row(), strict=True)
         return {column.name: float(value or 0.0) for column, value in values}
 
-    return Sampler("server statistics", columns, take)
+    return [Sampler("server statistics", columns, take), *missing(major, on)]

@@ -1,0 +1,131 @@
+"""Statements at both ends of the window: calls, time, rows, blocks, WAL. Versions 12 to 18.
+
+From the extension pg_stat_statements, where it is loaded: it is not by default, because it takes
+time of every statement. Statements of the workload are known by name and kind of transaction, by
+their text without constants; nested ones of its functions have names of their own, or none.
+
+The snapshot holds the statements of the driven databases that took most time so far, a thousand.
+Columns have the names of 18; what a version of the extension lacks is left out.
+
+Source: PostgreSQL, "pg_stat_statements".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import psycopg
+
+from pgdyno.sample.lacking import not_granted, reads_all_statistics
+from pgdyno.sample.sampler import Column, Found, Label, Missing, Snapshot, Subject
+from pgdyno.sample.statement_names import Known, known_statements, without_constants
+from pgdyno.sample.table_query import (
+    Rows,
+    add_extension,
+    extension_schema,
+    may_add_extension,
+    rows_of,
+    without_extension,
+)
+
+EXTENSION = "pg_stat_statements"
+_MOST = 1000
+_TEXT_CHARS = 1000  # that are kept
+_READ_CHARS = 20_000  # that are read: a name is known by the whole text
+_KINDS = {
+    "calls": "1", "rows": "1", "shared_blks_hit": "1", "shared_blks_read": "1",
+    "shared_blks_dirtied": "1", "shared_blks_written": "1", "temp_blks_read": "1",
+    "temp_blks_written": "1", "wal_records": "1", "wal_fpi": "1", "wal_bytes": "B",
+}  # fmt: skip
+# Names since some version, of ms, and what they are here: seconds. A later name comes first.
+_TIMES = {
+    "exec_s": ("total_exec_time", "total_time"),
+    "plan_s": ("total_plan_time",),
+    "read_s": ("shared_blk_read_time", "blk_read_time"),
+    "write_s": ("shared_blk_write_time", "blk_write_time"),
+}
+_COLUMNS = """
+SELECT attname FROM pg_attribute
+WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped"""
+_LOADED = f"SELECT FROM pg_settings WHERE name = '{EXTENSION}.max'"
+_LABELS = ("queryid", "statement", "kind", "query")
+_NOBODY = Known("", "")
+
+
+def query(schema: str, has: frozenset[str]) -> tuple[str, tuple[Column, ...]]:
+    """The statement that reads it, and its columns beside the labels.
+
+    Args:
+        schema: That the extension lies in, quoted.
+        has: Columns of its view.
+    """
+    told = {name: (unit, f"sum({name})::float8") for name, unit in _KINDS.items() if name in has}
+    for name, theirs in _TIMES.items():
+        if found := next((one for one in theirs if one in has), None):
+            told[name] = ("s", f"sum({found})::float8 / 1000")
+    columns = ", ".join(f"{text} AS {name}" for name, (_, text) in told.items())
+    text = f"""
+        SELECT coalesce(queryid::text, '') AS queryid,
+               coalesce(max(left(query, {_READ_CHARS})), '') AS query, {columns}
+        FROM {schema}.{EXTENSION} WHERE dbid IN (
+          SELECT oid FROM pg_database WHERE datname = ANY (%(databases)s))
+        GROUP BY queryid ORDER BY exec_s DESC LIMIT {_MOST}"""  # noqa: S608  quoted, ours
+    return text, tuple(Column(name, unit) for name, (unit, _) in told.items())
+
+
+def named(rows: Rows, statements: Mapping[str, Known]) -> Rows:
+    """The same rows with name and kind of those that are the workload's, their texts cut.
+
+    Args:
+        rows: Their `query` is a text as the extension keeps it.
+        statements: The workload's, by their text.
+    """
+    alike = {without_constants(sql): known for sql, known in statements.items()}
+    result = []
+    for row in rows:
+        text = row["query"]
+        known = alike.get(without_constants(text), _NOBODY)
+        result.append(
+            {**row, "query": text[:_TEXT_CHARS], "statement": known.name, "kind": known.kind}
+        )
+    return result
+
+
+def sampler(subject: Subject) -> Found:
+    """The snapshot, or why there is none; None without a session to ask."""
+    if (session := subject.session) is None:
+        return None
+    if session.execute(_LOADED.encode()).fetchone() is None:
+        return _NOT_LOADED
+    if (schema := _schema(session, subject.ours)) is None:
+        return without_extension(session, "statements", EXTENSION)
+    view = session.execute(_COLUMNS, (f"{schema}.{EXTENSION}",)).fetchall()
+    text, columns = query(schema, frozenset(name for (name,) in view))
+    databases = {"databases": list(subject.databases)}
+    statements = known_statements(subject.described) if subject.described else {}
+    found: list[Snapshot | Missing] = [
+        Snapshot(
+            "statements",
+            (*map(Label, _LABELS), *columns),
+            lambda: named(rows_of(session, text, databases), statements),
+        )
+    ]
+    if not reads_all_statistics(session):
+        found.append(not_granted(session, "statements of others", "what others have sent"))
+    return found
+
+
+def _schema(session: psycopg.Connection[Any], ours: bool) -> str | None:
+    """Where the extension lies; on a server of ours it is put into the database."""
+    if ours and may_add_extension(session, EXTENSION):
+        add_extension(session, EXTENSION)
+    return extension_schema(session, EXTENSION)
+
+
+_NOT_LOADED = Missing(
+    "statements",
+    f"the server does not load {EXTENSION}",
+    f"Set shared_preload_libraries = '{EXTENSION}', which needs a restart and takes time of every "
+    "statement.",
+)

@@ -1,0 +1,213 @@
+"""What is asked of the server in each version, and what becomes of its answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from pgdyno.sample.samplers import (
+    server_io,
+    server_plans,
+    server_progress,
+    server_replication,
+    server_statements,
+    server_statistics,
+    server_tables,
+    server_transactions,
+)
+from pgdyno.sample.statement_names import Known
+
+MAJORS = range(12, 19)
+
+
+@pytest.mark.parametrize("major", MAJORS)
+def test_every_version_has_wal_and_checkpoints_once(major: int) -> None:
+    _, columns = server_statistics.query(server_statistics.sources(major))
+    names = [column.name for column in columns]
+
+    assert len(names) == len(set(names))
+    assert {"wal.bytes", "checkpoints.timed", "checkpoints.sync_s", "database.commits"} <= set(
+        names
+    )
+    assert ("wal.fpi" in names) == (major >= 14)
+    assert ("wal.sync_s" in names) == (14 <= major <= 17)
+
+
+def test_what_is_not_counted_or_not_shown_is_left_out() -> None:
+    told = server_statistics.sources(15, frozenset(), reads_all=False)
+    names = {column.name for column in server_statistics.query(told)[1]}
+
+    assert not names & {"database.read_s", "wal.sync_s", "replication.behind_bytes"}
+    assert "wal.syncs" in names
+
+
+@pytest.mark.parametrize(
+    ("major", "settings", "lacking"),
+    [
+        (12, {"track_io_timing"}, {
+            "checksum failures": "data_checksums is off",
+            "times of WAL I/O": "PostgreSQL 12 does not tell it, 14 and later do",
+            "WAL records, full-page images and syncs":
+                "PostgreSQL 12 does not tell it, 14 and later do",
+        }),
+        (17, {"data_checksums"}, {
+            "times of data I/O": "track_io_timing is off",
+            "times of WAL I/O": "track_wal_io_timing is off",
+            "parallel workers that were wanted and launched":
+                "PostgreSQL 17 does not tell it, 18 and later do",
+        }),
+    ],
+)  # fmt: skip
+def test_what_is_left_out_is_said_with_its_reason(
+    major: int, settings: set[str], lacking: dict[str, str]
+) -> None:
+    told = {one.name: one.reason for one in server_statistics.missing(major, settings)}
+    assert told.items() >= lacking.items()
+
+
+def test_a_server_that_counts_everything_lacks_nothing() -> None:
+    assert server_statistics.missing(18, {"track_io_timing", "data_checksums"}) == []
+
+
+IO_ROW = {
+    "backend_type": "client backend", "object": "relation", "context": "normal", "reads": 3,
+    "writes": 0, "extends": 2, "fsyncs": None, "evictions": 1, "read_time": 1500.0,
+    "write_time": 0.0, "extend_time": 2.0, "fsync_time": None, "read_bytes": 24576,
+    "write_bytes": 0, "extend_bytes": 16384,
+}  # fmt: skip
+PREFIX = "pg_stat_io.client_backend.relation.normal"
+
+
+def test_io_has_a_series_for_what_a_process_can_do() -> None:
+    row = server_io.row_of([IO_ROW], {False: True, True: False})
+    assert row[f"{PREFIX}.reads"] == 3
+    assert row[f"{PREFIX}.read_s"] == pytest.approx(1.5)
+    assert row[f"{PREFIX}.read_bytes"] == 24576
+    assert f"{PREFIX}.fsyncs" not in row
+    assert f"{PREFIX}.fsync_s" not in row
+
+
+def test_times_that_are_not_taken_are_no_series() -> None:
+    row = server_io.row_of([IO_ROW], {False: False, True: True})
+    assert not [name for name in row if name.endswith("_s")]
+    wal = {**IO_ROW, "object": "wal"}
+    assert server_io.row_of([wal], {False: False, True: True})[
+        "pg_stat_io.client_backend.wal.normal.read_s"
+    ] == pytest.approx(1.5)
+
+
+def test_processes_that_a_load_does_not_keep_busy_have_no_series() -> None:
+    assert server_io.row_of([{**IO_ROW, "backend_type": "slotsync worker"}], {}) == {}
+
+
+def test_bytes_are_operations_times_pages_before_18() -> None:
+    assert "(reads * op_bytes)::float8 AS read_bytes" in server_io.query(17)
+    assert "op_bytes" not in server_io.query(18)
+
+
+@pytest.mark.parametrize("major", MAJORS)
+def test_progress_is_asked_of_the_views_that_there_are(major: int) -> None:
+    text = server_progress.query(major)
+    assert ("pg_stat_progress_analyze" in text) == (major >= 13)
+    assert ("pg_stat_progress_copy" in text) == (major >= 14)
+    assert set(server_progress.row_of([], major)) == {
+        f"progress.{name}.{what}"
+        for name in server_progress.commands(major)
+        for what in ("running", "done", "total")
+    }
+
+
+def test_commands_of_one_kind_are_added_up() -> None:
+    going = [
+        ("vacuum", "stock", "scanning heap", 10.0, 100.0),
+        ("vacuum", "orders", "vacuuming indexes", 50.0, 50.0),
+        ("copy", None, "COPY FROM", 4096.0, 4096.0),
+    ]
+    row = server_progress.row_of(going, 18)
+    assert row["progress.vacuum.running"] == 2
+    assert (row["progress.vacuum.done"], row["progress.vacuum.total"]) == (60, 150)
+    assert row["progress.create_index.running"] == 0
+    assert server_progress.keys_of(going)[2] == ("copy", "", "COPY FROM")
+
+
+@pytest.mark.parametrize(
+    ("has", "expected", "absent"),
+    [
+        ({"calls", "total_time", "rows", "blk_read_time"}, "total_time", "wal_bytes"),
+        ({"calls", "total_exec_time", "total_plan_time", "wal_bytes", "blk_read_time"},
+         "total_plan_time", "shared_blk_read_time"),
+        ({"calls", "total_exec_time", "shared_blk_read_time", "wal_bytes"},
+         "shared_blk_read_time", "plan_s"),
+    ],
+    ids=["1.7", "1.8", "1.11"],
+)  # fmt: skip
+def test_statements_have_the_columns_of_their_extension(
+    has: set[str], expected: str, absent: str
+) -> None:
+    text, columns = server_statements.query("public", frozenset(has))
+    assert expected in text
+    assert absent not in text
+    assert {"calls", "exec_s"} <= {column.name for column in columns}
+
+
+def test_statements_of_the_workload_get_their_names() -> None:
+    ours = {"SELECT a FROM t WHERE b = $1 - 20": Known("x_look", "look")}
+    rows = [
+        {"query": "SELECT a FROM t WHERE b = $1 - $2", "calls": 5.0},
+        {"query": "SELECT 1", "calls": 1.0},
+    ]
+    first, second = server_statements.named(rows, ours)
+    assert (first["statement"], first["kind"], first["calls"]) == ("x_look", "look", 5.0)
+    assert (second["statement"], second["kind"]) == ("", "")
+
+
+def test_a_long_statement_is_known_by_its_whole_text_and_kept_in_part() -> None:
+    text = f"SELECT {', '.join(f'column_{number}_x' for number in range(200))} FROM t WHERE a = $1"
+    (row,) = server_statements.named([{"query": text}], {text: Known("wide", "look")})
+    assert (row["statement"], row["query"]) == ("wide", text[:1000])
+
+
+@pytest.mark.parametrize("major", MAJORS)
+def test_tables_have_what_their_version_counts(major: int) -> None:
+    names = [column.name for column in server_tables.tables_query(major)[1]]
+    assert len(names) == len(set(names))
+    assert ("inserted_since_vacuum" in names) == (major >= 13)
+    assert ("vacuum_s" in names) == (major >= 18)
+
+
+PLAN = {
+    "Node Type": "ModifyTable", "Operation": "Update", "Relation Name": "stock",
+    "Startup Cost": 0.4, "Total Cost": 8.4, "Plan Rows": 0, "Plan Width": 0,
+    "Plans": [{
+        "Node Type": "Index Scan", "Scan Direction": "Forward", "Index Name": "stock_pkey",
+        "Relation Name": "stock", "Startup Cost": 0.4, "Total Cost": 8.4, "Plan Rows": 1,
+        "Plan Width": 80, "Index Cond": "(s_i_id = $2)",
+    }],
+}  # fmt: skip
+
+
+def test_a_plan_has_a_shape_that_statistics_alone_do_not_change() -> None:
+    assert server_plans.shape(PLAN) == "ModifyTable Update stock (Index Scan stock stock_pkey)"
+    kept = server_plans.without_estimates(PLAN)
+    assert kept["Plans"][0]["Index Cond"] == "(s_i_id = $2)"
+    assert not {"Total Cost", "Plan Rows"} & {*kept, *kept["Plans"][0]}
+
+
+def test_only_what_has_a_plan_is_planned() -> None:
+    known = Known("", "")
+    texts = ["BEGIN", "COMMIT", "CALL f($1)", " select 1", "WITH x AS (SELECT 1) SELECT 1",
+             "DELETE FROM t", "SELECTED"]  # fmt: skip
+    assert list(server_plans.planned(dict.fromkeys(texts, known))) == texts[3:6]
+
+
+def test_what_is_not_shown_to_a_role_has_no_columns() -> None:
+    alone = {column.name for column in server_replication.query(reads_all=False)[1]}
+    assert "slots.retained_bytes" in alone
+    assert not [name for name in alone if name.startswith("replication.")]
+    text, columns = server_transactions.query(reads_all=False)
+    assert "activity" not in text
+    assert "transactions.oldest_s" not in {column.name for column in columns}
+
+
+@pytest.mark.parametrize("major", MAJORS)
+def test_slots_say_what_became_of_their_wal_since_13(major: int) -> None:
+    assert ("NULL::text" in server_replication.slots_query(major)) == (major < 13)
