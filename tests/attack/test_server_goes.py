@@ -93,6 +93,7 @@ def plan_on(server: Connection, folder: Path) -> Path:
 @pytest.mark.parametrize(
     "how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.long)]
 )
+@pytest.mark.wide
 def test_a_run_whose_server_goes_says_so_and_is_resumed(tmp_path: Path, how: int) -> None:
     with cluster_apart("embedded-18", "socket") as cluster:
         server = cluster.connection()

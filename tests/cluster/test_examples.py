@@ -39,6 +39,7 @@ def test_all_examples_are_found() -> None:
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.wide
 def test_an_example_is_true(
     name: str, folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -99,7 +99,7 @@ def test_one_terminal_leaves_the_same_database_through_every_face(open_own: Open
 
 
 CONTENDED = [
-    ("debian-15", "pipeline", "read committed"),
+    pytest.param("debian-15", "pipeline", "read committed", marks=pytest.mark.wide),
     pytest.param("debian-15", "procedure", "read committed", marks=pytest.mark.long),
     pytest.param("embedded-18", "pipeline", "repeatable read", marks=pytest.mark.long),
     pytest.param("embedded-18", "procedure", "serializable", marks=pytest.mark.wide),

@@ -36,6 +36,7 @@ def test_packaged_plans_are_listed_and_known_by_name_anywhere(
     assert pgdyno.load_plan("demo").command == "pgdyno run demo"
 
 
+@pytest.mark.wide
 def test_a_file_of_ones_own_is_told_from_a_packaged_plan_of_its_name(
     folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,6 +86,7 @@ def test_a_wrong_answer_is_named_and_nothing_is_written(
     assert not (folder / "first.toml").exists()
 
 
+@pytest.mark.wide
 def test_a_folder_of_programs_is_an_installed_server(folder: Path, home_env: Path) -> None:
     done = answered(folder, DEBIAN_BINDIR, "1", "synchronous_commit=off")
     assert done.returncode == 0, done.stderr

@@ -50,6 +50,7 @@ def elsewhere() -> Iterator[Path]:
     yield from reachable_folder("elsewhere")
 
 
+@pytest.mark.wide
 def test_a_stage_runs_in_its_folder_and_leaves_nothing_there(
     folder: Path, elsewhere: Path, home_env: Path
 ) -> None:

@@ -84,6 +84,7 @@ def test_a_load_is_complete_and_says_what_it_chose(direct: Direct) -> None:
     assert sum(count for count, _ in direct.contents.values()) == direct.report.rows
 
 
+@pytest.mark.wide
 def test_the_estimate_is_within_five_percent(direct: Direct) -> None:
     for size in (direct.written.size_bytes, direct.report.disk_bytes):
         assert direct.estimated.disk_bytes == pytest.approx(size, rel=0.05)

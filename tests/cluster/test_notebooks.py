@@ -113,6 +113,7 @@ class Listening(NotebookClient):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.wide
 def test_a_line_shows_how_far_a_call_is_and_goes_with_it(folder: Path) -> None:
     cells = [
         "import pgdyno\nexported = pgdyno.export('shown', warehouses=2)",

@@ -93,6 +93,7 @@ def test_a_server_that_does_not_start_says_why(target: OwnTarget) -> None:
         target.apply([Setting("shared_buffers", "900TB", ORIGIN)])
 
 
+@pytest.mark.wide
 def test_a_setting_overridden_elsewhere_is_an_error(target: OwnTarget) -> None:
     fixture = loaded(target)
     target.restore(fixture.ident)

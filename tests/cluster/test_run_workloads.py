@@ -188,6 +188,7 @@ SETUP = "CREATE TABLE queue (id bigint PRIMARY KEY, state int NOT NULL);"
 ROWS = "INSERT INTO queue SELECT id, 0 FROM generate_series(1, 1000) id;"
 
 
+@pytest.mark.wide
 def test_a_mix_with_its_own_tables_and_invariants(plan: Path, folder: Path) -> None:
     plan.write_text(HEAD + MIX)
     (folder / "queue.toml").write_text(QUEUE.replace("STATE", "1"))
@@ -262,6 +263,7 @@ def test_scripts_are_repeated_from_the_run_file_alone(plan: Path, folder: Path) 
     assert "write" in pgdyno("resume", out).stdout
 
 
+@pytest.mark.wide
 def test_what_the_core_refuses_is_refused_before_anything_is_touched(
     plan: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

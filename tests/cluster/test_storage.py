@@ -187,6 +187,7 @@ def live(processes: list[psutil.Process]) -> list[psutil.Process]:
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
 )
+@pytest.mark.wide
 def test_an_interrupted_probe_leaves_nothing(
     folder: Path, home_env: Path, number: signal.Signals
 ) -> None:
