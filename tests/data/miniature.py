@@ -38,6 +38,7 @@ from pgdyno.model.settings import Origin, OriginKind, Rung, Setting
 from pgdyno.model.workload import Tpcc
 from pgdyno.store import RunFile
 from tests.data.hdr import encode
+from tests.data.met import sessions
 
 SEED = 20261121
 NOTHING_LOST = "no setting gives up durability"
@@ -141,7 +142,9 @@ def write_miniature(
                 "consistency condition 3 of clause 3.3.2 is violated by 2 rows" if broken else None
             )
             state = TrialState.INVALID if broken else TrialState.FINISHED
-            run.put_trial(_record(trial, state, why, started, result), series)
+            begin_s = result.window_ns[0] // SECOND_NS - 1
+            met = sessions(begin_s, WINDOW_S + 2, rng=np.random.default_rng(trial.number))
+            run.put_trial(_record(trial, state, why, started, result), series, [met])
     return path
 
 

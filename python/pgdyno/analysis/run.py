@@ -20,6 +20,8 @@ from pgdyno.analysis.judge import placement
 from pgdyno.analysis.mistakes import Seen, mistake_facts
 from pgdyno.analysis.protocol import protocol_costs
 from pgdyno.analysis.replaced import replaced_facts
+from pgdyno.analysis.session_facts import StageSessions
+from pgdyno.analysis.sessions import stage_sessions
 from pgdyno.analysis.shape import outages, part_facts, recovery_facts, step_facts
 from pgdyno.analysis.stages import comparison_facts, noise_facts, stage_facts, throughput_table
 from pgdyno.analysis.steadiness import cycle_steadiness
@@ -78,8 +80,7 @@ def analyse(run: RunFile) -> Facts:
         headline=plan.workload.headline, answer=said, started_ns=info.started_ns,
         trials_planned=len(trials), trials_finished=len(finished),
         quick=plan.quick, notes=plan.notes,
-        stages=stages,
-        trials=measured,
+        stages=stages, trials=measured,
         replaced=tuple(replaced_facts(trial) for trial in replaced),
         steps=step_facts(names, finished, merged_quantiles),
         parts=part_facts(names, finished, merged_quantiles),
@@ -87,6 +88,7 @@ def analyse(run: RunFile) -> Facts:
         earlier=then_and_now(plan, finished),
         recovery=recovery_facts(names, finished),
         cycles=cycles.facts,
+        sessions=_sessions(run, names, finished),
         protocol=protocol_costs(plan, finished),
         compliance=requirements(plan, finished),
         margin=plan.protocol.margin, confidence=plan.protocol.confidence,
@@ -112,6 +114,14 @@ def analyse(run: RunFile) -> Facts:
         fixture=_fixture(fixtures[0]) if fixtures else {},
         further_fixtures=tuple(_fixture(one) for one in fixtures[1:]),
     )  # fmt: skip
+
+
+def _sessions(
+    run: RunFile, names: Sequence[str], finished: Sequence[TrialRecord]
+) -> tuple[StageSessions, ...]:
+    tallies = {one.number: run.tallies(one.number) for one in finished}
+    found = (stage_sessions(name, finished, tallies) for name in names)
+    return tuple(one for one in found if one is not None)
 
 
 def plan_in(info: RunInfo) -> Plan:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from typing import Literal
 
 from pgdyno.catalog.tables import Table, read_table
 from pgdyno.model.wait import Wait
@@ -14,6 +15,7 @@ _LWLOCK = "lwlock"
 
 
 class _Class(Table):
+    group: Literal["wal", "io", "lock", "latch", "client", "other"]
     what: str
     events: tuple[str, ...]
 
@@ -28,6 +30,11 @@ class _Waits(Table):
 def wait_classes() -> Mapping[str, str]:
     """All classes of wait events with what they mean, in the order of the file."""
     return {name: table.what for name, table in _waits().classes.items()}
+
+
+def wait_groups() -> Mapping[str, str]:
+    """The group of each class of wait events, in which charts draw it."""
+    return {name: table.group for name, table in _waits().classes.items()}
 
 
 @cache

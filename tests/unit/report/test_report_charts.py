@@ -17,7 +17,7 @@ from tests.unit.conftest import analysed
 
 def test_every_file_is_a_chart() -> None:
     files = {path.stem for path in Path(package.__path__[0]).glob("*.py")}
-    assert set(charts()) == files - {"__init__", "chart", "look"}
+    assert set(charts()) == files - {"__init__", "chart", "look", "time_axis"}
 
 
 def test_the_timeline_has_a_panel_for_each_measured_trial(facts: Facts) -> None:
@@ -28,6 +28,19 @@ def test_the_timeline_has_a_panel_for_each_measured_trial(facts: Facts) -> None:
         "async-commit · round 2 · invalid"
     ]
     assert chart.across(facts) == 3
+
+
+def test_active_sessions_have_the_axis_of_throughput(facts: Facts) -> None:
+    """Of finished trials only: the numbers of the others may not be used."""
+    lines = charts()["timeline"].panels(facts)
+    stacks = charts()["active_sessions"].panels(facts)
+    assert [one.title for one in stacks] == [
+        one.title for one in lines if "invalid" not in one.title
+    ]
+    for stack in stacks:
+        assert stack.figure.layout.xaxis.range == lines[0].figure.layout.xaxis.range
+        assert {trace.stackgroup for trace in stack.figure.data} == {"sessions"}
+        assert "WAL 2." in stack.alt
 
 
 def test_bars_begin_at_zero_and_end_at_the_median(facts: Facts) -> None:

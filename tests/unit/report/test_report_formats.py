@@ -44,7 +44,7 @@ def test_json_schema_names_every_field_of_the_report(facts: Facts) -> None:
 
 def test_markdown_and_page_hold_every_cell(facts: Facts, own_page: str) -> None:
     text = markdown.render(facts).replace("\\", "")
-    shown = html_text.unescape(own_page)
+    shown = html_text.unescape(own_page.replace("<wbr>", ""))  # where a long word may break
     for section in compose(facts).sections:
         assert f"## {section.title}" in text
         assert f'id="{section.ident}"' in own_page

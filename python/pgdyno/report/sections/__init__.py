@@ -24,12 +24,16 @@ from pgdyno.report.sections import (
     time,
     trust,
 )
+from pgdyno.report.sections import (
+    sessions as active_sessions,
+)
 
 ORDER = (
     stages,
     earlier,
     rounds,
     time,
+    active_sessions,
     cycles,
     shape,
     durability,

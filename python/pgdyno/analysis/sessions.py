@@ -1,0 +1,237 @@
+"""Active sessions of the windows, from the tally that the recorder kept.
+
+Active is a session of the load that runs a statement or has a transaction open. What a transaction
+does between two statements is waiting for its client: class `client`. Background processes are
+counted apart, where they do not idle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+
+import numpy as np
+import numpy.typing as npt
+
+from pgdyno.analysis.session_facts import (
+    GROUPS,
+    REST,
+    SessionLine,
+    SessionShare,
+    StageSessions,
+)
+from pgdyno.catalog.waits import OTHER, wait_classes, wait_groups
+from pgdyno.model.run import TallySeries, TrialRecord
+from pgdyno.model.wait import CPU, CPU_WAIT
+from pgdyno.stats.sampled import averages
+
+TALLY = "sessions"
+NAMED_MAX = 12  # kinds of sessions in a table; the others are added up
+NS = 1_000_000_000
+POINTS_MAX = 240  # of a line, as of throughput
+_SEED = 20_261_125  # of the intervals: one run file, one report
+_OF_A_LOAD = ("backend", "parallel_worker")
+_IN_TRANSACTION = ("idle in transaction", "idle in transaction (aborted)")
+_CLIENT, _IDLE = "client", "idle"
+_NOT_MET = "not seen yet"
+_NO_EVENT = "none, in a transaction without a statement"
+_WITHOUT_EVENT = {
+    CPU: "A session waits for nothing, and runs.",
+    CPU_WAIT: "A session waits for nothing, and all CPUs that it may use are taken.",
+}
+
+Key = Mapping[str, str]  # the dimensions of a tally by name
+NameOf = Callable[[Key], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """What was met in the whole seconds of a window."""
+
+    record: TrialRecord
+    keys: tuple[Key, ...]
+    counts: npt.NDArray[np.int64]  # (keys, seconds)
+    ticks: npt.NDArray[np.int64]  # (seconds,)
+    since_begin_s: npt.NDArray[np.float64]  # (seconds,) when each begins
+
+
+def stage_sessions(
+    stage: str, trials: Sequence[TrialRecord], tallies: Mapping[int, Mapping[str, TallySeries]]
+) -> StageSessions | None:
+    """What the sessions of a stage did.
+
+    Args:
+        stage: Its name.
+        trials: Those whose numbers may be used.
+        tallies: Of each trial, by its number and their names.
+
+    Returns:
+        None: sessions were not sampled.
+    """
+    windows = [
+        window
+        for one in trials
+        if one.stage == stage and (tally := tallies.get(one.number, {}).get(TALLY))
+        if (window := _window(one, tally)) is not None
+    ]
+    if not windows:
+        return None
+    by = {name: _shares(windows, name_of) for name, name_of in _DIMENSIONS.items()}
+    meanings = {**wait_classes(), **_WITHOUT_EVENT}
+    by["class"] = tuple(replace(one, what=meanings.get(one.name, "")) for one in by["class"])
+    (active,) = _shares(windows, lambda key: "active" if _class_of(key) else None) or (
+        SessionShare("active", 0.0, None, None, 0.0),
+    )
+    return StageSessions(
+        stage=stage,
+        seconds=sum(one.ticks.size for one in windows),
+        ticks=int(sum(one.ticks.sum() for one in windows)),
+        active=active,
+        by=by,
+        lines=tuple(_line(one) for one in windows),
+    )
+
+
+def _class_of(key: Key) -> str | None:
+    """What an active session of the load does; None: it is none, or idle."""
+    if key["role"] not in _OF_A_LOAD:
+        return None
+    if key["state"] in _IN_TRANSACTION:
+        return _CLIENT
+    return key["wait_class"] if key["state"] not in ("", "idle", "disabled") else None
+
+
+def _of_active(name: str) -> NameOf:
+    return lambda key: (key[name] or None) if _class_of(key) else None
+
+
+def _event_of(key: Key) -> str | None:
+    if not (found := _class_of(key)) or key["wait_event"]:
+        return key["wait_event"] if found else None
+    return _NO_EVENT if found == _CLIENT else found
+
+
+def _statement_of(key: Key) -> str | None:
+    if not _class_of(key) or not key["kind"]:
+        return None
+    return " · ".join(part for part in (key["kind"], key["statement"]) if part)
+
+
+def _blocker_of(key: Key) -> str | None:
+    """What who blocks does; its process is left out, since trials do not share any."""
+    if not (found := _class_of(key)):
+        return None
+    if not key["blocker"]:
+        return _NOT_MET if group_of(found) == "lock" else None
+    return " ".join(word for word in key["blocker"].split() if not word.isdecimal()) or _NOT_MET
+
+
+def _process_of(key: Key) -> str | None:
+    if key["role"] in _OF_A_LOAD or key["wait_class"] == _IDLE:
+        return None
+    return f"{key['role'].replace('_', ' ')}: {key['wait_event'] or key['wait_class']}"
+
+
+_DIMENSIONS: Mapping[str, NameOf] = {
+    "class": _class_of,
+    "event": _event_of,
+    "kind": _of_active("kind"),
+    "statement": _statement_of,
+    "blocker": _blocker_of,
+    "process": _process_of,
+}
+
+
+def _window(record: TrialRecord, tally: TallySeries) -> _Window | None:
+    """The whole seconds of the window that were looked at; None: there are none."""
+    if record.result is None:
+        return None
+    begin, end = record.result.window_ns
+    first, behind = -(-begin // NS), end // NS
+    inside = (tally.tick_seconds >= first) & (tally.tick_seconds < behind) & (tally.ticks > 0)
+    seconds = tally.tick_seconds[inside]
+    if not seconds.size:
+        return None
+    counts = np.zeros((len(tally.keys), seconds.size), dtype=np.int64)
+    at = np.searchsorted(seconds, tally.seconds)
+    known = (at < seconds.size) & (seconds[np.minimum(at, seconds.size - 1)] == tally.seconds)
+    np.add.at(counts, (tally.key[known], at[known]), tally.counts[known])
+    keys = tuple(dict(zip(tally.dimensions, key, strict=True)) for key in tally.keys)
+    since_begin_s = (seconds * NS - begin).astype(np.float64) / NS
+    return _Window(record, keys, counts, tally.ticks[inside], since_begin_s)
+
+
+def _shares(windows: Sequence[_Window], name_of: NameOf) -> tuple[SessionShare, ...]:
+    """Averages over all windows by a name, the largest first."""
+    names = sorted({name for one in windows for key in one.keys if (name := name_of(key))})
+    if not names:
+        return ()
+    counts = np.concatenate([_added(one, names, name_of) for one in windows], axis=1)
+    ticks = np.concatenate([one.ticks for one in windows])
+    order = np.argsort(-counts.sum(axis=1), kind="stable")
+    kept = [index for index in order if counts[index].any()]
+    shown, rest = kept[:NAMED_MAX], kept[NAMED_MAX:]
+    rows, labels = [counts[index] for index in shown], [names[index] for index in shown]
+    if rest:
+        rows.append(counts[rest].sum(axis=0))
+        labels.append(REST)
+    if not rows:
+        return ()
+    found = averages(np.stack(rows), ticks, np.random.default_rng(_SEED))
+    total = found[:, 0].sum()
+    return tuple(
+        SessionShare(name, float(value), _known(low), _known(high), float(value / total))
+        for name, (value, low, high) in zip(labels, found, strict=True)
+    )
+
+
+def _added(window: _Window, names: Sequence[str], name_of: NameOf) -> npt.NDArray[np.int64]:
+    """Counts by name, shape `(names, seconds)`."""
+    places = {name: place for place, name in enumerate(names)}
+    added = np.zeros((len(names), window.ticks.size), dtype=np.int64)
+    for key, row in zip(window.keys, window.counts, strict=True):
+        if name := name_of(key):
+            added[places[name]] += row
+    return added
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def group_of(wait_class: str) -> str:
+    """What charts draw a class of waits as, of `GROUPS`."""
+    if wait_class in (CPU, CPU_WAIT):
+        return wait_class
+    return wait_groups().get(wait_class, OTHER)
+
+
+def _line(window: _Window) -> SessionLine:
+    def name_of(key: Key) -> str | None:
+        found = _class_of(key)
+        return group_of(found) if found else None
+
+    step = max(1, ceil(window.ticks.size / POINTS_MAX))
+    whole = range(0, window.ticks.size // step * step, step)
+    added = _added(window, GROUPS, name_of)
+    return SessionLine(
+        trial=window.record.number,
+        round=window.record.round,
+        stage=window.record.stage,
+        step_s=float(step),
+        second=tuple(round(float(window.since_begin_s[at]) + step / 2, 3) for at in whole),
+        groups={
+            name: tuple(_averaged(row, window.ticks, whole))
+            for name, row in zip(GROUPS, added, strict=True)
+            if row.any()
+        },
+    )
+
+
+def _averaged(
+    row: npt.NDArray[np.int64], ticks: npt.NDArray[np.int64], whole: range
+) -> Iterable[float]:
+    for at in whole:
+        part = slice(at, at + whole.step)
+        yield round(float(row[part].sum() / ticks[part].sum()), 3)

@@ -1,0 +1,97 @@
+"""Active sessions over time, stacked by what they do, one panel for each trial."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+from pgdyno.analysis.facts import Facts, Timeline, TrialFacts
+from pgdyno.analysis.session_facts import GROUPS, SessionLine
+from pgdyno.report.charts import look, time_axis
+from pgdyno.report.charts.chart import Chart, Key, Panel
+
+LABELS = {
+    "cpu": "on a CPU",
+    "cpu_wait": "waits for a CPU",
+    "wal": "WAL",
+    "io": "reads, writes",
+    "lock": "locks of rows and objects",
+    "latch": "short locks within the server",
+    "client": "its client",
+    "other": "other waits",
+}
+
+
+def _colour(group: str) -> str:
+    return f"var(--wait-{group.replace('_', '-')})"
+
+
+def _lines(facts: Facts) -> dict[int, SessionLine]:
+    return {line.trial: line for stage in facts.sessions for line in stage.lines}
+
+
+def _panels(facts: Facts) -> tuple[Panel, ...]:
+    lines = _lines(facts)
+    drawn = [
+        (trial, timeline, lines[trial.number])
+        for trial, timeline in time_axis.over_time(facts)
+        if trial.number in lines
+    ]
+    if not drawn:
+        return ()
+    highest = max(_highest(line) for _, _, line in drawn) * 1.06
+    return tuple(_panel(facts, *one, highest) for one in drawn)
+
+
+def _highest(line: SessionLine) -> float:
+    return max(map(sum, zip(*line.groups.values(), strict=True)), default=1.0)
+
+
+def _panel(
+    facts: Facts, trial: TrialFacts, timeline: Timeline, line: SessionLine, highest: float
+) -> Panel:
+    stacked = [
+        go.Scatter(
+            x=line.second,
+            y=line.groups[group],
+            mode="lines",
+            stackgroup="sessions",
+            line={"color": _colour(group), "width": 0},
+            fillcolor=_colour(group),
+            hovertemplate=f"%{{x:.0f}} s<br>{LABELS[group]}: %{{y:.1f}}<extra></extra>",
+        )
+        for group in GROUPS
+        if group in line.groups
+    ]
+    drawing = look.figure(
+        stacked,
+        shapes=time_axis.bands(time_axis.ends(facts)[0], timeline),
+        xaxis=time_axis.seconds_axis(facts),
+        yaxis=look.axis("sessions", range=[0, highest], nticks=6),
+    )
+    title = time_axis.title(trial)
+    means = {name: sum(values) / len(values) for name, values in line.groups.items()}
+    parts = ", ".join(
+        f"{LABELS[name]} {mean:.1f}" for name, mean in sorted(means.items(), key=lambda m: -m[1])
+    )
+    alt = f"Active sessions in trial {trial.number}, {title}, on average: {parts or 'none'}."
+    return Panel(title, alt, drawing)
+
+
+def _keys(facts: Facts) -> tuple[Key, ...]:
+    met = {group for line in _lines(facts).values() for group in line.groups}
+    groups = tuple(Key(LABELS[one], _colour(one), "bar") for one in GROUPS if one in met)
+    return (*groups, *time_axis.band_keys(facts))
+
+
+CHART = Chart(
+    name="active_sessions",
+    title="Active sessions over time",
+    caption=(
+        "How many sessions run a statement or hold a transaction open at a moment, stacked by what"
+        " they do. The axes of time are those of throughput."
+    ),
+    height_px=180,
+    panels=_panels,
+    keys=_keys,
+    across=time_axis.across,
+)

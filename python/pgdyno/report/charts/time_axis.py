@@ -1,0 +1,72 @@
+"""The axis of all charts of a trial over time: seconds of the window, and what happened in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pgdyno.analysis.facts import Facts, Timeline, TrialFacts
+from pgdyno.report.charts import look
+from pgdyno.report.charts.chart import Key
+
+ACROSS_MAX = 4
+
+
+def over_time(facts: Facts) -> list[tuple[TrialFacts, Timeline]]:
+    """Trials that have a line over time, stage by stage."""
+    order = {stage.name: index for index, stage in enumerate(facts.stages)}
+    return [
+        (trial, trial.timeline)
+        for trial in sorted(facts.trials, key=lambda trial: (order[trial.stage], trial.round))
+        if trial.timeline is not None and trial.timeline.tpm
+    ]
+
+
+def ends(facts: Facts) -> list[float]:
+    """Begin and end of the axis, the same for all panels: warm-up is negative."""
+    lines = [timeline for _, timeline in over_time(facts)]
+    begin = min(timeline.second[0] - timeline.step_s / 2 for timeline in lines)
+    return [begin, max(timeline.window_s for timeline in lines)]
+
+
+def seconds_axis(facts: Facts) -> dict[str, Any]:
+    """The axis itself."""
+    return look.axis("s in the window", range=ends(facts), nticks=6, showgrid=False)
+
+
+def title(trial: TrialFacts) -> str:
+    """Of a panel."""
+    named = f"{look.short(trial.stage)} · round {trial.round}"
+    return named if trial.state == "finished" else f"{named} · {trial.state}"
+
+
+def bands(begin: float, timeline: Timeline) -> list[dict[str, Any]]:
+    """Warm-up, checkpoints and times without connections, behind the data."""
+    warmup = [_band(begin, 0.0, look.WARMUP)] if begin < 0 else []
+    checkpoints = [_band(c.start_s, c.end_s, look.CHECKPOINT) for c in timeline.checkpoints]
+    return [*warmup, *checkpoints, *(_band(*outage, look.OUTAGE) for outage in timeline.outages)]
+
+
+def band_keys(facts: Facts) -> tuple[Key, ...]:
+    """What the bands mean, as far as there are any."""
+    drawn = [timeline for _, timeline in over_time(facts)]
+    keys = []
+    if any(timeline.checkpoints for timeline in drawn):
+        keys.append(Key("checkpoint", look.CHECKPOINT, "band"))
+    if any(timeline.outages for timeline in drawn):
+        keys.append(Key("connections lost", look.OUTAGE, "band"))
+    if any(timeline.second[0] < 0 for timeline in drawn):
+        keys.append(Key("warm-up, not counted", look.WARMUP, "band"))
+    return tuple(keys)
+
+
+def across(facts: Facts) -> int:
+    """Panels in a row of a wide page: the rounds of a stage."""
+    rounds = len({trial.round for trial in facts.trials if trial.timeline})
+    return max(1, min(rounds, ACROSS_MAX))
+
+
+def _band(begin: float, end: float, colour: str) -> dict[str, Any]:
+    return {
+        "type": "rect", "xref": "x", "yref": "paper", "x0": begin, "x1": end, "y0": 0, "y1": 1,
+        "fillcolor": colour, "line": {"width": 0}, "layer": "below",
+    }  # fmt: skip

@@ -1,0 +1,106 @@
+"""Sessions of the windows: what is active, how it adds up, what is left out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pgdyno.analysis.session_facts import GROUPS, REST, StageSessions
+from pgdyno.analysis.sessions import NAMED_MAX, group_of, stage_sessions
+from pgdyno.catalog.waits import wait_classes
+from pgdyno.model.run import TallySeries, TrialRecord, TrialState
+from tests.data.met import TICKS, USUAL, key, sessions
+from tests.data.miniature import START_NS, WINDOW_S, a_result
+
+NS = 1_000_000_000
+RESULT = a_result()
+BEGIN_S = -(-RESULT.window_ns[0] // NS)
+SECONDS = RESULT.window_ns[1] // NS - BEGIN_S
+
+
+def found(tally: TallySeries, stage: str = "initdb") -> StageSessions | None:
+    record = TrialRecord(1, 1, stage, "x", TrialState.FINISHED, None, START_NS, None, RESULT)
+    return stage_sessions("initdb", [record], {1: {tally.name: tally}})
+
+
+def usual() -> StageSessions:
+    seen = found(sessions(BEGIN_S, SECONDS))
+    assert seen is not None
+    return seen
+
+
+def test_active_is_what_runs_or_holds_a_transaction_open() -> None:
+    classes = {one.name: one.average for one in usual().by["class"]}
+
+    assert classes == pytest.approx({"flush": 2.1, "cpu": 1.4, "row": 0.8, "client": 0.5})
+    assert list(classes) == ["flush", "cpu", "row", "client"], "the largest first"
+    assert usual().active.average == pytest.approx(4.8), "idle sessions are none"
+
+
+def test_each_dimension_adds_up_to_all_active_sessions() -> None:
+    seen = usual()
+    for dimension in ("class", "event"):
+        assert sum(one.average for one in seen.by[dimension]) == pytest.approx(4.8)
+        assert sum(one.share for one in seen.by[dimension]) == pytest.approx(1)
+    (line,) = seen.lines
+    assert [sum(at) for at in zip(*line.groups.values(), strict=True)] == pytest.approx(
+        [4.8] * SECONDS
+    )
+
+
+def test_blockers_are_told_by_what_they_do_and_processes_apart() -> None:
+    seen = usual()
+    assert [one.name for one in seen.by["blocker"]] == ["client"]
+    assert [one.name for one in seen.by["process"]] == [
+        "checkpointer: Timeout:CheckpointWriteDelay"
+    ]
+    assert seen.by["class"][1].what == "A session waits for nothing, and runs."
+
+
+def test_a_wait_whose_blocker_nobody_has_seen_says_so() -> None:
+    seen = found(sessions(BEGIN_S, SECONDS, {key("row", "Lock:tuple"): 1.0}))
+    assert seen is not None
+    assert [one.name for one in seen.by["blocker"]] == ["not seen yet"]
+
+
+def test_seconds_outside_of_the_window_do_not_count() -> None:
+    early = sessions(BEGIN_S - 10, SECONDS + 20)
+    counts = early.counts.copy()
+    outside = (early.seconds < BEGIN_S) | (early.seconds >= BEGIN_S + SECONDS)
+    counts[outside] *= 100
+    seen = found(replace(early, counts=counts))
+    assert seen == usual()
+    assert seen is not None
+    assert seen.ticks == SECONDS * TICKS
+    assert (WINDOW_S - 1 <= SECONDS <= WINDOW_S, seen.seconds) == (True, SECONDS)
+
+
+def test_rare_kinds_are_added_up() -> None:
+    many = {key("cpu", kind="k", statement=f"s{n}"): 1.0 + n for n in range(NAMED_MAX + 5)}
+    seen = found(sessions(BEGIN_S, SECONDS, many))
+    assert seen is not None
+    shares = seen.by["statement"]
+    assert len(shares) == NAMED_MAX + 1
+    assert shares[-1].name == REST
+    assert sum(one.average for one in shares) == pytest.approx(sum(many.values()))
+
+
+def test_without_looks_nothing_is_said() -> None:
+    assert found(sessions(BEGIN_S - 1000, 10)) is None
+    assert found(sessions(BEGIN_S, SECONDS), stage="another") is None
+    empty = found(sessions(BEGIN_S, SECONDS, {key("client", state="idle"): 3.0}))
+    assert empty is not None
+    assert empty.active.average == 0
+    assert empty.by["class"] == ()
+
+
+def test_few_seconds_have_no_interval() -> None:
+    seen = found(sessions(BEGIN_S, 3))
+    assert seen is not None
+    assert all(one.low is None and one.high is None for one in seen.by["class"])
+
+
+def test_every_class_has_a_group_that_charts_draw() -> None:
+    assert {group_of(one) for one in (*wait_classes(), "cpu", "cpu_wait", "unheard")} <= set(GROUPS)
+    assert {key[1] for key in USUAL} <= {*wait_classes(), "cpu"}
