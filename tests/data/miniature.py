@@ -59,6 +59,11 @@ CACHE = Setting(
 ASYNC = Setting(
     "synchronous_commit", "off", Origin(OriginKind.PLAN, "plans/demo.toml: stage async-commit")
 )
+COUNTED = {  # by the host, in every second
+    "psi.cpu.some_s": 0.31, "device.vda.reads": 120.0, "device.vda.writes": 900.0,
+    "device.vda.read_s": 0.02, "device.vda.write_s": 1.4, "device.vda.busy_s": 0.62,
+    "device.vda.weighted_s": 1.45, "device.vda.flushes": 410.0, "device.vda.flush_s": 0.31,
+}  # fmt: skip
 DEFAULTS = {"shared_buffers": "128MB", "effective_cache_size": "4GB", "synchronous_commit": "on"}
 WORKLOAD = Workload("tpcc", 42, tpcc=Tpcc(10, mix=MIX))
 CONDITIONS = tuple(f"condition {number} of clause 3.3.2" for number in range(1, 13))
@@ -308,9 +313,16 @@ def _rates(
     per_second = level / 60 / MIX["new_order"]
     rates = {f"driver.committed.{kind}": per_second * weight for kind, weight in MIX.items()}
     rates["driver.rolled_back"] = level / 60 / 100
+    counted = np.arange(unix_ns.size)
     return [
-        Series(name, "1/s", "rate", unix_ns, rng.poisson(rate * shape).astype(np.float64))
-        for name, rate in rates.items()
+        *(
+            Series(name, "1/s", "rate", unix_ns, rng.poisson(rate * shape).astype(np.float64))
+            for name, rate in rates.items()
+        ),
+        *(
+            Series(name, "1", "counter", unix_ns, counted.astype(np.float64) * by)
+            for name, by in COUNTED.items()
+        ),
     ]
 
 

@@ -13,6 +13,7 @@ from typing import Self
 from pgdyno.analysis.answer_facts import Answer, TailFacts
 from pgdyno.analysis.cycle_facts import CycleFacts
 from pgdyno.analysis.replaced import ReplacedFacts
+from pgdyno.analysis.resource_facts import ResourceRow
 from pgdyno.analysis.session_facts import StageSessions
 from pgdyno.analysis.setting_facts import ServerSetting, SettingChange
 from pgdyno.model.run import PgbenchSummary
@@ -430,6 +431,7 @@ class Facts:
     recovery: tuple[RecoveryFacts, ...]  # none where servers were not killed
     cycles: tuple[CycleFacts, ...]  # of each stage
     sessions: tuple[StageSessions, ...]  # of stages whose sessions were sampled
+    resources: tuple[ResourceRow, ...]  # utilisation, saturation, errors
     protocol: tuple[ProtocolCost, ...]
     compliance: tuple[Requirement, ...]  # none if the workload is not TPC-C
     margin: float  # ratios from 1 / (1 + margin) to 1 + margin are too close to matter

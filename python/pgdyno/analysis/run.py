@@ -20,6 +20,7 @@ from pgdyno.analysis.judge import placement
 from pgdyno.analysis.mistakes import Seen, mistake_facts
 from pgdyno.analysis.protocol import protocol_costs
 from pgdyno.analysis.replaced import replaced_facts
+from pgdyno.analysis.resources import resource_rows
 from pgdyno.analysis.session_facts import StageSessions
 from pgdyno.analysis.sessions import stage_sessions
 from pgdyno.analysis.shape import outages, part_facts, recovery_facts, step_facts
@@ -88,7 +89,7 @@ def analyse(run: RunFile) -> Facts:
         earlier=then_and_now(plan, finished),
         recovery=recovery_facts(names, finished),
         cycles=cycles.facts,
-        sessions=_sessions(run, names, finished),
+        sessions=_sessions(run, names, finished), resources=resource_rows(names, finished, series),
         protocol=protocol_costs(plan, finished),
         compliance=requirements(plan, finished),
         margin=plan.protocol.margin, confidence=plan.protocol.confidence,

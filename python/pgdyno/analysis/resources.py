@@ -1,0 +1,224 @@
+"""Utilisation, saturation and errors of every resource that was sampled, for each stage.
+
+The method is Brendan Gregg's USE: utilisation is the share of time a resource was busy, saturation
+is work that waits for it, errors are what went wrong. A measure whose series are missing is not
+known; it is never zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+
+from pgdyno.analysis.resource_facts import Aspect, ResourceRow, Unit
+from pgdyno.model.run import CPU_STATES, Series, TrialRecord
+
+NS = 1e9
+_IDLE = ("idle", "iowait")
+_DEVICE, _INTERFACE = "device.", "net."
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """The series of a trial, seen through its window."""
+
+    series: Mapping[str, Series]
+    window_ns: tuple[int, int]
+
+    def grown(self, *names: str) -> float | None:
+        """By how much counters grew in the window, together; None: one of them was not sampled."""
+        found = [self._grown(name) for name in names]
+        return None if None in found else float(sum(one for one in found if one is not None))
+
+    def per_s(self, *names: str) -> float | None:
+        """The same, by seconds."""
+        begin, end = self.window_ns
+        return _over(self.grown(*names), (end - begin) / NS)
+
+    def mean(self, name: str) -> float | None:
+        """Of a gauge in the window."""
+        if (one := self.series.get(name)) is None:
+            return None
+        begin, end = self.window_ns
+        inside = one.values[(one.unix_ns >= begin) & (one.unix_ns <= end)]
+        return float(inside.mean()) if inside.size else None
+
+    def _grown(self, name: str) -> float | None:
+        one = self.series.get(name)
+        if one is None or one.kind != "counter" or one.values.size < 2:
+            return None
+        begin, end = np.interp(np.array(self.window_ns), one.unix_ns, one.values)
+        return float(end - begin)
+
+
+Measured = Callable[[Sampled], float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One measure of a resource."""
+
+    resource: str
+    aspect: Aspect
+    what: str
+    measured: Measured
+    unit: Unit = "share"
+
+
+def _over(part: float | None, whole: float | None) -> float | None:
+    return None if part is None or not whole else part / whole
+
+
+def _busy(sampled: Sampled) -> float | None:
+    idle = sampled.grown(*(f"cpu.{state}_s" for state in _IDLE))
+    whole = sampled.grown(*(f"cpu.{state}_s" for state in CPU_STATES))
+    share = _over(idle, whole)
+    return None if share is None else 1 - share
+
+
+def _stolen(sampled: Sampled) -> float | None:
+    return _over(
+        sampled.grown("cpu.steal_s"), sampled.grown(*(f"cpu.{state}_s" for state in CPU_STATES))
+    )
+
+
+def _memory_used(sampled: Sampled) -> float | None:
+    free = _over(sampled.mean("memory.available_bytes"), sampled.mean("memory.total_bytes"))
+    return None if free is None else 1 - free
+
+
+def _rate(*names: str) -> Measured:
+    return lambda sampled: sampled.per_s(*names)
+
+
+_HOST = (
+    Measure("CPU", "utilisation", "share of all CPUs' time that is not idle", _busy),
+    Measure("CPU", "saturation", "share of time in which a task waits for one",
+            _rate("psi.cpu.some_s")),
+    Measure("CPU", "errors", "share of time that the hypervisor took", _stolen),
+    Measure("memory", "utilisation", "share that is not available", _memory_used),
+    Measure("memory", "saturation", "share of time in which a task waits for it",
+            _rate("psi.memory.some_s")),
+    Measure("memory", "errors", "processes killed for it, a second", _rate("vm.oom_kills"),
+            "per_s"),
+    Measure("swap", "utilisation", "pages read and written, a second",
+            _rate("vm.swap_in_pages", "vm.swap_out_pages"), "per_s"),
+    Measure("limit of the control group", "saturation", "share of time held back",
+            _rate("cgroup.throttled_s")),
+    Measure("limit of the control group", "errors", "times at the limit of memory, a second",
+            _rate("cgroup.memory_max_events"), "per_s"),
+)  # fmt: skip
+_SERVER = (
+    Measure("server", "utilisation", "CPUs used, on average", _rate("server.cpu_s"), "level"),
+    Measure("server", "saturation", "backends that wait for a CPU, on average",
+            _rate("process.backend.wait_cpu_s"), "level"),
+    Measure("server", "errors", "deadlocks and conflicts, a second",
+            _rate("database.deadlocks", "database.conflicts"), "per_s"),
+    Measure("WAL buffers", "saturation", "times full, a second", _rate("wal.buffers_full"),
+            "per_s"),
+    Measure("memory of statements", "saturation", "temporary files, a second",
+            _rate("database.temp_files"), "per_s"),
+    Measure("driver", "utilisation", "CPUs used, on average", _rate("driver.cpu_s"), "level"),
+    Measure("driver", "saturation", "threads that wait for a CPU, on average",
+            _rate("driver.wait_cpu_s"), "level"),
+)  # fmt: skip
+_TCP = (
+    Measure("TCP", "saturation", "segments sent again, a second", _rate("tcp.retransmits"),
+            "per_s"),
+    Measure("TCP", "errors", "connections not accepted, a second", _rate("tcp.listen_overflows"),
+            "per_s"),
+)  # fmt: skip
+
+
+def _device_measures(name: str) -> Iterator[Measure]:
+    at, resource = f"{_DEVICE}{name}.", f"device {name}"
+
+    def waits_s(sampled: Sampled) -> float | None:
+        return _over(
+            sampled.grown(f"{at}read_s", f"{at}write_s"),
+            sampled.grown(f"{at}reads", f"{at}writes"),
+        )
+
+    def flush_s(sampled: Sampled) -> float | None:
+        return _over(sampled.grown(f"{at}flush_s"), sampled.grown(f"{at}flushes"))
+
+    busy = "share of time with a request under way; a disk that serves many at once may do more"
+    yield Measure(resource, "utilisation", busy, _rate(f"{at}busy_s"))
+    yield Measure(
+        resource, "saturation", "requests under way, on average", _rate(f"{at}weighted_s"), "level"
+    )
+    yield Measure(resource, "saturation", "time of a read or write", waits_s, "s")
+    yield Measure(resource, "saturation", "time of a flush", flush_s, "s")
+
+
+def _interface_measures(name: str) -> Iterator[Measure]:
+    at, resource = f"{_INTERFACE}{name}.", f"interface {name}"
+    yield Measure(
+        resource, "utilisation", "packets in and out, a second",
+        _rate(f"{at}rx_packets", f"{at}tx_packets"), "per_s",
+    )  # fmt: skip
+    yield Measure(
+        resource, "saturation", "packets dropped, a second",
+        _rate(f"{at}rx_drops", f"{at}tx_drops"), "per_s",
+    )  # fmt: skip
+    yield Measure(
+        resource, "errors", "packets broken, a second",
+        _rate(f"{at}rx_errors", f"{at}tx_errors"), "per_s",
+    )  # fmt: skip
+
+
+def _members(seen: Sequence[Sampled], prefix: str, *used: str) -> list[str]:
+    """Devices or interfaces that did anything in any window."""
+    names = {
+        name.split(".")[1]
+        for one in seen
+        for name in one.series
+        if name.startswith(prefix) and name.count(".") == 2
+    }
+    return sorted(
+        name
+        for name in names
+        if any((one.grown(f"{prefix}{name}.{column}") or 0) > 0 for one in seen for column in used)
+    )
+
+
+def resource_rows(
+    stages: Sequence[str],
+    trials: Sequence[TrialRecord],
+    series: Mapping[int, Mapping[str, Series]],
+) -> tuple[ResourceRow, ...]:
+    """Every measure that is known of any stage.
+
+    Args:
+        stages: Their names, in the order of the plan.
+        trials: Those whose numbers may be used.
+        series: Of each trial, by its number and their names.
+    """
+    seen = {
+        stage: [
+            Sampled(series.get(one.number, {}), one.result.window_ns)
+            for one in trials
+            if one.stage == stage and one.result is not None
+        ]
+        for stage in stages
+    }
+    everything = [one for each in seen.values() for one in each]
+    measures = [*_HOST]
+    for device in _members(everything, _DEVICE, "reads", "writes", "flushes"):
+        measures += _device_measures(device)
+    for interface in _members(everything, _INTERFACE, "rx_packets", "tx_packets"):
+        measures += _interface_measures(interface)
+    rows = [_row(measure, seen) for measure in (*measures, *_TCP, *_SERVER)]
+    return tuple(row for row in rows if any(value is not None for value in row.stages))
+
+
+def _row(measure: Measure, seen: Mapping[str, Sequence[Sampled]]) -> ResourceRow:
+    def mean(windows: Sequence[Sampled]) -> float | None:
+        known = [value for one in windows if (value := measure.measured(one)) is not None]
+        return fmean(known) if known else None
+
+    values = tuple(mean(windows) for windows in seen.values())
+    return ResourceRow(measure.resource, measure.aspect, measure.what, measure.unit, values)
