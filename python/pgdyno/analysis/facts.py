@@ -206,6 +206,16 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """Something else that the server's log tells, on the same axis."""
+
+    kind: str  # autovacuum | autoanalyze | lock_wait | temporary_file | error
+    start_s: float
+    end_s: float
+    text: str  # what is known of it
+
+
+@dataclass(frozen=True, slots=True)
 class Timeline:
     """Throughput of a trial, seconds since the window began (warm-up is negative)."""
 
@@ -215,6 +225,8 @@ class Timeline:
     tpm: tuple[float, ...]  # tpmTotal, as far as the driver's series tell rollbacks
     checkpoints: tuple[Checkpoint, ...]
     outages: tuple[tuple[float, float], ...] = ()  # begin and end of times without connections
+    marks: tuple[Mark, ...] = ()  # by start; the longest, where there are very many
+    marks_left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from pgdyno.analysis.ceiling import rate
-from pgdyno.analysis.facts import Checkpoint, Timeline, TrialFacts
+from pgdyno.analysis.facts import Checkpoint, Mark, Timeline, TrialFacts
 from pgdyno.analysis.judge import checkpoint_cycle, client_limit, steadiness, window_end
 from pgdyno.analysis.latency_shares import latency_shares
 from pgdyno.analysis.shape import outages
+from pgdyno.model.event_detail import EventDetail
 from pgdyno.model.run import Series, TrialRecord, TrialResult
+from pgdyno.model.units import bytes_text
 from pgdyno.store.histogram import Quantiles
 
+MARKS_MAX = 200  # of a line
+_MOMENT_S = 0.001
 POINTS_MAX = 240  # of a line; longer trials are averaged
 NS = 1e9
 _COUNTED = ("driver.committed.", "driver.rolled_back")  # together: tpmTotal
@@ -122,6 +126,7 @@ def _timeline(
     tpm = counts[:whole].reshape(-1, step).mean(axis=1) * 60
     second = (unix_ns[:whole:step] - begin) / NS + step / 2
     ends = (float(second[0]) - step / 2 if whole else 0.0, result.window_s)
+    marks = _marks(result, ends)
     return Timeline(
         window_s=result.window_s,
         step_s=float(step),
@@ -129,6 +134,8 @@ def _timeline(
         tpm=tuple(round(float(value), 1) for value in tpm),
         checkpoints=_checkpoints(result, ends),
         outages=_outages(record, ends),
+        marks=_longest(marks),
+        marks_left_out=max(0, len(marks) - MARKS_MAX),
     )
 
 
@@ -153,6 +160,34 @@ def _checkpoints(result: TrialResult, ends: tuple[float, float]) -> tuple[Checkp
         if span is not None:
             found.append(Checkpoint(*span, event.detail.cause))
     return tuple(found)
+
+
+def _marks(result: TrialResult, ends: tuple[float, float]) -> list[Mark]:
+    """What else the log tells of, cut at the ends of the line."""
+    begin, _ = result.window_ns
+    found = []
+    for event in result.events:
+        if event.kind == "checkpoint":
+            continue
+        end_ns = event.start_ns if event.end_ns is None else event.end_ns
+        # What happens at a moment has a width for `_cut`, and none on the axis.
+        start, end = (event.start_ns - begin) / NS, (end_ns - begin) / NS
+        if (span := _cut(start, max(end, start + _MOMENT_S), ends)) is not None:
+            found.append(Mark(event.kind, *span, _said_of(event.detail)))
+    return found
+
+
+def _longest(marks: list[Mark]) -> tuple[Mark, ...]:
+    kept = sorted(marks, key=lambda mark: mark.start_s - mark.end_s)[:MARKS_MAX]
+    return tuple(sorted(kept, key=lambda mark: mark.start_s))
+
+
+def _said_of(detail: EventDetail) -> str:
+    said = [detail.text, detail.lock, detail.table]
+    said += [bytes_text(detail.file_bytes)] if detail.file_bytes is not None else []
+    said += [f"{bytes_text(detail.wal_bytes)} of WAL"] if detail.wal_bytes is not None else []
+    said += [f"{detail.cpu_s:.2f} s of CPU"] if detail.cpu_s is not None else []
+    return ", ".join(one for one in said if one)
 
 
 def _cut(start: float, end: float | None, ends: tuple[float, float]) -> tuple[float, float] | None:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True, slots=True)
 class EventDetail:
-    """What the server's log says of a checkpoint or a vacuum, as far as its version says it."""
+    """What the server's log says of something that happened, as far as its version says it."""
 
     cause: str | None = None  # of a checkpoint, from here on
     buffers: int | None = None  # that it wrote
@@ -21,6 +21,9 @@ class EventDetail:
     wal_fpi: int | None = None
     wal_bytes: int | None = None
     cpu_s: float | None = None
+    lock: str | None = None  # that was waited for, e.g. "ShareLock on transaction 4711"
+    file_bytes: int | None = None  # of a temporary file
+    text: str | None = None  # of an error, with its level
 
     def known(self) -> dict[str, str | float]:
         """What is said, by name."""

@@ -1,6 +1,6 @@
-"""Checkpoints, autovacuums and errors, as the server's own log tells them, line by line.
+"""What the server's own log tells, line by line: checkpoints, autovacuums, locks, files, errors.
 
-Lines begin with `%m [%p] `, in UTC and English; `stage.cluster` sets that up. A log may be longer
+Lines begin with `%m [%p] `, in UTC and English; `target.cluster` sets that up. A log may be longer
 than memory: it is read once, as it comes, and what is kept of it has bounds.
 """
 
@@ -27,6 +27,10 @@ _VACUUM_WAL = re.compile(
     r"WAL usage: \d{1,18} records, (\d{1,18}) full page images, (\d{1,18}) bytes"
 )
 _VACUUM_CPU = re.compile(r"CPU: user: (\d{1,9}(?:\.\d+)?) s, system: (\d{1,9}(?:\.\d+)?) s")
+_LOCK_WAIT = re.compile(
+    r"process (\d{1,10}) (still waiting for|acquired) (.{1,200}?) after (\d{1,12}(?:\.\d+)?) ms"
+)
+_TEMP_FILE = re.compile(r'temporary file: path ".{0,1000}?", size (\d{1,18})')
 _REDO = re.compile(r"redo (starts|done) at ([0-9A-F]{1,8})/([0-9A-F]{1,8})")
 BAD = frozenset({"ERROR", "FATAL", "PANIC"})
 MORE = "further messages of other words"
@@ -34,13 +38,15 @@ _MESSAGE_CHARS = 4096  # of one, with the lines that continue it
 _BAD_CHARS = 600
 _BAD_KINDS = 1000  # messages of different words that are counted apart
 _EVENTS = 100_000
+_BAD_EVENTS = 1000  # that are shown where they happened; all are counted
+_EVENT_CHARS = 200  # of what is said of one
 
 
 @dataclass(frozen=True, slots=True)
 class LogSummary:
     """What a log tells."""
 
-    events: tuple[Event, ...]  # checkpoints (with cause, buffers, times), autovacuums; by start
+    events: tuple[Event, ...]  # by start: checkpoint, autovacuum, lock_wait, temporary_file, error
     recovery: Recovery | None  # of the last start; None if it is not told
     bad: dict[str, int]  # `ERROR: message` -> how often, the first one first
 
@@ -55,17 +61,45 @@ class _Reader:
         self._began: int | None = None
         self._ready: int | None = None
         self._redo: dict[str, tuple[int, int]] = {}  # starts, done -> time and position in WAL
+        self._waiting: dict[str, Event] = {}  # process -> its wait, as far as it was told
+        self._bad_events = 0
 
     def take(self, stamp: str, level: str, message: str) -> None:
         """A whole message."""
         if level in BAD:
-            self._count(f"{level}: {message[:_BAD_CHARS]}")
+            self._take_bad(_unix_ns(stamp), f"{level}: {message[:_BAD_CHARS]}")
         elif "checkpoint" in message or "restartpoint" in message:
             self._take_checkpoint(_unix_ns(stamp), message)
         elif message.startswith("automatic "):
             self._take_vacuum(_unix_ns(stamp), message)
+        elif message.startswith("process "):
+            self._take_lock_wait(_unix_ns(stamp), message)
+        elif match := _TEMP_FILE.match(message):
+            at, detail = _unix_ns(stamp), EventDetail(file_bytes=int(match[1]))
+            self._keep(Event("temporary_file", at, at, detail))
         else:
             self._take_start(stamp, message)
+
+    def _take_lock_wait(self, at: int, message: str) -> None:
+        """A wait that nobody is told to have ended lasted as long as it was last told."""
+        if not (match := _LOCK_WAIT.match(message)):
+            return
+        process, how, lock, waited_ms = match.groups()
+        start = at - round(float(waited_ms) * 1e6)
+        wait = Event("lock_wait", start, at, EventDetail(lock=lock[:_EVENT_CHARS]))
+        before = self._waiting.pop(process, None)
+        if before and before.detail != wait.detail:
+            self._keep(before)
+        if how == "acquired":
+            self._keep(wait)
+        else:
+            self._waiting[process] = wait
+
+    def _take_bad(self, at: int, text: str) -> None:
+        self._count(text)
+        self._bad_events += 1
+        if self._bad_events <= _BAD_EVENTS:
+            self._keep(Event("error", at, at, EventDetail(text=text[:_EVENT_CHARS])))
 
     def _count(self, text: str) -> None:
         key = text if text in self.bad or len(self.bad) < _BAD_KINDS else MORE
@@ -104,6 +138,8 @@ class _Reader:
         if self._checkpoint:
             start, cause = self._checkpoint
             self._keep(Event("checkpoint", start, None, EventDetail(cause=cause)))
+        for wait in self._waiting.values():
+            self._keep(wait)
         events = sorted(self.events, key=lambda event: event.start_ns)
         return LogSummary(tuple(events), self._recovery(), self.bad)
 

@@ -31,6 +31,7 @@ from pgdyno.target.server_log import last_words, log_lines, log_text
 
 SUPERUSER = "postgres"
 DATABASE = "tpcc"
+_TELLING = {"log_lock_waits": "on", "log_temp_files": "0"}  # unless a stage says otherwise
 _SOCKET_NAME = ".s.PGSQL.65535.lock"
 _SOCKETS, _ELSEWHERE = ".sockets", ".sockets-at"
 _SOCKET_PATH_BYTES_MAX = 107  # sun_path of unix(7), less its terminator
@@ -114,8 +115,13 @@ class Cluster:
         assert self._process is not None
         return self._process.pid
 
-    def own_settings(self) -> tuple[Setting, ...]:
-        """What pgdyno needs to run and to watch a cluster; the same in every stage."""
+    def own_settings(self, asked: Sequence[Setting] = ()) -> tuple[Setting, ...]:
+        """What pgdyno needs to run and to watch a cluster; the same in every stage.
+
+        Args:
+            asked: Of the stage; what of `_TELLING` it sets itself is its own.
+        """
+        set_by_stage = {one.name for one in asked}
         values = {
             "port": str(self._port),
             "listen_addresses": "127.0.0.1" if self._transport == "tcp" else "",
@@ -128,6 +134,7 @@ class Cluster:
             "log_autovacuum_min_duration": "0",
             "lc_messages": "C",
         }
+        values |= {name: value for name, value in _TELLING.items() if name not in set_by_stage}
         origin = Origin(OriginKind.TARGET, "pgdyno runs and watches the cluster with it")
         return tuple(Setting(name, value, origin) for name, value in values.items())
 
@@ -137,7 +144,9 @@ class Cluster:
         Raises:
             TargetError: It does not start; the last lines of its log are in the message.
         """
-        lines = [f"{s.name} = '{_quoted(s.value)}'\n" for s in (*self.own_settings(), *settings)]
+        lines = [
+            f"{s.name} = '{_quoted(s.value)}'\n" for s in (*self.own_settings(settings), *settings)
+        ]
         with self._parent.into(self.data.name) as data:
             data.write("pgdyno.conf", "".join(lines), 0o600, owner_of(self._user))
         os.ftruncate(self._log, 0)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pgdyno.analysis.facts import TrialFacts
-from pgdyno.analysis.trials import POINTS_MAX, trial_facts
+from pgdyno.analysis.trials import MARKS_MAX, POINTS_MAX, trial_facts
 from pgdyno.model.event_detail import EventDetail
 from pgdyno.model.run import Event, Series, TrialRecord, TrialState
 from tests.data.miniature import a_result
@@ -98,3 +98,30 @@ def test_contradictory_client_times_are_told_not_raised() -> None:
     assert limit is not None
     assert limit.verdict == "unknown"
     assert "possible at most" in limit.fact
+
+
+def test_what_else_the_log_tells_stands_on_the_same_axis() -> None:
+    waited = Event("lock_wait", at(-5), at(3), EventDetail(lock="ShareLock on transaction 7"))
+    file = Event("temporary_file", at(4), at(4), EventDetail(file_bytes=3 << 20))
+    late = Event("error", at(31), at(31), EventDetail(text="ERROR: no"))
+    vacuumed = Event(
+        "autovacuum", at(5), at(6), EventDetail(table="t", wal_bytes=1 << 20, cpu_s=0.5)
+    )
+    line = told([10.0] * 32, waited, file, vacuumed, late).timeline
+    assert line is not None
+    assert [(one.kind, one.start_s, one.text) for one in line.marks] == [
+        ("lock_wait", -2.0, "ShareLock on transaction 7"),
+        ("temporary_file", 4.0, "3.00 MiB"),
+        ("autovacuum", 5.0, "t, 1.00 MiB of WAL, 0.50 s of CPU"),
+    ]
+    assert line.marks[0].end_s == 3.0
+
+
+def test_of_very_many_events_the_longest_are_shown_and_the_others_counted() -> None:
+    short = [Event("error", at(1 + n / 100), at(1 + n / 100)) for n in range(MARKS_MAX + 50)]
+    line = told([10.0] * 32, *short, Event("autovacuum", at(8), at(20))).timeline
+    assert line is not None
+    assert len(line.marks) == MARKS_MAX
+    assert line.marks_left_out == 51
+    assert [one.kind for one in line.marks].count("autovacuum") == 1
+    assert [one.start_s for one in line.marks] == sorted(one.start_s for one in line.marks)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import pgdyno.report.charts as package
-from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.facts import Facts, Mark
 from pgdyno.model.units import count_text
 from pgdyno.report.charts import charts
 from pgdyno.report.html import render
@@ -41,6 +41,25 @@ def test_active_sessions_have_the_axis_of_throughput(facts: Facts) -> None:
         assert stack.figure.layout.xaxis.range == lines[0].figure.layout.xaxis.range
         assert {trace.stackgroup for trace in stack.figure.data} == {"sessions"}
         assert "WAL 2." in stack.alt
+
+
+def test_what_the_log_tells_stands_above_the_line_where_it_happened(facts: Facts) -> None:
+    waited = Mark("lock_wait", 3.0, 5.5, "ShareLock on <b>712</b>")
+    failed = Mark("error", 6.0, 6.001, "ERROR: no")
+    first = facts.trials[0]
+    assert first.timeline is not None
+    marked = replace(first, timeline=replace(first.timeline, marks=(waited, failed)))
+    told = replace(facts, trials=(marked, *facts.trials[1:]))
+
+    chart = charts()["timeline"]
+    panel = chart.panels(told)[0]
+    line, lock, error = panel.figure.data
+    assert lock.x == (3.0, 5.5, None)
+    assert error.x == (6.0, 6.001, None)
+    assert lock.y[0] > max(line.y)
+    assert "<b>" not in lock.text[0]
+    assert "1 of lock wait and 1 of error" in panel.alt
+    assert {"wait for a lock", "error"} <= {key.label for key in chart.keys(told)}
 
 
 def test_bars_begin_at_zero_and_end_at_the_median(facts: Facts) -> None:

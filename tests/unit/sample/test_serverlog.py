@@ -74,7 +74,7 @@ def test_events_are_in_order_of_their_start() -> None:
     starts = [event.start_ns for event in told(LOG_18).events]
 
     assert starts == sorted(starts)
-    assert len(starts) == 3
+    assert len(starts) == 5
 
 
 def test_errors_are_told_with_their_level() -> None:
@@ -122,3 +122,47 @@ def test_a_start_without_replay_took_no_time_for_it() -> None:
     lines = [line for line in CRASH.splitlines(keepends=True) if "redo" not in line]
 
     assert told("".join(lines)).recovery == Recovery(2.75, 0.0, 0)
+
+
+WAITS = """\
+2026-11-21 22:10:02.000 UTC [40] LOG:  process 40 still waiting for ShareLock on transaction 712 \
+after 1000.100 ms
+2026-11-21 22:10:02.000 UTC [40] DETAIL:  Process holding the lock: 39. Wait queue: 40.
+2026-11-21 22:10:04.500 UTC [40] LOG:  process 40 acquired ShareLock on transaction 712 after \
+3500.250 ms
+2026-11-21 22:10:05.000 UTC [41] LOG:  process 41 still waiting for AccessShareLock on relation \
+16390 of database 5 after 1000.000 ms
+2026-11-21 22:10:06.000 UTC [41] ERROR:  canceling statement due to user request
+2026-11-21 22:10:07.000 UTC [42] LOG:  temporary file: path "base/pgsql_tmp/pgsql_tmp42.0", size \
+14000000
+"""
+
+
+def test_waits_for_locks_last_from_their_begin_until_they_are_seen_to_end() -> None:
+    first, second = [one for one in told(WAITS).events if one.kind == "lock_wait"]
+    assert first.detail.known() == {"lock": "ShareLock on transaction 712"}
+    assert first.end_ns is not None
+    assert first.end_ns - first.start_ns == 3_500_250_000
+    assert second.detail.lock == "AccessShareLock on relation 16390 of database 5"
+    assert second.end_ns is not None
+    assert second.end_ns - second.start_ns == 1_000_000_000, "nobody told when it ended"
+
+
+def test_temporary_files_and_errors_stand_where_they_happened() -> None:
+    events = {one.kind: one for one in told(WAITS).events}
+    file, error = events["temporary_file"], events["error"]
+    assert (file.detail.file_bytes, file.start_ns) == (14_000_000, file.end_ns)
+    assert error.detail.text == "ERROR: canceling statement due to user request"
+    assert file.start_ns - error.start_ns == 1_000_000_000
+
+
+def test_errors_without_end_are_counted_but_not_all_shown() -> None:
+    line = "2026-11-21 22:10:06.000 UTC [41] ERROR:  no\n"
+    found = told(line * 1500)
+    assert found.bad == {"ERROR: no": 1500}
+    assert len(found.events) == 1000
+
+
+def test_a_message_of_a_process_that_is_no_wait_is_none() -> None:
+    for text in ("process 1 acquired the taste", "process x still waiting for y after 1 ms"):
+        assert told(f"2026-11-21 22:10:06.000 UTC [4] LOG:  {text}\n").events == ()

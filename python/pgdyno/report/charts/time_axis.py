@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pgdyno.analysis.facts import Facts, Timeline, TrialFacts
+import plotly.graph_objects as go
+
+from pgdyno.analysis.facts import Facts, Mark, Timeline, TrialFacts
 from pgdyno.report.charts import look
 from pgdyno.report.charts.chart import Key
 
@@ -44,6 +46,54 @@ def bands(begin: float, timeline: Timeline) -> list[dict[str, Any]]:
     warmup = [_band(begin, 0.0, look.WARMUP)] if begin < 0 else []
     checkpoints = [_band(c.start_s, c.end_s, look.CHECKPOINT) for c in timeline.checkpoints]
     return [*warmup, *checkpoints, *(_band(*outage, look.OUTAGE) for outage in timeline.outages)]
+
+
+_MARKS = {
+    "autovacuum": ("autovacuum", "square", look.stage_colour(1)),
+    "autoanalyze": ("autoanalyze", "diamond", look.stage_colour(4)),
+    "lock_wait": ("wait for a lock", "triangle-down", "var(--wait-lock)"),
+    "temporary_file": ("temporary file", "circle", "var(--wait-io)"),
+    "error": ("error", "x", "var(--bad)"),
+}
+"""How each kind of event is called and drawn."""
+_SHOWN_OF_TEXT = 90
+
+
+def marks(timeline: Timeline, top: float) -> list[go.Scatter]:
+    """Events of the log along the upper edge: a line for how long, a symbol where it ended.
+
+    Args:
+        timeline: Of the trial.
+        top: Of the other axis.
+    """
+    return [
+        _traced(label, symbol, colour, [one for one in timeline.marks if one.kind == kind], top)
+        for kind, (label, symbol, colour) in _MARKS.items()
+        if any(one.kind == kind for one in timeline.marks)
+    ]
+
+
+def _traced(label: str, symbol: str, colour: str, found: list[Mark], top: float) -> go.Scatter:
+    x = [value for one in found for value in (one.start_s, one.end_s, None)]
+    shown = [f"{label} {look.plain(one.text[:_SHOWN_OF_TEXT])}" for one in found]
+    return go.Scatter(
+        x=x,
+        y=[value for _ in found for value in (top, top, None)],
+        mode="lines+markers",
+        line={"color": colour, "width": 3},
+        marker={"symbol": symbol, "size": 6, "color": colour},
+        text=[value for text in shown for value in (text, text, None)],
+        hovertemplate="%{x:.1f} s<br>%{text}<extra></extra>",
+        connectgaps=False,
+    )
+
+
+def mark_keys(facts: Facts) -> tuple[Key, ...]:
+    """What the symbols mean, as far as there are any."""
+    met = {mark.kind for _, timeline in over_time(facts) for mark in timeline.marks}
+    return tuple(
+        Key(label, colour, "dot") for kind, (label, _, colour) in _MARKS.items() if kind in met
+    )
 
 
 def band_keys(facts: Facts) -> tuple[Key, ...]:

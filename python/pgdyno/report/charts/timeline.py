@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import plotly.graph_objects as go
 
 from pgdyno.analysis.facts import Facts, Timeline, TrialFacts
 from pgdyno.model.units import count_text
-from pgdyno.model.wording import plural
+from pgdyno.model.wording import listed, plural
 from pgdyno.report.charts import look, time_axis
 from pgdyno.report.charts.chart import Chart, Key, Panel
 
@@ -16,7 +18,7 @@ def _panels(facts: Facts) -> tuple[Panel, ...]:
     if not drawn:
         return ()
     order = {stage.name: index for index, stage in enumerate(facts.stages)}
-    highest = max(max(timeline.tpm) for _, timeline in drawn) * 1.06
+    highest = max(max(timeline.tpm) for _, timeline in drawn) * 1.12
     return tuple(
         _panel(facts, trial, timeline, order[trial.stage], highest) for trial, timeline in drawn
     )
@@ -33,7 +35,7 @@ def _panel(
         hovertemplate="%{x:.0f} s<br>%{y:,.0f} tpmTotal<extra></extra>",
     )
     drawing = look.figure(
-        [line],
+        [line, *time_axis.marks(timeline, highest * 0.97)],
         shapes=time_axis.bands(time_axis.ends(facts)[0], timeline),
         xaxis=time_axis.seconds_axis(facts),
         yaxis=look.axis("tpmTotal", range=[0, highest], nticks=6, tickformat="~s"),
@@ -44,7 +46,8 @@ def _panel(
     checkpoints = plural(len(timeline.checkpoints), "checkpoint")
     alt = (
         f"Line of throughput in trial {trial.number}, {title}: between {count_text(low)} and"
-        f" {count_text(high)} tpmTotal in the window, with {checkpoints}{_lost(timeline)}."
+        f" {count_text(high)} tpmTotal in the window, with {checkpoints}{_lost(timeline)}"
+        f"{_marked(timeline)}."
     )
     return Panel(title, alt, drawing)
 
@@ -55,13 +58,20 @@ def _lost(timeline: Timeline) -> str:
     return f" and {plural(len(timeline.outages), 'time')} without connections"
 
 
+def _marked(timeline: Timeline) -> str:
+    counts = Counter(mark.kind.replace("_", " ") for mark in timeline.marks)
+    said = [f"{count} of {kind}" for kind, count in counts.items()]
+    said += [f"{timeline.marks_left_out} shorter events"] if timeline.marks_left_out else []
+    return f"; in the log, {listed(said)}" if said else ""
+
+
 def _keys(facts: Facts) -> tuple[Key, ...]:
     stages = tuple(
         Key(look.short(stage.name), look.stage_colour(index), "line")
         for index, stage in enumerate(facts.stages)
         if any(trial.stage == stage.name and trial.timeline for trial in facts.trials)
     )
-    return (*stages, *time_axis.band_keys(facts))
+    return (*stages, *time_axis.mark_keys(facts), *time_axis.band_keys(facts))
 
 
 CHART = Chart(
