@@ -16,6 +16,7 @@ from pgdyno.analysis.replaced import ReplacedFacts
 from pgdyno.analysis.resource_facts import ResourceRow
 from pgdyno.analysis.session_facts import StageSessions
 from pgdyno.analysis.setting_facts import ServerSetting, SettingChange
+from pgdyno.analysis.signal_facts import Signal
 from pgdyno.model.run import PgbenchSummary
 
 SCHEMA = "pgdyno.report/3"
@@ -444,6 +445,7 @@ class Facts:
     cycles: tuple[CycleFacts, ...]  # of each stage
     sessions: tuple[StageSessions, ...]  # of stages whose sessions were sampled
     resources: tuple[ResourceRow, ...]  # utilisation, saturation, errors
+    signals: tuple[Signal, ...]  # host and server over time
     protocol: tuple[ProtocolCost, ...]
     compliance: tuple[Requirement, ...]  # none if the workload is not TPC-C
     margin: float  # ratios from 1 / (1 + margin) to 1 + margin are too close to matter

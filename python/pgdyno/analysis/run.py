@@ -24,6 +24,7 @@ from pgdyno.analysis.resources import resource_rows
 from pgdyno.analysis.session_facts import StageSessions
 from pgdyno.analysis.sessions import stage_sessions
 from pgdyno.analysis.shape import outages, part_facts, recovery_facts, step_facts
+from pgdyno.analysis.signals import signals
 from pgdyno.analysis.stages import comparison_facts, noise_facts, stage_facts, throughput_table
 from pgdyno.analysis.steadiness import cycle_steadiness
 from pgdyno.analysis.stopping import still_needed
@@ -90,6 +91,7 @@ def analyse(run: RunFile) -> Facts:
         recovery=recovery_facts(names, finished),
         cycles=cycles.facts,
         sessions=_sessions(run, names, finished), resources=resource_rows(names, finished, series),
+        signals=signals(names, finished, series),
         protocol=protocol_costs(plan, finished),
         compliance=requirements(plan, finished),
         margin=plan.protocol.margin, confidence=plan.protocol.confidence,
@@ -97,8 +99,7 @@ def analyse(run: RunFile) -> Facts:
         warnings=compared.warnings,
         noise_floor=noise_facts(plan, table, plan.protocol.confidence),
         placement=placed,
-        audit=audit,
-        conditions=merged_conditions(fixtures, trials),
+        audit=audit, conditions=merged_conditions(fixtures, trials),
         checked_rounds=plan.protocol.checked_rounds,
         same=shared(plan, finished),
         differences=differing,

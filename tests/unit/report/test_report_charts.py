@@ -9,6 +9,7 @@ import pytest
 
 import pgdyno.report.charts as package
 from pgdyno.analysis.facts import Facts, Mark
+from pgdyno.analysis.signal_facts import Signal, SignalLine
 from pgdyno.model.units import count_text
 from pgdyno.report.charts import charts
 from pgdyno.report.html import render
@@ -41,6 +42,21 @@ def test_active_sessions_have_the_axis_of_throughput(facts: Facts) -> None:
         assert stack.figure.layout.xaxis.range == lines[0].figure.layout.xaxis.range
         assert {trace.stackgroup for trace in stack.figure.data} == {"sessions"}
         assert "WAL 2." in stack.alt
+
+
+def test_signals_have_a_panel_for_each_stage_and_one_scale_for_each_row(facts: Facts) -> None:
+    lines = tuple(
+        SignalLine(trial.number, trial.stage, (-1.0, 1.0, 2.0), (0.0, 5.0 + trial.number, 2.0))
+        for trial in facts.trials[:3]
+    )
+    told = replace(facts, signals=(Signal("WAL written", "B/s", lines),))
+    chart = charts()["signals"]
+    panels = chart.panels(told)
+    assert [one.title.split(" · ")[0] for one in panels] == ["WAL written"] * 3
+    assert {one.figure.layout.yaxis.range for one in panels} == {(0.0, 8 * 1.06)}
+    throughput = charts()["timeline"].panels(told)[0]
+    assert panels[0].figure.layout.xaxis.range == throughput.figure.layout.xaxis.range
+    assert chart.across(told) == 3
 
 
 def test_what_the_log_tells_stands_above_the_line_where_it_happened(facts: Facts) -> None:

@@ -1,0 +1,181 @@
+"""Lines of host and server over time, from their series, for the middle trial of each stage.
+
+The trial of a stage whose throughput is its median is shown: what it shows happened, while a mean
+of rounds never did. Long lines keep the least and the greatest value of each of their parts, so
+that a stall of a second is seen in an hour. A signal that never moved is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pgdyno.analysis.signal_facts import Signal, SignalLine, SignalUnit
+from pgdyno.model.run import CPU_STATES, Series, TrialRecord
+
+PARTS_MAX = 120  # of a line; each has two points
+NS = 1e9
+Floats = npt.NDArray[np.float64]
+Points = tuple[Floats, Floats]  # s since the Unix epoch less those of the window's begin; values
+SeriesByName = Mapping[str, Series]
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """How a signal is made of series."""
+
+    name: str
+    unit: SignalUnit
+    points: Callable[[SeriesByName, int], Points | None]
+
+
+def _rate(*names: str, over: Sequence[str] = ()) -> Callable[[SeriesByName, int], Points | None]:
+    """Growth of counters, by seconds or by the growth of others; where these stand still, none."""
+
+    def points(series: SeriesByName, begin_ns: int) -> Points | None:
+        above, below = _added(series, names), _added(series, over) if over else None
+        if above is None or (over and below is None) or above[0].size < 2:
+            return None
+        at = (above[0] - begin_ns) / NS
+        grown = np.diff(above[1])
+        by = np.diff(at) if below is None else np.diff(below[1])
+        known = by > 0
+        return ((at[1:] + at[:-1]) / 2)[known], grown[known] / by[known]
+
+    return points
+
+
+def _level(name: str) -> Callable[[SeriesByName, int], Points | None]:
+    """A gauge as it was."""
+
+    def points(series: SeriesByName, begin_ns: int) -> Points | None:
+        found = _added(series, (name,))
+        return None if found is None else ((found[0] - begin_ns) / NS, found[1])
+
+    return points
+
+
+def _busy(series: SeriesByName, begin_ns: int) -> Points | None:
+    everything = [f"cpu.{state}_s" for state in CPU_STATES]
+    idle = _rate("cpu.idle_s", "cpu.iowait_s", over=everything)(series, begin_ns)
+    return None if idle is None else (idle[0], 1 - idle[1])
+
+
+def _added(
+    series: SeriesByName, names: Sequence[str]
+) -> tuple[npt.NDArray[np.int64], Floats] | None:
+    """The sum of series that were sampled together; None: one of them was not."""
+    found = [series[name] for name in names if name in series]
+    if len(found) < len(names) or len({one.values.size for one in found}) != 1:
+        return None
+    return found[0].unix_ns, np.sum([one.values for one in found], axis=0, dtype=np.float64)
+
+
+_SOURCES = (
+    _Source("CPUs busy", "share", _busy),
+    _Source("a task waits for a CPU", "share", _rate("psi.cpu.some_s")),
+    _Source("a task waits for memory", "share", _rate("psi.memory.some_s")),
+    _Source("a task waits for I/O", "share", _rate("psi.io.some_s")),
+    _Source("held back by the control group", "share", _rate("cgroup.throttled_s")),
+    _Source("pages swapped", "1/s", _rate("vm.swap_in_pages", "vm.swap_out_pages")),
+    _Source("WAL written", "B/s", _rate("wal.bytes")),
+    _Source("full page images", "1/s", _rate("wal.fpi")),
+    _Source("buffers written by checkpoints", "1/s", _rate("checkpoints.buffers")),
+    _Source("temporary files", "B/s", _rate("database.temp_bytes")),
+    _Source("oldest transaction", "s", _level("transactions.oldest_s")),
+    _Source("transactions that vacuum must keep", "1", _level("transactions.oldest_xmin_age")),
+    _Source("WAL kept by replication slots", "B", _level("slots.retained_bytes")),
+    _Source("standbys behind", "B", _level("replication.behind_bytes")),
+)
+_ALWAYS_MOVES = {"oldest transaction": 1.0, "transactions that vacuum must keep": 10_000.0}
+"""What is shown only from here on: it moves in every run, and means nothing below."""
+
+
+def _device_sources(name: str) -> Iterator[_Source]:
+    at = f"device.{name}."
+    yield _Source(
+        f"{name}: time of a read or write",
+        "s",
+        _rate(f"{at}read_s", f"{at}write_s", over=[f"{at}reads", f"{at}writes"]),
+    )
+    yield _Source(f"{name}: time of a flush", "s", _rate(f"{at}flush_s", over=[f"{at}flushes"]))
+    yield _Source(f"{name}: requests under way", "1", _rate(f"{at}weighted_s"))
+    yield _Source(f"{name}: written", "B/s", _rate(f"{at}write_bytes"))
+    yield _Source(f"{name}: read", "B/s", _rate(f"{at}read_bytes"))  # fmt: skip
+
+
+def signals(
+    stages: Sequence[str], trials: Sequence[TrialRecord], series: Mapping[int, SeriesByName]
+) -> tuple[Signal, ...]:
+    """All signals that moved.
+
+    Args:
+        stages: Their names, in the order of the plan.
+        trials: Those whose numbers may be used.
+        series: Of each trial, by its number and their names.
+    """
+    chosen = [one for stage in stages if (one := _middle(trials, stage)) is not None]
+    devices = sorted(
+        {
+            name.split(".")[1]
+            for one in chosen
+            for name in series.get(one.number, {})
+            if name.startswith("device.") and name.endswith(".busy_s")
+        }
+    )
+    sources = [*_SOURCES, *(one for device in devices for one in _device_sources(device))]
+    found = (_signal(source, chosen, series) for source in sources)
+    return tuple(one for one in found if one is not None)
+
+
+def _middle(trials: Sequence[TrialRecord], stage: str) -> TrialRecord | None:
+    measured = sorted(
+        (one for one in trials if one.stage == stage and one.result is not None),
+        key=lambda one: one.result.throughput if one.result else 0.0,
+    )
+    return measured[len(measured) // 2] if measured else None
+
+
+def _signal(
+    source: _Source, chosen: Sequence[TrialRecord], series: Mapping[int, SeriesByName]
+) -> Signal | None:
+    lines = [
+        line
+        for one in chosen
+        if (line := _line(source, one, series.get(one.number, {}))) is not None
+    ]
+    values = [value for line in lines for value in line.values]
+    least = _ALWAYS_MOVES.get(source.name, 0.0)
+    if not values or max(values) <= least or max(values) == min(values):
+        return None
+    return Signal(source.name, source.unit, tuple(lines))
+
+
+def _line(source: _Source, record: TrialRecord, series: SeriesByName) -> SignalLine | None:
+    assert record.result is not None
+    begin_ns, end_ns = record.result.window_ns
+    if (points := source.points(series, begin_ns)) is None:
+        return None
+    at, values = points
+    inside = at <= (end_ns - begin_ns) / NS
+    at, values = shortened(at[inside], values[inside])
+    return SignalLine(
+        record.number,
+        record.stage,
+        tuple(round(float(one), 3) for one in at),
+        tuple(float(f"{one:.6g}") for one in values),
+    )
+
+
+def shortened(at: Floats, values: Floats) -> Points:
+    """At most two points of each part of a line: its least and its greatest, as they came."""
+    if values.size <= 2 * PARTS_MAX:
+        return at, values
+    kept: list[int] = []
+    for part in np.array_split(np.arange(values.size), PARTS_MAX):
+        ends = {int(part[values[part].argmin()]), int(part[values[part].argmax()])}
+        kept += sorted(ends)
+    return at[kept], values[kept]

@@ -1,0 +1,75 @@
+"""Host and server over time: a row for each signal, a panel for each stage, one axis of time."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+from pgdyno.analysis.facts import Facts, TrialFacts
+from pgdyno.analysis.signal_facts import Signal, SignalLine
+from pgdyno.report.charts import look, time_axis
+from pgdyno.report.charts.chart import Chart, Key, Panel
+
+_FORMATS = {"share": ".0%", "B/s": ".3s", "B": ".3s", "s": ".3s", "1/s": ".3s", "1": ".3s"}
+
+
+def _panels(facts: Facts) -> tuple[Panel, ...]:
+    trials = {trial.number: trial for trial in facts.trials if trial.timeline}
+    if not time_axis.over_time(facts):
+        return ()
+    order = {stage.name: index for index, stage in enumerate(facts.stages)}
+    return tuple(
+        _panel(facts, signal, line, trials[line.trial], order[line.stage])
+        for signal in facts.signals
+        for line in signal.lines
+        if line.trial in trials
+    )
+
+
+def _panel(facts: Facts, signal: Signal, line: SignalLine, trial: TrialFacts, index: int) -> Panel:
+    assert trial.timeline is not None
+    every = [value for one in signal.lines for value in one.values]
+    low, high = min(0.0, *every), max(every) * 1.06
+    shown = _FORMATS[signal.unit]
+    drawn = go.Scatter(
+        x=line.second,
+        y=line.values,
+        mode="lines",
+        line={"color": look.stage_colour(index), "width": 1.5},
+        hovertemplate=f"%{{x:.0f}} s<br>%{{y:{shown}}}<extra></extra>",
+    )
+    unit = "" if signal.unit in ("share", "1") else signal.unit
+    drawing = look.figure(
+        [drawn],
+        shapes=time_axis.bands(time_axis.ends(facts)[0], trial.timeline),
+        xaxis=time_axis.seconds_axis(facts),
+        yaxis=look.axis(unit, range=[low, high], nticks=4, tickformat=shown.replace(".3", "~")),
+    )
+    title = f"{signal.name} · {time_axis.title(trial)}"
+    alt = (
+        f"Line of {signal.name} in trial {trial.number}, stage {trial.stage}: between"
+        f" {min(line.values):.3g} and {max(line.values):.3g} {unit or 'of 1'}."
+    )
+    return Panel(title, alt, drawing)
+
+
+def _keys(facts: Facts) -> tuple[Key, ...]:
+    return time_axis.band_keys(facts) if facts.signals else ()
+
+
+def _across(facts: Facts) -> int:
+    return max(1, min(time_axis.ACROSS_MAX, len(facts.stages)))
+
+
+CHART = Chart(
+    name="signals",
+    title="Host and server over time",
+    caption=(
+        "The trial of each stage whose throughput is the median of its rounds; each row has one"
+        " scale, and all have the axis of throughput. What never moved is left out."
+    ),
+    height_px=120,
+    panels=_panels,
+    keys=_keys,
+    across=_across,
+    section="resources",
+)

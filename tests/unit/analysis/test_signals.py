@@ -1,0 +1,113 @@
+"""Lines of host and server over time: rates, levels, the middle trial, stalls that are kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pgdyno.analysis.signal_facts import Signal
+from pgdyno.analysis.signals import PARTS_MAX, shortened, signals
+from pgdyno.model.run import CPU_STATES, Series, TrialRecord, TrialState
+from tests.data.miniature import a_result
+
+NS = 1_000_000_000
+RESULT = a_result()
+BEGIN, END = RESULT.window_ns
+SECONDS = (END - BEGIN) // NS
+
+
+def sampled(name: str, values: np.ndarray, kind: str = "counter") -> Series:
+    """Once a second, from two seconds before the window."""
+    at = BEGIN + (np.arange(values.size) - 2) * NS
+    return Series(name, "1", kind, at, values.astype(np.float64))
+
+
+def counter(name: str, *grown: float) -> Series:
+    """What grew in each second."""
+    return sampled(name, np.cumsum([100.0, *grown]))
+
+
+def of(*series: Series) -> dict[str, Signal]:
+    record = TrialRecord(1, 1, "one", "x", TrialState.FINISHED, result=RESULT)
+    found = signals(["one", "never"], [record], {1: {one.name: one for one in series}})
+    return {one.name: one for one in found}
+
+
+def values(signal: Signal) -> tuple[float, ...]:
+    (line,) = signal.lines
+    return line.values
+
+
+def test_a_counter_is_what_it_grew_by_each_second_between_its_samples() -> None:
+    (line,) = of(counter("wal.bytes", 5, 7, 9))["WAL written"].lines
+    assert line.values == (5, 7, 9)
+    assert line.second == (-1.5, -0.5, 0.5), "seconds of the window; warm-up is negative"
+
+
+def test_busy_is_all_time_that_is_not_idle() -> None:
+    grown = dict.fromkeys(CPU_STATES, (0.0, 0.0)) | {
+        "user": (1.0, 2.0), "idle": (0.5, 0.0), "iowait": (0.5, 0.0)
+    }  # fmt: skip
+    busy = of(*(counter(f"cpu.{state}_s", *each) for state, each in grown.items()))["CPUs busy"]
+    assert values(busy) == pytest.approx((0.5, 1.0))
+    assert busy.unit == "share"
+
+
+def test_the_time_of_a_request_has_no_point_where_there_was_none() -> None:
+    series = [
+        counter("device.vda.busy_s", 1, 1, 1),
+        counter("device.vda.read_s", 0.2, 0, 0.9),
+        counter("device.vda.write_s", 0.2, 0, 0),
+        counter("device.vda.reads", 10, 0, 1),
+        counter("device.vda.writes", 10, 0, 0),
+    ]
+    (line,) = of(*series)["vda: time of a read or write"].lines
+    assert line.values == pytest.approx((0.02, 0.9))
+    assert line.second == (-1.5, 0.5)
+
+
+def test_what_never_moved_or_was_not_sampled_is_left_out() -> None:
+    assert of() == {}
+    assert of(counter("vm.swap_in_pages", 0, 0), counter("vm.swap_out_pages", 0, 0)) == {}
+    assert of(counter("vm.swap_in_pages", 3, 4)) == {}, "half of a sum is not known"
+    still = sampled("slots.retained_bytes", np.full(4, 7.0), "gauge")
+    assert of(still) == {}
+
+
+def test_a_transaction_is_shown_once_it_is_old() -> None:
+    young = sampled("transactions.oldest_s", np.array([0.1, 0.9, 0.2]), "gauge")
+    old = replace(young, values=np.array([0.1, 0.9, 7.5]))
+    assert of(young) == {}
+    assert values(of(old)["oldest transaction"]) == (0.1, 0.9, 7.5)
+
+
+def test_the_drain_is_cut_off() -> None:
+    (line,) = of(counter("wal.bytes", *range(SECONDS + 20)))["WAL written"].lines
+    assert max(line.second) <= SECONDS
+
+
+def test_the_trial_with_the_median_throughput_is_shown() -> None:
+    trials = [
+        TrialRecord(
+            number, number, "one", "x", TrialState.FINISHED,
+            result=replace(RESULT, nopm=throughput),
+        )
+        for number, throughput in ((1, 300.0), (2, 100.0), (3, 200.0))
+    ]  # fmt: skip
+    series = {n: {"wal.bytes": counter("wal.bytes", n, n + 1)} for n in (1, 2, 3)}
+    ((line,),) = (one.lines for one in signals(["one"], trials, series))
+    assert line.trial == 3
+
+
+def test_a_stall_of_a_second_is_kept_of_an_hour() -> None:
+    at = np.arange(3600.0)
+    line = np.sin(at / 50) + 10
+    line[1234] = 0.0
+    line[2345] = 99.0
+    short_at, short = shortened(at, line)
+    assert short.size <= 2 * PARTS_MAX
+    assert (short.min(), short.max()) == (0.0, 99.0)
+    assert 1234.0 in short_at
+    assert (np.diff(short_at) > 0).all()
