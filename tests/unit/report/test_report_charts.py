@@ -74,7 +74,7 @@ def test_what_the_log_tells_stands_above_the_line_where_it_happened(facts: Facts
     assert error.x == (6.0, 6.001, None)
     assert lock.y[0] > max(line.y)
     assert "<b>" not in lock.text[0]
-    assert "1 of lock wait and 1 of error" in panel.alt
+    assert "1 lock wait and 1 error" in panel.alt
     assert {"wait for a lock", "error"} <= {key.label for key in chart.keys(told)}
 
 

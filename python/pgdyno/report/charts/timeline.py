@@ -60,8 +60,9 @@ def _lost(timeline: Timeline) -> str:
 
 def _marked(timeline: Timeline) -> str:
     counts = Counter(mark.kind.replace("_", " ") for mark in timeline.marks)
-    said = [f"{count} of {kind}" for kind, count in counts.items()]
-    said += [f"{timeline.marks_left_out} shorter events"] if timeline.marks_left_out else []
+    said = [plural(count, kind) for kind, count in counts.items()]
+    if timeline.marks_left_out:
+        said.append(plural(timeline.marks_left_out, "shorter event"))
     return f"; in the log, {listed(said)}" if said else ""
 
 
