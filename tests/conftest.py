@@ -48,6 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
     folder.chmod(0o755)  # servers run as another user
     os.environ[SESSION] = str(folder)
     config.stash[_BEFORE] = machine(folder)
+    config.pluginmanager.register(_Failing(config))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -59,6 +60,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if (seed := config.getoption("shuffle")) is not None:
         order = np.random.default_rng(seed).permutation(len(items))
         items[:] = [items[at] for at in order]
+
+
+class _Failing:
+    """Names what fails when it fails: who stops a session of an hour has not lost what it found."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._plugins = config.pluginmanager
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        terminal = self._plugins.get_plugin("terminalreporter")
+        if report.failed and terminal is not None:
+            terminal.write_line(f" {report.nodeid} failed in its {report.when}", red=True)
 
 
 @pytest.fixture(autouse=True)
