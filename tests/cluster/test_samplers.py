@@ -79,6 +79,8 @@ def server(request: pytest.FixtureRequest, session_home: object) -> Iterator[pgd
                 "CREATE TABLE seen AS SELECT i AS a, i AS b FROM generate_series(1, 2000) i"
             )
             session.execute("CREATE INDEX seen_b ON seen (b); ANALYZE seen")
+            # In a database of ours samplers make these themselves: here roles come in any order.
+            session.execute("CREATE EXTENSION pg_stat_statements; CREATE EXTENSION pg_buffercache")
             session.execute("CREATE ROLE watcher LOGIN; GRANT pg_monitor TO watcher")
             session.execute("CREATE ROLE guest LOGIN")
         yield running
@@ -153,6 +155,27 @@ def test_every_role_reads_what_it_may_and_is_told_the_rest(
         expected |= NOT_FOR_GUESTS
         assert missing["sessions of others"].remedy == "GRANT pg_monitor TO guest;"
     assert set(missing) == expected
+
+
+def test_extensions_are_made_in_a_database_of_ours_and_asked_for_elsewhere(
+    server: pgdyno.Server,
+) -> None:
+    with connect(server) as session:
+        session.execute("CREATE DATABASE bare")
+    modules = (server_statements, server_buffers)
+    with connect(server, dbname="bare") as session:
+
+        def lacking(*, ours: bool) -> dict[str, Any]:
+            subject = Subject(session, ["bare"], ours=ours, telemetry="full", described=WORKLOAD,
+                              wait_of=wait_of)  # fmt: skip
+            return {one.name: one.remedy for one in found(subject, *modules)
+                    if isinstance(one, Missing)}  # fmt: skip
+
+        assert lacking(ours=False) == {
+            "statements": "CREATE EXTENSION pg_stat_statements;",
+            "buffer cache": "CREATE EXTENSION pg_buffercache;",
+        }
+        assert lacking(ours=True) == {}
 
 
 @pytest.mark.parametrize("bindir", [None, DEBIAN_BINDIR], ids=["18", "15"])
