@@ -10,7 +10,7 @@ SignalUnit = Literal["share", "B/s", "B", "s", "1/s", "1"]
 
 @dataclass(frozen=True, slots=True)
 class SignalLine:
-    """A line on the time axis of a trial."""
+    """A line on the time axis of a trial; it has a point at least."""
 
     trial: int
     stage: str

@@ -161,6 +161,8 @@ def _line(source: _Source, record: TrialRecord, series: SeriesByName) -> SignalL
         return None
     at, values = points
     inside = at <= (end_ns - begin_ns) / NS
+    if not inside.any():
+        return None
     at, values = shortened(at[inside], values[inside])
     return SignalLine(
         record.number,

@@ -68,6 +68,21 @@ def test_the_time_of_a_request_has_no_point_where_there_was_none() -> None:
     assert line.second == (-1.5, 0.5)
 
 
+def test_a_stage_without_a_point_has_no_line_beside_those_that_have_one() -> None:
+    """A device that one stage never read from: there is no time of a request."""
+    names = ("busy_s", "read_s", "write_s", "reads", "writes")
+    busy = [counter(f"device.vda.{name}", 1, n + 2) for n, name in enumerate(names)]
+    idle = [counter(f"device.vda.{name}", 0, 0) for name in names]
+    trials = [
+        TrialRecord(n, 1, stage, "x", TrialState.FINISHED, result=RESULT)
+        for n, stage in ((1, "one"), (2, "two"))
+    ]
+    series = {n: {one.name: one for one in each} for n, each in ((1, busy), (2, idle))}
+    found = {one.name: one for one in signals(["one", "two"], trials, series)}
+    assert [one.stage for one in found["vda: time of a read or write"].lines] == ["one"]
+    assert all(line.values for one in found.values() for line in one.lines)
+
+
 def test_what_never_moved_or_was_not_sampled_is_left_out() -> None:
     assert of() == {}
     assert of(counter("vm.swap_in_pages", 0, 0), counter("vm.swap_out_pages", 0, 0)) == {}
