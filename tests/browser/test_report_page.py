@@ -164,7 +164,9 @@ def test_a_run_without_numbers_has_a_page(browser: Browser, tmp_path: Path) -> N
         report.write_text(html.render(analyse(run)), encoding="utf-8")
     with opened(browser, report, PHONE) as (page, noise):
         assert page.locator(".plot").count() == 0
-        assert page.get_by_text("no trial has data for this chart").count() == len(charts())
+        # Charts of what samplers saw stand in sections of their own, which are left out.
+        empty = charts().keys() - {"active_sessions", "signals"}
+        assert page.get_by_text("no trial has data for this chart").count() == len(empty)
         assert noise == []
 
 
