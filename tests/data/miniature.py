@@ -354,6 +354,7 @@ def _deltas(character: Character, transactions: int) -> dict[str, float]:
         "cpu.user_s": 0.62 * 2 * WINDOW_S,
         "cpu.system_s": 0.30 * 2 * WINDOW_S,
         "cpu.idle_s": 0.08 * 2 * WINDOW_S,
+        **{name: by * WINDOW_S for name, by in COUNTED.items()},
     }
 
 

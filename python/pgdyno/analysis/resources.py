@@ -7,54 +7,46 @@ known; it is never zero.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-import numpy as np
-
 from pgdyno.analysis.resource_facts import Aspect, ResourceRow, Unit
-from pgdyno.model.run import CPU_STATES, Series, TrialRecord
+from pgdyno.model.run import Series, TrialRecord, TrialResult
+from pgdyno.stats.client_limit import HOST_IDLE_COLUMNS, host_idle_share
 
 NS = 1e9
-_IDLE = ("idle", "iowait")
-_DEVICE, _INTERFACE = "device.", "net."
+DEVICE, _INTERFACE = "device.", "net."
 
 
 @dataclass(frozen=True, slots=True)
-class Sampled:
-    """The series of a trial, seen through its window."""
+class Seen:
+    """What was sampled of a window: counters by what they grew, gauges as they were."""
 
+    result: TrialResult
     series: Mapping[str, Series]
-    window_ns: tuple[int, int]
 
     def grown(self, *names: str) -> float | None:
-        """By how much counters grew in the window, together; None: one of them was not sampled."""
-        found = [self._grown(name) for name in names]
-        return None if None in found else float(sum(one for one in found if one is not None))
+        """By how much counters grew in the window, together; None: of one it is not known."""
+        if not all(name in self.result.deltas for name in names):
+            return None
+        return sum(self.result.deltas[name] for name in names)
 
     def per_s(self, *names: str) -> float | None:
         """The same, by seconds."""
-        begin, end = self.window_ns
+        begin, end = self.result.window_ns
         return _over(self.grown(*names), (end - begin) / NS)
 
     def mean(self, name: str) -> float | None:
         """Of a gauge in the window."""
         if (one := self.series.get(name)) is None:
             return None
-        begin, end = self.window_ns
+        begin, end = self.result.window_ns
         inside = one.values[(one.unix_ns >= begin) & (one.unix_ns <= end)]
         return float(inside.mean()) if inside.size else None
 
-    def _grown(self, name: str) -> float | None:
-        one = self.series.get(name)
-        if one is None or one.kind != "counter" or one.values.size < 2:
-            return None
-        begin, end = np.interp(np.array(self.window_ns), one.unix_ns, one.values)
-        return float(end - begin)
 
-
-Measured = Callable[[Sampled], float | None]
+Measured = Callable[[Seen], float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,26 +64,22 @@ def _over(part: float | None, whole: float | None) -> float | None:
     return None if part is None or not whole else part / whole
 
 
-def _busy(sampled: Sampled) -> float | None:
-    idle = sampled.grown(*(f"cpu.{state}_s" for state in _IDLE))
-    whole = sampled.grown(*(f"cpu.{state}_s" for state in CPU_STATES))
-    share = _over(idle, whole)
-    return None if share is None else 1 - share
+def _busy(seen: Seen) -> float | None:
+    idle = host_idle_share(seen.result.deltas)
+    return None if idle is None else 1 - idle
 
 
-def _stolen(sampled: Sampled) -> float | None:
-    return _over(
-        sampled.grown("cpu.steal_s"), sampled.grown(*(f"cpu.{state}_s" for state in CPU_STATES))
-    )
+def _stolen(seen: Seen) -> float | None:
+    return _over(seen.grown("cpu.steal_s"), seen.grown(*HOST_IDLE_COLUMNS))
 
 
-def _memory_used(sampled: Sampled) -> float | None:
-    free = _over(sampled.mean("memory.available_bytes"), sampled.mean("memory.total_bytes"))
+def _memory_used(seen: Seen) -> float | None:
+    free = _over(seen.mean("memory.available_bytes"), seen.mean("memory.total_bytes"))
     return None if free is None else 1 - free
 
 
 def _rate(*names: str) -> Measured:
-    return lambda sampled: sampled.per_s(*names)
+    return lambda seen: seen.per_s(*names)
 
 
 _HOST = (
@@ -134,16 +122,16 @@ _TCP = (
 
 
 def _device_measures(name: str) -> Iterator[Measure]:
-    at, resource = f"{_DEVICE}{name}.", f"device {name}"
+    at, resource = f"{DEVICE}{name}.", f"device {name}"
 
-    def waits_s(sampled: Sampled) -> float | None:
+    def waits_s(seen: Seen) -> float | None:
         return _over(
-            sampled.grown(f"{at}read_s", f"{at}write_s"),
-            sampled.grown(f"{at}reads", f"{at}writes"),
+            seen.grown(f"{at}read_s", f"{at}write_s"),
+            seen.grown(f"{at}reads", f"{at}writes"),
         )
 
-    def flush_s(sampled: Sampled) -> float | None:
-        return _over(sampled.grown(f"{at}flush_s"), sampled.grown(f"{at}flushes"))
+    def flush_s(seen: Seen) -> float | None:
+        return _over(seen.grown(f"{at}flush_s"), seen.grown(f"{at}flushes"))
 
     busy = "share of time with a request under way; a disk that serves many at once may do more"
     yield Measure(resource, "utilisation", busy, _rate(f"{at}busy_s"))
@@ -170,19 +158,20 @@ def _interface_measures(name: str) -> Iterator[Measure]:
     )  # fmt: skip
 
 
-def _members(seen: Sequence[Sampled], prefix: str, *used: str) -> list[str]:
-    """Devices or interfaces that did anything in any window."""
-    names = {
-        name.split(".")[1]
-        for one in seen
-        for name in one.series
-        if name.startswith(prefix) and name.count(".") == 2
-    }
-    return sorted(
+def members(names: Iterable[str], prefix: str) -> list[str]:
+    """Devices or interfaces that columns are named of, e.g. `vda` of `device.vda.reads`."""
+    found = (name.split(".") for name in names if name.startswith(prefix))
+    return sorted({parts[1] for parts in found if len(parts) == 3})
+
+
+def _used(seen: Sequence[Seen], prefix: str, *columns: str) -> list[str]:
+    """Those that did anything in any window."""
+    return [
         name
-        for name in names
-        if any((one.grown(f"{prefix}{name}.{column}") or 0) > 0 for one in seen for column in used)
-    )
+        for name in members((name for one in seen for name in one.result.deltas), prefix)
+        if any(one.result.deltas.get(f"{prefix}{name}.{column}", 0) > 0
+               for one in seen for column in columns)
+    ]  # fmt: skip
 
 
 def resource_rows(
@@ -199,7 +188,7 @@ def resource_rows(
     """
     seen = {
         stage: [
-            Sampled(series.get(one.number, {}), one.result.window_ns)
+            Seen(one.result, series.get(one.number, {}))
             for one in trials
             if one.stage == stage and one.result is not None
         ]
@@ -207,16 +196,16 @@ def resource_rows(
     }
     everything = [one for each in seen.values() for one in each]
     measures = [*_HOST]
-    for device in _members(everything, _DEVICE, "reads", "writes", "flushes"):
+    for device in _used(everything, DEVICE, "reads", "writes", "flushes"):
         measures += _device_measures(device)
-    for interface in _members(everything, _INTERFACE, "rx_packets", "tx_packets"):
+    for interface in _used(everything, _INTERFACE, "rx_packets", "tx_packets"):
         measures += _interface_measures(interface)
     rows = [_row(measure, seen) for measure in (*measures, *_TCP, *_SERVER)]
     return tuple(row for row in rows if any(value is not None for value in row.stages))
 
 
-def _row(measure: Measure, seen: Mapping[str, Sequence[Sampled]]) -> ResourceRow:
-    def mean(windows: Sequence[Sampled]) -> float | None:
+def _row(measure: Measure, seen: Mapping[str, Sequence[Seen]]) -> ResourceRow:
+    def mean(windows: Sequence[Seen]) -> float | None:
         known = [value for one in windows if (value := measure.measured(one)) is not None]
         return fmean(known) if known else None
 

@@ -21,6 +21,7 @@ from pgdyno.analysis.session_facts import (
     SessionShare,
     StageSessions,
 )
+from pgdyno.analysis.trials import POINTS_MAX
 from pgdyno.catalog.waits import OTHER, wait_classes, wait_groups
 from pgdyno.model.run import TallySeries, TrialRecord
 from pgdyno.model.wait import CPU, CPU_WAIT
@@ -29,7 +30,6 @@ from pgdyno.stats.sampled import averages
 TALLY = "sessions"
 NAMED_MAX = 12  # kinds of sessions in a table; the others are added up
 NS = 1_000_000_000
-POINTS_MAX = 240  # of a line, as of throughput
 _SEED = 20_261_125  # of the intervals: one run file, one report
 _OF_A_LOAD = ("backend", "parallel_worker")
 _IN_TRANSACTION = ("idle in transaction", "idle in transaction (aborted)")

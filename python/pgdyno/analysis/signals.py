@@ -13,13 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from pgdyno.analysis.resources import DEVICE, members
 from pgdyno.analysis.signal_facts import Signal, SignalLine, SignalUnit
 from pgdyno.model.run import CPU_STATES, Series, TrialRecord
 
 PARTS_MAX = 120  # of a line; each has two points
 NS = 1e9
 Floats = npt.NDArray[np.float64]
-Points = tuple[Floats, Floats]  # s since the Unix epoch less those of the window's begin; values
+Points = tuple[Floats, Floats]  # s since the window began; values
 SeriesByName = Mapping[str, Series]
 
 
@@ -95,7 +96,7 @@ _ALWAYS_MOVES = {"oldest transaction": 1.0, "transactions that vacuum must keep"
 
 
 def _device_sources(name: str) -> Iterator[_Source]:
-    at = f"device.{name}."
+    at = f"{DEVICE}{name}."
     yield _Source(
         f"{name}: time of a read or write",
         "s",
@@ -104,7 +105,7 @@ def _device_sources(name: str) -> Iterator[_Source]:
     yield _Source(f"{name}: time of a flush", "s", _rate(f"{at}flush_s", over=[f"{at}flushes"]))
     yield _Source(f"{name}: requests under way", "1", _rate(f"{at}weighted_s"))
     yield _Source(f"{name}: written", "B/s", _rate(f"{at}write_bytes"))
-    yield _Source(f"{name}: read", "B/s", _rate(f"{at}read_bytes"))  # fmt: skip
+    yield _Source(f"{name}: read", "B/s", _rate(f"{at}read_bytes"))
 
 
 def signals(
@@ -118,14 +119,7 @@ def signals(
         series: Of each trial, by its number and their names.
     """
     chosen = [one for stage in stages if (one := _middle(trials, stage)) is not None]
-    devices = sorted(
-        {
-            name.split(".")[1]
-            for one in chosen
-            for name in series.get(one.number, {})
-            if name.startswith("device.") and name.endswith(".busy_s")
-        }
-    )
+    devices = members((name for one in chosen for name in series.get(one.number, {})), DEVICE)
     sources = [*_SOURCES, *(one for device in devices for one in _device_sources(device))]
     found = (_signal(source, chosen, series) for source in sources)
     return tuple(one for one in found if one is not None)

@@ -115,8 +115,8 @@ class Cluster:
         assert self._process is not None
         return self._process.pid
 
-    def own_settings(self, asked: Sequence[Setting] = ()) -> tuple[Setting, ...]:
-        """What pgdyno needs to run and to watch a cluster; the same in every stage.
+    def settings(self, asked: Sequence[Setting]) -> tuple[Setting, ...]:
+        """All that `start` writes: what pgdyno needs to run and to watch a cluster, then a stage's.
 
         Args:
             asked: Of the stage; what of `_TELLING` it sets itself is its own.
@@ -136,7 +136,8 @@ class Cluster:
         }
         values |= {name: value for name, value in _TELLING.items() if name not in set_by_stage}
         origin = Origin(OriginKind.TARGET, "pgdyno runs and watches the cluster with it")
-        return tuple(Setting(name, value, origin) for name, value in values.items())
+        own = (Setting(name, value, origin) for name, value in values.items())
+        return (*own, *asked)
 
     def start(self, settings: Sequence[Setting]) -> float:
         """Write the settings, start the server, wait until it answers; returns the seconds.
@@ -144,9 +145,7 @@ class Cluster:
         Raises:
             TargetError: It does not start; the last lines of its log are in the message.
         """
-        lines = [
-            f"{s.name} = '{_quoted(s.value)}'\n" for s in (*self.own_settings(settings), *settings)
-        ]
+        lines = [f"{one.name} = '{_quoted(one.value)}'\n" for one in self.settings(settings)]
         with self._parent.into(self.data.name) as data:
             data.write("pgdyno.conf", "".join(lines), 0o600, owner_of(self._user))
         os.ftruncate(self._log, 0)

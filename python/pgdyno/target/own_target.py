@@ -251,7 +251,7 @@ class OwnTarget:
             binaries, data, self._user, self._plan.transport, self._trial_folder
         )
         seconds = self._cluster.start(settings)
-        wanted = (*self._cluster.own_settings(settings), *settings)
+        wanted = self._cluster.settings(settings)
         effective = read_back(self._cluster.connection(), wanted)
         words = server_words(self._cluster.connection())
         connection = self._cluster.measured_connection()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import pytest
 
 from pgdyno.analysis.resource_facts import ResourceRow
-from pgdyno.analysis.resources import Sampled, resource_rows
+from pgdyno.analysis.resources import resource_rows
+from pgdyno.drive.driver import Driven
 from pgdyno.model.run import CPU_STATES, Series, TrialRecord, TrialState
-from tests.data.miniature import START_NS, a_result
+from pgdyno.trial.window import growth
+from tests.data.miniature import a_result
 
 NS = 1_000_000_000
 RESULT = a_result()
@@ -30,9 +33,14 @@ def gauge(name: str, value: float, outside: float) -> Series:
     return Series(name, "B", "gauge", times, np.array([outside, value, value, outside]))
 
 
+def trial(number: int, *series: Series) -> TrialRecord:
+    """With what the counters grew by, as a window keeps it."""
+    result = replace(RESULT, deltas=growth(series, cast(Driven, RESULT)))  # its window_ns alone
+    return TrialRecord(number, number, "one", "x", TrialState.FINISHED, result=result)
+
+
 def rows(*series: Series, stages: tuple[str, ...] = ("one",)) -> dict[tuple[str, str], ResourceRow]:
-    record = TrialRecord(1, 1, "one", "x", TrialState.FINISHED, None, START_NS, None, RESULT)
-    found = resource_rows(stages, [record], {1: {one.name: one for one in series}})
+    found = resource_rows(stages, [trial(1, *series)], {1: {one.name: one for one in series}})
     return {(one.resource, f"{one.aspect}: {one.what}"): one for one in found}
 
 
@@ -90,15 +98,11 @@ def test_interfaces_say_what_they_dropped() -> None:
 
 
 def test_the_mean_of_a_stage_is_that_of_its_windows() -> None:
-    trials = [
-        TrialRecord(n, n, "one", "x", TrialState.FINISHED, None, START_NS, None, RESULT)
-        for n in (1, 2)
-    ]
-    series = {n: {"wal.buffers_full": counter("wal.buffers_full", float(n))} for n in (1, 2)}
-    (row,) = resource_rows(["one"], trials, series)
+    trials = [trial(n, counter("wal.buffers_full", float(n))) for n in (1, 2)]
+    (row,) = resource_rows(["one"], trials, {})
     assert row.stages == pytest.approx((1.5,))
 
 
 def test_a_rate_is_no_counter() -> None:
     series = replace(counter("wal.buffers_full", 3.0), kind="rate")
-    assert Sampled({series.name: series}, RESULT.window_ns).per_s(series.name) is None
+    assert rows(series) == {}

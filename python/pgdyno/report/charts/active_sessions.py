@@ -62,12 +62,8 @@ def _panel(
         for group in GROUPS
         if group in line.groups
     ]
-    drawing = look.figure(
-        stacked,
-        shapes=time_axis.bands(time_axis.ends(facts)[0], timeline),
-        xaxis=time_axis.seconds_axis(facts),
-        yaxis=look.axis("sessions", range=[0, highest], nticks=6),
-    )
+    yaxis = look.axis("sessions", range=[0, highest], nticks=6)
+    drawing = time_axis.figure(facts, timeline, stacked, yaxis)
     title = time_axis.title(trial)
     means = {name: sum(values) / len(values) for name, values in line.groups.items()}
     parts = ", ".join(

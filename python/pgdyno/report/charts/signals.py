@@ -38,12 +38,8 @@ def _panel(facts: Facts, signal: Signal, line: SignalLine, trial: TrialFacts, in
         hovertemplate=f"%{{x:.0f}} s<br>%{{y:{shown}}}<extra></extra>",
     )
     unit = "" if signal.unit in ("share", "1") else signal.unit
-    drawing = look.figure(
-        [drawn],
-        shapes=time_axis.bands(time_axis.ends(facts)[0], trial.timeline),
-        xaxis=time_axis.seconds_axis(facts),
-        yaxis=look.axis(unit, range=[low, high], nticks=4, tickformat=shown.replace(".3", "~")),
-    )
+    yaxis = look.axis(unit, range=[low, high], nticks=4, tickformat=shown.replace(".3", "~"))
+    drawing = time_axis.figure(facts, trial.timeline, [drawn], yaxis)
     title = f"{signal.name} · {time_axis.title(trial)}"
     alt = (
         f"Line of {signal.name} in trial {trial.number}, stage {trial.stage}: between"

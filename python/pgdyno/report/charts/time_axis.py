@@ -30,9 +30,17 @@ def ends(facts: Facts) -> list[float]:
     return [begin, max(timeline.window_s for timeline in lines)]
 
 
-def seconds_axis(facts: Facts) -> dict[str, Any]:
-    """The axis itself."""
-    return look.axis("s in the window", range=ends(facts), nticks=6, showgrid=False)
+def figure(
+    facts: Facts, timeline: Timeline, traces: list[go.Scatter], yaxis: dict[str, Any]
+) -> go.Figure:
+    """A drawing of a trial on the common axis, with what happened behind it."""
+    begin, end = ends(facts)
+    return look.figure(
+        traces,
+        shapes=_bands(begin, timeline),
+        xaxis=look.axis("s in the window", range=[begin, end], nticks=6, showgrid=False),
+        yaxis=yaxis,
+    )
 
 
 def title(trial: TrialFacts) -> str:
@@ -41,7 +49,7 @@ def title(trial: TrialFacts) -> str:
     return named if trial.state == "finished" else f"{named} · {trial.state}"
 
 
-def bands(begin: float, timeline: Timeline) -> list[dict[str, Any]]:
+def _bands(begin: float, timeline: Timeline) -> list[dict[str, Any]]:
     """Warm-up, checkpoints and times without connections, behind the data."""
     warmup = [_band(begin, 0.0, look.WARMUP)] if begin < 0 else []
     checkpoints = [_band(c.start_s, c.end_s, look.CHECKPOINT) for c in timeline.checkpoints]

@@ -34,11 +34,9 @@ def _panel(
         line={"color": look.stage_colour(index), "width": 1.5},
         hovertemplate="%{x:.0f} s<br>%{y:,.0f} tpmTotal<extra></extra>",
     )
-    drawing = look.figure(
-        [line, *time_axis.marks(timeline, highest * 0.97)],
-        shapes=time_axis.bands(time_axis.ends(facts)[0], timeline),
-        xaxis=time_axis.seconds_axis(facts),
-        yaxis=look.axis("tpmTotal", range=[0, highest], nticks=6, tickformat="~s"),
+    yaxis = look.axis("tpmTotal", range=[0, highest], nticks=6, tickformat="~s")
+    drawing = time_axis.figure(
+        facts, timeline, [line, *time_axis.marks(timeline, highest * 0.97)], yaxis
     )
     title = time_axis.title(trial)
     inside = [tpm for second, tpm in zip(timeline.second, timeline.tpm, strict=True) if second > 0]
