@@ -26,6 +26,7 @@ from pgdyno.access import stranger_on_program
 from pgdyno.model.errors import TargetError
 
 _POLL_S = 0.01
+_WISHES = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # to end
 _OURS = ("PGDYNO_HOME",)
 
 
@@ -110,26 +111,32 @@ def run(
     """
     name = Path(args[0]).name
     words = _words(args, user, dies_with_us)
+    popen: subprocess.Popen[str] | None = None
     try:
-        done = subprocess.run(
-            words,
-            env=_environment(env),
-            **({"stdin": subprocess.DEVNULL} if text is None else {"input": text}),
-            capture_output=True,
-            text=True,
-            timeout=timeout_s,
-            check=False,
-            cwd=_folder_words(folder),
-            **_identity(user),
-        )
+        with _signals_later():
+            popen = subprocess.Popen(
+                words,
+                env=_environment(env),
+                stdin=subprocess.DEVNULL if text is None else subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                cwd=_folder_words(folder),
+                **_identity(user),
+            )
+        out, err = popen.communicate(text, timeout_s)
     except OSError as error:
         raise TargetError(f"{name} cannot be started: {error}") from error
     except subprocess.TimeoutExpired as error:
         raise TargetError(f"{name} did not end within {timeout_s:.0f} s") from error
-    if check and done.returncode != 0:
-        text = (done.stderr or done.stdout).strip()[-600:]
-        raise TargetError(f"{name} ended with code {done.returncode}: {text}")
-    return Done(done.returncode, done.stdout, done.stderr)
+    finally:
+        if popen is not None:
+            popen.kill()  # no more than a look, once it has ended
+            popen.__exit__(None, None, None)
+    if check and popen.returncode != 0:
+        last_words = (err or out).strip()[-600:]
+        raise TargetError(f"{name} ended with code {popen.returncode}: {last_words}")
+    return Done(popen.returncode, out, err)
 
 
 def run_whole(args: Sequence[str | Path], *, text: str | None = None) -> tuple[Done, bool]:
@@ -173,13 +180,27 @@ def _signals_kept() -> Iterator[list[int]]:
     if threading.current_thread() is not threading.main_thread():
         yield asked
         return
-    kinds = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {kind: signal.signal(kind, lambda number, _: asked.append(number)) for kind in kinds}
+    deaf = (signal.SIG_IGN, None)  # as nohup has it; or not Python's to give back
+    before = {kind: handler for kind in _WISHES if (handler := signal.getsignal(kind)) not in deaf}
+    for kind in before:
+        signal.signal(kind, lambda number, _: asked.append(number))
     try:
         yield asked
     finally:
         for kind, handler in before.items():
             signal.signal(kind, handler)
+
+
+@contextmanager
+def _signals_later() -> Iterator[None]:
+    """Wishes to end that come meanwhile are granted afterwards: nothing is half begun."""
+    asked: list[int] = []
+    try:
+        with _signals_kept() as asked:
+            yield
+    finally:
+        if asked:
+            signal.raise_signal(asked[0])
 
 
 class Process:
@@ -279,21 +300,29 @@ def start(
         TargetError: It cannot be started.
     """
     words = _words(args, user, dies_with_us)
+    process: Process | None = None
     try:
-        popen = subprocess.Popen(
-            words,
-            env=_environment(env),
-            stdin=subprocess.PIPE if pipes else subprocess.DEVNULL,
-            stdout=subprocess.PIPE if pipes else (subprocess.DEVNULL if log is None else log),
-            stderr=(None if pipes else subprocess.DEVNULL) if log is None else log,
-            text=True,
-            cwd=_folder_words(folder),
-            start_new_session=True,
-            **_identity(user),
-        )
+        with _signals_later():
+            popen = subprocess.Popen(
+                words,
+                env=_environment(env),
+                stdin=subprocess.PIPE if pipes else subprocess.DEVNULL,
+                stdout=subprocess.PIPE if pipes else (subprocess.DEVNULL if log is None else log),
+                stderr=(None if pipes else subprocess.DEVNULL) if log is None else log,
+                text=True,
+                cwd=_folder_words(folder),
+                start_new_session=True,
+                **_identity(user),
+            )
+            process = Process(popen, Path(args[0]).name)
     except OSError as error:
         raise TargetError(f"{Path(args[0]).name} cannot be started: {error}") from error
-    return Process(popen, Path(str(args[0])).name)
+    except BaseException:  # a wish to end: the caller never gets to know what would run on
+        if process is not None:
+            process.kill_group()
+            process.close_pipes()
+        raise
+    return process
 
 
 def _words(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import psycopg
 import pytest
 
@@ -9,8 +11,9 @@ from pgdyno.model.errors import TargetError
 from pgdyno.model.settings import Origin, OriginKind, Setting
 from pgdyno.model.workload import Pgbench, Workload
 from pgdyno.plan import fixture_shape
+from pgdyno.shell import Process
 from pgdyno.target.own_target import OwnTarget
-from tests.cluster.conftest import TARGETS, VERSIONS, Opener, loaded
+from tests.cluster.conftest import TARGETS, VERSIONS, Opener, cluster_apart, loaded
 
 pytestmark = pytest.mark.cluster
 ORIGIN = Origin(OriginKind.PLAN, "a test")
@@ -91,6 +94,28 @@ def test_a_server_that_does_not_start_says_why(target: OwnTarget) -> None:
 
     with pytest.raises(TargetError, match=r"ended with code \d+ while starting.*shared_buffers"):
         target.apply([Setting("shared_buffers", "900TB", ORIGIN)])
+
+
+def test_a_stop_that_is_broken_off_is_made_up_for_when_it_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A Ctrl-C, or a closed terminal: what a server still writes to cannot be removed.
+    wait, waits = Process.wait, []
+
+    def broken_off(self: Process, timeout_s: float) -> int | None:
+        waits.append(timeout_s)
+        if len(waits) == 1:
+            raise KeyboardInterrupt
+        return wait(self, timeout_s)
+
+    with cluster_apart("embedded-18", "socket") as cluster:
+        postmaster = Path("/proc") / str(cluster.pid)
+        monkeypatch.setattr(Process, "wait", broken_off)
+        with pytest.raises(KeyboardInterrupt):
+            cluster.stop(clean=False)
+        cluster.close()
+
+        assert not postmaster.exists()
 
 
 @pytest.mark.wide

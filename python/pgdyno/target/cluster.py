@@ -202,10 +202,11 @@ class Cluster:
         """
         if self._process is None:
             return
-        process, self._process = self._process, None
+        process = self._process
         died = process.code() is not None
         process.signal(signal.SIGINT if clean else signal.SIGQUIT)
         code = process.wait(_STOP_S)
+        self._process = None  # not before: who is interrupted in the wait must still close it
         if code is None:
             process.kill()
             raise TargetError(f"the server did not stop within {_STOP_S:.0f} s", self.last_words())

@@ -1,0 +1,67 @@
+"""A wish to end that comes while a program is started: none runs on that nobody knows."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from pgdyno import shell
+from tests import children
+from tests.waiting import until
+
+SLEEPS = ["sleep", "600"]
+
+
+@pytest.fixture
+def born(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[subprocess.Popen[str]]]:
+    """The programs that were started, each with a Ctrl-C as soon as it runs."""
+    found: list[subprocess.Popen[str]] = []
+
+    class Interrupted(subprocess.Popen[str]):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            found.append(self)
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield found
+    signal.signal(signal.SIGINT, before)
+    for one in found:
+        one.kill()
+        one.wait(children.ENDS_S)
+
+
+@pytest.mark.parametrize("how", [shell.start, shell.run], ids=["beside us", "to its end"])
+def test_a_program_does_not_outlive_the_wish_to_end_that_met_its_start(
+    how: Callable[[list[str]], object], born: list[subprocess.Popen[str]]
+) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        how(SLEEPS)
+
+    assert len(born) == 1
+    until(lambda: born[0].poll() is not None, "its end")
+
+
+def test_a_wish_that_nobody_listens_to_stays_unheard(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup has it
+    wait = subprocess.Popen.wait
+
+    def hung_up(self: subprocess.Popen[str], timeout: float | None = None) -> int:
+        signal.raise_signal(signal.SIGHUP)
+        return wait(self, timeout)
+
+    monkeypatch.setattr(subprocess.Popen, "wait", hung_up)
+    try:
+        done, asked = shell.run_whole(["true"])
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+    assert done.code == 0
+    assert not asked
