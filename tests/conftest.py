@@ -11,7 +11,7 @@ import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +51,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(_Failing(config))
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)  # only so it comes before xdist, which reads the groups
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None]:
     for item in items:
         if item.get_closest_marker("xdist_group") is None and (group := _shared(item)):
             item.add_marker(pytest.mark.xdist_group(group))
@@ -60,6 +62,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if (seed := config.getoption("shuffle")) is not None:
         order = np.random.default_rng(seed).permutation(len(items))
         items[:] = [items[at] for at in order]
+    yield
+    if getattr(config.option, "loadgroup", False):  # of a worker
+        _require_groups(items)
+
+
+def _require_groups(items: list[pytest.Item]) -> None:
+    """Groups are told by the names that xdist gives: where those are lost, all are scattered."""
+    for item in items:
+        marker = item.get_closest_marker("xdist_group")
+        if marker is not None and not item.nodeid.endswith(f"@{marker.args[0]}"):
+            raise pytest.UsageError(
+                f"{item.nodeid} is not kept together with group {marker.args[0]}: this pytest and"
+                " this pytest-xdist do not fit each other"
+            )
 
 
 class _Failing:
