@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -11,16 +13,20 @@ import pytest
 import pgdyno
 from tests.cluster.conftest import DEBIAN_BINDIR
 from tests.cluster.test_run import pgdyno as command
+from tests.waiting import DEADLINE_S
 
 pytestmark = pytest.mark.cluster
 ROOT = Path(__file__).parents[2]
 
 
-def answered(folder: Path, *answers: str) -> subprocess.CompletedProcess[str]:
-    """`pgdyno init`, with these lines typed."""
+def answered(
+    folder: Path, *answers: str, given: tuple[str, ...] = ()
+) -> subprocess.CompletedProcess[str]:
+    """`pgdyno init` with some options given, and these lines typed."""
     return subprocess.run(
-        [sys.executable, "-m", "pgdyno", "init"], input="".join(f"{line}\n" for line in answers),
-        cwd=folder, capture_output=True, text=True, timeout=60, check=False,
+        [sys.executable, "-m", "pgdyno", "init", *given],
+        input="".join(f"{line}\n" for line in answers), cwd=folder,
+        capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
 
 
@@ -84,6 +90,52 @@ def test_a_wrong_answer_is_named_and_nothing_is_written(
     assert says in done.stderr
     assert "Traceback" not in done.stderr
     assert not (folder / "first.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "answers", "says", "asked"),
+    [
+        (("--setting", "work_mem"), (), "is not a name with a value", None),
+        (("--server", "nowhere"), (), "is not embedded", None),
+        ((), ("", "-2"), "-2 is no number of warehouses", "How many"),
+        *(
+            pytest.param((), answers, says, asked, marks=pytest.mark.wide)
+            for answers, says, asked in (
+                (("nowhere",), "is not embedded", "Which server"),
+                (("", "many"), "many is no number of warehouses", "How many"),
+            )
+        ),
+    ],
+)
+def test_a_wrong_answer_is_refused_before_the_next_question(
+    folder: Path, home_env: Path, given: tuple[str, ...], answers: tuple[str, ...], says: str,
+    asked: str | None,
+) -> None:  # fmt: skip
+    done = answered(folder, *answers, given=given)
+    assert done.returncode == 2
+    assert says in done.stderr
+    questions = [one for one in ("Which server", "How many", "Which setting") if one in done.stderr]
+    assert questions[-1:] == ([asked] if asked else [])
+
+
+@pytest.mark.wide
+def test_a_person_who_answers_wrongly_is_asked_again(folder: Path, home_env: Path) -> None:
+    ours, theirs = pty.openpty()
+    os.write(ours, b"nowhere\n\n0\n2\nno_such=1\nwork_mem=8MB\n")
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "pgdyno", "init"], stdin=theirs, cwd=folder,
+            capture_output=True, text=True, timeout=DEADLINE_S, check=False,
+        )  # fmt: skip
+    finally:
+        os.close(theirs)
+        os.close(ours)
+
+    assert done.returncode == 0, done.stderr
+    assert [done.stderr.count(one) for one in ("Which server", "How many", "Which setting")] == [
+        2, 2, 2,
+    ]  # fmt: skip
+    assert 'settings = { work_mem = "8MB" }' in (folder / "first.toml").read_text()
 
 
 @pytest.mark.wide

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pgdyno.api.planning import load_plan
@@ -93,12 +93,7 @@ class FirstPlan:
         """
         if not str(path).isprintable():
             raise PlanError(f"path {visible(str(path))} holds control characters", "Name another.")
-        name, equals, value = (part.strip() for part in self.setting.partition("="))
-        if not (name and equals and value):
-            raise PlanError(
-                f"setting {self.setting!r} is not a name with a value",
-                "Write it as postgresql.conf has it, e.g. synchronous_commit=off.",
-            )
+        name, value = self.require_setting()
         said = {
             "path": shell_line([str(path)]), "target": self._target(),
             "warehouses": self.warehouses,
@@ -111,6 +106,35 @@ class FirstPlan:
         # The rung that the setting leads to is known once the plan is resolved.
         resolved = load_plan(tomllib.loads(_TEXT.format(**said, rung="D6")))
         return _TEXT.format(**said, rung=resolved.stages[-1].rung)
+
+    def with_warehouses(self, answer: str) -> FirstPlan:
+        """The same with another amount of data.
+
+        Args:
+            answer: The number of warehouses, as somebody typed it.
+
+        Raises:
+            PlanError: It is no whole number above 0.
+        """
+        if not answer.isdecimal() or int(answer) == 0:
+            raise PlanError(
+                f"{visible(answer)} is no number of warehouses", "Answer with 1 or more."
+            )
+        return replace(self, warehouses=int(answer))
+
+    def require_setting(self) -> tuple[str, str]:
+        """The name and the value of the setting; whether a server has it, `text` asks.
+
+        Raises:
+            PlanError: It is not written as a name with a value.
+        """
+        name, equals, value = (part.strip() for part in self.setting.partition("="))
+        if not (name and equals and value):
+            raise PlanError(
+                f"setting {self.setting!r} is not a name with a value",
+                "Write it as postgresql.conf has it, e.g. synchronous_commit=off.",
+            )
+        return name, value
 
     def require_writable(self, path: str | Path) -> None:
         """Refuse a path where the plan could not be put; ask before the questions.

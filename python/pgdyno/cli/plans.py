@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -10,10 +13,11 @@ from rich import box
 from rich.table import Table
 
 from pgdyno import api
-from pgdyno.cli.console import stdout
+from pgdyno.cli.console import say_error, stdout
 from pgdyno.cli.live_options import LiveOption, MetricsOption
 from pgdyno.cli.run import QuickOption, run
 from pgdyno.cli.run_file_option import RunFileOption
+from pgdyno.model.errors import PgdynoError
 
 
 def plans() -> None:
@@ -68,16 +72,46 @@ def init(
     """
     usual = api.FirstPlan()
     usual.require_writable(path)
-    if server is None:
-        server = typer.prompt(
+    given = api.FirstPlan(
+        usual.server if server is None else server,
+        usual.warehouses if warehouses is None else warehouses,
+        usual.setting if setting is None else setting,
+    )
+    given.require_setting()
+    if server is not None:
+        given.text(path)  # what was given is judged before anything is asked
+    else:
+        given = _answered(
             "Which server: embedded, a folder of PostgreSQL's programs, or a connection string",
-            usual.server, err=True,
+            usual.server, lambda answer: _judged(replace(given, server=answer), path),
         )  # fmt: skip
     if warehouses is None:
-        warehouses = typer.prompt(
-            "How many warehouses, at about 100 MB each", usual.warehouses, err=True, type=int
-        )
+        given = _answered(
+            "How many warehouses, at about 100 MB each", str(usual.warehouses),
+            lambda answer: _judged(given.with_warehouses(answer), path),
+        )  # fmt: skip
     if setting is None:
-        setting = typer.prompt("Which setting do you want to try", usual.setting, err=True)
-    api.FirstPlan(server, warehouses, setting).write(path)
+        given = _answered(
+            "Which setting do you want to try", usual.setting,
+            lambda answer: _judged(replace(given, setting=answer), path),
+        )  # fmt: skip
+    given.write(path)
     stdout.print(f"{path} is written; next: pgdyno run {path} --dry-run", markup=False)
+
+
+def _judged(plan: api.FirstPlan, path: Path) -> api.FirstPlan:
+    """The plan, once this host and that server could carry it out."""
+    plan.text(path)
+    return plan
+
+
+def _answered(question: str, usual: str, judge: Callable[[str], api.FirstPlan]) -> api.FirstPlan:
+    """What follows from an answer. A wrong one is refused at once; a person is asked again."""
+    while True:
+        answer = typer.prompt(question, usual, err=True)
+        try:
+            return judge(answer)
+        except PgdynoError as error:
+            if not sys.stdin.isatty():
+                raise
+            say_error(error.fact, error.hint)
