@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from pgdyno.model.file_system import IN_MEMORY
+
 Pattern = Literal["random read", "random write", "sequential read", "sequential write"]
 PATTERNS: tuple[Pattern, ...] = (
     "random read", "random write", "sequential read", "sequential write"
@@ -55,7 +57,7 @@ class DeviceClaims:
     @property
     def in_memory(self) -> bool:
         """Whether its files are kept in memory."""
-        return self.file_system in ("tmpfs", "ramfs")
+        return self.file_system in IN_MEMORY
 
     @property
     def place(self) -> str:

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pgdyno.model.durability import HARMLESS, LADDER
+from pgdyno.model.file_system import IN_MEMORY
 from pgdyno.model.plan import Plan, Protocol, Stage
 from pgdyno.model.settings import HostFacts, OriginKind, Rung, ServerFacts, Setting
 from pgdyno.model.text import one_line
@@ -190,7 +191,9 @@ def _folder(path: str, host: HostFacts) -> str:
     place = host.place(path)
     if place is None:
         return f"data in {path}"
-    return f"data in {path} on {place.file_system}, {bytes_text(place.free_bytes)} free"
+    memory = ", which is memory" if place.file_system in IN_MEMORY else ""
+    free = bytes_text(place.free_bytes)
+    return f"data in {path} on {place.file_system}{memory}, {free} free"
 
 
 def _client(stage: Stage, before: Stage | None, plan: Plan) -> Table:
@@ -306,7 +309,11 @@ def _needs(
     table.add_row("memory", _of(memory.total_bytes, host.memory_bytes), memory.text())
     for room in disks if disks[0].need.parts else disks[1:]:
         where = f"in {room.path}: " if len(disks) > 1 else ""
-        table.add_row("disk", _of(room.need.total_bytes, room.free_bytes), where + room.need.text())
+        if room.in_memory:
+            where = f"in {room.path}, which is memory ({room.file_system}), on top of the above: "
+        kind = "memory" if room.in_memory else "disk"
+        need = _of(room.need.total_bytes, room.free_bytes)
+        table.add_row(kind, need, where + room.need.text())
     for together in shared(disks):
         needed = sum(room.need.total_bytes for room in together)
         paths = listed([room.path for room in together])

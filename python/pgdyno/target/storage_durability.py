@@ -15,9 +15,9 @@ from pathlib import Path
 from pgdyno.catalog.knobs import Fall
 from pgdyno.catalog.machine import machine_knobs
 from pgdyno.model.durability import Durability, Loss
+from pgdyno.model.file_system import IN_MEMORY
 from pgdyno.model.settings import Rung
 
-_IN_MEMORY = ("tmpfs", "ramfs", "devtmpfs")
 _MEMORY_DISKS = ("zram", "ram")
 _ON_DEVICES = ("ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "jfs", "bcachefs", "nilfs2")
 _MEMORY_LOSES = "a crash of the machine loses the cluster: it is in memory"
@@ -86,7 +86,7 @@ def _below(path: str, what: str, root: Path, seen: frozenset[str]) -> Iterator[F
         yield f"what {what} lies on"
         return
     where = f"mount {mount.point}"
-    if mount.kind in _IN_MEMORY:
+    if mount.kind in IN_MEMORY:
         yield Loss(Rung.D6, f"{what} in memory ({mount.kind})", _MEMORY_LOSES, "file system", where)
         return
     for option, fall in _falls(mount):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -121,6 +122,18 @@ def test_the_dry_run_shows_what_is_free_in_the_folder_that_is_used() -> None:
     assert " of 700 GiB in /mnt/a: copy for the trial " in needs
     assert "together, on one file system: /srv/pgdyno and /srv/b" in needs
     assert "lie on one file system, which has" not in needs, "both fit"
+
+
+def test_a_folder_in_memory_takes_memory_and_no_disk() -> None:
+    place = Place("/dev/shm/a", 12 * GIB, "tmpfs", 9)
+    text = " ".join(dry_run(replace(HOST, places=(place,)), "/dev/shm/a").split())
+
+    assert "data in /dev/shm/a on tmpfs, which is memory, 12.0 GiB free" in text
+    needs = text[text.index("Needs of the hungriest") :]
+    row = re.search(r"(memory|disk) [^ ]+ [GM]iB of 12.0 GiB in /dev/shm/a, ([^:]*):", needs)
+    assert row is not None
+    assert row[1] == "memory"
+    assert row[2] == "which is memory (tmpfs), on top of the above"
 
 
 def _heading(lines: list[str]) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TypeAlias
 
+from pgdyno.model.file_system import IN_MEMORY
 from pgdyno.model.plan import Estimate, Plan, Protocol, Stage, Workload
 from pgdyno.model.settings import HostFacts
 from pgdyno.model.units import bytes_text
@@ -213,6 +214,12 @@ class Room:
     stage: str | None  # which one that is; None: fixtures alone lie there
     free_bytes: int | None  # None: the folder is not there, or was not looked at
     device_number: int | None = None  # of its file system
+    file_system: str | None = None  # its type
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether what lies there takes memory instead."""
+        return self.file_system in IN_MEMORY
 
 
 def shared(found: Sequence[Room]) -> list[list[Room]]:
@@ -243,10 +250,11 @@ def rooms(
         need, name = max(needs, key=lambda one: one[0].total_bytes, default=(Need(()), None))
         if folder is None:
             need = Need((*loaded.parts, *need.parts))
-            own = host.free_disk_bytes, host.data_device_number
+            own = host.free_disk_bytes, host.data_device_number, host.file_system
             found.append(Room(host.data_path, need, name, *own))
         elif place := host.place(folder):
-            found.append(Room(folder, need, name, place.free_bytes, place.device_number))
+            there = place.free_bytes, place.device_number, place.file_system
+            found.append(Room(folder, need, name, *there))
         else:
             found.append(Room(folder, need, name, None))
     return tuple(found)
