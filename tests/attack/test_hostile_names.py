@@ -342,6 +342,7 @@ def test_libpq_reads_a_conninfo_as_it_was_meant(word: str) -> None:
     assert _secrets(meant) == {"PGPASSWORD": meant.password}
 
 
+@pytest.mark.wide
 @pytest.mark.cluster
 @pytest.mark.parametrize("name", ["embedded-18", pytest.param("debian-15", marks=pytest.mark.long)])
 def test_servers_hold_any_setting_and_any_database(name: str, tmp_path: Path) -> None:

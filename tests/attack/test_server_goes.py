@@ -141,7 +141,7 @@ def test_a_run_whose_server_goes_says_so_and_is_resumed(tmp_path: Path, how: int
 @pytest.mark.same_machine
 @pytest.mark.parametrize(
     "how",
-    ["crashed", pytest.param("at once", marks=pytest.mark.wide),
+    [*(pytest.param(one, marks=pytest.mark.wide) for one in ("crashed", "at once")),
      *(pytest.param(one, marks=pytest.mark.long) for one in ("restarted", "in peace"))],
 )  # fmt: skip
 def test_a_run_waits_for_its_server_and_ends_whole(tmp_path: Path, how: str) -> None:

@@ -146,6 +146,7 @@ def test_servers_and_databases_are_contexts() -> None:
         server.connect()
 
 
+@pytest.mark.wide
 def test_a_load_is_checked_and_exported_files_are_loaded(folder: Path) -> None:
     with pgdyno.Server() as server:
         needs = api.estimate_load(pgdyno.Data(scale=1), server.connection)

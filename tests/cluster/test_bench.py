@@ -80,6 +80,7 @@ def test_a_rate_is_kept_and_latencies_of_statements_are_printed(conninfo: str) -
     assert 50 < kind["window"]["due"] < 160
 
 
+@pytest.mark.wide
 def test_scripts_and_mixes_are_driven(conninfo: str, tmp_path: Path) -> None:
     script, mix = tmp_path / "read.sql", tmp_path / "mix.toml"
     script.write_text("\\set aid random(1, :most * :scale)\n"

@@ -34,6 +34,7 @@ SELECTS = Workload(
 )
 
 
+@pytest.mark.wide
 def test_calibrate_keeps_a_ceiling_for_each_face(tmp_path: Path, folder: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pgdyno", "calibrate", "--connections", "3", "--rounds", "1",

@@ -136,7 +136,10 @@ def test_tpcb_is_what_the_server_has_in_its_history(there: There, engine: Engine
     assert_no_log_left()
 
 
-@pytest.mark.parametrize("arrivals", [Arrivals(), Arrivals("open", 200.0, "poisson")])
+@pytest.mark.parametrize(
+    "arrivals",
+    [Arrivals(), pytest.param(Arrivals("open", 200.0, "poisson"), marks=pytest.mark.wide)],
+)
 def test_a_stall_across_the_end_shows_as_far_as_pgbench_tells(
     there: There, arrivals: Arrivals
 ) -> None:

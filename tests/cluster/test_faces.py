@@ -69,6 +69,7 @@ def content(session: psycopg.Connection[Any], name: str) -> tuple[int, int]:
     return int(row[0]), int(row[1])
 
 
+@pytest.mark.wide
 def test_one_terminal_leaves_the_same_database_through_every_face(open_own: Opener) -> None:
     target = open_own("embedded-18")
     fixture = loaded(target)

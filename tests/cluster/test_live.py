@@ -333,6 +333,7 @@ def test_a_port_in_use_stops_the_command_before_it_touches_anything(
     assert not out.exists()
 
 
+@pytest.mark.wide
 def test_nobody_is_left_when_the_command_is_killed(folder: Path, home_env: Path) -> None:
     plan, out, errors = folder / "small.toml", folder / "run.sqlite", folder / "errors"
     plan.write_text(PLAN)

@@ -112,7 +112,7 @@ def test_the_server_is_seen_where_it_is(direct: Direct) -> None:
     assert room_text(direct.estimated, place).startswith("2 warehouses: 21")
 
 
-@pytest.mark.parametrize("copies", ["tables", "batches"])
+@pytest.mark.parametrize("copies", ["tables", pytest.param("batches", marks=pytest.mark.wide)])
 def test_all_pages_are_visible_and_frozen(direct: Direct, copies: Any) -> None:
     connection = direct.connection
     if copies == "batches":
@@ -185,6 +185,7 @@ def test_warehouses_that_are_added_make_the_same_database(direct: Direct) -> Non
         load(connection, changed(SPEC, warehouses=3), How(intent="top_up"))
 
 
+@pytest.mark.wide
 def test_a_few_more_branches_keep_the_indexes_up(direct: Direct) -> None:
     spec = tpcb(3)
     more = new_database(direct.server, "more")

@@ -91,6 +91,7 @@ def test_a_killed_load_goes_on_without_loading_twice(cluster: Cluster, whole: Co
         load(connection, SPEC, RESUME)
 
 
+@pytest.mark.wide
 def test_a_load_survives_the_death_of_its_server(mortal: Cluster) -> None:
     undisturbed = new_database(mortal.connection(), "whole")
     load(undisturbed, SPEC, How(connections=2), loaded_at_unix_s=LOADED_AT)

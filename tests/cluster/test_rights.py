@@ -177,6 +177,7 @@ def test_what_may_be_left_out_needs_no_right(plan: Path, server: Connection) -> 
         assert len(run.finished()) == 2
 
 
+@pytest.mark.wide
 def test_the_printed_grants_are_enough(plan: Path, server: Connection) -> None:
     administer(server, f"ALTER ROLE {ROLE} NOCREATEDB;")
     pgdyno("run", plan, *BARE, "--out", plan.parent / "no.sqlite", code=2)

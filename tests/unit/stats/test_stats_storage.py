@@ -189,6 +189,7 @@ def test_a_measured_flush_takes_its_pauses_from_the_rates() -> None:
     assert Flush.measured(one.mixed.alone, ()).paused == ()
 
 
+@pytest.mark.wide
 def test_who_wants_the_same_row_waits_for_its_flush() -> None:
     def rate(rows: int, burst: int = 5) -> float:
         transaction = Transaction(cpu_ns=1e4, bursts=7, rows=rows, row_burst=burst)
