@@ -17,6 +17,8 @@ from pgdyno.analysis.resource_facts import ResourceRow
 from pgdyno.analysis.session_facts import StageSessions
 from pgdyno.analysis.setting_facts import ServerSetting, SettingChange
 from pgdyno.analysis.signal_facts import Signal
+from pgdyno.analysis.snapshot_facts import Plans, StatementRow, TableRow
+from pgdyno.analysis.timeline_facts import Timeline
 from pgdyno.model.run import PgbenchSummary
 
 SCHEMA = "pgdyno.report/3"
@@ -195,39 +197,6 @@ class StageFacts:
     def percentiles(self, kind: str) -> Percentiles | None:
         """Latency of a kind, if it occurred."""
         return next((line for line in self.latency if line.kind == kind), None)
-
-
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """A checkpoint on the time axis of its trial; an open end is the end of what is known."""
-
-    start_s: float
-    end_s: float
-    cause: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """Something else that the server's log tells, on the same axis."""
-
-    kind: str  # autovacuum | autoanalyze | lock_wait | temporary_file | error
-    start_s: float
-    end_s: float
-    text: str  # what is known of it
-
-
-@dataclass(frozen=True, slots=True)
-class Timeline:
-    """Throughput of a trial, seconds since the window began (warm-up is negative)."""
-
-    window_s: float
-    step_s: float  # width of one point
-    second: tuple[float, ...]  # middle of each point
-    tpm: tuple[float, ...]  # tpmTotal, as far as the driver's series tell rollbacks
-    checkpoints: tuple[Checkpoint, ...]
-    outages: tuple[tuple[float, float], ...] = ()  # begin and end of times without connections
-    marks: tuple[Mark, ...] = ()  # by start; the longest, where there are very many
-    marks_left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -446,6 +415,9 @@ class Facts:
     sessions: tuple[StageSessions, ...]  # of stages whose sessions were sampled
     resources: tuple[ResourceRow, ...]  # utilisation, saturation, errors
     signals: tuple[Signal, ...]  # host and server over time
+    statements: tuple[StatementRow, ...]  # none where the server did not count them
+    tables: tuple[TableRow, ...]
+    plans: Plans | None  # of the workload's statements; None: not looked at
     protocol: tuple[ProtocolCost, ...]
     compliance: tuple[Requirement, ...]  # none if the workload is not TPC-C
     margin: float  # ratios from 1 / (1 + margin) to 1 + margin are too close to matter

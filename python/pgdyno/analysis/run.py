@@ -25,6 +25,7 @@ from pgdyno.analysis.session_facts import StageSessions
 from pgdyno.analysis.sessions import stage_sessions
 from pgdyno.analysis.shape import outages, part_facts, recovery_facts, step_facts
 from pgdyno.analysis.signals import signals
+from pgdyno.analysis.snapshots import plan_facts, statement_rows, table_rows
 from pgdyno.analysis.stages import comparison_facts, noise_facts, stage_facts, throughput_table
 from pgdyno.analysis.steadiness import cycle_steadiness
 from pgdyno.analysis.stopping import still_needed
@@ -34,7 +35,7 @@ from pgdyno.analysis.trust import merged_audit, merged_conditions
 from pgdyno.model.build import Build
 from pgdyno.model.errors import PgdynoError, PlanError
 from pgdyno.model.plan import Plan
-from pgdyno.model.run import Fixture, RunInfo, Series, TrialRecord, TrialState
+from pgdyno.model.run import Fixture, RunInfo, Series, SnapshotRows, TrialRecord, TrialState
 from pgdyno.model.units import bytes_text
 from pgdyno.model.wording import listed
 from pgdyno.stats.compare import PlanComparison, compare_at_looks, compare_pair, compare_plan
@@ -61,7 +62,8 @@ def analyse(run: RunFile) -> Facts:
     cycles = plan_cycles(plan, trials, series)
     table = throughput_table(plan, trials, replaced, cycles.short)
     compared = _compared(plan, table, cycles)
-    measured = _trial_facts(series, info, plan, trials)
+    snapshots = {trial.number: run.snapshots(trial.number) for trial in trials}
+    measured = _trial_facts(series, snapshots, info, plan, trials)
     steady = cycle_steadiness(plan, trials, series)
     stages = stage_facts(plan, trials, measured, compared, merged_quantiles, cycles, steady)
     stages = with_credit(stages, plan, table, compared)
@@ -92,19 +94,18 @@ def analyse(run: RunFile) -> Facts:
         cycles=cycles.facts,
         sessions=_sessions(run, names, finished), resources=resource_rows(names, finished, series),
         signals=signals(names, finished, series),
+        statements=statement_rows(names, finished, snapshots),
+        tables=table_rows(names, finished, snapshots),
+        plans=plan_facts(names, finished, snapshots),
         protocol=protocol_costs(plan, finished),
         compliance=requirements(plan, finished),
         margin=plan.protocol.margin, confidence=plan.protocol.confidence,
-        looks=plan.protocol.looks,
-        warnings=compared.warnings,
+        looks=plan.protocol.looks, warnings=compared.warnings,
         noise_floor=noise_facts(plan, table, plan.protocol.confidence),
         placement=placed,
         audit=audit, conditions=merged_conditions(fixtures, trials),
-        checked_rounds=plan.protocol.checked_rounds,
-        same=shared(plan, finished),
-        differences=differing,
-        mistakes=mistakes,
-        phases=_phases(info, trials),
+        checked_rounds=plan.protocol.checked_rounds, same=shared(plan, finished),
+        differences=differing, mistakes=mistakes, phases=_phases(info, trials),
         deviations=deviations(info, names),
         reference=words.flat(plan.reference),
         host=words.flat(asdict(info.host)),
@@ -177,6 +178,7 @@ def _compared(plan: Plan, table: Table, cycles: PlanCycles) -> PlanComparison:
 
 def _trial_facts(
     series: Mapping[int, dict[str, Series]],
+    snapshots: Mapping[int, Sequence[SnapshotRows]],
     info: RunInfo,
     plan: Plan,
     trials: Sequence[TrialRecord],
@@ -186,6 +188,7 @@ def _trial_facts(
             trial,
             series[trial.number],
             server_on_host=plan.target.kind != "running",
+            snapshots=snapshots[trial.number],
             quantiles=merged_quantiles,
             ceiling_per_s=ceiling_of_trial(info, plan.stage(trial.stage).workload, trial.result)
             if trial.result

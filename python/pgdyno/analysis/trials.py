@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import ceil
 
 import numpy as np
 import numpy.typing as npt
 
 from pgdyno.analysis.ceiling import rate
-from pgdyno.analysis.facts import Checkpoint, Mark, Timeline, TrialFacts
+from pgdyno.analysis.facts import TrialFacts
 from pgdyno.analysis.judge import checkpoint_cycle, client_limit, steadiness, window_end
 from pgdyno.analysis.latency_shares import latency_shares
 from pgdyno.analysis.shape import outages
+from pgdyno.analysis.snapshots import analyze_marks
+from pgdyno.analysis.timeline_facts import Checkpoint, Mark, Timeline
 from pgdyno.model.event_detail import EventDetail
-from pgdyno.model.run import Series, TrialRecord, TrialResult
+from pgdyno.model.run import Series, SnapshotRows, TrialRecord, TrialResult
 from pgdyno.model.units import bytes_text
 from pgdyno.store.histogram import Quantiles
 
@@ -30,6 +32,7 @@ def trial_facts(
     series: dict[str, Series],
     *,
     server_on_host: bool,
+    snapshots: Sequence[SnapshotRows] = (),
     quantiles: Quantiles | None = None,
     ceiling_per_s: float | None = None,
 ) -> TrialFacts:
@@ -39,6 +42,7 @@ def trial_facts(
         record: The trial, in whatever state.
         series: Its series by name; may be empty.
         server_on_host: Whether driver and server shared a host.
+        snapshots: What was read at the ends of its window.
         quantiles: Values of merged histograms at shares; None: no spread is told.
         ceiling_per_s: What the driver could have reached; None: not known.
     """
@@ -73,7 +77,7 @@ def trial_facts(
         failed=sum(kind.window.failed for kind in result.kinds) if result else None,
         reconnects=result.reconnects if result else None,
         notes=result.notes if result else (),
-        timeline=_timeline(record, result, series) if result else None,
+        timeline=_timeline(record, result, series, snapshots) if result else None,
         latency_shares=_spread(result, quantiles) if result and quantiles else (),
     )
 
@@ -113,7 +117,10 @@ def _retries(result: TrialResult) -> int:
 
 
 def _timeline(
-    record: TrialRecord, result: TrialResult, series: dict[str, Series]
+    record: TrialRecord,
+    result: TrialResult,
+    series: dict[str, Series],
+    snapshots: Sequence[SnapshotRows],
 ) -> Timeline | None:
     unix_ns, counts = per_second(series)
     if counts.size == 0:
@@ -126,7 +133,7 @@ def _timeline(
     tpm = counts[:whole].reshape(-1, step).mean(axis=1) * 60
     second = (unix_ns[:whole:step] - begin) / NS + step / 2
     ends = (float(second[0]) - step / 2 if whole else 0.0, result.window_s)
-    marks = _marks(result, ends)
+    marks = [*_marks(result, ends), *analyze_marks(record, snapshots)]
     return Timeline(
         window_s=result.window_s,
         step_s=float(step),

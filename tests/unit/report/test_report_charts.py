@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 import pgdyno.report.charts as package
-from pgdyno.analysis.facts import Facts, Mark
+from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.signal_facts import Signal, SignalLine
+from pgdyno.analysis.timeline_facts import Mark
 from pgdyno.model.units import count_text
 from pgdyno.report.charts import charts
 from pgdyno.report.html import render

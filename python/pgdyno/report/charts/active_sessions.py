@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
-from pgdyno.analysis.facts import Facts, Timeline, TrialFacts
+from pgdyno.analysis.facts import Facts, TrialFacts
 from pgdyno.analysis.session_facts import GROUPS, SessionLine
+from pgdyno.analysis.timeline_facts import Timeline
 from pgdyno.report.charts import look, time_axis
 from pgdyno.report.charts.chart import Chart, Key, Panel
 

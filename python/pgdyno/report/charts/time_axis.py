@@ -6,7 +6,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from pgdyno.analysis.facts import Facts, Mark, Timeline, TrialFacts
+from pgdyno.analysis.facts import Facts, TrialFacts
+from pgdyno.analysis.timeline_facts import Mark, Timeline
 from pgdyno.report.charts import look
 from pgdyno.report.charts.chart import Key
 
@@ -59,6 +60,8 @@ def _bands(begin: float, timeline: Timeline) -> list[dict[str, Any]]:
 _MARKS = {
     "autovacuum": ("autovacuum", "square", look.stage_colour(1)),
     "autoanalyze": ("autoanalyze", "diamond", look.stage_colour(4)),
+    "analyze": ("ANALYZE", "diamond-open", look.stage_colour(4)),
+    "vacuum": ("VACUUM", "square-open", look.stage_colour(1)),
     "lock_wait": ("wait for a lock", "triangle-down", "var(--wait-lock)"),
     "temporary_file": ("temporary file", "circle", "var(--wait-io)"),
     "error": ("error", "x", "var(--bad)"),

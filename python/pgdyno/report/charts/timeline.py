@@ -6,7 +6,8 @@ from collections import Counter
 
 import plotly.graph_objects as go
 
-from pgdyno.analysis.facts import Facts, Timeline, TrialFacts
+from pgdyno.analysis.facts import Facts, TrialFacts
+from pgdyno.analysis.timeline_facts import Timeline
 from pgdyno.model.units import count_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.report.charts import look, time_axis

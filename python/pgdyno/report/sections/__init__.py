@@ -22,6 +22,7 @@ from pgdyno.report.sections import (
     settings,
     shape,
     stages,
+    statements,
     time,
     trust,
 )
@@ -36,6 +37,7 @@ ORDER = (
     time,
     active_sessions,
     resources,
+    statements,
     cycles,
     shape,
     durability,

@@ -1,0 +1,78 @@
+"""What PostgreSQL counted between the ends of the windows: statements, tables, plans."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class StatementUse:
+    """What a statement took in the windows of a stage, as pg_stat_statements counts it."""
+
+    sessions: float  # that executed it, on average: seconds of execution in each second
+    calls_per_s: float
+    mean_s: float | None  # of one call; None: it was not called
+    rows: float | None  # of one call
+    read_blocks: float | None  # of one call, that were not in shared buffers; None: not counted
+    wal_bytes: float | None  # of one call; None: not counted, before 13
+
+
+@dataclass(frozen=True, slots=True)
+class StatementRow:
+    """A statement, stage by stage."""
+
+    statement: str  # its name in the workload, else its text
+    kind: str  # of the transaction that sends it; empty: several do, or it is not the workload's
+    stages: tuple[StatementUse | None, ...]  # in the order of the plan; None: not counted there
+
+
+@dataclass(frozen=True, slots=True)
+class TableUse:
+    """What became of a table in the windows of a stage; means of its trials."""
+
+    bytes: float  # with its indexes, at the end
+    grown_bytes: float  # in a window
+    changed_per_s: float  # rows that were inserted, updated or deleted
+    hot_share: float | None  # of updates that changed no index; None: none was updated
+    dead_rows: float  # at the end, as the server estimates them
+    vacuums: float  # in a window, by hand or by autovacuum
+    analyzes: float
+    scanned_rows_per_s: float  # read by sequential scans
+    freeze_age: float | None  # transactions since its oldest row may have been frozen, at the end
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """A table with its indexes, stage by stage."""
+
+    table: str
+    stages: tuple[TableUse | None, ...]  # in the order of the plan; None: not looked at there
+
+
+@dataclass(frozen=True, slots=True)
+class PlanChange:
+    """A statement whose generic plan was another one when the window had ended."""
+
+    statement: str
+    stage: str
+    round: int
+    before: str  # the plan's nodes in one line
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanDifference:
+    """A statement whose generic plan is not the same in all stages when their windows begin."""
+
+    statement: str
+    shapes: tuple[str | None, ...]  # in the order of the plan; None: not known there
+
+
+@dataclass(frozen=True, slots=True)
+class Plans:
+    """The plans of the workload's statements at both ends of the windows."""
+
+    statements: int  # whose plans are known
+    changes: tuple[PlanChange, ...]
+    differences: tuple[PlanDifference, ...]
+    refused: tuple[tuple[str, str], ...]  # a statement without a known plan, and the server's word

@@ -1,0 +1,291 @@
+"""Statements, tables and plans of the windows, from what was read at both ends of each.
+
+Counters count what they grew by from the begin to the end; one that fell was reset, and the row is
+left out for that trial. What was added up over trials is divided by their seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from pgdyno.analysis.snapshot_facts import (
+    PlanChange,
+    PlanDifference,
+    Plans,
+    StatementRow,
+    StatementUse,
+    TableRow,
+    TableUse,
+)
+from pgdyno.analysis.timeline_facts import Mark
+from pgdyno.model.run import Cell, SnapshotRows, TrialRecord
+
+NS = 1e9
+Row = Mapping[str, Cell]
+Key = tuple[str, str]
+SnapshotsByTrial = Mapping[int, Sequence[SnapshotRows]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """A snapshot at both ends of a trial's window."""
+
+    record: TrialRecord
+    seconds: float  # between the two
+    begin: Sequence[Row]
+    end: Sequence[Row]
+
+
+def _ends(
+    name: str, stage: str, trials: Sequence[TrialRecord], snapshots: SnapshotsByTrial
+) -> list[_Ends]:
+    """Those of a stage that were read at both ends."""
+    found = []
+    for one in trials:
+        if one.stage != stage or one.result is None:
+            continue
+        at = {rows.at: rows for rows in snapshots.get(one.number, ()) if rows.name == name}
+        if "begin" not in at or "end" not in at:
+            continue
+        seconds = (at["end"].unix_ns - at["begin"].unix_ns) / NS
+        if seconds > 0:
+            found.append(_Ends(one, seconds, at["begin"].rows, at["end"].rows))
+    return found
+
+
+def _grown(before: Row | None, after: Row) -> dict[str, float]:
+    """What each number grew by, gauges too; what was not there before began at zero."""
+    grown = {}
+    for name, value in after.items():
+        if not _is_number(value):
+            continue
+        then = before.get(name) if before else 0.0
+        grown[name] = _number(value) - (_number(then) if _is_number(then) else 0.0)
+    return grown
+
+
+def _is_number(value: Cell) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _number(value: Cell) -> float:
+    assert isinstance(value, int | float)
+    return float(value)
+
+
+# -- statements -----------------------------------------------------------------------------------
+
+
+def statement_rows(
+    stages: Sequence[str], trials: Sequence[TrialRecord], snapshots: SnapshotsByTrial
+) -> tuple[StatementRow, ...]:
+    """What each statement took, the most expensive first.
+
+    Args:
+        stages: Their names, in the order of the plan.
+        trials: Those whose numbers may be used.
+        snapshots: Of each trial, by its number.
+    """
+    uses = [_statement_uses(_ends("statements", one, trials, snapshots)) for one in stages]
+    keys = dict.fromkeys(key for of_stage in uses for key in of_stage)
+    rows = [
+        StatementRow(key[0], key[1], tuple(of_stage.get(key) for of_stage in uses)) for key in keys
+    ]
+    return tuple(sorted(rows, key=lambda one: -_most(one.stages)))
+
+
+def _most(uses: Iterable[StatementUse | None]) -> float:
+    return max((one.sessions for one in uses if one is not None), default=0.0)
+
+
+def _statement_uses(windows: Sequence[_Ends]) -> dict[Key, StatementUse]:
+    seconds = sum(one.seconds for one in windows)
+    added: dict[Key, dict[str, float]] = {}
+    for window in windows:
+        before = {str(row["queryid"]): row for row in window.begin}
+        for row in window.end:
+            grown = _grown(before.get(str(row["queryid"])), row)
+            if grown["calls"] <= 0:  # not called; or the statistics were reset
+                continue
+            key = str(row["statement"] or row["query"]), str(row["kind"])
+            total = added.setdefault(key, {})
+            for name, value in grown.items():
+                total[name] = total.get(name, 0.0) + value
+    return {key: _statement_use(total, seconds) for key, total in added.items()}
+
+
+def _statement_use(total: Mapping[str, float], seconds: float) -> StatementUse:
+    calls = total["calls"]
+
+    def of_a_call(name: str) -> float | None:
+        return total[name] / calls if name in total else None
+
+    return StatementUse(
+        sessions=total["exec_s"] / seconds,
+        calls_per_s=calls / seconds,
+        mean_s=of_a_call("exec_s"),
+        rows=of_a_call("rows"),
+        read_blocks=of_a_call("shared_blks_read"),
+        wal_bytes=of_a_call("wal_bytes"),
+    )
+
+
+# -- tables ---------------------------------------------------------------------------------------
+
+
+def table_rows(
+    stages: Sequence[str], trials: Sequence[TrialRecord], snapshots: SnapshotsByTrial
+) -> tuple[TableRow, ...]:
+    """What became of each table, the largest first; see `statement_rows`."""
+    uses = [_table_uses(_ends("tables", one, trials, snapshots)) for one in stages]
+    names = dict.fromkeys(name for of_stage in uses for name in of_stage)
+    rows = [TableRow(name, tuple(of_stage.get(name) for of_stage in uses)) for name in names]
+    return tuple(
+        sorted(rows, key=lambda one: -max(use.bytes for use in one.stages if use is not None))
+    )
+
+
+def _table_uses(windows: Sequence[_Ends]) -> dict[str, TableUse]:
+    found: dict[str, list[TableUse]] = {}
+    for window in windows:
+        before = {str(row["relation"]): row for row in window.begin}
+        for row in window.end:
+            grown = _grown(before.get(str(row["relation"])), row)
+            if all(grown[name] >= 0 for name in ("inserted", "updated", "deleted")):
+                use = _table_use(row, grown, window.seconds)
+                found.setdefault(str(row["relation"]), []).append(use)
+    return {name: _mean(uses) for name, uses in found.items()}
+
+
+def _table_use(row: Row, grown: Mapping[str, float], seconds: float) -> TableUse:
+    updated = grown["updated"]
+    age = row["freeze_age"]
+    return TableUse(
+        bytes=_number(row["bytes"]) + _number(row["index_bytes"]),
+        grown_bytes=grown["bytes"] + grown["index_bytes"],
+        changed_per_s=(grown["inserted"] + updated + grown["deleted"]) / seconds,
+        hot_share=grown["hot_updated"] / updated if updated else None,
+        dead_rows=_number(row["dead_rows"]),
+        vacuums=grown["vacuums"],
+        analyzes=grown["analyzes"],
+        scanned_rows_per_s=grown["seq_rows_read"] / seconds,
+        freeze_age=_number(age) if _is_number(age) else None,
+    )
+
+
+def _mean(uses: Sequence[TableUse]) -> TableUse:
+    return TableUse(
+        bytes=fmean(one.bytes for one in uses),
+        grown_bytes=fmean(one.grown_bytes for one in uses),
+        changed_per_s=fmean(one.changed_per_s for one in uses),
+        hot_share=_mean_of_known([one.hot_share for one in uses]),
+        dead_rows=fmean(one.dead_rows for one in uses),
+        vacuums=fmean(one.vacuums for one in uses),
+        analyzes=fmean(one.analyzes for one in uses),
+        scanned_rows_per_s=fmean(one.scanned_rows_per_s for one in uses),
+        freeze_age=_mean_of_known([one.freeze_age for one in uses]),
+    )
+
+
+def _mean_of_known(values: Sequence[float | None]) -> float | None:
+    known = [one for one in values if one is not None]
+    return fmean(known) if known else None
+
+
+def analyze_marks(record: TrialRecord, snapshots: Sequence[SnapshotRows]) -> Iterator[Mark]:
+    """When tables were last analyzed or vacuumed in a window, where no log tells of it.
+
+    The server keeps the moment of the last time alone, and by whom it was done is not asked.
+    """
+    assert record.result is not None
+    begin, end = record.result.window_ns
+    told = [
+        (one.start_ns, one.end_ns or one.start_ns, one.detail.table)
+        for one in record.result.events
+        if one.kind in ("autovacuum", "autoanalyze")
+    ]
+    for rows in snapshots:
+        if rows.name != "tables" or rows.at != "end":
+            continue
+        for row in rows.rows:
+            for kind, column in _LAST.items():
+                ago = row.get(column)
+                if not _is_number(ago):
+                    continue
+                at = rows.unix_ns - int(_number(ago) * NS)
+                if begin <= at <= end and not _is_told(at, str(row["relation"]), told):
+                    second = (at - begin) / NS
+                    yield Mark(kind, second, second, str(row["relation"]))
+
+
+_LAST = {"analyze": "since_analyze_s", "vacuum": "since_vacuum_s"}
+_NEAR_NS = 2_000_000_000  # what the log tells and what the server keeps differ by less
+
+
+def _is_told(at: int, table: str, told: Sequence[tuple[int, int, str | None]]) -> bool:
+    return any(
+        start - _NEAR_NS <= at <= end + _NEAR_NS and _last_part(name or "") == _last_part(table)
+        for start, end, name in told
+    )
+
+
+def _last_part(name: str) -> str:
+    """Of a table's name, which the log has with database and schema."""
+    return name.rsplit(".", maxsplit=1)[-1].strip('"')
+
+
+# -- plans ----------------------------------------------------------------------------------------
+
+
+def plan_facts(
+    stages: Sequence[str], trials: Sequence[TrialRecord], snapshots: SnapshotsByTrial
+) -> Plans | None:
+    """Plans that changed in a window or differ between stages; None: none was looked at."""
+    by_stage = {one: _ends("plans", one, trials, snapshots) for one in stages}
+    windows = [window for of_stage in by_stage.values() for window in of_stage]
+    if not windows:
+        return None
+    refused = {
+        _name(row): str(row["error"])
+        for window in windows
+        for row in (*window.begin, *window.end)
+        if row["error"]
+    }
+    known = {_name(row) for window in windows for row in window.begin if row["shape"]}
+    return Plans(
+        statements=len(known),
+        changes=tuple(change for window in windows for change in _changes(window)),
+        differences=tuple(_differences(sorted(known), by_stage)),
+        refused=tuple(sorted((name, why) for name, why in refused.items() if name not in known)),
+    )
+
+
+def _name(row: Row) -> str:
+    return str(row["statement"])
+
+
+def _changes(window: _Ends) -> Iterator[PlanChange]:
+    before = {_name(row): str(row["shape"]) for row in window.begin if row["shape"]}
+    for row in window.end:
+        then, now = before.get(_name(row)), str(row["shape"])
+        if then and now and then != now:
+            record = window.record
+            yield PlanChange(_name(row), record.stage, record.round, then, now)
+
+
+def _differences(
+    names: Sequence[str], by_stage: Mapping[str, Sequence[_Ends]]
+) -> Iterator[PlanDifference]:
+    """Of the first trial of each stage: later ones begin on the same data."""
+    first = [
+        {_name(row): str(row["shape"]) for row in windows[0].begin if row["shape"]}
+        if windows
+        else {}
+        for windows in by_stage.values()
+    ]
+    for name in names:
+        shapes = tuple(of_stage.get(name) for of_stage in first)
+        if len({one for one in shapes if one is not None}) > 1:
+            yield PlanDifference(name, shapes)

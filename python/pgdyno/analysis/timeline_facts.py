@@ -1,0 +1,38 @@
+"""A trial over time: its throughput, and what happened in its window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A checkpoint on the time axis of its trial; an open end is the end of what is known."""
+
+    start_s: float
+    end_s: float
+    cause: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Something else that the server's log or its statistics tell, on the same axis."""
+
+    kind: str  # autovacuum | autoanalyze | lock_wait | temporary_file | error | analyze | vacuum
+    start_s: float
+    end_s: float
+    text: str  # what is known of it
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Throughput of a trial, seconds since the window began (warm-up is negative)."""
+
+    window_s: float
+    step_s: float  # width of one point
+    second: tuple[float, ...]  # middle of each point
+    tpm: tuple[float, ...]  # tpmTotal, as far as the driver's series tell rollbacks
+    checkpoints: tuple[Checkpoint, ...]
+    outages: tuple[tuple[float, float], ...] = ()  # begin and end of times without connections
+    marks: tuple[Mark, ...] = ()  # by start; the longest, where there are very many
+    marks_left_out: int = 0

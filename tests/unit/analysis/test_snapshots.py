@@ -1,0 +1,148 @@
+"""Statements, tables and plans: what they took between the ends of the windows, and no more."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+import pytest
+
+from pgdyno.analysis.snapshots import analyze_marks, plan_facts, statement_rows, table_rows
+from pgdyno.model.event_detail import EventDetail
+from pgdyno.model.run import Cell, Event, SnapshotRows, TrialRecord, TrialState
+from tests.data.miniature import a_result
+
+NS = 1_000_000_000
+RESULT = a_result()
+BEGIN, END = RESULT.window_ns
+SECONDS = (END - BEGIN) / NS
+TRIALS = [
+    TrialRecord(number, number, "one", "x", TrialState.FINISHED, result=RESULT)
+    for number in (1, 2)
+]  # fmt: skip
+TABLE: dict[str, Cell] = {
+    "relation": "stock", "bytes": 1000, "index_bytes": 500, "dead_rows": 7, "inserted": 0,
+    "updated": 0, "hot_updated": 0, "deleted": 0, "seq_rows_read": 0, "vacuums": 0, "analyzes": 0,
+    "since_vacuum_s": None, "since_analyze_s": None, "freeze_age": 3,
+}  # fmt: skip
+
+
+def read(name: str, begin: list[dict[str, Cell]], end: list[dict[str, Cell]]) -> list[SnapshotRows]:
+    ends: tuple[tuple[Literal["begin", "end"], int, list[dict[str, Cell]]], ...] = (
+        ("begin", BEGIN, begin), ("end", END, end)
+    )  # fmt: skip
+    return [SnapshotRows(name, at, unix_ns, (), tuple(rows)) for at, unix_ns, rows in ends]
+
+
+def statement(calls: int, exec_s: float, **other: Cell) -> dict[str, Cell]:
+    labels: dict[str, Cell] = {
+        "queryid": "1", "statement": "no_stock", "kind": "new_order", "query": "SELECT …",
+    }  # fmt: skip
+    return {**labels, "calls": calls, "exec_s": exec_s, "rows": calls, **other}
+
+
+def test_a_statement_counts_what_it_took_in_the_windows_of_its_stage() -> None:
+    snapshots = {
+        1: read("statements", [statement(100, 9.0)], [statement(300, 13.0)]),
+        2: read("statements", [], [statement(200, 4.0)]),  # it came into being in the window
+    }
+    (row,) = statement_rows(["one", "two"], TRIALS, snapshots)
+
+    assert (row.statement, row.kind) == ("no_stock", "new_order")
+    use, other = row.stages
+    assert other is None
+    assert use is not None
+    assert use.calls_per_s == pytest.approx(400 / (2 * SECONDS))
+    assert use.sessions == pytest.approx(8.0 / (2 * SECONDS))
+    assert use.mean_s == pytest.approx(0.02)
+    assert (use.rows, use.read_blocks, use.wal_bytes) == (1.0, None, None)
+
+
+def test_statements_that_share_a_name_are_added_and_unnamed_ones_have_their_text() -> None:
+    unnamed = statement(1, 5.0, queryid="3", statement="", kind="", query="VACUUM  stock")
+    end = [statement(10, 1.0), statement(30, 2.0, queryid="2"), unnamed]
+    rows = statement_rows(["one"], TRIALS, {1: read("statements", [], end)})
+
+    assert [row.statement for row in rows] == ["VACUUM  stock", "no_stock"]
+    assert [use and use.mean_s for row in rows for use in row.stages] == pytest.approx([5, 0.075])
+
+
+def test_what_was_reset_or_read_at_one_end_alone_is_not_counted() -> None:
+    reset = read("statements", [statement(100, 9.0)], [statement(3, 0.1)])
+    assert statement_rows(["one"], TRIALS, {1: reset, 2: reset[:1]}) == ()
+    emptied = read("tables", [{**TABLE, "updated": 9}], [TABLE])
+    assert table_rows(["one"], TRIALS, {1: emptied}) == ()
+
+
+def test_tables_tell_what_became_of_them() -> None:
+    after = {
+        **TABLE, "bytes": 1400, "index_bytes": 600, "inserted": 20, "updated": 80,
+        "hot_updated": 60, "dead_rows": 40, "vacuums": 1, "freeze_age": 90,
+    }  # fmt: skip
+    (row,) = table_rows(["one"], TRIALS, {1: read("tables", [TABLE], [after])})
+
+    (use,) = row.stages
+    assert use is not None
+    assert (use.bytes, use.grown_bytes, use.dead_rows) == (2000, 500, 40)
+    assert (use.hot_share, use.vacuums, use.freeze_age) == (0.75, 1, 90)
+    assert use.changed_per_s == pytest.approx(100 / SECONDS)
+
+
+def test_a_table_that_was_never_updated_has_no_hot_share() -> None:
+    (row,) = table_rows(["one"], TRIALS, {1: read("tables", [TABLE], [TABLE])})
+    assert row.stages[0] is not None
+    assert row.stages[0].hot_share is None
+
+
+def marks_of(row: dict[str, Cell], *events: Event) -> list[tuple[str, float]]:
+    record = replace(TRIALS[0], result=replace(RESULT, events=events))
+    return [(one.kind, one.start_s) for one in analyze_marks(record, read("tables", [], [row]))]
+
+
+def test_an_analyze_that_no_log_tells_of_is_marked_at_its_second() -> None:
+    row = {**TABLE, "since_analyze_s": SECONDS - 2.0, "since_vacuum_s": SECONDS + 9.0}
+    assert marks_of(row) == [("analyze", pytest.approx(2.0))]
+
+
+def test_what_the_log_tells_is_not_marked_twice() -> None:
+    row = {**TABLE, "since_analyze_s": SECONDS - 2.0}
+    at = BEGIN + 2 * NS
+
+    def told(table: str) -> Event:
+        return Event("autoanalyze", at - NS // 2, at, EventDetail(table=table))
+
+    assert marks_of(row, told("tpcc.public.stock")) == []
+    assert len(marks_of(row, told("tpcc.public.customer"))) == 1
+
+
+def plan(shape: str, statement: str = "no_stock", error: str = "") -> dict[str, Cell]:
+    return {"statement": statement, "kind": "new_order", "shape": shape, "error": error}
+
+
+def test_a_plan_that_changed_in_a_window_is_told_with_both() -> None:
+    index, seq = plan("Index Scan stock"), plan("Seq Scan stock")
+    changed = read("plans", [index, plan("Result", "no_two")], [seq, plan("Result", "no_two")])
+    found = plan_facts(["one"], TRIALS, {1: read("plans", [index], [index]), 2: changed})
+
+    assert found is not None
+    assert found.statements == 2
+    (change,) = found.changes
+    assert (change.statement, change.round) == ("no_stock", 2)
+    assert (change.before, change.after) == ("Index Scan stock", "Seq Scan stock")
+    assert found.differences == ()
+
+
+def test_plans_that_differ_between_stages_are_told_and_unknown_ones_do_not_differ() -> None:
+    trials = [*TRIALS[:1], replace(TRIALS[1], stage="two")]
+    index, seq = plan("Index Scan stock"), plan("Seq Scan stock")
+    refused = plan("", "cut", "canceling statement due to lock timeout")
+    snapshots = {
+        1: read("plans", [index, refused], [index, refused]), 2: read("plans", [seq], [seq]),
+    }  # fmt: skip
+    found = plan_facts(["one", "two", "three"], trials, snapshots)
+
+    assert found is not None
+    (difference,) = found.differences
+    assert difference.shapes == ("Index Scan stock", "Seq Scan stock", None)
+    assert found.refused == (("cut", "canceling statement due to lock timeout"),)
+    assert plan_facts(["one"], trials, {}) is None

@@ -1,0 +1,84 @@
+"""Statements, tables and plans in the report: few words, and none of what did not move."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.snapshot_facts import (
+    PlanChange,
+    PlanDifference,
+    Plans,
+    StatementRow,
+    StatementUse,
+    TableRow,
+    TableUse,
+)
+from pgdyno.report.document import Points, Table, Text
+from pgdyno.report.sections.statements import section
+
+STOCK = TableUse(2e9, 35e6, 812.0, 0.91, 12_040.0, 1.0, 0.0, 0.0, 5.0)
+STILL = TableUse(10_000.0, 0.0, 0.0, None, 0.0, 0.0, 0.0, 0.0, 5.0)
+NONE = Plans(34, (), (), ())
+
+
+def found(facts: Facts, **changes: Any) -> Facts:
+    nothing: dict[str, Any] = {"statements": (), "tables": (), "plans": None}
+    return replace(facts, stages=facts.stages[:2], **{**nothing, **changes})
+
+
+def test_nothing_is_said_where_nothing_was_read(facts: Facts) -> None:
+    assert section(found(facts)) is None
+
+
+def test_a_statement_tells_what_a_call_took(facts: Facts) -> None:
+    use = StatementUse(0.412, 812.0, 0.00051, 1.0, 0.25, 230.0)
+    one = section(found(facts, statements=(StatementRow("no_stock", "new_order", (use, None)),)))
+    assert one is not None
+    (table,) = one.blocks
+    assert isinstance(table, Table)
+    (name, cell, other) = table.rows[0]
+    assert (name.text, name.note) == ("no_stock", "new order")
+    assert cell.text == "0.41"
+    assert cell.note == "812/s, of 510 µs, 0.25 blocks read, 230 B of WAL"
+    assert other.tone == "quiet"
+
+
+def test_tables_that_stand_still_are_left_out(facts: Facts) -> None:
+    rows = (TableRow("stock", (STOCK, STOCK)), TableRow("item", (STILL, STILL)))
+    one = section(found(facts, tables=rows))
+    assert one is not None
+    (table,) = one.blocks
+    assert isinstance(table, Table)
+    assert [row[0].text for row in table.rows] == ["stock"]
+    note = table.rows[0][1].note
+    assert note is not None
+    assert "812 rows/s changed, 91% of updates HOT, 12,040 rows dead, VACUUM 1×" in note
+
+
+def test_plans_that_stay_are_one_sentence(facts: Facts) -> None:
+    one = section(found(facts, plans=NONE))
+    assert one is not None
+    (text,) = one.blocks
+    assert isinstance(text, Text)
+    assert text.text.startswith("The plans of 34 statements were the same at both ends")
+
+
+def test_a_change_in_several_rounds_is_told_once_and_stages_with_one_plan_together(
+    facts: Facts,
+) -> None:
+    changes = tuple(PlanChange("no_stock", "tuned", at, "Index Scan", "Seq Scan") for at in (1, 3))
+    differences = (PlanDifference("no_item", ("Index Scan", "Seq Scan")),)
+    one = section(found(facts, plans=replace(NONE, changes=changes, differences=differences)))
+    assert one is not None
+    warning, changed, _, differing = one.blocks
+    assert isinstance(warning, Text)
+    assert warning.tone == "warn"
+    assert isinstance(changed, Points)
+    assert changed.items == (
+        "no_stock in rounds 1 and 3 of tuned: from `Index Scan` to `Seq Scan`.",
+    )
+    assert isinstance(differing, Points)
+    first, second = (stage.name for stage in facts.stages[:2])
+    assert differing.items == (f"no_item: `Index Scan` in {first}; `Seq Scan` in {second}.",)
