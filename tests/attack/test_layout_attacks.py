@@ -199,8 +199,10 @@ def test_a_step_is_ended_before_a_wish_to_stop_is_heard(
     there, go = slow(programs, tmp_path)
     place = tmp_path / "place"
     with unmounted_after(place):
+        # What runs these tests may ignore the signal, as nohup does: children inherit that.
         running = children.started(
-            arguments(disk, "--fs", "ext4", "--mount", str(place), "--apply"),
+            ["/usr/bin/env", f"--default-signal={number.name.removeprefix('SIG')}",
+             *arguments(disk, "--fs", "ext4", "--mount", str(place), "--apply")],
             env=variables(tmp_path, programs), start_new_session=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
