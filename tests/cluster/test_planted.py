@@ -1,0 +1,201 @@
+"""Ten situations, each planted in the window of a run: its report shows it at the right second."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cluster.planted import CGROUPS, Server, control_group, seen
+from tests.waiting import until
+
+pytestmark = [pytest.mark.cluster, pytest.mark.wide]
+PLANTED_S = 2.5  # long enough for whole seconds
+MAY_LIMIT = os.geteuid() == 0 and (CGROUPS / "blkio").is_dir()
+LIMITS = pytest.mark.skipif(not MAY_LIMIT, reason="control groups of version 1 are root's to make")
+
+
+def plan(
+    settings: dict[str, Any] | None = None,
+    *,
+    window_s: float = 9.0,
+    workload: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    tpcc = {"kind": "tpcc", "warehouses": 2, "connections": 4, "home": "random"}
+    return {
+        "name": "planted",
+        "question": "Is it seen?",
+        "workload": workload or tpcc,
+        "protocol": {"rounds": 1, "warmup_s": 1, "window_s": window_s, "lowest_rung": "D2"},
+        "stage": [{"name": "one", "why": "What is planted in.", "settings": settings or {}}],
+    }
+
+
+def test_a_queue_for_a_lock(folder: Path, home_env: Path) -> None:
+    def plant(server: Server) -> None:
+        with server.session() as session, session.transaction():
+            session.execute("LOCK TABLE warehouse")
+            time.sleep(PLANTED_S)
+
+    found = seen(plan(), folder, home_env, plant)
+
+    assert max(found.active("lock")) > 3, "all four wait"
+    assert any("AccessExclusiveLock" in one.text or "relation" in one.text
+               for one in found.marks("lock_wait"))  # fmt: skip
+
+
+def test_a_transaction_that_holds_vacuum_back(folder: Path, home_env: Path) -> None:
+    def plant(server: Server) -> None:
+        with server.session() as session, session.transaction():
+            session.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            session.execute("SELECT count(*) FROM district")
+            time.sleep(PLANTED_S + 1)
+
+    found = seen(plan(), folder, home_env, plant)
+
+    line = found.line("oldest transaction")
+    at = max(zip(line.values, line.second, strict=True))
+    assert at[0] > PLANTED_S
+    assert found.start_s + at[0] == pytest.approx(at[1], abs=1.0), "it grows from when it began"
+
+
+def test_autovacuum_on_a_hot_table(folder: Path, home_env: Path) -> None:
+    settings = {
+        "autovacuum_naptime": "1s", "autovacuum_vacuum_threshold": 200,
+        "autovacuum_vacuum_scale_factor": 0, "autovacuum_vacuum_insert_threshold": -1,
+    }  # fmt: skip
+    asked = "SELECT last_autovacuum FROM pg_stat_user_tables WHERE relname = 'district'"
+
+    def plant(server: Server) -> None:
+        with server.session() as session:
+            (before,) = session.execute(asked).fetchone() or (None,)
+            until(lambda: session.execute(asked).fetchone() != (before,), "a vacuum")
+
+    found = seen(plan(settings, window_s=15.0), folder, home_env, plant)
+
+    ended = [one.end_s for one in found.marks("autovacuum") if "district" in one.text]
+    assert any(abs(one - found.end_s) < 1.5 for one in ended), (ended, found.end_s)
+
+
+def test_temporary_files(folder: Path, home_env: Path) -> None:
+    def plant(server: Server) -> None:
+        with server.session() as session:
+            session.execute("SET work_mem = '64kB'")
+            session.execute("SELECT count(*) FROM (SELECT FROM order_line ORDER BY ol_dist_info) s")
+
+    found = seen(plan(), folder, home_env, plant)
+
+    assert found.marks("temporary_file")
+    assert max(found.during("temporary files")) > 1e6
+    assert max(found.before("temporary files")) == 0
+
+
+def test_a_storm_of_checkpoints(folder: Path, home_env: Path) -> None:
+    def plant(server: Server) -> None:
+        with server.session() as session:
+            for _ in range(3):
+                session.execute("CHECKPOINT")
+                time.sleep(PLANTED_S / 3)
+
+    found = seen(plan(), folder, home_env, plant)
+
+    inside = [
+        one
+        for one in found.timeline.checkpoints
+        if found.start_s - 0.5 <= one.start_s <= found.end_s
+    ]
+    assert len(inside) == 3
+    assert max(found.during("buffers written by checkpoints")) > 0
+
+
+@LIMITS
+def test_a_device_that_is_held_back(folder: Path, home_env: Path) -> None:
+    device = os.stat(home_env).st_dev
+    number = f"{os.major(device)}:{os.minor(device)}"
+
+    def plant(server: Server) -> None:
+        slow = {"blkio.throttle.write_iops_device": f"{number} 10"}
+        with control_group("blkio", server.pids(), slow):
+            time.sleep(PLANTED_S)
+
+    found = seen(plan(), folder, home_env, plant)
+
+    assert max(found.active("wal")) > 3, "all four wait for a flush"
+
+
+@LIMITS
+def test_cpus_that_are_held_back(folder: Path, home_env: Path) -> None:
+    def plant(server: Server) -> None:
+        tenth = {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "10000"}
+        with control_group("cpu", server.pids(), tenth):
+            time.sleep(PLANTED_S)
+
+    found = seen(plan(), folder, home_env, plant)
+
+    assert max(found.during("held back by the control group")) > 0.5
+    assert max(found.before("held back by the control group")) == 0
+
+
+@LIMITS
+def test_memory_that_is_too_little(folder: Path, home_env: Path) -> None:
+    def plant(server: Server) -> None:
+        with server.session() as session:
+            pids = [session.info.backend_pid]
+            with control_group("memory", pids, {"memory.limit_in_bytes": str(24 << 20)}):
+                session.execute("CREATE TABLE big AS SELECT repeat('x', 900) FROM"
+                                " generate_series(1, 200000)")  # fmt: skip
+
+    found = seen(plan({"max_wal_size": "4GB"}, window_s=20.0), folder, home_env, plant)
+
+    assert max(found.during("a task waits for memory")) > 0.01
+    assert max(found.before("a task waits for memory"), default=0) < 0.01
+
+
+def test_a_slot_that_keeps_wal(folder: Path, home_env: Path) -> None:
+    def plant(server: Server) -> None:
+        with server.session() as session:
+            session.execute("SELECT pg_create_physical_replication_slot('left', true)")
+        time.sleep(PLANTED_S)
+
+    found = seen(plan(), folder, home_env, plant)
+
+    line = found.line("WAL kept by replication slots")
+    kept = [second for second, value in zip(line.second, line.values, strict=True) if value > 0]
+    assert kept[0] == pytest.approx(found.start_s, abs=2.0)
+    assert max(line.values) > 100_000
+
+
+def test_a_plan_that_flips_after_analyze(
+    folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    (folder / "setup.sql").write_text(
+        "CREATE TABLE flips AS SELECT at, at AS odd FROM generate_series(1, 20000) AS at;"
+        "ALTER TABLE flips SET (autovacuum_enabled = off);"
+        "CREATE INDEX flips_odd ON flips (odd); ANALYZE flips;"
+    )
+    (folder / "count.sql").write_text(
+        "\\set odd random(1, 20000)\nSELECT count(*) FROM flips WHERE odd = :odd;\n"
+    )
+    workload: dict[str, Any] = {
+        "kind": "script", "file": ["count.sql"], "setup": "setup.sql",
+        "connections": 2,
+    }  # fmt: skip
+
+    def plant(server: Server) -> None:
+        with server.session() as session:
+            session.execute("UPDATE flips SET odd = 1")
+            session.execute("ANALYZE flips")
+
+    found = seen(plan(workload=workload), folder, home_env, plant)
+
+    assert found.facts.plans is not None
+    (change,) = found.facts.plans.changes
+    assert "Index" in change.before or "Bitmap" in change.before
+    assert "Seq Scan flips" in change.after
+    (mark,) = found.marks("analyze")
+    assert mark.text == "flips"
+    assert mark.end_s == pytest.approx(found.end_s, abs=0.5)
