@@ -24,6 +24,9 @@ pytestmark = pytest.mark.browser
 
 MARKS = """() => [...document.querySelectorAll('.plot')].map(it =>
   it.querySelectorAll('.cartesianlayer :is(.point, .js-line, .errorbar, .hm image)').length)"""
+CURSORS = """() => [...document.querySelectorAll('.cursor')].filter(it => !it.hidden).map(it => {
+  const plot = it.previousElementSibling, axis = plot._fullLayout.xaxis;
+  return axis.p2d(parseFloat(it.style.left) - plot.offsetLeft - axis._offset); })"""
 BACKGROUND = "() => getComputedStyle(document.body).backgroundColor"
 STROKES = "() => [...document.querySelectorAll('.js-line')].map(it => it.style.stroke)"
 
@@ -50,6 +53,25 @@ def test_draws_every_chart_in_silence(
         marks = page.evaluate(MARKS)
         assert len(marks) == panels
         assert all(count > 0 for count in marks)
+        assert noise == []
+
+
+@pytest.mark.document
+def test_one_cursor_stands_at_the_same_second_of_all_charts_over_time(
+    browser: Browser, report: Path
+) -> None:
+    with opened(browser, report, WIDE, "light") as (page, noise):
+        assert page.evaluate(CURSORS) == []
+        plot = page.locator("#time .plot").first
+        plot.scroll_into_view_if_needed()
+        box = plot.bounding_box()
+        assert box is not None
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        found = page.evaluate(CURSORS)
+        assert len(found) > 9, "throughput of nine trials, sessions and signals"
+        assert max(found) - min(found) < 0.1
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] - 30)
+        assert page.evaluate(CURSORS) == []
         assert noise == []
 
 

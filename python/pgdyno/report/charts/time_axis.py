@@ -38,6 +38,7 @@ def figure(
     begin, end = ends(facts)
     return look.figure(
         traces,
+        meta={"axis": "time"},  # the page draws one cursor through all of them
         shapes=_bands(begin, timeline),
         xaxis=look.axis("s in the window", range=[begin, end], nticks=6, showgrid=False),
         yaxis=yaxis,

@@ -50,6 +50,41 @@
     }
   }
 
+  // One cursor through all charts over time: the same second of the window in each.
+  const overTime = Object.entries(figures)
+    .filter(([, figure]) => figure.layout.meta?.axis === "time")
+    .map(([ident]) => document.getElementById(ident));
+  for (const plot of overTime) {
+    const cursor = document.createElement("i");
+    cursor.className = "cursor";
+    cursor.hidden = true;
+    plot.after(cursor);
+    plot.addEventListener("pointermove", (event) => {
+      const { xaxis } = plot._fullLayout;
+      const at = event.clientX - plot.getBoundingClientRect().left - xaxis._offset;
+      if (at < 0 || at > xaxis._length) hideCursor();
+      else showCursor(plot, xaxis.p2d(at));
+    });
+    plot.addEventListener("pointerleave", hideCursor);
+  }
+
+  function showCursor(pointed, second) {
+    for (const plot of overTime) {
+      const cursor = plot.nextElementSibling;
+      const { xaxis, yaxis } = plot._fullLayout;
+      cursor.style.left = `${plot.offsetLeft + xaxis._offset + xaxis.d2p(second)}px`;
+      cursor.style.top = `${plot.offsetTop + yaxis._offset}px`;
+      cursor.style.height = `${yaxis._length}px`;
+      if (plot === pointed) cursor.dataset.second = `${second.toFixed(1)} s`;
+      else delete cursor.dataset.second;
+      cursor.hidden = false;
+    }
+  }
+
+  function hideCursor() {
+    for (const plot of overTime) plot.nextElementSibling.hidden = true;
+  }
+
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const button = document.getElementById("theme");
 
