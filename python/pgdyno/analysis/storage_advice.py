@@ -81,12 +81,11 @@ def _reads(path: PathFacts) -> Iterator[Advice]:
         {
             "effective_io_concurrency": str(depth),
             "maintenance_io_concurrency": str(depth),
-            "io_method": "io_uring",
             "io_workers": str(workers),
         },
-        "io_method is of 18, and io_uring of builds that have it; with io_method = worker each of"
-        " io_workers reads one at a time. Before 18 only bitmap scans and vacuum read ahead. Index"
-        " scans ask for one page at a time in every version: they gain from more sessions.",
+        "io_workers is of 18, where each of them reads one page after another; io_method = io_uring"
+        " needs none of them, in builds that have it. Before 18 only bitmap scans and vacuum read"
+        " ahead. Index scans ask for one page at a time in every version: they gain from sessions.",
         READS_PLAN,
     )
 

@@ -31,7 +31,7 @@ def sentences(facts: StorageFacts) -> tuple[str, ...]:
 def _sentence(one: Advice) -> str:
     settings = ", ".join(f"`{name} = {value}`" for name, value in one.settings.items())
     parts = [
-        f"{one.where}: {one.what}, for {one.because}.",
+        f"{one.where}. {one.what}: {one.because}.",
         f"Try {settings}." if settings else "",
         one.limits,
         f"`pgdyno run {one.plan}` measures it." if one.plan else "",
