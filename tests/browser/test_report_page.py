@@ -16,7 +16,7 @@ from pgdyno.report import html, storage
 from pgdyno.report.charts import charts
 from pgdyno.report.storage_charts import drawings
 from pgdyno.store import RunFile
-from tests.browser.opening import PHONE, UNFOLD, WIDE, Theme, assert_fits, opened, resized
+from tests.browser.opening import DRAWN, PHONE, UNFOLD, WIDE, Theme, assert_fits, opened, resized
 from tests.data.miniature import write_miniature
 from tests.data.probed import MEMORY, at_rates, floor, in_rounds, probed
 
@@ -134,8 +134,10 @@ def test_the_button_changes_the_theme_and_back(browser: Browser, report: Path) -
     with opened(browser, report) as (page, noise):
         before = (page.evaluate(BACKGROUND), page.evaluate(STROKES))
         page.get_by_role("button", name="Dark theme").click()
+        page.wait_for_function(DRAWN)
         during = (page.evaluate(BACKGROUND), page.evaluate(STROKES))
         page.get_by_role("button", name="Light theme").click()
+        page.wait_for_function(DRAWN)
         assert during[0] != before[0]
         assert during[1] != before[1]
         assert (page.evaluate(BACKGROUND), page.evaluate(STROKES)) == before
@@ -168,6 +170,7 @@ def test_prints_in_light_colours_with_all_charts_and_details(
         screen = page.evaluate(STROKES)
         pdf = page.pdf(path=tmp_path / "report.pdf", format="A4")
         printed = page.evaluate("() => window.printed")
+        page.wait_for_function(DRAWN)
         assert pdf.startswith(b"%PDF-")
         assert len(pdf) > 50_000
         assert all(a != b for a, b in zip(printed["strokes"], screen, strict=True))
