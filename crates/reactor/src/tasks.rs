@@ -196,7 +196,9 @@ mod tests {
         block_on(tasks.all()).expect("another loop");
         other.join().expect("no panic");
         drop(tasks);
-        assert!(polls.borrow().iter().all(|&polls| polls == 2 || polls == 3), "{polls:?}");
+        // Once at first, once when woken, once by chance in the turn of another; what was sent
+        // before the first poll needs no second.
+        assert!(polls.borrow().iter().all(|polls| (1..=3).contains(polls)), "{polls:?}");
     }
 
     #[test]
