@@ -14,7 +14,7 @@ from tests.browser.opening import Theme, assert_fits, opened
 from tests.data.miniature import write_miniature
 from tests.data.profiled import LACK, add_profiles
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.document]
 INKED = """it => {
   const { data } = it.getContext('2d').getImageData(0, 0, it.width, it.height);
   const colours = new Set();
@@ -58,12 +58,12 @@ def test_keys_choose_enlarge_and_go_back(browser: Browser, profiled: Path) -> No
         told, canvas = figure.locator(".flame-told"), figure.locator("canvas")
         before = int(canvas.get_attribute("data-frames") or 0)
         canvas.focus()
-        assert told.inner_text().startswith("backend: ")
+        assert told.inner_text().startswith("sessions (backends): ")
         page.keyboard.press("ArrowDown")
         assert told.inner_text().startswith("_start (postgres): ")
         page.keyboard.press("ArrowUp")
         page.keyboard.press("ArrowRight")
-        assert not told.inner_text().startswith("backend: ")
+        assert not told.inner_text().startswith("sessions (backends): ")
         page.keyboard.press("Enter")
         assert int(canvas.get_attribute("data-frames") or 0) < before
         whole = figure.get_by_role("button", name="Whole graph")
@@ -93,7 +93,7 @@ def test_two_stages_are_compared_with_intervals(browser: Browser, profiled: Path
         figure.get_by_label("Compared with").select_option(label="initdb")
         figure.locator("canvas").focus()
         told = figure.locator(".flame-told").inner_text()
-        assert told.startswith("backend: ")
+        assert told.startswith("sessions (backends): ")
         assert "against initdb, between -" in told
         assert told.endswith(": less.")
         assert noise == []

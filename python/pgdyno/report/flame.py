@@ -5,7 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 from pgdyno.analysis.profile_facts import Tree
-from pgdyno.model.profile import KERNEL
+from pgdyno.model.profile import DRIVER, KERNEL, KERNEL_THREADS
+
+_ROLES = {
+    "backend": "sessions (backends)",
+    "checkpointer": "checkpointer",
+    "background_writer": "background writer",
+    "wal_writer": "WAL writer",
+    "io_worker": "I/O workers",
+    "autovacuum": "autovacuum",
+    "walsender": "WAL senders",
+    "startup": "startup process",
+    "other": "postmaster and others",
+    DRIVER: "load generator",
+    KERNEL_THREADS: "kernel threads",
+}
+
+
+def role_text(role: str) -> str:
+    """A role of processes, in words; whatever is none stays as it is."""
+    return _ROLES.get(role, role)
 
 
 def flame_data(tree: Tree) -> dict[str, Any]:
@@ -15,7 +34,10 @@ def flame_data(tree: Tree) -> dict[str, Any]:
         "unit": tree.unit,
         "modules": modules,
         "kernel": modules.index(KERNEL) if KERNEL in modules else -1,
-        "functions": [[name, modules.index(module)] for name, module in tree.functions],
+        "functions": [
+            [name if module else role_text(name), modules.index(module)]
+            for name, module in tree.functions
+        ],
         "parents": list(tree.parents),
         "names": list(tree.names),
         "quantile": round(tree.quantile, 3),

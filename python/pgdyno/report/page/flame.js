@@ -203,7 +203,8 @@
         pen.beginPath();
         pen.rect(x, y, width - 2, ROW_PX);
         pen.clip();
-        pen.fillText(this.label(node), x + PAD_PX, y + ROW_PX / 2);
+        const text = this.fitted(pen, this.label(node), width - 2 * PAD_PX);
+        pen.fillText(text, x + PAD_PX, y + ROW_PX / 2);
         pen.restore();
       }
       pen.globalAlpha = 1;
@@ -251,6 +252,17 @@
       if (!this.theirs) return this.name(node);
       const { delta, differs } = this.delta(node);
       return differs ? `${signed(delta)} ${this.name(node)}` : this.name(node);
+    }
+
+    // As much of a name as there is room for, nothing instead of a letter; a number is never cut.
+    fitted(pen, text, room) {
+      const whole = pen.measureText(text).width;
+      if (whole <= room) return text;
+      let letters = Math.floor((text.length * room) / whole);
+      while (letters > 0 && pen.measureText(`${text.slice(0, letters)}…`).width > room) letters--;
+      const figure = /^[+-][\d,.]+(?= )/.exec(text)?.[0] ?? "";
+      if (letters >= figure.length + 2) return `${text.slice(0, letters)}…`;
+      return pen.measureText(figure).width <= room ? figure : "";
     }
 
     tell(node = this.chosen) {

@@ -9,21 +9,9 @@ from pgdyno.model.profile import DRIVER, KERNEL, KERNEL_THREADS, SERVER, UNKNOWN
 from pgdyno.model.units import count_text
 from pgdyno.model.wording import listed
 from pgdyno.report.document import Block, Cell, Column, Flames, Section, Table, Text, columns
+from pgdyno.report.flame import role_text
 
-ROLES = {
-    "backend": "sessions (backends)",
-    "checkpointer": "checkpointer",
-    "background_writer": "background writer",
-    "wal_writer": "WAL writer",
-    "io_worker": "I/O workers",
-    "autovacuum": "autovacuum",
-    "walsender": "WAL senders",
-    "startup": "startup process",
-    "other": "the postmaster and others",
-    DRIVER: "load generator",
-    KERNEL_THREADS: "the kernel's own threads",
-}
-_WHO = {SERVER: "server", DRIVER: "load generator", KERNEL_THREADS: "the kernel's own threads"}
+_WHO = {SERVER: "server", DRIVER: "load generator", KERNEL_THREADS: "kernel threads"}
 _CHANNELS = {  # kernel functions that processes sleep in, by how their names begin
     "do_epoll_wait": "a client, or work", "ep_poll": "a client, or work",
     "futex_": "a lock", "do_semtimedop": "a lock",
@@ -44,6 +32,11 @@ _DWARF = (
     " and followed them afterwards: deeper ones are cut. A build of `pgdyno build --flags"
     " -fno-omit-frame-pointer` is profiled at less cost, with whole stacks."
 )
+_LETS_INTERRUPT = (
+    "The software clock interrupts nobody who has held interrupts off: such time shows in the"
+    " function that allows them again, {found}, and belongs to those that called it."
+)
+_LETTERS = ("_raw_spin_unlock_irq", "finish_task_switch", "local_irq_enable", "irqentry_exit")
 _WHOLE_LEAST = 0.98
 _NAMED_LEAST = 0.98
 _CALLED_LEAST = 1.05
@@ -59,6 +52,7 @@ def section(facts: Facts) -> Section | None:
         blocks += [
             _roles(found),
             _heavy(found),
+            *_lets_interrupt(found),
             *_changed(found),
             Flames("cpu", "Flame graph of CPU time", _CAPTION, found.cpu),
         ]
@@ -77,8 +71,8 @@ _CAPTION = (
     " less, grey may be chance; hatched is what only one of them has. Choose a frame to enlarge it."
 )
 _WAIT_CAPTION = (
-    "Width is the mean number of processes: by role, state, and the kernel function in which they"
-    " slept."
+    "Width is the mean number of processes of the server: by role, by state, and by the function of"
+    " the kernel in which they slept."
 )
 
 
@@ -131,7 +125,7 @@ def _roles(found: ProfileFacts) -> Table:
     wholes = [branch.whole for branch in found.cpu.branches]
     rows = tuple(
         (
-            Cell(ROLES.get(role.role, role.role)),
+            Cell(role_text(role.role)),
             *(_cell(v, v / w if w else 0.0) for v, w in zip(role.values, wholes, strict=True)),
         )
         for role in found.cpu_roles
@@ -160,15 +154,22 @@ def _heavy(found: ProfileFacts) -> Table:
     return Table(caption, columns("function", *heads), rows)
 
 
+def _lets_interrupt(found: ProfileFacts) -> tuple[Text, ...]:
+    """What heavy functions of the kernel mean that only end a time without interrupts."""
+    names = [one.name for one in found.heavy if one.module == KERNEL]
+    met = list(dict.fromkeys(f"`{one}`" for one in names if one.startswith(_LETTERS)))
+    return (Text(_LETS_INTERRUPT.format(found=listed(met, "or")), "quiet"),) if met else ()
+
+
 def _called(share: Share) -> str | None:
     """What a function had with those it called, where that is more."""
-    if share.total < share.own * _CALLED_LEAST:
+    if share.total <= share.own * _CALLED_LEAST:
         return None
     return f"{_value(share.total)} with what it called"
 
 
 def _function(name: str, module: str, role: str) -> Cell:
-    where = f"{ROLES.get(role, role)}, {module}" if module else ROLES.get(role, role)
+    where = f"{role_text(role)}, {module}" if module else role_text(role)
     return Cell(name, note=where, code=True)
 
 
@@ -213,15 +214,15 @@ def _waits(found: ProfileFacts) -> Table:
     assert found.waiting is not None
     rows = tuple(
         (
-            Cell(ROLES.get(one.role, one.role)),
+            Cell(role_text(one.role)),
             Cell(one.name, note=_meaning(one.name), code=one.module == KERNEL),
             *(Cell(_value(share.own)) for share in one.shares),
         )
         for one in found.waits
     )
     caption = (
-        "Processes of the server that were on no CPU, by the kernel function in which they slept:"
-        " how many at a time."
+        "What the server's processes were at, how many at a time: on a CPU or without one, or"
+        " asleep in this function of the kernel."
     )
     heads = (
         Column("role", align="left"), Column("waits in", align="left"),
