@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page
 
 Theme = Literal["light", "dark"]
 WIDE, PHONE = (1280, 900), (375, 800)
-DRAWN = "() => [...document.querySelectorAll('.plot')].every(it => it.querySelector('.main-svg'))"
+DRAWN = "() => document.documentElement.dataset.drawn === 'all'"
 UNFOLD = "() => document.querySelectorAll('details').forEach(it => { it.open = true })"
 OVERFLOWS = """() => [...document.querySelectorAll('.scroll, pre')]
   .filter(it => it.scrollWidth > it.clientWidth)

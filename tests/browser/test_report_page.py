@@ -16,7 +16,7 @@ from pgdyno.report import html, storage
 from pgdyno.report.charts import charts
 from pgdyno.report.storage_charts import drawings
 from pgdyno.store import RunFile
-from tests.browser.opening import PHONE, UNFOLD, WIDE, Theme, assert_fits, opened, resized
+from tests.browser.opening import DRAWN, PHONE, UNFOLD, WIDE, Theme, assert_fits, opened, resized
 from tests.data.miniature import write_miniature
 from tests.data.probed import MEMORY, at_rates, floor, in_rounds, probed
 
@@ -24,6 +24,9 @@ pytestmark = pytest.mark.browser
 
 MARKS = """() => [...document.querySelectorAll('.plot')].map(it =>
   it.querySelectorAll('.cartesianlayer :is(.point, .js-line, .errorbar, .hm image)').length)"""
+CURSORS = """() => [...document.querySelectorAll('.cursor')].filter(it => !it.hidden).map(it => {
+  const plot = it.previousElementSibling, axis = plot._fullLayout.xaxis;
+  return axis.p2d(parseFloat(it.style.left) - plot.offsetLeft - axis._offset); })"""
 BACKGROUND = "() => getComputedStyle(document.body).backgroundColor"
 STROKES = "() => [...document.querySelectorAll('.js-line')].map(it => it.style.stroke)"
 
@@ -50,6 +53,25 @@ def test_draws_every_chart_in_silence(
         marks = page.evaluate(MARKS)
         assert len(marks) == panels
         assert all(count > 0 for count in marks)
+        assert noise == []
+
+
+@pytest.mark.document
+def test_one_cursor_stands_at_the_same_second_of_all_charts_over_time(
+    browser: Browser, report: Path
+) -> None:
+    with opened(browser, report, WIDE, "light") as (page, noise):
+        assert page.evaluate(CURSORS) == []
+        plot = page.locator("#time .plot").first
+        plot.scroll_into_view_if_needed()
+        box = plot.bounding_box()
+        assert box is not None
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        found = page.evaluate(CURSORS)
+        assert len(found) > 9, "throughput of nine trials, sessions and signals"
+        assert max(found) - min(found) < 0.1
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] - 30)
+        assert page.evaluate(CURSORS) == []
         assert noise == []
 
 
@@ -112,8 +134,10 @@ def test_the_button_changes_the_theme_and_back(browser: Browser, report: Path) -
     with opened(browser, report) as (page, noise):
         before = (page.evaluate(BACKGROUND), page.evaluate(STROKES))
         page.get_by_role("button", name="Dark theme").click()
+        page.wait_for_function(DRAWN)
         during = (page.evaluate(BACKGROUND), page.evaluate(STROKES))
         page.get_by_role("button", name="Light theme").click()
+        page.wait_for_function(DRAWN)
         assert during[0] != before[0]
         assert during[1] != before[1]
         assert (page.evaluate(BACKGROUND), page.evaluate(STROKES)) == before
@@ -146,6 +170,7 @@ def test_prints_in_light_colours_with_all_charts_and_details(
         screen = page.evaluate(STROKES)
         pdf = page.pdf(path=tmp_path / "report.pdf", format="A4")
         printed = page.evaluate("() => window.printed")
+        page.wait_for_function(DRAWN)
         assert pdf.startswith(b"%PDF-")
         assert len(pdf) > 50_000
         assert all(a != b for a, b in zip(printed["strokes"], screen, strict=True))

@@ -63,6 +63,7 @@ COUNTED = {  # by the host, in every second
     "psi.cpu.some_s": 0.31, "device.vda.reads": 120.0, "device.vda.writes": 900.0,
     "device.vda.read_s": 0.02, "device.vda.write_s": 1.4, "device.vda.busy_s": 0.62,
     "device.vda.weighted_s": 1.45, "device.vda.flushes": 410.0, "device.vda.flush_s": 0.31,
+    "device.vda.read_bytes": 983_040.0, "device.vda.write_bytes": 12_582_912.0,
 }  # fmt: skip
 DEFAULTS = {"shared_buffers": "128MB", "effective_cache_size": "4GB", "synchronous_commit": "on"}
 WORKLOAD = Workload("tpcc", 42, tpcc=Tpcc(10, mix=MIX))

@@ -131,7 +131,7 @@ fn parts_are_driven_at_once_and_counted_apart() {
         let numbers: Vec<i64> = sent.iter().map(|(number, _)| *number).collect();
         assert_eq!(numbers, (0..20).collect::<Vec<i64>>(), "requests of terminal {terminal}");
     }
-    assert!(result.window_s < 30.0, "the window ends with the last request");
+    assert!(result.window_s < 60.0, "the window ends with the last request");
     assert!(result.client.thread_cpu_s.iter().all(|cpu_s| *cpu_s > 0.0), "{:?}", result.client);
 }
 
@@ -170,7 +170,9 @@ fn threads_of_an_open_loop_share_its_rate() {
     assert!((factor - 1.7).abs() < 1e-9, "{factor}");
     let late = drive::measure::histogram::decode(result["late"].as_str().unwrap()).unwrap();
     assert_eq!(late.len(), 250, "each was waited for");
-    assert!(number(&result["kinds"][0]["queue_ns"]["p50"]) < 400_000_000);
+    // Waiting for a terminal is a part of each response; how long it is, is the machine's.
+    let median = |of: &str| number(&result["kinds"][0][of]["p50"]);
+    assert!(median("queue_ns") <= median("response_ns"));
 }
 
 #[test]

@@ -7,11 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A checkpoint on the time axis of its trial; an open end is the end of what is known."""
+    """A checkpoint on the time axis of its trial; an open end is the end of what is known.
+
+    It writes buffers, then flushes files, then ends: its log line says how long both took, and the
+    phases are put one behind the other from its start.
+    """
 
     start_s: float
     end_s: float
     cause: str | None
+    written_s: float | None = None  # when its buffers were written; None: not known, or cut off
+    flushed_s: float | None = None  # when its files were flushed; None: the same
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from pgdyno.analysis.shape import outages
 from pgdyno.analysis.snapshots import analyze_marks
 from pgdyno.analysis.timeline_facts import Checkpoint, Mark, Timeline
 from pgdyno.model.event_detail import EventDetail
-from pgdyno.model.run import Series, SnapshotRows, TrialRecord, TrialResult
+from pgdyno.model.run import Event, Series, SnapshotRows, TrialRecord, TrialResult
 from pgdyno.model.units import bytes_text
 from pgdyno.store.histogram import Quantiles
 
@@ -165,8 +165,23 @@ def _checkpoints(result: TrialResult, ends: tuple[float, float]) -> tuple[Checkp
         end = None if event.end_ns is None else (event.end_ns - begin) / NS
         span = _cut((event.start_ns - begin) / NS, end, ends)
         if span is not None:
-            found.append(Checkpoint(*span, event.detail.cause))
+            start_s = (event.start_ns - begin) / NS
+            found.append(Checkpoint(*span, event.detail.cause, *_phases(start_s, event, ends)))
     return tuple(found)
+
+
+def _phases(
+    start_s: float, event: Event, ends: tuple[float, float]
+) -> tuple[float | None, float | None]:
+    """When a checkpoint had written and had flushed, as far as that lies on the axis."""
+    if event.detail.write_s is None or event.detail.sync_s is None:
+        return None, None
+    written = start_s + event.detail.write_s
+    moments = written, written + event.detail.sync_s
+    first, last = ends
+    if not first <= moments[0] <= moments[1] <= last:
+        return None, None
+    return round(moments[0], 3), round(moments[1], 3)
 
 
 def _marks(result: TrialResult, ends: tuple[float, float]) -> list[Mark]:

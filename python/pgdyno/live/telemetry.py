@@ -5,9 +5,10 @@ Only what the run file holds is told: what nobody sampled is absent, never zero.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pgdyno.analysis.resources import DEVICE, members
 from pgdyno.model.run import Event, TrialRecord
 from pgdyno.model.units import bytes_text, seconds_text
 
@@ -68,23 +69,20 @@ def telemetry(trial: TrialRecord) -> Telemetry:
 
 
 def devices(deltas: Mapping[str, float], window_s: float) -> tuple[Device, ...]:
-    """Block devices, from the growth of their counters over a window."""
-    return tuple(
-        _device(name, {key: deltas[f"{prefix}.{key}"] / window_s for key in keys})
-        for name, prefix, keys in _device_columns(deltas)
-    )
+    """Block devices, from the growth of their counters over a window.
 
-
-def _device_columns(names: Iterable[str]) -> list[tuple[str, str, list[str]]]:
-    """Devices, how the names of their columns begin, and how these end."""
-    found: dict[str, tuple[str, list[str]]] = {}
-    for full in names:
-        prefix, _, key = full.rpartition(".")
-        if prefix == "disk":  # that of the data, where only one is sampled
-            found.setdefault("data", (prefix, []))[1].append(key)
-        elif prefix.startswith("device."):
-            found.setdefault(prefix.removeprefix("device."), (prefix, []))[1].append(key)
-    return [(name, prefix, keys) for name, (prefix, keys) in sorted(found.items())]
+    That of the data alone, as `data`, where others were not sampled; else it is one of them.
+    """
+    named = {name: f"{DEVICE}{name}." for name in members(deltas, DEVICE)} or {"data": "disk."}
+    found = {
+        name: {
+            full.removeprefix(prefix): grown / window_s
+            for full, grown in deltas.items()
+            if full.startswith(prefix)
+        }
+        for name, prefix in named.items()
+    }
+    return tuple(_device(name, per_s) for name, per_s in found.items() if per_s)
 
 
 def _device(name: str, per_s: Mapping[str, float]) -> Device:

@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text as Line
 
 from pgdyno.analysis import words
+from pgdyno.analysis.storage_advice import storage_advice
 from pgdyno.analysis.storage_facts import PathFacts, StorageFacts
 from pgdyno.model.floor import PATTERNS, PAUSES_US, Pattern
 from pgdyno.model.floor_figures import DEFAULT_METHOD, PROGRAMS, Doubt
@@ -28,6 +29,7 @@ from pgdyno.report.document import (
 )  # fmt: skip
 from pgdyno.report.html import render_document as render_page
 from pgdyno.report.markdown import render_document as render_markdown
+from pgdyno.report.storage_advice import advice_section, sentences
 from pgdyno.report.storage_answer import (
     answer,
     flush_text,
@@ -59,6 +61,7 @@ def render_json(facts: StorageFacts) -> str:
         "schema": "pgdyno.experiment.storage/2",
         "measured": asdict(facts.measured),
         "derived": [_derived(path) for path in facts.paths],
+        "advice": [asdict(one) for one in storage_advice(facts)],
     }
     return ascii_json(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
 
@@ -71,6 +74,9 @@ def summary(facts: StorageFacts) -> RenderableType:
     parts += [Line(sentence, style="bold") for sentence in answer(facts)]
     parts += [printed(table) for table in tables(facts)]
     parts += [Line(f"- {item}", style="dim") for item in limits(facts)]
+    if follows := sentences(facts):
+        parts += [Line("What follows, to try:", style="bold")]
+        parts += [Line(f"- {item.replace('`', '')}") for item in follows]
     return Group(*parts)
 
 
@@ -90,6 +96,7 @@ def document(facts: StorageFacts) -> Document:
             Section("flush", "Flushes", (Figure("methods"), _sync_table(facts))),
             Section("commits", "Commits", (Figure("commits"), _prediction_text())),
             Section("windows", "All windows", (_grid_table(facts),)),
+            advice_section(facts),
         ),
     )
 

@@ -68,6 +68,18 @@ def test_checkpoints_are_cut_at_the_ends_of_the_line() -> None:
     assert spans == [(-2.0, 3.0, "wal"), (25.0, 30.0, None)]
 
 
+def test_a_checkpoint_writes_then_flushes_as_far_as_both_lie_on_the_line() -> None:
+    said = EventDetail(write_s=4.0, sync_s=1.5, total_s=6.0)
+    whole = Event("checkpoint", at(5), at(11), said)
+    cut_off = Event("checkpoint", at(-9), at(-3), said)
+    silent = Event("checkpoint", at(12), at(13), EventDetail(cause="time"))
+    line = told([10.0] * 32, whole, cut_off, silent).timeline
+    assert line is not None
+    phases = {one.start_s: (one.written_s, one.flushed_s) for one in line.checkpoints}
+    assert phases[5.0] == (9.0, 10.5)
+    assert {phases[start] for start in phases if start != 5.0} == {(None, None)}
+
+
 def test_no_checkpoint_event_is_known_only_by_the_counters() -> None:
     without = told([10.0] * 32)
     assert without.checkpoints is None

@@ -10,9 +10,9 @@ import pytest
 import pgdyno.report.charts as package
 from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.signal_facts import Signal, SignalLine
-from pgdyno.analysis.timeline_facts import Mark
+from pgdyno.analysis.timeline_facts import Checkpoint, Mark
 from pgdyno.model.units import count_text
-from pgdyno.report.charts import charts
+from pgdyno.report.charts import charts, look
 from pgdyno.report.html import render
 from tests.unit.conftest import analysed
 
@@ -58,6 +58,26 @@ def test_signals_have_a_panel_for_each_stage_and_one_scale_for_each_row(facts: F
     throughput = charts()["timeline"].panels(told)[0]
     assert panels[0].figure.layout.xaxis.range == throughput.figure.layout.xaxis.range
     assert chart.across(told) == 3
+
+
+def test_a_checkpoint_is_darker_where_it_flushed_and_that_is_explained(facts: Facts) -> None:
+    first = facts.trials[0]
+    assert first.timeline is not None
+    chart = charts()["timeline"]
+
+    def drawn(checkpoint: Checkpoint) -> tuple[list[tuple[float, float]], set[str]]:
+        line = replace(first.timeline, checkpoints=(checkpoint,))
+        shown = replace(facts, trials=(replace(first, timeline=line),))
+        bands = chart.panels(shown)[0].figure.layout.shapes
+        spans = [(one.x0, one.x1) for one in bands if one.fillcolor == look.CHECKPOINT]
+        return spans, {key.label for key in chart.keys(shown)}
+
+    spans, keys = drawn(Checkpoint(2.0, 9.0, "time", 6.0, 8.5))
+    assert spans == [(2.0, 9.0), (6.0, 8.5)]
+    assert {"checkpoint", "its flushes"} <= keys
+    spans, keys = drawn(Checkpoint(2.0, 9.0, "time"))
+    assert spans == [(2.0, 9.0)]
+    assert "its flushes" not in keys
 
 
 def test_what_the_log_tells_stands_above_the_line_where_it_happened(facts: Facts) -> None:

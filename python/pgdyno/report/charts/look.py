@@ -20,6 +20,7 @@ MUTED = "var(--muted)"
 GRID = "var(--line)"
 CARRIED = "var(--carried)"
 CHECKPOINT = "var(--checkpoint)"
+CHECKPOINT_FLUSH = "var(--checkpoint-flush)"
 WARMUP = "var(--warmup)"
 OUTAGE = "var(--outage)"
 

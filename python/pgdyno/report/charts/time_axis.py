@@ -38,6 +38,7 @@ def figure(
     begin, end = ends(facts)
     return look.figure(
         traces,
+        meta={"axis": "time"},  # the page draws one cursor through all of them
         shapes=_bands(begin, timeline),
         xaxis=look.axis("s in the window", range=[begin, end], nticks=6, showgrid=False),
         yaxis=yaxis,
@@ -54,9 +55,22 @@ def _bands(begin: float, timeline: Timeline) -> list[dict[str, Any]]:
     """Warm-up, checkpoints and times without connections, behind the data."""
     warmup = [_band(begin, 0.0, look.WARMUP)] if begin < 0 else []
     checkpoints = [_band(c.start_s, c.end_s, look.CHECKPOINT) for c in timeline.checkpoints]
-    return [*warmup, *checkpoints, *(_band(*outage, look.OUTAGE) for outage in timeline.outages)]
+    flushes = [_band(*span, look.CHECKPOINT) for span in _flushes(timeline)]  # twice as dark
+    outages = [_band(*outage, look.OUTAGE) for outage in timeline.outages]
+    return [*warmup, *checkpoints, *flushes, *outages]
 
 
+def _flushes(timeline: Timeline) -> list[tuple[float, float]]:
+    """Of checkpoints: when they flushed files, where that took long enough to be seen."""
+    spans = [
+        (one.written_s, one.flushed_s)
+        for one in timeline.checkpoints
+        if one.written_s is not None and one.flushed_s is not None
+    ]
+    return [one for one in spans if one[1] - one[0] >= _SEEN_SHARE * timeline.window_s]
+
+
+_SEEN_SHARE = 0.002  # of the axis: about a pixel of a panel
 _MARKS = {
     "autovacuum": ("autovacuum", "square", look.stage_colour(1)),
     "autoanalyze": ("autoanalyze", "diamond", look.stage_colour(4)),
@@ -113,6 +127,8 @@ def band_keys(facts: Facts) -> tuple[Key, ...]:
     keys = []
     if any(timeline.checkpoints for timeline in drawn):
         keys.append(Key("checkpoint", look.CHECKPOINT, "band"))
+    if any(_flushes(timeline) for timeline in drawn):
+        keys.append(Key("its flushes", look.CHECKPOINT_FLUSH, "band"))
     if any(timeline.outages for timeline in drawn):
         keys.append(Key("connections lost", look.OUTAGE, "band"))
     if any(timeline.second[0] < 0 for timeline in drawn):

@@ -7,6 +7,7 @@
   // A chart with its heading takes less than half a sheet, for it leaves that much of one blank.
   const PAPER_SHARE = 0.8;
   const PAPER_HEIGHT_PX = 320;
+  const SLICE_MS = 12; // of drawing, before the page may scroll again
   const root = document.documentElement;
   const figures = JSON.parse(document.getElementById("figures").textContent);
   const config = { displayModeBar: false, responsive: true };
@@ -29,25 +30,86 @@
     return name ? colour(name[1]) : value;
   }
 
-  function draw(paper) {
-    const family = getComputedStyle(document.body).fontFamily;
-    for (const [ident, figure] of Object.entries(figures)) {
-      const plot = document.getElementById(ident);
-      const { data, layout } = coloured(figure);
-      layout.font = { ...layout.font, family };
-      plot.style.height = "";
-      if (paper) {
-        const height = Math.min(plot.clientHeight * PAPER_SHARE, PAPER_HEIGHT_PX);
-        plot.style.height = `${height}px`;
-      }
-      layout.height = plot.clientHeight;
-      layout.autosize = !paper;
-      if (paper) {
-        const across = Number(getComputedStyle(plot).getPropertyValue("--across"));
-        layout.width = (PAPER_PX - GAP_PX * (across - 1)) / across;
-      }
-      Plotly.react(plot, data, layout, config);
+  function drawOne(ident, paper) {
+    const plot = document.getElementById(ident);
+    const { data, layout } = coloured(figures[ident]);
+    layout.font = { ...layout.font, family: getComputedStyle(document.body).fontFamily };
+    plot.style.height = "";
+    if (paper) {
+      const height = Math.min(plot.clientHeight * PAPER_SHARE, PAPER_HEIGHT_PX);
+      plot.style.height = `${height}px`;
     }
+    layout.height = plot.clientHeight;
+    layout.autosize = !paper;
+    if (paper) {
+      const across = Number(getComputedStyle(plot).getPropertyValue("--across"));
+      layout.width = (PAPER_PX - GAP_PX * (across - 1)) / across;
+    }
+    Plotly.react(plot, data, layout, config);
+  }
+
+  // Long reports have hundreds of charts: those in sight come first, the others while the page can
+  // already be read, a few at a time. Paper gets all of them at once.
+  let waiting = [];
+  let timer = 0;
+
+  function draw(paper) {
+    clearTimeout(timer);
+    delete root.dataset.drawn;
+    waiting = Object.keys(figures);
+    if (paper) {
+      for (const ident of waiting.splice(0)) drawOne(ident, true);
+      return;
+    }
+    const inSight = waiting.filter((ident) => {
+      const { top, bottom } = document.getElementById(ident).getBoundingClientRect();
+      return bottom > 0 && top < innerHeight;
+    });
+    for (const ident of inSight) drawOne(ident, false);
+    waiting = waiting.filter((ident) => !inSight.includes(ident));
+    timer = setTimeout(drawSome);
+  }
+
+  function drawSome() {
+    const until = performance.now() + SLICE_MS;
+    while (waiting.length && performance.now() < until) drawOne(waiting.shift(), false);
+    if (waiting.length) timer = setTimeout(drawSome);
+    else root.dataset.drawn = "all";
+  }
+
+  // One cursor through all charts over time: the same second of the window in each.
+  const overTime = Object.entries(figures)
+    .filter(([, figure]) => figure.layout.meta?.axis === "time")
+    .map(([ident]) => document.getElementById(ident));
+  for (const plot of overTime) {
+    const cursor = document.createElement("i");
+    cursor.className = "cursor";
+    cursor.hidden = true;
+    plot.after(cursor);
+    plot.addEventListener("pointermove", (event) => {
+      const { xaxis } = plot._fullLayout;
+      const at = event.clientX - plot.getBoundingClientRect().left - xaxis._offset;
+      if (at < 0 || at > xaxis._length) hideCursor();
+      else showCursor(plot, xaxis.p2d(at));
+    });
+    plot.addEventListener("pointerleave", hideCursor);
+  }
+
+  function showCursor(pointed, second) {
+    for (const plot of overTime.filter((it) => it._fullLayout)) { // those that are drawn
+      const cursor = plot.nextElementSibling;
+      const { xaxis, yaxis } = plot._fullLayout;
+      cursor.style.left = `${plot.offsetLeft + xaxis._offset + xaxis.d2p(second)}px`;
+      cursor.style.top = `${plot.offsetTop + yaxis._offset}px`;
+      cursor.style.height = `${yaxis._length}px`;
+      if (plot === pointed) cursor.dataset.second = `${second.toFixed(1)} s`;
+      else delete cursor.dataset.second;
+      cursor.hidden = false;
+    }
+  }
+
+  function hideCursor() {
+    for (const plot of overTime) plot.nextElementSibling.hidden = true;
   }
 
   const dark = matchMedia("(prefers-color-scheme: dark)");

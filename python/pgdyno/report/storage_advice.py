@@ -1,0 +1,39 @@
+"""What follows from probes of storage, in sentences: to do, why, by which settings, its limits."""
+
+from __future__ import annotations
+
+from pgdyno.analysis.storage_advice import storage_advice
+from pgdyno.analysis.storage_facts import Advice, StorageFacts
+from pgdyno.report.document import Points, Section, Text
+
+_NOTHING = (
+    "Nothing follows that the probes speak for: many requests at once are not much faster than one"
+    " at a time, and commits are not much slower beside other writes."
+)
+_ABOUT = (
+    "These are things to try. The probes measured devices and no server; what a server gains is"
+    " told by a plan with and without it."
+)
+
+
+def advice_section(facts: StorageFacts) -> Section:
+    """The last section of the report."""
+    items = sentences(facts)
+    blocks = (Text(_ABOUT), Points(items)) if items else (Text(_NOTHING),)
+    return Section("advice", "What follows", blocks)
+
+
+def sentences(facts: StorageFacts) -> tuple[str, ...]:
+    """One for each piece of advice."""
+    return tuple(_sentence(one) for one in storage_advice(facts))
+
+
+def _sentence(one: Advice) -> str:
+    settings = ", ".join(f"`{name} = {value}`" for name, value in one.settings.items())
+    parts = [
+        f"{one.where}. {one.what}: {one.because}.",
+        f"Try {settings}." if settings else "",
+        one.limits,
+        f"`pgdyno run {one.plan}` measures it." if one.plan else "",
+    ]
+    return " ".join(part for part in parts if part)

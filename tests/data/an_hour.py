@@ -1,0 +1,77 @@
+"""Facts of an hour of six stages with everything sampled, stretched from those of the miniature."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.run import analyse
+from pgdyno.analysis.session_facts import GROUPS, SessionLine
+from pgdyno.analysis.signal_facts import Signal, SignalLine
+from pgdyno.analysis.signals import PARTS_MAX
+from pgdyno.analysis.timeline_facts import Checkpoint, Mark, Timeline
+from pgdyno.analysis.trials import MARKS_MAX, POINTS_MAX
+from pgdyno.store import RunFile
+from tests.data.miniature import CHARACTERS, write_miniature
+
+STAGES, ROUNDS, SIGNALS = 6, 3, 25
+WINDOW_S = 200.0  # six stages, three rounds: an hour
+_SECONDS = tuple(float(one) + 0.5 for one in range(int(WINDOW_S)))
+
+
+def an_hour(folder: Path) -> Facts:
+    """What is found in a made-up run, with as much of everything as may be shown."""
+    rng = np.random.default_rng(5)
+    characters = tuple(
+        replace(one, stage=replace(one.stage, name=f"stage-{number}"))
+        for number, one in enumerate((*CHARACTERS, *CHARACTERS), 1)
+    )
+    assert len(characters) == STAGES
+    path = write_miniature(
+        folder / "hour.sqlite", rounds=ROUNDS, invalid=(), characters=characters
+    )  # fmt: skip
+    with RunFile.read(path) as run:
+        facts = analyse(run)
+    trials = tuple(replace(one, timeline=_timeline(rng)) for one in facts.trials)
+    sessions = tuple(
+        replace(one, lines=tuple(_line(rng, line) for line in one.lines)) for one in facts.sessions
+    )
+    first = [next(one for one in trials if one.stage == stage.name) for stage in facts.stages]
+    signals = tuple(
+        Signal(f"device number {n}: time of a flush", "s", tuple(
+            SignalLine(one.number, one.stage, _points(rng), _values(rng, 2 * PARTS_MAX))
+            for one in first
+        ))
+        for n in range(SIGNALS)
+    )  # fmt: skip
+    return replace(facts, trials=trials, sessions=sessions, signals=signals)
+
+
+def _points(rng: np.random.Generator) -> tuple[float, ...]:
+    return tuple(float(f"{one:.3f}") for one in np.sort(rng.uniform(0, WINDOW_S, 2 * PARTS_MAX)))
+
+
+def _values(rng: np.random.Generator, count: int) -> tuple[float, ...]:
+    return tuple(float(f"{one:.6g}") for one in rng.lognormal(0, 1, count))
+
+
+def _timeline(rng: np.random.Generator) -> Timeline:
+    starts = np.sort(rng.uniform(0, WINDOW_S - 1, MARKS_MAX))
+    marks = tuple(
+        Mark("lock_wait", float(one), float(one) + 0.4, "ShareLock on transaction 4711")
+        for one in starts
+    )
+    checkpoints = tuple(
+        Checkpoint(at, at + 15, "time", at + 12, at + 14.5) for at in (10.0, 70.0, 130.0)
+    )
+    assert len(_SECONDS) <= POINTS_MAX
+    tpm = tuple(one * 1e5 for one in _values(rng, len(_SECONDS)))
+    return Timeline(WINDOW_S, 1.0, _SECONDS, tpm, checkpoints, (), marks)
+
+
+def _line(rng: np.random.Generator, like: SessionLine) -> SessionLine:
+    groups = {group: _values(rng, len(_SECONDS)) for group in GROUPS}
+    return replace(like, step_s=1.0, second=_SECONDS, groups=groups)

@@ -1,0 +1,99 @@
+"""Advice from probes: given where the figures speak for it, and nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pgdyno.analysis.storage import storage_facts
+from pgdyno.analysis.storage_advice import storage_advice
+from pgdyno.analysis.storage_facts import Advice
+from pgdyno.model.floor import DeviceClaims, Floor, GridPoint, Probed
+from pgdyno.plan.packaged import packaged_plans
+from tests.data.probed import DISK, MEMORY, at_rates, floor, in_rounds, probed
+
+ALIKE = {1: 90_000.0, 4: 95_000.0, 16: 99_000.0, 64: 100_000.0}
+CLOUD = {1: 1_000.0, 4: 4_000.0, 16: 15_000.0, 64: 16_000.0}
+ON_A = replace(DISK, disks=("vda",))
+ON_B = replace(DISK, device="/dev/vdb", block_device="vdb", disks=("vdb",))
+
+
+def advice(found: Probed) -> dict[str, Advice]:
+    return {one.what: one for one in storage_advice(storage_facts(found))}
+
+
+def of(one: Floor) -> dict[str, Advice]:
+    return advice(probed(one))
+
+
+def test_many_reads_at_once_are_advised_where_they_are_many_times_as_fast() -> None:
+    reads = of(floor("/a", rates=CLOUD))["Ask for many pages at once"]
+
+    assert reads.where == "/a"
+    assert reads.because == (
+        "one read at a time reaches 1,000/s (1.00 ms each), 16 at once 15,000/s, 15.0 times as many"
+    )
+    assert reads.settings["effective_io_concurrency"] == "16"
+    assert reads.settings["maintenance_io_concurrency"] == "16"
+    assert reads.settings["io_workers"] == "16"
+    assert "Ask for many pages at once" not in of(floor("/a", rates=ALIKE))
+
+
+def test_settings_stay_within_what_a_server_takes() -> None:
+    depths = {1: 10.0, 8: 80.0, 64: 640.0, 2048: 20_000.0}
+    reads = of(floor("/a", rates=depths))["Ask for many pages at once"]
+    assert reads.settings["effective_io_concurrency"] == "1000"
+    assert reads.settings["io_workers"] == "32"
+
+
+def test_several_processes_scan_where_one_does_not_reach_what_several_do() -> None:
+    def jobs(one: GridPoint) -> GridPoint:
+        several = one.pattern == "sequential read" and one.depth > 1
+        return replace(one, depth=1, jobs=one.depth) if several else one
+
+    one = floor("/a", rates=CLOUD)
+    scans = of(replace(one, grid=tuple(map(jobs, one.grid))))
+    found = scans["Scan, vacuum and build indexes with several processes"]
+    assert found.settings["max_parallel_maintenance_workers"] == "2", "no more than there are CPUs"
+    assert "Scan, vacuum and build indexes with several processes" not in of(one)
+
+
+def test_checkpoints_hand_over_more_only_where_that_is_more_than_they_do() -> None:
+    what = "Let checkpoints hand over more at a time"
+    assert what not in of(floor("/a", rates=CLOUD)), "16 pages are less than the default of 256 kB"
+    deep = {1: 1_000.0, 16: 16_000.0, 128: 120_000.0}
+    assert of(floor("/a", rates=deep))[what].settings["checkpoint_flush_after"] == "1024kB"
+
+
+@pytest.mark.parametrize(("flushes_per_s", "delay_us"), [(500.0, "1000"), (20_000.0, None)])
+def test_a_delay_is_advised_where_flushes_are_slow(
+    flushes_per_s: float, delay_us: str | None
+) -> None:
+    rounds = tuple((at_rates("/a", flushes_per_s, flushes_per_s),) for _ in range(3))
+    found = advice(in_rounds(*rounds)).get("Let commits share flushes")
+    assert (found and found.settings["commit_delay"]) == delay_us
+
+
+def test_memory_is_given_no_advice() -> None:
+    assert of(floor("/dev/shm/a", MEMORY, rates=CLOUD)) == {}
+
+
+def claimed(a: DeviceClaims, b: DeviceClaims) -> dict[str, Advice]:
+    return advice(probed(floor("/a", a, rates=ALIKE), floor("/bb", b, rates=ALIKE)))
+
+
+def test_two_disks_are_used_together_and_one_disk_is_not_called_two() -> None:
+    spread = claimed(ON_A, ON_B)["Spread tables and indexes over these disks"]
+    assert spread.where == "/a and /bb"
+    assert "200,000 random reads a second, the fastest alone 100,000" in spread.because
+    assert "Spread tables and indexes over these disks" not in claimed(ON_A, ON_A)
+    assert "Spread tables and indexes over these disks" not in claimed(DISK, DISK), "not known"
+
+
+def test_every_plan_that_is_named_is_there() -> None:
+    slow = in_rounds(*((at_rates("/a", 500.0, 500.0),) for _ in range(3)))
+    named = {one.plan for found in (of(floor("/a", rates=CLOUD)), advice(slow))
+             for one in found.values() if one.plan}  # fmt: skip
+    assert named == {"parallel-io", "tpcc-six-stages"}
+    assert named <= {one.name for one in packaged_plans()}
