@@ -40,11 +40,16 @@ def test_it_can_be_read_while_what_is_out_of_sight_is_drawn(browser: Browser, ho
         # Looked at as soon as the page has loaded, before its first pause.
         page.add_init_script(
             "addEventListener('DOMContentLoaded', () => { window.first ="
-            f" ({WITHIN})().filter(Boolean).length; }})"
+            f" ({WITHIN})().filter(Boolean).length;"
+            " for (const plot of document.querySelectorAll('.plot'))"
+            " plot.dispatchEvent(new PointerEvent('pointermove')); })"
         )
+        failed: list[str] = []
+        page.on("pageerror", lambda error: failed.append(str(error)))
         page.goto(hour.as_uri())
         first = page.evaluate("() => window.first")
         page.wait_for_function(DRAWN)
         assert first < 12, "what is in sight, and no more"
+        assert failed == [], "pointed at before it is drawn"
     finally:
         context.close()

@@ -87,6 +87,7 @@
     cursor.hidden = true;
     plot.after(cursor);
     plot.addEventListener("pointermove", (event) => {
+      if (!plot._fullLayout) return; // not drawn yet
       const { xaxis } = plot._fullLayout;
       const at = event.clientX - plot.getBoundingClientRect().left - xaxis._offset;
       if (at < 0 || at > xaxis._length) hideCursor();

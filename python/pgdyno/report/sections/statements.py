@@ -17,12 +17,11 @@ from pgdyno.analysis.snapshot_facts import (
 from pgdyno.analysis.words import NOTHING
 from pgdyno.model.units import bytes_text, ns_text
 from pgdyno.model.wording import listed, plural
-from pgdyno.report.document import Block, Cell, Column, Points, Section, Table, Text
+from pgdyno.report.document import Block, Cell, Points, Section, Table, Text, columns
 
 SHOWN_MAX = 12  # rows of a table
 _TEXT_MAX = 80  # characters of a statement that has no name
 _QUIET = Cell(NOTHING, "quiet")
-_LITTLE = 1e-4  # sessions; below, only how often is told
 
 
 def section(facts: Facts) -> Section | None:
@@ -39,10 +38,6 @@ def _blocks(facts: Facts) -> Iterator[Block]:
         yield _tables(changed, names)
     if facts.plans is not None:
         yield from _plans(facts.plans, names)
-
-
-def _columns(first: str, names: Sequence[str]) -> tuple[Column, ...]:
-    return (Column(first, align="left"), *(Column(name) for name in names))
 
 
 def _others(left: int, what: str) -> str:
@@ -63,7 +58,7 @@ def _statements(rows: Sequence[StatementRow], names: Sequence[str]) -> Table:
         )
         for one in shown
     )
-    return Table(caption, _columns("statement", names), body)
+    return Table(caption, columns("statement", *names), body)
 
 
 def _shortened(text: str) -> str:
@@ -78,8 +73,7 @@ def _statement(use: StatementUse | None) -> Cell:
     parts += [f"of {ns_text(use.mean_s * 1e9)}"] if use.mean_s is not None else []
     parts += [f"{use.read_blocks:,.2g} blocks read"] if use.read_blocks else []
     parts += [f"{bytes_text(round(use.wal_bytes))} of WAL"] if use.wal_bytes else []
-    shown = f"{use.sessions:.2f}" if use.sessions >= _LITTLE else "0.00"
-    return Cell(shown, note=", ".join(parts))
+    return Cell(f"{use.sessions:.2f}", note=", ".join(parts))
 
 
 def _moved(row: TableRow) -> bool:
@@ -97,7 +91,7 @@ def _tables(rows: Sequence[TableRow], names: Sequence[str]) -> Table:
         + _others(len(rows) - len(shown), "table")
     )
     body = tuple((Cell(one.table), *(_table(use) for use in one.stages)) for one in shown)
-    return Table(caption, _columns("table", names), body, folded=True)
+    return Table(caption, columns("table", *names), body, folded=True)
 
 
 def _table(use: TableUse | None) -> Cell:
