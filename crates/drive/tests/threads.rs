@@ -50,7 +50,8 @@ fn statements_of_terminals(scripted: &Scripted) -> BTreeMap<i32, Vec<(i64, i64)>
 fn drive(seed: u64, threads: usize, connections: usize) -> BTreeMap<i32, Vec<(i64, i64)>> {
     let scripted = Scripted::new(quick);
     let listener = Listener::start(scripted.clone()).unwrap();
-    let change = json!({"threads": threads, "connections": connections, "terminals": 6});
+    let change = json!({"threads": threads, "connections": connections, "terminals": 6,
+                        "requests_max": 30, "window_s": 60.0});
     let run = Run::start_with(spec(&listener, &change), Simple::new(seed)).unwrap();
     assert_eq!(finish(&run).outcome, RunOutcome::Complete);
     statements_of_terminals(&scripted)
@@ -62,10 +63,8 @@ fn equal_seeds_send_equal_statements_whatever_the_threads() {
     for other in [drive(7, 2, 2), drive(7, 3, 6)] {
         assert_eq!(one.len(), 6);
         for (terminal, sent) in &one {
-            let also = &other[terminal];
-            let common = sent.len().min(also.len());
-            assert!(common > 0, "terminal {terminal} was served");
-            assert_eq!(sent[..common], also[..common], "terminal {terminal}");
+            assert_eq!(sent.len(), 30, "each of terminal {terminal} was sent");
+            assert_eq!(sent, &other[terminal], "terminal {terminal}");
         }
     }
     let different = drive(8, 1, 1);
@@ -79,8 +78,10 @@ fn results_add_up_over_threads() {
     let change = json!({"threads": 2, "connections": 3, "terminals": 5});
     let mut workload = Simple::new(1);
     workload.rollback_every = 3;
+    let begun_ns = drive::clock::steady_ns();
     let run = Run::start_with(spec(&listener, &change), workload).unwrap();
     let result = serde_json::to_value(finish(&run)).unwrap();
+    let elapsed_s = Duration::from_nanos(drive::clock::steady_ns() - begun_ns).as_secs_f64();
     let counts = &result["kinds"][0]["run"];
     let number = |value: &Value| value.as_u64().unwrap();
     let commits = scripted.log().calls().iter().filter(|call| call.sql == "COMMIT").count();
@@ -101,7 +102,9 @@ fn results_add_up_over_threads() {
     assert_eq!(histogram.unwrap().len(), timed.iter().sum::<u64>());
     let client = &result["client"];
     assert!(client["user_s"].as_f64().unwrap() + client["system_s"].as_f64().unwrap() > 0.0);
-    assert!((client["window_s"].as_f64().unwrap() - 0.3).abs() < 0.2);
+    // When a busy machine lets the driver look at its CPU is not its own choice.
+    let window_s = client["window_s"].as_f64().unwrap();
+    assert!(window_s > 0.1 && window_s < elapsed_s, "{window_s} of {elapsed_s}");
     assert_eq!(client["threads"], 2);
     assert_eq!(run.progress().connected, 0, "all hung up");
 }
@@ -209,8 +212,9 @@ fn open_ends_the_warm_up_and_what_follows_is_the_window() {
     assert_eq!(run.progress().phase, drive::progress::Phase::Warmup);
     run.open();
     until(&|| run.progress().phase == drive::progress::Phase::Window, "the window begins");
-    let before = run.progress().committed["work"];
-    until(&|| run.progress().committed["work"] > before, "something is committed in the window");
+    // What each of the four terminals had begun in the warm-up may end first, and is no part of it.
+    let enough = run.progress().committed["work"] + 5;
+    until(&|| run.progress().committed["work"] >= enough, "something is committed in the window");
     run.open(); // once it has begun, nothing changes
     run.stop();
     let result = finish(&run);
