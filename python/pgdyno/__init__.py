@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         bench,
         calibrate,
         check,
+        diagnose,
         export,
         knee,
         knobs,
@@ -46,9 +47,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "PgdynoError", "Run", "Server", "aa", "bench", "builds", "calibrate", "check", "export", "knee",
-    "knobs", "lint", "load", "load_plan", "loaded", "machine", "measure", "plans", "resume", "run",
-    "storage",
+    "PgdynoError", "Run", "Server", "aa", "bench", "builds", "calibrate", "check", "diagnose",
+    "export", "knee", "knobs", "lint", "load", "load_plan", "loaded", "machine", "measure", "plans",
+    "resume", "run", "storage",
 ]  # fmt: skip
 RECORDS = ("Asked", "Data", "FirstPlan", "Plan", "Search", "Table", "Windows", "Wish")
 

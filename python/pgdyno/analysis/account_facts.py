@@ -25,8 +25,20 @@ PARTS = {
     IDLE: "waiting for the client, nothing asked",
     UNDIVIDED: "waiting for the client",
     UNTOLD: "doing what the server does not tell",
+    "flush": "waiting for a flush of WAL",
+    "wal_write": "waiting until WAL is written",
+    "wal_insert": "waiting to put WAL into its buffers",
+    "row": "waiting for a row",
+    "lock": "waiting for a lock of an object",
+    "lock_table": "waiting for the table of locks",
+    "read": "waiting until a page is read",
+    "page": "waiting for the content of a page",
+    "extend": "waiting until a table has grown",
 }
-"""What they are called."""
+"""What they are called, and classes of waits that many runs have."""
+
+DRAWS = 500
+"""How often seconds are drawn anew for an interval."""
 
 Draws = npt.NDArray[np.float64]
 """The estimate, then what seconds drawn anew give: shape `(1 + draws,)`."""

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pgdyno.analysis.account_facts import (
+    DRAWS,
     IDLE,
     IN_FLIGHT,
     RUNNING,
@@ -35,8 +36,7 @@ from pgdyno.analysis.sessions import TALLY, Key, Window, group_of, met_in
 from pgdyno.model.run import TallySeries, TrialRecord, TrialResult
 from pgdyno.model.wait import CPU, CPU_WAIT
 
-DRAWS = 500
-HOLDERS_MIN = 20  # looks at holders; of fewer, waits for locks stay what they are
+HOLDERS_MIN = 10  # looks at holders; of fewer, waits for locks stay what they are
 RUNNABLE_MIN = 0.2  # of what is not the client's: from here on holders of latches want a CPU
 _SEED = 20_261_125
 _CLIENT = "client"
