@@ -43,7 +43,8 @@ def _too_little(window: WindowFacts, account: Account) -> str | None:
             f" {_limit('seconds'):.0f} are needed"
         )
     if account.looks < _limit("looks"):
-        return f"sessions were looked at {plural(account.looks, 'time')}, {_limit('looks'):.0f} are needed"
+        looks = plural(account.looks, "time")
+        return f"sessions were looked at {looks}, {_limit('looks'):.0f} are needed"
     whole = max(1.0, window.window_s - 1)
     if account.seconds / whole < _limit("covered"):
         return (
@@ -67,13 +68,12 @@ def _contradicts(window: WindowFacts, account: Account) -> str | None:
             f" {account.sessions:.2f} that were there"
         )
     asked = window.load.connections
+    load = f"the load has {plural(asked, 'connection')}"
+    met = f"{account.sessions:.2f} sessions were met"
     if account.sessions < asked * (1 - _limit("sessions")):
-        return f"{account.sessions:.2f} sessions were met, and the load has {plural(asked, 'connection')}"
+        return f"{met}, and {load}"
     if account.sessions > asked * (1 + _limit("others")) + 1:
-        return (
-            f"{account.sessions:.2f} sessions were met, and the load has {plural(asked, 'connection')}: what"
-            " the others do is not told apart"
-        )
+        return f"{met}, and {load}: what the others do is not told apart"
     return None
 
 

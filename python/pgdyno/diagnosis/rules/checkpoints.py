@@ -36,8 +36,8 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     few = int(rule.limit("seconds"))
     if inside.sum() < few or (~inside).sum() < few:
         return NotKnown(
-            f"checkpoints lasted {inside.sum()} of {plural(inside.size, 'second')}: {few} within and {few}"
-            " outside are needed"
+            f"checkpoints lasted {inside.sum()} of {plural(inside.size, 'second')}:"
+            f" {few} within and {few} outside are needed"
         )
     ratio, part = _ratio(window.ended, inside), float(inside.mean())
     low, value, high = quantiles(ratio)
