@@ -113,7 +113,7 @@ def test_a_client_that_fills_a_host_with_the_server_is_found_by_its_part() -> No
 def test_waiting_behind_neighbours_is_not_the_own_cpus() -> None:
     found = diagnose_window(PLANTED["neighbours"])
     assert found.limits == ("neighbours",)
-    assert found.answer("cpu").gain is None or found.answer("cpu").gain.bound < 1.5  # type: ignore[union-attr]
+    assert found.answer("cpu").chance in (None, 0.0)
 
 
 def test_a_control_group_that_holds_back_is_named() -> None:
