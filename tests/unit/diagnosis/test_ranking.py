@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from pgdyno.analysis.account_facts import IDLE, IN_FLIGHT, RUNNING, UNTOLD, WANTS_CPU
+from pgdyno.analysis.account_facts import IDLE, IN_FLIGHT, RUNNING, UNTOLD, WANTS_CPU, Account
 from pgdyno.analysis.window_facts import StageWindows, WindowFacts
 from pgdyno.diagnosis.stages import diagnose_stages
 from pgdyno.diagnosis.window import diagnose_window
@@ -49,7 +49,7 @@ def test_a_schedule_that_was_kept_is_paced() -> None:
 
 @pytest.mark.parametrize("change", [{"ended": 28_000}, {"skipped": 5}])
 def test_a_schedule_that_was_not_kept_asks_for_more(change: dict[str, int]) -> None:
-    load = replace(LOAD, arrivals="open", **change)  # type: ignore[arg-type]
+    load = replace(LOAD, arrivals="open", **change)
     assert diagnose_window(replace(PLANTED["flush"], load=load)).limits == ("flush",)
 
 
@@ -103,13 +103,14 @@ def test_requests_that_fail_are_no_ground_for_a_limit() -> None:
 
 def twice(window: WindowFacts) -> WindowFacts:
     """Everything lasts twice as long: half of everything a second."""
+    assert isinstance(window.account, Account)
     return replace(
         window, window_s=2 * WINDOW_S, second=window.second * 2, ended=window.ended,
         load=replace(window.load, per_s=window.load.per_s / 2),
         driver=replace(window.driver, cpu_s=window.driver.cpu_s * 2),
         grown={name: value * 2 if name.endswith("_s") else value
                for name, value in window.grown.items()},
-        account=replace(window.account, seconds=58, looks=580),  # type: ignore[type-var]
+        account=replace(window.account, seconds=58, looks=580),
         checkpoints=None if window.checkpoints is None else tuple(
             replace(one, start_s=one.start_s * 2, end_s=(one.end_s or 0) * 2)
             for one in window.checkpoints),
