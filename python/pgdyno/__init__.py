@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pgdyno import api as _api
     from pgdyno.api import Asked as Asked
     from pgdyno.api import Data as Data
+    from pgdyno.api import Diagnosis as Diagnosis
     from pgdyno.api import FirstPlan as FirstPlan
     from pgdyno.api import Plan as Plan
     from pgdyno.api import (
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
         bench,
         calibrate,
         check,
+        diagnose,
         export,
         knee,
         knobs,
@@ -46,11 +48,13 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "PgdynoError", "Run", "Server", "aa", "bench", "builds", "calibrate", "check", "export", "knee",
-    "knobs", "lint", "load", "load_plan", "loaded", "machine", "measure", "plans", "resume", "run",
-    "storage",
+    "PgdynoError", "Run", "Server", "aa", "bench", "builds", "calibrate", "check", "diagnose",
+    "export", "knee", "knobs", "lint", "load", "load_plan", "loaded", "machine", "measure", "plans",
+    "resume", "run", "storage",
 ]  # fmt: skip
-RECORDS = ("Asked", "Data", "FirstPlan", "Plan", "Search", "Table", "Windows", "Wish")
+RECORDS = (
+    "Asked", "Data", "Diagnosis", "FirstPlan", "Plan", "Search", "Table", "Windows", "Wish",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401  whatever the name stands for

@@ -24,6 +24,7 @@ USES = {
     "sample": "model",
     "probe": "access folders model shell",
     "report": "analysis model plan",
+    "diagnosis": "analysis catalog model",
     "analysis": "catalog model plan stats store",
     "stats": "model",
     "store": "access core folders model plan",

@@ -46,7 +46,7 @@ NameOf = Callable[[Key], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class _Window:
+class Window:
     """What was met in the whole seconds of a window."""
 
     record: TrialRecord
@@ -73,7 +73,7 @@ def stage_sessions(
         window
         for one in trials
         if one.stage == stage and (tally := tallies.get(one.number, {}).get(TALLY))
-        if (window := _window(one, tally)) is not None
+        if (window := met_in(one, tally)) is not None
     ]
     if not windows:
         return None
@@ -143,7 +143,7 @@ _DIMENSIONS: Mapping[str, NameOf] = {
 }
 
 
-def _window(record: TrialRecord, tally: TallySeries) -> _Window | None:
+def met_in(record: TrialRecord, tally: TallySeries) -> Window | None:
     """The whole seconds of the window that were looked at; None: there are none."""
     if record.result is None:
         return None
@@ -159,10 +159,10 @@ def _window(record: TrialRecord, tally: TallySeries) -> _Window | None:
     np.add.at(counts, (tally.key[known], at[known]), tally.counts[known])
     keys = tuple(dict(zip(tally.dimensions, key, strict=True)) for key in tally.keys)
     since_begin_s = (seconds * NS - begin).astype(np.float64) / NS
-    return _Window(record, keys, counts, tally.ticks[inside], since_begin_s)
+    return Window(record, keys, counts, tally.ticks[inside], since_begin_s)
 
 
-def _shares(windows: Sequence[_Window], name_of: NameOf) -> tuple[SessionShare, ...]:
+def _shares(windows: Sequence[Window], name_of: NameOf) -> tuple[SessionShare, ...]:
     """Averages over all windows by a name, the largest first."""
     names = sorted({name for one in windows for key in one.keys if (name := name_of(key))})
     if not names:
@@ -186,7 +186,7 @@ def _shares(windows: Sequence[_Window], name_of: NameOf) -> tuple[SessionShare, 
     )
 
 
-def _added(window: _Window, names: Sequence[str], name_of: NameOf) -> npt.NDArray[np.int64]:
+def _added(window: Window, names: Sequence[str], name_of: NameOf) -> npt.NDArray[np.int64]:
     """Counts by name, shape `(names, seconds)`."""
     places = {name: place for place, name in enumerate(names)}
     added = np.zeros((len(names), window.ticks.size), dtype=np.int64)
@@ -207,7 +207,7 @@ def group_of(wait_class: str) -> str:
     return wait_groups().get(wait_class, OTHER)
 
 
-def _line(window: _Window) -> SessionLine:
+def _line(window: Window) -> SessionLine:
     def name_of(key: Key) -> str | None:
         found = _class_of(key)
         return group_of(found) if found else None

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         load,
         load_files,
     )
+    from pgdyno.api.diagnosing import Diagnosis, diagnose
     from pgdyno.api.experiments import Format
     from pgdyno.api.experiments.aa import AA_ROUNDS, aa
     from pgdyno.api.experiments.calibration import calibrate, calibration_file
@@ -57,6 +58,7 @@ _WHERE = {
         "LOADED_AT", "POOLED", "Checked", "Data", "Database", "Loaded", "Needs", "check",
         "connection_to", "estimate_load", "export", "load", "load_files",
     ),
+    "diagnosing": ("Diagnosis", "diagnose"),
     "experiments": ("Format",),
     "experiments.aa": ("AA_ROUNDS", "aa"),
     "experiments.calibration": ("calibrate", "calibration_file"),
@@ -92,13 +94,14 @@ _PARTS = ("builds", "machine")
 """Modules of several calls on one thing."""
 
 __all__ = [
-    "AA_ROUNDS", "LINTED_KINDS", "LOADED_AT", "PHASES", "POOLED", "Address", "Asked", "Audience",
-    "Benched", "Checked", "Data", "Database", "Driven", "FirstPlan", "Form", "Format", "Intent",
-    "Linted", "Loaded", "Needs", "Plan", "Preview", "Run", "RunProgress", "Search", "Server",
-    "Table", "Windows", "Wish", "aa", "bench", "builds", "calibrate", "calibration_file", "check",
-    "connection_to", "driving_text", "estimate_load", "export", "knee", "knob", "knobs", "lint",
-    "load", "load_files", "load_plan", "loaded", "loading_text", "machine", "measure", "plans",
-    "resume", "run", "storage", "storage_cost",
+    "AA_ROUNDS", "LINTED_KINDS", "LOADED_AT", "PHASES", "POOLED", "Address", "Asked",
+    "Audience", "Benched", "Checked", "Data", "Database", "Diagnosis", "Driven", "FirstPlan",
+    "Form", "Format", "Intent", "Linted", "Loaded", "Needs", "Plan", "Preview", "Run",
+    "RunProgress", "Search", "Server", "Table", "Windows", "Wish", "aa", "bench", "builds",
+    "calibrate", "calibration_file", "check", "connection_to", "diagnose", "driving_text",
+    "estimate_load", "export", "knee", "knob", "knobs", "lint", "load", "load_files",
+    "load_plan", "loaded", "loading_text", "machine", "measure", "plans", "resume", "run",
+    "storage", "storage_cost",
 ]  # fmt: skip
 
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from pgdyno.analysis.diagnosis_facts import StageDiagnosis
 from pgdyno.analysis.facts import Comparison, Facts
 from pgdyno.analysis.run import analyse, compare_stages, plan_in
+from pgdyno.analysis.windows import stage_windows
 from pgdyno.api.configuration import Form, configuration
 from pgdyno.api.experiments import Format, experiment_of
 from pgdyno.api.interrupts import interruptible
 from pgdyno.api.kinds import KIND_COLUMNS, kind_row
 from pgdyno.api.table import Table
+from pgdyno.diagnosis.stages import diagnose_stages
 from pgdyno.model.calibration import Calibrated, Ceiling
 from pgdyno.model.errors import PlanError
 from pgdyno.model.floor import Probed
@@ -71,7 +74,20 @@ class Run:
         """
         plan_in(self.info)
         with self._file() as file, as_written(self.path):
-            return analyse(file)
+            return replace(analyse(file), diagnosis=diagnose_stages(stage_windows(file)))
+
+    def diagnosis(self, stage: str | None = None) -> tuple[StageDiagnosis, ...]:
+        """What limits each stage, with its proof; see `pgdyno.diagnose`.
+
+        Args:
+            stage: One stage alone; None: all.
+
+        Raises:
+            PlanError: No plan was run.
+            PgdynoError: There is no such stage.
+        """
+        with self._file() as file, as_written(self.path):
+            return diagnose_stages(stage_windows(file, stage))
 
     @property
     def probed(self) -> Probed:

@@ -32,6 +32,7 @@ COMMANDS = {
     "aa": "pgdyno.cli.aa:aa",
     "resume": "pgdyno.cli.run:resume",
     "report": "pgdyno.cli.report:report",
+    "diagnose": "pgdyno.cli.diagnose:diagnose",
     "bench": "pgdyno.cli.bench:bench",
     "load": "pgdyno.cli.load:load",
     "export": "pgdyno.cli.export:export",

@@ -73,13 +73,21 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
+class Links:
+    """Other sections of the same report: their anchors and titles."""
+
+    about: str
+    sections: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Figure:
     """A place for a chart of `report.charts`; a format without charts leaves it out."""
 
     chart: str
 
 
-Block: TypeAlias = Table | Text | Points | Command | Figure
+Block: TypeAlias = Table | Text | Points | Command | Links | Figure
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from pgdyno.report.document import (
     Command,
     Document,
     Figure,
+    Links,
     Points,
     Table,
     Text,
@@ -70,10 +71,18 @@ def _block(block: Block) -> str:
         case Command():
             fence = _fence(block.text, 3)
             return f"{fence}sh\n{visible(block.text)}\n{fence}"
+        case Links():
+            titles = [f"[{_text(title)}](#{_anchor(title)})" for _, title in block.sections]
+            return f"{_text(block.about)}: {', '.join(titles)}." if titles else ""
         case Figure():
             return ""
         case Table():
             return _table(block)
+
+
+def _anchor(title: str) -> str:
+    """Of a heading, as most that show Markdown make it."""
+    return "-".join(re.sub(r"[^\w\s-]", "", title.lower()).split())
 
 
 def _table(table: Table) -> str:

@@ -7,6 +7,7 @@ from pgdyno.report.document import Section
 from pgdyno.report.sections import (
     compliance,
     cycles,
+    diagnosis,
     durability,
     earlier,
     efficiency,
@@ -35,6 +36,7 @@ ORDER = (
     earlier,
     rounds,
     time,
+    diagnosis,
     active_sessions,
     resources,
     statements,

@@ -1,0 +1,1 @@
+"""Names what limits a stage, from the facts of its windows; a file for each class of limits."""

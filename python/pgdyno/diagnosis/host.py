@@ -1,0 +1,43 @@
+"""How the CPUs of the server's host were used, by whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pgdyno.analysis.window_facts import WindowFacts
+from pgdyno.model.run import CPU_STATES
+
+
+@dataclass(frozen=True, slots=True)
+class HostUse:
+    """Shares of all CPU time of the host."""
+
+    idle: float
+    server: float
+    driver: float
+    stolen: float  # by the hypervisor
+    others: float  # everybody else, the kernel's own work and our telemetry included
+
+    @property
+    def own_part(self) -> float:
+        """What we are of all that used it, or was given to other machines."""
+        used = self.server + self.driver + self.stolen + self.others
+        return (self.server + self.driver) / used if used > 0 else 1.0
+
+
+def host_use(window: WindowFacts) -> HostUse | None:
+    """None: the host was not looked at, or is not the server's."""
+    states = {name: window.per_s(f"cpu.{name}_s") for name in CPU_STATES}
+    server = window.per_s("server.cpu_s")
+    known = {name: value for name, value in states.items() if value is not None}
+    total = sum(known.values())
+    if not window.driver.beside_server or server is None or len(known) < len(states) or total <= 0:
+        return None
+    driver = window.driver.cpu_s / window.window_s
+    idle = known["idle"] + known["iowait"]
+    stolen = known["steal"]
+    others = max(0.0, total - idle - stolen - server - driver)
+    return HostUse(
+        idle / total, min(1.0, server / total), min(1.0, driver / total), stolen / total,
+        others / total,
+    )  # fmt: skip

@@ -1,0 +1,111 @@
+"""1: the client. Its threads, or its share of a host that it fills together with the server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pgdyno.analysis.account_facts import IDLE, IN_FLIGHT
+from pgdyno.analysis.diagnosis_facts import Figure
+from pgdyno.diagnosis import needs
+from pgdyno.diagnosis.host import host_use
+from pgdyno.diagnosis.rule import (
+    Cleared,
+    Found,
+    Knob,
+    NotKnown,
+    Rule,
+    Seen,
+    Threshold,
+    caps_of,
+    percent,
+)
+
+
+def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
+    """A thread that is always wanted while sessions wait for it; or a full host that it shares."""
+    driver = seen.window.driver
+    share = seen.share(IN_FLIGHT, IDLE)
+    waits = float(share[0])
+    figures = (
+        seen.figure("waiting for the client", share, rule.limit("share")),
+        *_own_figures(seen, rule),
+    )
+    if not any(one.value >= (one.limit or 1) for one in figures[1:]):
+        if driver.wanted is None and driver.ceiling_share is None:
+            return NotKnown("how much the driver's threads were wanted is not known", figures)
+        cleared = _shared_host(seen, rule, figures)
+        if isinstance(cleared, Found):
+            return cleared
+        return Cleared(
+            f"the busiest driver thread was wanted {percent(driver.wanted or 0.0)} of the time,"
+            f" limit {percent(rule.limit('wanted'))}; {cleared.fact}",
+            figures,
+        )
+    if waits < rule.limit("share"):
+        return Cleared(
+            f"the driver was busy, but only {percent(waits)} of session time waited for it,"
+            f" limit {percent(rule.limit('share'))}",
+            figures,
+        )
+    told = driver.wanted if driver.wanted is not None else driver.ceiling_share
+    fact = (
+        f"sessions wait for the client {percent(waits)} of session time, and its busiest thread"
+        f" was wanted {percent(told or 0.0)} of the time"
+    )
+    return Found(fact, share, figures, caps_of(seen.window, client=False))
+
+
+def _own_figures(seen: Seen, rule: Rule) -> Iterator[Figure]:
+    driver = seen.window.driver
+    if driver.wanted is not None:
+        yield Figure("driver thread wanted", driver.wanted, "share", limit=rule.limit("wanted"))
+    if driver.ceiling_share is not None:
+        yield Figure(
+            "share of the driver's ceiling", driver.ceiling_share, "share",
+            limit=rule.limit("ceiling"),
+        )  # fmt: skip
+
+
+def _shared_host(seen: Seen, rule: Rule, figures: tuple[Figure, ...]) -> Found | Cleared:
+    """On a full host of both, what the client takes is not the server's."""
+    use = host_use(seen.window)
+    if use is None or use.idle >= rule.limit("idle"):
+        return Cleared("the host had CPU time to spare" if use else "its host was not looked at")
+    if use.own_part < rule.limit("own"):
+        return Cleared("others than client and server fill the host")
+    own = use.server + use.driver
+    part = use.driver / own if own > 0 else 0.0
+    figure = Figure("client's part of our CPU time", part, "share", limit=rule.limit("host_part"))
+    if part < rule.limit("host_part"):
+        return Cleared(f"of our CPU time on a full host it took {percent(part)}")
+    fact = f"the client takes {percent(part)} of the CPU time that it shares with the server"
+    return Found(fact, np.full(1, part), (*figures, figure))
+
+
+RULE = Rule(
+    number=1,
+    title="the client",
+    needs=(needs.sessions, needs.requests_under_way),
+    thresholds={
+        "share": Threshold(0.25, "of session time, that waits for the client"),
+        "wanted": Threshold(0.80, "of time, that the busiest driver thread ran or wanted to"),
+        "ceiling": Threshold(0.80, "of the rate that the driver reaches on this machine"),
+        "idle": Threshold(0.05, "of the host's CPU time: with less it is full"),
+        "own": Threshold(0.50, "of what fills the host, that is ours"),
+        "host_part": Threshold(0.20, "of our CPU time on a full host, that is the client's"),
+    },
+    confounders=(
+        "On a full host everybody waits for a CPU, so that a thread may be wanted without being"
+        " the cause.",
+        "A paced load leaves sessions waiting for a client that has nothing to ask.",
+    ),
+    knobs=(
+        Knob("more driver threads", "A thread that is always wanted makes requests wait for it."),
+        Knob("a host for the client", "What it takes of a shared host is not the server's."),
+        Knob("face = pipeline or procedure", "Fewer round trips are less work for the client."),
+    ),
+    answer=answer,
+    parts=(IN_FLIGHT, IDLE),
+)

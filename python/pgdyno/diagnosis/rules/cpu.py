@@ -1,0 +1,75 @@
+"""2: the CPUs, as far as the server and its client use them."""
+
+from __future__ import annotations
+
+from pgdyno.analysis.account_facts import RUNNING, WANTS_CPU
+from pgdyno.analysis.diagnosis_facts import Figure
+from pgdyno.diagnosis import needs
+from pgdyno.diagnosis.host import host_use
+from pgdyno.diagnosis.rule import (
+    Cleared,
+    Found,
+    Knob,
+    NotKnown,
+    Rule,
+    Seen,
+    Threshold,
+    caps_of,
+    percent,
+)
+
+
+def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
+    """Running, and waiting to run behind ourselves; waiting behind others is another class."""
+    use = host_use(seen.window)
+    own = use.own_part if use else 1.0
+    running, wants = seen.share(RUNNING), seen.share(WANTS_CPU)
+    share = running + wants * own
+    limit = rule.limit("share")
+    figures = (
+        seen.figure("running, or wanting a CPU that we use ourselves", share, limit),
+        seen.figure("running", running),
+        seen.figure("wanting a CPU", wants),
+        *(
+            (
+                Figure("CPU time of the host used by server and client", use.server + use.driver,
+                       "share"),
+                Figure("CPU time of the host that was idle", use.idle, "share"),
+            )
+            if use
+            else ()
+        ),
+    )  # fmt: skip
+    taken = percent(float(share[0]))
+    if float(share[0]) < limit:
+        return Cleared(f"CPUs take {taken} of session time, limit {percent(limit)}", figures)
+    used = f", and {percent(use.server + use.driver)} of the host's CPU time is ours" if use else ""
+    fact = (
+        "sessions run, or want a CPU that server and client use themselves,"
+        f" {taken} of session time{used}"
+    )
+    caps = caps_of(seen.window, server=False)
+    caps.pop("CPUs", None)  # what the client takes of them is the CPUs' again
+    return Found(fact, share, figures, caps)
+
+
+RULE = Rule(
+    number=2,
+    title="the CPUs",
+    needs=(needs.sessions, needs.cpu_by_process),
+    thresholds={"share": Threshold(0.25, "of session time, that runs or waits for our own")},
+    confounders=(
+        "Spinning, checksums and compression of full page images are CPU time as well.",
+        "Few sessions that run most of their time leave CPUs idle: more of them use what is left.",
+    ),
+    knobs=(
+        Knob("face = pipeline or procedure", "Fewer round trips take less CPU on both sides."),
+        Knob("more connections", "Where CPUs are idle, more sessions use them."),
+        Knob("a build with PGO and LTO", "`pgdyno build`: the same work takes fewer instructions."),
+        Knob("huge_pages"),
+        Knob("jit"),
+        Knob("shared_buffers"),
+    ),
+    answer=answer,
+    parts=(RUNNING, WANTS_CPU),
+)

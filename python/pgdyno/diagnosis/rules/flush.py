@@ -1,0 +1,68 @@
+"""4: the flush of WAL that a commit waits for."""
+
+from __future__ import annotations
+
+from pgdyno.analysis.diagnosis_facts import Figure
+from pgdyno.diagnosis import needs
+from pgdyno.diagnosis.rule import (
+    Cleared,
+    Found,
+    Knob,
+    NotKnown,
+    Rule,
+    Seen,
+    Threshold,
+    caps_of,
+    percent,
+)
+
+
+def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
+    """Who flushes, and who waits for a flush of others."""
+    share = seen.share("flush")
+    taken, limit = float(share[0]), rule.limit("share")
+    figures = (
+        seen.figure("waiting for a flush of WAL", share, limit),
+        seen.figure("the same before waits are moved to their holders",
+                    seen.share("flush", root=False)),
+        *_device(seen),
+    )  # fmt: skip
+    if taken < limit:
+        return Cleared(
+            f"flushes of WAL take {percent(taken)} of session time, limit {percent(limit)}", figures
+        )
+    fact = f"commits wait until their WAL is on storage, {percent(taken)} of session time"
+    return Found(fact, share, figures, caps_of(seen.window))
+
+
+def _device(seen: Seen) -> tuple[Figure, ...]:
+    window = seen.window
+    flushes, time_s = window.per_s("disk.flushes"), window.per_s("disk.flush_s")
+    if not flushes or time_s is None:
+        return ()
+    per_flush = Figure("time of a flush of the device below", time_s / flushes, "s")
+    if not window.load.per_s:
+        return (per_flush,)
+    return (per_flush, Figure("transactions for each of these", window.load.per_s / flushes, "1"))
+
+
+RULE = Rule(
+    number=4,
+    title="the flush of WAL at commit",
+    needs=(needs.sessions, needs.sessions_of_others),
+    thresholds={"share": Threshold(0.25, "of session time, that waits for a flush of WAL")},
+    confounders=(
+        "A checkpoint's own flushes make those of WAL slower while they last: see class 7.",
+        "Storage that rested takes longer for its next flush.",
+        "One flush serves all that came meanwhile: more connections may hide it.",
+    ),
+    knobs=(
+        Knob("wal_sync_method"),
+        Knob("commit_delay"),
+        Knob("more connections", "One flush serves all commits that wait for it."),
+        Knob("WAL on a device of its own", "A faster or less busy one flushes sooner."),
+        Knob("synchronous_commit"),
+    ),
+    answer=answer,
+    parts=("flush",),
+)

@@ -1,0 +1,77 @@
+"""15: memory that is too little: tasks that wait for it, swapping, reclaim."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pgdyno.analysis.diagnosis_facts import Figure
+from pgdyno.diagnosis import needs
+from pgdyno.diagnosis.rule import (
+    Cleared,
+    Found,
+    Knob,
+    NotKnown,
+    Rule,
+    Seen,
+    Threshold,
+    percent,
+)
+
+_STALLED = "psi.memory.some_s"
+_SWAP = ("vm.swap_in_pages", "vm.swap_out_pages")
+_RECLAIM = "vm.allocation_stalls"
+
+
+def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
+    """Share of time in which a task waits for memory; swapping and reclaim tell as well."""
+    window = seen.window
+    stalled, swapped = window.per_s(_STALLED), window.per_s(*_SWAP)
+    reclaimed = window.per_s(_RECLAIM)
+    told = [
+        _figure("time in which a task waits for memory", stalled, "share", rule.limit("stalled")),
+        _figure("pages swapped", swapped, "1/s", rule.limit("swapped")),
+        _figure("times a task had to free memory first", reclaimed, "1/s"),
+    ]
+    figures = tuple(one for one in told if one)
+    if stalled is not None and stalled >= rule.limit("stalled"):
+        share = min(0.9, stalled)
+        fact = f"some task waits for memory {percent(stalled)} of the time"
+        return Found(fact, np.full(1, share), figures)
+    if swapped is not None and swapped >= rule.limit("swapped"):
+        return NotKnown(
+            f"{swapped:,.0f} pages a second are swapped, and how long that holds tasks up is not"
+            " known", figures,
+        )  # fmt: skip
+    if stalled is None:
+        return Cleared("nothing was swapped to speak of; whether tasks wait for memory is not told",
+                       figures)  # fmt: skip
+    return Cleared(
+        f"tasks wait for memory {percent(stalled)} of the time, limit"
+        f" {percent(rule.limit('stalled'))}", figures,
+    )  # fmt: skip
+
+
+def _figure(name: str, value: float | None, unit: str, limit: float | None = None) -> Figure | None:
+    return None if value is None else Figure(name, value, unit, limit=limit)
+
+
+RULE = Rule(
+    number=15,
+    title="too little memory",
+    needs=(needs.any_counter(_STALLED, _SWAP[0]),),
+    thresholds={
+        "stalled": Threshold(0.01, "of time, in which some task waits for memory"),
+        "swapped": Threshold(100.0, "pages a second"),
+    },
+    confounders=(
+        "Pages that are touched for the first time after the start are reclaim's as well.",
+        "It is the whole host's: others may be those that wait.",
+    ),
+    knobs=(
+        Knob("shared_buffers"),
+        Knob("work_mem"),
+        Knob("huge_pages"),
+        Knob("more memory", "Or a higher limit of the control group."),
+    ),
+    answer=answer,
+)

@@ -1,0 +1,86 @@
+"""3: CPU time that others took: neighbours on the host, the hypervisor, a control group's limit."""
+
+from __future__ import annotations
+
+from pgdyno.analysis.account_facts import WANTS_CPU
+from pgdyno.analysis.diagnosis_facts import Figure
+from pgdyno.diagnosis import needs
+from pgdyno.diagnosis.host import HostUse, host_use
+from pgdyno.diagnosis.rule import (
+    Cleared,
+    Found,
+    Knob,
+    NotKnown,
+    Rule,
+    Seen,
+    Threshold,
+    caps_of,
+    percent,
+)
+
+
+def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
+    """Waiting for a CPU, as far as others than ourselves had it."""
+    use = host_use(seen.window)
+    if use is None:
+        return NotKnown("who used the host's CPUs is not known")
+    held_back = _held_back(seen)
+    whose = max(1 - use.own_part, held_back)
+    share = seen.share(WANTS_CPU) * whose
+    figures = (
+        seen.figure("wanting a CPU that others have", share, rule.limit("share")),
+        Figure("CPU time of the host that others used", use.others, "share",
+               limit=rule.limit("others")),
+        Figure("CPU time that the hypervisor took", use.stolen, "share",
+               limit=rule.limit("stolen")),
+        Figure("time held back by the control group", held_back, "share",
+               limit=rule.limit("held_back")),
+    )  # fmt: skip
+    causes = [one for one in figures[1:] if one.value >= (one.limit or 0)]
+    if not causes:
+        return Cleared("others took next to nothing of the host's CPU time", figures)
+    taken = percent(float(share[0]))
+    who = _who(use, held_back, rule)
+    if float(share[0]) < rule.limit("share"):
+        return Cleared(f"{who}, but sessions wait for that only {taken} of session time", figures)
+    fact = f"{who}, and sessions want a CPU meanwhile {taken} of session time"
+    return Found(fact, share, figures, caps_of(seen.window))
+
+
+def _held_back(seen: Seen) -> float:
+    """Share of time that the server's group could not run."""
+    return min(1.0, seen.window.per_s("cgroup.throttled_s") or 0.0)
+
+
+def _who(use: HostUse, held_back: float, rule: Rule) -> str:
+    told = []
+    if use.others >= rule.limit("others"):
+        told.append(f"other programs used {percent(use.others)} of the host's CPU time")
+    if use.stolen >= rule.limit("stolen"):
+        told.append(f"the hypervisor took {percent(use.stolen)} of it")
+    if held_back >= rule.limit("held_back"):
+        told.append(f"the control group held the server back {percent(held_back)} of the time")
+    return " and ".join(told)
+
+
+RULE = Rule(
+    number=3,
+    title="what others take of the CPUs",
+    needs=(needs.sessions, needs.cpu_by_process, needs.host_cpu),
+    thresholds={
+        "share": Threshold(0.05, "of session time, that wants a CPU others have"),
+        "others": Threshold(0.15, "of the host's CPU time, that is neither server's nor client's"),
+        "stolen": Threshold(0.02, "of the host's CPU time, that the hypervisor took"),
+        "held_back": Threshold(0.05, "of time, that the control group held the server back"),
+    },
+    confounders=(
+        "Work that the kernel does for the server (journals, interrupts) counts as others'.",
+        "A short burst after idling may run into a limit that a longer window does not meet.",
+    ),
+    knobs=(
+        Knob("a host of its own", "What others take cannot be tuned away; measure without them."),
+        Knob("the limit of the control group", "Of the server's group: see its `cpu.max`."),
+    ),
+    answer=answer,
+    parts=(WANTS_CPU,),
+)

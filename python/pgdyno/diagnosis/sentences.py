@@ -1,0 +1,79 @@
+"""What a diagnosis says first, in plain English: one sentence, its numbers, what would decide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pgdyno.analysis.diagnosis_facts import Gain, Outcome, RuleAnswer
+from pgdyno.analysis.window_facts import WindowFacts
+
+NOT_PROVED = "a bound, not proved"
+
+
+def of_window(
+    outcome: Outcome,
+    limits: Sequence[str],
+    answers: Sequence[RuleAnswer],
+    calm: str | None,
+    reason: str | None,
+) -> str:
+    """The sentence that everything else is the proof of."""
+    of = {one.name: one for one in answers}
+    match outcome:
+        case "limit":
+            one = of[limits[0]]
+            return f"The limit is {one.title}{_held(one)}: {one.fact}. {_bound(one)}"
+        case "tie":
+            first, second = (of[name] for name in limits)
+            return (
+                f"The limit is {first.title}{_held(first)} or {second.title}{_held(second)}:"
+                f" {first.fact}; {second.fact}. {_bound(first)} {_bound(second)}"
+            )
+        case "paced":
+            return f"Nothing is the limit, the load is paced: {calm}."
+        case "balanced":
+            return "No single limit: nothing that was looked at could bring 5% more throughput."
+        case _:
+            return f"What limits it is not known: {reason}."
+
+
+def deciding(
+    outcome: Outcome, limits: Sequence[str], answers: Sequence[RuleAnswer], window: WindowFacts
+) -> str | None:
+    """What would decide where it is not."""
+    if outcome == "tie":
+        return "One of them made free or dearer, in a stage of its own, would decide."
+    if outcome != "unknown":
+        return None
+    if window.telemetry == "none":
+        return 'A run with `protocol.telemetry = "default"` would decide.'
+    if any("at least" in one.fact or "are needed" in one.fact for one in answers):
+        return "A longer window would decide."
+    return "A run whose server pgdyno may look at, driven by its own driver, would tell more."
+
+
+def more(ratio: float) -> str:
+    """How much more a ratio is, e.g. `34% more`."""
+    return f"{ratio - 1:.0%} more" if ratio < 10 else "10 times the"
+
+
+def times(gain: Gain) -> str:
+    """A bound with its interval, e.g. `×1.93 (1.80 to 2.10)`."""
+    return f"×{gain.bound:.2f} ({gain.low:.2f} to {gain.high:.2f})"
+
+
+def _held(answer: RuleAnswer) -> str:
+    return f", whose holders are {answer.held_by} of the time" if answer.held_by else ""
+
+
+def _bound(answer: RuleAnswer) -> str:
+    assert answer.gain is not None, "only findings are limits"
+    cap = f"; then {_full(answer.gain.capped_by)}" if answer.gain.capped_by else ""
+    return (
+        f"If {answer.title} cost no time, throughput would be at most {times(answer.gain)}"
+        f"{cap}: {NOT_PROVED}."
+    )
+
+
+def _full(name: str) -> str:
+    return "the CPUs would be full" if name == "CPUs" else f"the {name} would be full"

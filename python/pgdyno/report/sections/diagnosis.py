@@ -1,0 +1,168 @@
+"""What limits each stage: a sentence first, then its proof, what was cleared, what is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from pgdyno.analysis.diagnosis_facts import (
+    Figure,
+    Gain,
+    RuleAnswer,
+    StageDiagnosis,
+    StatementShare,
+    TimePart,
+    WindowDiagnosis,
+)
+from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.words import NOTHING
+from pgdyno.model.units import bytes_text, ns_text
+from pgdyno.model.wording import listed
+from pgdyno.report.document import Block, Cell, Links, Section, Table, Text, columns
+
+_SEE = (
+    ("sessions", "What sessions did"), ("resources", "Resources"), ("time", "Over time"),
+)  # fmt: skip
+"""Sections with the charts that a proof is read beside."""
+
+
+def section(facts: Facts) -> Section | None:
+    """A part for each stage; None: nobody asked what limits them."""
+    if not facts.diagnosis:
+        return None
+    blocks = [block for one in facts.diagnosis for block in _stage(one)]
+    there = _sections(facts)
+    blocks.append(Links("Charts to read beside", tuple(one for one in _SEE if one[0] in there)))
+    return Section("limits", "What limits each stage", tuple(blocks))
+
+
+def _sections(facts: Facts) -> Collection[str]:
+    """Those of them that this report has."""
+    found = {
+        "time": any(one.timeline for one in facts.trials),
+        "sessions": bool(facts.sessions),
+        "resources": bool(facts.resources),
+    }
+    return [name for name, there in found.items() if there]
+
+
+def _stage(one: StageDiagnosis) -> Iterator[Block]:
+    yield Text(f"`{one.stage}`: {one.sentence}")
+    window = one.window
+    if window is None:
+        return
+    if window.deciding:
+        yield Text(window.deciding, "quiet")
+    if window.parts:
+        yield time_table(one.stage, window)
+    if findings := [each for each in window.answers if each.verdict == "finding"]:
+        yield findings_table(one.stage, findings)
+    if window.statements:
+        yield statements_table(one.stage, window.statements)
+    yield answers_table(one.stage, window)
+
+
+def time_table(stage: str, window: WindowDiagnosis) -> Table:
+    """Session time by what sessions did, before and after waits are moved to their holders."""
+    return Table(
+        f"`{stage}`, round {window.round}: where the time of {window.sessions:.3g} sessions went.",
+        columns("session time", "as met", "95% interval", "at its holders"),
+        tuple(_part(one) for one in window.parts),
+    )
+
+
+def _part(one: TimePart) -> tuple[Cell, ...]:
+    interval = NOTHING if one.low == one.high else f"{one.low:.1%} to {one.high:.1%}"
+    return (
+        Cell(one.title), Cell(f"{one.share:.1%}"), Cell(interval, "quiet"),
+        Cell(f"{one.root:.1%}"),
+    )  # fmt: skip
+
+
+def findings_table(stage: str, findings: Sequence[RuleAnswer]) -> Table:
+    """What was found, that with the highest bound first, with what proves and what changes it."""
+    ordered = sorted(findings, key=lambda one: -(one.gain.bound if one.gain else 0))
+    rows = tuple(
+        (
+            Cell(one.title, note=one.fact),
+            Cell(gain_text(one.gain)),
+            Cell(NOTHING if one.chance is None else f"{one.chance:.0%}"),
+            Cell(figures_text(one.figures)),
+            Cell(knobs_text(one)),
+            Cell(" ".join(one.confounders)),
+        )
+        for one in ordered
+    )
+    heads = ("at most", "comes first", "proof", "what could be changed", "what looks alike")
+    return Table(f"`{stage}`: what was found; bounds, not proved.", columns("limit", *heads), rows)
+
+
+def statements_table(stage: str, statements: Sequence[StatementShare]) -> Table:
+    """Connections with a statement under way, and sessions that were met with it."""
+    rows = tuple(
+        (
+            Cell(" · ".join(part for part in (one.kind, one.statement) if part)),
+            Cell(NOTHING if one.in_flight is None else f"{one.in_flight:.2f}"),
+            Cell(f"{one.active:.2f}"),
+            Cell(one.most or NOTHING),
+        )
+        for one in statements
+    )
+    heads = columns("statement", "under way", "met in the server", "there mostly")
+    return Table(f"`{stage}`: sessions by statement, on average.", heads, rows, folded=True)
+
+
+def answers_table(stage: str, window: WindowDiagnosis) -> Table:
+    """Every class with its answer."""
+    rows = tuple(
+        (Cell(one.title), Cell(one.verdict, "" if one.verdict == "finding" else "quiet"),
+         Cell(one.fact))
+        for one in window.answers
+    )  # fmt: skip
+    cleared = sum(one.verdict == "clear" for one in window.answers)
+    unknown = sum(one.verdict == "unknown" for one in window.answers)
+    caption = f"`{stage}`: all classes; {cleared} cleared, {unknown} not known."
+    return Table(caption, columns("class", "answer", "why"), rows, folded=True)
+
+
+def gain_text(gain: Gain | None) -> str:
+    """A bound with its interval."""
+    return NOTHING if gain is None else f"×{gain.bound:.2f} ({gain.low:.2f} to {gain.high:.2f})"
+
+
+def figures_text(figures: Sequence[Figure]) -> str:
+    """Evidence in one line, e.g. `waiting for locks 68% (66% to 70%, limit 15%)`."""
+    return "; ".join(map(_figure, figures))
+
+
+def _figure(one: Figure) -> str:
+    beside = []
+    if one.low is not None and one.high is not None and one.low != one.high:
+        beside.append(f"{_value(one.low, one.unit)} to {_value(one.high, one.unit)}")
+    if one.limit is not None:
+        beside.append(f"limit {_value(one.limit, one.unit)}")
+    more = f" ({', '.join(beside)})" if beside else ""
+    return f"{one.name} {_value(one.value, one.unit)}{more}"
+
+
+def _value(value: float, unit: str) -> str:
+    match unit:
+        case "share":
+            return f"{value:.1%}" if 0 < value < 0.1 else f"{value:.0%}"
+        case "s":
+            return ns_text(value * 1e9)
+        case "B/s":
+            return f"{bytes_text(value)}/s"
+        case "1/s":
+            return f"{value:,.3g} a second"
+        case "times":
+            return f"{value:.2f} times"
+        case _:
+            return f"{value:,.3g}"
+
+
+def knobs_text(answer: RuleAnswer) -> str:
+    """What could be changed, by rung: `shared_buffers, huge_pages (D0); ...`."""
+    rungs: dict[str, list[str]] = {}
+    for knob in answer.knobs:
+        rungs.setdefault(knob.rung, []).append(knob.name)
+    return "; ".join(f"{rung}: {listed(names)}" for rung, names in sorted(rungs.items()))

@@ -1,0 +1,135 @@
+"""Bottlenecks planted on a real server are named first, and a paced load has none.
+
+What is planted is so large that no neighbour on a busy machine comes near it: a client that
+computes for milliseconds, a row that is held for milliseconds, a device of a few writes a second.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pgdyno
+from pgdyno.analysis.diagnosis_facts import StageDiagnosis
+from pgdyno.model.progress import DriveProgress, Event
+from tests.cluster.planted import CGROUPS, Server, control_group
+from tests.waiting import DEADLINE_S
+
+pytestmark = pytest.mark.cluster
+MAY_LIMIT = os.geteuid() == 0 and (CGROUPS / "blkio").is_dir()
+LIMITS = pytest.mark.skipif(not MAY_LIMIT, reason="control groups of version 1 are root's to make")
+
+SCRIPTS = {
+    "update.sql": """\\set id random(1, 100000)
+UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = :id;
+""",
+    "hold.sql": """BEGIN;
+UPDATE pgbench_branches SET bbalance = bbalance + 1 WHERE bid = 1;
+\\sleep 8 ms
+COMMIT;
+""",
+    "compute.sql": "\\set id random(1, 100000)\n"
+    + "".join(f"\\set id permute(:id % 100000, 100003, {seed})\n" for seed in range(4000))
+    + "SELECT abalance FROM pgbench_accounts WHERE aid = :id % 100000 + 1;\n",
+    "read.sql": """\\set id random(1, 100000)
+SELECT abalance FROM pgbench_accounts WHERE aid = :id;
+""",
+}
+STAGES = {
+    "row": {"file": ["hold.sql"], "connections": 8},
+    "client": {"file": ["compute.sql"], "connections": 4, "threads": 1},
+    "paced": {"file": ["read.sql"], "connections": 4, "arrivals": {"rate": 100}},
+}
+
+
+def plan(folder: Path, stages: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    for name, text in SCRIPTS.items():
+        (folder / name).write_text(text)
+    return {
+        "name": "diagnosed",
+        "question": "What is the limit?",
+        "workload": {"kind": "script", "data": "tpcb", "scale": 1, "file": ["read.sql"],
+                     "connections": 2},
+        "protocol": {"rounds": 1, "warmup_s": 1, "window_s": 13},
+        "stage": [{"name": name, "why": "Planted.", "afresh": True, "client": client}
+                  for name, client in stages.items()],
+    }  # fmt: skip
+
+
+def test_planted_limits_are_named_first_and_a_paced_load_has_none(
+    folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    run = pgdyno.run(pgdyno.load_plan(plan(folder, STAGES)), out=folder / "run.sqlite")
+    found = {one.stage: one for one in pgdyno.diagnose(run.path).stages}
+
+    row = found["row"]
+    assert row.limits == ("row_locks",), row.sentence
+    assert row.window is not None
+    held_by = row.window.answer("row_locks").held_by
+    assert held_by is not None
+    assert "the client, nothing asked" in held_by, "it sleeps while it holds the row"
+    assert found["client"].limits == ("client",), found["client"].sentence
+    paced = found["paced"]
+    assert (paced.outcome, paced.limits) == ("paced", ()), paced.sentence
+    assert paced.sentence.startswith("Nothing is the limit, the load is paced")
+    for stage in found.values():
+        adds_up(stage)
+
+
+def adds_up(stage: StageDiagnosis) -> None:
+    """All session time is accounted for, and every class answers."""
+    for window in stage.windows:
+        assert sum(one.share for one in window.parts) == pytest.approx(1.0)
+        assert sum(one.root for one in window.parts) == pytest.approx(1.0)
+        assert len(window.answers) == 16
+
+
+@LIMITS
+@pytest.mark.wide
+def test_flushes_of_a_device_that_is_held_back_are_the_limit(
+    folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    device = os.stat(home_env).st_dev
+    slow = {"blkio.throttle.write_iops_device": f"{os.major(device)}:{os.minor(device)} 60"}
+    stage = {"flush": {"file": ["update.sql"], "connections": 2}}
+    with held_back("blkio", Server(home_env / "work" / "data"), slow) as listen:
+        planned = pgdyno.load_plan(plan(folder, stage))
+        run = pgdyno.run(planned, out=folder / "run.sqlite", on_event=listen)
+
+    (found,) = pgdyno.diagnose(run.path).stages
+    assert found.limits == ("flush",), found.sentence
+    adds_up(found)
+
+
+@contextmanager
+def held_back(
+    controller: str, server: Server, limits: dict[str, str]
+) -> Iterator[Callable[[Event], None]]:
+    """A listener; from the load's begin until its window ends the server has these limits."""
+    began, ended = threading.Event(), threading.Event()
+
+    def listen(event: Event) -> None:
+        if isinstance(event, DriveProgress):
+            (ended if event.phase == "drain" else began).set()
+
+    def limit() -> None:
+        assert began.wait(DEADLINE_S), "no load began"
+        with control_group(controller, server.pids(), limits):
+            ended.wait(DEADLINE_S)
+
+    limiting = threading.Thread(target=limit)
+    limiting.start()
+    try:
+        yield listen
+    finally:
+        began.set()
+        ended.set()
+        limiting.join()

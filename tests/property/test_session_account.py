@@ -1,0 +1,173 @@
+"""Session time adds up, whatever the witnesses say: no part is negative, none is lost or made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgdyno.analysis.account_facts import (
+    IDLE,
+    IN_FLIGHT,
+    RUNNING,
+    UNDIVIDED,
+    WANTS_CPU,
+    Account,
+    NoAccount,
+    quantiles,
+)
+from pgdyno.analysis.session_account import account_of
+from pgdyno.catalog.waits import wait_classes
+from pgdyno.model.run import KindResult, TrialRecord, TrialResult, TrialState
+from tests.data.met import Key, key, sessions
+from tests.data.miniature import START_NS, WINDOW_S, a_result
+
+RESULT = a_result()
+CLASSES = sorted({*wait_classes(), "cpu", "cpu_wait"} - {"idle"})
+BLOCKERS = st.sampled_from(
+    ("", "client 7", "flush 7", "row 7", "cpu_wait 7", "prepared transaction")
+)
+KEYS = st.builds(
+    lambda wait_class, state, blocker: key(wait_class, state=state, blocker=blocker),
+    st.sampled_from(CLASSES),
+    st.sampled_from(("active", "idle", "idle in transaction")),
+    BLOCKERS,
+)
+AVERAGES = st.dictionaries(KEYS, st.floats(0.1, 9.0), min_size=1, max_size=8)
+TIMES = st.one_of(st.none(), st.floats(0.0, 20.0))
+
+
+def account(
+    averages: Mapping[Key, float],
+    *,
+    ran: float | None = None,
+    wanted: float | None = None,
+    in_flight: float | None = None,
+    rng: np.random.Generator | None = None,
+) -> Account | NoAccount:
+    """Of a window with these sessions; what kernel and driver tell is in sessions on average."""
+    result = RESULT
+    window_s = result.window_s
+    told = {"process.backend.cpu_s": ran, "process.backend.wait_cpu_s": wanted}
+    result = replace(
+        result,
+        deltas={name: value * window_s for name, value in told.items() if value is not None},
+        kinds=with_in_flight(result, in_flight),
+    )
+    tally = sessions(result.window_ns[0] // 1_000_000_000, WINDOW_S, averages, rng)
+    record = TrialRecord(1, 1, "s", "x", TrialState.FINISHED, None, START_NS, None, result)
+    return account_of(record, {tally.name: tally})
+
+
+def with_in_flight(result: TrialResult, level: float | None) -> tuple[KindResult, ...]:
+    """Kinds whose statements were under way so many at a time."""
+    first = result.kinds[0]
+    if level is None:
+        return (replace(first, statements=()),)
+    statement = replace(first.statements[0], count=1_000)
+    ns = round(level * result.window_s * 1e9 / 1_000)
+    return (replace(first, statements=(replace(statement, ns={"mean": ns}),)),)
+
+
+@given(averages=AVERAGES, ran=TIMES, wanted=TIMES, in_flight=TIMES)
+def test_parts_and_roots_add_up_to_all_sessions(
+    averages: dict[Key, float], ran: float | None, wanted: float | None, in_flight: float | None
+) -> None:
+    found = account(averages, ran=ran, wanted=wanted, in_flight=in_flight)
+    if isinstance(found, NoAccount):
+        assert found.reason == "no session of the load was met"
+        return
+    for each in (found.parts, found.roots):
+        total = np.sum(list(each.values()), axis=0)
+        assert total == pytest.approx(np.full_like(total, found.sessions))
+        assert min(one.min() for one in each.values()) >= -1e-9
+    assert (UNDIVIDED in found.parts) == (in_flight is None)
+    assert (IN_FLIGHT in found.parts) == (IDLE in found.parts) == (in_flight is not None)
+
+
+@given(averages=AVERAGES, factor=st.floats(0.5, 3.0))
+def test_idle_sessions_more_change_no_other_part(averages: dict[Key, float], factor: float) -> None:
+    """Nobody asked them anything: shares fall alike, levels stay."""
+    idle = key("client", "Client:ClientRead", state="idle", kind="more")
+    before, after = account(averages, in_flight=0.0), account({**averages, idle: factor},
+                                                              in_flight=0.0)  # fmt: skip
+    if isinstance(before, NoAccount) or isinstance(after, NoAccount):
+        return
+    for name, draws in before.parts.items():
+        if name != IDLE:
+            assert after.parts[name][0] == pytest.approx(draws[0])
+
+
+def test_who_was_woken_and_has_no_cpu_is_taken_from_what_it_waited_for() -> None:
+    """As measured on a full host: samples show 9 of 12 waiting for a client that has asked."""
+    met = {
+        key("client", "Client:ClientRead", state="idle"): 9.0,
+        key("cpu_wait"): 2.0,
+        key("cpu"): 1.0,
+    }
+    found = account(met, ran=1.0, wanted=9.0, in_flight=12.0)
+    assert isinstance(found, Account)
+    parts = {name: float(one[0]) for name, one in found.parts.items()}
+    assert parts[RUNNING] == pytest.approx(1.0)
+    assert parts[WANTS_CPU] == pytest.approx(9.0)
+    assert parts[IN_FLIGHT] == pytest.approx(2.0, abs=0.01)
+    assert parts[IDLE] == pytest.approx(0.0, abs=0.01)
+    assert found.excess == 0
+
+
+def test_the_kernel_counts_more_than_there_are_sessions() -> None:
+    found = account({key("flush"): 2.0}, ran=1.0, wanted=4.0, in_flight=2.0)
+    assert isinstance(found, Account)
+    assert found.excess == pytest.approx(3.0)
+
+
+def test_waits_for_a_lock_go_to_what_its_holder_did() -> None:
+    met = {
+        key("row", "Lock:transactionid"): 6.0,
+        key("row", "Lock:transactionid", blocker="flush 7"): 0.6,
+        key("row", "Lock:transactionid", blocker="client 9"): 0.2,
+        key("row", "Lock:transactionid", blocker="row 8"): 1.0,
+        key("flush", "IO:WalSync"): 1.0,
+        key("client", "Client:ClientRead", state="idle in transaction"): 0.2,
+    }
+    found = account(met, in_flight=9.0)
+    assert isinstance(found, Account)
+    roots = {name: float(one[0]) for name, one in found.roots.items()}
+    assert "row" not in roots
+    assert roots["flush"] == pytest.approx(1.0 + 7.8 * 0.75)
+    assert roots[IN_FLIGHT] == pytest.approx(0.2 + 7.8 * 0.25)
+    assert found.parts["row"][0] == pytest.approx(7.8)
+    assert found.holders_seen == pytest.approx(0.8 * 10 * found.seconds)
+
+
+def test_a_holder_that_nobody_saw_leaves_the_wait_where_it_is() -> None:
+    found = account({key("row", "Lock:tuple"): 6.0, key("cpu"): 1.0})
+    assert isinstance(found, Account)
+    assert found.roots["row"][0] == pytest.approx(6.0)
+    assert found.moved == {}
+
+
+def test_latches_are_the_cpus_where_sessions_want_cpus() -> None:
+    met = {key("page", "LWLock:BufferContent"): 3.0, key("cpu"): 2.0}
+    busy = account({**met, key("cpu_wait"): 2.0}, ran=2.0, wanted=2.0)
+    free = account(met, ran=2.0, wanted=0.0)
+    assert isinstance(busy, Account)
+    assert isinstance(free, Account)
+    assert busy.roots[WANTS_CPU][0] == pytest.approx(5.0)
+    assert "page" not in busy.roots
+    assert free.roots["page"][0] == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_known_share_lies_within_its_interval(seed: int) -> None:
+    """Of five shares drawn from one truth; the interval is wider than the error of sampling."""
+    met = {key("flush"): 2.0, key("cpu"): 1.0, key("client", state="idle"): 1.0}
+    found = account(met, in_flight=3.0, rng=np.random.default_rng(seed))
+    assert isinstance(found, Account)
+    low, value, high = quantiles(found.share("flush"))
+    assert low <= value <= high
+    assert low - 0.02 <= 0.5 <= high + 0.02

@@ -1,0 +1,172 @@
+"""What is named: one limit, two that may be it, a paced load, nothing, or what is not known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pgdyno.analysis.account_facts import IDLE, IN_FLIGHT, RUNNING, UNTOLD, WANTS_CPU, Account
+from pgdyno.analysis.window_facts import StageWindows, WindowFacts
+from pgdyno.diagnosis.stages import diagnose_stages
+from pgdyno.diagnosis.window import diagnose_window
+from tests.data.windows import DRIVER, LOAD, PLANTED, WINDOW_S, a_window, an_account
+
+
+def test_a_healthy_window_has_no_single_limit() -> None:
+    found = diagnose_window(a_window())
+    assert (found.outcome, found.limits) == ("balanced", ())
+    assert found.sentence.startswith("No single limit")
+
+
+def test_two_that_take_alike_are_both_named() -> None:
+    found = diagnose_window(a_window({"flush": 0.45, "read": 0.44, RUNNING: 0.11}))
+    assert found.outcome == "tie"
+    assert set(found.limits) == {"flush", "reads"}
+    assert " or " in found.sentence
+    assert found.deciding is not None
+    chances = [found.answer(name).chance or 0.0 for name in found.limits]
+    assert sum(chances) == pytest.approx(1.0, abs=0.05)
+
+
+def test_a_queue_is_named_with_what_its_holders_do() -> None:
+    found = diagnose_window(
+        a_window({"row": 0.8, "flush": 0.12, RUNNING: 0.08}, {"flush": 0.9, RUNNING: 0.1})
+    )
+    assert found.limits == ("row_locks",)
+    assert "whose holders are waiting for a flush of WAL" in found.sentence
+    assert found.answer("flush").verdict == "finding", "told, and no rival of the queue it makes"
+
+
+def test_a_schedule_that_was_kept_is_paced() -> None:
+    load = replace(LOAD, arrivals="open")
+    found = diagnose_window(replace(PLANTED["flush"], load=load))
+    assert (found.outcome, found.limits) == ("paced", ())
+    assert found.sentence.startswith("Nothing is the limit, the load is paced: of 30,000 requests")
+    assert {one.verdict for one in found.answers} == {"clear"}
+    assert "response time" in found.answer("flush").fact
+
+
+@pytest.mark.parametrize("change", [{"ended": 28_000}, {"skipped": 5}])
+def test_a_schedule_that_was_not_kept_asks_for_more(change: dict[str, int]) -> None:
+    load = replace(LOAD, arrivals="open", **change)
+    assert diagnose_window(replace(PLANTED["flush"], load=load)).limits == ("flush",)
+
+
+def test_terminals_that_think_pace_the_load() -> None:
+    found = diagnose_window(replace(PLANTED["flush"], load=replace(LOAD, waits_share=0.95)))
+    assert found.outcome == "paced"
+    assert "key or think 95%" in found.sentence
+
+
+def test_a_client_that_pauses_paces_the_load_and_one_that_is_busy_does_not() -> None:
+    shares = {IDLE: 0.8, "flush": 0.1, RUNNING: 0.1}
+    assert diagnose_window(a_window(shares)).outcome == "paced"
+    busy = diagnose_window(a_window(shares, driver=replace(DRIVER, wanted=0.99)))
+    assert busy.limits == ("client",)
+
+
+def test_time_that_no_class_has_is_not_hidden() -> None:
+    found = diagnose_window(a_window({UNTOLD: 0.6, RUNNING: 0.2, "flush": 0.2}))
+    assert found.outcome == "unknown"
+    assert "what the server does not tell" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"seconds": 4}, "4 whole seconds"),
+        ({"looks": 12}, "looked at 12 times"),
+        ({"seconds": 15}, "15 of 29 seconds"),
+        ({"excess": 4.0}, "does not add up"),
+        ({"sessions": 5.0}, "5.00 sessions were met"),
+        ({"sessions": 40.0}, "what the others do is not told apart"),
+    ],
+)
+def test_a_window_with_holes_or_contradictions_names_nothing(
+    change: dict[str, float], words: str
+) -> None:
+    account = an_account({"flush": 0.7, RUNNING: 0.3}, **change)  # type: ignore[arg-type]
+    found = diagnose_window(a_window(account=account))
+    assert found.outcome == "unknown"
+    assert found.sentence.startswith("What limits it is not known: ")
+    assert words in found.sentence
+    assert {one.verdict for one in found.answers} == {"unknown"}
+    assert found.deciding
+
+
+def test_requests_that_fail_are_no_ground_for_a_limit() -> None:
+    found = diagnose_window(replace(PLANTED["flush"], load=replace(LOAD, failed=900)))
+    assert found.outcome == "unknown"
+    assert "3.0% of the requests failed" in found.sentence
+
+
+def twice(window: WindowFacts) -> WindowFacts:
+    """Everything lasts twice as long: half of everything a second."""
+    assert isinstance(window.account, Account)
+    return replace(
+        window, window_s=2 * WINDOW_S, second=window.second * 2, ended=window.ended,
+        load=replace(window.load, per_s=window.load.per_s / 2),
+        driver=replace(window.driver, cpu_s=window.driver.cpu_s * 2),
+        grown={name: value * 2 if name.endswith("_s") else value
+               for name, value in window.grown.items()},
+        account=replace(window.account, seconds=58, looks=580),
+        checkpoints=None if window.checkpoints is None else tuple(
+            replace(one, start_s=one.start_s * 2, end_s=(one.end_s or 0) * 2)
+            for one in window.checkpoints),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_machine_that_is_half_as_fast_in_all_has_the_same_limit(name: str) -> None:
+    before, after = diagnose_window(PLANTED[name]), diagnose_window(twice(PLANTED[name]))
+    assert after.limits == before.limits
+    assert [one.verdict for one in after.answers] == [one.verdict for one in before.answers]
+
+
+@pytest.mark.parametrize("name", sorted(set(PLANTED) - {"checkpoints", "memory"}))
+def test_a_sampler_that_is_dropped_clears_nothing(name: str) -> None:
+    lacking = replace(PLANTED[name], grown={}, costs={}, dead_share={}, checkpoints=None)
+    before, after = diagnose_window(PLANTED[name]), diagnose_window(lacking)
+    for one in after.answers:
+        if before.answer(one.name).verdict == "finding":
+            assert one.verdict != "clear" or "at most" in one.fact, one
+
+
+def stage(*windows: WindowFacts) -> list[WindowFacts]:
+    return [replace(one, round=number) for number, one in enumerate(windows, 1)]
+
+
+def test_most_rounds_decide_and_disagreement_is_told() -> None:
+    flush, reads, cpu = PLANTED["flush"], PLANTED["reads"], PLANTED["cpu"]
+    most, none, torn = diagnose_stages(
+        [
+            StageWindows("most", stage(flush, reads, flush)),
+            StageWindows("none", ()),
+            StageWindows("torn", stage(flush, reads, cpu)),
+        ]
+    )
+    assert (most.limits, most.agreeing) == (("flush",), 2)
+    assert most.sentence.endswith("So say 2 of 3 rounds.")
+    assert most.window is not None
+    assert most.window.limits == ("flush",)
+    assert none.outcome == torn.outcome == "unknown"
+    assert "none of its windows" in none.sentence
+    assert none.window is None
+    assert "rounds disagree (1 round: flush; 1 round: reads; 1 round: cpu)" in torn.sentence
+
+
+def test_parts_that_are_shown_add_up() -> None:
+    for window in (a_window(), *PLANTED.values()):
+        parts = diagnose_window(window).parts
+        assert sum(one.share for one in parts) == pytest.approx(1.0)
+        assert sum(one.root for one in parts) == pytest.approx(1.0)
+
+
+def test_waiting_that_the_kernel_does_not_tell_keeps_the_cpus_unknown() -> None:
+    account = an_account({RUNNING: 0.6, "flush": 0.3, IN_FLIGHT: 0.1}, cpu_known=False)
+    found = diagnose_window(a_window(account=account, without=("server.cpu_s",)))
+    assert found.answer("cpu").verdict == found.answer("neighbours").verdict == "unknown"
+    assert found.outcome == "unknown"
+    assert "may take up to 60%" in found.sentence
+    assert WANTS_CPU not in {one.name for one in found.parts}

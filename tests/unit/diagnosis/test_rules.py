@@ -1,0 +1,209 @@
+"""Each rule finds its planted case, clears a healthy window, and is silent without its needs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import pgdyno.diagnosis.rules as package
+from pgdyno.analysis.account_facts import IDLE, IN_FLIGHT, RUNNING, UNDIVIDED, WANTS_CPU
+from pgdyno.analysis.window_facts import CheckpointSpan, WindowFacts
+from pgdyno.diagnosis.rules import rules
+from pgdyno.diagnosis.window import diagnose_window
+from tests.data.windows import (
+    DRIVER,
+    FIRST,
+    LOAD,
+    NEEDED,
+    PLANTED,
+    WINDOW_S,
+    a_window,
+    an_account,
+)
+
+
+def test_every_file_is_a_class_and_there_are_sixteen() -> None:
+    files = {path.stem for path in Path(next(iter(package.__path__))).glob("*.py")} - {"__init__"}
+    assert set(rules()) == files
+    assert [rule.number for rule in rules().values()] == list(range(1, 17))
+
+
+@pytest.mark.parametrize("name", rules())
+def test_a_rule_says_what_it_is(name: str) -> None:
+    rule = rules()[name]
+    assert rule.needs
+    assert rule.confounders
+    assert rule.knobs
+    assert all(one.what for one in rule.thresholds.values())
+    assert not rule.title.endswith(".")
+
+
+def test_every_rule_has_its_planted_case() -> None:
+    assert set(PLANTED) == set(NEEDED) == set(rules())
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_rule_finds_its_planted_case(name: str) -> None:
+    found = diagnose_window(PLANTED[name])
+    answer = found.answer(name)
+
+    assert answer.verdict == "finding", answer.fact
+    assert answer.gain is not None
+    assert 1.0 <= answer.gain.low <= answer.gain.bound <= answer.gain.high
+    assert answer.gain.bound > 1.05
+    assert answer.knobs
+    assert all(one.rung[0] == "D" and one.why for one in answer.knobs)
+    assert found.outcome in ("limit", "tie")
+    assert set(found.limits) & {name, *FIRST.get(name, ())}, found.sentence
+    assert "not proved" in found.sentence
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_rule_clears_a_healthy_window(name: str) -> None:
+    found = diagnose_window(a_window()).answer(name)
+
+    assert found.verdict == "clear", found.fact
+    assert found.gain is None
+    assert found.knobs == ()
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_a_rule_without_its_needs_is_unknown_and_says_why(name: str) -> None:
+    window, word = NEEDED[name]
+    found = diagnose_window(window).answer(name)
+
+    assert found.verdict == "unknown"
+    assert word in found.fact
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_every_class_answers_in_every_window(name: str) -> None:
+    answers = diagnose_window(PLANTED[name]).answers
+    assert [one.number for one in answers] == list(range(1, 17))
+    assert all(one.fact for one in answers)
+
+
+def verdict(name: str, window: WindowFacts) -> str:
+    return diagnose_window(window).answer(name).verdict
+
+
+def test_a_busy_driver_that_nobody_waits_for_is_not_the_limit() -> None:
+    window = a_window({RUNNING: 0.5, "flush": 0.4, IN_FLIGHT: 0.1},
+                      driver=replace(DRIVER, wanted=0.95))  # fmt: skip
+    assert verdict("client", window) == "clear"
+
+
+def test_a_client_that_fills_a_host_with_the_server_is_found_by_its_part() -> None:
+    window = a_window(
+        {RUNNING: 0.5, WANTS_CPU: 0.4, IN_FLIGHT: 0.1},
+        driver=replace(DRIVER, cpu_s=3.0 * WINDOW_S),
+        rates={"cpu.user_s": 7.9, "cpu.system_s": 0.1, "cpu.idle_s": 0.0, "cpu.iowait_s": 0.0,
+               "server.cpu_s": 4.5},
+    )  # fmt: skip
+    found = diagnose_window(window)
+    answer = found.answer("client")
+    assert answer.verdict == "finding"
+    assert answer.gain is not None
+    assert answer.gain.bound == pytest.approx(1 / (1 - 3.0 / 7.5), rel=0.01), "c / (1 - c)"
+    assert found.limits == ("cpu",), "of which the client is a part"
+
+
+def test_waiting_behind_neighbours_is_not_the_own_cpus() -> None:
+    found = diagnose_window(PLANTED["neighbours"])
+    assert found.limits == ("neighbours",)
+    assert found.answer("cpu").chance in (None, 0.0)
+
+
+def test_a_control_group_that_holds_back_is_named() -> None:
+    window = a_window({RUNNING: 0.3, WANTS_CPU: 0.6, IN_FLIGHT: 0.1},
+                      rates={"cgroup.throttled_s": 0.6})  # fmt: skip
+    answer = diagnose_window(window).answer("neighbours")
+    assert answer.verdict == "finding"
+    assert "control group held the server back 60%" in answer.fact
+
+
+def test_full_page_images_behind_flushes_alone_cannot_be_told() -> None:
+    window = a_window({"flush": 0.7, RUNNING: 0.2, IN_FLIGHT: 0.1}, rates={"wal.fpi": 150.0})
+    answer = diagnose_window(window).answer("full_pages")
+    assert answer.verdict == "unknown"
+    assert "full_page_writes off in a stage of its own would tell" in answer.fact
+
+
+def test_one_checkpoint_may_be_chance_and_none_is_told() -> None:
+    planted = PLANTED["checkpoints"]
+    assert planted.checkpoints is not None
+    one = replace(planted, checkpoints=planted.checkpoints[:1])
+    assert verdict("checkpoints", one) == "unknown"
+    none = diagnose_window(replace(planted, checkpoints=())).answer("checkpoints")
+    assert none.verdict == "clear"
+    assert "what one costs is not in it" in none.fact
+    always = replace(planted, checkpoints=(CheckpointSpan(-5.0, None, None),))
+    assert verdict("checkpoints", always) == "unknown"
+
+
+def test_reads_from_the_kernels_cache_say_so() -> None:
+    window = replace(PLANTED["reads"], grown=PLANTED["reads"].grown | {"disk.reads": 10.0})
+    answer = diagnose_window(window).answer("reads")
+    assert answer.verdict == "finding"
+    assert "kernel's cache" in answer.fact
+
+
+def test_a_table_that_grows_is_not_dead_rows() -> None:
+    window = replace(PLANTED["dead_rows"], dead_share={"orders": (0.0, 0.01)})
+    answer = diagnose_window(window).answer("dead_rows")
+    assert answer.verdict == "unknown"
+    assert "may have grown" in answer.fact
+
+
+def test_round_trips_are_the_drivers_where_it_is_always_wanted() -> None:
+    window = replace(PLANTED["round_trips"], driver=replace(DRIVER, wanted=0.9))
+    found = diagnose_window(window)
+    assert found.answer("round_trips").verdict == "clear"
+    assert found.limits == ("client",)
+
+
+def test_swapping_without_pressure_is_not_known() -> None:
+    window = a_window(rates={"vm.swap_in_pages": 500.0}, without=("psi.memory.some_s",))
+    assert verdict("memory", window) == "unknown"
+
+
+def test_far_more_connections_than_cpus_of_a_full_host_is_the_knees_to_tell() -> None:
+    planted = PLANTED["cpu"]
+    window = replace(
+        planted, load=replace(LOAD, connections=400),
+        account=an_account({RUNNING: 0.5, WANTS_CPU: 0.4, IN_FLIGHT: 0.1}, sessions=400.0),
+    )  # fmt: skip
+    answer = diagnose_window(window).answer("connections")
+    assert answer.verdict == "unknown"
+    assert "pgdyno knee" in answer.fact
+
+
+def test_what_takes_no_effect_is_no_finding() -> None:
+    """Every other resource is nearly full: freeing this one brings next to nothing."""
+    window = a_window(
+        {"read": 0.3, RUNNING: 0.2, WANTS_CPU: 0.4, IN_FLIGHT: 0.1},
+        rates={"cpu.user_s": 8.0, "cpu.system_s": 0.0, "cpu.idle_s": 0.0, "cpu.iowait_s": 0.0,
+               "server.cpu_s": 7.4},
+    )  # fmt: skip
+    answer = diagnose_window(window).answer("reads")
+    assert answer.verdict == "clear"
+    assert "at most 1% more throughput" in answer.fact
+
+
+def test_a_part_that_nobody_divides_keeps_the_client_unknown() -> None:
+    account = an_account({UNDIVIDED: 0.3, "flush": 0.5, RUNNING: 0.2}, in_flight=None)
+    window = a_window(account=account, driver=replace(DRIVER, engine="pgbench 18.6"))
+    found = diagnose_window(window)
+    assert found.answer("client").verdict == found.answer("round_trips").verdict == "unknown"
+    assert "pgbench 18.6 does not tell" in found.answer("client").fact
+    assert found.limits == ("flush",), "it takes more than what is not known"
+    more = replace(
+        window,
+        account=an_account({UNDIVIDED: 0.5, "flush": 0.3, RUNNING: 0.2}, in_flight=None),
+    )
+    hidden = diagnose_window(more)
+    assert hidden.outcome == "unknown"
+    assert "the client may take up to 50% of session time" in hidden.sentence
+    assert IDLE not in {one.name for one in hidden.parts}
