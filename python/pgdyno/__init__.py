@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         calibrate,
         check,
         export,
+        import_results,
         knee,
         knobs,
         lint,
@@ -46,7 +47,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "PgdynoError", "Run", "Server", "aa", "bench", "builds", "calibrate", "check", "export", "knee",
+    "PgdynoError", "Run", "Server", "aa", "bench", "builds", "calibrate", "check", "export",
+    "import_results", "knee",
     "knobs", "lint", "load", "load_plan", "loaded", "machine", "measure", "plans", "resume", "run",
     "storage",
 ]  # fmt: skip
