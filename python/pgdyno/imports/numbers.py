@@ -37,6 +37,18 @@ def whole(text: str) -> int:
     return int(number)
 
 
+def integer(text: str, most: int) -> int:
+    """An integer of a log, quickly: no separators, no more than `most`.
+
+    Raises:
+        ValueError: It is none, negative, or more.
+    """
+    number = int(text) if len(text) <= _DIGITS_MAX else -1
+    if not 0 <= number <= most:
+        raise ValueError(f"{text[:20]!r} is no integer of at most {most}")
+    return number
+
+
 def grouped(text: str, decimals: int) -> float:
     """A number with separators of any locale, of which it is known how many decimals it has.
 

@@ -90,8 +90,13 @@ class Lines:
         while line := text.readline(LINE_MAX):
             self.last = number
             ended = line.endswith("\n")
-            for part in _REWRITTEN.split(line.rstrip("\n").lstrip("\ufeff")):
-                yield number, part
+            line = line.rstrip("\n")
+            if number == 1:
+                line = line.lstrip("\ufeff")
+            if "\x08" in line:
+                yield from ((number, part) for part in _REWRITTEN.split(line))
+            else:
+                yield number, line
             number += ended
         self.sha256, self.size_bytes = hashed.sha256, hashed.count
 

@@ -214,3 +214,13 @@ def test_figures_are_no_secrets(sample: Sample) -> None:
     lines = [line for line in sample.path.read_text().splitlines() if "hunter2" not in line]
 
     assert [scrubbed(line) for line in lines] == lines
+
+
+def test_an_instant_of_a_log_is_one(tmp_path: Path) -> None:
+    rows = "0 1 2000 0 1795348700 100\n" * 3
+    spoiled = f"0 1 2000 0 1795348700 {'1' * 400}\n0 1 {'9' * 5000} 0 1795348701 5\n"
+    (one,) = read(written(tmp_path, rows + spoiled))
+
+    assert one.counts["transactions"] == 3
+    assert one.counts["lines of the file that could not be read"] == 2
+    assert one.missing == ("lines of the file could not be read",)

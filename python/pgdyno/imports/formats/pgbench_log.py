@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from pgdyno.imports.buckets import Buckets
 from pgdyno.imports.format import Draft, Format
+from pgdyno.imports.numbers import integer
 from pgdyno.model.imported import Span
 from pgdyno.model.wording import plural
 
@@ -21,7 +22,8 @@ _ROW = r"\d+ \d+ (?:\d+|failed|skipped|serialization|deadlock) \d+ \d{9,11} \d{1
 _INTERVAL = r"\d{9,11} \d+ \d+ \d+ \d+ \d+(?: \d+){0,10}$"
 _SHAPE = re.compile(f"(?:{_ROW}|{_INTERVAL})")
 _COLUMNS_15 = 15  # of an aggregate, from that version on
-_VALUE_MAX = 10**18
+_TOOK_MAX_US = 10**14  # three years
+_SUM_MAX = 10**30  # of squares
 
 
 class _Reader:
@@ -62,15 +64,14 @@ class _Transactions:
         if not 6 <= len(cells) <= 8:
             return False
         client, _, time, script, seconds, microseconds = cells[:6]
-        at_us = int(seconds) * 1_000_000 + int(microseconds)
-        if not _EPOCH_MIN <= int(seconds) <= _EPOCH_MAX:
+        at_s = integer(seconds, _EPOCH_MAX)
+        at_us = at_s * 1_000_000 + integer(microseconds, 999_999)
+        if at_s < _EPOCH_MIN:
             raise ValueError(f"{seconds} is no instant")
         if time in _WORDS or time == "skipped":
             self._words[time] = self._words.get(time, 0) + 1
             return True
-        took_us = int(time)
-        if not 0 <= took_us < _VALUE_MAX:
-            raise ValueError(f"{time} µs is no time")
+        took_us = integer(time, _TOOK_MAX_US)
         self._draft.last_line = number
         if len(self._clients) < 100_000:
             self._clients.add(client)
@@ -118,8 +119,8 @@ class _Aggregates:
         """Add an interval."""
         if len(cells) < 6:
             return False
-        values = [int(one) for one in cells]
-        if not _EPOCH_MIN <= values[0] <= _EPOCH_MAX or max(values) > 10**30 or min(values) < 0:
+        values = [integer(one, _SUM_MAX) for one in cells]
+        if not _EPOCH_MIN <= values[0] <= _EPOCH_MAX:
             raise ValueError("it holds no interval")
         self._columns = self._columns or len(values)
         if len(values) != self._columns:
