@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         check,
         diagnose,
         export,
+        import_results,
         knee,
         knobs,
         lint,
@@ -49,8 +50,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "PgdynoError", "Run", "Server", "aa", "bench", "builds", "calibrate", "check", "diagnose",
-    "export", "knee", "knobs", "lint", "load", "load_plan", "loaded", "machine", "measure", "plans",
-    "resume", "run", "storage",
+    "export", "import_results", "knee", "knobs", "lint", "load", "load_plan", "loaded", "machine",
+    "measure", "plans", "resume", "run", "storage",
 ]  # fmt: skip
 RECORDS = (
     "Asked", "Data", "Diagnosis", "FirstPlan", "Plan", "Search", "Table", "Windows", "Wish",

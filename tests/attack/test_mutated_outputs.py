@@ -1,7 +1,8 @@
 """A campaign of mutated outputs of other programs: read, or refused by an error of ours.
 
 pgbench's log and summary, fio's JSON, pg_test_fsync, pg_test_timing, the server's log, files of
-/proc, lsblk's JSON. A record that is made of one holds finite numbers; nothing else is known of it.
+/proc, lsblk's JSON, every sample of another tool's results. A record that is made of one holds
+finite numbers; nothing else is known of it.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
@@ -17,6 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pgdyno.api.imports import import_results
 from pgdyno.drive.pgbench_log import Form, Log
 from pgdyno.drive.pgbench_output import error_of, progress_of, summary
 from pgdyno.host.device import rows_of
@@ -30,6 +33,8 @@ from pgdyno.sample.server_log import read_log
 from pgdyno.target.host_facts import read_meminfo
 from tests.attack.mutations import spoiled
 from tests.attack.outcome import Tally, bounded
+from tests.data.hammerdb_jobs import job_store
+from tests.data.imported import SAMPLES
 
 DATA = Path(__file__).parents[1] / "data"
 SEED = 12
@@ -104,6 +109,24 @@ def _commits(data: bytes) -> object:
     return [commits_of(job) for job in jobs]
 
 
+def _imported(tool: str) -> Callable[[bytes], object]:
+    """As `pgdyno import` reads it: by its content, else as the tool that wrote it."""
+
+    def read(data: bytes) -> object:
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(data)
+            file.flush()
+            try:
+                found = import_results([file.name])
+            except PgdynoError:
+                found = import_results([file.name], tool=tool)
+        assert "".join(found.lines())
+        assert json.loads(found.to_json())["results"]
+        return found
+
+    return read
+
+
 def _server(text: str) -> object:
     return read_log(text.split("\n"))
 
@@ -141,6 +164,11 @@ def readers() -> Iterator[Reader]:
         yield Reader(f"diskstats-{version}", disks, _text(disk.parse), _UNREADABLE)
     for name, parse in _OF_THE_KERNEL.items():
         yield Reader(name, (DATA / "proc" / name).read_bytes(), _text(parse), _UNREADABLE)
+    for sample in SAMPLES:
+        yield Reader(sample.file, sample.path.read_bytes()[:20_000], _imported(sample.tool))
+    with tempfile.TemporaryDirectory() as folder:
+        jobs = job_store(Path(folder) / "jobs").read_bytes()
+    yield Reader("HammerDB's job store", jobs, _imported("HammerDB"))
     yield Reader("meminfo", Path("/proc/meminfo").read_bytes(), _text(read_meminfo), (ValueError,))
 
 

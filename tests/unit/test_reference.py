@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pgdyno.catalog.reference import render
+from pgdyno.imports.reference import page as traps_page
 from pgdyno.loader.reference import page
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
@@ -23,3 +24,7 @@ def test_the_page_of_tpcc_lists_every_condition() -> None:
 
     assert all(f"### {number}. " in text for number in range(1, 13))
     assert "## Deviations" in text
+
+
+def test_the_page_of_traps_is_current() -> None:
+    assert (REFERENCE / "traps.md").read_text() == traps_page(), "run `make reference`"

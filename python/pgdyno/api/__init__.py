@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from pgdyno.api.experiments.stage import measure
     from pgdyno.api.experiments.storage import storage, storage_cost
     from pgdyno.api.first_plan import FirstPlan
+    from pgdyno.api.imports import ImportedResults, import_results
     from pgdyno.api.planning import Plan, Preview, load_plan, plans
     from pgdyno.api.resuming import resume
     from pgdyno.api.runs import Run
@@ -67,6 +68,7 @@ _WHERE = {
     "experiments.stage": ("measure",),
     "experiments.storage": ("storage", "storage_cost"),
     "first_plan": ("FirstPlan",),
+    "imports": ("ImportedResults", "import_results"),
     "planning": ("Plan", "Preview", "load_plan", "plans"),
     "resuming": ("resume",),
     "runs": ("Run",),
@@ -94,14 +96,14 @@ _PARTS = ("builds", "machine")
 """Modules of several calls on one thing."""
 
 __all__ = [
-    "AA_ROUNDS", "LINTED_KINDS", "LOADED_AT", "PHASES", "POOLED", "Address", "Asked",
-    "Audience", "Benched", "Checked", "Data", "Database", "Diagnosis", "Driven", "FirstPlan",
-    "Form", "Format", "Intent", "Linted", "Loaded", "Needs", "Plan", "Preview", "Run",
-    "RunProgress", "Search", "Server", "Table", "Windows", "Wish", "aa", "bench", "builds",
+    "AA_ROUNDS", "Address", "Asked", "Audience", "Benched", "Checked", "Data", "Database",
+    "Diagnosis", "Driven", "FirstPlan", "Form", "Format", "ImportedResults", "Intent",
+    "LINTED_KINDS", "LOADED_AT", "Linted", "Loaded", "Needs", "PHASES", "POOLED", "Plan", "Preview",
+    "Run", "RunProgress", "Search", "Server", "Table", "Windows", "Wish", "aa", "bench", "builds",
     "calibrate", "calibration_file", "check", "connection_to", "diagnose", "driving_text",
-    "estimate_load", "export", "knee", "knob", "knobs", "lint", "load", "load_files",
-    "load_plan", "loaded", "loading_text", "machine", "measure", "plans", "resume", "run",
-    "storage", "storage_cost",
+    "estimate_load", "export", "import_results", "knee", "knob", "knobs", "lint", "load",
+    "load_files", "load_plan", "loaded", "loading_text", "machine", "measure", "plans", "resume",
+    "run", "storage", "storage_cost",
 ]  # fmt: skip
 
 

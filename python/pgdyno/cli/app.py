@@ -36,6 +36,7 @@ COMMANDS = {
     "bench": "pgdyno.cli.bench:bench",
     "load": "pgdyno.cli.load:load",
     "export": "pgdyno.cli.export:export",
+    "import": "pgdyno.cli.imports:import_command",
     "check": "pgdyno.cli.check:check",
     "calibrate": "pgdyno.cli.calibrate:calibrate_command",
     "knee": "pgdyno.cli.knee:knee_command",

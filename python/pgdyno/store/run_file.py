@@ -23,6 +23,7 @@ from pydantic import ValidationError
 
 from pgdyno.core import CoreError
 from pgdyno.model.errors import StoreError
+from pgdyno.model.imported import Imported
 from pgdyno.model.record_json import from_json, to_json
 from pgdyno.model.run import (
     Fixture,
@@ -47,6 +48,7 @@ FORMAT = 7
 """1: TPC-C only, see `earlier_formats`; 2: no round measured again; 3: no looks, no knees; 4: a run
 without a workload described an empty one; 5: see there; 6: see `telemetry_rows`."""
 _FIXTURE = "fixture"  # start of the key of each in the head
+_IMPORTED = "imported"  # likewise, and of the names of their texts
 NOT_AS_WRITTEN = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError,
                   AssertionError, CoreError)  # fmt: skip
 """How a reader notices that a record is not what was written: of another type, shape or size."""
@@ -177,7 +179,36 @@ class RunFile:
         with self._transaction() as db:
             db.execute("INSERT INTO log VALUES (?, ?, ?)", (trial, name, content))
 
+    def put_imported(self, results: Iterable[Imported]) -> None:
+        """Keep results of other tools, after those that are there."""
+        with self._transaction() as db:
+            (first,) = db.execute(
+                "SELECT count(*) FROM head WHERE key LIKE ?", (f"{_IMPORTED} %",)
+            ).fetchone()
+            db.executemany(
+                "INSERT INTO head VALUES (?, ?)",
+                [(f"{_IMPORTED} {n}", to_json(one)) for n, one in enumerate(results, first + 1)],
+            )
+
+    def put_imported_text(self, sha256: str, parts: Iterable[str]) -> None:
+        """Keep the text of a file by its hash, unless it is there; its secrets are gone already."""
+        with self._transaction() as db:
+            name = f"{_IMPORTED} {sha256}"
+            if db.execute("SELECT 1 FROM log WHERE name LIKE ?", (f"{name}%",)).fetchone() is None:
+                db.executemany(
+                    "INSERT INTO log VALUES (NULL, ?, ?)",
+                    ((f"{name} {n}", part) for n, part in enumerate(parts, 1)),
+                )
+
     # -- reading ------------------------------------------------------------------------------
+
+    def imported(self) -> tuple[Imported, ...]:
+        """The results of other tools, in the order in which they came."""
+        with self._reading("imported results"):
+            rows = self._db.execute(
+                "SELECT value FROM head WHERE key LIKE ? ORDER BY rowid", (f"{_IMPORTED} %",)
+            )
+            return tuple(from_json(Imported, text) for (text,) in rows)
 
     def info(self) -> RunInfo:
         """The head of the file."""

@@ -7,6 +7,7 @@ in the plan's folder, after all links are followed; who calls turns `BadFile` in
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 from collections.abc import Iterator
@@ -68,14 +69,31 @@ def require_regular(path: str | os.PathLike[str]) -> None:
         pass
 
 
+@contextmanager
+def open_regular(path: str | os.PathLike[str]) -> Iterator[io.FileIO]:
+    """A regular file of any size, open to be read piece by piece.
+
+    Raises:
+        BadFile: It is none, or cannot be opened.
+    """
+    with _located(path) as located:
+        handle = _opened(located)
+    with io.FileIO(handle, "rb") as file:
+        yield file
+
+
+def _opened(located: int) -> int:
+    try:
+        return os.open(f"/proc/self/fd/{located}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise BadFile(f"cannot be read: {reason(error)}") from error
+
+
 def _bytes(path: str | os.PathLike[str], bytes_max: int, within: Path | None) -> bytes:
     with _located(path) as located:
         if within is not None:
             _require_within(located, within)
-        try:
-            handle = os.open(f"/proc/self/fd/{located}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        except OSError as error:
-            raise BadFile(f"cannot be read: {reason(error)}") from error
+        handle = _opened(located)
     # The size that the system tells may be wrong: files of the kernel have none, others grow.
     data = bytearray()
     with os.fdopen(handle, "rb", buffering=0) as file:

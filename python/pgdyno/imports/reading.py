@@ -1,0 +1,128 @@
+"""A file of another tool, line by line: any length in constant memory, any line end, UTF-16 too.
+
+The hash is of the bytes as they lie there. Lines that are rewritten by backspaces, as progress of
+BenchmarkSQL is, come as several with one number; what is longer than `LINE_MAX` comes in parts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from pgdyno.model.errors import PlanError
+from pgdyno.model.system_errors import reason
+from pgdyno.plan.schema.files import BadFile, open_regular
+
+LINE_MAX = 1 << 16
+"""Characters of a line that are read at once."""
+_BUFFER = 1 << 20
+_REWRITTEN = re.compile("\x08+")
+_MARKS = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"), (b"\xef\xbb\xbf", "utf-8"))
+_SQLITE = b"SQLite format 3\x00"
+
+Progress = Callable[[int, int], None]
+"""Is told bytes read, and bytes of the file."""
+
+
+class _Hashed(io.RawIOBase):
+    """A file whose bytes are hashed and counted as they are read."""
+
+    def __init__(self, raw: io.RawIOBase, size: int, progress: Progress | None) -> None:
+        self._raw = raw
+        self._hash = hashlib.sha256()
+        self._size = size
+        self._progress = progress
+        self.count = 0
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        """As any file does."""
+        got = self._raw.readinto(buffer) or 0
+        self._hash.update(memoryview(buffer)[:got])
+        self.count += got
+        if self._progress is not None:
+            self._progress(self.count, max(self._size, self.count))
+        return got
+
+    @property
+    def sha256(self) -> str:
+        """Of what was read."""
+        return self._hash.hexdigest()
+
+
+class Lines:
+    """The lines of an open file with their numbers; then its hash and size."""
+
+    def __init__(self, path: Path, progress: Progress | None = None) -> None:
+        self.path = path
+        self._progress = progress
+        self.sha256 = ""
+        self.size_bytes = 0
+        self.last = 0  # number of the last line
+
+    def __iter__(self) -> Iterator[tuple[int, str]]:
+        """Number and text of each line, without its end.
+
+        Raises:
+            PlanError: The file cannot be read, or is none.
+        """
+        try:
+            with open_regular(self.path) as raw:
+                yield from self._lines(raw)
+        except BadFile as error:
+            raise PlanError(f"file {self.path} {error}") from error
+        except OSError as error:
+            raise PlanError(f"file {self.path} cannot be read: {reason(error)}") from error
+
+    def _lines(self, raw: io.FileIO) -> Iterator[tuple[int, str]]:
+        hashed = _Hashed(raw, os.fstat(raw.fileno()).st_size, self._progress)
+        buffered = io.BufferedReader(hashed, _BUFFER)
+        encoding = _encoding(buffered.peek(4)[:4])
+        text = io.TextIOWrapper(buffered, encoding, errors="backslashreplace")
+        number = 1
+        while line := text.readline(LINE_MAX):
+            self.last = number
+            ended = line.endswith("\n")
+            line = line.rstrip("\n")
+            if number == 1:
+                line = line.lstrip("\ufeff")
+            if "\x08" in line:
+                yield from ((number, part) for part in _REWRITTEN.split(line))
+            else:
+                yield number, line
+            number += ended
+        self.sha256, self.size_bytes = hashed.sha256, hashed.count
+
+
+def is_sqlite(path: Path) -> bool:
+    """Whether a file is a database of SQLite.
+
+    Raises:
+        PlanError: It cannot be read, or is no file.
+    """
+    try:
+        with open_regular(path) as raw:
+            return raw.read(len(_SQLITE)) == _SQLITE
+    except BadFile as error:
+        raise PlanError(f"file {path} {error}") from error
+
+
+def sha256_of(path: Path) -> tuple[str, int]:
+    """Hash and size of a file."""
+    with open_regular(path) as raw:
+        hashed = _Hashed(raw, 0, None)
+        reader = io.BufferedReader(hashed, _BUFFER)
+        while reader.read(_BUFFER):
+            pass
+    return hashed.sha256, hashed.count
+
+
+def _encoding(head: bytes) -> str:
+    return next((name for mark, name in _MARKS if head.startswith(mark)), "utf-8")

@@ -1,0 +1,158 @@
+"""T14, T15 and E: traps of who lays results beside each other, as the field reports did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pgdyno.imports.together import overlap
+from pgdyno.imports.trap import Unknown, number, trap
+from pgdyno.model.imported import Imported
+from pgdyno.model.wording import listed, plural
+
+_PAYMENT_LEAST, _OTHER_LEAST = 43.0, 4.0  # percent, clause 5.2.3
+_TIME_NEAR = 0.05
+_TIME_NEAR_S = 2.0
+_DIGITS_MIN = 5  # significant ones; shorter figures agree by chance
+_SAME_LOAD = ("transaction_type", "scale")
+
+
+@trap(
+    "T14",
+    what="clients of one run are added up although they did not run at the same time",
+    fires="times of results of one tool overlap in part only",
+)
+def clients_apart(one: Imported, beside: Sequence[Imported]) -> str | None:
+    """What is added up must have run together."""
+    found = []
+    for other in beside:
+        if other.tool != one.tool or one.span is None or other.span is None:
+            continue
+        share = overlap(one, other)
+        if 0 < share < 1 - _TIME_NEAR:
+            found.append(f"{other.source.file}, line {other.source.first_line} ({share:.0%})")
+    if not found:
+        return None
+    return f"it ran at the same time only in part as {listed(found[:5])}: they must not be added up"
+
+
+@trap(
+    "T15",
+    what="what was not told is taken for nothing",
+    fires="failures, duration, clients or version are not told",
+)
+def not_told(one: Imported, _beside: Sequence[Imported]) -> str | None:
+    """Unknown is unknown, never 0."""
+    if one.form in ("loading", "runInfo.csv"):
+        return None
+    lacking = [name for name in one.unknown if name not in ("settings of the server", "host")]
+    lacking += list(one.missing)
+    return f"not told: {listed(lacking)}" if lacking else None
+
+
+@trap(
+    "E2", "BenchmarkSQL",
+    what="a mix with fewer Payments than the text asks for is called TPC-C",
+    fires="Payments are below 43 %, or another kind below 4 %; unknown without a mix",
+)  # fmt: skip
+def not_the_mix(one: Imported, _beside: Sequence[Imported]) -> str | None:
+    """Clause 5.2.3 has least shares."""
+    payment, other = number(one, "payment_percent"), number(one, "other_percent")
+    if payment is None or other is None:
+        return (
+            Unknown("it takes the weights of the properties file")
+            if one.value("nopm_ended")
+            else None
+        )
+    if payment >= _PAYMENT_LEAST and other >= _OTHER_LEAST:
+        return None
+    return f"the mix has {payment:g} % of Payments, the text asks for 43 %: it is another load"
+
+
+@trap(
+    "E6",
+    what="a gain is read from one run of each configuration",
+    fires="it stands alone; unknown beside results that `--repeats` does not call repeats",
+)
+def measured_once(one: Imported, beside: Sequence[Imported]) -> str | None:
+    """One run has no spread."""
+    if not one.comparable:
+        return None
+    keys = ("clients", "scale", "warehouses", "transaction_type", "query_mode", "database")
+    same = [
+        other for other in beside
+        if other.tool == one.tool and other.form == one.form and overlap(one, other) == 0
+        and all(other.conditions.get(key) == one.conditions.get(key) for key in keys)
+    ]  # fmt: skip
+    if not same:
+        return (
+            "it is one run: what two such figures differ by may be chance, however large it looks"
+        )
+    if "repeats" in one.conditions:
+        return None
+    shown = plural(len(same), "other result")
+    return Unknown(f"it takes the server's settings: nobody told whether {shown} are of the same")
+
+
+@trap(
+    "E7",
+    what="the file asks for one duration, the output tells another",
+    fires="asked and told durations differ by more than 5 % and 2 s; unknown without both",
+)
+def other_duration(one: Imported, _beside: Sequence[Imported]) -> str | None:
+    """What was asked for is not always what ran."""
+    asked, told = number(one, "asked_duration_s"), number(one, "duration_s")
+    if asked is None or told is None:
+        return Unknown("it takes what was asked for and what is told") if one.comparable else None
+    if abs(told - asked) <= max(_TIME_NEAR * asked, _TIME_NEAR_S):
+        return None
+    return f"{asked:g} s were asked for, and it ran {told:g} s: another file was used"
+
+
+@trap(
+    "E10",
+    what="a figure is copied from another machine's",
+    fires="two results agree in a figure to the last of five digits or more",
+)
+def copied(one: Imported, beside: Sequence[Imported]) -> str | None:
+    """Two measurements never agree to the digit."""
+    measured = {
+        (t.metric, t.value) for t in one.told if t.of is None and _digits(t.value) >= _DIGITS_MIN
+    }
+    found = []
+    for other in beside:
+        same = [t for t in other.told if t.of is None and (t.metric, t.value) in measured]
+        where = f"{other.source.file}, line {other.source.first_line}"
+        found += [f"{t.metric} {t.value:.15g} is that of {where} to the digit" for t in same[:1]]
+    return "; ".join(found[:5]) or None
+
+
+def _digits(value: float) -> int:
+    return len(f"{value:.15g}".replace(".", "").strip("0"))
+
+
+@trap(
+    "E11",
+    what="results are compared although more than one thing differs",
+    fires="results of the same tool and load beside it have other clients, sizes or modes",
+)
+def not_comparable(one: Imported, beside: Sequence[Imported]) -> str | None:
+    """Everything that differs is named."""
+    found = []
+    for key, name in (
+        ("clients", "clients"),
+        ("threads", "threads"),
+        ("warehouses", "warehouses"),
+        ("duration_s", "seconds"),
+    ):
+        if (mine := number(one, key)) is None:
+            continue
+        kin = [
+            other for other in beside
+            if other.tool == one.tool and other.form == one.form
+            and all(other.conditions.get(k) == one.conditions.get(k) for k in _SAME_LOAD)
+        ]  # fmt: skip
+        others = {value for other in kin if (value := number(other, key)) is not None}
+        apart = sorted(v for v in others if abs(v - mine) > _TIME_NEAR * mine)
+        if apart:
+            found.append(f"{mine:g} {name} stand beside {listed([f'{v:g}' for v in apart[:5]])}")
+    return "; ".join(found) or None

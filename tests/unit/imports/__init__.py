@@ -1,0 +1,1 @@
+"""Importers of other tools' output, on samples."""
