@@ -96,10 +96,10 @@ _PARTS = ("builds", "machine")
 """Modules of several calls on one thing."""
 
 __all__ = [
-    "AA_ROUNDS", "Address", "Asked", "Audience", "Benched", "Checked", "Data", "Database",
-    "Diagnosis", "Driven", "FirstPlan", "Form", "Format", "ImportedResults", "Intent",
-    "LINTED_KINDS", "LOADED_AT", "Linted", "Loaded", "Needs", "PHASES", "POOLED", "Plan", "Preview",
-    "Run", "RunProgress", "Search", "Server", "Table", "Windows", "Wish", "aa", "bench", "builds",
+    "AA_ROUNDS", "LINTED_KINDS", "LOADED_AT", "PHASES", "POOLED", "Address", "Asked", "Audience",
+    "Benched", "Checked", "Data", "Database", "Diagnosis", "Driven", "FirstPlan", "Form", "Format",
+    "ImportedResults", "Intent", "Linted", "Loaded", "Needs", "Plan", "Preview", "Run",
+    "RunProgress", "Search", "Server", "Table", "Windows", "Wish", "aa", "bench", "builds",
     "calibrate", "calibration_file", "check", "connection_to", "diagnose", "driving_text",
     "estimate_load", "export", "import_results", "knee", "knob", "knobs", "lint", "load",
     "load_files", "load_plan", "loaded", "loading_text", "machine", "measure", "plans", "resume",
