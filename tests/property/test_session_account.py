@@ -119,6 +119,19 @@ def test_who_was_woken_and_has_no_cpu_is_taken_from_what_it_waited_for() -> None
     assert found.excess == 0
 
 
+def test_it_is_so_where_the_driver_does_not_tell_what_is_under_way() -> None:
+    """Else waits of other classes would have to give what waits for the client hide."""
+    met = {
+        key("client", "Client:ClientRead", state="idle"): 2.0,
+        key("flush", "IO:WalSync"): 4.0,
+        key("cpu"): 1.0,
+    }
+    found = account(met, ran=1.0, wanted=1.5)
+    assert isinstance(found, Account)
+    assert found.parts["flush"][0] == pytest.approx(4.0)
+    assert found.parts[UNDIVIDED][0] == pytest.approx(0.5)
+
+
 def test_the_kernel_counts_more_than_there_are_sessions() -> None:
     found = account({key("flush"): 2.0}, ran=1.0, wanted=4.0, in_flight=2.0)
     assert isinstance(found, Account)

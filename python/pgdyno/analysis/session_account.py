@@ -186,11 +186,9 @@ def _with_cpu(
     without_event = parts.pop(RUNNING, zero) + parts.pop(WANTS_CPU, zero)
     wanted = told.ran + told.wanted
     lacking = np.maximum(0.0, wanted - without_event)
-    # Undivided waiting for the client may be all idle: nothing can be taken from it first.
-    if first != UNDIVIDED:
-        taken = np.minimum(lacking, parts[first])
-        parts[first] = parts[first] - taken
-        lacking = lacking - taken
+    taken = np.minimum(lacking, parts[first])
+    parts[first] = parts[first] - taken
+    lacking = lacking - taken
     others = [name for name in parts if name != IDLE]
     room = np.sum([parts[name] for name in others], axis=0) if others else zero
     taken = np.minimum(lacking, room)
