@@ -43,8 +43,9 @@ def test_a_notebook_runs_from_begin_to_end(path: Path, folder: Path, home_env: P
 DONE_BY = {
     "demo": "pgdyno.run", "plans": "pgdyno.plans", "init": "pgdyno.FirstPlan(…).write",
     "run": "pgdyno.run", "aa": "pgdyno.aa", "resume": "pgdyno.resume", "report": "probed.report",
-    "bench": "pgdyno.bench", "load": "pgdyno.load", "export": "pgdyno.export",
-    "check": "pgdyno.check", "calibrate": "pgdyno.calibrate", "knee": "pgdyno.knee",
+    "diagnose": "pgdyno.diagnose", "bench": "pgdyno.bench", "load": "pgdyno.load",
+    "export": "pgdyno.export", "check": "pgdyno.check", "calibrate": "pgdyno.calibrate",
+    "knee": "pgdyno.knee",
     "storage": "pgdyno.storage", "knobs": "pgdyno.knobs", "lint": "pgdyno.lint",
     "host show": "pgdyno.machine.show", "host plan": "pgdyno.machine.plan",
     "host apply": "pgdyno.machine.apply", "host restore": "pgdyno.machine.restore",

@@ -119,6 +119,19 @@ def test_who_was_woken_and_has_no_cpu_is_taken_from_what_it_waited_for() -> None
     assert found.excess == 0
 
 
+def test_it_is_so_where_the_driver_does_not_tell_what_is_under_way() -> None:
+    """Else waits of other classes would have to give what waits for the client hide."""
+    met = {
+        key("client", "Client:ClientRead", state="idle"): 2.0,
+        key("flush", "IO:WalSync"): 4.0,
+        key("cpu"): 1.0,
+    }
+    found = account(met, ran=1.0, wanted=1.5)
+    assert isinstance(found, Account)
+    assert found.parts["flush"][0] == pytest.approx(4.0)
+    assert found.parts[UNDIVIDED][0] == pytest.approx(0.5)
+
+
 def test_the_kernel_counts_more_than_there_are_sessions() -> None:
     found = account({key("flush"): 2.0}, ran=1.0, wanted=4.0, in_flight=2.0)
     assert isinstance(found, Account)
@@ -171,3 +184,29 @@ def test_a_known_share_lies_within_its_interval(seed: int) -> None:
     low, value, high = quantiles(found.share("flush"))
     assert low <= value <= high
     assert low - 0.02 <= 0.5 <= high + 0.02
+
+
+def test_statements_join_what_the_driver_and_the_server_call_otherwise() -> None:
+    met = {
+        key("flush", kind="", statement="commit"): 2.0,
+        key("cpu", kind="new_order", statement="no_stock_04"): 1.0,
+        key("row", kind="new_order", statement="no_stock_05"): 0.5,
+    }
+    tally = sessions(RESULT.window_ns[0] // 1_000_000_000, WINDOW_S, met)
+    kinds = tuple(
+        replace(kind, statements=tuple(
+            replace(RESULT.kinds[0].statements[0], name=name, count=1_000,
+                    ns={"mean": round(level * RESULT.window_s * 1e6)})
+            for name, level in (("commit", 1.0), ("no_stock", 2.0))[: 2 - place]))
+        for place, kind in enumerate(RESULT.kinds[:2])
+    )  # fmt: skip
+    record = TrialRecord(1, 1, "s", "x", TrialState.FINISHED, None, START_NS, None,
+                         replace(RESULT, kinds=kinds))  # fmt: skip
+    found = account_of(record, {tally.name: tally})
+    assert isinstance(found, Account)
+    of = {(one.kind, one.statement): one for one in found.by_statement}
+    assert set(of) == {("", "commit"), ("new_order", "no_stock")}
+    commit = of["", "commit"]
+    assert commit.in_flight == pytest.approx(2.0, rel=0.01), "one of each kind"
+    assert commit.server == pytest.approx({"flush": 2.0})
+    assert of["new_order", "no_stock"].active == pytest.approx(1.5)

@@ -186,11 +186,9 @@ def _with_cpu(
     without_event = parts.pop(RUNNING, zero) + parts.pop(WANTS_CPU, zero)
     wanted = told.ran + told.wanted
     lacking = np.maximum(0.0, wanted - without_event)
-    # Undivided waiting for the client may be all idle: nothing can be taken from it first.
-    if first != UNDIVIDED:
-        taken = np.minimum(lacking, parts[first])
-        parts[first] = parts[first] - taken
-        lacking = lacking - taken
+    taken = np.minimum(lacking, parts[first])
+    parts[first] = parts[first] - taken
+    lacking = lacking - taken
     others = [name for name in parts if name != IDLE]
     room = np.sum([parts[name] for name in others], axis=0) if others else zero
     taken = np.minimum(lacking, room)
@@ -263,17 +261,34 @@ def _without_runnable_holders(roots: dict[str, Draws]) -> dict[str, Draws]:
 
 
 def _by_statement(window: Window, result: TrialResult) -> tuple[StatementTime, ...]:
-    """Statements of the workload, those with most time first."""
-    looks = float(window.ticks.sum())
-    met: dict[tuple[str, str], dict[str, float]] = {}
-    for key, row in zip(window.keys, window.counts, strict=True):
-        if key["role"] in _OF_A_LOAD and key["kind"] and key["state"] == "active":
-            of = met.setdefault((key["kind"], key["statement"]), {})
-            of[key["wait_class"]] = of.get(key["wait_class"], 0.0) + float(row.sum()) / looks
+    """Statements of the workload, those with most time first.
+
+    A text that several kinds of transactions send, e.g. COMMIT, is met without a kind: what the
+    driver had under way of it is added up over them.
+    """
     asked = {
         (kind.kind, one.name): one.count * one.ns.get("mean", 0) / 1e9 / result.window_s
         for kind in result.kinds
         for one in kind.statements
     }
-    found = [StatementTime(*name, asked.get(name), met.get(name, {})) for name in {**asked, **met}]
+    met: dict[tuple[str, str], dict[str, float]] = {}
+    for key, row in zip(window.keys, window.counts, strict=True):
+        if key["role"] in _OF_A_LOAD and key["statement"] and key["state"] == "active":
+            of = met.setdefault((key["kind"], _as_sent(key, asked)), {})
+            average = float(row.sum() / window.ticks.sum())
+            of[key["wait_class"]] = of.get(key["wait_class"], 0.0) + average
+    shared = {name for kind, name in met if not kind}
+    under_way: dict[tuple[str, str], float] = {}
+    for (kind, name), level in asked.items():
+        at = ("" if name in shared else kind, name)
+        under_way[at] = under_way.get(at, 0.0) + level
+    names = {**under_way, **met}
+    found = [StatementTime(*name, under_way.get(name), met.get(name, {})) for name in names]
     return tuple(sorted(found, key=lambda one: -(one.in_flight or one.active)))
+
+
+def _as_sent(key: Key, asked: Mapping[tuple[str, str], float]) -> str:
+    """The driver's name of a statement: those that differ by a number alone are one to it."""
+    name, _, number = key["statement"].rpartition("_")
+    is_one_of_many = number.isdecimal() and (key["kind"], name) in asked
+    return name if is_one_of_many else key["statement"]

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner, Result
 
 import pgdyno
 from pgdyno.analysis.diagnosis_facts import StageDiagnosis
 from pgdyno.analysis.facts import Facts
-from pgdyno.model.errors import PgdynoError, PlanError
+from pgdyno.cli.app import app
+from pgdyno.model.errors import PgdynoError, PlanError, StoreError
 from pgdyno.model.manifest import HostManifest, Installation
 from pgdyno.model.run import Missing, RunInfo, TallySeries, TelemetryReport, TrialRecord
 from pgdyno.report import html, markdown
@@ -242,3 +244,27 @@ def test_nothing_of_a_hostile_name_is_markup(facts: Facts) -> None:
     stage = replace(facts.diagnosis[0], stage="<script>x</script>")
     page = html.render(replace(facts, diagnosis=(stage,)))
     assert "<script>x" not in page
+
+
+def asked(*words: str) -> Result:
+    return CliRunner().invoke(app, ["diagnose", *words])
+
+
+def test_the_command_prints_what_the_call_returns(whole: Path) -> None:
+    found = pgdyno.diagnose(whole, "tuned")
+    assert asked(str(whole), "--stage", "tuned").output == found.text()
+    assert asked(str(whole), "--stage", "tuned", "--format", "json").output == found.json()
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["nothing.sqlite"], StoreError),
+        ([str(DATA / "format-2.sqlite"), "--stage", "x"], PgdynoError),
+    ],
+)
+def test_what_cannot_be_diagnosed_is_an_error_of_ours(
+    words: list[str], error: type[PgdynoError]
+) -> None:
+    """Whose text and exit code `cli.app` makes, as of all."""
+    assert isinstance(asked(*words).exception, error)

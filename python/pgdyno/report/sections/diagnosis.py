@@ -17,7 +17,7 @@ from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.words import NOTHING
 from pgdyno.model.units import bytes_text, ns_text
 from pgdyno.model.wording import listed
-from pgdyno.report.document import Block, Cell, Links, Section, Table, Text, columns
+from pgdyno.report.document import Block, Cell, Column, Links, Section, Table, Text, columns
 
 _SEE = (
     ("sessions", "What sessions did"), ("resources", "Resources"), ("time", "Over time"),
@@ -64,14 +64,15 @@ def _stage(one: StageDiagnosis) -> Iterator[Block]:
 def time_table(stage: str, window: WindowDiagnosis) -> Table:
     """Session time by what sessions did, before and after waits are moved to their holders."""
     return Table(
-        f"`{stage}`, round {window.round}: where the time of {window.sessions:.3g} sessions went.",
+        f"{stage}, round {window.round}: where the time of {window.sessions:.3g} sessions went.",
         columns("session time", "as met", "95% interval", "at its holders"),
         tuple(_part(one) for one in window.parts),
     )
 
 
 def _part(one: TimePart) -> tuple[Cell, ...]:
-    interval = NOTHING if one.low == one.high else f"{one.low:.1%} to {one.high:.1%}"
+    low, high = f"{one.low:.1%}", f"{one.high:.1%}"
+    interval = NOTHING if low == high else f"{low} to {high}"  # the kernel's word is not sampled
     return (
         Cell(one.title), Cell(f"{one.share:.1%}"), Cell(interval, "quiet"),
         Cell(f"{one.root:.1%}"),
@@ -86,14 +87,16 @@ def findings_table(stage: str, findings: Sequence[RuleAnswer]) -> Table:
             Cell(one.title, note=one.fact),
             Cell(gain_text(one.gain)),
             Cell(NOTHING if one.chance is None else f"{one.chance:.0%}"),
-            Cell(figures_text(one.figures)),
+            Cell(figures_text(one.figures), note=f"Looks alike: {' '.join(one.confounders)}"),
             Cell(knobs_text(one)),
-            Cell(" ".join(one.confounders)),
         )
         for one in ordered
     )
-    heads = ("at most", "comes first", "proof", "what could be changed", "what looks alike")
-    return Table(f"`{stage}`: what was found; bounds, not proved.", columns("limit", *heads), rows)
+    heads = (
+        *columns("limit", "at most", "comes first"), Column("proof", align="left"),
+        Column("what could be changed", align="left"),
+    )  # fmt: skip
+    return Table(f"{stage}: what was found; bounds, not proved.", heads, rows)
 
 
 def statements_table(stage: str, statements: Sequence[StatementShare]) -> Table:
@@ -108,7 +111,7 @@ def statements_table(stage: str, statements: Sequence[StatementShare]) -> Table:
         for one in statements
     )
     heads = columns("statement", "under way", "met in the server", "there mostly")
-    return Table(f"`{stage}`: sessions by statement, on average.", heads, rows, folded=True)
+    return Table(f"{stage}: sessions by statement, on average.", heads, rows, folded=True)
 
 
 def answers_table(stage: str, window: WindowDiagnosis) -> Table:
@@ -120,8 +123,9 @@ def answers_table(stage: str, window: WindowDiagnosis) -> Table:
     )  # fmt: skip
     cleared = sum(one.verdict == "clear" for one in window.answers)
     unknown = sum(one.verdict == "unknown" for one in window.answers)
-    caption = f"`{stage}`: all classes; {cleared} cleared, {unknown} not known."
-    return Table(caption, columns("class", "answer", "why"), rows, folded=True)
+    caption = f"{stage}: all classes; {cleared} cleared, {unknown} not known."
+    heads = tuple(Column(head, align="left") for head in ("class", "answer", "why"))
+    return Table(caption, heads, rows, folded=True)
 
 
 def gain_text(gain: Gain | None) -> str:
@@ -136,8 +140,9 @@ def figures_text(figures: Sequence[Figure]) -> str:
 
 def _figure(one: Figure) -> str:
     beside = []
-    if one.low is not None and one.high is not None and one.low != one.high:
-        beside.append(f"{_value(one.low, one.unit)} to {_value(one.high, one.unit)}")
+    if one.low is not None and one.high is not None:
+        low, high = _value(one.low, one.unit), _value(one.high, one.unit)
+        beside += [f"{low} to {high}"] if low != high else []
     if one.limit is not None:
         beside.append(f"limit {_value(one.limit, one.unit)}")
     more = f" ({', '.join(beside)})" if beside else ""
