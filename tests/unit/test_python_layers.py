@@ -24,7 +24,7 @@ USES = {
     "sample": "model",
     "probe": "access folders model shell",
     "report": "analysis imports model plan",
-    "analysis": "catalog model plan stats store",
+    "analysis": "catalog imports model plan stats store",
     "imports": "model plan",
     "stats": "model",
     "store": "access core folders model plan",

@@ -10,6 +10,7 @@ from pgdyno.report.sections import (
     durability,
     earlier,
     efficiency,
+    imported,
     latency,
     method,
     mistakes,
@@ -33,6 +34,7 @@ from pgdyno.report.sections import (
 ORDER = (
     stages,
     earlier,
+    imported,
     rounds,
     time,
     active_sessions,
