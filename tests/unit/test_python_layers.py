@@ -25,7 +25,7 @@ USES = {
     "probe": "access folders model shell",
     "report": "analysis imports model plan",
     "diagnosis": "analysis catalog model",
-    "analysis": "catalog model plan stats store",
+    "analysis": "catalog imports model plan stats store",
     "imports": "model plan",
     "stats": "model",
     "store": "access core folders model plan",

@@ -20,6 +20,8 @@ from pgdyno.analysis.setting_facts import ServerSetting, SettingChange
 from pgdyno.analysis.signal_facts import Signal
 from pgdyno.analysis.snapshot_facts import Plans, StatementRow, TableRow
 from pgdyno.analysis.timeline_facts import Timeline
+from pgdyno.imports.together import Together
+from pgdyno.model.imported import Imported
 from pgdyno.model.run import PgbenchSummary
 
 SCHEMA = "pgdyno.report/3"
@@ -411,6 +413,8 @@ class Facts:
     parts: tuple[PartFacts, ...]  # none where one database was driven
     outages: tuple[Outage, ...]
     earlier: EarlierReportFacts | None  # None: the plan names no earlier report
+    imported: tuple[Imported, ...]  # results of other tools: in no verdict, no interval
+    imported_together: tuple[Together, ...]  # of these, clients of one run
     recovery: tuple[RecoveryFacts, ...]  # none where servers were not killed
     cycles: tuple[CycleFacts, ...]  # of each stage
     sessions: tuple[StageSessions, ...]  # of stages whose sessions were sampled

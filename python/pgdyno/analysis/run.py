@@ -32,6 +32,7 @@ from pgdyno.analysis.stopping import still_needed
 from pgdyno.analysis.tails import with_tails
 from pgdyno.analysis.trials import trial_facts
 from pgdyno.analysis.trust import merged_audit, merged_conditions
+from pgdyno.imports.together import together
 from pgdyno.model.build import Build
 from pgdyno.model.errors import PgdynoError, PlanError
 from pgdyno.model.plan import Plan
@@ -88,8 +89,8 @@ def analyse(run: RunFile) -> Facts:
         replaced=tuple(replaced_facts(trial) for trial in replaced),
         steps=step_facts(names, finished, merged_quantiles),
         parts=part_facts(names, finished, merged_quantiles),
-        outages=outages(trials),
-        earlier=then_and_now(plan, finished),
+        outages=outages(trials), earlier=then_and_now(plan, finished),
+        imported=(others := run.imported()), imported_together=together(others),
         recovery=recovery_facts(names, finished),
         cycles=cycles.facts,
         sessions=_sessions(run, names, finished), resources=resource_rows(names, finished, series),

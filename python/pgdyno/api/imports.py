@@ -21,7 +21,7 @@ from pgdyno.model.units import bytes_text
 from pgdyno.report.imported import lines, ratio_lines
 from pgdyno.store.run_file import RunFile
 
-SCHEMA = "pgdyno-imports-1"
+SCHEMA = "pgdyno.imports/1"
 _RUN_INFO = "runInfo.csv"
 _SAID_EACH = 64 << 20  # bytes
 _PART = 1 << 20  # characters of a text that is kept, in one row

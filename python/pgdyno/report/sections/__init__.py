@@ -11,6 +11,7 @@ from pgdyno.report.sections import (
     durability,
     earlier,
     efficiency,
+    imported,
     latency,
     method,
     mistakes,
@@ -34,6 +35,7 @@ from pgdyno.report.sections import (
 ORDER = (
     stages,
     earlier,
+    imported,
     rounds,
     time,
     diagnosis,

@@ -1,0 +1,115 @@
+"""Results of other tools beside ours: as they were told, with what to mind, and in no verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pgdyno.analysis import words
+from pgdyno.analysis.facts import Facts, StageFacts
+from pgdyno.imports.together import Together
+from pgdyno.model.imported import COMPARABLE, Imported
+from pgdyno.model.units import count_text
+from pgdyno.model.wording import listed, plural
+from pgdyno.report.document import Cell, Points, Section, Table, Text, columns
+
+_NOTE = (
+    "Figures of other tools were imported as they were told. Each is one run, without an interval,"
+    " and none is in a verdict, an answer or a chart of this report; no ratio to them is printed,"
+    " because server, host, data and what a tool counts are others, or not known."
+)
+_RATES = ("nopm_committed", "nopm_ended", "tpm_all_ended", "tps")
+
+
+def section(facts: Facts) -> Section | None:
+    """A row for each stage of ours and each result of others; none where nothing was imported."""
+    if not facts.imported:
+        return None
+    table = Table(
+        "Ours (medians of rounds) and those of other tools (○, one run each).",
+        columns("result", ("New-Orders", "1/min"), ("all kinds", "1/min"), "tps", "size", "clients",
+                "failed"),
+        (
+            *(_ours(stage, facts) for stage in facts.stages),
+            *(_theirs(number, one) for number, one in enumerate(facts.imported, 1)),
+            *(_sum(group) for group in facts.imported_together),
+        ),
+    )  # fmt: skip
+    minded = tuple(_minded(facts))
+    points = (Points(minded, "warn"),) if minded else ()
+    blocks = (Text(_NOTE, "quiet"), table, *points, Text(_meanings(facts), "quiet"))
+    return Section("imported", "Results of other tools", blocks)
+
+
+def _ours(stage: StageFacts, facts: Facts) -> tuple[Cell, ...]:
+    is_tpcc = facts.headline == "NOPM"
+    throughput = words.count(stage.throughput)
+    return (
+        Cell(f"{stage.name}, ours", rung=stage.rung),
+        Cell(throughput if is_tpcc else words.NOTHING),
+        Cell(words.count(stage.tpm_total) if is_tpcc else words.NOTHING),
+        Cell(words.NOTHING if is_tpcc else throughput),
+        Cell(facts.same.get("size", words.NOTHING)),
+        Cell(facts.same.get("connections", words.NOTHING)),
+        Cell("see above", "quiet"),
+    )
+
+
+def _theirs(number: int, one: Imported) -> tuple[Cell, ...]:
+    orders = one.value("nopm_committed")
+    orders = one.value("nopm_ended") if orders is None else orders
+    where = f"{one.source.file}, line {one.source.first_line}"
+    return (
+        Cell(f"○ {number}. {one.name}", note=f"{one.form}: {where}"),
+        _figure(orders),
+        _figure(one.value("tpm_all_ended")),
+        _figure(one.value("tps")),
+        Cell(_size(one)),
+        _figure(one.conditions.get("clients")),
+        _figure(one.failed),
+    )
+
+
+def _sum(group: Together) -> tuple[Cell, ...]:
+    names = listed([str(place + 1) for place in group.places])
+    orders = group.sums.get("nopm_committed", group.sums.get("nopm_ended"))
+    return (
+        Cell(f"○ {names} together", note="added by the importer"),
+        _figure(orders),
+        _figure(group.sums.get("tpm_all_ended")),
+        _figure(group.sums.get("tps")),
+        *(Cell(words.NOTHING) for _ in range(3)),
+    )
+
+
+def _figure(value: float | str | None) -> Cell:
+    if value is None:
+        return Cell("not told", "quiet")
+    return Cell(value if isinstance(value, str) else count_text(value))
+
+
+def _size(one: Imported) -> str:
+    for key, noun in (("warehouses", "warehouse"), ("scale", "scale")):
+        value = one.conditions.get(key)
+        if isinstance(value, int | float):
+            return plural(int(value), noun) if key == "warehouses" else f"scale {value:g}"
+    return "not told"
+
+
+def _minded(facts: Facts) -> Iterator[str]:
+    """What fired, each once: of the first result that it is about, and how many are alike."""
+    about: dict[str, list[tuple[int, str]]] = {}
+    for number, one in enumerate(facts.imported, 1):
+        for check in one.checks:
+            if check.outcome == "fires" and check.fact is not None:
+                about.setdefault(check.trap, []).append((number, check.fact))
+    for trap, found in about.items():
+        (number, fact), *others = found
+        alike = f"; {plural(len(others), 'other is', 'others are')} alike" if others else ""
+        yield f"{trap}, result {number}: {fact}{alike}"
+
+
+def _meanings(facts: Facts) -> str:
+    there = {figure.metric for one in facts.imported for figure in one.comparable}
+    said = [f"{name}: {COMPARABLE[name]}" for name in _RATES if name in there]
+    ours = "Ours are New-Orders that were committed." if facts.headline == "NOPM" else ""
+    return " ".join(part for part in (ours, f"{'; '.join(said)}." if said else "") if part)
