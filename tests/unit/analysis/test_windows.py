@@ -28,9 +28,10 @@ RESULT = a_result()
 BEGIN_NS, END_NS = RESULT.window_ns
 
 
-def facts(result: TrialResult = RESULT, **series: Series) -> WindowFacts:
+def facts(result: TrialResult = RESULT, *series: Series) -> WindowFacts:
     record = TrialRecord(1, 1, "initdb", "x", TrialState.FINISHED, None, START_NS, None, result)
-    return window_facts(record, PLAN, PLAN.stages[0], series, {}, SNAPSHOTS)
+    of = {one.name: one for one in series}
+    return window_facts(record, PLAN, PLAN.stages[0], of, {}, SNAPSHOTS)
 
 
 def tables(at: str, dead: int, live: int) -> SnapshotRows:
@@ -102,9 +103,11 @@ def test_without_a_log_the_counters_tell_that_none_ran_or_nothing_is_known() -> 
 
 def test_what_transactions_take_is_followed_by_seconds() -> None:
     at = np.arange(BEGIN_NS - NS, END_NS + 2 * NS, NS)
-    hits = Series("database.blocks_hit", "1", "counter", at, np.arange(at.size) * 700.0)
+    hits = Series(
+        "database.blocks_hit", "1", "counter", at, np.arange(at.size, dtype=np.float64) * 700
+    )
     ended = Series("driver.committed.new_order", "1", "rate", at, np.full(at.size, 10.0))
-    window = facts(**{hits.name: hits, ended.name: ended})
+    window = facts(RESULT, hits, ended)
     assert window.costs["database.blocks_hit"] == pytest.approx(np.full(window.second.size, 700.0))
     assert window.ended == pytest.approx(np.full(window.second.size, 10.0))
     assert window.second[0] < 1.5
