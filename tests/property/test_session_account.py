@@ -208,6 +208,18 @@ def test_a_known_share_lies_within_its_interval(seed: int) -> None:
     assert low - 0.02 <= 0.5 <= high + 0.02
 
 
+def test_sessions_that_were_there_in_one_second_only_are_an_account_too() -> None:
+    """Redraws of other seconds hold none: they are no share, and no error."""
+    first = RESULT.window_ns[0] // 1_000_000_000 + 1
+    tally = sessions(first, 3, {key("flush"): 2.0})
+    alone = replace(tally, seconds=tally.seconds[:1], key=tally.key[:1], counts=tally.counts[:1])
+    record = TrialRecord(1, 1, "s", "x", TrialState.FINISHED, None, START_NS, None, RESULT)
+    found = account_of(record, {alone.name: alone})
+    assert isinstance(found, Account)
+    assert found.share("flush")[0] == pytest.approx(1.0)
+    assert np.isfinite(found.share("flush")).all()
+
+
 def test_statements_join_what_the_driver_and_the_server_call_otherwise() -> None:
     met = {
         key("flush", kind="", statement="commit"): 2.0,

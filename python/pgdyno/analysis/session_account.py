@@ -96,7 +96,8 @@ def _account(window: Window, result: TrialResult, beside_server: bool) -> Accoun
     roots, moved = _roots(parts, heads, sampled.get(_CLIENT_TX), sampled.get(_CLIENT))
     roots = _without_runnable_holders(_without_runnable_client(roots, told))
     # Seconds drawn anew hold other numbers of sessions: shares are of those, levels of the mean.
-    scale = float(sessions[0]) / sessions
+    there = np.full_like(sessions, sessions[0])
+    scale = np.divide(there, sessions, out=np.zeros_like(sessions), where=sessions > 0)
     return Account(
         sessions=float(sessions[0]),
         looks=int(window.ticks.sum()),
