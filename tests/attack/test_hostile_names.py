@@ -25,8 +25,9 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
+from pgdyno.analysis.diagnosis_facts import WindowDiagnosis
 from pgdyno.analysis.facts import Facts
-from pgdyno.analysis.run import analyse
+from pgdyno.api.runs import Run
 from pgdyno.cli import console
 from pgdyno.drive.pgbench import _conninfo, _secrets
 from pgdyno.host.layout import _in_fstab
@@ -188,8 +189,7 @@ def test_arguments_that_are_no_text_are_refused(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
-    with RunFile.read(write_miniature(tmp_path_factory.mktemp("run") / "run.sqlite")) as run:
-        return analyse(run)
+    return Run(write_miniature(tmp_path_factory.mktemp("run") / "run.sqlite")).facts
 
 
 def hostile(facts: Facts, word: str) -> Facts:
@@ -201,20 +201,38 @@ def hostile(facts: Facts, word: str) -> Facts:
     trials = tuple(
         replace(trial, stage=names[trial.stage], reason=word) for trial in facts.trials
     )  # fmt: skip
-    return replace(facts, question=word, plan=word, stages=stages, trials=trials)
+    diagnosis = tuple(
+        replace(
+            one, stage=names[one.stage], sentence=word,
+            windows=tuple(diagnosed(window, word) for window in one.windows),
+        )
+        for one in facts.diagnosis
+    )  # fmt: skip
+    return replace(
+        facts, question=word, plan=word, stages=stages, trials=trials, diagnosis=diagnosis
+    )
+
+
+def diagnosed(window: WindowDiagnosis, word: str) -> WindowDiagnosis:
+    """Statements and tables are named by whoever made the database."""
+    statements = tuple(replace(one, kind=word, statement=word) for one in window.statements)
+    answers = tuple(replace(one, fact=word) for one in window.answers)
+    return replace(window, statements=statements, answers=answers)
 
 
 @words
 def test_reports_have_the_same_shape_with_any_name(facts: Facts, word: str) -> None:
-    """As many tables, rows and cells as with harmless names; no link, no image, no HTML."""
+    """As many tables, rows and cells as with harmless names; no image, no HTML, no link away."""
     parser = MarkdownIt("commonmark").enable("table")
     shapes = []
     for named in (hostile(facts, "x"), hostile(facts, word)):
         text = markdown.render(named)
         assert unseen(text) == []
         tokens = parser.parse(text)
-        inner = [child.type for token in tokens for child in token.children or ()]
-        assert not {"link_open", "image", "html_inline"} & set(inner), word
+        inner = [child for token in tokens for child in token.children or ()]
+        assert not {"image", "html_inline"} & {one.type for one in inner}, word
+        links = [str(one.attrs["href"]) for one in inner if one.type == "link_open"]
+        assert all(one.startswith("#") for one in links), word
         kinds = [token.type for token in tokens]
         shapes.append([kind for kind in kinds if kind != "inline"])
     assert shapes[0] == shapes[1]

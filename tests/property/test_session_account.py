@@ -48,9 +48,10 @@ def account(
     wanted: float | None = None,
     in_flight: float | None = None,
     rng: np.random.Generator | None = None,
+    result: TrialResult = RESULT,
+    beside_server: bool = True,
 ) -> Account | NoAccount:
     """Of a window with these sessions; what kernel and driver tell is in sessions on average."""
-    result = RESULT
     window_s = result.window_s
     told = {"process.backend.cpu_s": ran, "process.backend.wait_cpu_s": wanted}
     result = replace(
@@ -60,7 +61,7 @@ def account(
     )
     tally = sessions(result.window_ns[0] // 1_000_000_000, WINDOW_S, averages, rng)
     record = TrialRecord(1, 1, "s", "x", TrialState.FINISHED, None, START_NS, None, result)
-    return account_of(record, {tally.name: tally})
+    return account_of(record, {tally.name: tally}, beside_server=beside_server)
 
 
 def with_in_flight(result: TrialResult, level: float | None) -> tuple[KindResult, ...]:
@@ -175,6 +176,27 @@ def test_latches_are_the_cpus_where_sessions_want_cpus() -> None:
     assert free.roots["page"][0] == pytest.approx(3.0)
 
 
+def test_a_client_that_wants_a_cpu_of_the_servers_host_is_the_cpus() -> None:
+    """As measured with reads in memory: 3 of 8 requests were at a driver that had no CPU."""
+    met = {key("client", "Client:ClientRead", state="idle"): 3.0, key("cpu"): 5.0}
+    client = replace(RESULT.client, thread_cpu_s=(3.0, 3.0), thread_wait_s=(9.0, 9.0), threads=2)
+    beside = account(met, in_flight=8.0, result=replace(RESULT, client=client))
+    assert isinstance(beside, Account)
+    assert beside.parts[IN_FLIGHT][0] == pytest.approx(3.0, rel=0.01), "as it was met"
+    assert beside.roots[WANTS_CPU][0] == pytest.approx(3.0 * 0.75, rel=0.01)
+    assert beside.roots[IN_FLIGHT][0] == pytest.approx(3.0 * 0.25, rel=0.01)
+    hardly = replace(client, thread_cpu_s=(0.1, 0.1), thread_wait_s=(0.3, 0.3))
+    little = account(met, in_flight=8.0, result=replace(RESULT, client=hardly))
+    assert isinstance(little, Account)
+    most = 8.0 / 2 * 0.6 / RESULT.window_s
+    assert little.roots[WANTS_CPU][0] == pytest.approx(most), (
+        "its threads' waiting holds up no more"
+    )
+    apart = account(met, in_flight=8.0, result=replace(RESULT, client=client), beside_server=False)
+    assert isinstance(apart, Account)
+    assert apart.roots[IN_FLIGHT][0] == pytest.approx(3.0, rel=0.01)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_known_share_lies_within_its_interval(seed: int) -> None:
     """Of five shares drawn from one truth; the interval is wider than the error of sampling."""
@@ -184,6 +206,18 @@ def test_a_known_share_lies_within_its_interval(seed: int) -> None:
     low, value, high = quantiles(found.share("flush"))
     assert low <= value <= high
     assert low - 0.02 <= 0.5 <= high + 0.02
+
+
+def test_sessions_that_were_there_in_one_second_only_are_an_account_too() -> None:
+    """Redraws of other seconds hold none: they are no share, and no error."""
+    first = RESULT.window_ns[0] // 1_000_000_000 + 1
+    tally = sessions(first, 3, {key("flush"): 2.0})
+    alone = replace(tally, seconds=tally.seconds[:1], key=tally.key[:1], counts=tally.counts[:1])
+    record = TrialRecord(1, 1, "s", "x", TrialState.FINISHED, None, START_NS, None, RESULT)
+    found = account_of(record, {alone.name: alone})
+    assert isinstance(found, Account)
+    assert found.share("flush")[0] == pytest.approx(1.0)
+    assert np.isfinite(found.share("flush")).all()
 
 
 def test_statements_join_what_the_driver_and_the_server_call_otherwise() -> None:

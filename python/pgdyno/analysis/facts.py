@@ -448,7 +448,7 @@ class Facts:
     versions: tuple[str, ...]  # of PostgreSQL, in the order of the stages
     fixture: dict[str, str]
     further_fixtures: tuple[dict[str, str], ...]  # of builds that store otherwise
-    diagnosis: tuple[StageDiagnosis, ...] = ()  # of each stage; none: nobody asked
+    diagnosis: tuple[StageDiagnosis, ...]  # of each stage; none: nobody asked
 
     @property
     def first(self) -> StageFacts:

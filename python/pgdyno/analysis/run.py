@@ -114,7 +114,7 @@ def analyse(run: RunFile) -> Facts:
         builds={one.label: words.flat(asdict(one)) for one in _builds(plan)},
         server=info.server,
         configuration=found_configuration(trials),
-        versions=_versions(plan, info),
+        versions=_versions(plan, info), diagnosis=(),  # by who asks for it
         fixture=_fixture(fixtures[0]) if fixtures else {},
         further_fixtures=tuple(_fixture(one) for one in fixtures[1:]),
     )  # fmt: skip

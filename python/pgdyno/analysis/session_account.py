@@ -7,8 +7,9 @@ and no sample shows is taken from the waits: first from those for the client, of
 in every round trip, then from all others in proportion; and waiting for the client is divided by
 what the driver had under way beyond what the server was seen to work on.
 
-Waits for locks are then moved to what the head of their queue did, as far as it was seen; those
-for latches, where sessions want CPUs, to that: the holder is most likely one that lost its CPU.
+Waits for locks are then moved to what the head of their queue did, as far as it was seen; waits
+for the client, a request under way, to wanting a CPU, as far as the driver's threads did; those for
+latches, where sessions want CPUs, to that: the holder is most likely one that lost its CPU.
 """
 
 from __future__ import annotations
@@ -56,14 +57,19 @@ class _Witnesses:
     ran: float | None
     wanted: float | None
     in_flight: float | None
+    client_waits: float  # of the time that driver threads were wanted: without a CPU of this host
+    client_waits_most: float  # sessions that this can hold up, on average
 
 
-def account_of(record: TrialRecord, tallies: Mapping[str, TallySeries]) -> Account | NoAccount:
+def account_of(
+    record: TrialRecord, tallies: Mapping[str, TallySeries], *, beside_server: bool = True
+) -> Account | NoAccount:
     """The account of a trial's window.
 
     Args:
         record: The trial, with a result.
         tallies: Of it, by their names.
+        beside_server: The driver's CPUs are the server's.
     """
     result = record.result
     if result is None:
@@ -73,10 +79,10 @@ def account_of(record: TrialRecord, tallies: Mapping[str, TallySeries]) -> Accou
     window = met_in(record, tally)
     if window is None:
         return NoAccount("no whole second of the window was looked at")
-    return _account(window, result)
+    return _account(window, result, beside_server)
 
 
-def _account(window: Window, result: TrialResult) -> Account | NoAccount:
+def _account(window: Window, result: TrialResult, beside_server: bool) -> Account | NoAccount:
     counted, holders = _counted(window)
     if not any(row.any() for row in counted.values()):
         return NoAccount("no session of the load was met")
@@ -84,12 +90,14 @@ def _account(window: Window, result: TrialResult) -> Account | NoAccount:
     looks = weights @ window.ticks
     sampled = {name: (weights @ row) / looks for name, row in counted.items()}
     sessions = np.sum(list(sampled.values()), axis=0)
-    told = _witnesses(result, float(sessions[0]))
+    told = _witnesses(result, float(sessions[0]), beside_server)
     parts, excess = _parts(sampled, told)
     heads = {name: weights @ row for name, row in holders.items()}
     roots, moved = _roots(parts, heads, sampled.get(_CLIENT_TX), sampled.get(_CLIENT))
+    roots = _without_runnable_holders(_without_runnable_client(roots, told))
     # Seconds drawn anew hold other numbers of sessions: shares are of those, levels of the mean.
-    scale = float(sessions[0]) / sessions
+    there = np.full_like(sessions, sessions[0])
+    scale = np.divide(there, sessions, out=np.zeros_like(sessions), where=sessions > 0)
     return Account(
         sessions=float(sessions[0]),
         looks=int(window.ticks.sum()),
@@ -139,7 +147,7 @@ def _head_of(key: Key) -> str:
     return " ".join(word for word in key["blocker"].split() if not word.isdecimal())
 
 
-def _witnesses(result: TrialResult, sessions: float) -> _Witnesses:
+def _witnesses(result: TrialResult, sessions: float, beside_server: bool) -> _Witnesses:
     ran, wanted = (result.deltas.get(name) for name in _PROCESSES)
     known = ran is not None and wanted is not None and result.window_s > 0
     under_way = in_flight(result)
@@ -147,7 +155,20 @@ def _witnesses(result: TrialResult, sessions: float) -> _Witnesses:
         ran / result.window_s if known and ran is not None else None,
         wanted / result.window_s if known and wanted is not None else None,
         None if under_way is None else min(under_way, sessions),
+        *(_client_waits(result, sessions) if beside_server else (0.0, 0.0)),
     )
+
+
+def _client_waits(result: TrialResult, sessions: float) -> tuple[float, float]:
+    """How much of the time that the driver's threads were wanted, they had no CPU.
+
+    A thread without a CPU holds up its own connections at most.
+    """
+    ran, waited = sum(result.client.thread_cpu_s), sum(result.client.thread_wait_s)
+    if ran + waited <= 0 or result.window_s <= 0:
+        return 0.0, 0.0
+    each = sessions / len(result.client.thread_cpu_s)
+    return waited / (ran + waited), each * waited / result.window_s
 
 
 def in_flight(result: TrialResult) -> float | None:
@@ -223,7 +244,7 @@ def _roots(
                 one = total * count / seen * share
                 moved[name] = moved.get(name, 0.0) + one
                 roots[name] = roots.get(name, np.zeros_like(one)) + one
-    return _without_runnable_holders(roots), moved
+    return roots, moved
 
 
 def _asked_share(
@@ -243,6 +264,17 @@ def _as_parts(head: str, asked: Draws | None) -> Sequence[tuple[str, Draws | flo
     if asked is None:
         return ((UNDIVIDED, 1.0),)
     return ((IN_FLIGHT, asked), (IDLE, 1 - asked))
+
+
+def _without_runnable_client(roots: dict[str, Draws], told: _Witnesses) -> dict[str, Draws]:
+    """An answer that is not read since the driver has no CPU waits for that CPU."""
+    if IN_FLIGHT not in roots or not told.client_waits:
+        return roots
+    asked = roots[IN_FLIGHT]
+    waits = np.minimum(asked * told.client_waits, told.client_waits_most)
+    roots[IN_FLIGHT] = asked - waits
+    roots[WANTS_CPU] = roots.get(WANTS_CPU, np.zeros_like(waits)) + waits
+    return roots
 
 
 def _without_runnable_holders(roots: dict[str, Draws]) -> dict[str, Draws]:

@@ -109,7 +109,7 @@ def window_facts(
         window_s=result.window_s,
         telemetry=told.set if told else plan.protocol.telemetry,
         missing=tuple(f"{one.name}: {one.reason}" for one in (told.missing if told else ())),
-        account=account_of(trial, tallies),
+        account=account_of(trial, tallies, beside_server=plan.target.kind != "running"),
         load=_load(result, stage),
         driver=_driver(result, plan, ceiling_per_s),
         grown=result.deltas,

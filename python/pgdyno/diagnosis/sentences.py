@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pgdyno.analysis.diagnosis_facts import Gain, Outcome, RuleAnswer
 from pgdyno.analysis.window_facts import WindowFacts
+from pgdyno.diagnosis.gate import THRESHOLDS
 
 NOT_PROVED = "a bound, not proved"
 
@@ -37,18 +38,16 @@ def of_window(
             return f"What limits it is not known: {reason}."
 
 
-def deciding(
-    outcome: Outcome, limits: Sequence[str], answers: Sequence[RuleAnswer], window: WindowFacts
-) -> str | None:
+def deciding(outcome: Outcome, window: WindowFacts) -> str | None:
     """What would decide where it is not."""
     if outcome == "tie":
         return "One of them made free or dearer, in a stage of its own, would decide."
     if outcome != "unknown":
         return None
     if window.telemetry == "none":
-        return 'A run with `protocol.telemetry = "default"` would decide.'
-    if any("at least" in one.fact or "are needed" in one.fact for one in answers):
-        return "A longer window would decide."
+        return 'A run with `protocol.telemetry = "default"` would tell.'
+    if window.window_s <= THRESHOLDS["seconds"].value + 1:
+        return "A longer window would tell."
     return "A run whose server pgdyno may look at, driven by its own driver, would tell more."
 
 

@@ -83,7 +83,7 @@ def diagnose_window(window: WindowFacts) -> WindowDiagnosis:
         outcome=outcome,
         limits=limits,
         sentence=sentences.of_window(outcome, limits, told, calm[0] if calm else None, reason),
-        deciding=sentences.deciding(outcome, limits, told, window),
+        deciding=sentences.deciding(outcome, window),
         sessions=window.account.sessions if isinstance(window.account, Account) else None,
         parts=_parts(window),
         statements=_statements(window),

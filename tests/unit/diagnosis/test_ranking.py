@@ -6,7 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from pgdyno.analysis.account_facts import IDLE, IN_FLIGHT, RUNNING, UNTOLD, WANTS_CPU, Account
+from pgdyno.analysis.account_facts import (
+    IDLE,
+    IN_FLIGHT,
+    RUNNING,
+    UNTOLD,
+    WANTS_CPU,
+    Account,
+    NoAccount,
+)
 from pgdyno.analysis.window_facts import StageWindows, WindowFacts
 from pgdyno.diagnosis.stages import diagnose_stages
 from pgdyno.diagnosis.window import diagnose_window
@@ -93,6 +101,15 @@ def test_a_window_with_holes_or_contradictions_names_nothing(
     assert words in found.sentence
     assert {one.verdict for one in found.answers} == {"unknown"}
     assert found.deciding
+
+
+def test_what_would_tell_is_said() -> None:
+    account = NoAccount("no whole second of the window was looked at")
+    short = diagnose_window(a_window(account=account, window_s=1.0))
+    assert short.deciding == "A longer window would tell."
+    long = diagnose_window(a_window(account=account))
+    assert long.deciding is not None
+    assert "whose server pgdyno may look at" in long.deciding
 
 
 def test_requests_that_fail_are_no_ground_for_a_limit() -> None:

@@ -156,7 +156,7 @@ def test_without_telemetry_all_that_needs_it_is_unknown(tmp_path: Path) -> None:
     assert found.outcome == "unknown"
     assert 'telemetry is off (`telemetry = "none"`)' in found.sentence
     assert found.window is not None
-    assert found.window.deciding == 'A run with `protocol.telemetry = "default"` would decide.'
+    assert found.window.deciding == 'A run with `protocol.telemetry = "default"` would tell.'
     assert len(unknown(found)) >= 15
 
 

@@ -26,7 +26,8 @@ from pgdyno.diagnosis.rule import (
 def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     """A thread that is always wanted while sessions wait for it; or a full host that it shares."""
     driver = seen.window.driver
-    share = seen.share(IN_FLIGHT, IDLE)
+    # Without the client its own waiting for a CPU goes, too, which roots count as the CPU's.
+    share = np.maximum(seen.share(IN_FLIGHT, IDLE), seen.share(IN_FLIGHT, IDLE, root=False))
     waits = float(share[0])
     figures = (
         seen.figure("waiting for the client", share, rule.limit("share")),
