@@ -44,6 +44,7 @@ DONE_BY = {
     "demo": "pgdyno.run", "plans": "pgdyno.plans", "init": "pgdyno.FirstPlan(…).write",
     "run": "pgdyno.run", "aa": "pgdyno.aa", "resume": "pgdyno.resume", "report": "probed.report",
     "bench": "pgdyno.bench", "load": "pgdyno.load", "export": "pgdyno.export",
+    "import": "pgdyno.import_results",
     "check": "pgdyno.check", "calibrate": "pgdyno.calibrate", "knee": "pgdyno.knee",
     "storage": "pgdyno.storage", "knobs": "pgdyno.knobs", "lint": "pgdyno.lint",
     "host show": "pgdyno.machine.show", "host plan": "pgdyno.machine.plan",
