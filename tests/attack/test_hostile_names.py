@@ -150,6 +150,9 @@ COMMANDS = (
     ("run", f"--{NASTY}"),
     ("aa", f"{NASTY}.toml"),
     ("aa", "demo", "--stage", NASTY),
+    ("import", NASTY),
+    ("import", __file__, "--tool", NASTY),
+    ("import", __file__, "--into", NASTY),
 )
 
 

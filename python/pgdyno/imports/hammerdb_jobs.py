@@ -19,6 +19,7 @@ from pgdyno.imports.recognise import named
 from pgdyno.model.errors import PlanError
 from pgdyno.model.imported import Imported, Source
 from pgdyno.model.numbers import finite
+from pgdyno.model.text import one_line
 
 JOBS_MAX = 1000
 _LINES_MAX = 20_000  # of one job
@@ -57,7 +58,7 @@ def read(path: Path, tool: str | None) -> tuple[Imported, ...]:
 
 
 def _imported(draft: Draft, form: Format, path: Path, sha256: str, size_bytes: int) -> Imported:
-    source = Source(path.name, sha256, size_bytes, draft.line, draft.last_line)
+    source = Source(one_line(path.name), sha256, size_bytes, draft.line, draft.last_line)
     return draft.finished(form, source)
 
 

@@ -11,6 +11,7 @@ from pgdyno.imports.reading import Lines, Progress, is_sqlite
 from pgdyno.imports.recognise import recognised, two_tools
 from pgdyno.model.errors import PlanError
 from pgdyno.model.imported import Imported, Source
+from pgdyno.model.text import one_line
 from pgdyno.model.wording import plural
 
 RESULTS_MAX = 1000  # of one file
@@ -48,7 +49,7 @@ def read(
 
 def _imported(draft: Draft, format_: Format, lines: Lines) -> Imported:
     source = Source(
-        file=lines.path.name, sha256=lines.sha256, size_bytes=lines.size_bytes,
+        file=one_line(lines.path.name), sha256=lines.sha256, size_bytes=lines.size_bytes,
         first_line=draft.line, last_line=max(draft.last_line, draft.line),
     )  # fmt: skip
     return draft.finished(format_, source)

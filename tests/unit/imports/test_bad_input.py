@@ -224,3 +224,10 @@ def test_an_instant_of_a_log_is_one(tmp_path: Path) -> None:
     assert one.counts["transactions"] == 3
     assert one.counts["lines of the file that could not be read"] == 2
     assert one.missing == ("lines of the file could not be read",)
+
+
+def test_a_hostile_name_is_shown_by_its_numbers(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"a\x1b[31m\xff")
+    path.write_text(text("pgbench-18-tpcb.txt"))
+
+    assert read(path)[0].source.file == r"a\x1b[31m\xff"

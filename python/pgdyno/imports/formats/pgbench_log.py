@@ -138,7 +138,7 @@ class _Aggregates:
         return True
 
     def finish(self) -> list[Draft]:
-        """Rates of whole intervals: the last one was cut by the end."""
+        """Rates of whole intervals: the first began with the load, the last is never written."""
         draft = self._draft
         draft.counts["intervals"] = len(self._marks)
         draft.counts["transactions"] = self._count
@@ -152,11 +152,11 @@ class _Aggregates:
             mean_ms = self._sum_us / self._count / 1000
             draft.tell("latency average", mean_ms, "ms", draft.last_line)
         step = min((b - a for a, b in pairwise(self._marks)), default=0)
-        whole = self._counts[:-1]
+        whole = self._counts[1:]
         if step > 0 and whole:
             duration_s = float(step * len(whole))
             draft.conditions["duration_s"] = duration_s
-            draft.span = Span(float(self._marks[0]), self._marks[0] + duration_s, "UTC", step)
+            draft.span = Span(float(self._marks[1]), self._marks[1] + duration_s, "UTC", step)
             draft.compare("tps", sum(whole) / duration_s, "whole intervals")
         return [draft]
 
