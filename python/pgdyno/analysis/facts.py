@@ -12,6 +12,7 @@ from typing import Self
 
 from pgdyno.analysis.answer_facts import Answer, TailFacts
 from pgdyno.analysis.cycle_facts import CycleFacts
+from pgdyno.analysis.profile_facts import ProfileFacts
 from pgdyno.analysis.replaced import ReplacedFacts
 from pgdyno.analysis.resource_facts import ResourceRow
 from pgdyno.analysis.session_facts import StageSessions
@@ -443,6 +444,7 @@ class Facts:
     versions: tuple[str, ...]  # of PostgreSQL, in the order of the stages
     fixture: dict[str, str]
     further_fixtures: tuple[dict[str, str], ...]  # of builds that store otherwise
+    profiles: ProfileFacts | None = None  # None: none was taken
 
     @property
     def first(self) -> StageFacts:

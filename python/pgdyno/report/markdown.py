@@ -14,6 +14,7 @@ from pgdyno.report.document import (
     Command,
     Document,
     Figure,
+    Flames,
     Points,
     Table,
     Text,
@@ -70,7 +71,7 @@ def _block(block: Block) -> str:
         case Command():
             fence = _fence(block.text, 3)
             return f"{fence}sh\n{visible(block.text)}\n{fence}"
-        case Figure():
+        case Figure() | Flames():
             return ""
         case Table():
             return _table(block)
