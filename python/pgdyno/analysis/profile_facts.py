@@ -93,6 +93,7 @@ class ProfileStage:
     profiles: int
     seconds: int
     transactions: float
+    sample_us: float | None  # CPU time of a transaction that one sample stands for; None: no perf
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,11 @@ def profile_facts(
 def _stage(name: str, profiles: Sequence[tuple[str, Profile]]) -> ProfileStage:
     own = [profile for stage, profile in profiles if stage == name]
     ended = sum(sum(one.transactions) for one in own)
-    return ProfileStage(name, len(own), sum(one.seconds for one in own), round(ended, 1))
+    divisor = sum(sum(one.transactions) * one.cpu.hz for one in own if one.cpu is not None)
+    return ProfileStage(
+        name, len(own), sum(one.seconds for one in own), round(ended, 1),
+        _US / divisor if divisor else None,
+    )  # fmt: skip
 
 
 @dataclass(slots=True)

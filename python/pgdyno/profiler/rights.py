@@ -52,13 +52,13 @@ def rights_of(paranoid: int | None, capabilities: int) -> Rights:
         return Rights(own=True, kernel=True, host=True)
     level = f"kernel.perf_event_paranoid is {paranoid}"
     if paranoid > _OWN_MAX:
-        fact = f"{level}, so that only root may see functions, and pgdyno is not root."
+        fact = f"{level}, so that functions are seen by nobody without CAP_PERFMON."
         return Rights(False, False, False, (Lack(fact, _lower(_KERNEL_MAX)),))
     if paranoid > _KERNEL_MAX:
-        fact = f"{level}, so that the kernel's share is not seen, and pgdyno is not root."
+        fact = f"{level}, so that the kernel's share is not seen without CAP_PERFMON."
         return Rights(True, False, False, (Lack(fact, _lower(_KERNEL_MAX)),))
     if paranoid > _HOST_MAX:
-        fact = f"{level}, so that the kernel's own threads are not seen, and pgdyno is not root."
+        fact = f"{level}, so that the kernel's own threads are not seen without CAP_PERFMON."
         return Rights(True, True, False, (Lack(fact, _lower(_HOST_MAX)),))
     return Rights(own=True, kernel=True, host=True)
 
@@ -66,7 +66,7 @@ def rights_of(paranoid: int | None, capabilities: int) -> Rights:
 def _lower(level: int) -> str:
     return (
         f"Until the next boot: `sudo sysctl kernel.perf_event_paranoid={level}`; or run pgdyno as"
-        " root."
+        " root, in a container with `--cap-add PERFMON`."
     )
 
 

@@ -15,7 +15,7 @@ from pgdyno.report.flame import flame_data
 from pgdyno.report.sections import profile
 from pgdyno.store import RunFile
 from tests.data.miniature import write_miniature
-from tests.data.profiled import LACK, add_profiles
+from tests.data.profiled import HZ, LACK, PER_S, SECONDS, add_profiles
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +75,15 @@ def test_time_without_interrupts_is_told_where_it_shows(facts: Facts) -> None:
     (told,) = [text for text in texts(later) if "interrupt" in text]
 
     assert "allows them again, `_raw_spin_unlock_irqrestore`," in told
+
+
+def test_it_is_told_what_one_sample_stands_for(facts: Facts) -> None:
+    (told,) = [text for text in texts(facts) if text.startswith("One sample stands for ")]
+    first = found(facts).stages[0]
+    each_us = 1e6 / (HZ * PER_S * SECONDS * first.profiles)
+
+    assert first.sample_us == pytest.approx(each_us)
+    assert f"{each_us:.2f} µs in {first.stage}" in told
 
 
 def test_what_could_not_be_seen_is_told_with_its_remedy(facts: Facts) -> None:

@@ -36,6 +36,11 @@ _LETS_INTERRUPT = (
     "The software clock interrupts nobody who has held interrupts off: such time shows in the"
     " function that allows them again, {found}, and belongs to those that called it."
 )
+_CHANCE = (
+    "One sample stands for {samples}. Chance moves the time of a function that was met four times"
+    " by a half, of one that was met a hundred times by a tenth; the flame graph tells the 99%"
+    " interval of each frame."
+)
 _LETTERS = ("_raw_spin_unlock_irq", "finish_task_switch", "local_irq_enable", "irqentry_exit")
 _WHOLE_LEAST = 0.98
 _NAMED_LEAST = 0.98
@@ -52,6 +57,7 @@ def section(facts: Facts) -> Section | None:
         blocks += [
             _roles(found),
             _heavy(found),
+            *_by_chance(found),
             *_lets_interrupt(found),
             *_changed(found),
             Flames("cpu", "Flame graph of CPU time", _CAPTION, found.cpu),
@@ -152,6 +158,14 @@ def _heavy(found: ProfileFacts) -> Table:
     )
     heads = (branch.stage for branch in found.cpu.branches)
     return Table(caption, columns("function", *heads), rows)
+
+
+def _by_chance(found: ProfileFacts) -> tuple[Text, ...]:
+    """How much of a function's time is the luck of being met."""
+    told = [f"{_value(one.sample_us)} µs in {one.stage}" for one in found.stages if one.sample_us]
+    if not told:
+        return ()
+    return (Text(_CHANCE.format(samples=listed(told, "and")), "quiet"),)
 
 
 def _lets_interrupt(found: ProfileFacts) -> tuple[Text, ...]:
