@@ -28,7 +28,7 @@ from pgdyno.model.profile import (
 from pgdyno.profiler.kernel_symbols import KernelSymbols
 from pgdyno.profiler.perf import Recording, What, rate_hz, version
 from pgdyno.profiler.perf_script import Account, Folded, Script, fold, read_samples
-from pgdyno.profiler.rights import Rights, find_perf, rights_here
+from pgdyno.profiler.rights import Rights, addresses_lack, find_perf, rights_here
 from pgdyno.profiler.wait_channels import WaitChannels, stack_of
 from pgdyno.sample.process_roles import OTHER
 from pgdyno.shell import OsUser, postgres_user
@@ -41,10 +41,6 @@ _IDLE = 0
 _NOT_OURS = Lack(
     "The server is not pgdyno's own, so that its functions were not seen.",
     'Measure an installation on this machine: `kind = "installed"` of the plan\'s target.',
-)
-_NO_ADDRESSES = Lack(
-    "The kernel hides its addresses, so that its functions have no names.",
-    "Until the next boot: `sudo sysctl kernel.kptr_restrict=0`; or run pgdyno as root.",
 )
 
 
@@ -100,9 +96,11 @@ class Capture:
         try:
             self._tool = version(perf)
             if rights.own:
+                if (hidden := addresses_lack(rights, KernelSymbols.of_host())) is not None:
+                    self.lacks.append(hidden)
                 self._record(perf, rights)
         except PgdynoError as error:
-            self.lacks.append(Lack(f"perf could not look on: {error.line}."))
+            self.lacks.append(_unseen(error))
 
     def _record(self, perf: Path, rights: Rights) -> None:
         above = _recordings_folder()
@@ -154,7 +152,7 @@ class Capture:
             try:
                 qualities.append(self._fold(recording, folded, begin_ns, window_ns))
             except PgdynoError as error:
-                self.lacks.append(Lack(f"perf could not look on: {error.line}."))
+                self.lacks.append(_unseen(error))
         return Profile(
             seconds=seconds,
             transactions=tuple(transactions),
@@ -170,8 +168,6 @@ class Capture:
         self, recording: Recording, folded: Folded, begin_ns: int, window_ns: tuple[int, int]
     ) -> Quality:
         kernel = KernelSymbols.of_host()
-        if not kernel.are_told:
-            self.lacks.append(_NO_ADDRESSES)
         script, account = Script(), Account(recording.who)
         samples = read_samples(recording.read().splitlines(), script, kernel)
         roots = {SERVER: self._server_root, DRIVER: _driver_root, KERNEL_THREADS: self._thread_root}
@@ -209,6 +205,10 @@ class Capture:
                     folded.add(second, stack_of(met))
         # As often as it was really asked.
         return folded.stacks(ticks / seconds) if ticks else None
+
+
+def _unseen(error: PgdynoError) -> Lack:
+    return Lack(f"perf could not look on: {error.fact}.", error.hint or "")
 
 
 def _driver_root(_: int) -> str:

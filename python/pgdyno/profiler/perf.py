@@ -9,6 +9,7 @@ mapped, and a parser of strangers' files is nothing that root runs.
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ _RATES_HZ = (99, 49, 19, 9, 5, 2)  # not round: nothing that beats once in 10 ms
 _SAMPLES_MAX = 16_000
 _END_S = 60.0
 _FULL = "size limit reached"
+_REFUSAL = re.compile(r"Operation not permitted|Permission denied|No permission to|Access to perf")
 _SCRIPT_S = 600.0
 _SAID_CHARS = 300
 _ATTEMPTS = 3
@@ -125,8 +127,7 @@ class Recording:
         # It ends with code 0 when all its processes have ended, and by our signal.
         code, said = self._process.code(), " ".join(self._folder.read(self._log).split())
         if code not in (0, -signal.SIGINT) or _FULL in said or not self._folder.has(self._data):
-            said = said[:_SAID_CHARS] or "it said nothing"
-            raise TargetError(f"perf record ended with code {code}: {said}")
+            raise failure(code, said)
         owner = owner_of(self._reader)
         handle = self._folder.open(self._data)
         try:
@@ -145,6 +146,22 @@ class Recording:
                 f"perf script ended with code {done.code}: {done.stderr.strip()[-_SAID_CHARS:]}"
             )
         return done.stdout
+
+
+def failure(code: int | None, said: str) -> TargetError:
+    """What a recording that came to nothing is called; perf's words where they are not known."""
+    if _FULL in said:
+        return TargetError(
+            "the recording of perf reached its size limit", "Take a shorter profile: profile_s."
+        )
+    if _REFUSAL.search(said):
+        return TargetError(
+            "the system refuses perf_event_open, as containers and security modules do",
+            "Let it through: of a container, `--cap-add PERFMON`, and `--security-opt` with a"
+            " seccomp profile that allows perf_event_open.",
+        )
+    said = said[:_SAID_CHARS].rstrip(".") or "it said nothing"
+    return TargetError(f"perf record ended with code {code}: {said}")
 
 
 _SCRIPT = ["-F", FIELDS, "--ns", "--no-inline", "--show-lost-events", "--force"]

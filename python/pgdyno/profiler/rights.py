@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pgdyno.model.profile import Lack
+from pgdyno.profiler.kernel_symbols import KernelSymbols
 
 _PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 _STATUS = Path("/proc/self/status")
@@ -21,6 +22,11 @@ _NOT_HERE = Lack(
     "There is no program perf on PATH, so functions were not seen.",
     "Install it: `apt-get install linux-perf` (Debian), `linux-tools-generic` (Ubuntu) or `perf`"
     " (Fedora).",
+)
+
+_NO_ADDRESSES = Lack(
+    "The kernel hides its addresses, so that its functions have no names.",
+    "Until the next boot: `sudo sysctl kernel.kptr_restrict=0`; or run pgdyno as root.",
 )
 
 
@@ -78,6 +84,11 @@ def rights_here() -> Rights:
         paranoid = None
     found = re.search(r"^CapEff:\s+([0-9a-f]+)$", _STATUS.read_text(), re.MULTILINE)
     return rights_of(paranoid, int(found[1], 16) if found else 0)
+
+
+def addresses_lack(rights: Rights, kernel: KernelSymbols) -> Lack | None:
+    """What is said where the kernel is sampled, and does not tell us where its functions lie."""
+    return _NO_ADDRESSES if rights.kernel and not kernel.are_told else None
 
 
 def find_perf() -> Path | Lack:

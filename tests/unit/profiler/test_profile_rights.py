@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pgdyno.profiler.perf import What, rate_hz, record_arguments
-from pgdyno.profiler.rights import rights_of
+from pgdyno.profiler.kernel_symbols import KernelSymbols
+from pgdyno.profiler.perf import What, failure, rate_hz, record_arguments
+from pgdyno.profiler.rights import addresses_lack, rights_of
 from pgdyno.profiler.wait_channels import RUNNING, parse_state
 
 PERFMON = 1 << 38
@@ -45,6 +46,40 @@ def test_what_a_remedy_gives_is_more() -> None:
         level = int(lack.remedy.partition("paranoid=")[2].partition("`")[0])
         before, after = rights_of(paranoid, 0), rights_of(level, 0)
         assert (after.own, after.kernel, after.host) > (before.own, before.kernel, before.host)
+
+
+@pytest.mark.parametrize(("paranoid", "is_said"), [(3, False), (2, False), (1, True), (0, True)])
+def test_hidden_addresses_are_told_where_the_kernel_is_sampled(
+    paranoid: int, is_said: bool
+) -> None:
+    hidden = KernelSymbols(["0000000000000000 T schedule"])
+    told = KernelSymbols(["ffffffff81000000 T schedule"])
+
+    assert (addresses_lack(rights_of(paranoid, 0), hidden) is not None) == is_said
+    assert addresses_lack(rights_of(paranoid, 0), told) is None
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "perf_event_open(..., 0) failed unexpectedly with error 1 (Operation not permitted) Error:"
+        " No permission to enable cpu-clock event.",
+        "Error: Access to performance monitoring and observability operations is limited.",
+    ],
+)
+def test_a_refusal_is_told_in_a_sentence_with_its_remedy(said: str) -> None:
+    error = failure(255, said)
+
+    assert error.fact == (
+        "the system refuses perf_event_open, as containers and security modules do"
+    )
+    assert error.hint is not None
+    assert "--cap-add PERFMON" in error.hint
+
+
+def test_words_of_perf_that_are_not_known_are_kept() -> None:
+    error = failure(129, "Error: something new.")
+    assert error.fact == "perf record ended with code 129: Error: something new"
 
 
 def test_a_kernel_without_perf_events_is_told() -> None:

@@ -86,5 +86,16 @@ def test_it_is_told_what_one_sample_stands_for(facts: Facts) -> None:
     assert f"{each_us:.2f} µs in {first.stage}" in told
 
 
+def test_a_kernel_that_was_not_seen_has_no_share(facts: Facts) -> None:
+    assert "of them in the kernel" in texts(facts)[0]
+    tree = found(facts).cpu
+    assert tree is not None
+    unseen = tuple((name, module.replace(KERNEL, "postgres")) for name, module in tree.functions)
+    later = replace(facts, profiles=replace(found(facts), cpu=replace(tree, functions=unseen)))
+
+    assert "in the kernel" not in texts(later)[0]
+    assert "outside of the kernel, which was not seen" in texts(later)[0]
+
+
 def test_what_could_not_be_seen_is_told_with_its_remedy(facts: Facts) -> None:
     assert f"{LACK.fact} {LACK.remedy}" in texts(facts)

@@ -99,11 +99,13 @@ def _first(found: ProfileFacts) -> Text:
     if found.cpu is None:
         return Text(text)
     whole = found.cpu.branches[0]
-    kernel = _kernel_share(found.cpu, 0)
-    text += (
-        f" In {whole.stage}, a transaction took {_value(whole.whole)} µs of CPU time,"
-        f" {_percent(kernel)} of them in the kernel"
+    is_seen = any(module == KERNEL for _, module in found.cpu.functions)
+    kernel = (
+        f", {_percent(_kernel_share(found.cpu, 0))} of them in the kernel"
+        if is_seen
+        else " outside of the kernel, which was not seen"
     )
+    text += f" In {whole.stage}, a transaction took {_value(whole.whole)} µs of CPU time{kernel}"
     heaviest = max(found.heavy, key=lambda one: one.shares[0].own, default=None)
     if heaviest is None:
         return Text(f"{text}.")
