@@ -14,7 +14,8 @@ from pgdyno.stats.profile import quantile, rates
 
 Function = tuple[str, str]  # name, module
 _LEAST = 0.001  # of all that a stage had; smaller nodes are not drawn
-_NODES_MAX = 2000
+NODES_MAX = 2000
+"""Of a tree that is drawn."""
 _DIGITS = 4
 
 
@@ -146,7 +147,7 @@ def _kept(tree: CommonTree, sums: Sequence[npt.NDArray[np.float64]]) -> list[int
     roots = np.array([parent < 0 for parent, _ in tree.nodes])
     shares = np.max([one / max(1.0, one[roots].sum()) for one in sums], axis=0)
     # Of equal shares the earlier node, which may be the parent.
-    order = np.lexsort((np.arange(shares.size), -shares))[:_NODES_MAX]
+    order = np.lexsort((np.arange(shares.size), -shares))[:NODES_MAX]
     return sorted(int(node) for node in order if roots[node] or shares[node] >= _LEAST)
 
 
