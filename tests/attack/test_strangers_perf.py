@@ -1,4 +1,4 @@
-"""A program called perf that others can change: root does not run it, and says so in the profile."""
+"""A program perf that others can change: root does not run it, and the profile says so."""
 
 from __future__ import annotations
 
