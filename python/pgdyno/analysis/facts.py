@@ -444,7 +444,7 @@ class Facts:
     versions: tuple[str, ...]  # of PostgreSQL, in the order of the stages
     fixture: dict[str, str]
     further_fixtures: tuple[dict[str, str], ...]  # of builds that store otherwise
-    profiles: ProfileFacts | None = None  # None: none was taken
+    profiles: ProfileFacts | None  # None: none was taken
 
     @property
     def first(self) -> StageFacts:
