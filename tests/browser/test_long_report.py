@@ -13,6 +13,8 @@ from tests.data.an_hour import ROUNDS, SIGNALS, STAGES, an_hour
 
 pytestmark = [pytest.mark.browser, pytest.mark.document]
 BYTES_MAX = 10_000_000
+FLAMES_DRAWN = """() => [...document.querySelectorAll('.flame canvas')]
+  .filter(it => it.dataset.frames > 0).length === 2"""
 WITHIN = "() => [...document.querySelectorAll('.plot')].map(it => !!it.querySelector('.main-svg'))"
 
 
@@ -26,6 +28,9 @@ def hour(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_is_small_and_every_chart_is_drawn(browser: Browser, hour: Path) -> None:
     assert hour.stat().st_size < BYTES_MAX
     with opened(browser, hour) as (page, noise):
+        for flame in page.locator(".flame").all():
+            flame.scroll_into_view_if_needed()
+        page.wait_for_function(FLAMES_DRAWN)
         drawn = page.evaluate(WITHIN)
         assert len(drawn) > STAGES * (2 * ROUNDS + SIGNALS)
         assert all(drawn)

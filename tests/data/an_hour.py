@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.profile_facts import Branch, ProfileFacts, ProfileStage, Tree
+from pgdyno.analysis.profile_tree import NODES_MAX
 from pgdyno.analysis.run import analyse
 from pgdyno.analysis.session_facts import GROUPS, SessionLine
 from pgdyno.analysis.signal_facts import Signal, SignalLine
@@ -47,7 +49,29 @@ def an_hour(folder: Path) -> Facts:
         ))
         for n in range(SIGNALS)
     )  # fmt: skip
-    return replace(facts, trials=trials, sessions=sessions, signals=signals)
+    profiles = _profiles(rng, [one.name for one in facts.stages])
+    return replace(facts, trials=trials, sessions=sessions, signals=signals, profiles=profiles)
+
+
+def _profiles(rng: np.random.Generator, stages: list[str]) -> ProfileFacts:
+    """As large a flame graph of each kind as is drawn, with every node another function."""
+    functions = tuple((f"a_function_of_postgres_number_{n}", "postgres") for n in range(NODES_MAX))
+    trees = [
+        Tree(
+            unit, functions, tuple(int(rng.integers(n)) if n else -1 for n in range(NODES_MAX)),
+            tuple(range(NODES_MAX)),
+            tuple(
+                Branch(stage, _values(rng, NODES_MAX), _values(rng, NODES_MAX), 2000.0)
+                for stage in stages
+            ),
+            2.6,
+        )
+        for unit in ("µs of CPU a transaction", "processes")
+    ]  # fmt: skip
+    return ProfileFacts(
+        tuple(ProfileStage(one, ROUNDS, 60 * ROUNDS, 1e5, 1.0) for one in stages), "perf", ("fp",),
+        trees[0], (), (), (), trees[1], (), (), (),
+    )  # fmt: skip
 
 
 def _points(rng: np.random.Generator) -> tuple[float, ...]:

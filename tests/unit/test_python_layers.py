@@ -14,10 +14,12 @@ import pytest
 import pgdyno
 
 USES = {
-    "trial": "analysis catalog drive loader model plan sample session stats store target workload",
+    "trial": "analysis catalog drive loader model plan profiler sample session stats store target"
+    " workload",
     "live": "analysis model report shell store",
     "host": "access catalog folders linter model shell target",
     "builder": "access drive folders loader model plan shell target",
+    "profiler": "folders model sample shell",
     "target": "_core access catalog folders model plan session shell",
     "loader": "core folders model plan session workload",
     "drive": "core folders model plan shell workload",

@@ -13,6 +13,7 @@ from typing import Self
 from pgdyno.analysis.answer_facts import Answer, TailFacts
 from pgdyno.analysis.cycle_facts import CycleFacts
 from pgdyno.analysis.diagnosis_facts import StageDiagnosis
+from pgdyno.analysis.profile_facts import ProfileFacts
 from pgdyno.analysis.replaced import ReplacedFacts
 from pgdyno.analysis.resource_facts import ResourceRow
 from pgdyno.analysis.session_facts import StageSessions
@@ -449,6 +450,7 @@ class Facts:
     fixture: dict[str, str]
     further_fixtures: tuple[dict[str, str], ...]  # of builds that store otherwise
     diagnosis: tuple[StageDiagnosis, ...]  # of each stage; none: nobody asked
+    profiles: ProfileFacts | None  # None: none was taken
 
     @property
     def first(self) -> StageFacts:

@@ -15,9 +15,11 @@ from pgdyno.analysis.credit import with_credit
 from pgdyno.analysis.cycles import PlanCycles, plan_cycles
 from pgdyno.analysis.deviations import deviations
 from pgdyno.analysis.earlier_figures import then_and_now
-from pgdyno.analysis.facts import LABELS, SCHEMA, Comparison, Facts, Phases, TrialFacts
+from pgdyno.analysis.facts import LABELS, SCHEMA, Comparison, Facts, Phases, StageFacts, TrialFacts
 from pgdyno.analysis.judge import placement
 from pgdyno.analysis.mistakes import Seen, mistake_facts
+from pgdyno.analysis.profile_facts import ProfileFacts
+from pgdyno.analysis.profiles import profile_facts
 from pgdyno.analysis.protocol import protocol_costs
 from pgdyno.analysis.replaced import replaced_facts
 from pgdyno.analysis.resources import resource_rows
@@ -43,6 +45,7 @@ from pgdyno.stats.compare import PlanComparison, compare_at_looks, compare_pair,
 from pgdyno.stats.table import Table
 from pgdyno.store import RunFile
 from pgdyno.store.histogram import merged_quantiles
+from pgdyno.store.profiles import profile_of
 
 MEASURING = "drive"  # the phase that measures; `window` is a part of it, told apart
 PART_OF = {"window": MEASURING}
@@ -98,8 +101,7 @@ def analyse(run: RunFile) -> Facts:
         statements=statement_rows(names, finished, snapshots),
         tables=table_rows(names, finished, snapshots),
         plans=plan_facts(names, finished, snapshots),
-        protocol=protocol_costs(plan, finished),
-        compliance=requirements(plan, finished),
+        protocol=protocol_costs(plan, finished), compliance=requirements(plan, finished),
         margin=plan.protocol.margin, confidence=plan.protocol.confidence,
         looks=plan.protocol.looks, warnings=compared.warnings,
         noise_floor=noise_facts(plan, table, plan.protocol.confidence),
@@ -117,6 +119,7 @@ def analyse(run: RunFile) -> Facts:
         versions=_versions(plan, info), diagnosis=(),  # by who asks for it
         fixture=_fixture(fixtures[0]) if fixtures else {},
         further_fixtures=tuple(_fixture(one) for one in fixtures[1:]),
+        profiles=_profiles(run, names, finished, stages),
     )  # fmt: skip
 
 
@@ -202,6 +205,17 @@ def _trial_facts(
 def _runs_installed(plan: Plan) -> bool:
     """Whether any stage runs on the target's own installation."""
     return any(stage.build is None for stage in plan.stages)
+
+
+def _profiles(
+    run: RunFile,
+    names: Sequence[str],
+    finished: Sequence[TrialRecord],
+    stages: Sequence[StageFacts],
+) -> ProfileFacts | None:
+    found = [(one.stage, profile_of(run, one.number)) for one in finished]
+    bases = {one.name: one.to_first.base for one in stages if one.to_first}
+    return profile_facts(names, [(stage, one) for stage, one in found if one], bases)
 
 
 def _builds(plan: Plan) -> list[Build]:

@@ -9,6 +9,7 @@ from pgdyno.model.build import Build
 from pgdyno.model.cycle import Checkpoints
 from pgdyno.model.durability import NOT_KNOWN, Durability
 from pgdyno.model.looks import LOOKS, Stop
+from pgdyno.model.profile import PROFILE_WARMUP_S
 from pgdyno.model.record_json import JsonObject
 from pgdyno.model.settings import Rung, Setting
 from pgdyno.model.workload import Workload
@@ -54,6 +55,12 @@ class Protocol:
     reconnect_s: float = 60.0  # so long a running server that went away is waited for
     checkpoint_before: bool = True  # a CHECKPOINT ends before the load begins
     telemetry: Telemetry = "default"
+    profile_s: float = 0.0  # of a further load after each window, while perf looks on; 0: none
+
+    @property
+    def profiling_s(self) -> float:
+        """Seconds of load that a profile adds to a trial."""
+        return PROFILE_WARMUP_S + self.profile_s + self.drain_s if self.profile_s else 0.0
 
     @property
     def rounds_max(self) -> int | None:

@@ -143,6 +143,9 @@ def _protocol_lines(protocol: Protocol) -> list[str]:
         f"{', crash and recovery after each window' * protocol.crash_recovery}",
         "" if checked is None else f"consistency checked up to round {checked}",
         protocol_text(protocol),
+        f"a profile of {seconds_text(protocol.profile_s)} after each window"
+        if protocol.profile_s
+        else "",
     ]
     *before, last = filter(None, lines)
     return [*(f"{line};" for line in before), last]

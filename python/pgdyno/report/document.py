@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from pgdyno.analysis.profile_facts import Tree
+
 Align = Literal["left", "right"]
 Tone = Literal["", "good", "bad", "warn", "quiet"]
 
@@ -87,7 +89,17 @@ class Figure:
     chart: str
 
 
-Block: TypeAlias = Table | Text | Points | Command | Links | Figure
+@dataclass(frozen=True, slots=True)
+class Flames:
+    """A flame graph of all stages; a format without a screen leaves it out."""
+
+    name: str
+    title: str
+    caption: str
+    tree: Tree
+
+
+Block: TypeAlias = Table | Text | Points | Command | Links | Figure | Flames
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ from pgdyno.analysis.facts import Facts
 from pgdyno.model.text import visible, visible_within
 from pgdyno.report.charts import Chart, Key, Panel, charts
 from pgdyno.report.compose import compose
-from pgdyno.report.document import Document, Figure
+from pgdyno.report.document import Document, Figure, Flames
+from pgdyno.report.flame import flame_data
 
 _CODE = re.compile(r"`([^`]+)`")
 # Words too long for a column, and the pieces that a line may end after.
@@ -100,6 +101,12 @@ def render_document(
     figures: dict[str, Any] = {}
     drawn = {name: _draw(name, drawing, figures) for name, drawing in drawings.items()}
     page = files("pgdyno.report") / "page"
+    flames = {
+        block.name: visible_within(flame_data(block.tree))
+        for section in document.sections
+        for block in section.blocks
+        if isinstance(block, Flames)
+    }
     template = _environment().get_template("report.html.j2")
     return template.render(
         document=document,
@@ -109,6 +116,12 @@ def render_document(
         style=(page / "report.css").read_text("utf-8"),
         script=(page / "report.js").read_text("utf-8"),
         plotly=get_plotlyjs(),
+        flames=flames
+        and {
+            "data": _json(flames),
+            "style": (page / "flame.css").read_text("utf-8"),
+            "script": (page / "flame.js").read_text("utf-8"),
+        },
     )
 
 

@@ -14,6 +14,7 @@ from pgdyno.report.document import (
     Command,
     Document,
     Figure,
+    Flames,
     Links,
     Points,
     Table,
@@ -74,7 +75,7 @@ def _block(block: Block) -> str:
         case Links():
             titles = [f"[{_text(title)}](#{_anchor(title)})" for _, title in block.sections]
             return f"{_text(block.about)}: {', '.join(titles)}." if titles else ""
-        case Figure():
+        case Figure() | Flames():
             return ""
         case Table():
             return _table(block)

@@ -20,8 +20,9 @@ from pgdyno.sample.process_files import (
     parse_stat,
 )
 
+OTHER = "other"
 ROLES = ("backend", "checkpointer", "background_writer", "wal_writer", "io_worker", "autovacuum",
-         "walsender", "startup", "telemetry", "other")  # fmt: skip
+         "walsender", "startup", "telemetry", OTHER)  # fmt: skip
 """`telemetry`: sessions of ours that look on; `other`: the postmaster and whoever has no role."""
 _TITLES = {
     "checkpointer": "checkpointer", "background writer": "background_writer",
@@ -41,7 +42,7 @@ def role_of(title: str) -> str | None:
         return "walsender"
     if _CLIENT.search(words):
         return "backend"
-    return next((role for start, role in _TITLES.items() if words.startswith(start)), "other")
+    return next((role for start, role in _TITLES.items() if words.startswith(start)), OTHER)
 
 
 class ServerProcesses:
@@ -129,10 +130,14 @@ class ServerProcesses:
         self._seen = self._seen.plus(told)
         self._ended[role] = self._ended[role].plus(usage)
 
+    def living(self) -> dict[int, str]:
+        """The roles of the postmaster's children at the last look, by their numbers."""
+        return {pid: role for pid, (role, _) in self._there.items()}
+
     def by_role(self) -> dict[str, tuple[int, Usage]]:
         """How many there are of each role, and what those used together that are or were."""
-        counts = dict.fromkeys(ROLES, 0) | {"other": 1}  # the postmaster
-        sums = self._ended | {"other": self._ended["other"].plus(self._own)}
+        counts = dict.fromkeys(ROLES, 0) | {OTHER: 1}  # the postmaster
+        sums = self._ended | {OTHER: self._ended[OTHER].plus(self._own)}
         for pid, usage in self._last.items():
             role, _ = self._there[pid]
             counts[role] += 1

@@ -1,6 +1,7 @@
 """One trial: a stage measured once, on a fresh copy of the fixture, and stored as soon as it ends.
 
-    restore -> apply -> prewarm -> CHECKPOINT -> drive || sample -> after -> judge -> store
+    restore -> apply -> prewarm -> CHECKPOINT -> drive || sample -> profile -> after -> judge
+      -> store
 
 Each step takes the record of the step before and returns its own; steps do not import each other.
 """
@@ -21,11 +22,13 @@ from pgdyno.model.system_errors import as_pgdyno_error
 from pgdyno.model.workload import database_names
 from pgdyno.sample.server_log import LogSummary, read_log
 from pgdyno.session import own_session
+from pgdyno.store.profiles import put_profile
 from pgdyno.store.run_file import RunFile
 from pgdyno.target.durability import read_durability
 from pgdyno.target.interface import Ready, Target, ending, explained
 from pgdyno.target.prewarm import prewarm
 from pgdyno.trial.fixture import build_of
+from pgdyno.trial.profiling import take_profile
 from pgdyno.trial.progress import Listener, Phases
 from pgdyno.trial.step import After, Learned
 from pgdyno.trial.steps_after import steps_after
@@ -143,6 +146,10 @@ def steps(
     with phases.phase("drive"):
         driven, sampled = drive_and_sample(protocol, stage, trial.round, ready, fixture,
                                            bed.listener)  # fmt: skip
+    unseen: tuple[str, ...] = ()
+    if protocol.profile_s:
+        with phases.phase("profile"):
+            unseen = _profile(stage, protocol, bed, trial, ready)
     learned: list[Learned] = []
     described = bed.described[stage.name]
     for step in steps_after(After(target, databases, described, protocol, trial.round)):
@@ -151,10 +158,27 @@ def steps(
     log = read_log(lines) if (lines := target.log_lines()) is not None else None
     result = _result(stage.workload, driven, sampled, ready, log)
     seconds = {**phases.seconds, "window": driven.window_s}
-    result = replace(result, phases_s=seconds, durability=durability)
+    notes = (*result.notes, *unseen)
+    result = replace(result, phases_s=seconds, notes=notes, durability=durability)
     for add in learned:
         result = add(result, log)
     return result, sampled, log, target.log_text()
+
+
+def _profile(
+    stage: Stage, protocol: Protocol, bed: TestBed, trial: TrialRecord, ready: Ready
+) -> tuple[str, ...]:
+    """Store a profile of the load; a note where there is none. The trial has its numbers anyway."""
+    try:
+        found = take_profile(protocol, stage, ready, bed.fixtures[stage.name])
+    except (Interrupted, LostError):
+        raise
+    except Exception as error:
+        if (failure := as_pgdyno_error(error)) is None:
+            raise
+        return (f"no profile: {failure.line}",)
+    put_profile(bed.run, found, trial.number)
+    return ()
 
 
 def _checkpoint(ready: Ready) -> None:

@@ -44,7 +44,7 @@ class Sampled:
 
 
 @dataclass(slots=True)
-class _Watch:
+class Watch:
     """Hears the driver: passes its progress on, and tells the recorder of the window's ends."""
 
     progress: Progress
@@ -102,7 +102,7 @@ def drive_and_sample(
         session, another = (stack.enter_context(own_session(ready.connection)) for _ in range(2))
         begins = Begins(another)
         pace = pace_of(protocol, stage.checkpoints, round_number, begins.count, begins.spacing())
-        watch = _Watch(progress)
+        watch = Watch(progress)
         subject = Subject(
             session,
             databases,
@@ -120,7 +120,7 @@ def drive_and_sample(
         recorder = stack.enter_context(Recorder(samplers_of(subject), protocol.telemetry))
         watch.recorder = recorder
         c_load = fixture.loaded.c_load if fixture.loaded else None
-        driven = _drive(ready, workload, protocol, c_load, watch, pace)
+        driven = drive_by_engine(ready, workload, protocol, c_load, watch, pace)
         watch.ended()
     sampled = Sampled(
         (*driven.series, *recorder.series()),
@@ -131,14 +131,15 @@ def drive_and_sample(
     return driven, sampled
 
 
-def _drive(
+def drive_by_engine(
     ready: Ready,
     workload: Workload,
     protocol: Protocol,
     c_load: dict[str, int] | None,
-    watch: _Watch,
+    watch: Watch,
     pace: Pace | None = None,
 ) -> Driven:
+    """Drive a window by the engine that the workload asks for."""
     if workload.engine == "pgbench":
         program = pgbench_program(ready.bindir)
         return drive_pgbench(program, ready.connection, workload, protocol, watch.tell, ready.user,
@@ -170,7 +171,7 @@ def drive_alone(
     """
     ready = Ready(connection, (), None, None, 0.0, "", bindir)
     with Recorder(samplers_for(HOST_IDLE_COLUMNS)) as recorder:
-        driven = _drive(ready, workload, protocol, c_load, _Watch(progress))
+        driven = drive_by_engine(ready, workload, protocol, c_load, Watch(progress))
     return driven, host_idle_share(growth(recorder.series(), driven))
 
 

@@ -191,6 +191,7 @@ def _trial_need(
 ) -> Need:
     """Disk of copy and WAL under a stage's settings, which lie where the stage says."""
     seconds = driven_s(protocol, expected_cycle_s(config, host.cpus)) + protocol.drain_s
+    seconds += protocol.profiling_s
     cpu_s, kept = seconds * host.cpus, _kept_wal_bytes(workload, costs)
     growth, written = costs.growth_bytes_per_cpu_s, costs.wal_bytes_per_cpu_s * cpu_s
     if workload.files:  # SQL of the plan's own

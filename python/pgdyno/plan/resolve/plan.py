@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pgdyno.model.plan import Plan, Protocol, Target, Trial, Workload
@@ -98,7 +98,7 @@ def resolve(
     hungriest = _hungriest(memory)[1], _hungriest(disk)[1]
     cycles = _follow(resolved, protocol, host)
     trials = _trials(resolved, target, protocol)
-    driven = [driven_s(protocol, cycles[trial.stage], trial.round) for trial in trials]
+    driven = [_driven_s(protocol, cycles, trial) for trial in trials]
     return Plan(
         name=document.name, question=document.question, source=draft.source, text=draft.text,
         target=target,
@@ -116,6 +116,11 @@ def resolve(
         earlier=earlier_of(document),
         origins=dict(draft.origins),
     )  # fmt: skip
+
+
+def _driven_s(protocol: Protocol, cycles: Mapping[str, float], trial: Trial) -> float:
+    """Seconds in which a trial's load is driven, with those of its profile."""
+    return driven_s(protocol, cycles[trial.stage], trial.round) + protocol.profiling_s
 
 
 def _follow(resolved: Resolved, protocol: Protocol, host: HostFacts) -> dict[str, float]:
@@ -139,6 +144,12 @@ def _target_complaints(target: Target, server: ServerFacts, protocol: Protocol) 
     if protocol.crash_recovery and target.kind == "running":
         text = "is true, but pgdyno does not kill a server that is not its own"
         complaints.append(Complaint("protocol.crash_recovery", text))
+    if protocol.crash_recovery and protocol.profile_s:
+        text = (
+            f"is {protocol.profile_s:g}, but the profile's load would be recovered as well, and the"
+            " recovery's time be that of both; allowed with crash_recovery: 0"
+        )
+        complaints.append(Complaint("protocol.profile_s", text))
     return complaints
 
 
@@ -231,6 +242,7 @@ def _protocol(draft: PlanDraft) -> Protocol:
         checkpoint_before=table.checkpoint_before,
         telemetry=table.telemetry,
         reconnect_s=float(table.reconnect_s),
+        profile_s=float(table.profile_s),
     )
 
 

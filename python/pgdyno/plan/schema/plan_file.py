@@ -35,6 +35,8 @@ STAGES_MAX = 1000
 """Of a plan; each is resolved, compared with the first and drawn."""
 SETTINGS_MAX = 1000
 """Of a stage; a server has not half as many."""
+PROFILE_S_MAX = 60
+"""Of a profile; a minute at 99 Hz tells functions of a thousandth apart."""
 
 
 def _name(text: str) -> str:
@@ -220,6 +222,14 @@ class ProtocolTable(Table):
         description='Rounds whose trials are anchors, with `checkpoints = "anchors"`: the first '
         "ones; fewer than two allow no verdict.",
     )
+    profile_s: int = Field(
+        0,
+        ge=0,
+        le=PROFILE_S_MAX,
+        description="After each window, drive the load for so many seconds more, and look by "
+        "`perf` in which functions server, kernel and driver spend their time; 0: no profile. "
+        "Nothing measured lies in that time. 10 is enough for most.",
+    )
     lowest_rung: RungName = Field(
         Rung.D0,
         description="The lowest rung of durability, D0 to D6, that stages may stand on; lower "
@@ -331,7 +341,7 @@ class PlanDocument(Table):
 QUICK_KEYS = {
     "protocol": (
         "rounds", "stop", "warmup_s", "window_s", "drain_s", "prewarm", "checkpoint_before",
-        "checked_rounds", "checkpoints", "cycles", "anchors",
+        "checked_rounds", "checkpoints", "cycles", "anchors", "profile_s",
     ),
     "workload": (
         "warehouses", "scale", "connections", "terminals", "threads", "requests_max", "steps",
