@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         resume,
         run,
         storage,
+        wal,
     )
     from pgdyno.api import Search as Search
     from pgdyno.api import Table as Table
@@ -48,7 +49,7 @@ __version__ = "0.1.0"
 __all__ = [
     "PgdynoError", "Run", "Server", "aa", "bench", "builds", "calibrate", "check", "export", "knee",
     "knobs", "lint", "load", "load_plan", "loaded", "machine", "measure", "plans", "resume", "run",
-    "storage",
+    "storage", "wal",
 ]  # fmt: skip
 RECORDS = ("Asked", "Data", "FirstPlan", "Plan", "Search", "Table", "Windows", "Wish")
 

@@ -23,6 +23,7 @@ USES = {
     "drive": "core folders model plan shell workload",
     "sample": "model",
     "probe": "access folders model shell",
+    "pages": "core folders model",
     "report": "analysis model plan",
     "analysis": "catalog model plan stats store",
     "stats": "model",
