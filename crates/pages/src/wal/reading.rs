@@ -16,7 +16,7 @@ use crate::{
     wal::{
         history::History,
         kind::{kind_name, manager_name},
-        record::{Block, Record},
+        record::{Block, Compression, Record},
         segment::{Segment, SegmentName, choose},
         summary::{Summary, WalSummary},
         window::{Range, Step, Window, head_of},
@@ -259,7 +259,7 @@ impl WalBlock {
             is_applied: image.is_some_and(|image| image.is_applied),
             hole_at: image.map_or(0, |image| place(image.hole.start)),
             hole_bytes: image.map_or(0, |image| place(image.hole.len())),
-            compression: image.and_then(|image| image.compression).map(|one| one.name()),
+            compression: image.and_then(|image| image.compression).map(Compression::name),
         }
     }
 }
