@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         resume,
         run,
         storage,
+        wal,
     )
     from pgdyno.api import Search as Search
     from pgdyno.api import Table as Table
@@ -51,7 +52,7 @@ __version__ = "0.1.0"
 __all__ = [
     "PgdynoError", "Run", "Server", "aa", "bench", "builds", "calibrate", "check", "diagnose",
     "export", "import_results", "knee", "knobs", "lint", "load", "load_plan", "loaded", "machine",
-    "measure", "plans", "resume", "run", "storage",
+    "measure", "plans", "resume", "run", "storage", "wal",
 ]  # fmt: skip
 RECORDS = (
     "Asked", "Data", "Diagnosis", "FirstPlan", "Plan", "Search", "Table", "Windows", "Wish",

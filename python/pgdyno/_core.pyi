@@ -11,6 +11,7 @@ __all__ = [
     "Export",
     "Load",
     "NullServer",
+    "Wal",
     "contract_version",
     "describe",
     "estimate_load",
@@ -74,6 +75,18 @@ class NullServer:
         """What it has done so far, as JSON: `NullStatus`."""
     def stop(self) -> None:
         """Close all connections and remove the socket."""
+
+@final
+class Wal:
+    """Says what a range of WAL was made of; its files are opened by who calls."""
+
+    def __new__(cls, spec_json: str, /) -> Wal: ...
+    def segments(self) -> list[str]:
+        """Names of the segments that hold the range, in order."""
+    def read(self, name: str, handle: int, /) -> str:
+        """Read the next segment from a descriptor: `WalPart` as JSON."""
+    def result(self) -> str:
+        """What the range was made of, once its segments were read: `WalSummary` as JSON."""
 
 def contract_version() -> int:
     """Version of everything that crosses."""

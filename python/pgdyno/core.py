@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         Export,
         Load,
         NullServer,
+        Wal,
         describe,
         estimate_load,
         histogram_count,
@@ -29,12 +30,12 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "VERSION", "CoreError", "Drive", "Export", "Load", "NullServer", "describe", "estimate_load",
-    "fact_and_hint", "histogram_count", "is_release", "merge_histograms", "quantiles",
-    "require_version", "require_written", "schema", "shapes",
+    "VERSION", "CoreError", "Drive", "Export", "Load", "NullServer", "Wal", "describe",
+    "estimate_load", "fact_and_hint", "histogram_count", "is_release", "merge_histograms",
+    "quantiles", "require_version", "require_written", "schema", "shapes",
 ]  # fmt: skip
 
-VERSION = 4
+VERSION = 5
 """Of the contract, as this Python knows it."""
 _REBUILD = "Build both from the same sources: `make build`."
 

@@ -25,6 +25,7 @@ USES = {
     "drive": "core folders model plan shell workload",
     "sample": "model",
     "probe": "access folders model shell",
+    "pages": "core folders model",
     "report": "analysis imports model plan",
     "diagnosis": "analysis catalog model",
     "analysis": "catalog imports model plan stats store",

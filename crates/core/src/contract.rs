@@ -6,6 +6,7 @@ use load::{
     LoadEstimate, LoadProgress, LoadReport, LoadSpec,
     export::{ExportProgress, ExportReport, ExportSpec},
 };
+use pages::wal::{WalPart, WalSpec, WalSummary};
 use pyo3::{exceptions::PyKeyError, prelude::*};
 use schemars::{JsonSchema, Schema, generate::SchemaSettings};
 use sim::null::{NullSpec, NullStatus};
@@ -16,7 +17,7 @@ use workload::{
 use crate::error::unwritten;
 
 /// Raised whenever a shape changes that crosses.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// Version of everything that crosses.
 #[pyfunction]
@@ -27,7 +28,7 @@ pub(crate) fn contract_version() -> u32 {
 /// Makes a schema.
 type Shape = fn() -> Schema;
 /// What crosses, by name: what is read here, then what is written.
-const SHAPES: [(&str, Shape); 17] = [
+const SHAPES: [(&str, Shape); 20] = [
     ("DriveSpec", read::<Spec>),
     ("LoadSpec", read::<LoadSpec>),
     ("ExportSpec", read::<ExportSpec>),
@@ -36,6 +37,7 @@ const SHAPES: [(&str, Shape); 17] = [
     ("PgbenchSpec", read::<PgbenchSpec>),
     ("MixSpec", read::<MixSpec>),
     ("ScriptSpec", read::<ScriptSpec>),
+    ("WalSpec", read::<WalSpec>),
     ("DriveProgress", written::<Progress>),
     ("RunResult", written::<RunResult>),
     ("LoadProgress", written::<LoadProgress>),
@@ -44,6 +46,8 @@ const SHAPES: [(&str, Shape); 17] = [
     ("ExportProgress", written::<ExportProgress>),
     ("ExportReport", written::<ExportReport>),
     ("NullStatus", written::<NullStatus>),
+    ("WalPart", written::<WalPart>),
+    ("WalSummary", written::<WalSummary>),
     ("Described", written::<Described>),
 ];
 

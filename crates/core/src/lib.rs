@@ -10,10 +10,11 @@ mod histogram;
 mod job;
 mod load;
 mod null;
+mod wal;
 
 use pyo3::prelude::*;
 
-/// Load driver, loader, null server, histograms.
+/// Load driver, loader, null server, histograms, WAL.
 #[pymodule]
 mod _core {
     #[pymodule_export]
@@ -26,5 +27,6 @@ mod _core {
         histogram::{histogram_count, merge_histograms, quantiles},
         load::{Load, estimate_load},
         null::NullServer,
+        wal::Wal,
     };
 }

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from pgdyno.api.servers import Server, loaded
     from pgdyno.api.settings import LINTED_KINDS, Linted, knob, knobs, lint
     from pgdyno.api.table import Table
+    from pgdyno.api.wal_window import wal
     from pgdyno.api.windows import Benched, bench
     from pgdyno.drive.driver import Driven
     from pgdyno.live.address import Address
@@ -75,6 +76,7 @@ _WHERE = {
     "servers": ("Server", "loaded"),
     "settings": ("LINTED_KINDS", "Linted", "knob", "knobs", "lint"),
     "table": ("Table",),
+    "wal_window": ("wal",),
     "windows": ("Benched", "bench"),
 }  # fmt: skip
 _MODULES = {name: f"pgdyno.api.{module}" for module, names in _WHERE.items() for name in names}
@@ -103,7 +105,7 @@ __all__ = [
     "calibrate", "calibration_file", "check", "connection_to", "diagnose", "driving_text",
     "estimate_load", "export", "import_results", "knee", "knob", "knobs", "lint", "load",
     "load_files", "load_plan", "loaded", "loading_text", "machine", "measure", "plans", "resume",
-    "run", "storage", "storage_cost",
+    "run", "storage", "storage_cost", "wal",
 ]  # fmt: skip
 
 

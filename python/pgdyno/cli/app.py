@@ -42,6 +42,7 @@ COMMANDS = {
     "knee": "pgdyno.cli.knee:knee_command",
     "storage": "pgdyno.cli.storage:storage",
     "knobs": "pgdyno.cli.knobs:knobs",
+    "wal": "pgdyno.cli.wal:wal",
     "lint": "pgdyno.cli.lint:lint",
     "host": "pgdyno.cli.host:app",
     "build": "pgdyno.cli.build:build_command",

@@ -18,6 +18,7 @@ from pgdyno.drive.result import RunResult
 from pgdyno.model.description import Description
 from pgdyno.model.loading import ExportReport, LoadEstimate, LoadReport
 from pgdyno.model.progress import DriveProgress, ExportProgress, LoadProgress
+from pgdyno.model.wal import WalPart, WalSummary
 from pgdyno.model.workload import Pgbench, Tpcc
 
 Schema = dict[str, Any]
@@ -25,6 +26,7 @@ READ: dict[str, type] = {
     "RunResult": RunResult, "DriveProgress": DriveProgress, "LoadProgress": LoadProgress,
     "LoadReport": LoadReport, "LoadEstimate": LoadEstimate, "ExportProgress": ExportProgress,
     "ExportReport": ExportReport, "NullStatus": NullStatus, "Described": Description,
+    "WalPart": WalPart, "WalSummary": WalSummary,
 }  # fmt: skip
 UNREAD = {"RunResult": {"started_unix_ns", "statements"}}
 """What the core writes and nobody reads."""
@@ -169,10 +171,12 @@ DIGESTS = {
     2: "e74025b5d6c1046e",
     3: "4cc144b008c8d2d7",
     4: "14e7e47c01a0865c",
+    5: "653cbc61cd1cc571",
 }
 """Of the shapes of each version of the contract, without what they say for people.
 
-Version 2 gives them one by one, version 3 more of the bounds, version 4 the functions of a load.
+Version 2 gives them one by one, version 3 more of the bounds, version 4 the functions of a load,
+version 5 WAL.
 """
 
 

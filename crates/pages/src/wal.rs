@@ -1,0 +1,27 @@
+//! Write-ahead log: pages, records and block references, and what a window of it was made of.
+//!
+//! [`Scanner`] takes page after page and gives the records on them, as PostgreSQL's own reader
+//! would; [`Window`] takes segment after segment of a range; [`Summary`] and [`Touches`] are made
+//! of records.
+
+mod history;
+mod kind;
+mod page;
+mod reading;
+mod record;
+mod scanner;
+mod segment;
+mod summary;
+mod touch;
+mod window;
+
+pub use history::{Ancestor, History};
+pub use kind::{kind_name, manager_name};
+pub use page::{Format, PageHead};
+pub use reading::{Reading, WalBlock, WalHead, WalPart, WalRecord, WalSpec};
+pub use record::{Block, Compression, Image, Record, RecordHead};
+pub use scanner::{Flaw, Scanner, Went};
+pub use segment::{Segment, SegmentName, choose};
+pub use summary::{KindUse, RelationUse, Summary, WalEnd, WalSummary};
+pub use touch::{Touch, Touches};
+pub use window::{Range, Step, Window, head_of};

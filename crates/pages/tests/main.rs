@@ -1,0 +1,8 @@
+//! What reading PostgreSQL's bytes promises: all tests in one binary, which links once.
+
+mod control;
+mod corpus;
+mod fuzz;
+mod scanning;
+mod windows;
+mod writer;

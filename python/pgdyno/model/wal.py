@@ -1,0 +1,124 @@
+"""What a range of WAL was made of: records of the words of the core."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class WalKind:
+    """Records of a kind, e.g. `Heap INSERT`."""
+
+    manager: str
+    kind: str
+    records: int
+    bytes: int  # images included
+    images: int
+    image_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class WalRelation:
+    """What referred to a relation, which WAL knows by its files only."""
+
+    tablespace: int
+    database: int  # 0: shared by all
+    relfilenode: int
+    records: int
+    bytes: int  # its own data and images, and the rest of records whose first block is its
+    images: int
+    image_bytes: int
+    blocks: int  # each counted once
+
+    @property
+    def name(self) -> str:
+        """As `pg_waldump` names it: tablespace, database, relfilenode."""
+        return f"{self.tablespace}/{self.database}/{self.relfilenode}"
+
+
+@dataclass(frozen=True, slots=True)
+class WalEnd:
+    """Where valid WAL ended."""
+
+    file: str
+    lsn: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class WalSummary:
+    """What a range of WAL was made of."""
+
+    version: int  # of this shape
+    major: int
+    system_identifier: str
+    segment_bytes: int
+    timeline: int  # of the last page
+    from_lsn: str
+    to_lsn: str
+    first_lsn: str | None  # begin of the first record; None: there was none
+    end_lsn: str  # of the last record
+    bytes: int  # from the one to the other, with headers of pages and what switches left empty
+    records: int
+    record_bytes: int
+    images: int
+    image_bytes: int
+    commits: int
+    aborts: int
+    blocks_image: int  # blocks whose first touch was an image
+    blocks_init: int  # made anew
+    blocks_plain: int  # changed without image: what a torn page would break
+    overwritten: int  # records that a crash cut
+    kinds: tuple[WalKind, ...]  # most bytes first
+    relations: tuple[WalRelation, ...]
+    ended: WalEnd | None  # None: the range ended first
+
+    def share(self, bytes_: int) -> float:
+        """The part that so many bytes are of all records' bytes, 0 to 1."""
+        return bytes_ / self.record_bytes if self.record_bytes else 0.0
+
+    @property
+    def bytes_per_commit(self) -> float | None:
+        """Bytes of WAL for each transaction that committed; None: none did."""
+        return self.bytes / self.commits if self.commits else None
+
+
+@dataclass(frozen=True, slots=True)
+class WalBlock:
+    """A block that a record refers to."""
+
+    id: int
+    tablespace: int
+    database: int
+    relfilenode: int
+    fork: str  # "main", "fsm", "vm", "init"
+    block: int
+    data_bytes: int
+    is_init: bool
+    image_bytes: int | None  # None: no image
+    is_applied: bool  # replay puts the image in place
+    hole_at: int
+    hole_bytes: int
+    compression: str | None  # "pglz", "lz4", "zstd"; None: not compressed
+
+
+@dataclass(frozen=True, slots=True)
+class WalRecord:
+    """A record."""
+
+    lsn: str
+    prev_lsn: str
+    manager: str
+    kind: str
+    xid: int  # 0: none
+    bytes: int
+    image_bytes: int
+    blocks: tuple[WalBlock, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WalPart:
+    """What a segment held of a range."""
+
+    done: bool
+    records: tuple[WalRecord, ...]  # where they were asked for
