@@ -78,8 +78,11 @@ def _require_groups(items: list[pytest.Item]) -> None:
             )
 
 
+LAST_LINES = 20  # of what a test failed by
+
+
 class _Failing:
-    """Names what fails when it fails: who stops a session of an hour has not lost what it found."""
+    """Tells what fails when it fails: who stops a session of an hour has not lost what it found."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._plugins = config.pluginmanager
@@ -89,6 +92,8 @@ class _Failing:
         terminal = self._plugins.get_plugin("terminalreporter")
         if report.failed and terminal is not None:
             terminal.write_line(f" {report.nodeid} failed in its {report.when}", red=True)
+            for line in report.longreprtext.splitlines()[-LAST_LINES:]:
+                terminal.write_line(f"   {line}")
 
 
 @pytest.fixture(autouse=True)

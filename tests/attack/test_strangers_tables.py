@@ -29,7 +29,15 @@ from tests import children
 from tests.attack.relay import Relay
 from tests.attack.witness import database_facts, strangers_facts
 from tests.cluster.conftest import cluster_apart
-from tests.cluster.loading import LOADED_AT, PGBENCH, contents, keys, new_database, run
+from tests.cluster.loading import (
+    LOADED_AT,
+    PGBENCH,
+    contents,
+    keys,
+    left_alone,
+    new_database,
+    run,
+)
 from tests.data.workloads import changed, loading, tpcb, tpcc
 from tests.tally import survived
 
@@ -128,14 +136,14 @@ def whole(server: Connection) -> Connection:
 @pytest.fixture
 def empty(server: Connection) -> Iterator[Connection]:
     yield new_database(server, "beside")
-    run(server, "DROP DATABASE beside")
+    run(server, "DROP DATABASE beside WITH (FORCE)")
 
 
 @pytest.fixture
 def copy(server: Connection, whole: Connection) -> Iterator[Connection]:
     """A copy of the load: OIDs stay what they are."""
     yield new_database(server, "copy", f"TEMPLATE {whole.database}")
-    run(server, "DROP DATABASE copy")
+    run(server, "DROP DATABASE copy WITH (FORCE)")
 
 
 def refused(connection: Connection, intent: Intent | None, spec: Workload = TPCB) -> None:
@@ -313,6 +321,7 @@ def relayed(connection: Connection, at: int) -> int:
         ready.set()
         _, said = loaders[0].communicate(timeout=120)
     assert loaders[0].returncode == (-signal.SIGKILL if at else 0), said
+    left_alone(connection)
     return relay.queries
 
 
@@ -343,7 +352,7 @@ def survives(server: Connection, whole: Connection, at: int, then: Intent) -> No
         assert strangers_facts(connection) == before, (at, then)
         survived("kills of a load at a query")
     finally:
-        run(server, "DROP DATABASE killed")
+        run(server, "DROP DATABASE killed WITH (FORCE)")
 
 
 def test_a_load_killed_at_some_queries_harms_nobody(server: Connection, whole: Connection) -> None:
@@ -368,7 +377,7 @@ def queries(server: Connection) -> int:
     try:
         return relayed(connection, 0)
     finally:
-        run(server, "DROP DATABASE counted")
+        run(server, "DROP DATABASE counted WITH (FORCE)")
 
 
 @pytest.mark.long
@@ -395,7 +404,7 @@ def test_loads_of_both_schemas_drop_what_they_made(
         assert strangers_facts(connection) == before
         assert contents(connection, PGBENCH)["pgbench_accounts"][0] == 100_000
     finally:
-        run(server, "DROP DATABASE schemas")
+        run(server, "DROP DATABASE schemas WITH (FORCE)")
 
 
 @pytest.mark.long
@@ -412,7 +421,7 @@ def test_a_load_from_files_drops_what_it_made_and_no_more(
             with pytest.raises(DriveError, match="the import would create such"):
                 load_csv(connection, files)
             assert database_facts(connection) == before, what
-            run(server, "DROP DATABASE files")
+            run(server, "DROP DATABASE files WITH (FORCE)")
             new_database(server, "files")
         run(connection, BESIDE)
         before = strangers_facts(connection)
@@ -426,4 +435,4 @@ def test_a_load_from_files_drops_what_it_made_and_no_more(
         assert strangers_facts(connection) == before
         assert run(connection, "SELECT to_regclass('stock')") == [(None,)]
     finally:
-        run(server, "DROP DATABASE files")
+        run(server, "DROP DATABASE files WITH (FORCE)")

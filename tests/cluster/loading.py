@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,21 @@ def new_database(server: Connection, name: str, further: str = "") -> Connection
     """An empty database."""
     run(server, f"CREATE DATABASE {name} {further}")
     return server.to(name)
+
+
+def left_alone(connection: Connection) -> None:
+    """Waits until no other session is in the database: a killed client's works on for a while.
+
+    How long, is the machine's: a busy one has made the next command give up waiting.
+    """
+    others = (
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+        " AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+    )
+    deadline = time.monotonic() + 60
+    while run(connection, others) != [(0,)]:
+        assert time.monotonic() < deadline, f"sessions stay in {connection.database}"
+        time.sleep(0.02)
 
 
 def contents(connection: Connection, tables: tuple[str, ...] = TABLES) -> dict[str, Any]:
