@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page
 
 Theme = Literal["light", "dark"]
 WIDE, PHONE = (1280, 900), (375, 800)
+PATIENCE_MS = 180_000  # of a busy machine: how fast a page opens is no matter of a test
 DRAWN = "() => document.documentElement.dataset.drawn === 'all'"
 UNFOLD = "() => document.querySelectorAll('details').forEach(it => { it.open = true })"
 OVERFLOWS = """() => [...document.querySelectorAll('.scroll, pre')]
@@ -38,8 +39,8 @@ def opened(
     page.on("console", lambda message: noise.append(f"{message.type}: {message.text}"))
     page.on("pageerror", lambda error: noise.append(f"error: {error}"))
     page.on("request", lambda request: noise.append(f"request: {request.url}"))
-    page.goto(report.as_uri())
-    page.wait_for_function(DRAWN)
+    page.goto(report.as_uri(), timeout=PATIENCE_MS)
+    page.wait_for_function(DRAWN, timeout=PATIENCE_MS)
     noise.remove(f"request: {report.as_uri()}")
     try:
         yield page, noise

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from pgdyno.report import html
-from tests.browser.opening import DRAWN, WIDE, opened
+from tests.browser.opening import DRAWN, PATIENCE_MS, WIDE, opened
 from tests.data.an_hour import ROUNDS, SIGNALS, STAGES, an_hour
 
 pytestmark = [pytest.mark.browser, pytest.mark.document]
@@ -30,7 +30,7 @@ def test_it_is_small_and_every_chart_is_drawn(browser: Browser, hour: Path) -> N
     with opened(browser, hour) as (page, noise):
         for flame in page.locator(".flame").all():
             flame.scroll_into_view_if_needed()
-        page.wait_for_function(FLAMES_DRAWN)
+        page.wait_for_function(FLAMES_DRAWN, timeout=PATIENCE_MS)
         drawn = page.evaluate(WITHIN)
         assert len(drawn) > STAGES * (2 * ROUNDS + SIGNALS)
         assert all(drawn)
@@ -53,7 +53,7 @@ def test_it_can_be_read_while_what_is_out_of_sight_is_drawn(browser: Browser, ho
         page.on("pageerror", lambda error: failed.append(str(error)))
         page.goto(hour.as_uri())
         first = page.evaluate("() => window.first")
-        page.wait_for_function(DRAWN)
+        page.wait_for_function(DRAWN, timeout=PATIENCE_MS)
         assert first < 12, "what is in sight, and no more"
         assert failed == [], "pointed at before it is drawn"
     finally:

@@ -45,7 +45,7 @@ DONE_BY = {
     "run": "pgdyno.run", "aa": "pgdyno.aa", "resume": "pgdyno.resume", "report": "probed.report",
     "diagnose": "pgdyno.diagnose", "bench": "pgdyno.bench", "load": "pgdyno.load",
     "export": "pgdyno.export", "import": "pgdyno.import_results", "check": "pgdyno.check",
-    "calibrate": "pgdyno.calibrate", "knee": "pgdyno.knee",
+    "wal": "pgdyno.wal", "calibrate": "pgdyno.calibrate", "knee": "pgdyno.knee",
     "storage": "pgdyno.storage", "knobs": "pgdyno.knobs", "lint": "pgdyno.lint",
     "host show": "pgdyno.machine.show", "host plan": "pgdyno.machine.plan",
     "host apply": "pgdyno.machine.apply", "host restore": "pgdyno.machine.restore",
