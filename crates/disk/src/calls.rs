@@ -129,8 +129,8 @@ impl Filesystem for Recorder {
         if FileType::from_raw_mode(mode) != FileType::RegularFile {
             return reply.error(Errno::EPERM); // no device, pipe or socket lies in a data directory
         }
-        let made = self.make_file(req, place(parent, name), mode, umask, OFlags::WRONLY);
-        entry(reply, made.map(|(ino, facts, _)| (ino, facts)));
+        let file = self.make_file(req, place(parent, name), mode, umask, OFlags::WRONLY);
+        entry(reply, file.map(|(ino, facts, _)| (ino, facts)));
     }
 
     fn mkdir(

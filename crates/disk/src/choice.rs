@@ -222,13 +222,12 @@ impl OneFile<'_> {
         };
         let mut chosen = Vec::with_capacity(open.len());
         for (sector, states) in open.iter().zip(&states) {
-            let index = match until(*sector) {
-                Some(until) => states.partition_point(|one| one.0 <= until) - 1,
-                None => {
-                    let below = states.len() as u64;
-                    let drawn = self.draw.below(below, About::Sector, self.ino, *sector);
-                    usize::try_from(drawn).unwrap_or(0)
-                }
+            let index = if let Some(until) = until(*sector) {
+                states.partition_point(|one| one.0 <= until) - 1
+            } else {
+                let below = states.len() as u64;
+                let drawn = self.draw.below(below, About::Sector, self.ino, *sector);
+                usize::try_from(drawn).unwrap_or(0)
             };
             figures.sectors_open += u64::from(states.len() > 1);
             figures.sectors_lost += u64::from(index + 1 < states.len());

@@ -184,7 +184,7 @@ struct Out<'a, S: Stored + ?Sized> {
 }
 
 impl<S: Stored + ?Sized> Out<'_, S> {
-    fn folder(&mut self, ino: Ino, into: BorrowedFd, path: &OsStr) -> io::Result<()> {
+    fn folder(&mut self, ino: Ino, above: BorrowedFd, path: &OsStr) -> io::Result<()> {
         for ((_, name), child) in entries(&self.drawn.names, ino) {
             let Some(node) = self.medium.nodes.get(child) else { continue };
             let name = OsStr::from_bytes(name);
@@ -198,17 +198,17 @@ impl<S: Stored + ?Sized> Out<'_, S> {
                 Kind::Folder if self.written.contains_key(child) => {} // a record of nobody's
                 Kind::Folder => {
                     self.written.insert(*child, below.clone());
-                    rustix::fs::mkdirat(into, name, Mode::RWXU)?;
-                    let made = open_child(into, name)?;
+                    rustix::fs::mkdirat(above, name, Mode::RWXU)?;
+                    let made = open_child(above, name)?;
                     self.folder(*child, made.as_fd(), &below)?;
                     own(made.as_fd(), node.rights)?;
                 }
                 Kind::Link => {
-                    rustix::fs::symlinkat(OsStr::from_bytes(&node.target), into, name)?;
+                    rustix::fs::symlinkat(OsStr::from_bytes(&node.target), above, name)?;
                     let (user, group) = owner(node.rights);
-                    rustix::fs::chownat(into, name, user, group, AtFlags::SYMLINK_NOFOLLOW)?;
+                    rustix::fs::chownat(above, name, user, group, AtFlags::SYMLINK_NOFOLLOW)?;
                 }
-                Kind::File => self.file(*child, node, into, name, below)?,
+                Kind::File => self.file(*child, node, above, name, below)?,
             }
         }
         Ok(())
@@ -218,16 +218,16 @@ impl<S: Stored + ?Sized> Out<'_, S> {
         &mut self,
         ino: Ino,
         node: &Node,
-        into: BorrowedFd,
+        above: BorrowedFd,
         name: &OsStr,
         path: OsString,
     ) -> io::Result<()> {
         if let Some(first) = self.written.get(&ino) {
-            return Ok(rustix::fs::linkat(self.top, first, into, name, AtFlags::empty())?);
+            return Ok(rustix::fs::linkat(self.top, first, above, name, AtFlags::empty())?);
         }
         let how =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = File::from(rustix::fs::openat(into, name, how, Mode::RUSR | Mode::WUSR)?);
+        let file = File::from(rustix::fs::openat(above, name, how, Mode::RUSR | Mode::WUSR)?);
         if let Some(content) = self.drawn.files.get(&ino) {
             self.content(content, &file)?;
         }

@@ -43,6 +43,7 @@ pub struct Names {
 
 impl Names {
     /// An empty folder.
+    #[must_use]
     pub fn new(survival: Survival) -> Self {
         Self {
             survival,
@@ -55,6 +56,7 @@ impl Names {
     }
 
     /// How operations survive.
+    #[must_use]
     pub fn survival(&self) -> Survival {
         self.survival
     }
@@ -83,11 +85,13 @@ impl Names {
     }
 
     /// Operations that may be lost, oldest first.
+    #[must_use]
     pub fn open(&self) -> impl DoubleEndedIterator<Item = &Operation> {
         self.open.values()
     }
 
     /// Whether an operation may survive beside these.
+    #[must_use]
     pub fn may_survive(&self, operation: &Operation, survivors: &BTreeSet<Order>) -> bool {
         let there = |one: &Order| !self.open.contains_key(one) || survivors.contains(one);
         match self.survival {
@@ -101,6 +105,7 @@ impl Names {
     }
 
     /// What the names are if these survive.
+    #[must_use]
     pub fn with(&self, survivors: &BTreeSet<Order>) -> BTreeMap<Entry, Ino> {
         let mut names = self.settled.clone();
         for operation in self.open.values().filter(|one| survivors.contains(&one.order)) {

@@ -180,8 +180,8 @@ impl Recorder {
     pub(crate) fn add_name(&self, ino: Ino, place: Place) -> io::Result<Stat> {
         let mut state = self.state();
         let name = OsStr::from_bytes(place.name);
-        let (what, into) = (state.below.handle(ino)?, state.below.handle(place.folder)?);
-        rustix::fs::linkat(what, c"", into, name, AtFlags::EMPTY_PATH)?;
+        let (what, above) = (state.below.handle(ino)?, state.below.handle(place.folder)?);
+        rustix::fs::linkat(what, c"", above, name, AtFlags::EMPTY_PATH)?;
         self.log.put(&Event::Added { ino, place });
         Ok(state.below.look(place.folder, name)?.1)
     }

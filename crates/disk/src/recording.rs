@@ -31,10 +31,9 @@ const END_POLL: Duration = Duration::from_millis(20);
 pub struct RecordSpec {
     /// A folder that nobody else can change.
     pub folder: PathBuf,
-    /// Name of the folder in it that calls are passed to; others must not be able to enter it.
-    pub below: String,
-    /// Name of the empty folder in it on which the file system is mounted.
-    pub mount: String,
+    /// Name of the data directory in it. The file system covers it, so that it is reached through
+    /// it alone.
+    pub data: String,
     /// Name of the record, which is made in it.
     pub record: String,
     /// Most that the record may take, in bytes.
@@ -64,22 +63,21 @@ impl Recording {
     /// # Errors
     /// Something is missing, or in the way; nothing is mounted then.
     pub fn begin(spec: &RecordSpec) -> Result<Self, String> {
-        for name in [&spec.below, &spec.mount, &spec.record] {
+        for name in [&spec.data, &spec.record] {
             require_name(name)?;
         }
         let opened =
             rustix::fs::open(&spec.folder, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
-        let folder = opened.map_err(|error| tell("open folder", &spec.folder, error.into()))?;
-        Self::begin_in(&folder, spec).map_err(|(what, error)| tell(what, &spec.folder, error))
+        let folder = opened.map_err(|error| tell("open folder", &spec.folder, &error.into()))?;
+        Self::begin_in(&folder, spec).map_err(|(what, error)| tell(what, &spec.folder, &error))
     }
 
     fn begin_in(folder: &OwnedFd, spec: &RecordSpec) -> Result<Self, (&'static str, io::Error)> {
-        let inner = |name: &str| -> io::Result<OwnedFd> {
-            let how = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            Ok(rustix::fs::openat(folder, name, how, Mode::empty())?)
-        };
-        let below = inner(&spec.below).map_err(|error| ("open what is recorded in", error))?;
-        let mount = inner(&spec.mount).map_err(|error| ("open the mount point in", error))?;
+        let how = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // Held since before the mount, it leads below it.
+        let below = rustix::fs::openat(folder, &spec.data, how, Mode::empty())
+            .map_err(|error| ("open what is recorded in", error.into()))?;
+        let covered = rustix::io::dup(&below).map_err(|error| ("record", error.into()))?;
         let log = Arc::new(
             begin_log(folder.as_fd(), spec).map_err(|error| ("begin the record in", error))?,
         );
@@ -90,9 +88,10 @@ impl Recording {
             let fact = format!("what lies there takes more than the record's {bytes} bytes");
             return Err(("record", io::Error::other(fact)));
         }
-        let path = spec.folder.join(&spec.mount);
-        let device = mount_at(mount.as_fd()).map_err(|error| ("mount a file system in", error))?;
-        drop(mount);
+        let path = spec.folder.join(&spec.data);
+        let device =
+            mount_at(covered.as_fd()).map_err(|error| ("mount a file system in", error))?;
+        drop(covered);
         let session = session(Recorder::new(below, log.clone()), device);
         let started = session.and_then(|session| {
             std::thread::Builder::new().name("recorder".into()).spawn(move || session.run())
@@ -111,7 +110,7 @@ impl Recording {
     /// # Errors
     /// It cannot be unmounted, or the record could not be written.
     pub fn end(mut self) -> Result<Recorded, String> {
-        self.leave().map_err(|error| tell("unmount", &self.mount, error))?;
+        self.leave().map_err(|error| tell("unmount", &self.mount, &error))?;
         if let Some(thread) = self.thread.take() {
             // It ends once nobody has a file open; who does not close any is not waited for.
             for _ in 0..END_POLLS {
@@ -139,7 +138,7 @@ impl Drop for Recording {
     }
 }
 
-fn tell(what: &str, folder: &std::path::Path, error: io::Error) -> String {
+fn tell(what: &str, folder: &std::path::Path, error: &io::Error) -> String {
     format!("{what} {}: {error}", folder.display())
 }
 

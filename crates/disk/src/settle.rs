@@ -174,7 +174,7 @@ impl Medium {
             }
             Event::Owned { ino, rights } => self.node(ino)?.rights = rights,
             Event::Added { ino, place } => {
-                self.names.put(order, ino, vec![(own(place), Some(ino))])
+                self.names.put(order, ino, vec![(own(place), Some(ino))]);
             }
             Event::Removed { ino, place } => self.names.put(order, ino, vec![(own(place), None)]),
             Event::Moved { ino, from, to } => {

@@ -41,11 +41,13 @@ pub struct Sheet {
 
 impl Sheet {
     /// As long as it would be without a cut.
+    #[must_use]
     pub fn size(&self) -> u64 {
         self.size
     }
 
     /// Its open cuts, oldest first.
+    #[must_use]
     pub fn cuts(&self) -> &[OpenCut] {
         &self.cuts
     }
@@ -56,6 +58,7 @@ impl Sheet {
     }
 
     /// What is settled below a size, if so many of the open cuts came about; the rest is zeroes.
+    #[must_use]
     pub fn base(&self, size: u64, sector_bytes: u64, cuts: usize) -> BTreeMap<u64, Bytes> {
         let shortest = self.cuts[..cuts].iter().map(|cut| cut.size).min().unwrap_or(size).min(size);
         let settled = self.settled.range(..shortest.div_ceil(sector_bytes));
@@ -63,6 +66,7 @@ impl Sheet {
     }
 
     /// What a reader would find in a sector now.
+    #[must_use]
     pub fn newest(&self, sector: u64, sector_bytes: u64) -> Bytes {
         self.states(sector, sector_bytes, self.cuts.len()).last().map_or(Bytes::Zero, |one| one.1)
     }
@@ -88,6 +92,7 @@ impl Sheet {
 
     /// All states of a sector, oldest first, if so many of the open cuts came about: `Order` 0 is
     /// what is settled, or the zeroes behind the last of these cuts.
+    #[must_use]
     pub fn states(&self, sector: u64, sector_bytes: u64, cuts: usize) -> Vec<(Order, Bytes)> {
         let covers = |cut: &&OpenCut| cut.size <= sector * sector_bytes;
         let from = self.cuts[..cuts].iter().rfind(covers).map(|cut| cut.order);
@@ -105,6 +110,7 @@ impl Sheet {
 
     /// The size that is sure, and those that it grew to after, if so many of the open cuts came
     /// about.
+    #[must_use]
     pub fn sizes(&self, cuts: usize) -> (u64, Vec<u64>) {
         let from = cuts.checked_sub(1).map(|last| self.cuts[last]);
         let until = self.cuts.get(cuts).map(|next| next.order);

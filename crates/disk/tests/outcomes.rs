@@ -88,7 +88,8 @@ fn a_part_of_a_sector_is_written_with_the_rest_of_it() {
     let told = |files: &Files| {
         let file = &files["a"];
         let runs = file.chunk_by(|one, next| one == next);
-        runs.map(|run| format!("{}{} ", char::from(run[0]), run.len())).collect()
+        let told = runs.map(|run| format!("{}{} ", char::from(run[0]), run.len()));
+        told.collect::<Vec<_>>().concat()
     };
     let wanted = set(&[
         "A1024 ",

@@ -195,9 +195,15 @@ fn never(promised: &Promised, found: &[u8]) -> Option<String> {
 }
 
 /// What is wrong with some disks of a record.
-pub(crate) fn objection(asked: &[Asked], device: Device, syncs_are_written_down: bool) -> Option<String> {
+pub(crate) fn objection(
+    asked: &[Asked],
+    device: Device,
+    syncs_are_written_down: bool,
+) -> Option<String> {
     let mut books = Books { syncs_are_written_down, ..Books::new() };
-    asked.iter().for_each(|one| books.carry_out(one));
+    for one in &asked {
+        books.carry_out(one);
+    }
     let now_ns = books.scribe.now_ns;
     let scribe = std::mem::replace(&mut books.scribe, Scribe::new());
     let record = scribe.record();
@@ -218,7 +224,9 @@ proptest! {
     #[test]
     fn a_seed_gives_one_disk(asked in asked(), seed: u64) {
         let mut books = Books::new();
-        asked.iter().for_each(|one| books.carry_out(one));
+        for one in &asked {
+        books.carry_out(one);
+    }
         let now_ns = books.scribe.now_ns;
         let record = books.scribe.record();
         let twice = [0; 2].map(|_| disk(&record, now_ns, seed, Device::HONEST));
