@@ -21,6 +21,7 @@ USES = {
     "target": "_core access catalog folders model plan session shell",
     "loader": "core folders model plan session workload",
     "drive": "core folders model plan shell workload",
+    "disk": "core folders model shell",
     "sample": "model",
     "probe": "access folders model shell",
     "report": "analysis model plan",

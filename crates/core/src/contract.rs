@@ -1,6 +1,10 @@
 //! The contract with Python: what crosses, as JSON Schema, and the version of all of it together.
 //! Python holds its records against these schemas in a test, and reads bounds and defaults here.
 
+use disk::{
+    make::{Made, MakeSpec, RecordSpan},
+    recording::{RecordSpec, Recorded},
+};
 use drive::{progress::Progress, result::RunResult, spec::Spec};
 use load::{
     LoadEstimate, LoadProgress, LoadReport, LoadSpec,
@@ -16,7 +20,7 @@ use workload::{
 use crate::error::unwritten;
 
 /// Raised whenever a shape changes that crosses.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// Version of everything that crosses.
 #[pyfunction]
@@ -27,7 +31,7 @@ pub(crate) fn contract_version() -> u32 {
 /// Makes a schema.
 type Shape = fn() -> Schema;
 /// What crosses, by name: what is read here, then what is written.
-const SHAPES: [(&str, Shape); 17] = [
+const SHAPES: [(&str, Shape); 22] = [
     ("DriveSpec", read::<Spec>),
     ("LoadSpec", read::<LoadSpec>),
     ("ExportSpec", read::<ExportSpec>),
@@ -36,6 +40,8 @@ const SHAPES: [(&str, Shape); 17] = [
     ("PgbenchSpec", read::<PgbenchSpec>),
     ("MixSpec", read::<MixSpec>),
     ("ScriptSpec", read::<ScriptSpec>),
+    ("RecordSpec", read::<RecordSpec>),
+    ("MakeSpec", read::<MakeSpec>),
     ("DriveProgress", written::<Progress>),
     ("RunResult", written::<RunResult>),
     ("LoadProgress", written::<LoadProgress>),
@@ -45,6 +51,9 @@ const SHAPES: [(&str, Shape); 17] = [
     ("ExportReport", written::<ExportReport>),
     ("NullStatus", written::<NullStatus>),
     ("Described", written::<Described>),
+    ("Recorded", written::<Recorded>),
+    ("RecordSpan", written::<RecordSpan>),
+    ("Made", written::<Made>),
 ];
 
 /// Names of everything that crosses.

@@ -3,6 +3,7 @@
 
 mod contract;
 mod describe;
+mod disk;
 mod drive;
 mod error;
 mod export;
@@ -13,13 +14,14 @@ mod null;
 
 use pyo3::prelude::*;
 
-/// Load driver, loader, null server, histograms.
+/// Load driver, loader, null server, recorded disks, histograms.
 #[pymodule]
 mod _core {
     #[pymodule_export]
     use crate::{
         contract::{contract_version, schema, shapes},
         describe::describe,
+        disk::{Recording, make_disk, record_span},
         drive::{Drive, is_release},
         error::CoreError,
         export::Export,

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 
 from pgdyno import core
 from pgdyno.catalog import contract
+from pgdyno.disk.record import Made, Recorded, RecordSpan
 from pgdyno.drive.null import NullStatus
 from pgdyno.drive.result import RunResult
 from pgdyno.model.description import Description
@@ -25,6 +26,7 @@ READ: dict[str, type] = {
     "RunResult": RunResult, "DriveProgress": DriveProgress, "LoadProgress": LoadProgress,
     "LoadReport": LoadReport, "LoadEstimate": LoadEstimate, "ExportProgress": ExportProgress,
     "ExportReport": ExportReport, "NullStatus": NullStatus, "Described": Description,
+    "Recorded": Recorded, "RecordSpan": RecordSpan, "Made": Made,
 }  # fmt: skip
 UNREAD = {"RunResult": {"started_unix_ns", "statements"}}
 """What the core writes and nobody reads."""
@@ -169,10 +171,12 @@ DIGESTS = {
     2: "e74025b5d6c1046e",
     3: "4cc144b008c8d2d7",
     4: "14e7e47c01a0865c",
+    5: "48c0d12fa9dba368",
 }
 """Of the shapes of each version of the contract, without what they say for people.
 
-Version 2 gives them one by one, version 3 more of the bounds, version 4 the functions of a load.
+Version 2 gives them one by one, version 3 more of the bounds, version 4 the functions of a load,
+version 5 recorded disks.
 """
 
 
