@@ -120,7 +120,10 @@ def test_every_acknowledged_commit_comes_back(held: Folder, binaries: Binaries) 
 def test_without_fsync_commits_are_lost(held: Folder, binaries: Binaries) -> None:
     of = record(held, binaries, 1.5, asked(fsync="off"))
 
-    assert any(cut(of, seed, thorough=False)[1] for seed in range(1, 6))
+    results = [" ".join(cut(of, seed, thorough=False)[1]) for seed in range(1, 6)]
+
+    # A lock file that was cut short keeps a server from starting, but is no loss.
+    assert any(found and "lock file" not in found for found in results)
 
 
 def test_without_full_pages_some_disks_are_torn_for_good(held: Folder, binaries: Binaries) -> None:

@@ -201,7 +201,7 @@ pub(crate) fn objection(
     syncs_are_written_down: bool,
 ) -> Option<String> {
     let mut books = Books { syncs_are_written_down, ..Books::new() };
-    for one in &asked {
+    for one in asked {
         books.carry_out(one);
     }
     let now_ns = books.scribe.now_ns;
