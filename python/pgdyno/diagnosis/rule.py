@@ -105,15 +105,46 @@ def percent(share: float) -> str:
     return f"{share:.1%}" if 0 < share < 0.1 else f"{share:.0%}"
 
 
-def waits_rule_answer(seen: Seen, rule: Rule, what: str) -> Found | Cleared:
+def evidence(*figures: Figure | None) -> tuple[Figure, ...]:
+    """Those of them that are known."""
+    return tuple(one for one in figures if one is not None)
+
+
+def figure(name: str, value: float | None, unit: str, limit: float | None = None) -> Figure | None:
+    """A number as evidence; None: it was not measured."""
+    return None if value is None else Figure(name, value, unit, limit=limit)
+
+
+def by_share(
+    seen: Seen,
+    rule: Rule,
+    share: Draws,
+    figures: tuple[Figure, ...],
+    *,
+    takes: str,
+    found: str | None = None,
+) -> Found | Cleared:
+    """The answer of a class by the session time that it takes, against `share` of its thresholds.
+
+    Args:
+        seen: The window.
+        rule: The class.
+        share: Of session time.
+        figures: The evidence.
+        takes: What is said of its share, e.g. `flushes of WAL take`.
+        found: What is said instead where it is over the limit.
+    """
+    taken, limit = percent(float(share[0])), rule.limit("share")
+    if float(share[0]) < limit:
+        return Cleared(f"{takes} {taken} of session time, limit {percent(limit)}", figures)
+    return Found(f"{found or takes} {taken} of session time", share, figures, caps_of(seen.window))
+
+
+def waits_rule_answer(seen: Seen, rule: Rule, what: str, *more: Figure | None) -> Found | Cleared:
     """The answer of a class that is nothing but waits: those of `rule.parts`, by their roots."""
     share = seen.share(*rule.parts)
-    limit = rule.limit("share")
-    figures = (seen.figure(what, share, limit),)
-    fact = f"{what} {percent(float(share[0]))} of session time"
-    if float(share[0]) < limit:
-        return Cleared(f"{fact}, limit {percent(limit)}", figures)
-    return Found(fact, share, figures, caps_of(seen.window))
+    figures = (seen.figure(what, share, rule.limit("share")), *evidence(*more))
+    return by_share(seen, rule, share, figures, takes=what)
 
 
 def caps_of(window: WindowFacts, *, server: bool = True, client: bool = True) -> dict[str, float]:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from pgdyno.analysis.diagnosis_facts import Figure
 from pgdyno.diagnosis import needs
 from pgdyno.diagnosis.rule import (
     Cleared,
@@ -14,16 +11,18 @@ from pgdyno.diagnosis.rule import (
     Rule,
     Seen,
     Threshold,
+    figure,
     waits_rule_answer,
 )
 
 
 def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     """Waits for the table of buffers and for pins, with how many buffers were wanted anew."""
-    found = waits_rule_answer(seen, rule, "waits for a buffer, its place or its pin take")
     wanted = seen.window.per_s("bgwriter.allocated")
-    more = () if wanted is None else (Figure("buffers taken for other pages", wanted, "1/s"),)
-    return replace(found, figures=(*found.figures, *more))
+    return waits_rule_answer(
+        seen, rule, "waits for a buffer, its place or its pin take",
+        figure("buffers taken for other pages", wanted, "1/s"),
+    )  # fmt: skip
 
 
 RULE = Rule(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from pgdyno.analysis.account_facts import IDLE, IN_FLIGHT
@@ -19,6 +17,8 @@ from pgdyno.diagnosis.rule import (
     Seen,
     Threshold,
     caps_of,
+    evidence,
+    figure,
     percent,
 )
 
@@ -29,10 +29,12 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     # Without the client its own waiting for a CPU goes, too, which roots count as the CPU's.
     share = np.maximum(seen.share(IN_FLIGHT, IDLE), seen.share(IN_FLIGHT, IDLE, root=False))
     waits = float(share[0])
-    figures = (
+    figures = evidence(
         seen.figure("waiting for the client", share, rule.limit("share")),
-        *_own_figures(seen, rule),
-    )
+        figure("driver thread wanted", driver.wanted, "share", rule.limit("wanted")),
+        figure("share of the driver's ceiling", driver.ceiling_share, "share",
+               rule.limit("ceiling")),
+    )  # fmt: skip
     if not any(one.value >= (one.limit or 1) for one in figures[1:]):
         if driver.wanted is None and driver.ceiling_share is None:
             return NotKnown("how much the driver's threads were wanted is not known", figures)
@@ -58,17 +60,6 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     return Found(fact, share, figures, caps_of(seen.window, client=False))
 
 
-def _own_figures(seen: Seen, rule: Rule) -> Iterator[Figure]:
-    driver = seen.window.driver
-    if driver.wanted is not None:
-        yield Figure("driver thread wanted", driver.wanted, "share", limit=rule.limit("wanted"))
-    if driver.ceiling_share is not None:
-        yield Figure(
-            "share of the driver's ceiling", driver.ceiling_share, "share",
-            limit=rule.limit("ceiling"),
-        )  # fmt: skip
-
-
 def _shared_host(seen: Seen, rule: Rule, figures: tuple[Figure, ...]) -> Found | Cleared:
     """On a full host of both, what the client takes is not the server's."""
     use = host_use(seen.window)
@@ -78,11 +69,11 @@ def _shared_host(seen: Seen, rule: Rule, figures: tuple[Figure, ...]) -> Found |
         return Cleared("others than client and server fill the host")
     own = use.server + use.driver
     part = use.driver / own if own > 0 else 0.0
-    figure = Figure("client's part of our CPU time", part, "share", limit=rule.limit("host_part"))
+    of_both = Figure("client's part of our CPU time", part, "share", limit=rule.limit("host_part"))
     if part < rule.limit("host_part"):
         return Cleared(f"of our CPU time on a full host it took {percent(part)}")
     fact = f"the client takes {percent(part)} of the CPU time that it shares with the server"
-    return Found(fact, np.full(1, part), (*figures, figure))
+    return Found(fact, np.full(1, part), (*figures, of_both))
 
 
 RULE = Rule(

@@ -18,6 +18,8 @@ from pgdyno.diagnosis.rule import (
     Seen,
     Threshold,
     caps_of,
+    evidence,
+    figure,
     percent,
 )
 from pgdyno.model.wording import plural
@@ -41,12 +43,12 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
         default=("", 0.0),
     )
     oldest = window.highest.get("transactions.oldest_s")
-    figures = (
+    figures = evidence(
         Figure("pages of a transaction in the last third, of the first", value, "times", low, high,
                rule.limit("growth")),
         Figure(f"dead rows of {table}" if table else "dead rows", dead, "share",
                limit=rule.limit("dead")),
-        *(() if oldest is None else (Figure("oldest transaction", oldest, "s"),)),
+        figure("oldest transaction", oldest, "s"),
     )  # fmt: skip
     if low < rule.limit("growth"):
         return Cleared(

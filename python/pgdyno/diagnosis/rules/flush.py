@@ -12,27 +12,23 @@ from pgdyno.diagnosis.rule import (
     Rule,
     Seen,
     Threshold,
-    caps_of,
-    percent,
+    by_share,
 )
 
 
 def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     """Who flushes, and who waits for a flush of others."""
     share = seen.share("flush")
-    taken, limit = float(share[0]), rule.limit("share")
     figures = (
-        seen.figure("waiting for a flush of WAL", share, limit),
+        seen.figure("waiting for a flush of WAL", share, rule.limit("share")),
         seen.figure("the same before waits are moved to their holders",
                     seen.share("flush", root=False)),
         *_device(seen),
     )  # fmt: skip
-    if taken < limit:
-        return Cleared(
-            f"flushes of WAL take {percent(taken)} of session time, limit {percent(limit)}", figures
-        )
-    fact = f"commits wait until their WAL is on storage, {percent(taken)} of session time"
-    return Found(fact, share, figures, caps_of(seen.window))
+    return by_share(
+        seen, rule, share, figures,
+        takes="flushes of WAL take", found="commits wait until their WAL is on storage,",
+    )  # fmt: skip
 
 
 def _device(seen: Seen) -> tuple[Figure, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from pgdyno.analysis.diagnosis_facts import Figure
 from pgdyno.diagnosis import needs
 from pgdyno.diagnosis.rule import (
     Cleared,
@@ -14,6 +13,8 @@ from pgdyno.diagnosis.rule import (
     Rule,
     Seen,
     Threshold,
+    evidence,
+    figure,
     percent,
 )
 
@@ -27,12 +28,11 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     window = seen.window
     stalled, swapped = window.per_s(_STALLED), window.per_s(*_SWAP)
     reclaimed = window.per_s(_RECLAIM)
-    told = [
-        _figure("time in which a task waits for memory", stalled, "share", rule.limit("stalled")),
-        _figure("pages swapped", swapped, "1/s", rule.limit("swapped")),
-        _figure("times a task had to free memory first", reclaimed, "1/s"),
-    ]
-    figures = tuple(one for one in told if one)
+    figures = evidence(
+        figure("time in which a task waits for memory", stalled, "share", rule.limit("stalled")),
+        figure("pages swapped", swapped, "1/s", rule.limit("swapped")),
+        figure("times a task had to free memory first", reclaimed, "1/s"),
+    )
     if stalled is not None and stalled >= rule.limit("stalled"):
         share = min(0.9, stalled)
         fact = f"some task waits for memory {percent(stalled)} of the time"
@@ -49,10 +49,6 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
         f"tasks wait for memory {percent(stalled)} of the time, limit"
         f" {percent(rule.limit('stalled'))}", figures,
     )  # fmt: skip
-
-
-def _figure(name: str, value: float | None, unit: str, limit: float | None = None) -> Figure | None:
-    return None if value is None else Figure(name, value, unit, limit=limit)
 
 
 RULE = Rule(

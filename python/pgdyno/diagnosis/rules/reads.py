@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pgdyno.analysis.diagnosis_facts import Figure
+from dataclasses import replace
+
 from pgdyno.diagnosis import needs
 from pgdyno.diagnosis.rule import (
     Cleared,
@@ -12,28 +13,30 @@ from pgdyno.diagnosis.rule import (
     Rule,
     Seen,
     Threshold,
-    caps_of,
-    percent,
+    by_share,
+    evidence,
+    figure,
 )
 
 
 def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     """Waits for reads; whether the device below was asked tells from where."""
     share = seen.share(*rule.parts)
-    taken, limit = float(share[0]), rule.limit("share")
     asked, device = seen.window.per_s("database.blocks_read"), seen.window.per_s("disk.reads")
-    told = [
-        Figure("pages asked for", asked, "1/s") if asked is not None else None,
-        Figure("reads of the device below", device, "1/s") if device is not None else None,
-    ]
-    figures = (seen.figure("waiting for reads", share, limit), *(one for one in told if one))
-    if taken < limit:
-        return Cleared(f"reads take {percent(taken)} of session time, limit {percent(limit)}",
-                       figures)  # fmt: skip
-    fact = f"sessions wait until pages are read, {percent(taken)} of session time"
-    if asked and device is not None and device < asked * rule.limit("device"):
-        fact += "; nearly all come from the kernel's cache, not from the device"
-    return Found(fact, share, figures, caps_of(seen.window))
+    figures = evidence(
+        seen.figure("waiting for reads", share, rule.limit("share")),
+        figure("pages asked for", asked, "1/s"),
+        figure("reads of the device below", device, "1/s"),
+    )
+    answered = by_share(
+        seen, rule, share, figures,
+        takes="reads take", found="sessions wait until pages are read,",
+    )  # fmt: skip
+    cached = asked and device is not None and device < asked * rule.limit("device")
+    if cached and isinstance(answered, Found):
+        where = "nearly all come from the kernel's cache, not from the device"
+        return replace(answered, fact=f"{answered.fact}; {where}")
+    return answered
 
 
 RULE = Rule(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pgdyno.analysis.account_facts import IN_FLIGHT
-from pgdyno.analysis.diagnosis_facts import Figure
 from pgdyno.diagnosis import needs
 from pgdyno.diagnosis.rule import (
     Cleared,
@@ -14,6 +13,8 @@ from pgdyno.diagnosis.rule import (
     Seen,
     Threshold,
     caps_of,
+    evidence,
+    figure,
     percent,
 )
 
@@ -23,15 +24,10 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     share = seen.share(*rule.parts)
     taken, limit = float(share[0]), rule.limit("share")
     trips, wanted = seen.window.load.round_trips, seen.window.driver.wanted
-    told = [
-        Figure("round trips of a transaction", trips, "1") if trips is not None else None,
-        Figure("driver thread wanted", wanted, "share", limit=rule.limit("wanted"))
-        if wanted is not None
-        else None,
-    ]
-    figures = (
+    figures = evidence(
         seen.figure("requests under way that the server does not work on", share, limit),
-        *(one for one in told if one),
+        figure("round trips of a transaction", trips, "1"),
+        figure("driver thread wanted", wanted, "share", rule.limit("wanted")),
     )
     between = f"requests are between client and server {percent(taken)} of session time"
     if taken < limit:

@@ -12,32 +12,25 @@ from pgdyno.diagnosis.rule import (
     Rule,
     Seen,
     Threshold,
-    caps_of,
-    percent,
+    by_share,
+    evidence,
+    figure,
 )
 
 
 def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     """Waits as they were met: with more rows there would be none, whatever holders do."""
     share = seen.share(*rule.parts, root=False)
-    taken, limit = float(share[0]), rule.limit("share")
-    figures = (
-        seen.figure("waiting for locks", share, limit),
+    figures = evidence(
+        seen.figure("waiting for locks", share, rule.limit("share")),
         Figure("looks at what the head of a queue did", float(seen.account.holders_seen), "1"),
-        *_deadlocks(seen),
+        figure("deadlocks", seen.window.per_s("database.deadlocks"), "1/s"),
     )
-    if taken < limit:
-        return Cleared(
-            f"sessions wait for locks {percent(taken)} of session time, limit {percent(limit)}",
-            figures,
-        )
-    fact = f"sessions stand in queues for locks of rows or objects {percent(taken)} of session time"
-    return Found(fact, share, figures, caps_of(seen.window))
-
-
-def _deadlocks(seen: Seen) -> tuple[Figure, ...]:
-    rate = seen.window.per_s("database.deadlocks")
-    return () if rate is None else (Figure("deadlocks", rate, "1/s"),)
+    return by_share(
+        seen, rule, share, figures,
+        takes="sessions wait for locks",
+        found="sessions stand in queues for locks of rows or objects",
+    )  # fmt: skip
 
 
 RULE = Rule(

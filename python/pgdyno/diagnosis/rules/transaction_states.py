@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from pgdyno.analysis.diagnosis_facts import Figure
 from pgdyno.diagnosis import needs
 from pgdyno.diagnosis.rule import (
     Cleared,
@@ -14,17 +11,19 @@ from pgdyno.diagnosis.rule import (
     Rule,
     Seen,
     Threshold,
+    figure,
     waits_rule_answer,
 )
 
 
 def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     """Waits for them, with the pages that the caches had to read."""
-    found = waits_rule_answer(seen, rule, "waits for the states of transactions take")
     names = [one for one in seen.window.grown if one.startswith("slru.") and one.endswith("reads")]
     reads = seen.window.per_s(*names) if names else None
-    more = () if reads is None else (Figure("pages these caches read", reads, "1/s"),)
-    return replace(found, figures=(*found.figures, *more))
+    return waits_rule_answer(
+        seen, rule, "waits for the states of transactions take",
+        figure("pages these caches read", reads, "1/s"),
+    )  # fmt: skip
 
 
 RULE = Rule(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from pgdyno.analysis.diagnosis_facts import Figure
 from pgdyno.diagnosis import needs
 from pgdyno.diagnosis.rule import (
     Cleared,
@@ -14,19 +11,18 @@ from pgdyno.diagnosis.rule import (
     Rule,
     Seen,
     Threshold,
+    figure,
     waits_rule_answer,
 )
 
 
 def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     """Waits for insertion, for a page of the buffers, and for writes of WAL."""
-    found = waits_rule_answer(seen, rule, "waits to put WAL into its buffers or to write it take")
-    full, rate = seen.window.per_s("wal.buffers_full"), seen.window.per_s("wal.bytes")
-    told = [
-        Figure("times the WAL buffers were full", full, "1/s") if full is not None else None,
-        Figure("WAL", rate, "B/s") if rate is not None else None,
-    ]
-    return replace(found, figures=(*found.figures, *(one for one in told if one)))
+    return waits_rule_answer(
+        seen, rule, "waits to put WAL into its buffers or to write it take",
+        figure("times the WAL buffers were full", seen.window.per_s("wal.buffers_full"), "1/s"),
+        figure("WAL", seen.window.per_s("wal.bytes"), "B/s"),
+    )  # fmt: skip
 
 
 RULE = Rule(
