@@ -30,6 +30,11 @@ class Gain:
     high: float
     capped_by: str | None = None  # what would be full then; None: nothing that is known
 
+    @property
+    def text(self) -> str:
+        """The bound with its interval, e.g. `×1.93 (1.80 to 2.10)`."""
+        return f"×{self.bound:.2f} ({self.low:.2f} to {self.high:.2f})"
+
 
 @dataclass(frozen=True, slots=True)
 class DiagnosedKnob:

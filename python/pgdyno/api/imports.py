@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from pgdyno.imports.together import Together, together
 from pgdyno.imports.traps import checked
 from pgdyno.model.errors import PlanError
 from pgdyno.model.imported import Condition, Imported
-from pgdyno.model.text import ascii_json
+from pgdyno.model.text import json_document
 from pgdyno.model.units import bytes_text
 from pgdyno.report.imported import lines, ratio_lines
 from pgdyno.store.run_file import RunFile
@@ -86,8 +85,7 @@ class ImportedResults:
         plain = {"schema": SCHEMA, **asdict(self)}
         if ratio is not None:
             plain["beside"] = asdict(self.beside(ratio))
-        text = json.dumps(plain, ensure_ascii=False, allow_nan=False, indent=1)
-        return ascii_json(text) + "\n"
+        return json_document(plain)
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()
@@ -169,7 +167,7 @@ def _asked(one: Imported, warehouses: int | None, repeats: bool) -> Imported:
     if warehouses is not None:
         told = one.conditions.get("warehouses")
         if told is not None and told != warehouses:
-            where = f"{one.source.file}, line {one.source.first_line}"
+            where = one.source.place
             raise PlanError(f"{where} tells {told:g} warehouses, {warehouses} were named")
         more["warehouses"] = warehouses
     return replace(one, conditions=one.conditions | more)

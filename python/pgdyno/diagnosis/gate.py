@@ -5,7 +5,8 @@ from __future__ import annotations
 from pgdyno.analysis.account_facts import IDLE, Account
 from pgdyno.analysis.diagnosis_facts import Figure
 from pgdyno.analysis.window_facts import WindowFacts
-from pgdyno.diagnosis.rule import Threshold, percent
+from pgdyno.diagnosis.rule import Threshold
+from pgdyno.model.units import share_text
 from pgdyno.model.wording import plural
 
 THRESHOLDS = {
@@ -54,8 +55,8 @@ def _too_little(window: WindowFacts, account: Account) -> str | None:
     load = window.load
     if load.due and load.failed / load.due > _limit("failed"):
         return (
-            f"{percent(load.failed / load.due)} of the requests failed, at most"
-            f" {percent(_limit('failed'))} are allowed"
+            f"{share_text(load.failed / load.due)} of the requests failed, at most"
+            f" {share_text(_limit('failed'))} are allowed"
         )
     return None
 
@@ -94,7 +95,7 @@ def paced(window: WindowFacts) -> tuple[str, tuple[Figure, ...]] | None:
     if load.waits_share >= _limit("thinks"):
         figure = Figure("keying and thinking of a terminal's time", load.waits_share, "share",
                         limit=_limit("thinks"))  # fmt: skip
-        return f"terminals key or think {percent(load.waits_share)} of their time", (figure,)
+        return f"terminals key or think {share_text(load.waits_share)} of their time", (figure,)
     return _pauses(window)
 
 
@@ -109,7 +110,7 @@ def _pauses(window: WindowFacts) -> tuple[str, tuple[Figure, ...]] | None:
         return None
     figure = Figure("session time with nothing asked", idle, "share", limit=_limit("asks"))
     fact = (
-        f"sessions have nothing to do {percent(idle)} of their time, and the driver is not why:"
-        f" its busiest thread was wanted {percent(wanted)} of the time"
+        f"sessions have nothing to do {share_text(idle)} of their time, and the driver is not why:"
+        f" its busiest thread was wanted {share_text(wanted)} of the time"
     )
     return fact, (figure,)

@@ -14,6 +14,7 @@ import numpy as np
 from pgdyno.analysis.account_facts import DRAWS, Account, Draws, quantiles
 from pgdyno.analysis.diagnosis_facts import Figure
 from pgdyno.analysis.window_facts import WindowFacts
+from pgdyno.model.units import share_text
 
 BLUR = 0.05
 """Of a share, how far off the account's own assumptions may put it: a standard deviation."""
@@ -100,11 +101,6 @@ class Rule:
         return self.thresholds[name].value
 
 
-def percent(share: float) -> str:
-    """A share as a sentence has it, e.g. `43%`."""
-    return f"{share:.1%}" if 0 < share < 0.1 else f"{share:.0%}"
-
-
 def evidence(*figures: Figure | None) -> tuple[Figure, ...]:
     """Those of them that are known."""
     return tuple(one for one in figures if one is not None)
@@ -134,9 +130,9 @@ def by_share(
         takes: What is said of its share, e.g. `flushes of WAL take`.
         found: What is said instead where it is over the limit.
     """
-    taken, limit = percent(float(share[0])), rule.limit("share")
+    taken, limit = share_text(float(share[0])), rule.limit("share")
     if float(share[0]) < limit:
-        return Cleared(f"{takes} {taken} of session time, limit {percent(limit)}", figures)
+        return Cleared(f"{takes} {taken} of session time, limit {share_text(limit)}", figures)
     return Found(f"{found or takes} {taken} of session time", share, figures, caps_of(seen.window))
 
 

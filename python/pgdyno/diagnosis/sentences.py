@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pgdyno.analysis.diagnosis_facts import Gain, Outcome, RuleAnswer
+from pgdyno.analysis.diagnosis_facts import Outcome, RuleAnswer
 from pgdyno.analysis.window_facts import WindowFacts
 from pgdyno.diagnosis.gate import THRESHOLDS
 
@@ -56,11 +56,6 @@ def more(ratio: float) -> str:
     return f"{ratio - 1:.0%} more" if ratio < 10 else "10 times the"
 
 
-def times(gain: Gain) -> str:
-    """A bound with its interval, e.g. `×1.93 (1.80 to 2.10)`."""
-    return f"×{gain.bound:.2f} ({gain.low:.2f} to {gain.high:.2f})"
-
-
 def _held(answer: RuleAnswer) -> str:
     return f", whose holders are {answer.held_by} of the time" if answer.held_by else ""
 
@@ -69,7 +64,7 @@ def _bound(answer: RuleAnswer) -> str:
     assert answer.gain is not None, "only findings are limits"
     cap = f"; then {_full(answer.gain.capped_by)}" if answer.gain.capped_by else ""
     return (
-        f"If {answer.title} cost no time, throughput would be at most {times(answer.gain)}"
+        f"If {answer.title} cost no time, throughput would be at most {answer.gain.text}"
         f"{cap}: {NOT_PROVED}."
     )
 

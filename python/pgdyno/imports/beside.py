@@ -86,7 +86,7 @@ def _figure(one: Imported, metric: str) -> tuple[float, str]:
         if figure.metric == metric:
             return figure.value, figure.how
     has = ", ".join(figure.metric for figure in one.comparable) or "none"
-    where = f"{one.source.file}, line {one.source.first_line}"
+    where = one.source.place
     raise PlanError(f"{one.tool} in {where} has no {metric}; its comparable figures: {has}")
 
 

@@ -96,6 +96,11 @@ class Source:
     first_line: int
     last_line: int
 
+    @property
+    def place(self) -> str:
+        """Where it begins, for a sentence."""
+        return f"{self.file}, line {self.first_line}"
+
 
 @dataclass(frozen=True, slots=True)
 class Imported:

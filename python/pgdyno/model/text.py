@@ -7,6 +7,7 @@ means by its characters (`<`, `|`, `*`) is for the format that prints them, not 
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import unicodedata
@@ -43,6 +44,12 @@ def one_line(text: str) -> str:
 def ascii_json(text: str) -> str:
     r"""JSON of the same meaning, in which what is not seen is written as `\u....`."""
     return _JSON_UNSEEN.sub(lambda found: _in_json(found[0]), text)
+
+
+def json_document(document: object) -> str:
+    """Plain records as indented JSON that any terminal shows; without NaN, ended by a line end."""
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)
+    return ascii_json(text) + "\n"
 
 
 def shell_line(words: Sequence[str]) -> str:

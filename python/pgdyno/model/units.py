@@ -50,6 +50,11 @@ def count_text(value: float) -> str:
     return f"{value:,.0f}"
 
 
+def share_text(share: float) -> str:
+    """A share of a whole, small ones with a digit more, e.g. `43%`, `4.3%`."""
+    return f"{share:.1%}" if 0 < share < 0.1 else f"{share:.0%}"
+
+
 def ratio_text(ratio: float) -> str:
     """A ratio, e.g. `x1.163`."""
     return f"x{ratio:.3f}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
@@ -12,7 +11,7 @@ from rich.text import Text
 from pgdyno.analysis import words
 from pgdyno.analysis.calibration_facts import CalibrationFacts
 from pgdyno.model.calibration import Ceiling, Estimate
-from pgdyno.model.text import ascii_json
+from pgdyno.model.text import json_document
 from pgdyno.model.units import count_text, ns_text
 from pgdyno.model.wording import plural
 from pgdyno.report.document import Cell, Document, Points, Section, Table, columns
@@ -41,7 +40,7 @@ def render_json(facts: CalibrationFacts) -> str:
         "measured": asdict(facts.measured),
         "ceilings": [asdict(one) for one in facts.ceilings],
     }
-    return ascii_json(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
+    return json_document(document)
 
 
 def summary(facts: CalibrationFacts) -> RenderableType:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from statistics import median
 from typing import Any
@@ -15,7 +14,7 @@ from rich.text import Text
 from pgdyno.analysis import words
 from pgdyno.analysis.curve_facts import CurveFacts
 from pgdyno.model.knee import Curve, Point
-from pgdyno.model.text import ascii_json
+from pgdyno.model.text import json_document
 from pgdyno.model.units import at_least_text, count_text, ns_text
 from pgdyno.model.wording import plural
 from pgdyno.report.charts import Key, Panel, look
@@ -73,7 +72,7 @@ def render_md(facts: CurveFacts) -> str:
 def render_json(facts: CurveFacts) -> str:
     """Windows and knee in base units."""
     document = {"schema": "pgdyno.experiment.knee/1", **asdict(facts.curve)}
-    return ascii_json(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
+    return json_document(document)
 
 
 def summary(facts: CurveFacts) -> RenderableType:

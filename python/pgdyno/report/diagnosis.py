@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json as json_text
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from textwrap import fill
 
 from pgdyno.analysis.diagnosis_facts import RuleAnswer, StageDiagnosis, TimePart, WindowDiagnosis
-from pgdyno.model.text import ascii_json, visible
+from pgdyno.model.text import json_document, visible
 from pgdyno.model.wording import listed, plural
 from pgdyno.report.sections.diagnosis import figures_text, gain_text, knobs_text
 
@@ -24,9 +23,9 @@ def text(stages: Sequence[StageDiagnosis]) -> str:
 
 def json(stages: Sequence[StageDiagnosis], ident: str) -> str:
     """The records field by field, with the run's ident; null means not known."""
-    said = {"schema": SCHEMA, "ident": ident, "stages": [asdict(one) for one in stages]}
-    written = json_text.dumps(said, ensure_ascii=False, allow_nan=False, indent=1)
-    return ascii_json(written) + "\n"
+    return json_document(
+        {"schema": SCHEMA, "ident": ident, "stages": [asdict(one) for one in stages]}
+    )
 
 
 def _stage(one: StageDiagnosis) -> Iterator[str]:

@@ -8,20 +8,18 @@ shape as JSON Schema.
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from pgdyno.analysis.facts import Facts
-from pgdyno.model.text import ascii_json
+from pgdyno.model.text import json_document
 
 
 def render(facts: Facts) -> str:
     """The facts of a run, finished or not, as indented JSON."""
-    text = json.dumps(asdict(facts), ensure_ascii=False, allow_nan=False, indent=1)
-    return ascii_json(text) + "\n"
+    return json_document(asdict(facts))
 
 
 def schema() -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
@@ -14,7 +13,7 @@ from pgdyno.analysis.storage_advice import storage_advice
 from pgdyno.analysis.storage_facts import PathFacts, StorageFacts
 from pgdyno.model.floor import PATTERNS, PAUSES_US, Pattern
 from pgdyno.model.floor_figures import DEFAULT_METHOD, PROGRAMS, Doubt
-from pgdyno.model.text import ascii_json
+from pgdyno.model.text import json_document
 from pgdyno.model.units import bytes_text, count_text, ns_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import (
@@ -63,7 +62,7 @@ def render_json(facts: StorageFacts) -> str:
         "derived": [_derived(path) for path in facts.paths],
         "advice": [asdict(one) for one in storage_advice(facts)],
     }
-    return ascii_json(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
+    return json_document(document)
 
 
 def summary(facts: StorageFacts) -> RenderableType:

@@ -16,8 +16,8 @@ from pgdyno.diagnosis.rule import (
     Rule,
     Seen,
     Threshold,
-    percent,
 )
+from pgdyno.model.units import share_text
 from pgdyno.model.wording import plural
 
 _SEED = 20_261_126
@@ -48,12 +48,12 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
         Figure("checkpoints in the window", float(len(spans)), "1",
                limit=rule.limit("checkpoints")),
     )  # fmt: skip
-    told = f"while a checkpoint lasts, throughput is {percent(value)} of that outside"
+    told = f"while a checkpoint lasts, throughput is {share_text(value)} of that outside"
     if high >= 1 or value >= rule.limit("ratio"):
-        return Cleared(f"{told} ({percent(low)} to {percent(high)})", figures)
+        return Cleared(f"{told} ({share_text(low)} to {share_text(high)})", figures)
     if len(spans) < rule.limit("checkpoints"):
         return NotKnown(f"{told}, but one checkpoint alone may be chance", figures)
-    return Found(f"{told}, {percent(part)} of the time", part * (1 - ratio), figures)
+    return Found(f"{told}, {share_text(part)} of the time", part * (1 - ratio), figures)
 
 
 def _inside(window: WindowFacts) -> npt.NDArray[np.bool_]:

@@ -19,8 +19,8 @@ from pgdyno.diagnosis.rule import (
     caps_of,
     evidence,
     figure,
-    percent,
 )
+from pgdyno.model.units import share_text
 
 
 def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
@@ -42,20 +42,20 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
         if isinstance(cleared, Found):
             return cleared
         return Cleared(
-            f"the busiest driver thread was wanted {percent(driver.wanted or 0.0)} of the time,"
-            f" limit {percent(rule.limit('wanted'))}; {cleared.fact}",
+            f"the busiest driver thread was wanted {share_text(driver.wanted or 0.0)} of the time,"
+            f" limit {share_text(rule.limit('wanted'))}; {cleared.fact}",
             figures,
         )
     if waits < rule.limit("share"):
         return Cleared(
-            f"the driver was busy, but only {percent(waits)} of session time waited for it,"
-            f" limit {percent(rule.limit('share'))}",
+            f"the driver was busy, but only {share_text(waits)} of session time waited for it,"
+            f" limit {share_text(rule.limit('share'))}",
             figures,
         )
     told = driver.wanted if driver.wanted is not None else driver.ceiling_share
     fact = (
-        f"sessions wait for the client {percent(waits)} of session time, and its busiest thread"
-        f" was wanted {percent(told or 0.0)} of the time"
+        f"sessions wait for the client {share_text(waits)} of session time, and its busiest thread"
+        f" was wanted {share_text(told or 0.0)} of the time"
     )
     return Found(fact, share, figures, caps_of(seen.window, client=False))
 
@@ -71,8 +71,8 @@ def _shared_host(seen: Seen, rule: Rule, figures: tuple[Figure, ...]) -> Found |
     part = use.driver / own if own > 0 else 0.0
     of_both = Figure("client's part of our CPU time", part, "share", limit=rule.limit("host_part"))
     if part < rule.limit("host_part"):
-        return Cleared(f"of our CPU time on a full host it took {percent(part)}")
-    fact = f"the client takes {percent(part)} of the CPU time that it shares with the server"
+        return Cleared(f"of our CPU time on a full host it took {share_text(part)}")
+    fact = f"the client takes {share_text(part)} of the CPU time that it shares with the server"
     return Found(fact, np.full(1, part), (*figures, of_both))
 
 

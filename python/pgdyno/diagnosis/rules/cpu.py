@@ -15,8 +15,8 @@ from pgdyno.diagnosis.rule import (
     Seen,
     Threshold,
     caps_of,
-    percent,
 )
+from pgdyno.model.units import share_text
 
 
 def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
@@ -40,10 +40,12 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
             else ()
         ),
     )  # fmt: skip
-    taken = percent(float(share[0]))
+    taken = share_text(float(share[0]))
     if float(share[0]) < limit:
-        return Cleared(f"CPUs take {taken} of session time, limit {percent(limit)}", figures)
-    used = f", and {percent(use.server + use.driver)} of the host's CPU time is ours" if use else ""
+        return Cleared(f"CPUs take {taken} of session time, limit {share_text(limit)}", figures)
+    used = ""
+    if use:
+        used = f", and {share_text(use.server + use.driver)} of the host's CPU time is ours"
     fact = (
         "sessions run, or want a CPU that server and client use themselves,"
         f" {taken} of session time{used}"

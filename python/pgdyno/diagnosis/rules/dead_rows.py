@@ -20,8 +20,8 @@ from pgdyno.diagnosis.rule import (
     caps_of,
     evidence,
     figure,
-    percent,
 )
+from pgdyno.model.units import share_text
 from pgdyno.model.wording import plural
 
 _PAGES = "database.blocks_hit"
@@ -59,14 +59,14 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     if dead < rule.limit("dead"):
         return NotKnown(
             f"a transaction takes {value:.2f} times the pages at the window's end, but at most"
-            f" {percent(dead)} of the rows of any table are dead: the data may have grown",
+            f" {share_text(dead)} of the rows of any table are dead: the data may have grown",
             figures,
         )
     # More pages cost the time that sessions run, or read; not the time that they wait.
     pages_share = seen.share(RUNNING, "read")
     fact = (
         f"a transaction takes {value:.2f} times the pages at the window's end that it took at its"
-        f" begin, and {percent(dead)} of the rows of {table} are dead"
+        f" begin, and {share_text(dead)} of the rows of {table} are dead"
     )
     return Found(fact, pages_share * np.clip(1 - 1 / growth, 0.0, 0.9), figures, caps_of(window))
 

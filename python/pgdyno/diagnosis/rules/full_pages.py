@@ -13,9 +13,9 @@ from pgdyno.diagnosis.rule import (
     Seen,
     Threshold,
     caps_of,
-    percent,
 )
 from pgdyno.model.floor import BLOCK_BYTES
+from pgdyno.model.units import share_text
 
 
 def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
@@ -29,11 +29,13 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
         seen.figure("waits for the volume of WAL", volume, rule.limit("share")),
         seen.figure("waits for its flush", flush, rule.limit("flush")),
     )  # fmt: skip
-    of_wal = f"full page images are at most {percent(part)} of WAL"
+    of_wal = f"full page images are at most {share_text(part)} of WAL"
     if part < rule.limit("part"):
-        return Cleared(f"{of_wal}, limit {percent(rule.limit('part'))}", figures)
+        return Cleared(f"{of_wal}, limit {share_text(rule.limit('part'))}", figures)
     if float(volume[0]) >= rule.limit("share"):
-        fact = f"{of_wal}, and sessions wait for its volume {percent(float(volume[0]))} of the time"
+        fact = (
+            f"{of_wal}, and sessions wait for its volume {share_text(float(volume[0]))} of the time"
+        )
         return Found(fact, volume * part, figures, caps_of(seen.window))
     if float(flush[0]) >= rule.limit("flush"):
         return NotKnown(

@@ -15,8 +15,8 @@ from pgdyno.diagnosis.rule import (
     Threshold,
     evidence,
     figure,
-    percent,
 )
+from pgdyno.model.units import share_text
 
 _STALLED = "psi.memory.some_s"
 _SWAP = ("vm.swap_in_pages", "vm.swap_out_pages")
@@ -35,7 +35,7 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     )
     if stalled is not None and stalled >= rule.limit("stalled"):
         share = min(0.9, stalled)
-        fact = f"some task waits for memory {percent(stalled)} of the time"
+        fact = f"some task waits for memory {share_text(stalled)} of the time"
         return Found(fact, np.full(1, share), figures)
     if swapped is not None and swapped >= rule.limit("swapped"):
         return NotKnown(
@@ -46,8 +46,8 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
         return Cleared("nothing was swapped to speak of; whether tasks wait for memory is not told",
                        figures)  # fmt: skip
     return Cleared(
-        f"tasks wait for memory {percent(stalled)} of the time, limit"
-        f" {percent(rule.limit('stalled'))}", figures,
+        f"tasks wait for memory {share_text(stalled)} of the time, limit"
+        f" {share_text(rule.limit('stalled'))}", figures,
     )  # fmt: skip
 
 

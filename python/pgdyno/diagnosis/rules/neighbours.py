@@ -15,8 +15,8 @@ from pgdyno.diagnosis.rule import (
     Seen,
     Threshold,
     caps_of,
-    percent,
 )
+from pgdyno.model.units import share_text
 
 
 def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
@@ -39,7 +39,7 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     causes = [one for one in figures[1:] if one.value >= (one.limit or 0)]
     if not causes:
         return Cleared("others took next to nothing of the host's CPU time", figures)
-    taken = percent(float(share[0]))
+    taken = share_text(float(share[0]))
     who = _who(use, held_back, rule)
     if float(share[0]) < rule.limit("share"):
         return Cleared(f"{who}, but sessions wait for that only {taken} of session time", figures)
@@ -55,11 +55,11 @@ def _held_back(seen: Seen) -> float:
 def _who(use: HostUse, held_back: float, rule: Rule) -> str:
     told = []
     if use.others >= rule.limit("others"):
-        told.append(f"other programs used {percent(use.others)} of the host's CPU time")
+        told.append(f"other programs used {share_text(use.others)} of the host's CPU time")
     if use.stolen >= rule.limit("stolen"):
-        told.append(f"the hypervisor took {percent(use.stolen)} of it")
+        told.append(f"the hypervisor took {share_text(use.stolen)} of it")
     if held_back >= rule.limit("held_back"):
-        told.append(f"the control group held the server back {percent(held_back)} of the time")
+        told.append(f"the control group held the server back {share_text(held_back)} of the time")
     return " and ".join(told)
 
 

@@ -15,8 +15,8 @@ from pgdyno.diagnosis.rule import (
     caps_of,
     evidence,
     figure,
-    percent,
 )
+from pgdyno.model.units import share_text
 
 
 def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
@@ -29,9 +29,9 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
         figure("round trips of a transaction", trips, "1"),
         figure("driver thread wanted", wanted, "share", rule.limit("wanted")),
     )
-    between = f"requests are between client and server {percent(taken)} of session time"
+    between = f"requests are between client and server {share_text(taken)} of session time"
     if taken < limit:
-        return Cleared(f"{between}, limit {percent(limit)}", figures)
+        return Cleared(f"{between}, limit {share_text(limit)}", figures)
     if wanted is not None and wanted >= rule.limit("wanted"):
         return Cleared(f"{between}, but the driver's threads are what they wait for", figures)
     if trips is not None:

@@ -29,7 +29,7 @@ def clients_apart(one: Imported, beside: Sequence[Imported]) -> str | None:
             continue
         share = overlap(one, other)
         if 0 < share < 1 - _TIME_NEAR:
-            found.append(f"{other.source.file}, line {other.source.first_line} ({share:.0%})")
+            found.append(f"{other.source.place} ({share:.0%})")
     if not found:
         return None
     return f"it ran at the same time only in part as {listed(found[:5])}: they must not be added up"
@@ -121,7 +121,7 @@ def copied(one: Imported, beside: Sequence[Imported]) -> str | None:
     found = []
     for other in beside:
         same = [t for t in other.told if t.of is None and (t.metric, t.value) in measured]
-        where = f"{other.source.file}, line {other.source.first_line}"
+        where = other.source.place
         found += [f"{t.metric} {t.value:.15g} is that of {where} to the digit" for t in same[:1]]
     return "; ".join(found[:5]) or None
 

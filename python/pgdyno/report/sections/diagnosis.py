@@ -15,7 +15,7 @@ from pgdyno.analysis.diagnosis_facts import (
 )
 from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.words import NOTHING
-from pgdyno.model.units import bytes_text, ns_text
+from pgdyno.model.units import bytes_text, ns_text, share_text
 from pgdyno.model.wording import listed
 from pgdyno.report.document import Block, Cell, Column, Links, Section, Table, Text, columns
 
@@ -130,7 +130,7 @@ def answers_table(stage: str, window: WindowDiagnosis) -> Table:
 
 def gain_text(gain: Gain | None) -> str:
     """A bound with its interval."""
-    return NOTHING if gain is None else f"×{gain.bound:.2f} ({gain.low:.2f} to {gain.high:.2f})"
+    return NOTHING if gain is None else gain.text
 
 
 def figures_text(figures: Sequence[Figure]) -> str:
@@ -152,7 +152,7 @@ def _figure(one: Figure) -> str:
 def _value(value: float, unit: str) -> str:
     match unit:
         case "share":
-            return f"{value:.1%}" if 0 < value < 0.1 else f"{value:.0%}"
+            return share_text(value)
         case "s":
             return ns_text(value * 1e9)
         case "B/s":

@@ -57,7 +57,7 @@ def _ours(stage: StageFacts, facts: Facts) -> tuple[Cell, ...]:
 def _theirs(number: int, one: Imported) -> tuple[Cell, ...]:
     orders = one.value("nopm_committed")
     orders = one.value("nopm_ended") if orders is None else orders
-    where = f"{one.source.file}, line {one.source.first_line}"
+    where = one.source.place
     return (
         Cell(f"○ {number}. {one.name}", note=f"{one.form}: {where}"),
         _figure(orders),

@@ -5,10 +5,8 @@ from __future__ import annotations
 from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.resource_facts import ResourceRow
 from pgdyno.analysis.words import NOTHING
-from pgdyno.model.units import ns_text
+from pgdyno.model.units import ns_text, share_text
 from pgdyno.report.document import Cell, Column, Section, Table, Text
-
-_PERCENT_DIGITS = 0.1  # shares below have a digit more
 
 
 def section(facts: Facts) -> Section | None:
@@ -36,7 +34,7 @@ def _cell(row: ResourceRow, value: float | None) -> Cell:
         return Cell(NOTHING, "quiet")
     match row.unit:
         case "share":
-            return Cell(f"{value:.1%}" if 0 < value < _PERCENT_DIGITS else f"{value:.0%}")
+            return Cell(share_text(value))
         case "s":
             return Cell(ns_text(value * 1e9))
         case _:
