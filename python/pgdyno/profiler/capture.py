@@ -65,6 +65,7 @@ class Capture:
     _driver: int | None = None
     _tool: str = ""
     _hz: int = 0
+    _kernel: KernelSymbols = field(default_factory=lambda: KernelSymbols(()))
     _files: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Capture:
@@ -96,7 +97,8 @@ class Capture:
         try:
             self._tool = version(perf)
             if rights.own:
-                if (hidden := addresses_lack(rights, KernelSymbols.of_host())) is not None:
+                self._kernel = KernelSymbols.of_host()
+                if (hidden := addresses_lack(rights, self._kernel)) is not None:
                     self.lacks.append(hidden)
                 self._record(perf, rights)
         except PgdynoError as error:
@@ -167,9 +169,8 @@ class Capture:
     def _fold(
         self, recording: Recording, folded: Folded, begin_ns: int, window_ns: tuple[int, int]
     ) -> Quality:
-        kernel = KernelSymbols.of_host()
         script, account = Script(), Account(recording.who)
-        samples = read_samples(recording.read().splitlines(), script, kernel)
+        samples = read_samples(recording.read().splitlines(), script, self._kernel)
         roots = {SERVER: self._server_root, DRIVER: _driver_root, KERNEL_THREADS: self._thread_root}
         fold(samples, folded, account, begin_ns, roots[recording.who])
         cpu = self._waits.cpu if self._waits and recording.who == SERVER else []
