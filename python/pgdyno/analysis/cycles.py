@@ -73,9 +73,8 @@ class Load:
     def checkpoints(self) -> list[Event]:
         """Spread checkpoints of the log."""
         return [
-            one for one in self.result.events
-            if one.kind == "checkpoint"
-            and not any(word in (one.detail.cause or "") for word in _FORCED)
+            one for one in self.result.checkpoints or ()
+            if not any(word in (one.detail.cause or "") for word in _FORCED)
         ]  # fmt: skip
 
     @property

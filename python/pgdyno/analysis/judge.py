@@ -115,13 +115,9 @@ def _judgement(answer: Answer) -> Judgement:
 
 
 def _known_checkpoints(result: TrialResult) -> list[Checkpoint] | None:
-    found = [
+    if result.checkpoints is None:
+        return None
+    return [
         Checkpoint(event.start_ns / NS, None if event.end_ns is None else event.end_ns / NS)
-        for event in result.events
-        if event.kind == "checkpoint"
+        for event in result.checkpoints
     ]
-    if found:
-        return found
-    # No event may also mean that the server's log could not be read; its counters tell.
-    counted = [result.deltas.get(f"checkpoints.{cause}") for cause in ("timed", "requested")]
-    return [] if all(count == 0 for count in counted) else None

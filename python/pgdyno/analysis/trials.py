@@ -159,9 +159,7 @@ def _checkpoints(result: TrialResult, ends: tuple[float, float]) -> tuple[Checkp
     """Checkpoints on the axis of the line, cut at its ends."""
     begin, _ = result.window_ns
     found = []
-    for event in result.events:
-        if event.kind != "checkpoint":
-            continue
+    for event in result.checkpoints or ():
         end = None if event.end_ns is None else (event.end_ns - begin) / NS
         span = _cut((event.start_ns - begin) / NS, end, ends)
         if span is not None:

@@ -184,23 +184,18 @@ def _driver(result: TrialResult, plan: Plan, ceiling_per_s: float | None) -> Dri
 
 
 def _checkpoints(result: TrialResult) -> tuple[CheckpointSpan, ...] | None:
+    if result.checkpoints is None:
+        return None
     begin, end = result.window_ns
-    spans = tuple(
+    return tuple(
         CheckpointSpan(
             (one.start_ns - begin) / NS,
             None if one.end_ns is None else (one.end_ns - begin) / NS,
             one.detail.sync_s,
         )
-        for one in result.events
-        if one.kind == "checkpoint"
-        and one.start_ns < end
-        and (one.end_ns is None or one.end_ns > begin)
+        for one in result.checkpoints
+        if one.start_ns < end and (one.end_ns is None or one.end_ns > begin)
     )
-    # No event may also mean that the server's log could not be read; its counters tell.
-    if spans or any(one.kind == "checkpoint" for one in result.events):
-        return spans
-    causes = [result.deltas.get(f"checkpoints.{cause}") for cause in ("timed", "requested")]
-    return () if all(one == 0 for one in causes) else None
 
 
 def _costs(

@@ -405,6 +405,14 @@ class TrialResult:
         return sum(kind.window.succeeded for kind in self.kinds) / self.window_s
 
     @property
+    def checkpoints(self) -> tuple[Event, ...] | None:
+        """Those that the server's log tells of; None: whether there were any is not known."""
+        found = tuple(one for one in self.events if one.kind == "checkpoint")
+        # No event may also mean that the server's log could not be read; its counters tell.
+        counted = [self.deltas.get(f"checkpoints.{cause}") for cause in ("timed", "requested")]
+        return found if found or all(count == 0 for count in counted) else None
+
+    @property
     def follows_cycles(self) -> bool:
         """Whether the window was to be made of whole checkpoint cycles."""
         return self.followed is not None and self.followed.cycles is not None
