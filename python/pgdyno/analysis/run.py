@@ -31,6 +31,7 @@ from pgdyno.analysis.snapshots import plan_facts, statement_rows, table_rows
 from pgdyno.analysis.stages import comparison_facts, noise_facts, stage_facts, throughput_table
 from pgdyno.analysis.steadiness import cycle_steadiness
 from pgdyno.analysis.stopping import still_needed
+from pgdyno.analysis.stored import Stored
 from pgdyno.analysis.tails import with_tails
 from pgdyno.analysis.trials import trial_facts
 from pgdyno.analysis.trust import merged_audit, merged_conditions
@@ -51,22 +52,27 @@ MEASURING = "drive"  # the phase that measures; `window` is a part of it, told a
 PART_OF = {"window": MEASURING}
 
 
-def analyse(run: RunFile) -> Facts:
+def analyse(run: RunFile, stored: Stored | None = None) -> Facts:
     """Read a run file, finished or not, and compute what a report says.
+
+    Args:
+        run: The run file.
+        stored: Of it; None: nobody else reads that.
 
     Raises:
         StoreError: The file cannot be read.
         PgdynoError: The plan in it asks for an impossible comparison.
     """
     info, fixtures, replaced = run.info(), run.fixtures(), run.replaced()
+    stored = stored or Stored(run)
     plan = plan_in(info)
     trials = still_needed(plan, run.trials(), replaced)
     finished = [trial for trial in trials if trial.state is TrialState.FINISHED]
-    series = {trial.number: run.series(trial.number) for trial in trials}
+    series = {trial.number: stored.series(trial.number) for trial in trials}
     cycles = plan_cycles(plan, trials, series)
     table = throughput_table(plan, trials, replaced, cycles.short)
     compared = _compared(plan, table, cycles)
-    snapshots = {trial.number: run.snapshots(trial.number) for trial in trials}
+    snapshots = {trial.number: stored.snapshots(trial.number) for trial in trials}
     measured = _trial_facts(series, snapshots, info, plan, trials)
     steady = cycle_steadiness(plan, trials, series)
     stages = stage_facts(plan, trials, measured, compared, merged_quantiles, cycles, steady)
@@ -87,35 +93,30 @@ def analyse(run: RunFile) -> Facts:
         command=info.command, plan=plan.name, question=plan.question,
         headline=plan.workload.headline, answer=said, started_ns=info.started_ns,
         trials_planned=len(trials), trials_finished=len(finished),
-        quick=plan.quick, notes=plan.notes,
-        stages=stages, trials=measured,
+        quick=plan.quick, notes=plan.notes, stages=stages, trials=measured,
         replaced=tuple(replaced_facts(trial) for trial in replaced),
         steps=step_facts(names, finished, merged_quantiles),
         parts=part_facts(names, finished, merged_quantiles),
         outages=outages(trials), earlier=then_and_now(plan, finished),
         imported=(others := run.imported()), imported_together=together(others),
-        recovery=recovery_facts(names, finished),
-        cycles=cycles.facts,
-        sessions=_sessions(run, names, finished), resources=resource_rows(names, finished, series),
-        signals=signals(names, finished, series),
+        recovery=recovery_facts(names, finished), cycles=cycles.facts,
+        sessions=_sessions(stored, names, finished),
+        resources=resource_rows(names, finished, series), signals=signals(names, finished, series),
         statements=statement_rows(names, finished, snapshots),
         tables=table_rows(names, finished, snapshots),
         plans=plan_facts(names, finished, snapshots),
         protocol=protocol_costs(plan, finished), compliance=requirements(plan, finished),
         margin=plan.protocol.margin, confidence=plan.protocol.confidence,
         looks=plan.protocol.looks, warnings=compared.warnings,
-        noise_floor=noise_facts(plan, table, plan.protocol.confidence),
-        placement=placed,
+        noise_floor=noise_facts(plan, table, plan.protocol.confidence), placement=placed,
         audit=audit, conditions=merged_conditions(fixtures, trials),
         checked_rounds=plan.protocol.checked_rounds, same=shared(plan, finished),
         differences=differing, mistakes=mistakes, phases=_phases(info, trials),
         deviations=deviations(info, names),
-        reference=words.flat(plan.reference),
-        host=words.flat(asdict(info.host)),
+        reference=words.flat(plan.reference), host=words.flat(asdict(info.host)),
         build=words.flat(asdict(info.build)) if _runs_installed(plan) else {},
         builds={one.label: words.flat(asdict(one)) for one in _builds(plan)},
-        server=info.server,
-        configuration=found_configuration(trials),
+        server=info.server, configuration=found_configuration(trials),
         versions=_versions(plan, info), diagnosis=(),  # by who asks for it
         fixture=_fixture(fixtures[0]) if fixtures else {},
         further_fixtures=tuple(_fixture(one) for one in fixtures[1:]),
@@ -124,9 +125,9 @@ def analyse(run: RunFile) -> Facts:
 
 
 def _sessions(
-    run: RunFile, names: Sequence[str], finished: Sequence[TrialRecord]
+    stored: Stored, names: Sequence[str], finished: Sequence[TrialRecord]
 ) -> tuple[StageSessions, ...]:
-    tallies = {one.number: run.tallies(one.number) for one in finished}
+    tallies = {one.number: stored.tallies(one.number) for one in finished}
     found = (stage_sessions(name, finished, tallies) for name in names)
     return tuple(one for one in found if one is not None)
 

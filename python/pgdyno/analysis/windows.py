@@ -11,6 +11,7 @@ from pgdyno.analysis.ceiling import ceiling_of_trial, rate
 from pgdyno.analysis.run import plan_in
 from pgdyno.analysis.session_account import account_of
 from pgdyno.analysis.stopping import still_needed
+from pgdyno.analysis.stored import Stored
 from pgdyno.analysis.trials import per_second
 from pgdyno.analysis.window_facts import (
     CheckpointSpan,
@@ -30,7 +31,6 @@ from pgdyno.model.run import (
     TrialState,
 )
 from pgdyno.model.wording import listed
-from pgdyno.store import RunFile
 
 NS = 1e9
 _COSTS = ("database.blocks_hit", "process.backend.cpu_s")
@@ -38,11 +38,11 @@ _COSTS = ("database.blocks_hit", "process.backend.cpu_s")
 _ROWS_MIN = 10.0  # tables with fewer rows are not asked for their dead ones
 
 
-def stage_windows(run: RunFile, stage: str | None = None) -> tuple[StageWindows, ...]:
+def stage_windows(stored: Stored, stage: str | None = None) -> tuple[StageWindows, ...]:
     """The windows of each stage, in the order of the plan.
 
     Args:
-        run: The run file.
+        stored: The run file.
         stage: One stage alone; None: all.
 
     Raises:
@@ -50,6 +50,7 @@ def stage_windows(run: RunFile, stage: str | None = None) -> tuple[StageWindows,
         PgdynoError: There is no such stage.
         StoreError: The file cannot be read.
     """
+    run = stored.run
     info = run.info()
     plan = plan_in(info)
     names = [one.name for one in plan.stages]
@@ -68,8 +69,8 @@ def stage_windows(run: RunFile, stage: str | None = None) -> tuple[StageWindows,
             ceiling_per_s = ceiling_of_trial(info, one.workload, trial.result)
             windows.append(
                 window_facts(
-                    trial, plan, one, run.series(trial.number), run.tallies(trial.number),
-                    run.snapshots(trial.number), ceiling_per_s,
+                    trial, plan, one, stored.series(trial.number), stored.tallies(trial.number),
+                    stored.snapshots(trial.number), ceiling_per_s,
                 )
             )  # fmt: skip
         found.append(StageWindows(one.name, tuple(windows)))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pgdyno.analysis.diagnosis_facts import StageDiagnosis
 from pgdyno.analysis.facts import Comparison, Facts
 from pgdyno.analysis.run import analyse, compare_stages, plan_in
+from pgdyno.analysis.stored import Stored
 from pgdyno.analysis.windows import stage_windows
 from pgdyno.api.configuration import Form, configuration
 from pgdyno.api.experiments import Format, experiment_of
@@ -74,7 +75,8 @@ class Run:
         """
         plan_in(self.info)
         with self._file() as file, as_written(self.path):
-            return replace(analyse(file), diagnosis=diagnose_stages(stage_windows(file)))
+            stored = Stored(file)
+            return replace(analyse(file, stored), diagnosis=diagnose_stages(stage_windows(stored)))
 
     def diagnosis(self, stage: str | None = None) -> tuple[StageDiagnosis, ...]:
         """What limits each stage, with its proof; see `pgdyno.diagnose`.
@@ -87,7 +89,7 @@ class Run:
             PgdynoError: There is no such stage.
         """
         with self._file() as file, as_written(self.path):
-            return diagnose_stages(stage_windows(file, stage))
+            return diagnose_stages(stage_windows(Stored(file), stage))
 
     @property
     def probed(self) -> Probed:
