@@ -114,7 +114,7 @@ def render_document(
         charts=drawn,
         figures=_json(figures),
         style=(page / "report.css").read_text("utf-8"),
-        script=(page / "report.js").read_text("utf-8"),
+        scripts=[(page / name).read_text("utf-8") for name in ("colour.js", "report.js")],
         plotly=get_plotlyjs(),
         flames=flames
         and {

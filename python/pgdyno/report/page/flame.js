@@ -9,14 +9,6 @@
   const LABEL_PX = 26; // nor are names in frames narrower than this
   const PAD_PX = 4;
   const data = JSON.parse(document.getElementById("flames").textContent);
-  const probe = document.createElement("i");
-  probe.hidden = true;
-  document.body.append(probe);
-
-  function colour(name) {
-    probe.style.color = `var(${name})`;
-    return getComputedStyle(probe).color;
-  }
 
   function number(value) {
     const size = Math.abs(value);

@@ -11,15 +11,6 @@
   const root = document.documentElement;
   const figures = JSON.parse(document.getElementById("figures").textContent);
   const config = { displayModeBar: false, responsive: true };
-  const probe = document.createElement("i");
-  probe.hidden = true;
-  document.body.append(probe);
-
-  // The value of a variable of the style sheet in the present theme.
-  function colour(name) {
-    probe.style.color = `var(${name})`;
-    return getComputedStyle(probe).color;
-  }
 
   function coloured(value) {
     if (Array.isArray(value)) return value.map(coloured);
