@@ -90,6 +90,11 @@ class NoAccount:
     reason: str
 
 
+def drawn_anew(rng: np.random.Generator, size: int) -> npt.NDArray[np.int64]:
+    """Places of a sample as it is, then of samples drawn from it, shape `(1 + DRAWS, size)`."""
+    return np.vstack([np.arange(size), rng.integers(size, size=(DRAWS, size))])
+
+
 def quantiles(draws: Draws, confidence: float = 0.95) -> tuple[float, float, float]:
     """Low end, estimate and high end."""
     tail = (1 - confidence) / 2

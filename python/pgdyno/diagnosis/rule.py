@@ -16,6 +16,8 @@ from pgdyno.analysis.diagnosis_facts import Figure
 from pgdyno.analysis.window_facts import WindowFacts
 from pgdyno.model.units import share_text
 
+LEAST_GAIN = 0.05
+"""Of throughput, that a limit must be able to bring."""
 BLUR = 0.05
 """Of a share, how far off the account's own assumptions may put it: a standard deviation."""
 _SEED = 20_261_128

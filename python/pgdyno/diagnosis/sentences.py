@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pgdyno.analysis.diagnosis_facts import Outcome, RuleAnswer
 from pgdyno.analysis.window_facts import WindowFacts
 from pgdyno.diagnosis.gate import THRESHOLDS
+from pgdyno.diagnosis.rule import LEAST_GAIN
 
 NOT_PROVED = "a bound, not proved"
 
@@ -33,7 +34,8 @@ def of_window(
         case "paced":
             return f"Nothing is the limit, the load is paced: {calm}."
         case "balanced":
-            return "No single limit: nothing that was looked at could bring 5% more throughput."
+            least = f"{LEAST_GAIN:.0%} more throughput"
+            return f"No single limit: nothing that was looked at could bring {least}."
         case _:
             return f"What limits it is not known: {reason}."
 

@@ -33,11 +33,11 @@ from pgdyno.analysis.window_facts import WindowFacts
 from pgdyno.catalog import entries
 from pgdyno.diagnosis import sentences
 from pgdyno.diagnosis.gate import paced, shut
-from pgdyno.diagnosis.rule import Cleared, Knob, NotKnown, Rule, Seen, Threshold, gains
+from pgdyno.diagnosis.rule import LEAST_GAIN, Cleared, Knob, NotKnown, Rule, Seen, Threshold, gains
 from pgdyno.diagnosis.rules import rules
 
 THRESHOLDS = {
-    "gain": Threshold(0.05, "of throughput, that a limit must be able to bring"),
+    "gain": Threshold(LEAST_GAIN, "of throughput, that a limit must be able to bring"),
     "named": Threshold(0.80, "chance to come first, from which on one limit is named"),
     "tie": Threshold(0.10, "chance to come first, from which on another one may be it"),
     "held": Threshold(0.50, "of a class, that came from locks others wait for"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pgdyno.analysis.account_facts import DRAWS, quantiles
+from pgdyno.analysis.account_facts import drawn_anew, quantiles
 from pgdyno.analysis.diagnosis_facts import Figure
 from pgdyno.analysis.window_facts import WindowFacts
 from pgdyno.diagnosis.rule import (
@@ -67,9 +67,7 @@ def _ratio(
     ended: npt.NDArray[np.float64], inside: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.float64]:
     """Of means within and outside: as it is, then of seconds drawn anew."""
-    rng = np.random.default_rng(_SEED)
-    drawn = rng.integers(ended.size, size=(DRAWS, ended.size))
-    at = np.vstack([np.arange(ended.size), drawn])
+    at = drawn_anew(np.random.default_rng(_SEED), ended.size)
     values, within = ended[at], inside[at]
     counts = np.maximum(1, within.sum(axis=1)), np.maximum(1, (~within).sum(axis=1))
     during = (values * within).sum(axis=1) / counts[0]

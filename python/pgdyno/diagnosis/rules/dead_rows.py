@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pgdyno.analysis.account_facts import DRAWS, RUNNING, quantiles
+from pgdyno.analysis.account_facts import RUNNING, drawn_anew, quantiles
 from pgdyno.analysis.diagnosis_facts import Figure
 from pgdyno.analysis.window_facts import WindowFacts
 from pgdyno.diagnosis import needs
@@ -77,10 +77,8 @@ def _growth(
     """Pages a transaction in the last third over those in the first, then of seconds drawn anew."""
     third = ended.size // 3
     rng = np.random.default_rng(_SEED)
-    at = np.vstack([np.arange(third), rng.integers(third, size=(DRAWS, third))])
-    again = np.vstack([np.arange(third), rng.integers(third, size=(DRAWS, third))])
-    first = _each(pages[:third], ended[:third], at)
-    last = _each(pages[-third:], ended[-third:], again)
+    first = _each(pages[:third], ended[:third], drawn_anew(rng, third))
+    last = _each(pages[-third:], ended[-third:], drawn_anew(rng, third))
     return np.asarray(last / np.maximum(first, 1e-9), dtype=np.float64)
 
 
