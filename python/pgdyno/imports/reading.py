@@ -117,11 +117,7 @@ def is_sqlite(path: Path) -> bool:
 def sha256_of(path: Path) -> tuple[str, int]:
     """Hash and size of a file."""
     with open_regular(path) as raw:
-        hashed = _Hashed(raw, 0, None)
-        reader = io.BufferedReader(hashed, _BUFFER)
-        while reader.read(_BUFFER):
-            pass
-    return hashed.sha256, hashed.count
+        return hashlib.file_digest(raw, "sha256").hexdigest(), raw.tell()
 
 
 def _encoding(head: bytes) -> str:

@@ -80,8 +80,7 @@ def measured_once(one: Imported, beside: Sequence[Imported]) -> str | None:
     keys = ("clients", "scale", "warehouses", "transaction_type", "query_mode", "database")
     same = [
         other for other in beside
-        if other.tool == one.tool and other.form == one.form and overlap(one, other) == 0
-        and all(other.conditions.get(key) == one.conditions.get(key) for key in keys)
+        if _is_alike(one, other, keys) and overlap(one, other) == 0
     ]  # fmt: skip
     if not same:
         return (
@@ -91,6 +90,13 @@ def measured_once(one: Imported, beside: Sequence[Imported]) -> str | None:
         return None
     shown = plural(len(same), "other result")
     return Unknown(f"it takes the server's settings: nobody told whether {shown} are of the same")
+
+
+def _is_alike(one: Imported, other: Imported, keys: Sequence[str]) -> bool:
+    """Whether both are of the same output of one tool, under these conditions alike."""
+    return (one.tool, one.form) == (other.tool, other.form) and all(
+        other.conditions.get(key) == one.conditions.get(key) for key in keys
+    )
 
 
 @trap(
@@ -146,11 +152,7 @@ def not_comparable(one: Imported, beside: Sequence[Imported]) -> str | None:
     ):
         if (mine := number(one, key)) is None:
             continue
-        kin = [
-            other for other in beside
-            if other.tool == one.tool and other.form == one.form
-            and all(other.conditions.get(k) == one.conditions.get(k) for k in _SAME_LOAD)
-        ]  # fmt: skip
+        kin = [other for other in beside if _is_alike(one, other, _SAME_LOAD)]
         others = {value for other in kin if (value := number(other, key)) is not None}
         apart = sorted(v for v in others if abs(v - mine) > _TIME_NEAR * mine)
         if apart:
