@@ -32,7 +32,7 @@ from pathlib import Path
 import psutil
 from measure import Spread, confidence, exit_code, table, write_json
 
-from pgdyno.drive.driver import drive
+from pgdyno.drive.driver import Wishes, drive
 from pgdyno.drive.null import null_server
 from pgdyno.drive.result import Driven
 from pgdyno.model.plan import Protocol
@@ -89,7 +89,9 @@ def run(options: argparse.Namespace) -> Round:
     protocol = Protocol(1, options.warmup, options.seconds, DRAIN_S, False, 0.03, 0.95, Rung.D0)
     watch = Watch()
     with null_server(workload, cpus=options.null_cpus) as server:
-        driven = drive(server.connection, workload, protocol, None, watch.take, cpus=options.cpus)
+        driven = drive(
+            server.connection, workload, protocol, None, watch.take, Wishes(options.cpus)
+        )
     return round_of(driven, warehouses, watch.rss_max_bytes)
 
 

@@ -35,7 +35,7 @@ __all__ = [
     "quantiles", "require_version", "require_written", "schema", "shapes",
 ]  # fmt: skip
 
-VERSION = 5
+VERSION = 6
 """Of the contract, as this Python knows it."""
 _REBUILD = "Build both from the same sources: `make build`."
 

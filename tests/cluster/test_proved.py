@@ -25,7 +25,7 @@ from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("proved")]
 SHORT = Design(block_s=2, dropped_s=1, pairs=1, sittings=2)
-FLUSHED = ("nothing", "wal-flush", "commit-free")
+FLUSHED = ("nothing", "client", "round-trip", "wal-flush", "commit-free")
 
 
 def plan(stage: dict[str, object]) -> dict[str, object]:
@@ -74,6 +74,11 @@ def test_a_flush_that_is_planted_slow_is_what_throughput_follows(
     assert flush.effect.factor > 1.1
     assert flush.effect.units_per_s is not None
     assert flush.effect.units_per_s > 0
+    client = by_name["client"].effect
+    assert client is not None
+    assert client.factor is not None
+    assert client.factor > 1
+    assert by_name["round-trip"].elasticity is None
     assert "Proof by intervention" in run.report("html")
     assert json.loads(run.report("json"))["stage"] == "base"
     assert "What limits stage base?" in run.report("md")

@@ -18,7 +18,8 @@ DESIGN = Design(block_s=4, dropped_s=1, pairs=4, sittings=3)
 BASE_PER_S = 1000.0
 SPENT_NS = 1e6  # of a flush, a read
 BUSY = {  # probe: throughput with it / without it
-    "nothing": 1.0, "cpu": 0.86, "wal-flush": 0.98, "read": 1.0, "wal-flush-free": 1.09,
+    "nothing": 1.0, "cpu": 0.86, "client": 0.93, "round-trip": 0.8, "wal-flush": 0.98,
+    "read": 1.0, "wal-flush-free": 1.09,
     "commit-free": 1.12, "page-images-free": 1.01,
 }  # fmt: skip
 _NOISE = (1.004, 0.997, 0.999, 1.003, 1.001, 0.996, 0.998, 1.002, 1.0, 1.005, 0.995, 1.0)
@@ -54,6 +55,8 @@ def sitting(number: int, ratios: Mapping[str, float], design: Design = DESIGN) -
 def _dose(probe: str, on: bool) -> Dose | None:
     if probe == "cpu":
         return Dose(0.0, 5e9 if on else 6e9, 1e9 if on else 0.0)
+    if probe == "client":
+        return Dose(100.0, 5e8, 1e8 if on else 0.0)
     if probe == "read":
         return Dose(0.0, 0.0, 0.0)
     if probe in ("wal-flush", "wal-flush-free"):
@@ -67,6 +70,7 @@ def proof(plan: Plan, ratios: Mapping[str, float] = BUSY, **changes: object) -> 
     probes = tuple(one for one in PROBES if one.name in ratios)
     asked = ProofAsked(
         plan, plan.stages[-1].name, "20261126-100000-demo", "the flush of WAL limits it", probes,
+        30_000.0,
         (LeftOut("data-flush-free", "fsync is off: nothing is flushed."),), DESIGN,
     )  # fmt: skip
     asked = replace(asked, **changes)  # type: ignore[arg-type]

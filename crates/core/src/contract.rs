@@ -17,7 +17,7 @@ use workload::{
 use crate::error::unwritten;
 
 /// Raised whenever a shape changes that crosses.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 
 /// Version of everything that crosses.
 #[pyfunction]

@@ -2,6 +2,7 @@
 
 use std::{
     future::{Future, pending, poll_fn},
+    hint::spin_loop,
     io,
     time::Duration,
 };
@@ -28,6 +29,22 @@ pub trait Clock: 'static {
 
     /// Returns when the steady clock shows `at_ns` or later. One sleeper at a time.
     fn sleep_until(&self, at_ns: u64) -> impl Future<Output = ()>;
+
+    /// A clock that shows the same, with a sleeper of its own.
+    ///
+    /// # Errors
+    ///
+    /// The kernel has no timer left.
+    fn another(&self) -> io::Result<Self>
+    where
+        Self: Sized;
+
+    /// Does nothing but look at the time until it is `at_ns`.
+    fn spin_until(&self, at_ns: u64) {
+        while self.now_ns() < at_ns {
+            spin_loop();
+        }
+    }
 }
 
 /// The machine's clocks. Sleeps by a timer of the kernel of its own: tokio's timers wake up to a
@@ -62,6 +79,10 @@ impl Clock for SystemClock {
 
     fn unix_ns(&self) -> u64 {
         read(ClockId::CLOCK_REALTIME)
+    }
+
+    fn another(&self) -> io::Result<Self> {
+        Self::new()
     }
 
     async fn sleep_until(&self, at_ns: u64) {
@@ -119,6 +140,13 @@ impl Clock for TokioClock {
     fn unix_ns(&self) -> u64 {
         Self::START_UNIX_NS + self.now_ns()
     }
+
+    fn another(&self) -> io::Result<Self> {
+        Ok(self.clone())
+    }
+
+    /// Virtual time stands still while nobody sleeps.
+    fn spin_until(&self, _at_ns: u64) {}
 
     async fn sleep_until(&self, at_ns: u64) {
         sleep_until(self.start + Duration::from_nanos(at_ns)).await;

@@ -282,6 +282,7 @@ fn share(spec: &Spec, part: usize, thread: usize) -> Share {
             waiting_max,
             seed: spec.seed(),
         },
+        slowdowns: spec.slowdowns.clone(),
         retries_max: spec.retries_max,
         give_up_ns: nanoseconds(spec.reconnect_give_up_s),
     }

@@ -5,4 +5,5 @@ pub mod arrivals;
 pub mod due;
 pub mod queue;
 pub mod ramps;
+pub mod slowdowns;
 pub mod timeline;

@@ -14,6 +14,7 @@ use crate::{
     schedule::{
         arrivals::{ArrivalsSpec, RATE_MAX, RATE_MIN, WAITING_MAX},
         ramps::{self, FACTOR_MAX, STEPS_MAX, Step},
+        slowdowns::{self, SLOWDOWNS_MAX, Slowdown},
         timeline::SECONDS_MAX,
     },
 };
@@ -63,6 +64,10 @@ pub struct Spec {
     #[serde(default)]
     #[schemars(length(max = PARTS_MAX))]
     pub parts: Vec<PartSpec>,
+    /// Times in which every exchange is made slower on purpose, to see what that does.
+    #[serde(default)]
+    #[schemars(length(max = SLOWDOWNS_MAX))]
+    pub slowdowns: Vec<Slowdown>,
     /// Requests of each terminal, after which it asks no more; when all have, the window ends.
     #[serde(default)]
     #[schemars(range(min = 1, max = REQUESTS_MAX))]
@@ -147,6 +152,7 @@ impl Spec {
         if let Some(most) = self.requests_max {
             within("requests_max", most, 1, REQUESTS_MAX)?;
         }
+        slowdowns::check(&self.slowdowns)?;
         parts::check(&self.parts)?;
         let all = self.connections * self.parts.len().max(1);
         within("connections of all parts", all, 1, CONNECTIONS_MAX)?;

@@ -25,6 +25,7 @@ use crate::{
         arrivals::Terminals,
         queue::{Head, Job, Queue, Schedule},
         ramps::Profile,
+        slowdowns::{Slowdown, Slowdowns},
         timeline::{Timeline, Window},
     },
     shared::{Published, Shared},
@@ -41,6 +42,8 @@ pub struct Share {
     pub terminals: Terminals,
     /// What its requests follow.
     pub schedule: Schedule,
+    /// When its exchanges are made slower on purpose.
+    pub slowdowns: Vec<Slowdown>,
     /// Repetitions of one request.
     pub retries_max: u32,
     /// How long the run goes on without any connection.
@@ -60,6 +63,8 @@ pub struct Worker<W: Workload, K, D> {
     pub(crate) seed: u64,
     pub(crate) number: usize,
     pub(crate) groups: Groups,
+    /// `None`: exchanges are as fast as they can be.
+    pub(crate) slowdowns: Option<Slowdowns>,
     queue: RefCell<Queue<W>>,
     /// By connection: what is being performed since when, and what would cancel it.
     in_flight: RefCell<Vec<Option<(Head, u64)>>>,
@@ -90,6 +95,7 @@ impl<W: Workload, K: Clock, D: Opener> Worker<W, K, D> {
         let meter = Meter::new(workload.kinds().len(), profile, &timeline);
         let (number, seed) = (share.worker, share.schedule.seed);
         let groups = Groups::new(workload.statements());
+        let slowdowns = Slowdowns::new(&share.slowdowns, &timeline);
         let queue = Queue::new(Arc::clone(&workload), share.terminals, share.schedule, &timeline);
         Self {
             workload,
@@ -103,6 +109,7 @@ impl<W: Workload, K: Clock, D: Opener> Worker<W, K, D> {
             seed,
             number,
             groups,
+            slowdowns,
             queue: RefCell::new(queue),
             in_flight: RefCell::new(vec![None; share.connections]),
             keys: RefCell::new(vec![None; share.connections]),

@@ -114,6 +114,7 @@ async fn performed(
         clock: &TokioClock::new(),
         groups: &Groups::new(tpcc.statements()),
         laps: &mut Laps::default(),
+        slower: None,
     };
     let limits = Repetition { most: 3, ident: [0; 3] };
     let count = |_| repeated += 1;

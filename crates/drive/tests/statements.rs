@@ -5,7 +5,10 @@
 use std::time::Duration;
 
 use crate::kit::{MS, SECOND, Simple, Virtual, is_update};
-use drive::measure::statements::{Groups, StatementResult};
+use drive::{
+    measure::statements::{Groups, StatementResult},
+    schedule::slowdowns::Slowdown,
+};
 use sim::{Call, Scripted, Step};
 use workload::Workload;
 
@@ -32,6 +35,28 @@ fn every_statement_is_timed_by_itself() {
             let value = ns[key].as_u64().unwrap();
             assert!((low..=high).contains(&value), "{name}: {key} is {value}");
         }
+    }
+}
+
+#[test]
+fn exchanges_are_slower_when_that_is_asked_for_and_only_then() {
+    let slow = Slowdown { from_s: 5.0, until_s: 8.0, spin_ns: 0, delay_ns: 30 * MS };
+    let server = || {
+        Scripted::new(|call: &Call| {
+            let pause = Step::Wait(Duration::from_millis(10));
+            if is_update(call) { vec![pause] } else { Vec::new() }
+        })
+    };
+    let usual = Virtual::default().run(&server());
+    let slower = Virtual { slowdowns: vec![slow], ..Virtual::default() }.run(&server());
+    let ended = |outcome: &crate::kit::Outcomes| outcome.window(0).succeeded;
+    // A transaction has three exchanges: 100 ms instead of 10 ms for three of the ten seconds.
+    let expected = ended(&usual) * 7 / 10 + ended(&usual) * 3 / 100;
+    let near = expected.abs_diff(ended(&slower));
+    assert!(near <= 5, "{} instead of {expected}", ended(&slower));
+    for (name, _, ns) in results(&slower) {
+        let longest = if name == "update" { 40 * MS } else { 30 * MS };
+        assert!(ns["max"].as_u64().unwrap() >= longest - MS, "{name}: {ns}");
     }
 }
 

@@ -41,6 +41,7 @@ def proof_facts(proved: Proved, info: RunInfo) -> ProofFacts:
         proved.sittings[0].server, asked.design, len(proved.sittings), probes, asked.left_out,
         found, cost,
         (_limit(asked.stage, probes), *_free(probes), *_together(cost, asked.probes),
+         *_added(probes),
          *_said_of(found), *_noise(probes)),
         tuple(_doubts(proved)),
     )  # fmt: skip
@@ -50,22 +51,25 @@ def _probe(probe: Probe, proved: Proved) -> ProbeFacts:
     found = effect(proved.sittings, probe.name)
     if found is None:
         return ProbeFacts(probe, "unknown", None, None)
-    if probe.means == "nothing":
-        return ProbeFacts(probe, "noise", found, None)
-    if found.units_per_s == 0 and probe.name != "cpu":
+    if probe.means == "dearer":
+        follows = elasticity(found)
+        return ProbeFacts(probe, _bound(follows) if follows else "unused", found, follows)
+    if probe.means == "free" and found.units_per_s == 0:
         return ProbeFacts(probe, "unused", found, None)
-    if probe.means == "free":
-        return ProbeFacts(probe, _gain(found), found, None)
-    follows = elasticity(found)
-    if follows is None:
-        return ProbeFacts(probe, "unused", found, None)
-    return ProbeFacts(probe, _bound(follows), found, follows)
+    states = {"nothing": lambda _: "noise", "free": _gain, "added": _cost}
+    return ProbeFacts(probe, states[probe.means](found), found, None)
 
 
 def _gain(found: Effect) -> State:
     if found.low > 1:
         return "gains"
     return "nothing" if found.high < BRINGS else "unsettled"
+
+
+def _cost(found: Effect) -> State:
+    if found.high < 1:
+        return "costs"
+    return "nothing" if found.low > 1 / BRINGS else "unsettled"
 
 
 def _bound(follows: Elasticity) -> State:
@@ -154,6 +158,16 @@ def _free(probes: Sequence[ProbeFacts]) -> list[str]:
         if one.effect
     ]
     return [f"Throughput if one of these were free: {listed(parts)}."] if parts else []
+
+
+def _added(probes: Sequence[ProbeFacts]) -> list[str]:
+    """What it costs where each round trip takes longer."""
+    return [
+        f"{one.probe.how[:-1]}: throughput ×{one.effect.ratio:.2f} ({one.effect.low:.2f} to"
+        f" {one.effect.high:.2f})."
+        for one in probes
+        if one.probe.means == "added" and one.effect is not None and one.state != "unknown"
+    ]
 
 
 def _said_of(found: Sum | None) -> list[str]:

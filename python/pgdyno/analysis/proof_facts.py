@@ -7,7 +7,9 @@ from typing import Literal
 
 from pgdyno.model.proof import Design, Effect, Elasticity, LeftOut, Prices, Probe
 
-State = Literal["limits", "cleared", "gains", "nothing", "unsettled", "unused", "noise", "unknown"]
+State = Literal[
+    "limits", "cleared", "gains", "costs", "nothing", "unsettled", "unused", "noise", "unknown"
+]
 Whole = Literal["whole", "missing", "above", "wide"]
 
 
@@ -16,7 +18,8 @@ class ProbeFacts:
     """What a probe showed.
 
     limits: throughput follows the price of the resource; cleared: it does not. gains: it rises
-    where the resource is free; nothing: it does not. unsettled: the interval holds both. unused:
+    where the resource is free; costs: it falls where time is added; nothing: it does neither.
+    unsettled: the interval holds both. unused:
     the load did not use the resource. noise: what blocks differ by with nothing changed. unknown:
     too few pairs.
     """

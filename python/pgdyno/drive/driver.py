@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pgdyno.drive.checkpoint_pace import OPEN, STOP, Pace
 from pgdyno.drive.result import Driven, parse_result
@@ -23,6 +23,7 @@ from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
 from pgdyno.model.plan import Protocol, Workload
 from pgdyno.model.progress import DriveProgress
+from pgdyno.model.proof import Slowdown
 from pgdyno.model.record_json import from_plain
 from pgdyno.shell import Process, start
 
@@ -32,13 +33,24 @@ _PACE_S = 0.1  # how often a pace is asked
 _SILENCE_S = 120.0  # the worker speaks twice a second; longer silence means that it hangs
 
 
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """How the driver itself runs."""
+
+    cpus: Sequence[int] = ()  # that it may use; none: as this process
+    slowdowns: Sequence[Slowdown] = ()  # when exchanges are made slower on purpose, by time
+
+
+_NONE = Wishes()
+
+
 def drive(
     connection: Connection,
     workload: Workload,
     protocol: Protocol,
     c_load: dict[str, int] | None,
     progress: Callable[[DriveProgress], None] = lambda _: None,
-    cpus: Sequence[int] = (),
+    wishes: Wishes = _NONE,
     pace: Pace | None = None,
     started: Callable[[int], None] = lambda _: None,
 ) -> Driven:
@@ -50,7 +62,7 @@ def drive(
         protocol: Seconds of warm-up, window and drain.
         c_load: The constants that the data were loaded with.
         progress: Told twice a second.
-        cpus: Those that the driver may use; none: as this process.
+        wishes: How the driver itself runs.
         pace: Says when warm-up and window end; None: as the protocol has it, by the clock.
         started: Told the driver's process.
 
@@ -58,10 +70,10 @@ def drive(
         DriveError: The driver failed, crashed, or fell silent.
         KeyboardInterrupt: Ctrl-C; the driver is stopped first.
     """
-    spec = drive_spec(connection, workload, protocol, c_load)
+    spec = drive_spec(connection, workload, protocol, c_load, wishes.slowdowns)
     if pace is not None:
         spec |= {"warmup_s": pace.warmup_max_s, "window_s": pace.window_max_s}
-    pinned = ["--cpus", ",".join(map(str, cpus))] if cpus else []
+    pinned = ["--cpus", ",".join(map(str, wishes.cpus))] if wishes.cpus else []
     process = start([sys.executable, "-m", "pgdyno.drive.worker", *pinned], pipes=True,
                     dies_with_us=signal.SIGTERM)  # fmt: skip
     try:

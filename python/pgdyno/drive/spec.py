@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from pgdyno.model.connection import Connection
 from pgdyno.model.plan import Protocol, Workload
+from pgdyno.model.proof import Slowdown
 from pgdyno.model.record_json import JsonObject
 from pgdyno.model.workload import Arrivals, database_names
 from pgdyno.workload.spec import workload_spec
@@ -17,6 +18,7 @@ def drive_spec(
     workload: Workload,
     protocol: Protocol,
     c_load: Mapping[str, int] | None,
+    slowdowns: Sequence[Slowdown] = (),
 ) -> JsonObject:
     """One window as the core wants it; holds the passwords."""
     spec: JsonObject = {
@@ -36,6 +38,8 @@ def drive_spec(
         spec["steps"] = [
             {"seconds": one.seconds, "from": one.start, "to": one.end} for one in workload.steps
         ]
+    if slowdowns:
+        spec["slowdowns"] = [asdict(one) for one in slowdowns]
     if workload.requests_max is not None:
         spec["requests_max"] = workload.requests_max
     if workload.databases > 1:

@@ -19,7 +19,8 @@ from pgdyno.intervention import thieves
 from pgdyno.intervention.intervention import Intervention, Nothing
 from pgdyno.intervention.setting import Reloaded
 from pgdyno.intervention.shim import Shim, Skipped, Slower
-from pgdyno.model.proof import DEARER, Probe
+from pgdyno.model.proof import DEARER, ROUND_TRIP_NS, Probe
+from pgdyno.model.units import ns_text
 
 _SLOWER = f"{DEARER:.0%}"
 _BYPASS = ("open_sync", "open_datasync")
@@ -36,6 +37,16 @@ PROBES = (
         f" {_SLOWER} longer; devices go on.",
         "Server, kernel and driver share the CPUs: their prices come as one.",
         counts=True,
+    ),
+    Probe(
+        "client", "the client's CPU time", "dearer",
+        f"The driver computes {_SLOWER} longer for each exchange with the server.",
+        "On a host that both share it takes that from the server, too; `cpu` has it as well.",
+    ),
+    Probe(
+        "round-trip", "round trips", "added",
+        f"The driver sends each exchange {ns_text(ROUND_TRIP_NS)} later.",
+        "Its price is of that time, not of what a round trip takes here.",
     ),
     Probe(
         "wal-flush", "flushes of WAL", "dearer",
@@ -97,6 +108,7 @@ _PRELOADED: Mapping[str, Callable[[Shim], Intervention]] = {
     "wal-flush-free": partial(Skipped, kind=preloaded.WAL),
     "data-flush-free": partial(Skipped, kind=preloaded.DATA),
 }
+_OF_DRIVER = ("client", "round-trip")
 _FLUSHES = ("wal-flush", "wal-flush-free", "data-flush-free")
 
 
@@ -120,7 +132,7 @@ class Bench:
         Raises:
             PgdynoError: It cannot be begun.
         """
-        if probe == "nothing":
+        if probe == "nothing" or is_of_driver(probe):
             return Nothing()
         if probe == "cpu":
             return self._thieves
@@ -128,6 +140,11 @@ class Bench:
             return Reloaded(self._session, _RELOADED[probe].name, _RELOADED[probe].value)
         assert self._shim is not None, "a probe was not left out that needs the library"
         return _PRELOADED[probe](self._shim)
+
+
+def is_of_driver(probe: str) -> bool:
+    """Whether it is the driver that changes, by a timetable of its own."""
+    return probe in _OF_DRIVER
 
 
 def needs_library(probe: str) -> bool:

@@ -9,11 +9,25 @@ from pgdyno.model.errors import PlanError
 from pgdyno.model.plan import Plan
 from pgdyno.model.wording import plural
 
-Means = Literal["dearer", "free", "nothing"]
+Means = Literal["dearer", "added", "free", "nothing"]
 BLOCK_MIN_S = 2  # a second of it is lost to what the block before left behind
 DEARER = 0.20
 """By so much a resource is made dearer: more bends the answer where two resources tie, less drowns
 in noise."""
+
+
+ROUND_TRIP_NS = 250_000
+"""What is added to a round trip: about one network between the two more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slowdown:
+    """Some seconds of a window in which each exchange with the server costs the driver more."""
+
+    from_s: float
+    until_s: float
+    spin_ns: int = 0  # of CPU time
+    delay_ns: int = 0  # before it is sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +175,7 @@ class ProofAsked:
     run: str  # ident of the earlier run
     believed: str | None  # what diagnosis said of the stage there; None: it could not be asked
     probes: tuple[Probe, ...]
+    exchange_cpu_ns: float | None  # that the driver took for one there; None: not known
     left_out: tuple[LeftOut, ...]
     design: Design
 

@@ -21,7 +21,7 @@ from pgdyno.intervention.shim import Shim
 from pgdyno.model.errors import DriveError
 from pgdyno.model.plan import Protocol, Stage
 from pgdyno.model.progress import DriveProgress, StepBegun
-from pgdyno.model.proof import Block, Design, Dose, Sitting
+from pgdyno.model.proof import ROUND_TRIP_NS, Block, Design, Dose, Sitting, Slowdown
 from pgdyno.model.run import Fixture
 from pgdyno.model.wording import plural
 from pgdyno.model.workload import database_names
@@ -46,6 +46,7 @@ class Seat:
     target: Target
     fixture: Fixture
     shim: Shim | None
+    spin_ns: int  # for each exchange, where the client's CPU time is made dearer
     listener: Listener
 
 
@@ -176,8 +177,10 @@ def sit(
         end = time.localtime(time.time() + protocol.warmup_s + len(turns) * design.block_s)
         step(f"driving {plural(len(turns), 'block')} until {time.strftime('%H:%M:%S', end)}")
         driven = _driven(stage, protocol, toggler, number, ready, seat)
+        blocks = with_client_doses(_blocks(turns, design, toggler.doses, driven), driven,
+                                   seat.spin_ns)  # fmt: skip
         return Sitting(
-            number, ready.server, _blocks(turns, design, toggler.doses, driven), driven.outcome,
+            number, ready.server, blocks, driven.outcome,
             failed=sum(kind.window.failed for kind in driven.kinds),
             checkpoints=_checkpoints(target),
             late_ns=toggler.late_ns,
@@ -199,8 +202,9 @@ def _driven(
     c_load = seat.fixture.loaded.c_load if seat.fixture.loaded else None
     try:
         driven = drive_by_engine(
-            ready, load, replace(protocol, window_s=window_s), c_load, Watch(heard)
-        )
+            ready, load, replace(protocol, window_s=window_s), c_load, Watch(heard),
+            slowdowns=slowdowns(toggler.turns, toggler.design, seat.spin_ns),
+        )  # fmt: skip
     except BaseException:
         toggler.end(now=True)
         raise
@@ -220,6 +224,43 @@ def _checkpoints(target: Target) -> int:
     lines = target.log_lines()
     events = read_log(lines).events if lines is not None else ()
     return sum(one.kind == "checkpoint" for one in events)
+
+
+def slowdowns(turns: Sequence[Turn], design: Design, spin_ns: int) -> tuple[Slowdown, ...]:
+    """When the driver makes its exchanges slower: in whole blocks."""
+    costs = {"client": {"spin_ns": spin_ns}, "round-trip": {"delay_ns": ROUND_TRIP_NS}}
+    return tuple(
+        Slowdown(number * design.block_s, (number + 1) * design.block_s, **costs[name])
+        for number, turn in enumerate(turns)
+        for name in turn.on
+        if name in costs
+    )
+
+
+def with_client_doses(blocks: Sequence[Block], driven: Driven, spin_ns: int) -> tuple[Block, ...]:
+    """The same, with what was added to the driver's CPU time where it was made dearer.
+
+    The driver's account is of its whole window, the dropped seconds included; what an exchange
+    costs without the probe is what is left of it once all that was added is taken away.
+    """
+    exchanges, cpu_s = (
+        driven.round_trips_per_transaction,
+        driven.client.user_s + driven.client.system_s,
+    )
+    if exchanges is None or not any(block.probe == "client" for block in blocks):
+        return tuple(blocks)
+    dear = [block for block in blocks if "client" in block.on]
+    counted = sum(block.to_s - block.from_s for block in blocks) or 1
+    whole = driven.window_s / counted  # blocks are shortened alike
+    added_ns = sum(block.ended for block in dear) * whole * exchanges * spin_ns
+    each_ns = max(cpu_s * _NS - added_ns, 0.0) / max(driven.transactions, 1)
+
+    def dosed(block: Block) -> Block:
+        units = block.ended * exchanges
+        added = units * spin_ns if block.on else 0.0
+        return replace(block, dose=Dose(units, block.ended * each_ns, added))
+
+    return tuple(dosed(block) if block.probe == "client" else block for block in blocks)
 
 
 def _between(before: Dose | None, after: Dose | None) -> Dose | None:

@@ -13,11 +13,12 @@ from pathlib import Path
 
 from pgdyno.catalog.waits import wait_of
 from pgdyno.drive.checkpoint_pace import Pace, pace_of
-from pgdyno.drive.driver import Driven, drive
+from pgdyno.drive.driver import Driven, Wishes, drive
 from pgdyno.drive.pgbench import drive_pgbench
 from pgdyno.model.connection import Connection
 from pgdyno.model.plan import Protocol, Stage, Workload
 from pgdyno.model.progress import DriveProgress
+from pgdyno.model.proof import Slowdown
 from pgdyno.model.run import Fixture, Series, SnapshotRows, TallySeries, TelemetryReport
 from pgdyno.model.workload import database_names
 from pgdyno.sample.checkpoints import Begins
@@ -138,14 +139,16 @@ def drive_by_engine(
     c_load: dict[str, int] | None,
     watch: Watch,
     pace: Pace | None = None,
+    slowdowns: Sequence[Slowdown] = (),
 ) -> Driven:
-    """Drive a window by the engine that the workload asks for."""
+    """Drive a window by the engine that the workload asks for; the real one is never slower."""
     if workload.engine == "pgbench":
+        assert not slowdowns, "the real pgbench is as it is"
         program = pgbench_program(ready.bindir)
         return drive_pgbench(program, ready.connection, workload, protocol, watch.tell, ready.user,
                              watch.started)  # fmt: skip
     return drive(ready.connection, workload, protocol, c_load, watch.tell, pace=pace,
-                 started=watch.started)  # fmt: skip
+                 started=watch.started, wishes=Wishes(slowdowns=slowdowns))  # fmt: skip
 
 
 def drive_alone(

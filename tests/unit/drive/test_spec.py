@@ -14,6 +14,7 @@ from pgdyno.drive import driver
 from pgdyno.drive.spec import drive_spec
 from pgdyno.model.connection import Connection, Host
 from pgdyno.model.plan import Plan
+from pgdyno.model.proof import Slowdown
 from pgdyno.model.workload import Tpcc, Workload
 from pgdyno.plan import read_plan
 from pgdyno.plan.resolve.plan import resolve
@@ -53,6 +54,18 @@ def test_every_good_plan_has_a_specification(path: Path) -> None:
         assert spec["workload"]["kind"] == stage.workload.kind
         jsonschema.validate(spec, schema("DriveSpec"))
         jsonschema.validate(spec["workload"], schema(SHAPES[stage.workload.kind]))
+
+
+def test_slowdowns_are_told_and_are_what_the_core_reads() -> None:
+    plan = resolved(min(FOLDER.glob("*.toml")).name)
+    slower = (Slowdown(0.0, 4.0, spin_ns=5), Slowdown(4.0, 8.0, delay_ns=7))
+    spec = drive_spec(CONNECTION, plan.workload, plan.protocol, None, slower)
+    assert spec["slowdowns"] == [
+        {"from_s": 0.0, "until_s": 4.0, "spin_ns": 5, "delay_ns": 0},
+        {"from_s": 4.0, "until_s": 8.0, "spin_ns": 0, "delay_ns": 7},
+    ]
+    jsonschema.validate(spec, schema("DriveSpec"))
+    assert "slowdowns" not in drive_spec(CONNECTION, plan.workload, plan.protocol, None)
 
 
 def test_tpcc_is_told_with_its_constants() -> None:

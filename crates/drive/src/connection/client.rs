@@ -13,7 +13,10 @@ use crate::{
         opener::Opener,
         retry::{Ending, Failure, Repetition, until_done},
     },
-    measure::{meter::Record, statements::Stopwatch},
+    measure::{
+        meter::Record,
+        statements::{Slower, Stopwatch},
+    },
     schedule::queue::Job,
     worker::Worker,
 };
@@ -49,6 +52,9 @@ async fn serve<W: Workload, K: Clock, D: Opener>(
     session: &mut Session<D::Stream>,
 ) -> Option<Box<Failure>> {
     let mut laps = worker.laps[slot].borrow_mut();
+    let timer = timer(worker);
+    let slower = worker.slowdowns.as_ref().zip(timer.as_ref());
+    let slower = slower.map(|(slowdowns, timer)| Slower { slowdowns, timer });
     while let Some((job, taken_ns)) = worker.next(slot).await {
         let Job { head, request } = &job;
         let now = micros(worker.timeline.unix_ns(taken_ns));
@@ -60,7 +66,8 @@ async fn serve<W: Workload, K: Clock, D: Opener>(
             most: worker.retries_max,
             ident: [worker.seed, head.id.into(), head.number],
         };
-        let watch = Stopwatch { clock: &worker.clock, groups: &worker.groups, laps: &mut laps };
+        let (clock, groups) = (&worker.clock, &worker.groups);
+        let watch = Stopwatch { clock, groups, laps: &mut laps, slower };
         let (ending, work) =
             until_done(&*worker.workload, session, request, now, limits, watch, repeated).await;
         let ended_ns = worker.clock.now_ns();
@@ -74,6 +81,17 @@ async fn serve<W: Workload, K: Clock, D: Opener>(
         }
     }
     None
+}
+
+/// What a connection's exchanges are delayed by; only where any are made slower.
+///
+/// # Panics
+///
+/// When the kernel has no timer left: a run that was to be slower and is not would be a wrong
+/// answer.
+fn timer<W: Workload, K: Clock, D: Opener>(worker: &Worker<W, K, D>) -> Option<K> {
+    worker.slowdowns.as_ref()?;
+    Some(worker.clock.another().expect("a timer for each connection"))
 }
 
 fn micros(unix_ns: u64) -> Timestamp {

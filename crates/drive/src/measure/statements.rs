@@ -14,6 +14,7 @@ use crate::{
     clock::Clock,
     error::RunError,
     measure::histogram::{ExactBelow, HIGHEST_NS, Summary, encode},
+    schedule::slowdowns::Slowdowns,
 };
 
 /// Coarser than response times (1 %, 64 ns): there is a histogram for every statement, kind and
@@ -124,14 +125,45 @@ pub struct Stopwatch<'a, K> {
     pub groups: &'a Groups,
     /// What the last attempt took.
     pub laps: &'a mut Laps,
+    /// What makes exchanges slower on purpose.
+    pub slower: Option<Slower<'a, K>>,
+}
+
+/// Makes exchanges slower on purpose, when it is time for that.
+#[derive(Debug)]
+pub struct Slower<'a, K> {
+    /// When, and by how much.
+    pub slowdowns: &'a Slowdowns,
+    /// To sleep by; it has no other sleeper.
+    pub timer: &'a K,
+}
+
+impl<K> Clone for Slower<'_, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K> Copy for Slower<'_, K> {}
+
+impl<K: Clock> Slower<'_, K> {
+    async fn pause(self, now_ns: u64) {
+        let pause = self.slowdowns.at(now_ns);
+        if pause.delay_ns > 0 {
+            self.timer.sleep_until(now_ns + pause.delay_ns).await;
+        }
+        if pause.spin_ns > 0 {
+            self.timer.spin_until(self.timer.now_ns() + pause.spin_ns);
+        }
+    }
 }
 
 impl<K: Clock> Stopwatch<'_, K> {
     /// The session, its exchanges timed from here on.
     pub fn watch<'s, X>(&'s mut self, session: &'s mut X) -> Timed<'s, X, K> {
         self.laps.clear();
-        let (clock, groups) = (self.clock, self.groups);
-        Timed { session, clock, groups, laps: self.laps, since_ns: None }
+        let (clock, groups, slower) = (self.clock, self.groups, self.slower);
+        Timed { session, clock, groups, laps: self.laps, slower, since_ns: None }
     }
 }
 
@@ -142,6 +174,7 @@ pub struct Timed<'a, X, K> {
     clock: &'a K,
     groups: &'a Groups,
     laps: &'a mut Laps,
+    slower: Option<Slower<'a, K>>,
     /// End of the exchange before, unless the transaction has paused since: the next one begins
     /// there, which saves a look at the clock.
     since_ns: Option<u64>,
@@ -156,6 +189,9 @@ impl<X: Exchange, K: Clock> Exchange for Timed<'_, X, K> {
     async fn exchange(&mut self) -> Result<&Answers, Error> {
         let begun_ns = self.since_ns.take().unwrap_or_else(|| self.clock.now_ns());
         self.laps.open_ns = Some(begun_ns);
+        if let Some(slower) = self.slower {
+            slower.pause(begun_ns).await;
+        }
         let answers = self.session.exchange().await?;
         let ended_ns = self.clock.now_ns();
         self.laps.end(ended_ns - begun_ns);

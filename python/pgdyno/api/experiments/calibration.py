@@ -22,7 +22,7 @@ from pgdyno.api.notebook_line import with_line
 from pgdyno.api.runs import Run
 from pgdyno.api.storing import Begun, begun, going_on, stored
 from pgdyno.catalog.contract import default, require_release
-from pgdyno.drive.driver import Driven, drive
+from pgdyno.drive.driver import Driven, Wishes, drive
 from pgdyno.drive.null import Account, NullServer, null_server
 from pgdyno.model.calibration import WARMUP_S, Calibrated, Round
 from pgdyno.model.errors import DriveError, PlanError
@@ -239,7 +239,7 @@ def _round(workload: Workload, cores: Cores, window_s: float) -> tuple[Driven, f
     with null_server(workload, threads=len(cores.server), cpus=cores.server) as server:
         watch = _Watch(server)
         pinned = replace(workload, threads=len(cores.driver))
-        driven = drive(server.connection, pinned, protocol, None, watch.take, cpus=cores.driver)
+        driven = drive(server.connection, pinned, protocol, None, watch.take, Wishes(cores.driver))
     if driven.error or driven.errors:
         what = driven.error or driven.errors[0].example
         raise DriveError(f"a transaction failed against the null server: {what}")

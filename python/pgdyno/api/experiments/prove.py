@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
+from statistics import median
 
 from pgdyno.analysis.run import plan_in
 from pgdyno.api.experiments import Experiment
@@ -21,19 +22,21 @@ from pgdyno.api.notebook_line import with_line
 from pgdyno.api.runs import Run
 from pgdyno.api.storing import Begun, begun, going_on, stored
 from pgdyno.catalog.contract import require_release
-from pgdyno.intervention.probes import PROBES, idle, needs_library
+from pgdyno.intervention.probes import PROBES, idle, is_of_driver, needs_library
 from pgdyno.intervention.shim import preloadable
 from pgdyno.intervention.thieves import refusal
 from pgdyno.model.errors import PgdynoError, PlanError, TargetError
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.progress import Noted
-from pgdyno.model.proof import Design, LeftOut, Probe, ProofAsked, Proved
+from pgdyno.model.proof import DEARER, Design, LeftOut, Probe, ProofAsked, Proved
+from pgdyno.model.run import TrialResult
 from pgdyno.model.units import seconds_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.plan.same_machine import require_same
 from pgdyno.report import proof
 from pgdyno.shell import postgres_user
 from pgdyno.stats.switchback import turns
+from pgdyno.store.run_file import RunFile
 from pgdyno.target.interface import Target, ending
 from pgdyno.target.open_target import (
     build_facts,
@@ -47,6 +50,7 @@ from pgdyno.trial.progress import Listener
 from pgdyno.trial.switchback import Seat, sit
 
 _OFF = ("off", "false", "no", "0")
+_NS, _MINUTE_S = 1_000_000_000, 60.0
 _DESIGN = Design()
 
 
@@ -118,14 +122,17 @@ def _asked(
             " one as it is.",
         )
     chosen = plan.stage(stage or names[-1])
-    wanted, left_out = _chosen_probes(chosen, probes)
+    exchange_ns = _exchange_cpu_ns(earlier, chosen.name)
+    wanted, left_out = _chosen_probes(chosen, probes, exchange_ns)
     return ProofAsked(
         plan, chosen.name, earlier.info.ident, _believed(earlier, chosen.name),
-        tuple(wanted), tuple(left_out), design,
+        tuple(wanted), exchange_ns, tuple(left_out), design,
     )  # fmt: skip
 
 
-def _chosen_probes(stage: Stage, asked: Sequence[str]) -> tuple[list[Probe], list[LeftOut]]:
+def _chosen_probes(
+    stage: Stage, asked: Sequence[str], exchange_ns: float | None
+) -> tuple[list[Probe], list[LeftOut]]:
     """Those that can be made here, and why others cannot.
 
     Raises:
@@ -142,7 +149,8 @@ def _chosen_probes(stage: Stage, asked: Sequence[str]) -> tuple[list[Probe], lis
     for probe in PROBES:
         if asked and probe.name not in asked:
             continue
-        if why := refused.get(probe.name) or idle(probe.name, settings):
+        why = refused.get(probe.name) or idle(probe.name, settings)
+        if why := why or _driver_refusal(probe.name, stage, exchange_ns):
             left_out.append(LeftOut(probe.name, why))
         else:
             wanted.append(probe)
@@ -152,6 +160,39 @@ def _chosen_probes(stage: Stage, asked: Sequence[str]) -> tuple[list[Probe], lis
             f"no probe can be made on stage {stage.name}, e.g. {first.probe}: {first.why}"
         )
     return wanted, left_out
+
+
+def _driver_refusal(probe: str, stage: Stage, exchange_ns: float | None) -> str | None:
+    """Why the driver cannot make a probe; None: it can, or need not."""
+    if not is_of_driver(probe):
+        return None
+    if stage.workload.engine == "pgbench":
+        return "The real pgbench drives this stage, and is as fast as it is."
+    if probe == "client" and exchange_ns is None:
+        return "What the client costs is not known: no trial of the stage there has numbers."
+    return None
+
+
+def _exchange_cpu_ns(earlier: Run, stage: str) -> float | None:
+    """CPU time of the driver for an exchange, in the stage's trials there."""
+    with RunFile.read(earlier.path) as file:
+        results = [one.result for one in file.finished() if one.stage == stage]
+    known = [_of_exchange(one) for one in results if one is not None]
+    told = [one for one in known if one is not None]
+    return median(told) if told else None
+
+
+def _of_exchange(result: TrialResult) -> float | None:
+    exchanges = result.round_trips_per_transaction
+    ended = result.tpm_total * result.window_s / _MINUTE_S
+    if not exchanges or not ended:
+        return None
+    return (result.client.user_s + result.client.system_s) * _NS / (ended * exchanges)
+
+
+def spin_ns(asked: ProofAsked) -> int:
+    """What is added to each exchange where the client's CPU time is made dearer."""
+    return max(round((asked.exchange_cpu_ns or 0.0) * DEARER), 1)
 
 
 def _refusals(probes: Sequence[str]) -> dict[str, str]:
@@ -241,7 +282,7 @@ def hold_sittings(
     with ExitStack() as held:
         library = any(needs_library(name) for name in names)
         shim = held.enter_context(preloadable(postgres_user())) if library else None
-        seat = Seat(target, fixture, shim, listener)
+        seat = Seat(target, fixture, shim, spin_ns(asked), listener)
         for number in range(len(so_far.sittings) + 1, design.sittings + 1):
             order = turns(names, design, number, free)
             sitting = sit(stage, asked.plan.protocol, design, order, number, seat)
