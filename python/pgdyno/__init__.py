@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         bench,
         calibrate,
         check,
+        compare,
         diagnose,
         export,
         import_results,
@@ -50,9 +51,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "PgdynoError", "Run", "Server", "aa", "bench", "builds", "calibrate", "check", "diagnose",
-    "export", "import_results", "knee", "knobs", "lint", "load", "load_plan", "loaded", "machine",
-    "measure", "plans", "resume", "run", "storage", "wal",
+    "PgdynoError", "Run", "Server", "aa", "bench", "builds", "calibrate", "check", "compare",
+    "diagnose", "export", "import_results", "knee", "knobs", "lint", "load",
+    "load_plan", "loaded", "machine", "measure", "plans", "resume", "run", "storage", "wal",
 ]  # fmt: skip
 RECORDS = (
     "Asked", "Data", "Diagnosis", "FirstPlan", "Plan", "Search", "Table", "Windows", "Wish",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pgdyno.api import builds, machine
     from pgdyno.api.asked import Asked
+    from pgdyno.api.comparing import compare
     from pgdyno.api.configuration import Form
     from pgdyno.api.databases import (
         LOADED_AT,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "asked": ("Asked",),
+    "comparing": ("compare",),
     "configuration": ("Form",),
     "databases": (
         "LOADED_AT", "POOLED", "Checked", "Data", "Database", "Loaded", "Needs", "check",
@@ -102,10 +104,10 @@ __all__ = [
     "Benched", "Checked", "Data", "Database", "Diagnosis", "Driven", "FirstPlan", "Form", "Format",
     "ImportedResults", "Intent", "Linted", "Loaded", "Needs", "Plan", "Preview", "Run",
     "RunProgress", "Search", "Server", "Table", "Windows", "Wish", "aa", "bench", "builds",
-    "calibrate", "calibration_file", "check", "connection_to", "diagnose", "driving_text",
-    "estimate_load", "export", "import_results", "knee", "knob", "knobs", "lint", "load",
-    "load_files", "load_plan", "loaded", "loading_text", "machine", "measure", "plans", "resume",
-    "run", "storage", "storage_cost", "wal",
+    "calibrate", "calibration_file", "check", "compare", "connection_to", "diagnose",
+    "driving_text", "estimate_load", "export", "import_results", "knee", "knob", "knobs",
+    "lint", "load", "load_files", "load_plan", "loaded", "loading_text", "machine", "measure",
+    "plans", "resume", "run", "storage", "storage_cost", "wal",
 ]  # fmt: skip
 
 

@@ -33,6 +33,7 @@ COMMANDS = {
     "resume": "pgdyno.cli.run:resume",
     "report": "pgdyno.cli.report:report",
     "diagnose": "pgdyno.cli.diagnose:diagnose",
+    "compare": "pgdyno.cli.compare:compare",
     "bench": "pgdyno.cli.bench:bench",
     "load": "pgdyno.cli.load:load",
     "export": "pgdyno.cli.export:export",
