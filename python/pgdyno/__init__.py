@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         compare,
         diagnose,
         export,
+        history,
         import_results,
         knee,
         knobs,
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "PgdynoError", "Run", "Server", "aa", "bench", "builds", "calibrate", "check", "compare",
-    "diagnose", "export", "import_results", "knee", "knobs", "lint", "load",
+    "diagnose", "export", "history", "import_results", "knee", "knobs", "lint", "load",
     "load_plan", "loaded", "machine", "measure", "plans", "resume", "run", "storage", "wal",
 ]  # fmt: skip
 RECORDS = (

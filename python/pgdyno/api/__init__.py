@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from pgdyno.api.experiments.storage import storage, storage_cost
     from pgdyno.api.first_plan import FirstPlan
     from pgdyno.api.imports import ImportedResults, import_results
+    from pgdyno.api.over_time import history
     from pgdyno.api.planning import Plan, Preview, load_plan, plans
     from pgdyno.api.resuming import resume
     from pgdyno.api.runs import Run
@@ -71,6 +72,7 @@ _WHERE = {
     "experiments.stage": ("measure",),
     "experiments.storage": ("storage", "storage_cost"),
     "first_plan": ("FirstPlan",),
+    "over_time": ("history",),
     "imports": ("ImportedResults", "import_results"),
     "planning": ("Plan", "Preview", "load_plan", "plans"),
     "resuming": ("resume",),
@@ -105,7 +107,7 @@ __all__ = [
     "ImportedResults", "Intent", "Linted", "Loaded", "Needs", "Plan", "Preview", "Run",
     "RunProgress", "Search", "Server", "Table", "Windows", "Wish", "aa", "bench", "builds",
     "calibrate", "calibration_file", "check", "compare", "connection_to", "diagnose",
-    "driving_text", "estimate_load", "export", "import_results", "knee", "knob", "knobs",
+    "driving_text", "estimate_load", "export", "history", "import_results", "knee", "knob", "knobs",
     "lint", "load", "load_files", "load_plan", "loaded", "loading_text", "machine", "measure",
     "plans", "resume", "run", "storage", "storage_cost", "wal",
 ]  # fmt: skip

@@ -31,6 +31,7 @@ from pgdyno.stats.verdict import Verdict
 
 RUNS_MIN = 3
 """Runs of one stage that a spread between sessions takes: of two, it may be anything."""
+_FOUND_SD = 0.8416  # the normal quantile of an 80 % chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,3 +175,20 @@ def verdict_of(
 def _fewer_rounds(one: RunMean, noise: SessionNoise) -> float:
     """What a run's mean is noisier by than those of the runs that tell the spread."""
     return noise.within * max(0.0, 1 / one.rounds - 1 / noise.rounds)
+
+
+def falls_below(low: float, high: float, limit: float) -> bool | None:
+    """Whether a ratio is below a limit: only if its whole interval is; None: not known.
+
+    A run that truly stands at the limit, or above, is found below it in 2.5 % of cases at most.
+    """
+    if high < limit:
+        return True
+    return False if low >= limit else None
+
+
+def least_found(limit: float, noise: SessionNoise, confidence: float) -> float:
+    """The ratio from which on a drop below the limit is found with 80 % chance, about."""
+    error = noise.sd * sqrt(2)
+    quantile = float(special.stdtrit(noise.freedom, (1 + confidence) / 2))
+    return limit * exp(-(quantile + _FOUND_SD) * error)

@@ -13,6 +13,8 @@ from pgdyno.model.errors import PgdynoError
 from pgdyno.stats.between_runs import (
     RunMean,
     apart,
+    falls_below,
+    least_found,
     run_mean,
     session_noise,
 )
@@ -146,3 +148,34 @@ def test_what_completed_nothing_has_no_mean() -> None:
     for values in ([], [0.0, 10.0]):
         with pytest.raises(PgdynoError, match="has no mean"):
             run_mean(values)
+
+
+@pytest.mark.parametrize("kept", [3, 6, 12])
+def test_a_gate_fails_what_is_well_enough_in_a_fortieth_of_cases_at_most(kept: int) -> None:
+    rng = np.random.default_rng((23, kept))
+    alarms = 0
+    for _ in range(CASES):
+        noise = session_noise([runs(rng, kept, 5)])
+        (base,), (one,) = runs(rng, 1, 5), runs(rng, 1, 5, log(0.95))
+        found = apart(one, base, noise, 0.95)
+        alarms += falls_below(found.low, found.high, 0.95) is True
+    # 2.5 % and three standard errors
+    assert alarms / CASES <= 0.0325
+
+
+def test_a_gate_finds_the_drop_that_it_says_it_finds() -> None:
+    rng = np.random.default_rng(24)
+    noise = session_noise([runs(rng, 200, 5)])  # as good as known
+    drop = least_found(0.95, noise, 0.95)
+    hits = 0
+    for _ in range(CASES):
+        (base,), (one,) = runs(rng, 1, 5), runs(rng, 1, 5, log(drop))
+        found = apart(one, base, noise, 0.95)
+        hits += falls_below(found.low, found.high, 0.95) is True
+    assert 0.75 <= hits / CASES <= 0.85
+
+
+def test_what_is_not_known_neither_falls_below_nor_passes() -> None:
+    assert falls_below(0.9, 1.0, 0.95) is None
+    assert falls_below(0.95, 1.0, 0.95) is False
+    assert falls_below(0.8, 0.94, 0.95) is True
