@@ -15,7 +15,7 @@ from math import exp
 from pgdyno.analysis.beside_facts import SCHEMA, Against, Compared, Differs, How, Row, Side
 from pgdyno.analysis.cycles import lacking
 from pgdyno.analysis.facts import Comparison
-from pgdyno.analysis.sides import GROUPS, KnownRun, mean_of, same_host, same_load
+from pgdyno.analysis.sides import GROUPS, KnownRun, levels, mean_of, same_host, same_load
 from pgdyno.imports.beside import beside
 from pgdyno.model.errors import PgdynoError, PlanError
 from pgdyno.model.imported import Comparable, Condition, Imported, Source
@@ -172,15 +172,17 @@ def _groups(known: Sequence[KnownRun]) -> list[list[RunMean]]:
     Copies of a run's file are one run, and so are its stages: they share a session, and would tell
     of one session's noise as if it were that of several.
     """
-    things: dict[tuple[tuple[str, ...], ...], dict[str, RunMean]] = {}
+    things: dict[tuple[tuple[str, ...], ...], list[KnownRun]] = {}
     for one in known:
-        things.setdefault((one.host, one.load, one.thing), {}).setdefault(one.run, one.mean)
+        things.setdefault((one.host, one.load, one.thing), []).append(one)
+    parts = [part for runs in things.values() for part in levels(runs)]
     seen: set[str] = set()
     groups = []
-    for group in sorted(things.values(), key=len, reverse=True):
-        if seen.isdisjoint(group):
-            seen |= group.keys()
-            groups.append(list(group.values()))
+    for part in sorted(parts, key=len, reverse=True):
+        runs_of = {one.run for one in part}
+        if seen.isdisjoint(runs_of):
+            seen |= runs_of
+            groups.append([one.mean for one in part])
     return groups
 
 

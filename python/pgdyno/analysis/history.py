@@ -9,7 +9,7 @@ from math import exp, log
 from scipy import special
 
 from pgdyno.analysis.run import plan_in
-from pgdyno.analysis.sides import KnownRun, aspects, known_runs
+from pgdyno.analysis.sides import KnownRun, aspects, known_runs, levels
 from pgdyno.analysis.tails import BEYOND_MIN
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.plan import Plan
@@ -144,13 +144,10 @@ def _with_interval(line: HistoryLine, known: Sequence[KnownRun]) -> HistoryLine:
     own = next((k for k in known if k.run == line.run and k.stage == line.stage), None)
     if own is None or line.throughput is None:
         return line
-    alike = {
-        one.run: one.mean
-        for one in known
-        if (one.host, one.load, one.thing) == (own.host, own.load, own.thing)
-    }
+    thing = (own.host, own.load, own.thing)
+    alike = [one for one in known if (one.host, one.load, one.thing) == thing]
     try:
-        noise = session_noise([list(alike.values())])
+        noise = session_noise([[one.mean for one in part] for part in levels(alike)])
     except PgdynoError:
         return line
     half = float(special.stdtrit(noise.freedom, (1 + CONFIDENCE) / 2)) * noise.sd

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from statistics import median
 
 from pgdyno.analysis import words
@@ -25,6 +26,7 @@ from pgdyno.model.wording import listed
 from pgdyno.plan.describe import build_text, size_text, workload_values
 from pgdyno.plan.settings.checkpoints import protocol_text
 from pgdyno.stats.between_runs import RunMean, run_mean
+from pgdyno.stats.change_points import change_points
 from pgdyno.store import RunFile
 
 GROUPS: Mapping[Group, str] = {
@@ -123,6 +125,18 @@ def _means(run: RunFile, plan: Plan, trials: Sequence[TrialRecord]) -> dict[str,
         if values and min(values) > 0:
             found[stage.name] = run_mean(values)
     return found
+
+
+def levels(runs: Sequence[KnownRun]) -> list[list[KnownRun]]:
+    """Runs of one thing in the order of time, apart where their level changes.
+
+    What a change of level did is no noise: it would hide all that comes after it. A copy of a run's
+    file is no further run.
+    """
+    once = {one.run: one for one in reversed(runs)}
+    ordered = sorted(once.values(), key=lambda one: (one.started_ns, one.run))
+    places = [one.place for one in change_points([one.mean.log_mean for one in ordered])]
+    return [ordered[a:b] for a, b in pairwise([0, *places, len(ordered)])]
 
 
 def mean_of(side: Side) -> RunMean | None:

@@ -59,11 +59,12 @@ def _places(logs: FloatArray, offset: int) -> list[tuple[int, float]]:
         return []
     signs = np.sign(logs[:, np.newaxis] - logs[np.newaxis, :])
     sizes = np.abs(_counts(signs))
-    at = int(sizes.argmax())
-    p = _chance(signs, float(sizes[at]))
+    p = _chance(signs, float(sizes.max()))
     if p > ALPHA:
         return []
-    cut = at + 1
+    # Ranks may leave several places alike: the one is taken whose sides are most of a piece.
+    places = np.flatnonzero(sizes == sizes.max()) + 1
+    cut = int(min(places, key=lambda place: _spread(logs[:place]) + _spread(logs[place:])))
     return [
         *_places(logs[:cut], offset),
         (offset + cut, p),
@@ -74,6 +75,10 @@ def _places(logs: FloatArray, offset: int) -> list[tuple[int, float]]:
 def _counts(signs: npt.NDArray[np.float64]) -> FloatArray:
     """Pettitt's U after each value but the last: adding value k adds its signs to all others."""
     return np.asarray(np.cumsum(signs.sum(axis=1))[:-1], dtype=np.float64)
+
+
+def _spread(logs: FloatArray) -> float:
+    return float(((logs - logs.mean()) ** 2).sum())
 
 
 def _chance(signs: npt.NDArray[np.float64], size: float) -> float:

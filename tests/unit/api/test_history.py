@@ -56,6 +56,17 @@ def test_a_change_of_level_stands_where_it_is(folder: Path) -> None:
     assert "another level from here on" in pgdyno.history(folder).text()
 
 
+def test_what_a_change_of_level_did_is_no_noise_and_hides_no_drop(folder: Path) -> None:
+    found = pgdyno.history(folder, fail_below=0.95, against=folder / "01.sqlite")
+    (gate,) = found.facts.gates
+
+    assert gate.fails
+    assert gate.ratio == pytest.approx(0.78, rel=0.05)
+    assert gate.least_found > 0.8
+    line = found.facts.lines[0]
+    assert (line.high or 0) / (line.low or 1) < 1.2
+
+
 def test_a_run_that_is_no_ground_for_a_verdict_says_why(tmp_path: Path) -> None:
     a_run(tmp_path, 1, 1.0, failed=(2,))
     a_run(tmp_path, 2, 1.0, rounds=2)

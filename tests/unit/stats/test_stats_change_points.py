@@ -41,6 +41,13 @@ def test_a_change_is_found_at_its_place_with_its_size() -> None:
     assert one.p < 0.01
 
 
+def test_of_places_that_ranks_leave_alike_the_sharpest_is_taken() -> None:
+    # The fifth is the lowest of its level, so that four and five values lie above all that follow.
+    levels = (1.00, 1.02, 0.99, 1.01, 0.97, 0.80, 0.79, 0.81, 0.80)
+    (one,) = change_points([log(level) for level in levels])
+    assert one.place == 5
+
+
 def test_two_changes_are_found_in_their_order() -> None:
     found = change_points(series(5, (12, 1.0), (12, 0.8), (12, 1.1)))
     assert [one.place for one in found] == [12, 24]
