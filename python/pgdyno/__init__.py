@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pgdyno import api as _api
     from pgdyno.api import Asked as Asked
     from pgdyno.api import Data as Data
+    from pgdyno.api import Design as Design
     from pgdyno.api import Diagnosis as Diagnosis
     from pgdyno.api import FirstPlan as FirstPlan
     from pgdyno.api import Plan as Plan
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
         loaded,
         measure,
         plans,
+        prove,
         resume,
         run,
         storage,
@@ -54,10 +56,12 @@ __version__ = "0.1.0"
 __all__ = [
     "PgdynoError", "Run", "Server", "aa", "bench", "builds", "calibrate", "check", "compare",
     "diagnose", "export", "history", "import_results", "knee", "knobs", "lint", "load",
-    "load_plan", "loaded", "machine", "measure", "plans", "resume", "run", "storage", "wal",
+    "load_plan", "loaded", "machine", "measure", "plans", "prove", "resume", "run", "storage",
+    "wal",
 ]  # fmt: skip
 RECORDS = (
-    "Asked", "Data", "Diagnosis", "FirstPlan", "Plan", "Search", "Table", "Windows", "Wish",
+    "Asked", "Data", "Design", "Diagnosis", "FirstPlan", "Plan", "Search", "Table", "Windows",
+    "Wish",
 )  # fmt: skip
 
 

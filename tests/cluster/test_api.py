@@ -30,6 +30,7 @@ PLAN: dict[str, Any] = {
 
 
 @pytest.mark.wide
+@pytest.mark.same_machine
 def test_a_plan_from_python_is_run_opened_and_drawn(folder: Path, home_env: Path) -> None:
     plan = pgdyno.load_plan(PLAN, set={"protocol.rounds": 1}).replace({"protocol.rounds": 2})
     assert [stage.name for stage in plan.stages] == ["initdb", "async"]
@@ -64,6 +65,7 @@ def test_a_plan_from_python_is_run_opened_and_drawn(folder: Path, home_env: Path
 
 
 @pytest.mark.long
+@pytest.mark.same_machine
 def test_ctrl_c_in_a_notebook_leaves_a_clean_state(folder: Path, home_env: Path) -> None:
     def press(event: Event) -> None:
         if isinstance(event, PhaseBegun) and event.trial is not None and event.trial.number == 2:
@@ -83,6 +85,7 @@ WORKLOAD = {"kind": "tpcb", "scale": 1, "connections": 2}
 
 
 @pytest.mark.wide
+@pytest.mark.same_machine
 def test_a_stage_is_measured_without_a_plan(folder: Path, home_env: Path) -> None:
     def press(event: Event) -> None:
         if isinstance(event, PhaseBegun) and event.trial is not None and event.trial.number == 2:

@@ -64,6 +64,7 @@ def test_calibrate_keeps_a_ceiling_for_each_face(tmp_path: Path, folder: Path) -
 
 
 @pytest.mark.wide
+@pytest.mark.same_machine
 def test_a_calibration_that_was_broken_off_goes_on(
     folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

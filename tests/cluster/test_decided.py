@@ -46,6 +46,7 @@ NAP = "\\set ms random(1, 9)\nSELECT pg_sleep(:ms / 1000.0);\n"
 
 
 @pytest.mark.wide
+@pytest.mark.same_machine
 def test_it_ends_at_the_look_that_decides(folder: Path, home_env: Path) -> None:
     path, out = folder / "decided.toml", folder / "run.sqlite"
     path.write_text(PLAN)

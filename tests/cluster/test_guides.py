@@ -38,6 +38,7 @@ def server() -> Iterator[Connection]:
 
 @pytest.mark.document
 @pytest.mark.parametrize("guide", GUIDES)
+@pytest.mark.same_machine
 def test_guide(guide: Path, folder: Path, home_env: Path, server: Connection) -> None:
     database = "guide_" + re.sub(r"\W", "_", guide.stem)
     with psycopg.connect(**server.arguments(), autocommit=True) as session:

@@ -288,6 +288,7 @@ def told_urls(process: subprocess.Popen[str], errors: Path) -> dict[str, str]:
 
 
 @pytest.mark.long
+@pytest.mark.same_machine
 def test_a_real_run_is_watched_stopped_and_resumed(folder: Path, home_env: Path) -> None:
     plan, out, errors = folder / "small.toml", folder / "run.sqlite", folder / "errors"
     plan.write_text(PLAN)

@@ -22,6 +22,7 @@ NOTEBOOKS = sorted(NOTEBOOK.parent.glob("*.md"))
 @pytest.mark.document
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda one: one.stem)
+@pytest.mark.same_machine
 def test_a_notebook_runs_from_begin_to_end(path: Path, folder: Path, home_env: Path) -> None:
     notebook = jupytext.read(path)
     client = NotebookClient(

@@ -239,6 +239,7 @@ def test_a_killed_probe_is_cleaned_up_by_the_next(folder: Path, home_env: Path) 
 
 
 @pytest.mark.long
+@pytest.mark.same_machine
 def test_a_probe_that_was_broken_off_goes_on_with_what_is_left(
     folder: Path, home_env: Path
 ) -> None:

@@ -35,16 +35,18 @@ from pgdyno.analysis.facts import (
     StageFacts,
     StepFacts,
 )
+from pgdyno.analysis.proof import proof_facts
 from pgdyno.analysis.replaced import ReplacedFacts
-from pgdyno.analysis.run import analyse
+from pgdyno.analysis.run import analyse, plan_in
 from pgdyno.analysis.setting_facts import ServerSetting
 from pgdyno.analysis.storage import storage_facts
 from pgdyno.model.calibration import Calibrated, Machine, Round
 from pgdyno.model.knee import Knee, Point
 from pgdyno.model.run import PgbenchStatement, PgbenchSummary
 from pgdyno.model.workload import Face, Tpcc, Workload
-from pgdyno.report import ceiling, curve, html, storage
+from pgdyno.report import ceiling, curve, html, proof, storage
 from pgdyno.store import RunFile
+from tests.data import proofs
 from tests.data.curves import CURVE, KEPT
 from tests.data.hostile import ENDS
 from tests.data.miniature import CHARACTERS, write_miniature
@@ -260,6 +262,13 @@ def unsettled_knee(_: Path) -> str:
     return curve.render_html(curve_facts(shown))
 
 
+def proved(folder: Path) -> str:
+    """A proof by intervention."""
+    with RunFile.read(write_miniature(folder / "run.sqlite")) as run:
+        found = proofs.proof(plan_in(run.info()))
+    return proof.render_html(proof_facts(found, proofs.INFO))
+
+
 def storage_of_two(_: Path) -> str:
     """A disk and memory."""
     paths = floor("/srv/disk"), floor("/dev/shm", MEMORY)
@@ -299,7 +308,7 @@ PAGES: dict[str, Callable[[Path], str]] = {
     make.__name__: make
     for make in (
         plan, decided, stopped, nothing, against_itself, many, long_names, hostile_names,
-        everything, knee, unsettled_knee, storage_of_two, storage_of_six, calibration,
+        everything, knee, unsettled_knee, proved, storage_of_two, storage_of_six, calibration,
     )
 }  # fmt: skip
 """The text of each page, by its name; a function makes it in a folder of the test's own."""

@@ -14,8 +14,8 @@ import pytest
 import pgdyno
 
 USES = {
-    "trial": "analysis catalog drive loader model plan profiler sample session stats store target"
-    " workload",
+    "trial": "analysis catalog drive intervention loader model plan profiler sample session stats"
+    " store target workload",
     "live": "analysis model report shell store",
     "host": "access catalog folders linter model shell target",
     "builder": "access drive folders loader model plan shell target",
@@ -25,6 +25,7 @@ USES = {
     "drive": "core folders model plan shell workload",
     "sample": "model",
     "probe": "access folders model shell",
+    "intervention": "folders model shell",
     "pages": "core folders model",
     "report": "analysis imports model plan",
     "diagnosis": "analysis catalog model",

@@ -150,3 +150,25 @@ def test_every_module_opens_with_what_it_is() -> None:
     ]
 
     assert silent == []
+
+
+GOES_ON = re.compile(r'pgdyno\.resume\(|pgdyno\(\s*"resume"|"-m", "pgdyno", "resume"')
+
+
+def test_who_goes_on_with_a_run_needs_the_machine_as_it_was() -> None:
+    """Other sessions' tests of the host change it meanwhile; then going on is refused, rightly."""
+    unmarked = []
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        tree = ast.parse(text := path.read_text())
+        whole = any("same_machine" in ast.unparse(one) for one in tree.body if _sets_marks(one))
+        for one in tree.body:
+            if not isinstance(one, ast.FunctionDef) or not one.name.startswith("test_"):
+                continue
+            own = any("same_machine" in ast.unparse(mark) for mark in one.decorator_list)
+            if GOES_ON.search(ast.get_source_segment(text, one) or "") and not (whole or own):
+                unmarked.append(f"{path.name}: {one.name}")
+    assert unmarked == []
+
+
+def _sets_marks(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Assign) and ast.unparse(statement).startswith("pytestmark")

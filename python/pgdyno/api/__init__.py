@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pgdyno.api.experiments.calibration import calibrate, calibration_file
     from pgdyno.api.experiments.knee import knee
     from pgdyno.api.experiments.plan import run
+    from pgdyno.api.experiments.prove import prove
     from pgdyno.api.experiments.stage import measure
     from pgdyno.api.experiments.storage import storage, storage_cost
     from pgdyno.api.first_plan import FirstPlan
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from pgdyno.loader.copy import Intent
     from pgdyno.model.floor import Wish
     from pgdyno.model.knee import Search, Windows
+    from pgdyno.model.proof import Design
 
 _WHERE = {
     "asked": ("Asked",),
@@ -69,6 +71,7 @@ _WHERE = {
     "experiments.calibration": ("calibrate", "calibration_file"),
     "experiments.knee": ("knee",),
     "experiments.plan": ("run",),
+    "experiments.prove": ("prove",),
     "experiments.stage": ("measure",),
     "experiments.storage": ("storage", "storage_cost"),
     "first_plan": ("FirstPlan",),
@@ -85,6 +88,7 @@ _WHERE = {
 }  # fmt: skip
 _MODULES = {name: f"pgdyno.api.{module}" for module, names in _WHERE.items() for name in names}
 _MODULES |= {
+    "Design": "pgdyno.model.proof",
     "Search": "pgdyno.model.knee",
     "Windows": "pgdyno.model.knee",
     "Wish": "pgdyno.model.floor",
@@ -103,13 +107,13 @@ _PARTS = ("builds", "machine")
 
 __all__ = [
     "AA_ROUNDS", "LINTED_KINDS", "LOADED_AT", "PHASES", "POOLED", "Address", "Asked", "Audience",
-    "Benched", "Checked", "Data", "Database", "Diagnosis", "Driven", "FirstPlan", "Form", "Format",
-    "ImportedResults", "Intent", "Linted", "Loaded", "Needs", "Plan", "Preview", "Run",
+    "Benched", "Checked", "Data", "Database", "Design", "Diagnosis", "Driven", "FirstPlan", "Form",
+    "Format", "ImportedResults", "Intent", "Linted", "Loaded", "Needs", "Plan", "Preview", "Run",
     "RunProgress", "Search", "Server", "Table", "Windows", "Wish", "aa", "bench", "builds",
     "calibrate", "calibration_file", "check", "compare", "connection_to", "diagnose",
     "driving_text", "estimate_load", "export", "history", "import_results", "knee", "knob", "knobs",
     "lint", "load", "load_files", "load_plan", "loaded", "loading_text", "machine", "measure",
-    "plans", "resume", "run", "storage", "storage_cost", "wal",
+    "plans", "prove", "resume", "run", "storage", "storage_cost", "wal",
 ]  # fmt: skip
 
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pgdyno.analysis.diagnosis_facts import StageDiagnosis
 from pgdyno.analysis.facts import Comparison, Facts
+from pgdyno.analysis.proof import proof_facts
+from pgdyno.analysis.proof_facts import ProofFacts
 from pgdyno.analysis.run import analyse, compare_stages, plan_in
 from pgdyno.analysis.stored import Stored
 from pgdyno.analysis.windows import stage_windows
@@ -25,6 +27,7 @@ from pgdyno.model.calibration import Calibrated, Ceiling
 from pgdyno.model.errors import PlanError
 from pgdyno.model.floor import Probed
 from pgdyno.model.knee import Curve, Searched
+from pgdyno.model.proof import Proved
 from pgdyno.model.run import RunInfo, TrialRecord
 from pgdyno.report.notebook import Drawing, draw
 from pgdyno.stats.ceiling import ceilings
@@ -118,6 +121,25 @@ class Run:
             PgdynoError: It was broken off before its first window ended.
         """
         return knee_curve(self.searched, self.info.ident, self.info.pgdyno)
+
+    @property
+    def proved(self) -> Proved:
+        """The blocks of a proof by intervention, and what was asked.
+
+        Raises:
+            PlanError: Nothing was proved.
+        """
+        return self._found("prove", Proved, "proved nothing")
+
+    @property
+    def proof(self) -> ProofFacts:
+        """What a proof amounts to: what limits the stage, and what each resource costs.
+
+        Raises:
+            PlanError: Nothing was proved.
+            PgdynoError: It was broken off in its first sitting.
+        """
+        return proof_facts(self.proved, self.info)
 
     @property
     def calibrated(self) -> Calibrated:

@@ -33,6 +33,7 @@ COMMANDS = {
     "resume": "pgdyno.cli.run:resume",
     "report": "pgdyno.cli.report:report",
     "diagnose": "pgdyno.cli.diagnose:diagnose",
+    "prove": "pgdyno.cli.prove:prove",
     "compare": "pgdyno.cli.compare:compare",
     "history": "pgdyno.cli.history:history",
     "bench": "pgdyno.cli.bench:bench",

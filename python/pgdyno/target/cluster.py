@@ -13,7 +13,7 @@ import shutil
 import signal
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import psycopg
@@ -27,6 +27,7 @@ from pgdyno.plan.settings.server import FORMAT_QUERY, SETTINGS_QUERY, facts_of_r
 from pgdyno.shell import OsUser, Process, forget_postgres_variables, run, start
 from pgdyno.target.binaries import Binaries
 from pgdyno.target.home import require_reachable
+from pgdyno.target.interface import NO_ENVIRONMENT
 from pgdyno.target.server_log import last_words, log_lines, log_text
 
 SUPERUSER = "postgres"
@@ -97,6 +98,7 @@ class Cluster:
         self._user = user
         self._transport = transport
         self._process: Process | None = None
+        self._environment: Mapping[str, str] = NO_ENVIRONMENT
         self.data = data
         self._parent = Folder.hold(data.parent) if parent is None else parent.again()
         try:
@@ -139,8 +141,14 @@ class Cluster:
         own = (Setting(name, value, origin) for name, value in values.items())
         return (*own, *asked)
 
-    def start(self, settings: Sequence[Setting]) -> float:
+    def start(
+        self, settings: Sequence[Setting], environment: Mapping[str, str] = NO_ENVIRONMENT
+    ) -> float:
         """Write the settings, start the server, wait until it answers; returns the seconds.
+
+        Args:
+            settings: See `settings`.
+            environment: Variables that it gets beside its own; after a crash again.
 
         Raises:
             TargetError: It does not start; the last lines of its log are in the message.
@@ -149,6 +157,7 @@ class Cluster:
         with self._parent.into(self.data.name) as data:
             data.write("pgdyno.conf", "".join(lines), 0o600, owner_of(self._user))
         os.ftruncate(self._log, 0)
+        self._environment = environment
         return self._launch(_START_S)
 
     def crash(self) -> float:
@@ -167,7 +176,7 @@ class Cluster:
         began = time.monotonic()
         self._process = start(
             [self._binaries.program("postgres"), "-D", self.data],
-            user=self._user, log=self._log, dies_with_us=signal.SIGINT,
+            user=self._user, env=self._environment, log=self._log, dies_with_us=signal.SIGINT,
         )  # fmt: skip
         self._wait_ready(patience_s)
         return time.monotonic() - began

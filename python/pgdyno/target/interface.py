@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol
 
 import psycopg
@@ -20,6 +21,7 @@ from pgdyno.model.system_errors import as_pgdyno_error
 from pgdyno.shell import OsUser
 
 _ROOMY = "256MB"
+NO_ENVIRONMENT: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +141,19 @@ class Target(Protocol):
         """
         ...
 
-    def apply(self, settings: Sequence[Setting], build: str | None = None) -> Ready:
-        """Start (or reconfigure) the server with a stage's settings, and read them back."""
+    def apply(
+        self,
+        settings: Sequence[Setting],
+        build: str | None = None,
+        environment: Mapping[str, str] = NO_ENVIRONMENT,
+    ) -> Ready:
+        """Start (or reconfigure) the server with a stage's settings, and read them back.
+
+        Args:
+            settings: Of the stage.
+            build: See `Target`.
+            environment: Variables that a server of ours is started with, beside its own.
+        """
         ...
 
     def crash(self) -> None:

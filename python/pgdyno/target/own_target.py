@@ -39,7 +39,7 @@ from pgdyno.target.home import (
     require_room,
     take_stage_folder,
 )
-from pgdyno.target.interface import Ready, Restored
+from pgdyno.target.interface import NO_ENVIRONMENT, Ready, Restored
 from pgdyno.target.leftover_server import stop_leftover
 from pgdyno.target.readback import read_back, server_words
 from pgdyno.target.rehearse import REHEARSAL, rehearse
@@ -243,14 +243,19 @@ class OwnTarget:
                     dies_with_us=signal.SIGKILL)  # fmt: skip
         return Restored(method, time.monotonic() - began)
 
-    def apply(self, settings: Sequence[Setting], build: str | None = None) -> Ready:
+    def apply(
+        self,
+        settings: Sequence[Setting],
+        build: str | None = None,
+        environment: Mapping[str, str] = NO_ENVIRONMENT,
+    ) -> Ready:
         """See `Target.apply`."""
         binaries = self._installed[build].binaries
         data = self._trial_folder.path / _DATA
         self._cluster = Cluster(
             binaries, data, self._user, self._plan.transport, self._trial_folder
         )
-        seconds = self._cluster.start(settings)
+        seconds = self._cluster.start(settings, environment)
         wanted = self._cluster.settings(settings)
         effective = read_back(self._cluster.connection(), wanted)
         words = server_words(self._cluster.connection())

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count, product
 from typing import LiteralString
@@ -35,7 +35,7 @@ from pgdyno.plan.settings.server import (
 from pgdyno.plan.settings.values import list_items, same_value, show
 from pgdyno.session import own_session
 from pgdyno.target.conninfo import reach
-from pgdyno.target.interface import Ready, Restored
+from pgdyno.target.interface import NO_ENVIRONMENT, Ready, Restored
 from pgdyno.target.readback import read_back
 from pgdyno.target.role import role_of
 from pgdyno.target.server_about import about
@@ -236,8 +236,14 @@ class RunningTarget:
             self._owner.say(name, "trial")
         return Restored("template database", time.monotonic() - began)
 
-    def apply(self, settings: Sequence[Setting], build: str | None = None) -> Ready:
+    def apply(
+        self,
+        settings: Sequence[Setting],
+        build: str | None = None,
+        environment: Mapping[str, str] = NO_ENVIRONMENT,
+    ) -> Ready:
         """See `Target.apply`."""
+        assert not environment, "a server that runs already is not started"
         for name, setting in product(self._trials, settings):
             self._owner.execute(
                 sql.SQL("ALTER DATABASE {} SET {} = {}").format(

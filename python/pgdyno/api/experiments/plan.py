@@ -26,7 +26,7 @@ from pgdyno.model.build import Build
 from pgdyno.model.errors import Interrupted, LostError, PlanError
 from pgdyno.model.manifest import HostManifest
 from pgdyno.model.plan import Plan as PlanRecord
-from pgdyno.model.plan import Trial
+from pgdyno.model.plan import Stage, Trial
 from pgdyno.model.progress import Noted, RunBegun
 from pgdyno.model.run import RunInfo, TrialRecord, TrialState
 from pgdyno.model.units import seconds_text
@@ -107,7 +107,7 @@ def carried_out(
 
     def begin() -> None:
         target = open_target(
-            record.target, plan.server, plan.host, plan.builds.facts, _folders(record),
+            record.target, plan.server, plan.host, plan.builds.facts, folders_of(record.stages),
             prewarm=record.protocol.prewarm,
         )  # fmt: skip
         with _waiting(record, target, on_event), ending(target.close):
@@ -142,12 +142,12 @@ def _go_on(run: Run, again: bool, on_event: Listener) -> None:
             {"pgdyno": info.pgdyno, **asdict(info.host)},
             {"pgdyno": own_version(), **asdict(_manifest(plan))},
         )
-        builds = {one.ident: build_facts(one) for one in _builds_of(plan)}
+        builds = {one.ident: build_facts(one) for one in builds_of(plan.stages)}
         require_page(path.with_suffix(".html"), beside=(path,))
         server = server_facts(plan.target)
         require_rights(plan, server)
         target = open_target(
-            plan.target, server, local_facts(), builds, _folders(plan),
+            plan.target, server, local_facts(), builds, folders_of(plan.stages),
             prewarm=plan.protocol.prewarm,
         )  # fmt: skip
         with _waiting(plan, target, on_event), ending(target.close):
@@ -280,18 +280,22 @@ def _measure(
         ) from None
 
 
-def _folders(plan: PlanRecord) -> list[str]:
+def folders_of(stages: Sequence[Stage]) -> list[str]:
     """Those that stages name for their clusters."""
-    return [stage.folder for stage in plan.stages if stage.folder is not None]
+    return [stage.folder for stage in stages if stage.folder is not None]
 
 
 def _manifest(plan: PlanRecord) -> HostManifest:
-    return manifest(data_folder(), _folders(plan))
+    return manifest(data_folder(), folders_of(plan.stages))
 
 
-def _builds_of(plan: PlanRecord) -> list[Build]:
-    """The builds that a run was begun with; named by content, so that they are still the same."""
-    named = {stage.build.ident: stage.build for stage in plan.stages if stage.build}
+def builds_of(stages: Sequence[Stage]) -> list[Build]:
+    """The builds that stages of an earlier run had; named by content, so still the same.
+
+    Raises:
+        PlanError: One is gone.
+    """
+    named = {stage.build.ident: stage.build for stage in stages if stage.build}
     there = {build.ident for build in builds_there()}
     if gone := [build.label for ident, build in named.items() if ident not in there]:
         raise PlanError(

@@ -1,0 +1,255 @@
+"""What the blocks of a proof amount to, as the facts of its report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pgdyno.analysis.proof_facts import ProbeFacts, ProofFacts, State, Sum, Whole
+from pgdyno.model.errors import PgdynoError
+from pgdyno.model.proof import Effect, Elasticity, Prices, Probe, Proved
+from pgdyno.model.run import RunInfo
+from pgdyno.model.units import ns_text, share_text
+from pgdyno.model.wording import listed, plural
+from pgdyno.stats.switchback import effect, elasticity, prices, total
+
+BINDS = 0.10
+"""Throughput that follows a price by less than a tenth of it is not limited by it."""
+BRINGS = 1.02
+"""A resource whose absence brings less than 2 % brings nothing that a tuner would look for."""
+WIDE = 0.5
+"""A sum whose interval is wider says nothing of what is missing."""
+_SAID = 0.10  # dearer, in sentences
+_LATE_NS = 500_000_000  # half of the second that is dropped
+
+
+def proof_facts(proved: Proved, info: RunInfo) -> ProofFacts:
+    """Judge every probe, and say what limits the stage.
+
+    Raises:
+        PgdynoError: No sitting was held to its end.
+    """
+    asked = proved.asked
+    if not proved.sittings:
+        raise PgdynoError(
+            f"proof {info.ident} was broken off in its first sitting",
+            "Go on with it: `pgdyno resume` and its run file.",
+        )
+    probes = tuple(_probe(one, proved) for one in asked.probes)
+    found, cost = _sum(probes), _prices(proved)
+    return ProofFacts(
+        info.ident, info.pgdyno, asked.run, asked.stage, asked.believed,
+        proved.sittings[0].server, asked.design, len(proved.sittings), probes, asked.left_out,
+        found, cost,
+        (_limit(asked.stage, probes), *_free(probes), *_together(cost, asked.probes),
+         *_said_of(found), *_noise(probes)),
+        tuple(_doubts(proved)),
+    )  # fmt: skip
+
+
+def _probe(probe: Probe, proved: Proved) -> ProbeFacts:
+    found = effect(proved.sittings, probe.name)
+    if found is None:
+        return ProbeFacts(probe, "unknown", None, None)
+    if probe.means == "nothing":
+        return ProbeFacts(probe, "noise", found, None)
+    if found.units_per_s == 0 and probe.name != "cpu":
+        return ProbeFacts(probe, "unused", found, None)
+    if probe.means == "free":
+        return ProbeFacts(probe, _gain(found), found, None)
+    follows = elasticity(found)
+    if follows is None:
+        return ProbeFacts(probe, "unused", found, None)
+    return ProbeFacts(probe, _bound(follows), found, follows)
+
+
+def _gain(found: Effect) -> State:
+    if found.low > 1:
+        return "gains"
+    return "nothing" if found.high < BRINGS else "unsettled"
+
+
+def _bound(follows: Elasticity) -> State:
+    if follows.low > BINDS:
+        return "limits"
+    return "cleared" if follows.high < BINDS else "unsettled"
+
+
+def _sum(probes: Sequence[ProbeFacts]) -> Sum | None:
+    """Of what is time; a resource that the load does not use has none, and adds nothing."""
+    known = [
+        (one.probe.resource, one.elasticity)
+        for one in probes
+        if one.probe.counts and one.elasticity is not None
+    ]
+    if not known:
+        return None
+    found = total([one for _, one in known])
+    state: Whole = "whole" if found.high - found.low <= WIDE else "wide"
+    if found.high < 1:
+        state = "missing"
+    elif found.low > 1:
+        state = "above"
+    return Sum(tuple(name for name, _ in known), found, state)
+
+
+def _limit(stage: str, probes: Sequence[ProbeFacts]) -> str:
+    """The sentence that a person would write after looking at all of it."""
+    dearer = [one for one in probes if one.probe.means == "dearer"]
+    limits = sorted(
+        (one for one in dearer if one.state == "limits" and one.elasticity is not None),
+        key=lambda one: -one.elasticity.value if one.elasticity else 0.0,
+    )
+    open_ = [one.probe.resource for one in dearer if one.state in ("unsettled", "unknown")]
+    if not limits:
+        return _not_limited(stage, dearer, open_)
+    first = [one for one in limits if _overlap(one, limits[0])]
+    named = listed([one.probe.resource for one in first])
+    falls = " and ".join(_falls(one.elasticity) for one in first if one.elasticity)
+    many = len(first) > 1 or named.endswith("s")
+    verb, where = ("limit", "they are") if many else ("limits", "it is")
+    text = (
+        f"{_upper(named)} {verb} stage {stage}: where {where} {_SAID:.0%} dearer, throughput falls"
+        f" by {falls}"
+    )
+    rest = [one for one in limits if one not in first]
+    if rest:
+        others = [
+            f"for {one.probe.resource} by {_falls(one.elasticity)}"
+            for one in rest
+            if one.elasticity
+        ]
+        text += f"; {listed(others)}"
+    cleared = [one.probe.resource for one in dearer if one.state == "cleared"]
+    text += f". It does not follow the price of {listed(cleared, 'or')}." if cleared else "."
+    return text
+
+
+def _not_limited(stage: str, dearer: Sequence[ProbeFacts], open_: list[str]) -> str:
+    cleared = [one.probe.resource for one in dearer if one.state == "cleared"]
+    if open_:
+        return f"What limits stage {stage} is not settled: too few pairs for {listed(open_)}."
+    if not cleared:
+        return f"What limits stage {stage} is not known: nothing that it uses was made dearer."
+    return f"Throughput of stage {stage} does not follow the price of {listed(cleared, 'or')}."
+
+
+def _overlap(one: ProbeFacts, first: ProbeFacts) -> bool:
+    if one.elasticity is None or first.elasticity is None:
+        return False
+    return one.elasticity.high >= first.elasticity.low
+
+
+def _free(probes: Sequence[ProbeFacts]) -> list[str]:
+    """What each resource costs, dearest first."""
+    known = [
+        (one.effect.ratio, one)
+        for one in probes
+        if one.probe.means == "free" and one.effect is not None and one.state != "unused"
+    ]
+    ordered = [one for _, one in sorted(known, key=lambda pair: -pair[0])]
+    parts = [
+        f"{one.probe.resource} ×{one.effect.ratio:.2f}"
+        f" ({one.effect.low:.2f} to {one.effect.high:.2f})"
+        for one in ordered
+        if one.effect
+    ]
+    return [f"Throughput if one of these were free: {listed(parts)}."] if parts else []
+
+
+def _said_of(found: Sum | None) -> list[str]:
+    if found is None:
+        return []
+    text = f"The elasticities of {listed(found.of)} add up to {_figure(found.total)}"
+    if found.state == "whole":
+        return [f"{text}: no other resource that takes time is needed to explain the throughput."]
+    if found.state == "missing":
+        return [
+            f"{text}, where all that takes time adds up to 1: something that no probe touched takes"
+            " the rest, e.g. the network, pauses of the load, timers, or a paced rate."
+        ]
+    if found.state == "wide":
+        return [f"{text}: too wide to say whether something else takes time. More pairs tell."]
+    return [f"{text}, above 1: resources tie, and each dear step counts both."]
+
+
+def _prices(proved: Proved) -> Prices | None:
+    if not proved.asked.design.prices:
+        return None
+    free = [one.name for one in proved.asked.probes if one.means == "free"]
+    return prices(proved.sittings, free)
+
+
+def _together(cost: Prices | None, probes: Sequence[Probe]) -> list[str]:
+    """What all of them cost, how it is shared out, and what each removal brings to light."""
+    if cost is None:
+        return []
+    named = {one.name: one.resource for one in probes}
+    shares = [f"×{one.share.value:.2f} for {named[one.probe]}" for one in cost.each]
+    text = [
+        f"All of them free: ×{cost.together.value:.2f} ({cost.together.low:.2f} to"
+        f" {cost.together.high:.2f}), which is {listed(shares)}."
+    ]
+    for one in cost.each:
+        if one.last.low > one.first.high:
+            text.append(
+                f"{_upper(named[one.probe])} hide behind the others: alone ×{one.first.value:.2f},"
+                f" once these are free ×{one.last.value:.2f}."
+            )
+    return text
+
+
+def _noise(probes: Sequence[ProbeFacts]) -> list[str]:
+    for one in probes:
+        if one.state == "noise" and one.effect is not None:
+            width = (one.effect.high - one.effect.low) / 2
+            if width > WIDE:
+                return ["How much blocks differ with nothing changed is not known: too few pairs."]
+            return [
+                f"With nothing changed, blocks differ by {share_text(abs(one.effect.ratio - 1))}"
+                f" (±{share_text(width)}, {plural(one.effect.pairs, 'pair')}): nothing finer is"
+                " told."
+            ]
+    return []
+
+
+def _doubts(proved: Proved) -> list[str]:
+    found = []
+    design, held = proved.asked.design, proved.sittings
+    if len(held) < design.sittings:
+        found.append(f"Only {len(held)} of {plural(design.sittings, 'sitting')} were held.")
+    if failed := sum(one.failed for one in held):
+        found.append(f"{plural(failed, 'transaction')} failed while probes were toggled.")
+    if (late := max(one.late_ns for one in held)) > _LATE_NS:
+        found.append(
+            f"A probe was toggled {ns_text(late)} after its block began: the host is too busy for"
+            " blocks this short."
+        )
+    pairs = [
+        (one.probe.name, one.effect.pairs)
+        for one in (_probe(probe, proved) for probe in proved.asked.probes)
+        if one.effect is not None
+    ]
+    full = design.pairs * len(held)
+    if short := [f"{name} ({n})" for name, n in pairs if n < full]:
+        found.append(f"Pairs in which nothing ended are left out, of {full} each: {listed(short)}.")
+    for one in (_probe(probe, proved) for probe in proved.asked.probes):
+        if one.state == "noise" and one.effect and not one.effect.low <= 1 <= one.effect.high:
+            found.append(
+                "With nothing changed, blocks differ beyond their interval: one time in twenty that"
+                " is chance; else the host was not quiet, or blocks are too short for this load."
+            )
+    return found
+
+
+def _falls(one: Elasticity) -> str:
+    """By how much throughput falls where a resource gets dearer by `_SAID`."""
+    share = 1 - (1 + _SAID) ** -one.value
+    return f"{share_text(share)} (elasticity {_figure(one)})"
+
+
+def _figure(one: Elasticity) -> str:
+    return f"{one.value:.2f} ({one.low:.2f} to {one.high:.2f})"
+
+
+def _upper(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"

@@ -1,0 +1,1 @@
+"""Ways to make a resource of a server of ours dearer or free while a load runs."""

@@ -1,0 +1,1 @@
+"""Tests of interventions, without a server."""
