@@ -25,8 +25,10 @@ if TYPE_CHECKING:
         bench,
         calibrate,
         check,
+        compare,
         diagnose,
         export,
+        history,
         import_results,
         knee,
         knobs,
@@ -52,9 +54,10 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "PgdynoError", "Run", "Server", "aa", "bench", "builds", "calibrate", "check", "diagnose",
-    "export", "import_results", "knee", "knobs", "lint", "load", "load_plan", "loaded", "machine",
-    "measure", "plans", "prove", "resume", "run", "storage", "wal",
+    "PgdynoError", "Run", "Server", "aa", "bench", "builds", "calibrate", "check", "compare",
+    "diagnose", "export", "history", "import_results", "knee", "knobs", "lint", "load",
+    "load_plan", "loaded", "machine", "measure", "plans", "prove", "resume", "run", "storage",
+    "wal",
 ]  # fmt: skip
 RECORDS = (
     "Asked", "Data", "Design", "Diagnosis", "FirstPlan", "Plan", "Search", "Table", "Windows",

@@ -6,7 +6,7 @@ windows hold checkpoints, one trial is invalid and one line of the input audit i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -114,6 +114,7 @@ def write_miniature(
     planned: tuple[int, ...] = (),
     characters: tuple[Character, ...] = CHARACTERS,
     aa: bool = False,
+    days: int = 0,
 ) -> Path:
     """Write a run file.
 
@@ -125,19 +126,24 @@ def write_miniature(
         planned: Numbers of trials that were not reached.
         characters: The stages and how they behave.
         aa: Whether the plan says that it measures stages twice.
+        days: After the run that all tests know; a run of its own.
     """
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(SEED + days)
     plan = a_plan(characters, rounds, aa=aa)
     by_name = {character.stage.name: character for character in characters}
     records = [
         TrialRecord(t.number, t.round, t.stage, t.ident, TrialState.PLANNED) for t in plan.trials
     ]
-    with RunFile.create(path, _info(plan), records) as run:
+    begin_ns = START_NS + days * 86_400 * SECOND_NS
+    info = _info(plan)
+    if days:
+        info = replace(info, ident=f"{info.ident}-{days}", started_ns=begin_ns)
+    with RunFile.create(path, info, records) as run:
         run.put_fixture(_fixture())
         for trial in plan.trials:
             if trial.number in planned:
                 continue
-            started = START_NS + trial.number * 75 * SECOND_NS
+            started = begin_ns + trial.number * 75 * SECOND_NS
             if trial.number in failed:
                 reason = "server went away: 57P02 after 12 s"
                 run.put_trial(_record(trial, TrialState.FAILED, reason, started, None))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pgdyno.api import builds, machine
     from pgdyno.api.asked import Asked
+    from pgdyno.api.comparing import compare
     from pgdyno.api.configuration import Form
     from pgdyno.api.databases import (
         LOADED_AT,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from pgdyno.api.experiments.storage import storage, storage_cost
     from pgdyno.api.first_plan import FirstPlan
     from pgdyno.api.imports import ImportedResults, import_results
+    from pgdyno.api.over_time import history
     from pgdyno.api.planning import Plan, Preview, load_plan, plans
     from pgdyno.api.resuming import resume
     from pgdyno.api.runs import Run
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "asked": ("Asked",),
+    "comparing": ("compare",),
     "configuration": ("Form",),
     "databases": (
         "LOADED_AT", "POOLED", "Checked", "Data", "Database", "Loaded", "Needs", "check",
@@ -72,6 +75,7 @@ _WHERE = {
     "experiments.stage": ("measure",),
     "experiments.storage": ("storage", "storage_cost"),
     "first_plan": ("FirstPlan",),
+    "over_time": ("history",),
     "imports": ("ImportedResults", "import_results"),
     "planning": ("Plan", "Preview", "load_plan", "plans"),
     "resuming": ("resume",),
@@ -106,10 +110,10 @@ __all__ = [
     "Benched", "Checked", "Data", "Database", "Design", "Diagnosis", "Driven", "FirstPlan", "Form",
     "Format", "ImportedResults", "Intent", "Linted", "Loaded", "Needs", "Plan", "Preview", "Run",
     "RunProgress", "Search", "Server", "Table", "Windows", "Wish", "aa", "bench", "builds",
-    "calibrate", "calibration_file", "check", "connection_to", "diagnose", "driving_text",
-    "estimate_load", "export", "import_results", "knee", "knob", "knobs", "lint", "load",
-    "load_files", "load_plan", "loaded", "loading_text", "machine", "measure", "plans", "prove",
-    "resume", "run", "storage", "storage_cost", "wal",
+    "calibrate", "calibration_file", "check", "compare", "connection_to", "diagnose",
+    "driving_text", "estimate_load", "export", "history", "import_results", "knee", "knob", "knobs",
+    "lint", "load", "load_files", "load_plan", "loaded", "loading_text", "machine", "measure",
+    "plans", "prove", "resume", "run", "storage", "storage_cost", "wal",
 ]  # fmt: skip
 
 

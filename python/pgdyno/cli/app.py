@@ -34,6 +34,8 @@ COMMANDS = {
     "report": "pgdyno.cli.report:report",
     "diagnose": "pgdyno.cli.diagnose:diagnose",
     "prove": "pgdyno.cli.prove:prove",
+    "compare": "pgdyno.cli.compare:compare",
+    "history": "pgdyno.cli.history:history",
     "bench": "pgdyno.cli.bench:bench",
     "load": "pgdyno.cli.load:load",
     "export": "pgdyno.cli.export:export",

@@ -2,47 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+from pgdyno.imports.alike import alike, result_numbers
 from pgdyno.imports.beside import Beside
 from pgdyno.imports.buckets import percentile
 from pgdyno.imports.together import Together
-from pgdyno.model.imported import COMPARABLE, CONDITIONS, Imported, Told
+from pgdyno.model.imported import COMPARABLE, CONDITIONS, Condition, Imported, Told
 from pgdyno.model.wording import plural
 
 _FIGURES_MAX = 12  # of one result in a terminal; JSON has all
+_RATES = {"1/min": "a minute", "1/s": "a second", "ops/sec": "a second", "us": "µs"}
+_SAYS_UNIT = (")", "per sec.", "per second")  # how names of figures end that hold their unit
 _SHARES = ((0.5, "p50"), (0.95, "p95"), (0.99, "p99"))
 
 
 def lines(results: Sequence[Imported], together: Sequence[Together]) -> Iterator[str]:
-    """The results, each under its tool, then what ran together."""
+    """The results, each under its tool, what ran together, and what to mind, each once."""
+    shared = _shared(results)
     for number, one in enumerate(results, 1):
-        yield from _result(number, one)
+        yield from _result(number, one, shared)
+    if len(results) > 1:
+        yield from _of_all(shared)
     for group in together:
-        names = ", ".join(str(place + 1) for place in group.places)
-        yield f"Results {names} together, {group.said}:"
-        for metric, value in group.sums.items():
-            yield f"  {metric}: {_number(value)}"
+        yield from _sum(group)
+    yield from _minded(results)
     yield "No interval and no verdict: each figure is one run of another tool."
 
 
-def _result(number: int, one: Imported) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What is the same of all results, and told once; nothing of one that stands alone."""
+
+    conditions: dict[str, Condition]
+    unknown: tuple[str, ...]
+
+
+def _shared(results: Sequence[Imported]) -> _Shared:
+    if len(results) < 2:
+        return _Shared({}, ())
+    first, *others = results
+    conditions = {
+        key: value
+        for key, value in first.conditions.items()
+        if all(other.conditions.get(key) == value for other in others)
+    }
+    unknown = [name for name in first.unknown if all(name in other.unknown for other in others)]
+    return _Shared(conditions, tuple(unknown))
+
+
+def _of_all(shared: _Shared) -> Iterator[str]:
+    if shared.conditions:
+        yield f"Load of all of them: {_load(shared.conditions)}"
+    if shared.unknown:
+        yield f"Not told of any of them: {', '.join(shared.unknown)}"
+
+
+def _result(number: int, one: Imported, shared: _Shared) -> Iterator[str]:
     where = f"{one.source.file}, lines {one.source.first_line} to {one.source.last_line}"
     yield f"{number}. {one.name} ({one.form}): {where}"
     yield from _figures(one)
-    if one.conditions:
-        known = [f"{CONDITIONS[key]}: {_word(value)}" for key, value in one.conditions.items()]
-        yield f"  load: {'; '.join(known)}"
-    for what, count in one.counts.items():
-        yield f"  counted: {what}: {count:,}"
-    if one.unknown:
-        yield f"  not told: {', '.join(one.unknown)}"
-    for check in one.checks:
-        if check.outcome == "fires":
-            yield f"  mind {check.trap}: {check.fact}"
-    unknown = [f"{check.trap} ({check.fact})" for check in one.checks if check.outcome == "unknown"]
-    if unknown:
-        yield f"  not checked: {'; '.join(unknown)}"
+    own = {key: v for key, v in one.conditions.items() if key not in shared.conditions}
+    if own:
+        yield f"  load: {_load(own)}"
+    if one.counts:
+        counted = [f"{what}: {count:,}" for what, count in one.counts.items()]
+        yield f"  counted: {'; '.join(counted)}"
+    if unknown := [name for name in one.unknown if name not in shared.unknown]:
+        yield f"  not told: {', '.join(unknown)}"
 
 
 def _figures(one: Imported) -> Iterator[str]:
@@ -53,13 +81,33 @@ def _figures(one: Imported) -> Iterator[str]:
     if (rest := len(one.told) - len(shown[:_FIGURES_MAX])) > 0:
         yield f"  told: {plural(rest, 'more figure')}, all of them in --format json"
     for figure in one.comparable:
-        meaning = COMPARABLE[figure.metric]
-        yield f"  {figure.metric}: {_number(figure.value)} ({meaning}; {figure.how})"
+        yield f"  means: {_meant(figure.metric, figure.value)} ({figure.metric}, from {figure.how})"
     if one.latencies is not None:
         each = [f"{name} {percentile(one.latencies, part) / 1000:.3g} ms" for part, name in _SHARES]
         yield f"  latencies, counted: {', '.join(each)}"
     if one.failed is not None:
-        yield f"  failed: {one.failed:,}"
+        yield f"  failed: {plural(one.failed, 'transaction')}"
+
+
+def _sum(group: Together) -> Iterator[str]:
+    names = result_numbers(group.places).capitalize()
+    yield f"{names} ran at the same time. Added by the importer:"
+    for metric, value in group.sums.items():
+        if metric not in COMPARABLE:
+            yield f"  told: {metric} {_number(value)}"
+    for metric, value in group.sums.items():
+        if metric in COMPARABLE:
+            yield f"  means: {_meant(metric, value)} ({metric})"
+
+
+def _minded(results: Sequence[Imported]) -> Iterator[str]:
+    """What fired, and what could not be checked: each once, with the results that it is about."""
+    if fired := alike(results, "fires"):
+        yield "Mind:"
+        yield from (f"  {one.sentence(len(results))}" for one in fired)
+    if unknown := alike(results, "unknown"):
+        yield "Not checked:"
+        yield from (f"  {one.sentence(len(results))}" for one in unknown)
 
 
 def ratio_lines(beside: Beside) -> Iterator[str]:
@@ -74,11 +122,25 @@ def ratio_lines(beside: Beside) -> Iterator[str]:
 
 def _told(told: Told) -> str:
     of = f"{told.of}: " if told.of else ""
-    return f"{of}{told.metric} {_number(told.value)} {told.unit} (line {told.line})"
+    unit = _RATES.get(told.unit, told.unit)
+    words = told.metric.split()
+    is_said = told.metric.endswith(_SAYS_UNIT) or told.unit.split()[-1] in words or "tps" in words
+    value = _number(told.value) if is_said else f"{_number(told.value)} {unit}"
+    return f"{of}{told.metric} {value} (line {told.line})"
 
 
-def _word(value: str | float) -> str:
-    return value if isinstance(value, str) else _number(value)
+def _meant(metric: str, value: float) -> str:
+    return f"{_number(value)} {COMPARABLE[metric]}"
+
+
+def _load(conditions: Mapping[str, Condition]) -> str:
+    return "; ".join(_condition(key, value) for key, value in conditions.items())
+
+
+def _condition(key: str, value: Condition) -> str:
+    name, _, unit = CONDITIONS[key].partition(", ")
+    shown = value if isinstance(value, str) else _number(value)
+    return f"{name} {shown} {unit}".rstrip()
 
 
 def _number(value: float) -> str:

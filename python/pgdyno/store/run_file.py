@@ -34,7 +34,7 @@ from pgdyno.model.run import (
     TrialRecord,
     TrialState,
 )
-from pgdyno.plan.schema.files import BadFile, require_regular
+from pgdyno.plan.schema.files import BadFile, open_regular, require_regular
 from pgdyno.store import telemetry_rows
 from pgdyno.store.earlier_formats import head_of
 from pgdyno.store.output_file import publish, require_closed
@@ -54,6 +54,7 @@ NOT_AS_WRITTEN = (LookupError, TypeError, ValueError, ArithmeticError, Attribute
 """How a reader notices that a record is not what was written: of another type, shape or size."""
 _DAMAGED = "Copy it anew from where it was written."
 APPLICATION_ID = 0x70676479  # "pgdy"
+_ID_AT = 68  # of it in a database's head (SQLite, "Database File Format", section 1.3)
 
 _SCHEMA = """
 CREATE TABLE head (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
@@ -75,6 +76,20 @@ def require_new(path: Path) -> None:
     """
     if os.path.lexists(path):
         raise StoreError(f"run file {path} exists", hint="Name another one with --out.")
+
+
+def is_run_file(path: Path) -> bool:
+    """Whether a file says of itself that it is a run file, of any format.
+
+    Raises:
+        StoreError: It cannot be read, or is none.
+    """
+    try:
+        with open_regular(path) as raw:
+            head = raw.read(_ID_AT + 4)
+    except BadFile as error:
+        raise StoreError(f"file {path} {error}") from error
+    return int.from_bytes(head[_ID_AT:], "big") == APPLICATION_ID
 
 
 class RunFile:

@@ -108,8 +108,8 @@ def test_a_report_shows_both_and_rests_on_ours_alone(tmp_path: Path) -> None:
     assert "## Results of other tools" in text
     assert "○ 1. BenchmarkSQL" in text
     assert "606,481" in text  # four clients, added by the importer
-    assert "T1, result 1:" in text
-    assert "; 20 others are alike" in text
+    assert "T1, results 1 to 21:" in text
+    assert "the others have their own" in text
     assert "Results of other tools" not in (
         pgdyno.Run(write_miniature(tmp_path / "n.sqlite"))
     ).report("md")

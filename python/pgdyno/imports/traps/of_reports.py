@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pgdyno.imports.together import overlap
 from pgdyno.imports.trap import Unknown, number, trap
 from pgdyno.model.imported import Imported
-from pgdyno.model.wording import listed, plural
+from pgdyno.model.wording import listed
 
 _PAYMENT_LEAST, _OTHER_LEAST = 43.0, 4.0  # percent, clause 5.2.3
 _TIME_NEAR = 0.05
@@ -46,7 +46,8 @@ def not_told(one: Imported, _beside: Sequence[Imported]) -> str | None:
         return None
     lacking = [name for name in one.unknown if name not in ("settings of the server", "host")]
     lacking += list(one.missing)
-    return f"not told: {listed(lacking)}" if lacking else None
+    verb = "is" if len(lacking) == 1 else "are"
+    return f"{listed(lacking)} {verb} not told: unknown, and not 0" if lacking else None
 
 
 @trap(
@@ -59,7 +60,7 @@ def not_the_mix(one: Imported, _beside: Sequence[Imported]) -> str | None:
     payment, other = number(one, "payment_percent"), number(one, "other_percent")
     if payment is None or other is None:
         return (
-            Unknown("it takes the weights of the properties file")
+            Unknown("the weights of the mix are not told: the properties file has them")
             if one.value("nopm_ended")
             else None
         )
@@ -88,8 +89,9 @@ def measured_once(one: Imported, beside: Sequence[Imported]) -> str | None:
         )
     if "repeats" in one.conditions:
         return None
-    shown = plural(len(same), "other result")
-    return Unknown(f"it takes the server's settings: nobody told whether {shown} are of the same")
+    return Unknown(
+        "settings of the server are not told: --repeats says that results are of the same ones"
+    )
 
 
 def _is_alike(one: Imported, other: Imported, keys: Sequence[str]) -> bool:
@@ -108,7 +110,7 @@ def other_duration(one: Imported, _beside: Sequence[Imported]) -> str | None:
     """What was asked for is not always what ran."""
     asked, told = number(one, "asked_duration_s"), number(one, "duration_s")
     if asked is None or told is None:
-        return Unknown("it takes what was asked for and what is told") if one.comparable else None
+        return Unknown("what was asked for is not told beside it") if one.comparable else None
     if abs(told - asked) <= max(_TIME_NEAR * asked, _TIME_NEAR_S):
         return None
     return f"{asked:g} s were asked for, and it ran {told:g} s: another file was used"

@@ -34,7 +34,7 @@ def total_called_tpmc(one: Imported, _beside: Sequence[Imported]) -> str | None:
     if not orders or not every:
         if not one.comparable and not one.told:
             return None
-        return Unknown("it takes both New-Orders and all transactions a minute")
+        return Unknown("New-Orders and all transactions a minute are not both told")
     told = number(one, "new_order_percent")
     share, wanted = orders / every, _NEW_ORDER_MOST if told is None else told / 100
     if abs(share - wanted) <= _NEAR * wanted:
@@ -60,7 +60,7 @@ def no_waiting(one: Imported, _beside: Sequence[Imported]) -> str | None:
     if warehouses is None and told is not None:
         each = told / 100 * LIMIT
     elif not warehouses:
-        return Unknown("it takes the number of warehouses: name it with --warehouses")
+        return Unknown("the number of warehouses is not told: name it with --warehouses")
     else:
         each = orders / warehouses
     if each <= LIMIT:
@@ -87,7 +87,10 @@ def failed_counted(one: Imported, beside: Sequence[Imported]) -> str | None:
             " result.csv could tell which were New-Orders"
         )
     if one.failed is None and not any(other.form == "result.csv of 5" for other in beside):
-        return Unknown("it takes the console from its first line, or result.csv")
+        return Unknown(
+            "whether transactions failed is not told: the console from its first line tells it, or"
+            " result.csv"
+        )
     return None
 
 
@@ -104,7 +107,7 @@ def errors_counted(one: Imported, beside: Sequence[Imported]) -> str | None:
         return f"{plural(one.failed, 'transaction')} ended in an error, and NOPM and TPM count them"
     told = any(other.failed is not None for other in beside if other.tool == one.tool)
     if one.failed is None and not told:
-        return Unknown("it takes the errors of summary.csv or of the console")
+        return Unknown("errors are not told: summary.csv or the console has them")
     return None
 
 
@@ -135,7 +138,7 @@ def own_seconds(one: Imported, _beside: Sequence[Imported]) -> str | None:
     """Counts by the longest `Takes` are rates over one time."""
     told, counted = one.said("tpmTotal"), one.value("tpm_all_ended")
     if told is None or not counted:
-        return Unknown("it takes tpmTotal and the kinds") if one.said("tpmC") else None
+        return Unknown("tpmTotal and the kinds are not told") if one.said("tpmC") else None
     if abs(told / counted - 1) <= _RATE_NEAR:
         return None
     return (
@@ -188,7 +191,7 @@ def tps_of_all_kinds(one: Imported, _beside: Sequence[Imported]) -> str | None:
     """No NOPM is made up."""
     script = one.conditions.get("transaction_type")
     if script is None:
-        return Unknown("it takes the name of the script, which sysbench does not print")
+        return Unknown("sysbench does not print the name of its script")
     if "tpcc" not in str(script):
         return None
     return (
@@ -212,7 +215,8 @@ def other_kind_of_tps(one: Imported, beside: Sequence[Imported]) -> str | None:
         return "tps are told with connecting only: a short run is lower by it"
     lacking = [n for n in ("transaction_type", "query_mode") if n not in one.conditions]
     if lacking:
-        return Unknown(f"it takes {listed([name.replace('_', ' ') for name in lacking])}")
+        names = listed([name.replace("_", " ") for name in lacking])
+        return Unknown(f"{names} {'is' if len(lacking) == 1 else 'are'} not told")
     found = []
     for key in ("transaction_type", "query_mode"):
         values = {

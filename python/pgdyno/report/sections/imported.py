@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Facts, StageFacts
+from pgdyno.imports.alike import alike
 from pgdyno.imports.together import Together
 from pgdyno.model.imported import COMPARABLE, Imported
 from pgdyno.model.units import count_text
@@ -26,8 +27,10 @@ def section(facts: Facts) -> Section | None:
         return None
     table = Table(
         "Ours (medians of rounds) and those of other tools (○, one run each).",
-        columns("result", ("New-Orders", "1/min"), ("all kinds", "1/min"), "tps", "size", "clients",
-                "failed"),
+        columns(
+            "result", ("New-Orders", "a minute"), ("all kinds", "a minute"), "tps", "size",
+            "clients", "failed",
+        ),
         (
             *(_ours(stage, facts) for stage in facts.stages),
             *(_theirs(number, one) for number, one in enumerate(facts.imported, 1)),
@@ -96,16 +99,8 @@ def _size(one: Imported) -> str:
 
 
 def _minded(facts: Facts) -> Iterator[str]:
-    """What fired, each once: of the first result that it is about, and how many are alike."""
-    about: dict[str, list[tuple[int, str]]] = {}
-    for number, one in enumerate(facts.imported, 1):
-        for check in one.checks:
-            if check.outcome == "fires" and check.fact is not None:
-                about.setdefault(check.trap, []).append((number, check.fact))
-    for trap, found in about.items():
-        (number, fact), *others = found
-        alike = f"; {plural(len(others), 'other is', 'others are')} alike" if others else ""
-        yield f"{trap}, result {number}: {fact}{alike}"
+    """What fired, each once, with the results that it is about."""
+    return (one.sentence(len(facts.imported)) for one in alike(facts.imported, "fires"))
 
 
 def _meanings(facts: Facts) -> str:

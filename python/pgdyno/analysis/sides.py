@@ -1,0 +1,221 @@
+"""A stage of a run as it stands beside others, and what runs tell of the noise of sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from statistics import median
+
+from pgdyno.analysis import words
+from pgdyno.analysis.beside_facts import Group, Side
+from pgdyno.analysis.changes import effective_of
+from pgdyno.analysis.cycles import plan_cycles
+from pgdyno.analysis.efficiency import transactions
+from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.run import plan_in
+from pgdyno.analysis.stages import over_cycles
+from pgdyno.analysis.stopping import still_needed
+from pgdyno.model.errors import PgdynoError
+from pgdyno.model.manifest import HostManifest
+from pgdyno.model.plan import Plan, Stage
+from pgdyno.model.run import RunInfo, TrialRecord, TrialResult, TrialState
+from pgdyno.model.settings import OriginKind
+from pgdyno.model.units import bytes_text
+from pgdyno.model.wording import listed
+from pgdyno.plan.describe import build_text, size_text, workload_values
+from pgdyno.plan.settings.checkpoints import protocol_text
+from pgdyno.stats.between_runs import RunMean, run_mean
+from pgdyno.stats.change_points import change_points
+from pgdyno.store import RunFile
+
+GROUPS: Mapping[Group, str] = {
+    "load": "load", "measurement": "how it was measured", "host": "host", "build": "PostgreSQL",
+    "settings": "settings", "pgdyno": "pgdyno",
+}  # fmt: skip
+"""What sides may differ in, and what people call it."""
+
+_WAL = ("records", "buffers_full", "writes", "syncs")  # bytes and images are costs already
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRun:
+    """A stage of a run, as far as it tells of the noise between sessions."""
+
+    run: str  # ident: a copy of a file is no further run
+    stage: str
+    started_ns: int
+    host: tuple[str, ...]
+    load: tuple[str, ...]  # and how it was measured
+    thing: tuple[str, ...]  # build and settings
+    mean: RunMean
+
+
+def side_of(run: RunFile, facts: Facts, stage: str, label: str) -> Side:
+    """A stage of a run with all that others may differ from it in.
+
+    Args:
+        run: The run file.
+        facts: Its facts.
+        stage: The stage's name.
+        label: What it is called beside others.
+
+    Raises:
+        PgdynoError: There is no such stage.
+    """
+    names = [one.name for one in facts.stages]
+    if stage not in names:
+        raise PgdynoError(f"no stage of {run.path} is called {stage!r}, there are {listed(names)}")
+    found = next(one for one in facts.stages if one.name == stage)
+    info, trials = run.info(), run.trials()
+    plan = plan_in(info)
+    mine = [one for one in trials if one.stage == stage]
+    results = [one.result for one in mine if one.result and one.state is TrialState.FINISHED]
+    sessions = next((one for one in facts.sessions if one.stage == stage), None)
+    return Side(
+        label=label, run=info.ident, started_ns=info.started_ns, plan=plan.name, stage=stage,
+        metric=plan.stage(stage).workload.headline, rung=found.rung, rounds=len(found.rounds),
+        failed=sum(one.failed for one in mine), margin=facts.margin, confidence=facts.confidence,
+        throughput=found.throughput, tpm_total=found.tpm_total, latency=found.latency,
+        per_transaction=found.per_transaction, wal=_wal(results),
+        waits=sessions.by.get("class") if sessions else None,
+        cycles=next((one for one in facts.cycles if one.stage == stage), None),
+        aspects=aspects(info, plan, plan.stage(stage), trials),
+    )  # fmt: skip
+
+
+def known_runs(run: RunFile) -> tuple[KnownRun, ...]:
+    """Each stage of a run that has a mean; twins of it are no further run.
+
+    Raises:
+        StoreError: The file cannot be read.
+        PlanError: No plan was run.
+    """
+    info = run.info()
+    plan = plan_in(info)
+    trials = still_needed(plan, run.trials(), run.replaced())
+    means = _means(run, plan, trials)
+    found = []
+    for stage in plan.stages:
+        if stage.twin_of is None and stage.name in means:
+            of = aspects(info, plan, stage, trials)
+            found.append(
+                KnownRun(
+                    info.ident, stage.name, info.started_ns, same_host(of), same_load(of),
+                    (*_lines(of["build"]), *(f"{s.name}={s.value}" for s in stage.settings)),
+                    means[stage.name],
+                )
+            )  # fmt: skip
+    return tuple(found)
+
+
+def _means(run: RunFile, plan: Plan, trials: Sequence[TrialRecord]) -> dict[str, RunMean]:
+    finished = [one for one in trials if one.state is TrialState.FINISHED]
+    cycles = None
+    if plan.protocol.checkpoints == "anchors":
+        cycles = plan_cycles(plan, trials, {one.number: run.series(one.number) for one in trials})
+    found = {}
+    for stage in plan.stages:
+        mine = [one for one in finished if one.stage == stage.name]
+        values = (
+            over_cycles(cycles, mine)
+            if cycles is not None
+            else tuple(one.result.throughput for one in mine if one.result)
+        )
+        if values and min(values) > 0:
+            found[stage.name] = run_mean(values)
+    return found
+
+
+def levels(runs: Sequence[KnownRun]) -> list[list[KnownRun]]:
+    """Runs of one thing in the order of time, apart where their level changes.
+
+    What a change of level did is no noise: it would hide all that comes after it. A copy of a run's
+    file is no further run.
+    """
+    once = {one.run: one for one in reversed(runs)}
+    ordered = sorted(once.values(), key=lambda one: (one.started_ns, one.run))
+    places = [one.place for one in change_points([one.mean.log_mean for one in ordered])]
+    return [ordered[a:b] for a, b in pairwise([0, *places, len(ordered)])]
+
+
+def mean_of(side: Side) -> RunMean | None:
+    """What its rounds say together; None: nothing that can be compared."""
+    if side.throughput is None or min(side.throughput.rounds) <= 0:
+        return None
+    return run_mean(side.throughput.rounds)
+
+
+def aspects(
+    info: RunInfo, plan: Plan, stage: Stage, trials: Sequence[TrialRecord]
+) -> dict[Group, dict[str, str]]:
+    """All that a stage of a run may differ from others in, as texts by name."""
+    protocol, load = plan.protocol, stage.workload
+    drivers = {one.result.engine for one in trials if one.result and one.stage == stage.name}
+    build = words.flat(asdict(info.build))
+    if stage.build is not None:
+        build = {"version": stage.build.version, "build": build_text(stage.build)}
+    values = workload_values(load)
+    values.pop("threads", None)
+    return {
+        "load": {"workload": load.kind, "size": size_text(load), **values},
+        "measurement": {
+            "warm-up": f"{protocol.warmup_s:g} s", "window": f"{protocol.window_s:g} s",
+            "checkpoints": protocol_text(protocol) or "windows do not follow them",
+            "prewarm": "yes" if protocol.prewarm else "no",
+            "CHECKPOINT before the load": "yes" if protocol.checkpoint_before else "no",
+            "transport": plan.target.transport, "engine": listed(sorted(drivers)),
+        },
+        "host": _host(info.host),
+        "build": build,
+        "settings": _settings(stage, trials),
+        "pgdyno": {"version": info.pgdyno, "driver": info.host.driver or ""},
+    }  # fmt: skip
+
+
+def _host(host: HostManifest) -> dict[str, str]:
+    lines = words.flat(asdict(host))
+    for name in ("cpu_mhz", "driver", "huge_pages_free"):  # of a moment, or told elsewhere
+        lines.pop(name, None)
+    if host.memory_bytes is not None:  # kernels keep different amounts for themselves
+        lines["memory"] = bytes_text(round(host.memory_bytes / 2**28) * 2**28)
+    return lines
+
+
+def same_host(of: Mapping[Group, Mapping[str, str]]) -> tuple[str, ...]:
+    """What has to be the same of two machines, or of one before and after an update."""
+    names = ("cpu_model", "cpus", "memory", "virtualisation", "file_system.type")
+    return tuple(of["host"].get(name, "") for name in names)
+
+
+def same_load(of: Mapping[Group, Mapping[str, str]]) -> tuple[str, ...]:
+    """What was asked of the server, and how it was measured."""
+    return (*_lines(of["load"]), *_lines(of["measurement"]))
+
+
+def _lines(lines: Mapping[str, str]) -> list[str]:
+    return [f"{name}={value}" for name, value in sorted(lines.items())]
+
+
+def _settings(stage: Stage, trials: Sequence[TrialRecord]) -> dict[str, str]:
+    """As the server had them; what pgdyno needs to run a cluster is no setting of the stage."""
+    for trial in trials:
+        if trial.stage == stage.name and trial.result is not None:
+            ours = {one.name for one in trial.result.settings if one.origin == OriginKind.TARGET}
+            read = effective_of(stage.name, trials)
+            return {name: value for name, value in read.items() if name not in ours}
+    return {one.name: one.value for one in stage.settings}
+
+
+def _wal(results: Sequence[TrialResult]) -> dict[str, float]:
+    """Counters of WAL that all rounds have, by transaction."""
+    found = {}
+    for name in _WAL:
+        values = [
+            one.deltas[f"wal.{name}"] / count
+            for one in results
+            if f"wal.{name}" in one.deltas and (count := transactions(one))
+        ]
+        if values and len(values) == len(results):
+            found[name] = float(median(values))
+    return found

@@ -1,0 +1,138 @@
+"""A folder of runs as a history: one line a run and stage, changes of level, a limit for CI."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from pgdyno.analysis.history import Gate, HistoryFacts, RunLines, run_lines
+from pgdyno.analysis.history import history as in_order
+from pgdyno.api.comparing import compare
+from pgdyno.api.table import Table
+from pgdyno.model.errors import PlanError, StoreError
+from pgdyno.model.text import json_document
+from pgdyno.report.history import lines
+from pgdyno.stats.between_runs import falls_below, least_found
+from pgdyno.store.run_file import RunFile, as_written, is_run_file
+
+_COLUMNS = (
+    "series", "started_ns", "run", "file", "plan", "stage", "host", "build", "metric", "rounds",
+    "throughput", "low", "high", "p99_ns", "doubt",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class RunHistory:
+    """What `history` found."""
+
+    facts: HistoryFacts
+
+    @property
+    def falls_below(self) -> bool:
+        """Whether any stage was shown to lie below the limit."""
+        return any(one.fails for one in self.facts.gates)
+
+    def lines(self) -> Iterator[str]:
+        """What a terminal prints."""
+        return lines(self.facts)
+
+    def text(self) -> str:
+        """The same as one text."""
+        return "".join(f"{line}\n" for line in self.lines())
+
+    def json(self) -> str:
+        """All of it in base units; null is what is not known."""
+        return json_document(asdict(self.facts))
+
+    def table(self) -> Table:
+        """A row for each run and stage."""
+        return Table.of([asdict(one) for one in self.facts.lines], _COLUMNS)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.text())}</pre>"
+
+
+def history(
+    folder: str | Path, *, fail_below: float | None = None, against: str | Path | None = None
+) -> RunHistory:
+    """The runs of a folder in the order of time.
+
+    Args:
+        folder: Holds run files; others in it are left out.
+        fail_below: A ratio, e.g. 0.95: the newest run falls below it if the whole 95 % interval of
+            its ratio does. A stage that truly stands at the limit, or above, is failed in 2.5 % of
+            cases at most; which drop is found in four of five cases is part of the answer.
+        against: The run that the newest one is held against.
+
+    Raises:
+        PlanError: There is no such folder or no run in it, one of `fail_below` and `against` is
+            named alone, or the noise between sessions is not known.
+        StoreError: A run file is damaged.
+    """
+    if (fail_below is None) != (against is None):
+        raise PlanError("--fail-below and --against go together, one was named")
+    if fail_below is not None and not 0 < fail_below <= 1:
+        raise PlanError(f"--fail-below is {fail_below:g}, above 0 and at most 1 is allowed")
+    found, left_out = _read(Path(folder))
+    facts = in_order(found, left_out)
+    if not facts.lines:
+        raise PlanError(f"folder {folder} holds no run of a plan", "Runs lie in `runs`.")
+    if fail_below is not None and against is not None:
+        facts = replace(facts, gates=_gates(facts, Path(folder), fail_below, Path(against)))
+    return RunHistory(facts)
+
+
+def _read(folder: Path) -> tuple[list[RunLines], list[str]]:
+    if not folder.is_dir():
+        raise PlanError(f"{folder} is no folder", "Name one that holds run files.")
+    found: dict[str, RunLines] = {}
+    left_out = []
+    for path in sorted(folder.glob("*.sqlite")):
+        try:
+            if not is_run_file(path):
+                left_out.append(f"{path.name} is no run file")
+                continue
+        except StoreError as error:
+            left_out.append(error.fact)
+            continue
+        with RunFile.read(path) as run, as_written(path):
+            ident = run.info().ident
+            if ident in found:
+                left_out.append(f"{path.name} is a copy of run {ident}")
+                continue
+            try:
+                found[ident] = run_lines(run)
+            except PlanError as error:
+                left_out.append(error.fact)
+    return list(found.values()), left_out
+
+
+def _gates(facts: HistoryFacts, folder: Path, limit: float, against: Path) -> tuple[Gate, ...]:
+    with RunFile.read(against) as run:
+        base = run.info().ident
+        plan = run.info().plan
+    name = None if plan is None else plan.name
+    others = [one for one in facts.lines if one.run != base and one.plan == name]
+    if not others:
+        raise PlanError(f"folder {folder} holds no other run of the plan of {against}")
+    newest = folder / others[-1].file
+    found = compare(against, newest, runs=folder)
+    gates = []
+    for row in found.facts.rows:
+        (one,) = row.against
+        comparison = one.comparison
+        if comparison.low is None or comparison.high is None or row.noise is None:
+            raise PlanError(f"{row.sides[1].label}: {comparison.reason}", one.hint)
+        if comparison.verdict == "not judged":
+            raise PlanError(f"{row.sides[1].label} is not judged: {comparison.reason}")
+        gates.append(
+            Gate(
+                stage=row.sides[1].stage, run=row.sides[1].run, against=base, limit=limit,
+                ratio=comparison.ratio or 0.0, low=comparison.low, high=comparison.high,
+                fails=falls_below(comparison.low, comparison.high, limit),
+                least_found=least_found(limit, row.noise, comparison.confidence),
+            )
+        )  # fmt: skip
+    return tuple(gates)

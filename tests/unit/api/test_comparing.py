@@ -1,0 +1,221 @@
+"""Stages, run files and results of other tools beside each other, as far as that is honest."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import pgdyno
+from pgdyno.analysis.beside_facts import Against
+from pgdyno.api.comparing import Beside
+from pgdyno.model.errors import PgdynoError, PlanError, StoreError
+from tests.data.imported import FOLDER
+from tests.data.miniature import CHARACTERS, write_miniature
+
+
+def session(folder: Path, days: int, factor: float = 1.0, **more: object) -> Path:
+    """A run of all stages on another day, which its session made faster or slower."""
+    characters = tuple(replace(one, nopm=one.nopm * factor) for one in CHARACTERS)
+    options: dict[str, object] = {"invalid": (), "characters": characters} | more
+    path = folder / f"{days}.sqlite"
+    return write_miniature(path, days=days, **options)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Five days of the same plan on one host."""
+    found = tmp_path_factory.mktemp("runs")
+    for days, factor in enumerate((1.0, 1.03, 0.98, 1.01, 0.97), 1):
+        session(found, days, factor)
+    return found
+
+
+def only(found: Beside) -> Against:
+    """The one comparison."""
+    (row,) = found.facts.rows
+    (one,) = row.against
+    return one
+
+
+def test_stages_of_one_run_are_paired_as_its_report_pairs_them(folder: Path) -> None:
+    run = folder / "1.sqlite"
+    one = only(pgdyno.compare(f"{run}:initdb", f"{run}:tuned"))
+
+    assert one.how == "paired"
+    assert one.comparison == pgdyno.Run(run).compare("tuned", "initdb")
+    named = {line.what for line in one.differences if line.group == "settings"}
+    assert {"shared_buffers", "effective_cache_size"} <= named
+
+
+def test_of_several_comparisons_each_has_to_be_surer(folder: Path) -> None:
+    run = folder / "1.sqlite"
+    alone = only(pgdyno.compare(f"{run}:initdb", f"{run}:tuned")).comparison
+    (row,) = pgdyno.compare(run).facts.rows
+
+    assert [side.stage for side in row.sides] == ["initdb", "tuned", "async-commit"]
+    beside = row.against[0].comparison
+    assert (beside.low, beside.high) == (alone.low, alone.high)
+    assert beside.p_adjusted == pytest.approx(2 * (alone.p_adjusted or 0))
+
+
+def test_runs_of_two_days_have_a_ratio_and_no_interval_and_are_told_how_to_get_one(
+    folder: Path,
+) -> None:
+    found = pgdyno.compare(f"{folder / '1.sqlite'}:tuned", f"{folder / '2.sqlite'}:tuned")
+    one = only(found)
+
+    assert one.how == "unpaired"
+    assert one.comparison.ratio == pytest.approx(1.03, rel=0.05)
+    assert one.comparison.low is None
+    assert one.comparison.verdict == "not judged"
+    assert "it takes 3 further runs of one stage on one host, there is 1" in one.comparison.reason
+    assert one.hint is not None
+    assert "--runs" in one.hint
+    assert found.facts.rows[0].noise is None
+
+
+def test_the_noise_between_sessions_is_measured_from_the_runs_there_are(folder: Path) -> None:
+    found = pgdyno.compare(
+        f"{folder / '1.sqlite'}:tuned", f"{folder / '5.sqlite'}:tuned", runs=folder
+    )
+    one, noise = only(found), found.facts.rows[0].noise
+
+    assert noise is not None
+    assert noise.runs == 4, "stages share their run's session, and what is asked about is no noise"
+    assert noise.freedom == 3
+    assert one.comparison.low is not None
+    assert one.comparison.low < 1 < (one.comparison.high or 0)
+    assert one.comparison.verdict == "undecided"
+
+
+def test_a_large_difference_of_two_days_is_found(folder: Path, tmp_path: Path) -> None:
+    slow = session(tmp_path, 6, 0.6)
+    one = only(pgdyno.compare(f"{folder / '3.sqlite'}:tuned", f"{slow}:tuned", runs=folder))
+
+    assert one.comparison.verdict == "worse"
+    assert one.comparison.high is not None
+    assert one.comparison.high < 0.75
+
+
+def test_copies_of_a_run_tell_nothing_more(folder: Path, tmp_path: Path) -> None:
+    for name in "abc":
+        shutil.copy(folder / "1.sqlite", tmp_path / f"{name}.sqlite")
+    shutil.copy(folder / "2.sqlite", tmp_path / "2.sqlite")
+    one = only(
+        pgdyno.compare(f"{tmp_path / 'a.sqlite'}:tuned", f"{tmp_path / '2.sqlite'}:tuned",
+                       runs=tmp_path)
+    )  # fmt: skip
+    assert "there is 1" in one.comparison.reason
+
+    with pytest.raises(PlanError, match="the same stage of one run"):
+        pgdyno.compare(f"{tmp_path / 'a.sqlite'}:tuned", f"{tmp_path / 'b.sqlite'}:tuned")
+
+
+def test_another_load_or_another_way_to_measure_is_not_judged(folder: Path, tmp_path: Path) -> None:
+    stages = tuple(
+        replace(one, stage=replace(one.stage, workload=replace(one.stage.workload, connections=64)))
+        for one in CHARACTERS
+    )
+    other = write_miniature(tmp_path / "o.sqlite", days=6, invalid=(), characters=stages)
+    one = only(pgdyno.compare(f"{folder / '1.sqlite'}:tuned", f"{other}:tuned", runs=folder))
+
+    assert one.comparison.verdict == "not judged"
+    assert "connections (8 and 64)" in one.comparison.reason
+
+
+def test_years_apart_is_more_than_the_noise_has_seen(folder: Path, tmp_path: Path) -> None:
+    late = session(tmp_path, 800, 1.3)
+    one = only(pgdyno.compare(f"{folder / '1.sqlite'}:tuned", f"{late}:tuned", runs=folder))
+
+    assert one.comparison.verdict == "not judged"
+    assert "what changes in between is not in it" in one.comparison.reason
+    for days in (801, 802, 803):
+        session(tmp_path, days)
+    lately = only(pgdyno.compare(f"{folder / '1.sqlite'}:tuned", f"{late}:tuned", runs=tmp_path))
+    assert lately.comparison.verdict != "not judged"
+
+
+def test_failed_trials_are_no_proof_in_favour(folder: Path, tmp_path: Path) -> None:
+    fast = session(tmp_path, 6, 1.8, failed=(2,))
+    one = only(pgdyno.compare(f"{folder / '1.sqlite'}:tuned", f"{fast}:tuned", runs=folder))
+
+    assert one.comparison.verdict == "undecided"
+    assert "trials failed" in one.comparison.reason
+
+
+def test_whole_run_files_are_compared_stage_by_stage(folder: Path) -> None:
+    found = pgdyno.compare(folder / "1.sqlite", folder / "2.sqlite")
+
+    assert [[side.stage for side in row.sides] for row in found.facts.rows] == [
+        ["initdb"] * 2, ["tuned"] * 2, ["async-commit"] * 2,
+    ]  # fmt: skip
+
+
+def test_a_result_of_another_tool_has_no_verdict_and_a_ratio_only_if_asked(folder: Path) -> None:
+    subjects = (f"{folder / '1.sqlite'}:tuned", FOLDER / "hammerdb-4.9-cli.txt")
+    plain = pgdyno.compare(*subjects)
+    assert plain.facts.ratios == ()
+    assert plain.facts.rows[0].against == ()
+    assert "NOPM 69,200 a minute" in plain.text()
+
+    asked = pgdyno.compare(*subjects, ratio="nopm_committed")
+    (ratio,) = asked.facts.ratios
+    assert ratio.ratio == pytest.approx(69_200 / ratio.values[0])
+    told = {one.what: one.values for one in ratio.differences}
+    assert told["warehouses"] == ("10", "800")
+    assert told["tool"] == ("pgdyno", "HammerDB")
+    with pytest.raises(PlanError, match="has no tps"):
+        pgdyno.compare(*subjects, ratio="tps")
+
+
+def test_results_of_other_tools_alone_are_laid_beside_each_other() -> None:
+    found = pgdyno.compare(FOLDER / "pgbench-18-tpcb.txt", FOLDER / "pgbench-15-tpcb.txt",
+                           ratio="tps")  # fmt: skip
+    assert found.facts.rows == ()
+    assert len(found.facts.ratios) == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "said"),
+    [
+        (lambda runs: (f"{runs / '1.sqlite'}:tuned",), PlanError, "two are needed"),
+        (lambda runs: (f"{runs / '1.sqlite'}:none", f"{runs / '2.sqlite'}:tuned"), PgdynoError,
+         "is called 'none', there are initdb, tuned and async-commit"),
+        (lambda runs: (runs / "none.sqlite", runs / "1.sqlite"), StoreError, "none.sqlite"),
+        (lambda _: (f"{FOLDER / 'hammerdb-4.9-cli.txt'}:7",) * 2, PlanError, "has no result '7'"),
+        (lambda _: (), PlanError, "nothing to compare"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_compared_is_refused(
+    folder: Path,
+    asked: Callable[[Path], tuple[str | Path, ...]],
+    error: type[PgdynoError],
+    said: str,
+) -> None:
+    with pytest.raises(error, match=said):
+        pgdyno.compare(*asked(folder))
+
+
+def test_no_ratio_is_asked_for_where_no_other_tool_is(folder: Path) -> None:
+    with pytest.raises(PlanError, match="no result of another tool"):
+        pgdyno.compare(folder / "1.sqlite", ratio="tps")
+    with pytest.raises(PlanError, match="is no folder"):
+        pgdyno.compare(folder / "1.sqlite", runs=folder / "1.sqlite")
+
+
+def test_json_is_whole_and_the_table_has_a_row_for_each_side(folder: Path) -> None:
+    found = pgdyno.compare(folder / "1.sqlite", folder / "2.sqlite", runs=folder)
+    plain = json.loads(found.json())
+
+    assert plain["schema"] == "pgdyno.compare/1"
+    assert len(plain["rows"]) == 3
+    assert "NaN" not in found.json()
+    rows = list(found.table().rows())
+    assert len(rows) == 6
+    assert [row["side"] for row in rows] == [0, 1] * 3
+    assert rows[1]["how"] == "unpaired"

@@ -1,0 +1,109 @@
+"""A folder of runs in the order of time: intervals, changes of level, a limit for CI."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import pgdyno
+from pgdyno.model.errors import PlanError
+from tests.data.miniature import CHARACTERS, write_miniature
+
+FACTORS = (1.0, 1.02, 0.99, 1.01, 0.98, 0.8, 0.79, 0.81, 0.8, 0.78)
+
+
+def a_run(folder: Path, days: int, factor: float, **more: object) -> Path:
+    """A run of one stage."""
+    stages = (replace(CHARACTERS[0], nopm=CHARACTERS[0].nopm * factor),)
+    options: dict[str, object] = {"invalid": (), "characters": stages} | more
+    path = folder / f"{days:02}.sqlite"
+    return write_miniature(path, days=days, **options)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ten days of one stage; since the sixth it is slower. Beside them what is no run."""
+    found = tmp_path_factory.mktemp("runs")
+    for days, factor in enumerate(FACTORS, 1):
+        a_run(found, days, factor)
+    shutil.copy(found / "01.sqlite", found / "copy.sqlite")
+    (found / "notes.sqlite").write_text("mine")
+    return found
+
+
+def test_one_line_a_run_in_the_order_of_time(folder: Path) -> None:
+    found = pgdyno.history(folder)
+
+    assert [line.file for line in found.facts.lines] == [f"{n:02}.sqlite" for n in range(1, 11)]
+    assert {line.series for line in found.facts.lines} == {1}
+    assert all(line.low is not None and line.p99_ns for line in found.facts.lines)
+    assert found.facts.gates == ()
+    assert not found.falls_below
+    assert len(found.facts.left_out) == 2
+    assert len(list(found.table().rows())) == 10
+    assert json.loads(found.json())["schema"] == "pgdyno.history/1"
+
+
+def test_a_change_of_level_stands_where_it_is(folder: Path) -> None:
+    (change,) = pgdyno.history(folder).facts.changes
+
+    assert change.line == 5
+    assert change.ratio == pytest.approx(0.8, rel=0.05)
+    assert "another level from here on" in pgdyno.history(folder).text()
+
+
+def test_what_a_change_of_level_did_is_no_noise_and_hides_no_drop(folder: Path) -> None:
+    found = pgdyno.history(folder, fail_below=0.95, against=folder / "01.sqlite")
+    (gate,) = found.facts.gates
+
+    assert gate.fails
+    assert gate.ratio == pytest.approx(0.78, rel=0.05)
+    assert gate.least_found > 0.8
+    line = found.facts.lines[0]
+    assert (line.high or 0) / (line.low or 1) < 1.2
+
+
+def test_a_run_that_is_no_ground_for_a_verdict_says_why(tmp_path: Path) -> None:
+    a_run(tmp_path, 1, 1.0, failed=(2,))
+    a_run(tmp_path, 2, 1.0, rounds=2)
+    a_run(tmp_path, 3, 1.0)
+    doubts = [line.doubt for line in pgdyno.history(tmp_path).facts.lines]
+
+    assert doubts == ["1 of 3 trials failed", "2 of 2 rounds finished, 3 are needed", None]
+
+
+def test_a_drop_below_the_limit_fails_and_a_stage_at_its_level_does_not(
+    folder: Path, tmp_path: Path
+) -> None:
+    before = [folder / f"{number:02}.sqlite" for number in range(1, 6)]
+    for path in before:
+        shutil.copy(path, tmp_path / path.name)
+    good = pgdyno.history(tmp_path, fail_below=0.9, against=before[0])
+    (gate,) = good.facts.gates
+    assert gate.fails is not True
+    assert gate.run.endswith("-5"), "the newest"
+    assert gate.least_found < 0.9
+
+    a_run(tmp_path, 6, 0.6)
+    bad = pgdyno.history(tmp_path, fail_below=0.9, against=before[0])
+    assert bad.falls_below
+    assert "lies below 0.9" in bad.text()
+
+
+def test_what_cannot_be_told_is_refused(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="go together"):
+        pgdyno.history(folder, fail_below=0.9)
+    with pytest.raises(PlanError, match="above 0 and at most 1"):
+        pgdyno.history(folder, fail_below=1.2, against=folder / "01.sqlite")
+    with pytest.raises(PlanError, match="is no folder"):
+        pgdyno.history(tmp_path / "none")
+    with pytest.raises(PlanError, match="holds no run of a plan"):
+        pgdyno.history(tmp_path)
+    a_run(tmp_path, 1, 1.0)
+    a_run(tmp_path, 2, 1.0)
+    with pytest.raises(PlanError, match="the noise between sessions is not known"):
+        pgdyno.history(tmp_path, fail_below=0.9, against=tmp_path / "01.sqlite")
