@@ -14,6 +14,7 @@ from pgdyno.analysis.tails import BEYOND_MIN
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.plan import Plan
 from pgdyno.model.run import TrialRecord, TrialState
+from pgdyno.model.wording import plural
 from pgdyno.stats.between_runs import session_noise
 from pgdyno.stats.change_points import change_points
 from pgdyno.stats.window_end import exact_below
@@ -175,7 +176,8 @@ def _p99(finished: Sequence[TrialRecord]) -> int | None:
 def _doubt(plan: Plan, mine: Sequence[TrialRecord], finished: Sequence[TrialRecord]) -> str | None:
     failed = sum(one.failed for one in mine)
     if failed:
-        return f"{failed} of {len(mine)} trials failed"
+        return f"{failed} of {plural(len(mine), 'trial')} failed"
     if len(finished) < ROUNDS_MIN:
-        return f"{len(finished)} of {len(mine)} rounds finished, {ROUNDS_MIN} are needed"
+        rounds = plural(len(mine), "round")
+        return f"{len(finished)} of {rounds} finished, {ROUNDS_MIN} are needed"
     return "a quick run" if plan.quick else None

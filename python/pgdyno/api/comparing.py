@@ -201,7 +201,9 @@ def _require_comparable(rows: Sequence[Sequence[Side]], others: Sequence[Importe
     if count + len(others) < 2:
         raise PlanError("nothing to compare: one thing was named, two are needed")
     if count > SIDES_MAX:
-        raise PlanError(f"{count} stages were named, at most {SIDES_MAX} stand beside each other")
+        raise PlanError(
+            f"{plural(count, 'stage')} were named, at most {SIDES_MAX} stand beside each other"
+        )
     for row in rows:
         seen: dict[tuple[str, str], str] = {}
         for side in row:

@@ -95,8 +95,9 @@ def session_noise(groups: Sequence[Sequence[RunMean]]) -> SessionNoise:
     if not enough:
         most = max((len(group) for group in groups), default=0)
         raise PgdynoError(
-            f"the noise between sessions is not known: it takes {RUNS_MIN} further runs of one"
-            f" stage on one host, there {'is' if most == 1 else 'are'} {most}",
+            f"the noise between sessions is not known: it takes"
+            f" {plural(RUNS_MIN, 'further run')} of one stage on one host, there"
+            f" {'is' if most == 1 else 'are'} {most}",
             "Run the same plan on other days, and name the folder with --runs; `pgdyno aa` tells"
             " the noise within one session.",
         )
