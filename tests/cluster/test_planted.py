@@ -47,6 +47,7 @@ def test_a_queue_for_a_lock(folder: Path, home_env: Path) -> None:
                for one in found.marks("lock_wait"))  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_transaction_that_holds_vacuum_back(folder: Path, home_env: Path) -> None:
     def plant(server: Server) -> None:
         with server.session() as session, session.transaction():
@@ -80,6 +81,7 @@ def test_autovacuum_on_a_hot_table(folder: Path, home_env: Path) -> None:
     assert any(abs(one - found.end_s) < 1.5 for one in ended), (ended, found.end_s)
 
 
+@pytest.mark.long
 def test_temporary_files(folder: Path, home_env: Path) -> None:
     def plant(server: Server) -> None:
         with server.session() as session:
@@ -93,6 +95,7 @@ def test_temporary_files(folder: Path, home_env: Path) -> None:
     assert max(found.before("temporary files")) == 0
 
 
+@pytest.mark.long
 def test_a_storm_of_checkpoints(folder: Path, home_env: Path) -> None:
     def plant(server: Server) -> None:
         with server.session() as session:
@@ -128,6 +131,7 @@ def test_a_device_that_is_held_back(folder: Path, home_env: Path) -> None:
     assert max(found.active("wal")) > 0.9, "for a flush, or for rows of one who does"
 
 
+@pytest.mark.long
 @LIMITS
 def test_cpus_that_are_held_back(folder: Path, home_env: Path) -> None:
     def plant(server: Server) -> None:
@@ -141,6 +145,7 @@ def test_cpus_that_are_held_back(folder: Path, home_env: Path) -> None:
     assert max(found.before("held back by the control group")) == 0
 
 
+@pytest.mark.long
 @LIMITS
 def test_memory_that_is_too_little(folder: Path, home_env: Path) -> None:
     def plant(server: Server) -> None:
@@ -156,6 +161,7 @@ def test_memory_that_is_too_little(folder: Path, home_env: Path) -> None:
     assert max(found.before("a task waits for memory"), default=0) < 0.01
 
 
+@pytest.mark.long
 def test_a_slot_that_keeps_wal(folder: Path, home_env: Path) -> None:
     def plant(server: Server) -> None:
         with server.session() as session:
@@ -170,6 +176,7 @@ def test_a_slot_that_keeps_wal(folder: Path, home_env: Path) -> None:
     assert max(line.values) > 100_000
 
 
+@pytest.mark.long
 def test_a_plan_that_flips_after_analyze(
     folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

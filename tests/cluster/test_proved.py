@@ -115,7 +115,7 @@ def test_a_proof_that_is_stopped_goes_on_where_it_was(
     assert run.proved.sittings[0] == first.proved.sittings[0]
 
 
-@pytest.mark.wide
+@pytest.mark.long
 def test_a_proof_that_is_killed_leaves_nobody_and_the_next_one_works(
     run_file: Path, home_env: Path, tmp_path: Path
 ) -> None:
