@@ -35,10 +35,13 @@ def test_what_throughput_follows_limits_it_and_the_rest_is_cleared(plan: Plan) -
     facts = of(proof(plan, BUSY | {"wal-flush": 1.0}))
 
     assert states(facts) == {
-        "nothing": "noise", "cpu": "limits", "wal-flush": "cleared", "read": "unused",
+        "nothing": "noise", "cpu": "limits", "client": "limits", "round-trip": "costs",
+        "wal-flush": "cleared", "read": "unused",
         "wal-flush-free": "gains", "commit-free": "gains", "page-images-free": "gains",
     }  # fmt: skip
-    first, free, total, noise = facts.sentences
+    first, free, added, total, noise = facts.sentences
+    assert "; for the client's CPU time by 3.7% (elasticity 0.40" in first
+    assert added.startswith("The driver sends each exchange 250 µs later: throughput ×0.80 (0.")
     assert first.startswith(
         f"CPU time limits stage {plan.stages[-1].name}: where it is 10% dearer,"
     )
@@ -55,7 +58,7 @@ def test_what_throughput_follows_limits_it_and_the_rest_is_cleared(plan: Plan) -
 def test_a_second_resource_that_is_followed_less_is_named_after_the_first(plan: Plan) -> None:
     first = of(proof(plan, BUSY | {"wal-flush": 0.96})).sentences[0]
     assert first.startswith("CPU time limits stage")
-    assert "; for flushes of WAL by 2.1% (elasticity 0.2" in first
+    assert " and for flushes of WAL by 2.1% (elasticity 0.2" in first
 
 
 def test_two_that_cannot_be_told_apart_are_named_together(plan: Plan) -> None:
@@ -65,7 +68,10 @@ def test_two_that_cannot_be_told_apart_are_named_together(plan: Plan) -> None:
 
 def test_where_nothing_is_followed_nothing_is_named(plan: Plan) -> None:
     facts = of(proof(plan, dict.fromkeys(BUSY, 1.0)))
-    assert facts.sentences[0].endswith(" does not follow the price of CPU time or flushes of WAL.")
+    assert facts.sentences[0].endswith(
+        " does not follow the price of CPU time, the client's CPU time or flushes of WAL."
+    )
+    assert states(facts)["round-trip"] == "nothing"
     assert states(facts)["commit-free"] == "nothing"
     assert facts.sum is not None
     assert facts.sum.state == "missing"
