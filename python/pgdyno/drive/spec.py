@@ -39,7 +39,11 @@ def drive_spec(
             {"seconds": one.seconds, "from": one.start, "to": one.end} for one in workload.steps
         ]
     if slowdowns:
-        spec["slowdowns"] = [asdict(one) for one in slowdowns]
+        spec["slowdowns"] = [
+            {"from_s": one.from_s, "until_s": one.until_s, "spin_ns": one.spin_ns,
+             "delay_ns": one.delay_ns}
+            for one in slowdowns
+        ]  # fmt: skip
     if workload.requests_max is not None:
         spec["requests_max"] = workload.requests_max
     if workload.databases > 1:

@@ -228,12 +228,13 @@ def _checkpoints(target: Target) -> int:
 
 def slowdowns(turns: Sequence[Turn], design: Design, spin_ns: int) -> tuple[Slowdown, ...]:
     """When the driver makes its exchanges slower: in whole blocks."""
-    costs = {"client": {"spin_ns": spin_ns}, "round-trip": {"delay_ns": ROUND_TRIP_NS}}
+    costs = {"client": (spin_ns, 0), "round-trip": (0, ROUND_TRIP_NS)}
     return tuple(
-        Slowdown(number * design.block_s, (number + 1) * design.block_s, **costs[name])
+        Slowdown(number * design.block_s, (number + 1) * design.block_s, spin_ns=own, delay_ns=sent)
         for number, turn in enumerate(turns)
         for name in turn.on
         if name in costs
+        for own, sent in (costs[name],)
     )
 
 
