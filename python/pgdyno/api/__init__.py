@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pgdyno.api.experiments.calibration import calibrate, calibration_file
     from pgdyno.api.experiments.knee import knee
     from pgdyno.api.experiments.plan import run
-    from pgdyno.api.experiments.prove import prove
+    from pgdyno.api.experiments.prove import PROBE_NAMES, prove
     from pgdyno.api.experiments.stage import measure
     from pgdyno.api.experiments.storage import storage, storage_cost
     from pgdyno.api.first_plan import FirstPlan
@@ -71,7 +71,7 @@ _WHERE = {
     "experiments.calibration": ("calibrate", "calibration_file"),
     "experiments.knee": ("knee",),
     "experiments.plan": ("run",),
-    "experiments.prove": ("prove",),
+    "experiments.prove": ("PROBE_NAMES", "prove"),
     "experiments.stage": ("measure",),
     "experiments.storage": ("storage", "storage_cost"),
     "first_plan": ("FirstPlan",),
@@ -106,14 +106,15 @@ _PARTS = ("builds", "machine")
 """Modules of several calls on one thing."""
 
 __all__ = [
-    "AA_ROUNDS", "LINTED_KINDS", "LOADED_AT", "PHASES", "POOLED", "Address", "Asked", "Audience",
-    "Benched", "Checked", "Data", "Database", "Design", "Diagnosis", "Driven", "FirstPlan", "Form",
-    "Format", "ImportedResults", "Intent", "Linted", "Loaded", "Needs", "Plan", "Preview", "Run",
-    "RunProgress", "Search", "Server", "Table", "Windows", "Wish", "aa", "bench", "builds",
-    "calibrate", "calibration_file", "check", "compare", "connection_to", "diagnose",
-    "driving_text", "estimate_load", "export", "history", "import_results", "knee", "knob", "knobs",
-    "lint", "load", "load_files", "load_plan", "loaded", "loading_text", "machine", "measure",
-    "plans", "prove", "resume", "run", "storage", "storage_cost", "wal",
+    "AA_ROUNDS", "LINTED_KINDS", "LOADED_AT", "PHASES", "POOLED", "PROBE_NAMES", "Address",
+    "Asked", "Audience", "Benched", "Checked", "Data", "Database", "Design", "Diagnosis",
+    "Driven", "FirstPlan", "Form", "Format", "ImportedResults", "Intent", "Linted", "Loaded",
+    "Needs", "Plan", "Preview", "Run", "RunProgress", "Search", "Server", "Table", "Windows",
+    "Wish", "aa", "bench", "builds", "calibrate", "calibration_file", "check", "compare",
+    "connection_to", "diagnose", "driving_text", "estimate_load", "export", "history",
+    "import_results", "knee", "knob", "knobs", "lint", "load", "load_files", "load_plan",
+    "loaded", "loading_text", "machine", "measure", "plans", "prove", "resume", "run",
+    "storage", "storage_cost", "wal",
 ]  # fmt: skip
 
 

@@ -22,7 +22,10 @@ def prove(
     stage: Annotated[str | None, typer.Option(help="One of its stages. Default: the last.")] = None,
     probe: Annotated[
         list[str] | None,
-        typer.Option(help="A probe to make; may be repeated. Default: all that can be made here."),
+        typer.Option(
+            help=f"A probe to make; may be repeated: {', '.join(api.PROBE_NAMES)}. Default: all"
+            " that can be made here."
+        ),
     ] = None,
     block: Annotated[
         int, typer.Option(min=2, help="Seconds of load with a probe on, or off.")

@@ -52,6 +52,8 @@ from pgdyno.trial.switchback import Seat, sit
 _OFF = ("off", "false", "no", "0")
 _NS, _MINUTE_S = 1_000_000_000, 60.0
 _DESIGN = Design()
+PROBE_NAMES = tuple(one.name for one in PROBES)
+"""Those that a person may choose from."""
 
 
 @with_line
@@ -138,7 +140,7 @@ def _chosen_probes(
     Raises:
         PlanError: One is not known; or none can be made.
     """
-    known = [one.name for one in PROBES]
+    known = list(PROBE_NAMES)
     if strangers := [name for name in asked if name not in known]:
         raise PlanError(f"no probe is called {strangers[0]!r}, known are {listed(known)}")
     wanted, left_out = [], []
