@@ -31,7 +31,7 @@ def _delta(name: str, scale: float = 1.0) -> Callable[[TrialResult], float | Non
 
 
 def _client_cpu_us(result: TrialResult) -> float:
-    return (result.client.user_s + result.client.system_s) * US
+    return result.client.cpu_s * US
 
 
 def _sleeps(result: TrialResult) -> float:

@@ -176,7 +176,7 @@ def _driver(result: TrialResult, plan: Plan, ceiling_per_s: float | None) -> Dri
     return Driver(
         engine=result.engine,
         cpus=client.cpus,
-        cpu_s=client.user_s + client.system_s,
+        cpu_s=client.cpu_s,
         wanted=None if wanted is None else min(1.0, wanted),
         busiest=min(1.0, max(threads) / window_s) if threads else None,
         ceiling_share=rate(result) / ceiling_per_s if ceiling_per_s else None,

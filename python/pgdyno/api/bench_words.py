@@ -86,7 +86,7 @@ def _cost_line(driven: Driven, workload: Workload) -> str:
     if transactions == 0:
         return f"seed {workload.seed}"
     trips = driven.round_trips_per_transaction
-    cpu_ns = (client.user_s + client.system_s) / transactions * 1e9
+    cpu_ns = client.cpu_s / transactions * 1e9
     sleeps = client.voluntary_switches / transactions
     return (
         ("" if trips is None else f"{trips:.2f} round trips a transaction, ")

@@ -344,7 +344,7 @@ def _trial_row(trial: TrialRecord) -> dict[str, object]:
         row |= {
             "headline": result.headline, "throughput": result.throughput, "nopm": result.nopm,
             "tps": result.tps, "tpm_total": result.tpm_total, "window_s": result.window_s,
-            "client_cpu_s": result.client.user_s + result.client.system_s,
+            "client_cpu_s": result.client.cpu_s,
         }  # fmt: skip
     return row
 

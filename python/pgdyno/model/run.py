@@ -300,6 +300,11 @@ class Client:
     thread_cpu_s: tuple[float, ...] = ()  # of each driver thread
     thread_wait_s: tuple[float, ...] = ()  # runnable but not running, same order
 
+    @property
+    def cpu_s(self) -> float:
+        """CPU time, in both modes."""
+        return self.user_s + self.system_s
+
 
 @dataclass(frozen=True, slots=True)
 class PgbenchStatement:

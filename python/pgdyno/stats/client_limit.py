@@ -81,7 +81,7 @@ def load_of(
         window_s=client.window_s,
         host_cpus=client.cpus,
         threads=client.threads,
-        cpu_s=client.user_s + client.system_s,
+        cpu_s=client.cpu_s,
         run_queue_wait_s=client.run_queue_wait_s,
         thread_cpu_s=client.thread_cpu_s or None,
         thread_wait_s=client.thread_wait_s or None,

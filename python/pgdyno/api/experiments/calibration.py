@@ -278,7 +278,7 @@ def _numbers(driven: Driven, server_wanted: float | None) -> Round:
         transactions=driven.transactions,
         round_trips=driven.round_trips_per_transaction * driven.transactions,
         window_s=driven.window_s,
-        cpu_s=client.user_s + client.system_s,
+        cpu_s=client.cpu_s,
         driver_wanted=min(1.0, max(wanted) / client.window_s),
         server_wanted=server_wanted,
     )

@@ -15,6 +15,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import median
 
+from pgdyno.analysis.efficiency import transactions
 from pgdyno.analysis.run import plan_in
 from pgdyno.api.experiments import Experiment
 from pgdyno.api.experiments.plan import builds_of, folders_of
@@ -50,7 +51,7 @@ from pgdyno.trial.progress import Listener
 from pgdyno.trial.switchback import Seat, sit
 
 _OFF = ("off", "false", "no", "0")
-_NS, _MINUTE_S = 1_000_000_000, 60.0
+_NS = 1_000_000_000
 _DESIGN = Design()
 PROBE_NAMES = tuple(one.name for one in PROBES)
 """Those that a person may choose from."""
@@ -186,10 +187,10 @@ def _exchange_cpu_ns(earlier: Run, stage: str) -> float | None:
 
 def _of_exchange(result: TrialResult) -> float | None:
     exchanges = result.round_trips_per_transaction
-    ended = result.tpm_total * result.window_s / _MINUTE_S
+    ended = transactions(result)
     if not exchanges or not ended:
         return None
-    return (result.client.user_s + result.client.system_s) * _NS / (ended * exchanges)
+    return result.client.cpu_s * _NS / (ended * exchanges)
 
 
 def spin_ns(asked: ProofAsked) -> int:
