@@ -9,7 +9,7 @@ from pgdyno.model.errors import PgdynoError
 from pgdyno.model.proof import Effect, Elasticity, Prices, Probe, Proved
 from pgdyno.model.run import RunInfo
 from pgdyno.model.units import ns_text, share_text
-from pgdyno.model.wording import listed, plural
+from pgdyno.model.wording import capital, listed, plural
 from pgdyno.stats.switchback import effect, elasticity, prices, total
 
 BINDS = 0.10
@@ -112,7 +112,7 @@ def _limit(stage: str, probes: Sequence[ProbeFacts]) -> str:
     many = len(first) > 1 or named.endswith("s")
     verb, where = ("limit", "they are") if many else ("limits", "it is")
     text = (
-        f"{_upper(named)} {verb} stage {stage}: where {where} {_SAID:.0%} dearer, throughput falls"
+        f"{capital(named)} {verb} stage {stage}: where {where} {_SAID:.0%} dearer, throughput falls"
         f" by {falls}"
     )
     rest = [one for one in limits if one not in first]
@@ -206,7 +206,7 @@ def _together(cost: Prices | None, probes: Sequence[Probe]) -> list[str]:
     for one in cost.each:
         if one.last.low > one.first.high:
             text.append(
-                f"{_upper(named[one.probe])} hide behind the others: alone ×{one.first.value:.2f},"
+                f"{capital(named[one.probe])} hide behind the others: alone ×{one.first.value:.2f},"
                 f" once these are free ×{one.last.value:.2f}."
             )
     return text
@@ -263,7 +263,3 @@ def _falls(one: Elasticity) -> str:
 
 def _figure(one: Elasticity) -> str:
     return f"{one.value:.2f} ({one.low:.2f} to {one.high:.2f})"
-
-
-def _upper(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"

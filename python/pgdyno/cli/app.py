@@ -23,6 +23,7 @@ from pgdyno.cli.help import STYLE, Command, Group
 from pgdyno.model.errors import Interrupted, PgdynoError, PlanError
 from pgdyno.model.system_errors import SystemFailure, as_pgdyno_error, reason
 from pgdyno.model.text import visible
+from pgdyno.model.wording import small
 
 COMMANDS = {
     "demo": "pgdyno.cli.plans:demo",
@@ -111,7 +112,7 @@ def _in_our_voice(error: Any) -> None:  # noqa: ANN401  typer hides it
     context = getattr(error, "ctx", None)
     if context is None or shown == context.get_help():  # no arguments at all: the page is meant
         return
-    fact = f"{shown[:1].lower()}{shown[1:].rstrip('.')}"
+    fact = small(shown).rstrip(".")
     fact, asks, close = fact.partition(". Did you mean ")
     hint = f"Did you mean {close}" if asks else f"`{context.command_path} --help` says more."
 

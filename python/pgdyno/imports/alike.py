@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pgdyno.model.imported import Imported, Outcome
+from pgdyno.model.wording import listed
 
 _EACH_MAX = 3  # facts of one check that differ in their numbers alone; more are told by the first
 _NUMBER = re.compile(r"\d[\d,.]*")
@@ -79,4 +80,4 @@ def result_numbers(places: Sequence[int]) -> str:
         )
     ]
     noun = "result" if len(places) == 1 else "results"
-    return f"{noun} {', '.join(parts[:-1])}{' and ' if len(parts) > 1 else ''}{parts[-1]}"
+    return f"{noun} {listed(parts)}"

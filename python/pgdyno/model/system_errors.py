@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.units import bytes_text
+from pgdyno.model.wording import small
 
 _HINTS = {
     errno.ENOSPC: "Make room there; what was finished is kept.",
@@ -51,7 +52,7 @@ def as_pgdyno_error(error: BaseException) -> PgdynoError | None:
 def reason(error: OSError) -> str:
     """What the system says of a failure, in lower case and without the path."""
     words = error.strerror or str(error) or type(error).__name__
-    return words[:1].lower() + words[1:]
+    return small(words)
 
 
 def little_room(folder: Path, free_bytes: int) -> str:

@@ -21,3 +21,13 @@ def listed(names: list[str] | tuple[str, ...], last: str = "and") -> str:
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} {last} {names[-1]}"
+
+
+def capital(text: str) -> str:
+    """Words as a sentence begins, with a capital letter."""
+    return text[:1].upper() + text[1:]
+
+
+def small(text: str) -> str:
+    """Words as they stand within a sentence, with a small letter."""
+    return text[:1].lower() + text[1:]

@@ -9,6 +9,7 @@ from pgdyno.analysis.beside_facts import Against, Compared, Differs, Row, Side
 from pgdyno.analysis.efficiency import METRICS
 from pgdyno.analysis.sides import GROUPS
 from pgdyno.model.units import at_least_text, count_text, ratio_text
+from pgdyno.model.wording import capital, plural
 from pgdyno.report.imported import lines as imported_lines
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -78,7 +79,7 @@ def _row(row: Row) -> Iterator[str]:
 
 def _rounds(side: Side) -> str:
     failed = f", {side.failed} failed" if side.failed else ""
-    return f"{side.rounds} {'round' if side.rounds == 1 else 'rounds'}{failed}"
+    return f"{plural(side.rounds, 'round')}{failed}"
 
 
 def _throughput(row: Row) -> list[tuple[str, ...]]:
@@ -108,7 +109,7 @@ def _said(one: Against) -> Iterator[str]:
     if one.hint:
         yield f"   {one.hint}"
     for warning in one.comparison.warnings:
-        yield f"   {warning[:1].upper()}{warning[1:]}."
+        yield f"   {capital(warning)}."
 
 
 def _latency(sides: Sequence[Side]) -> list[tuple[str, ...]]:

@@ -14,7 +14,7 @@ from pgdyno.analysis.proof_facts import ProbeFacts, ProofFacts
 from pgdyno.model.proof import Ratio
 from pgdyno.model.text import json_document
 from pgdyno.model.units import count_text
-from pgdyno.model.wording import plural
+from pgdyno.model.wording import plural, small
 from pgdyno.report.charts import Panel, look
 from pgdyno.report.document import (
     Block,
@@ -155,12 +155,8 @@ def _done(facts: ProofFacts) -> list[Block]:
 
 
 def _line(one: ProbeFacts) -> str:
-    loses = f" On a real server this risks: {_lower(one.probe.loses)}" if one.probe.loses else ""
+    loses = f" On a real server this risks: {small(one.probe.loses)}" if one.probe.loses else ""
     return f"`{one.probe.name}`: {one.probe.how} {one.probe.misleads}{loses}"
-
-
-def _lower(text: str) -> str:
-    return f"{text[:1].lower()}{text[1:]}"
 
 
 def _prices(facts: ProofFacts) -> tuple[Section, ...]:

@@ -30,7 +30,7 @@ from pgdyno.model.plan import Stage, Trial
 from pgdyno.model.progress import Noted, RunBegun
 from pgdyno.model.run import RunInfo, TrialRecord, TrialState
 from pgdyno.model.units import seconds_text
-from pgdyno.model.wording import plural
+from pgdyno.model.wording import capital, plural
 from pgdyno.plan.remaining import rest_of
 from pgdyno.plan.same_machine import require_same
 from pgdyno.plan.settings.rights import require_rights
@@ -206,8 +206,7 @@ def _waiting(plan: PlanRecord, target: Target, listener: Listener) -> Iterator[N
         if not patience_s:
             raise
         patience = seconds_text(patience_s)
-        what = f"{lost.fact[0].upper()}{lost.fact[1:]}"
-        listener(Noted(f"{what}. The server is waited for, {patience} at most."))
+        listener(Noted(f"{capital(lost.fact)}. The server is waited for, {patience} at most."))
         try:
             came_back = target.came_back(patience_s)
         except KeyboardInterrupt:

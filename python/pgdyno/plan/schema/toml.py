@@ -13,7 +13,7 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any
 
-from pgdyno.model.wording import plural
+from pgdyno.model.wording import plural, small
 
 PARTS_MAX = 64
 """Of a dotted key."""
@@ -78,7 +78,7 @@ def _with_line(message: str, text: str) -> str:
         table = ".".join(one or other for one, other in parts)
         message = message.replace(twice[0], f"table {table} is declared twice")
     found, lines = _AT.search(message), text.split("\n")
-    message = message[:1].lower() + message[1:]
+    message = small(message)
     if found is None and "end of document" not in message:
         return message
     # It may stand beyond the last line that says something.

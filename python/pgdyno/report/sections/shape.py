@@ -5,7 +5,7 @@ from __future__ import annotations
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Facts
 from pgdyno.model.units import at_least_text, count_text, seconds_text
-from pgdyno.model.wording import listed
+from pgdyno.model.wording import capital, listed
 from pgdyno.report.document import Block, Cell, Column, Section, Table, columns
 
 TIMES = ("p50", "p95", "p99", "max")
@@ -18,7 +18,7 @@ def section(facts: Facts) -> Section | None:
         return None
     named = (("steps", facts.steps), ("databases", facts.parts), ("outages", facts.outages))
     title = listed([name for name, found in named if found])
-    return Section("shape", title[0].upper() + title[1:], tuple(blocks))
+    return Section("shape", capital(title), tuple(blocks))
 
 
 def _steps(facts: Facts) -> tuple[Table, ...]:
