@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
@@ -14,10 +13,10 @@ from pgdyno.analysis.facts import Comparison, Facts
 from pgdyno.analysis.run import analyse, compare_stages, plan_in
 from pgdyno.analysis.sides import KnownRun, known_runs, side_of
 from pgdyno.api.imports import import_results
+from pgdyno.api.printed import Printed
 from pgdyno.api.table import Table
 from pgdyno.model.errors import PlanError
 from pgdyno.model.imported import Imported
-from pgdyno.model.text import json_document
 from pgdyno.model.wording import listed, plural
 from pgdyno.report.beside import SIDES_MAX, lines
 from pgdyno.store.run_file import RunFile, as_written, is_run_file
@@ -29,7 +28,7 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class Beside(Printed):
     """What `compare` found: sides, differences, and verdicts as far as they can be given."""
 
     facts: Compared
@@ -37,14 +36,6 @@ class Beside:
     def lines(self) -> Iterator[str]:
         """What a terminal prints."""
         return lines(self.facts)
-
-    def text(self) -> str:
-        """The same as one text."""
-        return "".join(f"{line}\n" for line in self.lines())
-
-    def json(self) -> str:
-        """All of it in base units; null is what is not known."""
-        return json_document(asdict(self.facts))
 
     def table(self) -> Table:
         """A row for each side: its throughput, and how it compares with the first of its row."""
@@ -65,9 +56,6 @@ class Beside:
                     told |= {"how": one.how}
                     told |= {name: comparison[name] for name in _COLUMNS if name in comparison}
                 yield told
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.text())}</pre>"
 
 
 @dataclass(frozen=True, slots=True)

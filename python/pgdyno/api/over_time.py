@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -10,9 +9,9 @@ from pathlib import Path
 from pgdyno.analysis.history import Gate, HistoryFacts, RunLines, run_lines
 from pgdyno.analysis.history import history as in_order
 from pgdyno.api.comparing import compare
+from pgdyno.api.printed import Printed
 from pgdyno.api.table import Table
 from pgdyno.model.errors import PlanError, StoreError
-from pgdyno.model.text import json_document
 from pgdyno.report.history import lines
 from pgdyno.stats.between_runs import falls_below, least_found
 from pgdyno.store.run_file import RunFile, as_written, is_run_file
@@ -24,7 +23,7 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class RunHistory:
+class RunHistory(Printed):
     """What `history` found."""
 
     facts: HistoryFacts
@@ -38,20 +37,9 @@ class RunHistory:
         """What a terminal prints."""
         return lines(self.facts)
 
-    def text(self) -> str:
-        """The same as one text."""
-        return "".join(f"{line}\n" for line in self.lines())
-
-    def json(self) -> str:
-        """All of it in base units; null is what is not known."""
-        return json_document(asdict(self.facts))
-
     def table(self) -> Table:
         """A row for each run and stage."""
         return Table.of([asdict(one) for one in self.facts.lines], _COLUMNS)
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.text())}</pre>"
 
 
 def history(
