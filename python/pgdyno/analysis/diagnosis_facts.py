@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from pgdyno.model.units import times_text
+
 Verdict = Literal["finding", "clear", "unknown"]
 Outcome = Literal["limit", "tie", "paced", "balanced", "unknown"]
 
@@ -33,7 +35,7 @@ class Gain:
     @property
     def text(self) -> str:
         """The bound with its interval, e.g. `×1.93 (1.80 to 2.10)`."""
-        return f"×{self.bound:.2f} ({self.low:.2f} to {self.high:.2f})"
+        return times_text(self.bound, self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pgdyno.analysis.proof_facts import ProbeFacts, ProofFacts, State, Sum, Whol
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.proof import Effect, Elasticity, Prices, Probe, Proved
 from pgdyno.model.run import RunInfo
-from pgdyno.model.units import ns_text, share_text
+from pgdyno.model.units import ns_text, share_text, times_text
 from pgdyno.model.wording import capital, listed, plural
 from pgdyno.stats.switchback import effect, elasticity, prices, total
 
@@ -35,7 +35,7 @@ def proof_facts(proved: Proved, info: RunInfo) -> ProofFacts:
             "Go on with it: `pgdyno resume` and its run file.",
         )
     probes = tuple(_probe(one, proved) for one in asked.probes)
-    found, cost = _sum(probes), _prices(proved)
+    found, cost = _sum(probes), prices(proved.sittings, asked.combined)
     return ProofFacts(
         info.ident, info.pgdyno, asked.run, asked.stage, asked.believed,
         proved.sittings[0].server, asked.design, len(proved.sittings), probes, asked.left_out,
@@ -43,7 +43,7 @@ def proof_facts(proved: Proved, info: RunInfo) -> ProofFacts:
         (_limit(asked.stage, probes), *_free(probes), *_together(cost, asked.probes),
          *_added(probes),
          *_said_of(found), *_noise(probes)),
-        tuple(_doubts(proved)),
+        tuple(_doubts(proved, probes)),
     )  # fmt: skip
 
 
@@ -100,15 +100,20 @@ def _limit(stage: str, probes: Sequence[ProbeFacts]) -> str:
     """The sentence that a person would write after looking at all of it."""
     dearer = [one for one in probes if one.probe.means == "dearer"]
     limits = sorted(
-        (one for one in dearer if one.state == "limits" and one.elasticity is not None),
-        key=lambda one: -one.elasticity.value if one.elasticity else 0.0,
+        (
+            (one.probe.resource, one.elasticity)
+            for one in dearer
+            if one.state == "limits" and one.elasticity is not None
+        ),
+        key=lambda one: -one[1].value,
     )
     open_ = [one.probe.resource for one in dearer if one.state in ("unsettled", "unknown")]
     if not limits:
         return _not_limited(stage, dearer, open_)
-    first = [one for one in limits if _overlap(one, limits[0])]
-    named = listed([one.probe.resource for one in first])
-    falls = " and ".join(_falls(one.elasticity) for one in first if one.elasticity)
+    strongest = limits[0][1]
+    first = [one for one in limits if one[1].high >= strongest.low]
+    named = listed([resource for resource, _ in first])
+    falls = " and ".join(_falls(follows) for _, follows in first)
     many = len(first) > 1 or named.endswith("s")
     verb, where = ("limit", "they are") if many else ("limits", "it is")
     text = (
@@ -117,11 +122,7 @@ def _limit(stage: str, probes: Sequence[ProbeFacts]) -> str:
     )
     rest = [one for one in limits if one not in first]
     if rest:
-        others = [
-            f"for {one.probe.resource} by {_falls(one.elasticity)}"
-            for one in rest
-            if one.elasticity
-        ]
+        others = [f"for {resource} by {_falls(follows)}" for resource, follows in rest]
         text += f"; {listed(others)}"
     cleared = [one.probe.resource for one in dearer if one.state == "cleared"]
     text += f". It does not follow the price of {listed(cleared, 'or')}." if cleared else "."
@@ -137,25 +138,17 @@ def _not_limited(stage: str, dearer: Sequence[ProbeFacts], open_: list[str]) -> 
     return f"Throughput of stage {stage} does not follow the price of {listed(cleared, 'or')}."
 
 
-def _overlap(one: ProbeFacts, first: ProbeFacts) -> bool:
-    if one.elasticity is None or first.elasticity is None:
-        return False
-    return one.elasticity.high >= first.elasticity.low
-
-
 def _free(probes: Sequence[ProbeFacts]) -> list[str]:
     """What each resource costs, dearest first."""
     known = [
-        (one.effect.ratio, one)
+        (one.effect, one.probe.resource)
         for one in probes
         if one.probe.means == "free" and one.effect is not None and one.state != "unused"
     ]
-    ordered = [one for _, one in sorted(known, key=lambda pair: -pair[0])]
+    ordered = sorted(known, key=lambda pair: -pair[0].ratio)
     parts = [
-        f"{one.probe.resource} ×{one.effect.ratio:.2f}"
-        f" ({one.effect.low:.2f} to {one.effect.high:.2f})"
-        for one in ordered
-        if one.effect
+        f"{resource} {times_text(found.ratio, found.low, found.high)}"
+        for found, resource in ordered
     ]
     return [f"Throughput if one of these were free: {listed(parts)}."] if parts else []
 
@@ -163,8 +156,8 @@ def _free(probes: Sequence[ProbeFacts]) -> list[str]:
 def _added(probes: Sequence[ProbeFacts]) -> list[str]:
     """What it costs where each round trip takes longer."""
     return [
-        f"{one.probe.how[:-1]}: throughput ×{one.effect.ratio:.2f} ({one.effect.low:.2f} to"
-        f" {one.effect.high:.2f})."
+        f"{one.probe.how[:-1]}: throughput"
+        f" {times_text(one.effect.ratio, one.effect.low, one.effect.high)}."
         for one in probes
         if one.probe.means == "added" and one.effect is not None and one.state != "unknown"
     ]
@@ -186,23 +179,14 @@ def _said_of(found: Sum | None) -> list[str]:
     return [f"{text}, above 1: resources tie, and each dear step counts both."]
 
 
-def _prices(proved: Proved) -> Prices | None:
-    if not proved.asked.design.prices:
-        return None
-    free = [one.name for one in proved.asked.probes if one.means == "free"]
-    return prices(proved.sittings, free)
-
-
 def _together(cost: Prices | None, probes: Sequence[Probe]) -> list[str]:
     """What all of them cost, how it is shared out, and what each removal brings to light."""
     if cost is None:
         return []
     named = {one.name: one.resource for one in probes}
     shares = [f"×{one.share.value:.2f} for {named[one.probe]}" for one in cost.each]
-    text = [
-        f"All of them free: ×{cost.together.value:.2f} ({cost.together.low:.2f} to"
-        f" {cost.together.high:.2f}), which is {listed(shares)}."
-    ]
+    together = times_text(cost.together.value, cost.together.low, cost.together.high)
+    text = [f"All of them free: {together}, which is {listed(shares)}."]
     for one in cost.each:
         if one.last.low > one.first.high:
             text.append(
@@ -226,7 +210,7 @@ def _noise(probes: Sequence[ProbeFacts]) -> list[str]:
     return []
 
 
-def _doubts(proved: Proved) -> list[str]:
+def _doubts(proved: Proved, probes: Sequence[ProbeFacts]) -> list[str]:
     found = []
     design, held = proved.asked.design, proved.sittings
     if len(held) < design.sittings:
@@ -238,15 +222,11 @@ def _doubts(proved: Proved) -> list[str]:
             f"A probe was toggled {ns_text(late)} after its block began: the host is too busy for"
             " blocks this short."
         )
-    pairs = [
-        (one.probe.name, one.effect.pairs)
-        for one in (_probe(probe, proved) for probe in proved.asked.probes)
-        if one.effect is not None
-    ]
+    pairs = [(one.probe.name, one.effect.pairs) for one in probes if one.effect is not None]
     full = design.pairs * len(held)
     if short := [f"{name} ({n})" for name, n in pairs if n < full]:
         found.append(f"Pairs in which nothing ended are left out, of {full} each: {listed(short)}.")
-    for one in (_probe(probe, proved) for probe in proved.asked.probes):
+    for one in probes:
         if one.state == "noise" and one.effect and not one.effect.low <= 1 <= one.effect.high:
             found.append(
                 "With nothing changed, blocks differ beyond their interval: one time in twenty that"

@@ -131,7 +131,7 @@ class Run:
         """
         return self._found("prove", Proved, "proved nothing")
 
-    @property
+    @cached_property
     def proof(self) -> ProofFacts:
         """What a proof amounts to: what limits the stage, and what each resource costs.
 

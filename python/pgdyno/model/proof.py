@@ -179,6 +179,11 @@ class ProofAsked:
     left_out: tuple[LeftOut, ...]
     design: Design
 
+    @property
+    def combined(self) -> list[str]:
+        """Names of the probes of which all combinations are made; none unless that is asked for."""
+        return [one.name for one in self.probes if one.means == "free" and self.design.prices]
+
 
 @dataclass(frozen=True, slots=True)
 class Proved:

@@ -60,6 +60,11 @@ def ratio_text(ratio: float) -> str:
     return f"x{ratio:.3f}"
 
 
+def times_text(ratio: float, low: float, high: float, digits: int = 2) -> str:
+    """A ratio with its interval, e.g. `×1.93 (1.80 to 2.10)`."""
+    return f"×{ratio:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+
+
 def _three(value: float) -> str:
     """Three significant digits without an exponent."""
     size = abs(value)

@@ -13,7 +13,7 @@ from rich.text import Text as Line
 from pgdyno.analysis.proof_facts import ProbeFacts, ProofFacts
 from pgdyno.model.proof import Ratio
 from pgdyno.model.text import json_document
-from pgdyno.model.units import count_text
+from pgdyno.model.units import count_text, times_text
 from pgdyno.model.wording import plural, small
 from pgdyno.report.charts import Panel, look
 from pgdyno.report.document import (
@@ -184,7 +184,7 @@ def _prices(facts: ProofFacts) -> tuple[Section, ...]:
 
 
 def _ratio(one: Ratio) -> str:
-    return f"×{one.value:.3f} ({one.low:.3f} to {one.high:.3f})"
+    return times_text(one.value, one.low, one.high, digits=3)
 
 
 def _believed(facts: ProofFacts) -> tuple[Section, ...]:

@@ -94,7 +94,7 @@ def prove(
     require_release()
     earlier = Run(run_file)
     asked = _asked(earlier, plan_in(earlier.info), stage, probes, design)
-    new = begun("prove", f"prove-{asked.stage}", command, out, data=None)
+    new = begun("prove", f"prove-{asked.stage}", command, out)
     for one in asked.left_out:
         on_event(Noted(f"Probe {one.probe} is left out: {one.why}"))
     on_event(Noted(_cost(asked)))
@@ -221,16 +221,9 @@ def _believed(earlier: Run, stage: str) -> str | None:
         return None
 
 
-def free_of(asked: ProofAsked) -> list[str]:
-    """Probes of which all combinations are made."""
-    named = [one.name for one in asked.probes if one.means == "free"]
-    return named if asked.design.prices else []
-
-
 def _cost(asked: ProofAsked) -> str:
     design = asked.design
-    cells = 2 ** len(free_of(asked)) if design.prices else 0
-    blocks = design.pairs * (2 * len(asked.probes) + cells)
+    blocks = len(turns([one.name for one in asked.probes], design, 1, asked.combined))
     seconds = design.sittings * (blocks * design.block_s + asked.plan.protocol.warmup_s)
     return (
         f"{plural(len(asked.probes), 'probe')}, {plural(design.sittings, 'sitting')} of"
@@ -280,14 +273,13 @@ def hold_sittings(
     stage, design = asked.plan.stage(asked.stage), asked.design
     fixture = make_fixture(asked.plan, target, listener, build_of(stage))
     names = [one.name for one in asked.probes]
-    free = free_of(asked)
     keep(so_far)
     with ExitStack() as held:
         library = any(needs_library(name) for name in names)
         shim = held.enter_context(preloadable(postgres_user())) if library else None
         seat = Seat(target, fixture, shim, spin_ns(asked), listener)
         for number in range(len(so_far.sittings) + 1, design.sittings + 1):
-            order = turns(names, design, number, free)
+            order = turns(names, design, number, asked.combined)
             sitting = sit(stage, asked.plan.protocol, design, order, number, seat)
             so_far = replace(so_far, sittings=(*so_far.sittings, sitting))
             keep(so_far)
