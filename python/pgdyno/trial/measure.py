@@ -19,15 +19,12 @@ from pgdyno.model.plan import Protocol, Stage, Workload
 from pgdyno.model.progress import TrialEnded
 from pgdyno.model.run import Failures, Fixture, TrialRecord, TrialResult, TrialState
 from pgdyno.model.system_errors import as_pgdyno_error
-from pgdyno.model.workload import database_names
 from pgdyno.sample.server_log import LogSummary, read_log
-from pgdyno.session import own_session
 from pgdyno.store.profiles import put_profile
 from pgdyno.store.run_file import RunFile
 from pgdyno.target.durability import read_durability
 from pgdyno.target.interface import Ready, Target, ending, explained
-from pgdyno.target.prewarm import prewarm
-from pgdyno.trial.fixture import build_of
+from pgdyno.trial.preparing import started, warmed
 from pgdyno.trial.profiling import take_profile
 from pgdyno.trial.progress import Listener, Phases
 from pgdyno.trial.step import After, Learned
@@ -128,21 +125,9 @@ def steps(
     """
     phases = Phases(bed.listener, trial)
     target, fixture = bed.target, bed.fixtures[stage.name]
-    with phases.phase("restore"):
-        target.restore(fixture.ident, stage.workload.databases, stage.folder)
-    with phases.phase("start"):
-        ready = target.apply(stage.settings, build_of(stage))
-    databases = [
-        ready.connection.to(name)
-        for name in database_names(ready.connection.database, stage.workload.databases)
-    ]
+    ready, databases = started(stage, target, fixture, phases.phase)
     durability = read_durability(databases, stage.workload)
-    with phases.phase("prewarm"):
-        for database in databases if protocol.prewarm else ():
-            prewarm(database)
-    with phases.phase("checkpoint"):
-        if protocol.checkpoint_before:
-            _checkpoint(ready)
+    warmed(ready, databases, protocol, phases.phase)
     with phases.phase("drive"):
         driven, sampled = drive_and_sample(protocol, stage, trial.round, ready, fixture,
                                            bed.listener)  # fmt: skip
@@ -179,11 +164,6 @@ def _profile(
         return (f"no profile: {failure.line}",)
     put_profile(bed.run, found, trial.number)
     return ()
-
-
-def _checkpoint(ready: Ready) -> None:
-    with own_session(ready.connection) as session:
-        session.execute("CHECKPOINT")
 
 
 def _result(

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
 from pgdyno.drive.driver import Driven
@@ -24,19 +24,18 @@ from pgdyno.model.progress import DriveProgress, StepBegun
 from pgdyno.model.proof import ROUND_TRIP_NS, Block, Design, Dose, Sitting, Slowdown
 from pgdyno.model.run import Fixture
 from pgdyno.model.wording import plural
-from pgdyno.model.workload import database_names
 from pgdyno.sample.server_log import read_log
 from pgdyno.session import own_session
 from pgdyno.stats.switchback import Turn
-from pgdyno.target.interface import Ready, Target, ending, explained
-from pgdyno.target.prewarm import prewarm
-from pgdyno.trial.fixture import build_of
+from pgdyno.target.interface import NO_ENVIRONMENT, Ready, Target, ending, explained
+from pgdyno.trial.preparing import started, warmed
 from pgdyno.trial.profiling import ended_by_second
 from pgdyno.trial.progress import Listener
 from pgdyno.trial.window import Watch, drive_by_engine
 
 _NS = 1_000_000_000
 _END_S = 10.0
+_TOLD = {"restore": "copying the data", "start": "starting the server"}  # the others are short
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,20 +156,18 @@ def sit(
     def step(text: str) -> None:
         seat.listener(StepBegun(f"sitting {number} of {design.sittings}: {text}"))
 
+    @contextmanager
+    def phase(name: str) -> Iterator[None]:
+        if name in _TOLD:
+            step(_TOLD[name])
+        yield
+
     target = seat.target
     with ending(target.stop), explained(target), ExitStack() as held:
-        step("copying the data")
-        target.restore(seat.fixture.ident, stage.workload.databases, stage.folder)
-        step("starting the server")
-        environment = seat.shim.environment if seat.shim is not None else {}
-        ready = target.apply(stage.settings, build_of(stage), environment)
-        session = held.enter_context(own_session(ready.connection))
-        databases = database_names(ready.connection.database, stage.workload.databases)
-        for database in databases if protocol.prewarm else ():
-            prewarm(ready.connection.to(database))
-        if protocol.checkpoint_before:
-            session.execute("CHECKPOINT")
-        bench = Bench(held, seat.shim, session)
+        environment = seat.shim.environment if seat.shim is not None else NO_ENVIRONMENT
+        ready, databases = started(stage, target, seat.fixture, phase, environment)
+        warmed(ready, databases, protocol, phase)
+        bench = Bench(held, seat.shim, held.enter_context(own_session(ready.connection)))
         names = dict.fromkeys(name for turn in turns for name in turn.on)
         interventions = {name: bench.intervention(name) for name in names}
         toggler = _Toggler(turns, design, interventions)

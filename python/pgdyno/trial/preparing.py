@@ -1,0 +1,66 @@
+"""A server made ready for its load: a fresh copy of the data, a stage's settings, warm caches.
+
+restore -> apply -> ... -> prewarm -> CHECKPOINT
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+
+from pgdyno.model.connection import Connection
+from pgdyno.model.plan import Protocol, Stage
+from pgdyno.model.run import Fixture
+from pgdyno.model.workload import database_names
+from pgdyno.session import own_session
+from pgdyno.target.interface import NO_ENVIRONMENT, Ready, Target
+from pgdyno.target.prewarm import prewarm
+from pgdyno.trial.fixture import build_of
+
+Phase = Callable[[str], AbstractContextManager[None]]
+"""Held while a phase lasts: restore, start, prewarm, checkpoint."""
+
+
+def started(
+    stage: Stage,
+    target: Target,
+    fixture: Fixture,
+    phase: Phase,
+    environment: Mapping[str, str] = NO_ENVIRONMENT,
+) -> tuple[Ready, list[Connection]]:
+    """Start a stage's server on a fresh copy of its data.
+
+    Args:
+        stage: Its settings are applied.
+        target: The server under test.
+        fixture: What is copied.
+        phase: Told what is done.
+        environment: See `Target.apply`.
+
+    Returns:
+        The server, and the databases that are driven.
+
+    Raises:
+        PgdynoError: It cannot be restored, or does not start.
+    """
+    with phase("restore"):
+        target.restore(fixture.ident, stage.workload.databases, stage.folder)
+    with phase("start"):
+        ready = target.apply(stage.settings, build_of(stage), environment)
+    names = database_names(ready.connection.database, stage.workload.databases)
+    return ready, [ready.connection.to(name) for name in names]
+
+
+def warmed(ready: Ready, databases: Sequence[Connection], protocol: Protocol, phase: Phase) -> None:
+    """Read the data into memory and end with a checkpoint, as far as the protocol asks for it.
+
+    Raises:
+        PgdynoError: It cannot be done.
+    """
+    with phase("prewarm"):
+        for database in databases if protocol.prewarm else ():
+            prewarm(database)
+    with phase("checkpoint"):
+        if protocol.checkpoint_before:
+            with own_session(ready.connection) as session:
+                session.execute("CHECKPOINT")
