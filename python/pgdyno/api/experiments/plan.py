@@ -107,7 +107,7 @@ def carried_out(
 
     def begin() -> None:
         target = open_target(
-            record.target, plan.server, plan.host, plan.builds.facts, folders_of(record.stages),
+            record.target, plan.server, plan.host, plan.builds.facts, _folders(record.stages),
             prewarm=record.protocol.prewarm,
         )  # fmt: skip
         with _waiting(record, target, on_event), ending(target.close):
@@ -142,14 +142,8 @@ def _go_on(run: Run, again: bool, on_event: Listener) -> None:
             {"pgdyno": info.pgdyno, **asdict(info.host)},
             {"pgdyno": own_version(), **asdict(_manifest(plan))},
         )
-        builds = {one.ident: build_facts(one) for one in builds_of(plan.stages)}
         require_page(path.with_suffix(".html"), beside=(path,))
-        server = server_facts(plan.target)
-        require_rights(plan, server)
-        target = open_target(
-            plan.target, server, local_facts(), builds, folders_of(plan.stages),
-            prewarm=plan.protocol.prewarm,
-        )  # fmt: skip
+        target = opened_again(plan, plan.stages)
         with _waiting(plan, target, on_event), ending(target.close):
             require_same({"PostgreSQL": asdict(info.build)}, {"PostgreSQL": asdict(target.build)})
             _require_same_configuration(plan, file.finished(), target)
@@ -279,16 +273,32 @@ def _measure(
         ) from None
 
 
-def folders_of(stages: Sequence[Stage]) -> list[str]:
+def opened_again(plan: PlanRecord, stages: Sequence[Stage]) -> Target:
+    """The target of an earlier run, for some of its stages. Close it in any case.
+
+    Raises:
+        PlanError: A build is gone, or the role lacks a right.
+        TargetError: It is not there, or another pgdyno uses it.
+    """
+    builds = {one.ident: build_facts(one) for one in _builds_of(stages)}
+    server = server_facts(plan.target)
+    require_rights(plan, server)
+    return open_target(
+        plan.target, server, local_facts(), builds, _folders(stages),
+        prewarm=plan.protocol.prewarm,
+    )  # fmt: skip
+
+
+def _folders(stages: Sequence[Stage]) -> list[str]:
     """Those that stages name for their clusters."""
     return [stage.folder for stage in stages if stage.folder is not None]
 
 
 def _manifest(plan: PlanRecord) -> HostManifest:
-    return manifest(data_folder(), folders_of(plan.stages))
+    return manifest(data_folder(), _folders(plan.stages))
 
 
-def builds_of(stages: Sequence[Stage]) -> list[Build]:
+def _builds_of(stages: Sequence[Stage]) -> list[Build]:
     """The builds that stages of an earlier run had; named by content, so still the same.
 
     Raises:

@@ -18,7 +18,7 @@ from statistics import median
 from pgdyno.analysis.efficiency import transactions
 from pgdyno.analysis.run import plan_in
 from pgdyno.api.experiments import Experiment
-from pgdyno.api.experiments.plan import builds_of, folders_of
+from pgdyno.api.experiments.plan import opened_again
 from pgdyno.api.notebook_line import with_line
 from pgdyno.api.runs import Run
 from pgdyno.api.storing import Begun, begun, going_on, stored
@@ -39,13 +39,7 @@ from pgdyno.shell import postgres_user
 from pgdyno.stats.switchback import turns
 from pgdyno.store.run_file import RunFile
 from pgdyno.target.interface import Target, ending
-from pgdyno.target.open_target import (
-    build_facts,
-    local_facts,
-    open_target,
-    require_rehearsed,
-    server_facts,
-)
+from pgdyno.target.open_target import require_rehearsed
 from pgdyno.trial.fixture import build_of, make_fixture
 from pgdyno.trial.progress import Listener
 from pgdyno.trial.switchback import Seat, sit
@@ -233,12 +227,7 @@ def _cost(asked: ProofAsked) -> str:
 
 @contextmanager
 def _target(plan: Plan, stage: Stage) -> Iterator[Target]:
-    builds = {one.ident: build_facts(one) for one in builds_of([stage])}
-    server = server_facts(plan.target)
-    target = open_target(
-        plan.target, server, local_facts(), builds, folders_of([stage]),
-        prewarm=plan.protocol.prewarm,
-    )  # fmt: skip
+    target = opened_again(plan, [stage])
     with ending(target.close):
         require_rehearsed(plan, target, [stage])
         yield target
