@@ -32,11 +32,11 @@ use crate::{
     schedule::{
         arrivals::{ArrivalsSpec, Terminals},
         queue::Schedule,
-        timeline::{Timeline, Window},
+        timeline::{Timeline, Window, nanoseconds},
     },
     setup::set_up,
     shared::Shared,
-    spec::{Spec, nanoseconds},
+    spec::Spec,
     worker::{
         Share, merge,
         thread::{connect, run_worker},

@@ -7,8 +7,9 @@ use crate::{
     clock::{Clock, SystemClock},
     connection::opener::ServerOpener,
     error::RunError,
+    schedule::timeline::nanoseconds,
     shared::Shared,
-    spec::{Spec, nanoseconds},
+    spec::Spec,
     worker::thread::connect_one,
 };
 

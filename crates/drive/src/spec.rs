@@ -219,18 +219,6 @@ fn within<T: Copy + PartialOrd + std::fmt::Display>(
     Err(RunError::spec(format!("{name} is {value}, allowed are {low} to {high}"), None))
 }
 
-/// Seconds as nanoseconds; checked to be positive and at most a week.
-#[must_use]
-pub fn nanoseconds(seconds: f64) -> u64 {
-    #[allow(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "checked to lie between 0 and a week"
-    )]
-    let ns = (seconds * 1e9).round() as u64;
-    ns
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,10 +9,9 @@ use serde::Deserialize;
 
 use crate::{
     error::RunError,
-    schedule::timeline::{SECONDS_MAX, Timeline},
+    schedule::timeline::{SECONDS_MAX, Timeline, nanoseconds},
 };
 
-const NS: f64 = 1e9;
 /// Of a step.
 const SECONDS_MIN: f64 = 0.001;
 /// Of an open loop's rate.
@@ -268,17 +267,6 @@ const TOLERANCE: f64 = 1e-9;
 
 fn seconds(ns: u64) -> f64 {
     crate::measure::cpu::nanos(ns)
-}
-
-/// Nanoseconds of a span that begins in the run; beyond the end of time: its end.
-fn nanoseconds(seconds: f64) -> u64 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a span is never negative, and the conversion saturates"
-    )]
-    let ns = (seconds * NS).round() as u64;
-    ns
 }
 
 #[cfg(test)]

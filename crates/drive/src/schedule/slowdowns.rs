@@ -8,14 +8,13 @@ use serde::Deserialize;
 
 use crate::{
     error::RunError,
-    schedule::timeline::{SECONDS_MAX, Timeline},
+    schedule::timeline::{SECONDS_MAX, Timeline, nanoseconds},
 };
 
 /// Most of a run.
 pub const SLOWDOWNS_MAX: usize = 100_000;
 /// Of a pause before an exchange.
 const PAUSE_MAX_NS: u64 = 1_000_000_000;
-const NS: f64 = 1e9;
 
 /// A time of the window, and what every exchange that begins in it costs more.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq)]
@@ -92,12 +91,7 @@ impl Slowdowns {
     /// Of a run; `None`: there are none.
     #[must_use]
     pub fn new(slowdowns: &[Slowdown], timeline: &Timeline) -> Option<Self> {
-        #[allow(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "checked to lie between 0 and a week"
-        )]
-        let at = |seconds: f64| timeline.window.from_ns + (seconds * NS).round() as u64;
+        let at = |seconds: f64| timeline.window.from_ns + nanoseconds(seconds);
         let time = |one: &Slowdown| {
             let pause = Pause { spin_ns: one.spin_ns, delay_ns: one.delay_ns };
             (at(one.from_s), at(one.until_s), pause)

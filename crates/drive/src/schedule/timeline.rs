@@ -3,6 +3,20 @@
 /// A week; longer is a mistake in the unit.
 pub(crate) const SECONDS_MAX: f64 = 604_800.0;
 
+const NS: f64 = 1e9;
+
+/// Nanoseconds of a span that is never negative; beyond the end of time: its end.
+#[must_use]
+pub fn nanoseconds(seconds: f64) -> u64 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a span is never negative, and the conversion saturates"
+    )]
+    let ns = (seconds * NS).round() as u64;
+    ns
+}
+
 /// The measured part of a run: from `from_ns` to just before `until_ns`, of the steady clock. Empty
 /// when the run was stopped before it began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
