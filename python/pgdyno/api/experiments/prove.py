@@ -34,6 +34,7 @@ from pgdyno.model.run import TrialResult
 from pgdyno.model.units import seconds_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.plan.same_machine import require_same
+from pgdyno.plan.settings.values import is_off
 from pgdyno.report import proof
 from pgdyno.shell import postgres_user
 from pgdyno.stats.switchback import turns
@@ -44,7 +45,6 @@ from pgdyno.trial.fixture import build_of, make_fixture
 from pgdyno.trial.progress import Listener
 from pgdyno.trial.switchback import Seat, sit
 
-_OFF = ("off", "false", "no", "0")
 _NS = 1_000_000_000
 _DESIGN = Design()
 PROBE_NAMES = tuple(one.name for one in PROBES)
@@ -140,9 +140,7 @@ def _chosen_probes(
         raise PlanError(f"no probe is called {strangers[0]!r}, known are {listed(known)}")
     wanted, left_out = [], []
     refused = _refusals(asked or known)
-    settings = {
-        one.name: "off" if one.value.lower() in _OFF else one.value for one in stage.settings
-    }
+    settings = {one.name: "off" if is_off(one.value) else one.value for one in stage.settings}
     for probe in PROBES:
         if asked and probe.name not in asked:
             continue

@@ -68,6 +68,11 @@ def canonical(knob: ServerKnob, text: str) -> str:
     return _word(knob, text.strip()) if knob.vartype in ("bool", "enum") else _line(text)
 
 
+def is_off(text: str) -> bool:
+    """Whether a switch that is written so is off, as the server reads it."""
+    return text.lower() in _OFF
+
+
 def number_of(knob: ServerKnob, text: str) -> Fraction:
     """A number in the setting's own unit; its range is not looked at.
 
