@@ -1,7 +1,8 @@
 """Bottlenecks planted on a real server are named first, and a paced load has none.
 
 What is planted is so large that no neighbour on a busy machine comes near it: a client that
-computes for milliseconds, a row that is held for milliseconds, a device of a few writes a second.
+computes for milliseconds, a row that is held for longer than a flush of any device takes, a
+device of a few writes a second.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = :id;
 """,
     "hold.sql": """BEGIN;
 UPDATE pgbench_branches SET bbalance = bbalance + 1 WHERE bid = 1;
-\\sleep 8 ms
+\\sleep 100 ms
 COMMIT;
 """,
     "compute.sql": "\\set id random(1, 100000)\n"

@@ -20,7 +20,7 @@ from pgdyno.analysis.account_facts import (
     NoAccount,
     quantiles,
 )
-from pgdyno.analysis.session_account import account_of
+from pgdyno.analysis.session_account import account_of, in_flight
 from pgdyno.catalog.waits import wait_classes
 from pgdyno.model.run import KindResult, TrialRecord, TrialResult, TrialState
 from tests.data.met import Key, key, sessions
@@ -118,6 +118,27 @@ def test_who_was_woken_and_has_no_cpu_is_taken_from_what_it_waited_for() -> None
     assert parts[IN_FLIGHT] == pytest.approx(2.0, abs=0.01)
     assert parts[IDLE] == pytest.approx(0.0, abs=0.01)
     assert found.excess == 0
+
+
+@given(connections=st.integers(1, 12), held_s=st.floats(0.05, 1.0), phase=st.floats(0.0, 1.0))
+def test_what_the_window_cuts_counts_once(connections: int, held_s: float, phase: float) -> None:
+    """All but one wait for one row: seen whole of all that lasted into the window or out of it."""
+    waits_s, window_s = (connections - 1) * held_s, RESULT.window_s
+    each_s = waits_s + held_s  # a request: it waits for the row, then holds it and asks nothing
+    begins = np.arange(-2 * connections - 2, window_s / held_s + 2) * held_s + phase * held_s
+    timed = (begins < window_s) & (begins + each_s > 0)
+    counts = replace(
+        RESULT.kinds[0].window,
+        succeeded=int((timed & (begins + each_s <= window_s)).sum()), rolled_back=0, unanswered=0,
+        drained=int((timed & (begins + each_s > window_s)).sum()),
+    )  # fmt: skip
+    statement = replace(
+        RESULT.kinds[0].statements[0], count=int(timed.sum()), ns={"mean": round(waits_s * 1e9)}
+    )
+    kind = replace(RESULT.kinds[0], window=counts, statements=(statement,))
+    found = in_flight(replace(RESULT, kinds=(kind,)))
+    # One request more or less may end within it, by where it begins.
+    assert found == pytest.approx(connections - 1, abs=waits_s / window_s + 1e-6)
 
 
 def test_it_is_so_where_the_driver_does_not_tell_what_is_under_way() -> None:

@@ -173,11 +173,26 @@ def _client_waits(result: TrialResult, sessions: float) -> tuple[float, float]:
 
 def in_flight(result: TrialResult) -> float | None:
     """Connections with a request under way, on average; None: the driver does not tell."""
-    statements = [one for kind in result.kinds for one in kind.statements]
-    if not statements or result.window_s <= 0:
-        return None
-    ns = sum(one.count * one.ns.get("mean", 0) for one in statements)
-    return ns / 1e9 / result.window_s
+    levels = _under_way(result)
+    return sum(levels.values()) if levels else None
+
+
+def _under_way(result: TrialResult) -> dict[tuple[str, str], float]:
+    """By kind and statement: how many were under way at a time, on average, by the driver.
+
+    Times are told whole of all that lasted into the window or out of it. Those that were carried
+    into it, with what they took before, make up for those that were carried out of it and have
+    their time after it told as well: the latter are left out.
+    """
+    return {
+        (kind.kind, one.name): one.count
+        * (1 - (kind.window.drained or 0) / max(1, kind.window.timed))
+        * one.ns.get("mean", 0)
+        / 1e9
+        / result.window_s
+        for kind in (result.kinds if result.window_s > 0 else ())
+        for one in kind.statements
+    }
 
 
 def _parts(sampled: Mapping[str, Draws], told: _Witnesses) -> tuple[dict[str, Draws], float]:
@@ -298,11 +313,7 @@ def _by_statement(window: Window, result: TrialResult) -> tuple[StatementTime, .
     A text that several kinds of transactions send, e.g. COMMIT, is met without a kind: what the
     driver had under way of it is added up over them.
     """
-    asked = {
-        (kind.kind, one.name): one.count * one.ns.get("mean", 0) / 1e9 / result.window_s
-        for kind in result.kinds
-        for one in kind.statements
-    }
+    asked = _under_way(result)
     met: dict[tuple[str, str], dict[str, float]] = {}
     for key, row in zip(window.keys, window.counts, strict=True):
         if key["role"] in _OF_A_LOAD and key["statement"] and key["state"] == "active":
