@@ -132,6 +132,7 @@ reference: build ## Write the generated pages of docs/reference
 	$(BIN)/python -m pgdyno.analysis.mistakes > docs/reference/mistakes.md
 	$(BIN)/python -m pgdyno.live.reference > docs/reference/metrics.md
 	$(BIN)/python -m pgdyno.imports.reference > docs/reference/traps.md
+	$(BIN)/python -m pgdyno.api.reference > docs/reference/run-file.md
 
 clean: ## Remove what was built; clusters and fixtures stay (see PGDYNO_HOME)
 	rm -rf $(VENV) target python/pgdyno/_core*.so

@@ -16,6 +16,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from pgdyno.api.runs import Run
 from pgdyno.drive import pgbench
 from pgdyno.host.layout import Layout, Step
 from pgdyno.host.layout_steps import NAME, Book, make
@@ -35,6 +36,7 @@ from tests.cluster.conftest import TARGETS, reachable_folder, settings_of
 from tests.cluster.test_engine_pgbench import PROTOCOL, TPCB, There, there
 from tests.cluster.test_run import servers
 from tests.cluster.test_storage import memory_disk
+from tests.data.miniature import write_miniature
 from tests.data.workloads import tpcc
 
 pytestmark = [pytest.mark.cluster, pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")]
@@ -232,6 +234,21 @@ def test_an_export_without_room_leaves_nothing(
         assert files(disk).keys() == before
         leave_room(disk)
         assert exporting.export(disk / "rows", tpcc(1)).files
+
+
+@pytest.mark.parametrize(
+    "room", [8 * KIB, *(pytest.param(room, marks=long) for room in (0, 4 * KIB, 64 * KIB))]
+)
+def test_a_run_in_parquet_files_without_room_leaves_nothing(
+    place: Path, room: int, tmp_path: Path
+) -> None:
+    run = Run(write_miniature(tmp_path / "run.sqlite"))
+    with disk_with(place, room) as disk:
+        before = files(disk).keys()
+        told(lambda: run.parquet(disk))
+        assert files(disk).keys() == before
+        leave_room(disk)
+        assert run.parquet(disk).files
 
 
 STEP = Step("A file system.", ("mkfs.ext4", "/dev/" + "x" * 1500))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pgdyno.api.reference import page as run_file_page
 from pgdyno.catalog.reference import render
 from pgdyno.imports.reference import page as traps_page
 from pgdyno.loader.reference import page
@@ -28,3 +29,7 @@ def test_the_page_of_tpcc_lists_every_condition() -> None:
 
 def test_the_page_of_traps_is_current() -> None:
     assert (REFERENCE / "traps.md").read_text() == traps_page(), "run `make reference`"
+
+
+def test_the_page_of_run_files_is_current() -> None:
+    assert (REFERENCE / "run-file.md").read_text() == run_file_page(), "run `make reference`"

@@ -21,6 +21,7 @@ from pgdyno.api.configuration import Form, configuration
 from pgdyno.api.experiments import Format, experiment_of
 from pgdyno.api.interrupts import interruptible
 from pgdyno.api.kinds import KIND_COLUMNS, kind_row
+from pgdyno.api.parquet import VERDICTS, WrittenRun, write_parquet
 from pgdyno.api.table import Table
 from pgdyno.diagnosis.stages import diagnose_stages
 from pgdyno.model.calibration import Calibrated, Ceiling
@@ -34,6 +35,7 @@ from pgdyno.stats.ceiling import ceilings
 from pgdyno.stats.knee import curve as knee_curve
 from pgdyno.store.output_file import require_page, write_page
 from pgdyno.store.run_file import RunFile, as_written
+from pgdyno.store.views import RUN
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -43,10 +45,7 @@ _TRIALS = (
     "trial", "round", "stage", "state", "reason", "attempt", "headline", "throughput", "nopm",
     "tps", "tpm_total", "window_s", "client_cpu_s", "started_unix_ns",
 )  # fmt: skip
-_VERDICTS = (
-    "stage", "base", "ratio", "low", "high", "confidence", "rounds", "verdict", "reason",
-    "p_adjusted", "rounds_needed",
-)  # fmt: skip
+_VERDICTS = tuple(one.name for one in VERDICTS if one is not RUN)
 
 
 class Run:
@@ -257,6 +256,21 @@ class Run:
         if out is not None:
             write_page(Path(out), text, beside=(self.path,))
         return text
+
+    def parquet(self, folder: str | Path) -> WrittenRun:
+        """Write it as Parquet files, a table each, with documented columns, for DuckDB and polars.
+
+        Args:
+            folder: Where a folder with the run's ident is put, beside those of other runs.
+
+        Raises:
+            PgdynoError: pyarrow is not installed.
+            StoreError: The run is there already, or cannot be written; nothing is left then.
+            Interrupted: Ctrl-C; likewise.
+        """
+        verdicts = [] if self.info.plan is None else list(self.verdicts().rows())
+        with self._file() as file, as_written(self.path):
+            return write_parquet(file, self.info.ident, verdicts, Path(folder))
 
     def configuration(
         self,

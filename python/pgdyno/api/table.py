@@ -51,7 +51,7 @@ class Table:
         Raises:
             PgdynoError: pandas is not installed.
         """
-        return _library("pandas").DataFrame(self.columns)
+        return library("pandas").DataFrame(self.columns)
 
     def to_polars(self) -> Any:  # noqa: ANN401
         """A polars DataFrame; what is missing is null.
@@ -64,7 +64,7 @@ class Table:
             name: column.tolist() if column.dtype == object else column
             for name, column in self.columns.items()
         }
-        return _library("polars").DataFrame(columns, strict=False, nan_to_null=True)
+        return library("polars").DataFrame(columns, strict=False, nan_to_null=True)
 
     def to_arrow(self) -> Any:  # noqa: ANN401
         """A pyarrow Table; what is missing is null.
@@ -72,7 +72,7 @@ class Table:
         Raises:
             PgdynoError: pyarrow is not installed.
         """
-        arrow = _library("pyarrow")
+        arrow = library("pyarrow")
         return arrow.table(
             {name: arrow.array(column, from_pandas=True) for name, column in self.columns.items()}
         )
@@ -106,7 +106,12 @@ def _column(values: Sequence[object]) -> npt.NDArray[Any]:
     return column
 
 
-def _library(name: str) -> Any:  # noqa: ANN401
+def library(name: str) -> Any:  # noqa: ANN401
+    """A library that is imported only when it is asked for.
+
+    Raises:
+        PgdynoError: It is not installed.
+    """
     try:
         return import_module(name)
     except ImportError as error:

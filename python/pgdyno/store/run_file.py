@@ -35,7 +35,7 @@ from pgdyno.model.run import (
     TrialState,
 )
 from pgdyno.plan.schema.files import BadFile, open_regular, require_regular
-from pgdyno.store import telemetry_rows
+from pgdyno.store import telemetry_rows, views
 from pgdyno.store.earlier_formats import head_of
 from pgdyno.store.output_file import publish, require_closed
 
@@ -125,7 +125,11 @@ class RunFile:
     def append(cls, path: Path) -> Self:
         """An existing file of today's format, to go on with."""
         require_closed(path)
-        return cls(path, _open(path, "rw", oldest=FORMAT))
+        file = cls(path, _open(path, "rw", oldest=FORMAT))
+        with file._transaction() as db:
+            for one in views.VIEWS:  # the file may be from before they were
+                db.execute(one.sql)
+        return file
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -293,6 +297,17 @@ class RunFile:
             rows = self._db.execute("SELECT name, content FROM log WHERE trial IS ?", (trial,))
             return dict(rows.fetchall())
 
+    def laid_out(self) -> dict[str, list[tuple[str | float | None, ...]]]:
+        """The rows of all views, by name; files of all formats have them here."""
+        info, trials = self.info(), self._all()
+        with self._reading("records"), closing(sqlite3.connect(":memory:")) as db:
+            db.executescript(f"{_SCHEMA} {views.SCHEMA}")
+            _put_plan(db, info, trials)
+            return {
+                one.name: db.execute(f"SELECT * FROM {one.name}").fetchall()  # noqa: S608
+                for one in views.VIEWS
+            }
+
     def _all(self) -> list[TrialRecord]:
         with self._reading("trials"):
             rows = self._db.execute("SELECT record FROM trial ORDER BY number")
@@ -363,13 +378,17 @@ def _write_plan(path: Path, info: RunInfo, trials: Iterable[TrialRecord]) -> Non
     with closing(sqlite3.connect(path)) as db:
         db.executescript(
             f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {FORMAT};"
-            f" {_SCHEMA} {telemetry_rows.SCHEMA}"
+            f" {_SCHEMA} {telemetry_rows.SCHEMA} {views.SCHEMA}"
         )
         with db:
-            db.execute("INSERT INTO head VALUES ('info', ?)", (to_json(info),))
-            db.executemany(
-                "INSERT INTO trial VALUES (?, ?, ?, ?, ?)", [_trial_row(trial) for trial in trials]
-            )
+            _put_plan(db, info, trials)
+
+
+def _put_plan(db: sqlite3.Connection, info: RunInfo, trials: Iterable[TrialRecord]) -> None:
+    db.execute("INSERT INTO head VALUES ('info', ?)", (to_json(info),))
+    db.executemany(
+        "INSERT INTO trial VALUES (?, ?, ?, ?, ?)", [_trial_row(trial) for trial in trials]
+    )
 
 
 def _trial_row(trial: TrialRecord) -> tuple[int, int, str, str, str]:
