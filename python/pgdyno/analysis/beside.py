@@ -34,6 +34,7 @@ from pgdyno.stats.verdict import Verdict
 METHOD = "Student's t of the means of runs, their spread from runs of other sessions"
 _NOT_TOLD = "not told"
 _OF_A_LOAD = ("load", "measurement")
+_SEEN = ("plans",)  # where telemetry was on: what one side lacks is no difference
 _FAR = 2.0  # times the span of the runs that tell the noise
 _SETTINGS_AWAY = 3  # named of those that differ
 
@@ -101,6 +102,7 @@ def differences(base: Side, other: Side) -> tuple[Differs, ...]:
         for group in GROUPS
         for mine, its in [(base.aspects[group], other.aspects[group])]
         for name in dict.fromkeys((*mine, *its))
+        if group not in _SEEN or (name in mine and name in its)
         if (mine.get(name) or _NOT_TOLD) != (its.get(name) or _NOT_TOLD)
     )
 

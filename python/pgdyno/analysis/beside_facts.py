@@ -20,8 +20,9 @@ SCHEMA = "pgdyno.compare/1"
 How = Literal["paired", "unpaired"]
 """By rounds of one run that took turns, or by runs of different sessions."""
 
-Group = Literal["load", "measurement", "host", "build", "settings", "pgdyno"]
-"""What a difference is of. Where load or measurement differ, nothing is judged."""
+Group = Literal["load", "measurement", "host", "build", "settings", "pgdyno", "plans"]
+"""What a difference is of. Where load or measurement differ, nothing is judged; plans of statements
+are what a server made of all the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class Side:
     per_transaction: dict[str, Spread]  # names and units: `analysis.efficiency`
     wal: dict[str, float]  # counters of WAL by transaction, median of rounds; none: not counted
     waits: tuple[SessionShare, ...] | None  # by class; None: sessions were not sampled
+    functions: dict[str, float] | None  # CPU µs of a transaction, see `sides`; None: no profile
     cycles: CycleFacts | None
     aspects: dict[Group, dict[str, str]]  # what it may differ from others in
 

@@ -13,7 +13,9 @@ from pgdyno.analysis.changes import effective_of
 from pgdyno.analysis.cycles import plan_cycles
 from pgdyno.analysis.efficiency import transactions
 from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.profile_facts import ProfileFacts
 from pgdyno.analysis.run import plan_in
+from pgdyno.analysis.snapshots import shapes_of
 from pgdyno.analysis.stages import over_cycles
 from pgdyno.analysis.stopping import still_needed
 from pgdyno.model.errors import PgdynoError
@@ -31,7 +33,7 @@ from pgdyno.store import RunFile
 
 GROUPS: Mapping[Group, str] = {
     "load": "load", "measurement": "how it was measured", "host": "host", "build": "PostgreSQL",
-    "settings": "settings", "pgdyno": "pgdyno",
+    "settings": "settings", "pgdyno": "pgdyno", "plans": "plan of a statement",
 }  # fmt: skip
 """What sides may differ in, and what people call it."""
 
@@ -79,8 +81,9 @@ def side_of(run: RunFile, facts: Facts, stage: str, label: str) -> Side:
         throughput=found.throughput, tpm_total=found.tpm_total, latency=found.latency,
         per_transaction=found.per_transaction, wal=_wal(results),
         waits=sessions.by.get("class") if sessions else None,
+        functions=_functions(facts.profiles, stage),
         cycles=next((one for one in facts.cycles if one.stage == stage), None),
-        aspects=aspects(info, plan, plan.stage(stage), trials),
+        aspects={**aspects(info, plan, plan.stage(stage), trials), "plans": _plans(run, mine)},
     )  # fmt: skip
 
 
@@ -219,3 +222,22 @@ def _wal(results: Sequence[TrialResult]) -> dict[str, float]:
         if values and len(values) == len(results):
             found[name] = float(median(values))
     return found
+
+
+def _functions(profiles: ProfileFacts | None, stage: str) -> dict[str, float] | None:
+    """CPU µs of a transaction by `role: function (module)`; those that weigh in any stage."""
+    stages = [one.stage for one in profiles.stages] if profiles is not None else []
+    if profiles is None or stage not in stages:
+        return None
+    place = stages.index(stage)
+    return {f"{one.role}: {one.name} ({one.module})": one.shares[place].own
+            for one in profiles.heavy if place < len(one.shares)}  # fmt: skip
+
+
+def _plans(run: RunFile, trials: Sequence[TrialRecord]) -> dict[str, str]:
+    """Of the workload's statements; empty: they were not looked at."""
+    finished = [one for one in trials if one.state is TrialState.FINISHED]
+    if not finished:
+        return {}
+    kept = {one.number: run.snapshots(one.number) for one in finished}
+    return shapes_of(finished[0].stage, finished, kept)

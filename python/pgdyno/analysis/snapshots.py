@@ -278,14 +278,22 @@ def _changes(window: _Ends) -> Iterator[PlanChange]:
 def _differences(
     names: Sequence[str], by_stage: Mapping[str, Sequence[_Ends]]
 ) -> Iterator[PlanDifference]:
-    """Of the first trial of each stage: later ones begin on the same data."""
-    first = [
-        {_name(row): str(row["shape"]) for row in windows[0].begin if row["shape"]}
-        if windows
-        else {}
-        for windows in by_stage.values()
-    ]
+    first = [_first_shapes(windows) for windows in by_stage.values()]
     for name in names:
         shapes = tuple(of_stage.get(name) for of_stage in first)
         if len({one for one in shapes if one is not None}) > 1:
             yield PlanDifference(name, shapes)
+
+
+def shapes_of(
+    stage: str, trials: Sequence[TrialRecord], snapshots: SnapshotsByTrial
+) -> dict[str, str]:
+    """The plans of a stage's statements, as its first window began with."""
+    return _first_shapes(_ends("plans", stage, trials, snapshots))
+
+
+def _first_shapes(windows: Sequence[_Ends]) -> dict[str, str]:
+    """Of the first trial: later ones begin on the same data."""
+    if not windows:
+        return {}
+    return {_name(row): str(row["shape"]) for row in windows[0].begin if row["shape"]}

@@ -19,6 +19,7 @@ _PERCENTILES = (
     ("p99.9", "p999_ns"), ("max", "max_ns"),
 )  # fmt: skip
 _SHORT = ("p50", "p99")  # of kinds other than the first
+_FUNCTIONS_MAX = 12  # of a profile, in a terminal; JSON has all that weigh
 _SHOWN_MAX = 25  # settings and alike that differ, in a terminal; JSON has all
 _WAL = {
     "records": "records", "buffers_full": "writes for full buffers", "writes": "writes",
@@ -67,6 +68,7 @@ def _row(row: Row) -> Iterator[str]:
         ("Cost of a transaction, median of rounds", _costs(sides)),
         ("WAL of a transaction, median of rounds", _wal(sides)),
         ("Sessions at a moment, by what they did or waited for", _waits(sides)),
+        ("CPU time of a transaction by profiled function, µs", _functions(sides)),
     ):
         if len(grid) > 1:
             yield ""
@@ -168,6 +170,20 @@ def _waits(sides: Sequence[Side]) -> list[tuple[str, ...]]:
             for side in sides
         ]  # fmt: skip
         shown = [words.NOTHING if value is None else f"{value:.2f}" for value in of]
+        grid.append((name, *shown, *_ratios(of)))
+    return grid
+
+
+def _functions(sides: Sequence[Side]) -> list[tuple[str, ...]]:
+    """Those with most time on any side; a side without a profile shows none."""
+    grid = [_head(sides)]
+    most: dict[str, float] = {}
+    for side in sides:
+        for name, value in (side.functions or {}).items():
+            most[name] = max(value, most.get(name, 0.0))
+    for name in sorted(most, key=lambda one: -most[one])[:_FUNCTIONS_MAX]:
+        of = [side.functions.get(name) if side.functions else None for side in sides]
+        shown = [words.NOTHING if value is None else f"{value:.3g}" for value in of]
         grid.append((name, *shown, *_ratios(of)))
     return grid
 

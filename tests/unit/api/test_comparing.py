@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,8 +14,11 @@ import pgdyno
 from pgdyno.analysis.beside_facts import Against
 from pgdyno.api.comparing import Beside
 from pgdyno.model.errors import PgdynoError, PlanError, StoreError
+from pgdyno.model.run import Cell, SnapshotColumn, SnapshotRows
+from pgdyno.store.run_file import RunFile
 from tests.data.imported import FOLDER
 from tests.data.miniature import CHARACTERS, write_miniature
+from tests.data.profiled import add_profiles
 
 
 def session(folder: Path, days: int, factor: float = 1.0, **more: object) -> Path:
@@ -219,3 +222,53 @@ def test_json_is_whole_and_the_table_has_a_row_for_each_side(folder: Path) -> No
     assert len(rows) == 6
     assert [row["side"] for row in rows] == [0, 1] * 3
     assert rows[1]["how"] == "unpaired"
+
+
+def with_plans(path: Path, shapes: Mapping[str, Mapping[str, str]]) -> Path:
+    """The run, with what each stage's windows began and ended with."""
+    columns = tuple(SnapshotColumn(name, "", "label") for name in ("statement", "shape", "error"))
+    with RunFile.append(path) as file:
+        for trial in file.trials():
+            rows: tuple[dict[str, Cell], ...] = tuple(
+                {"statement": statement, "shape": shape, "error": ""}
+                for statement, shape in shapes.get(trial.stage, {}).items()
+            )
+            seen = [
+                SnapshotRows("plans", "begin", 1, columns, rows),
+                SnapshotRows("plans", "end", 2_000_000_001, columns, rows),
+            ]
+            file.put_trial(trial, snapshots=seen if rows else ())
+    return path
+
+
+def test_plans_of_statements_that_both_know_are_told_where_they_differ(tmp_path: Path) -> None:
+    both = {"no_stock": "Index Scan stock", "no_item": "Index Scan item"}
+    path = with_plans(
+        session(tmp_path, 1),
+        {"initdb": both, "tuned": {**both, "no_stock": "Seq Scan stock", "pay": "Result"}},
+    )
+    found = only(pgdyno.compare(f"{path}:initdb", f"{path}:tuned"))
+
+    (plan,) = [one for one in found.differences if one.group == "plans"]
+    assert (plan.what, plan.values) == ("no_stock", ("Index Scan stock", "Seq Scan stock"))
+    found = only(pgdyno.compare(f"{path}:initdb", f"{path}:async-commit"))
+    assert [one for one in found.differences if one.group == "plans"] == []
+
+
+def test_functions_of_profiles_stand_beside_each_other(tmp_path: Path) -> None:
+    path, bare = session(tmp_path, 1), session(tmp_path, 2)
+    add_profiles(path)
+    found = pgdyno.compare(f"{path}:initdb", f"{path}:tuned", f"{bare}:tuned")
+    (row,) = found.facts.rows
+    first, second, third = (side.functions for side in row.sides)
+
+    assert first
+    assert second
+    assert third is None
+    heavy = "backend: _bt_compare (postgres)"
+    profiles = pgdyno.Run(path).facts.profiles
+    assert profiles is not None
+    (told,) = [one for one in profiles.heavy if f"{one.role}: {one.name} ({one.module})" == heavy]
+    assert (first[heavy], second[heavy]) == (told.shares[0].own, told.shares[1].own)
+    (line,) = [one for one in found.lines() if heavy in one]
+    assert line.endswith("–")
