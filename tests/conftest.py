@@ -44,7 +44,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """One folder for the session, which its workers inherit."""
     if SESSION in os.environ and hasattr(config, "workerinput"):
         return
-    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}tests-{os.getpid()}-", dir="/tmp"))
+    above = os.environ.get(SESSION, "/tmp")  # a session that a test begins lies in that of the test
+    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}tests-{os.getpid()}-", dir=above))
     folder.chmod(0o755)  # servers run as another user
     os.environ[SESSION] = str(folder)
     config.stash[_BEFORE] = machine(folder)

@@ -58,6 +58,7 @@ def test_folders_are_noticed_but_not_those_of_others(session: Path, tmp_path: Pa
     ours = session.parent / f"{PREFIX}sockets"
     ours.mkdir()
     (session.parent / f"{PREFIX}tests-1-y").mkdir()  # process 1 always runs
+    (session.parent / f"{PREFIX}tests-{2**31 - 1}-y").mkdir()  # and none has that number: killed
     theirs = Path(tempfile.mkdtemp(prefix=PREFIX, dir=session.parent))
     stranger = {name: value for name, value in os.environ.items() if name != SESSION}
 

@@ -350,16 +350,21 @@ fn a_server_that_dies_is_an_error_and_not_a_hang() {
 #[test]
 fn a_stopped_load_ends_and_says_what_it_leaves() {
     let (told, begun) = std::sync::mpsc::channel();
+    let (stopped, told_of_stop) = std::sync::mpsc::channel::<()>();
+    let told_of_stop = std::sync::Mutex::new(told_of_stop);
     let scripted = Scripted::new(move |call: &Call| {
         if call.sql.starts_with("COPY stock") {
             let _nobody_waits = told.send(());
-            return vec![Step::Wait(Duration::from_millis(100)), Step::Complete("COPY 0".into())];
+            // An answer that came before the stop would be an error of its own: 0 rows.
+            let _nobody_stops = told_of_stop.lock().unwrap().recv_timeout(PATIENCE);
+            return vec![Step::Wait(Duration::from_secs(1)), Step::Complete("COPY 0".into())];
         }
         obliging(call)
     });
     let (_listener, load) = load(&scripted, false);
     begun.recv_timeout(PATIENCE).unwrap();
     load.stop();
+    drop(stopped);
     let error = result(&load).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Drive);
     assert!(error.fact.starts_with("the load was stopped in phase copy, after "), "{}", error.fact);
