@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         loaded,
         measure,
         plans,
+        propose,
         prove,
         resume,
         run,
@@ -56,8 +57,8 @@ __version__ = "0.1.0"
 __all__ = [
     "PgdynoError", "Run", "Server", "aa", "bench", "builds", "calibrate", "check", "compare",
     "diagnose", "export", "history", "import_results", "knee", "knobs", "lint", "load",
-    "load_plan", "loaded", "machine", "measure", "plans", "prove", "resume", "run", "storage",
-    "wal",
+    "load_plan", "loaded", "machine", "measure", "plans", "propose", "prove", "resume", "run",
+    "storage", "wal",
 ]  # fmt: skip
 RECORDS = (
     "Asked", "Data", "Design", "Diagnosis", "FirstPlan", "Plan", "Search", "Table", "Windows",

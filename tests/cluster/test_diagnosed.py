@@ -18,7 +18,9 @@ import pytest
 
 import pgdyno
 from pgdyno.analysis.diagnosis_facts import StageDiagnosis
+from pgdyno.model.errors import PlanError
 from pgdyno.model.progress import DriveProgress, Event
+from pgdyno.model.settings import Rung
 from tests.cluster.planted import CGROUPS, Server, control_group
 from tests.waiting import DEADLINE_S
 
@@ -82,6 +84,28 @@ def test_planted_limits_are_named_first_and_a_paced_load_has_none(
     assert paced.sentence.startswith("Nothing is the limit, the load is paced")
     for stage in found.values():
         adds_up(stage)
+    proposed_for_each(run.path)
+
+
+def proposed_for_each(path: Path) -> None:
+    """What can be tried on what was planted, as a plan that could be run; nothing on paced load."""
+    found = pgdyno.propose(path, "row", lowest_rung="D2", client=True)
+    first = found.facts.tries[0]
+    assert (first.move, first.predicted.limit) == ("async-commit", "row_locks"), found.text()
+    before, tried = found.plan().stages
+    assert before.workload == tried.workload
+    assert {one.name: one.value for one in tried.settings}["synchronous_commit"] == "off"
+    assert tried.expects == first.predicted
+    refused = {one.move: one.why for one in found.facts.not_tried}
+    assert "face" in refused["procedure"], "a script is sent as it is"
+
+    found = pgdyno.propose(path, "row")
+    assert {one.rung for one in found.facts.tries} <= {Rung.D0}
+    assert {one.move for one in found.facts.not_tried} >= {"async-commit", "procedure"}
+    paced = pgdyno.propose(path, "paced")
+    assert (paced.facts.tries, paced.facts.not_tried) == ((), ())
+    with pytest.raises(PlanError, match="nothing is proposed"):
+        paced.plan()
 
 
 def adds_up(stage: StageDiagnosis) -> None:

@@ -44,8 +44,9 @@ def test_a_notebook_runs_from_begin_to_end(path: Path, folder: Path, home_env: P
 DONE_BY = {
     "demo": "pgdyno.run", "plans": "pgdyno.plans", "init": "pgdyno.FirstPlan(…).write",
     "run": "pgdyno.run", "aa": "pgdyno.aa", "resume": "pgdyno.resume", "report": "probed.report",
-    "diagnose": "pgdyno.diagnose", "prove": "pgdyno.prove", "compare": "pgdyno.compare",
-    "history": "pgdyno.history", "bench": "pgdyno.bench", "load": "pgdyno.load",
+    "diagnose": "pgdyno.diagnose", "next": "pgdyno.propose", "prove": "pgdyno.prove",
+    "compare": "pgdyno.compare", "history": "pgdyno.history", "bench": "pgdyno.bench",
+    "load": "pgdyno.load",
     "export": "pgdyno.export", "import": "pgdyno.import_results", "check": "pgdyno.check",
     "wal": "pgdyno.wal", "calibrate": "pgdyno.calibrate", "knee": "pgdyno.knee",
     "storage": "pgdyno.storage", "knobs": "pgdyno.knobs", "lint": "pgdyno.lint",

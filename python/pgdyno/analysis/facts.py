@@ -197,6 +197,7 @@ class StageFacts:
     folder: str | None  # of the cluster's data; None: pgdyno's own
     tails: tuple[TailFacts, ...] = ()  # against the first stage of its load; where known
     credit: tuple[str, ...] = ()  # whose the difference is where the client changed: first, before
+    predicted: str | None = None  # what was believed beforehand, and what came; None: nothing was
 
     def percentiles(self, kind: str) -> Percentiles | None:
         """Latency of a kind, if it occurred."""

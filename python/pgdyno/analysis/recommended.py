@@ -43,7 +43,7 @@ def recommended(
     """
     info = run.info()
     plan = plan_in(info)
-    chosen = _chosen(facts, lowest) if stage is None else _named(facts, lowest, stage)
+    chosen = best_stage(facts, lowest) if stage is None else _named(facts, lowest, stage)
     record = plan.stage(chosen.name)
     kernel = info.host.sysctl
     if plan.target.kind == "running" and not info.server.get("host", "").startswith("this one"):
@@ -69,7 +69,8 @@ def _allowed(stage: StageFacts, lowest: Rung) -> bool:
     return lowest is Rung.D6 if stage.rung == NOT_KNOWN else stage.rung <= lowest
 
 
-def _chosen(facts: Facts, lowest: Rung) -> StageFacts:
+def best_stage(facts: Facts, lowest: Rung) -> StageFacts:
+    """The stage with the largest ratio of those shown to be better; of none, the first."""
     better = [
         one
         for one in facts.stages

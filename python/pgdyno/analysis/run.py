@@ -18,6 +18,7 @@ from pgdyno.analysis.earlier_figures import then_and_now
 from pgdyno.analysis.facts import LABELS, SCHEMA, Comparison, Facts, Phases, StageFacts, TrialFacts
 from pgdyno.analysis.judge import placement
 from pgdyno.analysis.mistakes import Seen, mistake_facts
+from pgdyno.analysis.predictions import with_predictions
 from pgdyno.analysis.profile_facts import ProfileFacts
 from pgdyno.analysis.profiles import profile_facts
 from pgdyno.analysis.protocol import protocol_costs
@@ -76,7 +77,7 @@ def analyse(run: RunFile, stored: Stored | None = None) -> Facts:
     measured = _trial_facts(series, snapshots, info, plan, trials)
     steady = cycle_steadiness(plan, trials, series)
     stages = stage_facts(plan, trials, measured, compared, merged_quantiles, cycles, steady)
-    stages = with_credit(stages, plan, table, compared)
+    stages = with_predictions(with_credit(stages, plan, table, compared), plan)
     stages = with_tails(stages, plan, trials, table, cycles.compared.not_judged)
     audit = merged_audit(finished, {stage.name: asked_of(stage.workload) for stage in plan.stages})
     differing = differences(plan, finished)

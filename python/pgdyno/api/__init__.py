@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from pgdyno.api.imports import ImportedResults, import_results
     from pgdyno.api.over_time import history
     from pgdyno.api.planning import Plan, Preview, load_plan, plans
+    from pgdyno.api.proposing import Proposal, propose
     from pgdyno.api.resuming import resume
     from pgdyno.api.runs import Run
     from pgdyno.api.servers import Server, loaded
@@ -78,6 +79,7 @@ _WHERE = {
     "imports": ("ImportedResults", "import_results"),
     "over_time": ("history",),
     "planning": ("Plan", "Preview", "load_plan", "plans"),
+    "proposing": ("Proposal", "propose"),
     "resuming": ("resume",),
     "runs": ("Run",),
     "servers": ("Server", "loaded"),
@@ -109,11 +111,11 @@ __all__ = [
     "AA_ROUNDS", "LINTED_KINDS", "LOADED_AT", "PHASES", "POOLED", "PROBE_NAMES", "Address",
     "Asked", "Audience", "Benched", "Checked", "Data", "Database", "Design", "Diagnosis",
     "Driven", "FirstPlan", "Form", "Format", "ImportedResults", "Intent", "Linted", "Loaded",
-    "Needs", "Plan", "Preview", "Run", "RunProgress", "Search", "Server", "Table", "Windows",
-    "Wish", "aa", "bench", "builds", "calibrate", "calibration_file", "check", "compare",
+    "Needs", "Plan", "Preview", "Proposal", "Run", "RunProgress", "Search", "Server", "Table",
+    "Windows", "Wish", "aa", "bench", "builds", "calibrate", "calibration_file", "check", "compare",
     "connection_to", "diagnose", "driving_text", "estimate_load", "export", "history",
     "import_results", "knee", "knob", "knobs", "lint", "load", "load_files", "load_plan",
-    "loaded", "loading_text", "machine", "measure", "plans", "prove", "resume", "run",
+    "loaded", "loading_text", "machine", "measure", "plans", "propose", "prove", "resume", "run",
     "storage", "storage_cost", "wal",
 ]  # fmt: skip
 

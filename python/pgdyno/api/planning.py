@@ -21,6 +21,7 @@ from pgdyno.model.wording import plural
 from pgdyno.model.workload import Engine
 from pgdyno.plan.dry_run import render_dry_run
 from pgdyno.plan.estimate.needs import fixture_size
+from pgdyno.plan.onward import folder_of
 from pgdyno.plan.packaged import packaged_plans, plan_path
 from pgdyno.plan.resolve.builds import Builds, stage_builds
 from pgdyno.plan.resolve.fixture import fixture_ident, fixture_shape
@@ -43,6 +44,7 @@ from pgdyno.workload.describe import describe
 
 FROM_PYTHON = "plan from Python"
 """What a plan is called that no file holds."""
+_ONWARD = "plan that goes on from a run"
 _WIDTH = 100
 _Source = str | Path | Mapping[str, object]
 _Set = Mapping[str, object] | Iterable[str]
@@ -220,6 +222,21 @@ def load_plan(
     describe_stages(plan.record)
     require_folders(plan.record, plan.data_bytes)
     return plan
+
+
+def load_onward(earlier: PlanRecord, document: Mapping[str, object]) -> Plan:
+    """A plan that goes on from a run's, resolved as `load_plan` does; see `plan.onward`.
+
+    Args:
+        earlier: The run's, whose files lie where its plan lay.
+        document: What the plan file would hold.
+
+    Raises:
+        PlanError: It cannot be carried out here.
+        TargetError: The server that it names is not there.
+    """
+    draft = read_plan_text(toml_text(document), _ONWARD, folder_of(earlier))
+    return _resolved(draft, document)
 
 
 def plans() -> Table:

@@ -3,6 +3,7 @@
 from pgdyno.catalog.entries import Entry, entries
 from pgdyno.catalog.knobs import Fall, Knob, Note, knobs
 from pgdyno.catalog.machine import MachineKnob, file_of, layers, machine_knobs
+from pgdyno.catalog.moves import Move, moves
 from pgdyno.catalog.postgres import KnownSetting, known_settings
 from pgdyno.catalog.profiles import Profile, ProfileSetting, profile, profile_names
 from pgdyno.catalog.workloads import WorkloadProfile, workload_profile, workload_profile_names
@@ -13,6 +14,7 @@ __all__ = [
     "Knob",
     "KnownSetting",
     "MachineKnob",
+    "Move",
     "Note",
     "Profile",
     "ProfileSetting",
@@ -23,6 +25,7 @@ __all__ = [
     "known_settings",
     "layers",
     "machine_knobs",
+    "moves",
     "profile",
     "profile_names",
     "workload_profile",

@@ -37,6 +37,7 @@ COMMANDS = {
     "prove": "pgdyno.cli.prove:prove",
     "compare": "pgdyno.cli.compare:compare",
     "history": "pgdyno.cli.history:history",
+    "next": "pgdyno.cli.next_stage:next_command",
     "bench": "pgdyno.cli.bench:bench",
     "load": "pgdyno.cli.load:load",
     "export": "pgdyno.cli.export:export",

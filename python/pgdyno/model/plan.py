@@ -10,6 +10,7 @@ from pgdyno.model.cycle import Checkpoints
 from pgdyno.model.durability import NOT_KNOWN, Durability
 from pgdyno.model.looks import LOOKS, Stop
 from pgdyno.model.profile import PROFILE_WARMUP_S
+from pgdyno.model.proposal import Prediction
 from pgdyno.model.record_json import JsonObject
 from pgdyno.model.settings import Rung, Setting
 from pgdyno.model.workload import Workload
@@ -100,6 +101,7 @@ class Stage:
     folder: str | None = None  # holds the cluster of its trials; None: pgdyno's own
     durability: Durability | None = None  # all that is known beforehand; None: an earlier pgdyno
     checkpoints: Checkpoints = "ignore"  # how its windows follow them
+    expects: Prediction | None = None  # to the first stage, written down beforehand
 
     @property
     def rung_known(self) -> str:

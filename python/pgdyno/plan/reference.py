@@ -22,6 +22,7 @@ from pgdyno.plan.schema.client import value_text
 from pgdyno.plan.schema.plan_file import (
     QUICK_KEYS,
     EarlierReportTable,
+    ExpectsTable,
     FiguresTable,
     PlanDocument,
     ProtocolTable,
@@ -86,6 +87,7 @@ def reference() -> str:
         ("`[[stage]]`", StageTable),
         ("`[earlier]`", EarlierReportTable),
         ("`earlier` of a stage", FiguresTable),
+        ("`expects` of a stage", ExpectsTable),
     ):
         parts.append(f"## {title}\n\n{model.__doc__}\n\n{_table(model)}")
     parts += [_client(), _quick(), _SET, _profiles(), _workload_profiles(), _ladder(), _owned()]

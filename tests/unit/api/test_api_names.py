@@ -28,8 +28,17 @@ def test_a_name_stands_for_something_documented(name: str) -> None:
 
 
 def test_there_are_few_enough_names_to_remember() -> None:
-    apart = {"PgdynoError", "Run", "Server", "import_results", "load_plan", "loaded", "machine",
-             "measure"}  # fmt: skip
+    apart = {
+        "PgdynoError",
+        "Run",
+        "Server",
+        "import_results",
+        "load_plan",
+        "loaded",
+        "machine",
+        "measure",
+        "propose",
+    }  # fmt: skip  `import` and `next` are Python's own words
     assert set(pgdyno.__all__) - set(COMMANDS) == apart, "a name is that of its command"
     assert set(NAMES) <= set(dir(pgdyno))
 

@@ -9,13 +9,14 @@ from pgdyno.catalog import knobs, profile
 from pgdyno.model.build import Build
 from pgdyno.model.durability import LADDER, Durability, together
 from pgdyno.model.plan import Stage
+from pgdyno.model.proposal import Prediction
 from pgdyno.model.settings import HostFacts, Origin, OriginKind, Rung, ServerFacts, Setting
 from pgdyno.model.workload import Workload
 from pgdyno.plan.resolve.contradictions import contradictions
 from pgdyno.plan.resolve.earlier_figures import figures_of
 from pgdyno.plan.resolve.profile import size_profile
 from pgdyno.plan.schema.complaint import COMPLAINTS_MAX, Complaint, leave_out, shown
-from pgdyno.plan.schema.plan_file import StageTable
+from pgdyno.plan.schema.plan_file import ExpectsTable, StageTable
 from pgdyno.plan.schema.read import TWIN_SUFFIX, PlanDraft
 from pgdyno.plan.schema.toml import toml_key
 from pgdyno.plan.schema.workload import workload_of
@@ -106,6 +107,7 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
                 table.name, table.why, table.afresh, ordered, durability.lowest,
                 reason_of(durability), workload, client.chosen, build=server.build,
                 earlier=figures_of(table.earlier), folder=folder, durability=durability,
+                expects=_prediction(table.expects),
             )
         )  # fmt: skip
         result.configs.append(config)
@@ -113,6 +115,12 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
         result.stages.append(twin(result.stages[0]))
         result.configs.append(result.configs[0])
     return result
+
+
+def _prediction(table: ExpectsTable | None) -> Prediction | None:
+    if table is None:
+        return None
+    return Prediction(table.ratio, table.low, table.high, table.limit)
 
 
 def _taken(

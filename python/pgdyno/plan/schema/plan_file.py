@@ -267,6 +267,23 @@ class FiguresTable(Table):
         return raw
 
 
+class ExpectsTable(Table):
+    """What a stage is believed to reach, written down before it is measured."""
+
+    ratio: float = Field(gt=0, description="Throughput, by that of the first stage of the plan.")
+    low: float = Field(gt=0, description="The least that is believed.")
+    high: float = Field(gt=0, description="The most that is believed.")
+    limit: Line = Field("", description="The limit that it is against, a class of `diagnose`.")
+
+    @model_validator(mode="after")
+    def _in_order(self) -> ExpectsTable:
+        if not self.low <= self.ratio <= self.high:
+            raise ValueError(
+                f"is {self.low:g}, {self.ratio:g}, {self.high:g}; allowed: low <= ratio <= high"
+            )
+        return self
+
+
 class StageTable(Table):
     """A bundle of settings. It adds to the stage before it, unless it begins afresh."""
 
@@ -310,6 +327,9 @@ class StageTable(Table):
     )
     earlier: FiguresTable = Field(
         FiguresTable(), description="What the report of `[earlier]` measured in this stage."
+    )
+    expects: ExpectsTable | None = Field(
+        None, description="What it is believed to reach, to be held against what it does."
     )
 
 

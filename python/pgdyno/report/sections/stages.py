@@ -163,7 +163,9 @@ def _warnings(facts: Facts) -> tuple[str, ...]:
                 if stage.name not in stages:
                     stages.append(stage.name)
     whose = dict.fromkeys(one for stage in facts.stages for one in stage.credit)
-    return (*(_about(warning, bases) for warning, bases in about.items()), *whose, *facts.warnings)
+    believed = [one.predicted for one in facts.stages if one.predicted is not None]
+    named = (_about(warning, bases) for warning, bases in about.items())
+    return (*believed, *named, *whose, *facts.warnings)
 
 
 def _comparisons(stage: StageFacts) -> list[Comparison]:

@@ -1,0 +1,201 @@
+"""What to try next: moves against a run's limit, each a plan, with what is believed beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.recommended import best_stage
+from pgdyno.analysis.run import plan_in
+from pgdyno.api.planning import Plan, load_onward
+from pgdyno.api.printed import Printed
+from pgdyno.api.runs import Run
+from pgdyno.catalog import Move
+from pgdyno.diagnosis.moves import LEAST, Candidate, candidates
+from pgdyno.model.errors import PgdynoError, PlanError
+from pgdyno.model.plan import Plan as PlanRecord
+from pgdyno.model.plan import Stage
+from pgdyno.model.proposal import Changed, NotTried, Proposed, Try
+from pgdyno.model.settings import Rung
+from pgdyno.model.wording import listed
+from pgdyno.plan.onward import onward
+from pgdyno.plan.resolve.profile import size_profile
+from pgdyno.plan.settings.checkpoints import shapes_cycle
+from pgdyno.plan.settings.values import BadValue, canonical, default_text
+from pgdyno.report.proposal import lines
+
+_HUGE_PAGES = "huge_pages"
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal(Printed):
+    """What to try next, the best first; see `plan` for measuring it."""
+
+    facts: Proposed
+    _plans: Mapping[str, Plan] = field(repr=False)
+
+    def lines(self) -> Iterator[str]:
+        """What a terminal prints."""
+        return lines(self.facts)
+
+    def plan(self, move: str | None = None) -> Plan:
+        """The plan that measures a move beside what it builds on.
+
+        Args:
+            move: Its name; None: the first.
+
+        Raises:
+            PlanError: Nothing is proposed, or the move is not.
+        """
+        names = [one.move for one in self.facts.tries]
+        if not names:
+            raise PlanError("nothing is proposed that could be measured", self.facts.sentence)
+        if move is not None and move not in names:
+            raise PlanError(f"no move {move!r} is proposed, there are {listed(names)}")
+        return self._plans[move or names[0]]
+
+
+def propose(
+    run_file: str | Path,
+    stage: str | None = None,
+    *,
+    lowest_rung: str = "D0",
+    client: bool = False,
+) -> Proposal:
+    """Say what to try next on a stage: moves against what limits it, the best first.
+
+    The best is what is believed to gain most by the time that measuring it takes. A belief is a
+    share of what the limit's resource could bring at most, and is written into the plan, so that a
+    run shows how far off it was.
+
+    Args:
+        run_file: The file of a plan's run.
+        stage: To build on; None: the best one that the rung allows, else the first.
+        lowest_rung: Of durability, that a stage may stand on.
+        client: Also moves that change how the client asks, e.g. in fewer round trips.
+
+    Raises:
+        StoreError: It is no run file, or cannot be read.
+        PlanError: No plan was run, there is no such stage, or its plan cannot be run here.
+    """
+    run = Run(run_file)
+    return proposal(run, run.facts, _base(run, stage, Rung(lowest_rung)), Rung(lowest_rung),
+                    client=client)  # fmt: skip
+
+
+def _base(run: Run, stage: str | None, lowest: Rung) -> str:
+    names = [one.name for one in run.facts.stages]
+    if stage is None:
+        return best_stage(run.facts, lowest).name
+    if stage not in names:
+        raise PlanError(f"no stage is called {stage!r}, there are {listed(names)}")
+    return stage
+
+
+def proposal(run: Run, facts: Facts, stage: str, lowest: Rung, *, client: bool) -> Proposal:
+    """See `propose`; of a run whose facts are known."""
+    (diagnosed,) = (one for one in facts.diagnosis if one.stage == stage)
+    record = plan_in(run.info)
+    base = record.stage(stage)
+    known = load_onward(record, onward(record, base, (), lowest))
+    tries, not_tried, plans = [], [], {}
+    for one in candidates(diagnosed):
+        found = _tried(one, record, base, known, lowest, client=client)
+        if isinstance(found, NotTried):
+            not_tried.append(found)
+        else:
+            tries.append(found[0])
+            plans[one.move.name] = found[1]
+    window = diagnosed.window
+    return Proposal(
+        Proposed(
+            run.info.ident, stage, diagnosed.sentence, window.deciding if window else None, lowest,
+            tuple(sorted(tries, key=lambda one: -one.gain_per_hour)), tuple(not_tried),
+        ),
+        plans,
+    )  # fmt: skip
+
+
+def _tried(
+    one: Candidate, record: PlanRecord, base: Stage, known: Plan, lowest: Rung, *, client: bool
+) -> tuple[Try, Plan] | NotTried:
+    move = one.move
+    values = _values(move, base, known)
+    changes = _changes(move, base, known, values)
+    if why := _against(move, changes, known, lowest, client=client):
+        return NotTried(move.name, why)
+    if one.predicted.ratio < LEAST:
+        return NotTried(move.name, f"it is believed to bring less than ×{LEAST:g}")
+    table: dict[str, Any] = {
+        "name": move.name if move.name != base.name else f"{move.name}-again",
+        "why": move.why, "settings": values, "client": move.client,
+        "expects": asdict(one.predicted),
+    }  # fmt: skip
+    try:
+        plan = load_onward(record, onward(record, base, (table,), lowest))
+    except PgdynoError as error:
+        return NotTried(move.name, f"its plan cannot be carried out: {error.fact}")
+    stage = plan.stages[-1]
+    if stage.rung > lowest:
+        return NotTried(move.name, f"it stands on rung {stage.rung}, {lowest} is allowed")
+    seconds = plan.estimate.measuring_s + plan.estimate.other_s
+    found = Try(
+        move.name, move.why, one.against.title, stage.rung, changes, one.predicted, seconds,
+        plan.to_toml(),
+    )  # fmt: skip
+    return found, plan
+
+
+def _values(move: Move, base: Stage, known: Plan) -> dict[str, str]:
+    """The move's settings, sized to the machine as the stage would have them."""
+    before = {one.name: one.value for one in base.settings}
+    sized, _ = size_profile(move, {}, before, known.server, known.host)
+    return {one.name: one.value for one in sized}
+
+
+def _changes(move: Move, base: Stage, known: Plan, values: dict[str, str]) -> tuple[Changed, ...]:
+    """What really differs from the stage; what it has already is taken out of the values."""
+    before = {one.name: one.value for one in base.settings}
+    found = []
+    for name, value in list(values.items()):
+        knob = known.server.knobs[name]
+        now = before.get(name) or default_text(knob) or ""
+        try:
+            same = bool(now) and canonical(knob, now) == canonical(knob, value)
+        except BadValue:
+            same = now == value
+        if same:
+            del values[name]
+        else:
+            found.append(Changed(name, now, value))
+    load = base.workload
+    for key, wanted in move.client.items():
+        held = getattr(load, key, None)
+        if str(held) != str(wanted):
+            found.append(Changed(key, str(held), str(wanted)))
+    return tuple(found)
+
+
+def _against(
+    move: Move, changes: tuple[Changed, ...], known: Plan, lowest: Rung, *, client: bool
+) -> str | None:
+    """Why a move is not tried; None: nothing speaks against it."""
+    if move.rung > lowest:
+        return f"it stands on rung {move.rung}, {lowest} is allowed"
+    if move.client and not client:
+        return "it changes the client, which was not allowed"
+    if not changes:
+        return "the stage has all of it already"
+    names = [one.name for one in changes]
+    if _HUGE_PAGES in names and all(one.after == "off" for one in changes):
+        return "the host has no free huge pages to hold the shared memory"
+    cyclic = [name for name in names if shapes_cycle(name)]
+    if cyclic and known.record.protocol.checkpoints == "ignore":
+        return (
+            f"it changes {listed(cyclic)}, which can put costs off beyond a window; let windows"
+            ' follow checkpoints, e.g. with protocol.checkpoints = "cycles"'
+        )
+    return None
