@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pgdyno import api as _api
     from pgdyno.api import Asked as Asked
+    from pgdyno.api import ClimbLimits as ClimbLimits
     from pgdyno.api import Data as Data
     from pgdyno.api import Design as Design
     from pgdyno.api import Diagnosis as Diagnosis
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
         bench,
         calibrate,
         check,
+        climb,
         compare,
         diagnose,
         export,
@@ -55,14 +57,14 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "PgdynoError", "Run", "Server", "aa", "bench", "builds", "calibrate", "check", "compare",
-    "diagnose", "export", "history", "import_results", "knee", "knobs", "lint", "load",
+    "PgdynoError", "Run", "Server", "aa", "bench", "builds", "calibrate", "check", "climb",
+    "compare", "diagnose", "export", "history", "import_results", "knee", "knobs", "lint", "load",
     "load_plan", "loaded", "machine", "measure", "plans", "propose", "prove", "resume", "run",
     "storage", "wal",
 ]  # fmt: skip
 RECORDS = (
-    "Asked", "Data", "Design", "Diagnosis", "FirstPlan", "Plan", "Search", "Table", "Windows",
-    "Wish",
+    "Asked", "ClimbLimits", "Data", "Design", "Diagnosis", "FirstPlan", "Plan", "Search", "Table",
+    "Windows", "Wish",
 )  # fmt: skip
 
 

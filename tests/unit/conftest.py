@@ -1,7 +1,11 @@
-"""The facts of a made-up run, computed once for all tests that only read them."""
+"""The facts of a made-up run, computed once for all tests that only read them; a home."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +14,22 @@ from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.run import analyse
 from pgdyno.store import RunFile
 from tests.data.miniature import write_miniature
+from tests.leftovers import SESSION
+
+
+@pytest.fixture(scope="session")
+def home_apart() -> Iterator[Path]:
+    """A folder that any user can enter; pytest's own are closed to others."""
+    folder = Path(tempfile.mkdtemp(prefix="home-", dir=os.environ[SESSION]))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def _no_home_of_others(home_apart: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test without a server looks into the machine's own home, where a pgdyno may be at work."""
+    monkeypatch.setenv("PGDYNO_HOME", str(home_apart))
 
 
 @pytest.fixture(scope="session")

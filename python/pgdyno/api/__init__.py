@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pgdyno.api.experiments import Format
     from pgdyno.api.experiments.aa import AA_ROUNDS, aa
     from pgdyno.api.experiments.calibration import calibrate, calibration_file
+    from pgdyno.api.experiments.climb import climb
     from pgdyno.api.experiments.knee import knee
     from pgdyno.api.experiments.plan import run
     from pgdyno.api.experiments.prove import PROBE_NAMES, prove
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from pgdyno.live.audience import Audience
     from pgdyno.live.run_progress import PHASES, RunProgress, driving_text, loading_text
     from pgdyno.loader.copy import Intent
+    from pgdyno.model.climb import ClimbLimits
     from pgdyno.model.floor import Wish
     from pgdyno.model.knee import Search, Windows
     from pgdyno.model.proof import Design
@@ -70,6 +72,7 @@ _WHERE = {
     "experiments": ("Format",),
     "experiments.aa": ("AA_ROUNDS", "aa"),
     "experiments.calibration": ("calibrate", "calibration_file"),
+    "experiments.climb": ("climb",),
     "experiments.knee": ("knee",),
     "experiments.plan": ("run",),
     "experiments.prove": ("PROBE_NAMES", "prove"),
@@ -90,6 +93,7 @@ _WHERE = {
 }  # fmt: skip
 _MODULES = {name: f"pgdyno.api.{module}" for module, names in _WHERE.items() for name in names}
 _MODULES |= {
+    "ClimbLimits": "pgdyno.model.climb",
     "Design": "pgdyno.model.proof",
     "Search": "pgdyno.model.knee",
     "Windows": "pgdyno.model.knee",
@@ -108,15 +112,15 @@ _PARTS = ("builds", "machine")
 """Modules of several calls on one thing."""
 
 __all__ = [
-    "AA_ROUNDS", "LINTED_KINDS", "LOADED_AT", "PHASES", "POOLED", "PROBE_NAMES", "Address",
-    "Asked", "Audience", "Benched", "Checked", "Data", "Database", "Design", "Diagnosis",
+    "AA_ROUNDS", "LINTED_KINDS", "LOADED_AT", "PHASES", "POOLED", "PROBE_NAMES", "Address", "Asked",
+    "Audience", "Benched", "Checked", "ClimbLimits", "Data", "Database", "Design", "Diagnosis",
     "Driven", "FirstPlan", "Form", "Format", "ImportedResults", "Intent", "Linted", "Loaded",
     "Needs", "Plan", "Preview", "Proposal", "Run", "RunProgress", "Search", "Server", "Table",
-    "Windows", "Wish", "aa", "bench", "builds", "calibrate", "calibration_file", "check", "compare",
-    "connection_to", "diagnose", "driving_text", "estimate_load", "export", "history",
-    "import_results", "knee", "knob", "knobs", "lint", "load", "load_files", "load_plan",
-    "loaded", "loading_text", "machine", "measure", "plans", "propose", "prove", "resume", "run",
-    "storage", "storage_cost", "wal",
+    "Windows", "Wish", "aa", "bench", "builds", "calibrate", "calibration_file", "check", "climb",
+    "compare", "connection_to", "diagnose", "driving_text", "estimate_load", "export", "history",
+    "import_results", "knee", "knob", "knobs", "lint", "load", "load_files", "load_plan", "loaded",
+    "loading_text", "machine", "measure", "plans", "propose", "prove", "resume", "run", "storage",
+    "storage_cost", "wal",
 ]  # fmt: skip
 
 

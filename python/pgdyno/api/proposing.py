@@ -35,27 +35,33 @@ class Proposal(Printed):
     """What to try next, the best first; see `plan` for measuring it."""
 
     facts: Proposed
-    _plans: Mapping[str, Plan] = field(repr=False)
+    _record: PlanRecord = field(repr=False)
+    _base: Stage = field(repr=False)
+    _tables: Mapping[str, Mapping[str, Any]] = field(repr=False)
 
     def lines(self) -> Iterator[str]:
         """What a terminal prints."""
         return lines(self.facts)
 
-    def plan(self, move: str | None = None) -> Plan:
-        """The plan that measures a move beside what it builds on.
+    def plan(self, *moves: str) -> Plan:
+        """The plan that measures moves beside what they build on.
 
         Args:
-            move: Its name; None: the first.
+            moves: Their names, none twice; none: the first one.
 
         Raises:
-            PlanError: Nothing is proposed, or the move is not.
+            PlanError: Nothing is proposed, or one of them is not; or together they cannot be
+                carried out here.
         """
         names = [one.move for one in self.facts.tries]
         if not names:
             raise PlanError("nothing is proposed that could be measured", self.facts.sentence)
-        if move is not None and move not in names:
-            raise PlanError(f"no move {move!r} is proposed, there are {listed(names)}")
-        return self._plans[move or names[0]]
+        for move in moves:
+            if move not in names:
+                raise PlanError(f"no move {move!r} is proposed, there are {listed(names)}")
+        tables = [self._tables[move] for move in moves or names[:1]]
+        lowest = self.facts.lowest_rung
+        return load_onward(self._record, onward(self._record, self._base, tables, lowest))
 
 
 def propose(
@@ -101,27 +107,27 @@ def proposal(run: Run, facts: Facts, stage: str, lowest: Rung, *, client: bool) 
     record = plan_in(run.info)
     base = record.stage(stage)
     known = load_onward(record, onward(record, base, (), lowest))
-    tries, not_tried, plans = [], [], {}
+    tries, not_tried, tables = [], [], {}
     for one in candidates(diagnosed):
         found = _tried(one, record, base, known, lowest, client=client)
         if isinstance(found, NotTried):
             not_tried.append(found)
         else:
             tries.append(found[0])
-            plans[one.move.name] = found[1]
+            tables[one.move.name] = found[1]
     window = diagnosed.window
     return Proposal(
         Proposed(
             run.info.ident, stage, diagnosed.sentence, window.deciding if window else None, lowest,
             tuple(sorted(tries, key=lambda one: -one.gain_per_hour)), tuple(not_tried),
         ),
-        plans,
+        record, base, tables,
     )  # fmt: skip
 
 
 def _tried(
     one: Candidate, record: PlanRecord, base: Stage, known: Plan, lowest: Rung, *, client: bool
-) -> tuple[Try, Plan] | NotTried:
+) -> tuple[Try, dict[str, Any]] | NotTried:
     move = one.move
     values = _values(move, base, known)
     changes = _changes(move, base, known, values)
@@ -146,7 +152,7 @@ def _tried(
         move.name, move.why, one.against.title, stage.rung, changes, one.predicted, seconds,
         plan.to_toml(),
     )  # fmt: skip
-    return found, plan
+    return found, table
 
 
 def _values(move: Move, base: Stage, known: Plan) -> dict[str, str]:
@@ -175,7 +181,7 @@ def _changes(move: Move, base: Stage, known: Plan, values: dict[str, str]) -> tu
     for key, wanted in move.client.items():
         held = getattr(load, key, None)
         if str(held) != str(wanted):
-            found.append(Changed(key, str(held), str(wanted)))
+            found.append(Changed(key, str(held), str(wanted), of_client=True))
     return tuple(found)
 
 

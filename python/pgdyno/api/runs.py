@@ -25,6 +25,7 @@ from pgdyno.api.parquet import VERDICTS, WrittenRun, write_parquet
 from pgdyno.api.table import Table
 from pgdyno.diagnosis.stages import diagnose_stages
 from pgdyno.model.calibration import Calibrated, Ceiling
+from pgdyno.model.climb import Climbed
 from pgdyno.model.errors import PlanError
 from pgdyno.model.floor import Probed
 from pgdyno.model.knee import Curve, Searched
@@ -139,6 +140,15 @@ class Run:
             PgdynoError: It was broken off in its first sitting.
         """
         return proof_facts(self.proved, self.info)
+
+    @property
+    def climbed(self) -> Climbed:
+        """The steps of a climb, and what they amount to.
+
+        Raises:
+            PlanError: Nothing was climbed.
+        """
+        return self._found("climb", Climbed, "climbed nothing")
 
     @property
     def calibrated(self) -> Calibrated:

@@ -38,6 +38,7 @@ COMMANDS = {
     "compare": "pgdyno.cli.compare:compare",
     "history": "pgdyno.cli.history:history",
     "next": "pgdyno.cli.next_stage:next_command",
+    "climb": "pgdyno.cli.climb:climb",
     "bench": "pgdyno.cli.bench:bench",
     "load": "pgdyno.cli.load:load",
     "export": "pgdyno.cli.export:export",

@@ -14,6 +14,11 @@ from pgdyno.cli.console import say_where, stderr, stdout
 from pgdyno.cli.live_view import LiveView
 from pgdyno.cli.run_file_option import RunFileOption
 
+RungOption = Annotated[
+    Literal["D0", "D1", "D2", "D3", "D4", "D5", "D6"],
+    typer.Option(help="The lowest rung of durability that is allowed."),
+]
+
 
 def next_command(
     run_file: Annotated[Path, typer.Argument(help="The run file of a plan.")],
@@ -21,10 +26,7 @@ def next_command(
         str | None,
         typer.Option(help="A stage to build on. Default: the best that the rung allows."),
     ] = None,
-    rung: Annotated[
-        Literal["D0", "D1", "D2", "D3", "D4", "D5", "D6"],
-        typer.Option(help="The lowest rung of durability that is allowed."),
-    ] = "D0",
+    rung: RungOption = "D0",
     client: Annotated[
         bool, typer.Option("--client", help="Also propose what changes how the client asks.")
     ] = False,
@@ -48,8 +50,9 @@ def next_command(
     Example: pgdyno next runs/demo.sqlite --run
     """
     found = api.propose(run_file, stage, lowest_rung=rung, client=client)
+    chosen = () if move is None else (move,)
     if format_ == "plan":
-        sys.stdout.write(found.plan(move).to_toml())
+        sys.stdout.write(found.plan(*chosen).to_toml())
         return
     if format_ == "json":
         sys.stdout.write(found.json())
@@ -58,7 +61,7 @@ def next_command(
             stdout.print(Text(line))
     if measure:
         with LiveView(stderr) as view:
-            run = api.run(found.plan(move), out=out, on_event=view)
+            run = api.run(found.plan(*chosen), out=out, on_event=view)
         stdout.print(run.summary())
         for one in run.facts.stages:
             if one.predicted:

@@ -28,6 +28,7 @@ class Changed:
     name: str
     before: str  # as it would be without; "" where that is not known
     after: str
+    of_client: bool = False
 
 
 @dataclass(frozen=True, slots=True)

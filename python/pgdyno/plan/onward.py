@@ -23,6 +23,7 @@ from pgdyno.plan.schema.override import (
     with_quick,
 )
 
+_SUFFIX = "-next"
 ROUNDS = 8
 """At most, of a plan that stops when it is decided."""
 
@@ -68,7 +69,7 @@ def onward(
     names = " or ".join(one["name"] for one in tried)
     question = f"Is {names} better than {base.name}?" if names else f"What is {base.name}?"
     return {
-        **document, "name": f"{plan.name}-next", "question": question,
+        **document, "name": f"{plan.name.removesuffix(_SUFFIX)}{_SUFFIX}", "question": question,
         "protocol": protocol, "stage": [_without_empty(one) for one in (first, *others)],
     }  # fmt: skip
 

@@ -1,0 +1,396 @@
+"""Climb: from a plan's first stage, move by move, until nothing that is allowed helps.
+
+    first stage -> [ diagnose -> moves against its limit -> race -> keep the best ]* -> without each
+    move -> first, best, `tuned` and pgtune beside each other, on fresh rounds -> article
+
+A step is a run of its own in a folder beside the climb's run file. What is believed of a move is
+in the plan of its step, before that is measured; what is said at the end rests on the last runs
+alone, because the best of many tries looks better than it is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pgdyno.analysis.facts import StageFacts
+from pgdyno.analysis.run import plan_in
+from pgdyno.api.experiments import Experiment
+from pgdyno.api.experiments import plan as of_plan
+from pgdyno.api.notebook_line import with_line
+from pgdyno.api.planning import Plan, load_onward
+from pgdyno.api.proposing import Proposal, proposal
+from pgdyno.api.runs import Run
+from pgdyno.api.storing import Begun, begun, going_on, stored
+from pgdyno.catalog.contract import require_release
+from pgdyno.model.climb import (
+    FUTILE_MAX,
+    ClimbAsked,
+    Climbed,
+    ClimbLimits,
+    Found,
+    Judged,
+    Step,
+    Tried,
+)
+from pgdyno.model.errors import PgdynoError, PlanError
+from pgdyno.model.plan import Stage
+from pgdyno.model.progress import Noted
+from pgdyno.model.proposal import NotTried
+from pgdyno.model.settings import Rung
+from pgdyno.model.units import seconds_text
+from pgdyno.model.wording import listed, plural, small
+from pgdyno.plan.onward import onward
+from pgdyno.report import climb as report
+from pgdyno.trial.progress import Listener
+
+_LIMITS = ClimbLimits()
+_START_ROUNDS = 3
+_RIVALS = ("tuned", "pgtune")
+"""Profiles that people would take instead, measured beside the best stage at the end."""
+Keep = Callable[[Climbed], None]
+
+
+@with_line
+def climb(
+    plan: Plan,
+    *,
+    limits: ClimbLimits = _LIMITS,
+    out: str | Path | None = None,
+    command: str = "pgdyno.climb(plan), from Python",
+    on_event: Listener = lambda _: None,
+) -> Run:
+    """Tune a plan's first stage, move by move: diagnose it, try what is against its limit, go on.
+
+    Args:
+        plan: Its first stage is where the climb begins; others are not looked at.
+        limits: The rung of durability that is allowed, and how long it may take.
+        out: The run file, a page goes beside it; the runs of its steps go into a folder of the same
+            name. None: `runs/<time>-climb-<plan>.sqlite`.
+        command: How to repeat it, as the run file keeps it.
+        on_event: Told how it goes.
+
+    Returns:
+        The run; see `Run.climbed`.
+
+    Raises:
+        PlanError: A running server is not ours to climb on, or the plan cannot be carried out.
+        PgdynoError: See `run`; steps that ended are kept.
+        Interrupted: Ctrl-C; the same.
+    """
+    require_release()
+    if plan.record.target.kind == "running":
+        raise PlanError(
+            "a climb restarts the server and tries settings, and this one is not pgdyno's own",
+            'Climb on a copy: a plan with kind = "installed" and that server\'s `bindir`.',
+        )
+    new = begun("climb", f"climb-{plan.name}", command, out)
+    if _folder(new.path).exists():
+        raise PlanError(f"folder {_folder(new.path)} exists, steps would be put into it",
+                        "Name another run file with --out.")  # fmt: skip
+    return _carried_out(new, Climbed(ClimbAsked(plan.record, limits)), on_event)
+
+
+def resume(run: Run, _again: bool, on_event: Listener) -> Run:
+    """Go on with a climb, in the step where it was broken off; see `api.resume`."""
+    return _carried_out(going_on(run), run.climbed, on_event)
+
+
+def _folder(path: Path) -> Path:
+    return path.with_suffix("")
+
+
+def _carried_out(new: Begun, so_far: Climbed, on_event: Listener) -> Run:
+    with stored(new) as keep:
+        _Climb(_folder(new.path), so_far, keep, on_event).to_the_end()
+    return new.reported()
+
+
+class _Climb:
+    """A climb under way."""
+
+    def __init__(self, folder: Path, so_far: Climbed, keep: Keep, on_event: Listener) -> None:
+        self._folder = folder
+        self._now = so_far
+        self._keep = keep
+        self._on_event = on_event
+
+    def to_the_end(self) -> None:
+        """All that is left."""
+        if self._now.start is None or self._now.start.seconds is None:
+            self._begin()
+        while self._now.stopped is None:
+            self._step()
+        if not self._now.accepted:
+            return
+        if self._now.without is None and len(self._now.accepted) > 1:
+            self._strip()
+        if self._now.final is None:
+            self._judge()
+
+    def _put(self, now: Climbed) -> None:
+        self._now = now
+        self._keep(now)
+
+    def _measured(self, name: str, plan: Plan | None) -> tuple[Run, float]:
+        """The run of this name, begun or gone on with, and the seconds that it took now."""
+        path, began = self._folder / name, time.monotonic()
+        if plan is not None and not path.exists():
+            run = of_plan.carried_out(plan, plan.record, "plan", plan.command, path, self._on_event)
+        else:
+            run = Run(path)
+            if not run.is_whole:
+                run = of_plan.resume(run, False, self._on_event)
+        return run, time.monotonic() - began
+
+    # -- steps --------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        record, limits = self._now.asked.plan, self._now.asked.limits
+        first = record.stages[0]
+        document = onward(record, first, (), limits.lowest)
+        document["protocol"]["rounds"] = _START_ROUNDS
+        self._on_event(Noted(f"Where it begins: stage {first.name}."))
+        run, seconds = self._measured("start.sqlite", load_onward(record, document))
+        self._put(
+            replace(
+                self._now,
+                start=Step("start.sqlite", run.info.ident, first.name, "", (), (), None, seconds),
+            )
+        )
+
+    def _step(self) -> None:
+        now = self._now
+        begun = now.steps[-1] if now.steps and now.steps[-1].seconds is None else None
+        if begun is not None and (self._folder / begun.run_file).exists():
+            self._race(begun, None)
+            return
+        if begun is not None:  # broken off before anything was measured: asked again
+            now = self._now = replace(now, steps=now.steps[:-1])
+        step, plan = self._proposed()
+        why = step.seen if plan is None else _over(plan, now)
+        if why is not None:
+            self._put(replace(self._now, stopped=why))
+            return
+        self._put(replace(self._now, steps=(*now.steps, step)))
+        moves = listed([one.move for one in step.tried])
+        self._on_event(Noted(f"Step {len(now.steps) + 1}: {step.seen} Tried: {moves}."))
+        self._race(step, plan)
+
+    def _race(self, step: Step, plan: Plan | None) -> None:
+        run, seconds = self._measured(step.run_file, plan)
+        self._put(replace(self._now, steps=(*self._now.steps[:-1], _outcome(step, run, seconds))))
+        if why := _futile(self._now):
+            self._put(replace(self._now, stopped=why))
+
+    def _last(self) -> tuple[Run, str]:
+        """The run in which the best stage was measured last, and its name there."""
+        now = self._now
+        step = now.steps[-1] if now.steps else now.start
+        assert step is not None
+        run = Run(self._folder / step.run_file)
+        kept = next((one.stage for one in step.tried if one.move == step.accepted), step.base)
+        return run, kept
+
+    def _proposal(self, lowest: Rung) -> Proposal:
+        run, stage = self._last()
+        return proposal(run, run.facts, stage, lowest, client=self._now.asked.limits.client)
+
+    def _proposed(self) -> tuple[Step, Plan | None]:
+        """The next step, and its plan; a step without tries is the end, and says why."""
+        limits = self._now.asked.limits
+        found = self._proposal(limits.lowest)
+        facts = found.facts
+        refused = _refused_since(self._now)
+        chosen = [one for one in facts.tries if one.move not in refused][: limits.at_once]
+        number = len(self._now.steps) + 1
+        tried = tuple(
+            Tried(one.move, _stage_of(one.move, facts.stage), one.why, one.against, one.rung,
+                  one.changes, one.predicted)
+            for one in chosen
+        )  # fmt: skip
+        step = Step(f"step-{number}.sqlite", "", facts.stage, facts.sentence, tried,
+                    facts.not_tried)  # fmt: skip
+        if not chosen:
+            return replace(step, seen=_nothing_left(found, refused, limits.lowest)), None
+        return step, found.plan(*(one.move for one in chosen))
+
+    # -- the end ------------------------------------------------------------------------------
+
+    def _strip(self) -> None:
+        """Each accepted move is left out once; those that are not missed go."""
+        run, name = self._last()
+        record, limits = plan_in(run.info), self._now.asked.limits
+        best = record.stage(name)
+        tables = [_without(one) for one in self._now.accepted]
+        plan = load_onward(record, onward(record, best, tables, limits.lowest))
+        self._on_event(Noted(f"Without each of {listed([o.move for o in self._now.accepted])}."))
+        run, _ = self._measured("without.sqlite", plan)
+        judged = _judged("without.sqlite", run, ())
+        gone = {
+            table["name"]
+            for table, found in zip(tables, judged.found, strict=True)
+            if found.verdict in ("equivalent", "better")
+        }
+        kept = tuple(one.move for one in self._now.accepted if f"without-{one.move}" not in gone)
+        self._put(replace(self._now, without=judged, kept=kept))
+
+    def _judge(self) -> None:
+        """The first stage, the best one and those that people would take, on fresh rounds."""
+        run, name = self._last()
+        asked, limits = self._now.asked, self._now.asked.limits
+        best = plan_in(run.info).stage(name)
+        if self._now.without is None:
+            self._put(replace(self._now, kept=tuple(one.move for one in self._now.accepted)))
+        dropped = [one for one in self._now.accepted if one.move not in self._now.kept]
+        plan, left_out = _last_plan(asked, best, dropped)
+        self._on_event(Noted("The end: what was reached, beside where it began, on fresh rounds."))
+        run, _ = self._measured("final.sqlite", plan)
+        beyond = [one for one in self._proposal(Rung.D6).facts.tries if one.rung > limits.lowest]
+        self._put(
+            replace(
+                self._now, final=_judged("final.sqlite", run, tuple(left_out)), beyond=tuple(beyond)
+            )
+        )
+
+
+def _stage_of(move: str, base: str) -> str:
+    """What a move's stage is called, see `proposing`."""
+    return move if move != base else f"{move}-again"
+
+
+def _over(plan: Plan, now: Climbed) -> str | None:
+    """Why the next step is not begun: it would take more than what is left."""
+    minutes = now.asked.limits.minutes
+    used = sum(one.seconds or 0.0 for one in now.steps)
+    needed = plan.estimate.measuring_s + plan.estimate.other_s
+    if used + needed <= minutes * 60:
+        return None
+    return (
+        f"The next step may take {seconds_text(needed)}, and {seconds_text(used)} of"
+        f" {minutes:g} minutes are used."
+    )
+
+
+def _nothing_left(found: Proposal, refused: set[str], lowest: Rung) -> str:
+    """Why there is nothing to try, after what limits it then."""
+    facts = found.facts
+    tried = sorted(one.move for one in facts.tries if one.move in refused)
+    if tried:
+        return f"{facts.sentence} What is against it was tried and did not help: {listed(tried)}."
+    return f"{facts.sentence} No move on rung {lowest} or above is against that."
+
+
+def _refused_since(now: Climbed) -> set[str]:
+    """Moves that did not help since the last one that did: limits move, so earlier ones may."""
+    refused: set[str] = set()
+    for step in now.steps:
+        if step.accepted is not None:
+            refused = set()
+        refused |= {one.move for one in step.tried if one.move != step.accepted}
+    return refused
+
+
+def _outcome(step: Step, run: Run, seconds: float) -> Step:
+    """The step with what its run found, and the move that is kept."""
+    stages = {one.name: one for one in run.facts.stages}
+    tried = tuple(replace(one, found=_found(stages[one.stage])) for one in step.tried)
+    better = [
+        one
+        for one in tried
+        if one.found and one.found.verdict == "better" and not _slower(stages[one.stage])
+    ]
+    best = max(better, key=lambda one: one.found.ratio or 0.0 if one.found else 0.0, default=None)
+    return replace(
+        step, run=run.info.ident, tried=tried, accepted=best.move if best else None,
+        seconds=seconds + (step.seconds or 0.0),
+    )  # fmt: skip
+
+
+def _slower(stage: StageFacts) -> bool:
+    """Whether its slowest requests are shown to take longer by a fifth or more."""
+    return any(one.low is not None and one.low > 1.2 for one in stage.tails)
+
+
+def _found(stage: StageFacts) -> Found:
+    one = stage.to_first
+    if one is None:
+        return Found("", None, None, None, "not judged", "it is not compared", 0)
+    reason = one.reason
+    if one.verdict == "better" and _slower(stage):
+        reason = f"{reason}; its slowest requests take longer by a fifth or more"
+    return Found(one.base, one.ratio, one.low, one.high, one.verdict, reason, one.rounds)
+
+
+def _judged(name: str, run: Run, left_out: tuple[NotTried, ...]) -> Judged:
+    stages = run.facts.stages
+    return Judged(
+        name, run.info.ident, tuple(one.name for one in stages),
+        tuple(_found(one) for one in stages[1:]), left_out,
+    )  # fmt: skip
+
+
+def _futile(now: Climbed) -> str | None:
+    last = now.steps[-FUTILE_MAX:]
+    if len(last) < FUTILE_MAX or any(one.accepted for one in last):
+        return None
+    return f"{plural(FUTILE_MAX, 'step')} one after the other brought nothing."
+
+
+def _without(one: Tried) -> dict[str, Any]:
+    """The stage without a move: as things were before it."""
+    keys: dict[str, dict[str, Any]] = {"settings": {}, "client": {}}
+    for change in one.changes:
+        if change.before:
+            keys["client" if change.of_client else "settings"][change.name] = change.before
+    return {"name": f"without-{one.move}", "why": f"Whether {one.move} is still missed.", **keys}
+
+
+def _last_plan(asked: ClimbAsked, best: Stage, dropped: list[Tried]) -> tuple[Plan, list[NotTried]]:
+    """First stage, best stage, and the profiles that can be carried out here."""
+    settings: dict[str, Any] = {one.name: one.value for one in best.settings}
+    client = _client_of(best)
+    for one in dropped:
+        before = _without(one)
+        settings |= before["settings"]
+        client |= before["client"]
+    record, lowest = asked.plan, asked.limits.lowest
+    tables: list[Mapping[str, Any]] = [
+        {"name": "climbed", "why": "What the climb reached.", "settings": settings,
+         "client": client},
+    ]  # fmt: skip
+    left_out = []
+    for name in _RIVALS:
+        table = {"name": name, "why": f"What people would take: profile {name}.", "profile": name,
+                 "client": client}  # fmt: skip
+        try:
+            load_onward(record, onward(record, record.stages[0], [*tables, table], lowest))
+        except PgdynoError as error:
+            left_out.append(NotTried(name, small(error.fact)))
+        else:
+            tables.append(table)
+    document = onward(record, record.stages[0], tables, lowest)
+    return load_onward(record, document), left_out
+
+
+def _client_of(stage: Stage) -> dict[str, Any]:
+    """Keys of the client that moves may have changed."""
+    return {one.name: one.value for one in stage.client if one.name == "face"}
+
+
+EXPERIMENT = Experiment(
+    lambda run: (
+        run.climbed.stopped is not None
+        and (run.climbed.final is not None or not run.climbed.accepted)
+    ),
+    {
+        "html": lambda run: report.render_html(run.climbed, run.info),
+        "md": lambda run: report.render_md(run.climbed, run.info),
+        "json": lambda run: report.render_json(run.climbed, run.info),
+    },
+    lambda run: report.summary(run.climbed),
+    resume,
+)

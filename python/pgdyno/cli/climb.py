@@ -1,0 +1,56 @@
+"""`pgdyno climb`: from a plan's first stage, move by move, until nothing that is allowed helps."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from pgdyno import api
+from pgdyno.cli.console import say_where, stderr, stdout
+from pgdyno.cli.live_view import LiveView
+from pgdyno.cli.next_stage import RungOption
+from pgdyno.cli.run import BindirOption, PlanSource, QuickOption, SetOption
+from pgdyno.cli.run_file_option import RunFileOption
+from pgdyno.model.settings import Rung
+from pgdyno.model.text import shell_line
+
+_LIMITS = api.ClimbLimits()
+
+
+def climb(
+    plan: PlanSource,
+    rung: RungOption = "D0",
+    client: Annotated[
+        bool, typer.Option("--client", help="Also try what changes how the client asks.")
+    ] = _LIMITS.client,
+    minutes: Annotated[
+        float,
+        typer.Option(min=1, help="For the steps; the rounds that judge the end come after them."),
+    ] = _LIMITS.minutes,
+    at_once: Annotated[
+        int, typer.Option(min=1, max=4, help="Moves that are tried beside each other in a step.")
+    ] = _LIMITS.at_once,
+    overrides: SetOption = None,
+    quick: QuickOption = False,
+    bindir: BindirOption = None,
+    out: RunFileOption = None,
+) -> None:
+    """Tune a plan's first stage: try what is against its limit, keep what helps, go on.
+
+    At the end the moves that are not missed are left out, and what is left is measured on fresh
+    rounds beside where it began, `tuned` and pgtune's rules. It writes a run file, which `pgdyno
+    resume` goes on with, a page, and a folder with the runs of its steps.
+
+    Example: pgdyno climb tuning --minutes 60
+    """
+    loaded = api.load_plan(plan, set=overrides or (), quick=quick, bindir=bindir)
+    limits = api.ClimbLimits(lowest=Rung(rung), client=client, minutes=minutes, at_once=at_once)
+    with LiveView(stderr) as view:
+        run = api.climb(
+            loaded, limits=limits, out=out, command=shell_line(["pgdyno", *sys.argv[1:]]),
+            on_event=view,
+        )  # fmt: skip
+    stdout.print(run.summary())
+    say_where(run)

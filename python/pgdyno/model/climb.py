@@ -1,0 +1,111 @@
+"""A climb: what was seen, believed, tried and found at each step, as its run file keeps it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pgdyno.model.errors import PlanError
+from pgdyno.model.plan import Plan
+from pgdyno.model.proposal import Changed, NotTried, Prediction, Try
+from pgdyno.model.settings import Rung
+from pgdyno.model.wording import plural
+
+FUTILE_MAX = 3
+"""Steps one after the other that bring nothing, after which a climb ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClimbLimits:
+    """How far a climb may go."""
+
+    lowest: Rung = Rung.D0  # that a stage may stand on
+    client: bool = False  # whether moves may change how the client asks
+    minutes: float = 120.0  # for its steps; what judges the end comes after them
+    at_once: int = 2  # moves that are tried beside each other
+
+    def __post_init__(self) -> None:
+        if self.minutes <= 0:
+            raise PlanError(f"a climb of {self.minutes:g} minutes", "It takes some at least.")
+        if not 1 <= self.at_once <= 4:
+            raise PlanError(
+                f"{plural(self.at_once, 'move')} at once", "1 to 4 are compared with one base."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The ratio of two stages, as the report of their run has it."""
+
+    base: str
+    ratio: float | None
+    low: float | None
+    high: float | None
+    verdict: str
+    reason: str
+    rounds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A move that was tried in a step."""
+
+    move: str
+    stage: str  # that it was, in the step's run
+    why: str
+    against: str  # title of the limit
+    rung: Rung
+    changes: tuple[Changed, ...]
+    predicted: Prediction
+    found: Found | None = None  # None: not measured yet
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What was tried on what was best then."""
+
+    run_file: str  # its name, in the climb's folder
+    run: str  # its ident
+    base: str  # stage that was built on, in this run and in the one before
+    seen: str  # what limited it, a sentence
+    tried: tuple[Tried, ...]
+    not_tried: tuple[NotTried, ...]
+    accepted: str | None = None  # the move that was kept; None: none
+    seconds: float | None = None  # that it took; None: it did not end
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Stages that were measured beside each other at the end, on fresh rounds."""
+
+    run_file: str
+    run: str
+    stages: tuple[str, ...]
+    found: tuple[Found, ...]  # of those after the first, against it
+    left_out: tuple[NotTried, ...]  # stages that cannot be carried out here
+
+
+@dataclass(frozen=True, slots=True)
+class ClimbAsked:
+    """What a climb begins with."""
+
+    plan: Plan  # whose first stage it begins at
+    limits: ClimbLimits
+
+
+@dataclass(frozen=True, slots=True)
+class Climbed:
+    """A climb as far as it came."""
+
+    asked: ClimbAsked
+    start: Step | None = None  # the first stage alone
+    steps: tuple[Step, ...] = ()
+    stopped: str | None = None  # why there is no further step, a sentence; None: it goes on
+    kept: tuple[str, ...] = ()  # accepted moves that are left, in their order
+    without: Judged | None = None  # the best stage, and it without each of its moves
+    final: Judged | None = None  # the first stage, the best one, and those that people would take
+    beyond: tuple[Try, ...] = ()  # moves of lower rungs against what limits it in the end
+
+    @property
+    def accepted(self) -> tuple[Tried, ...]:
+        """The moves that were kept, step by step."""
+        return tuple(one for step in self.steps for one in step.tried if one.move == step.accepted)

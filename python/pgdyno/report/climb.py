@@ -1,0 +1,277 @@
+"""A climb as the staged article of a field report: seen, believed, did, got, now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from rich.console import Group, RenderableType
+from rich.text import Text as Line
+
+from pgdyno.model.climb import Climbed, Found, Judged, Step, Tried
+from pgdyno.model.run import RunInfo
+from pgdyno.model.text import json_document
+from pgdyno.model.units import seconds_text, times_text
+from pgdyno.model.wording import capital, listed, plural
+from pgdyno.report.document import (
+    Block,
+    Cell,
+    Document,
+    Points,
+    Section,
+    Table,
+    Text,
+    Tone,
+    columns,
+)
+from pgdyno.report.html import render_document as render_page
+from pgdyno.report.markdown import render_document as render_markdown
+
+_TONES: dict[str, Tone] = {"better": "good", "worse": "bad", "equivalent": "quiet"}
+_ERRORS = (
+    "Each step is judged by the plan's own rule, at 5 % for all of its comparisons together; what"
+    " is kept after many tries looks better than it is, so that only the last section, measured on"
+    " fresh rounds, says what was gained."
+)
+
+
+def render_html(found: Climbed, info: RunInfo) -> str:
+    """The page."""
+    return render_page(document(found, info), {}, info.pgdyno, info.ident)
+
+
+def render_md(found: Climbed, info: RunInfo) -> str:
+    """The same as Markdown."""
+    return render_markdown(document(found, info), info.pgdyno, info.ident)
+
+
+def render_json(found: Climbed, info: RunInfo) -> str:
+    """All of it in base units."""
+    kept = asdict(found)
+    kept["asked"]["plan"] = found.asked.plan.name
+    return json_document({"schema": "pgdyno.experiment.climb/1", "ident": info.ident, **kept})
+
+
+def summary(found: Climbed) -> RenderableType:
+    """What a terminal says at its end."""
+    return Group(*(Line(text) for text in (*sentences(found), *_step_lines(found))))
+
+
+def sentences(found: Climbed) -> Iterator[str]:
+    """What was reached, why it ended, what was not asked."""
+    first = found.asked.plan.stages[0].name
+    kept = listed(list(found.kept))
+    if found.stopped is None:
+        yield f"The climb was broken off after {plural(len(found.steps), 'step')}."
+    elif not found.accepted:
+        yield f"Nothing that was tried is shown to be better than {first}."
+    elif found.final is None:
+        yield f"{capital(kept or listed([o.move for o in found.accepted]))} helped, step by step."
+    else:
+        yield _reached(found, found.final, kept)
+        yield from _beside_rivals(found.final)
+    if found.stopped is not None:
+        yield f"It ended there: {found.stopped}"
+    if errors := [one for one in _off(found) if one is not None]:
+        mean = sum(errors) / len(errors)
+        yield (
+            f"Of {plural(len(errors), 'belief')} that could be held against what came, the mean"
+            f" error is {mean:+.1%}."
+        )
+    if found.beyond:
+        best = found.beyond[0]
+        yield (
+            f"Beyond rung {found.asked.limits.lowest}: {best.move} (rung {best.rung}) is believed"
+            f" to bring {best.predicted}, not measured."
+        )
+
+
+def document(found: Climbed, info: RunInfo) -> Document:
+    """Arrange it for reading."""
+    limits = found.asked.limits
+    return Document(
+        title=f"How far does {found.asked.plan.stages[0].name} climb?",
+        kicker=f"Climb of plan {found.asked.plan.name}",
+        label="Steps are tries: only the last rounds say what was gained",
+        about=(
+            f"rung {limits.lowest} or above, {limits.minutes:g} minutes of steps,"
+            f" {'the client may change' if limits.client else 'the client stays as it is'}",
+            info.build.version or "",
+            f"runs of the steps: folder {info.ident}" if not found.steps else
+            f"{plural(len(found.steps), 'step')}, {_spent(found)}",
+        ),
+        answer=tuple(sentences(found)),
+        cards=(),
+        sections=(
+            *(_section(number, step) for number, step in enumerate(found.steps, 1)),
+            *_stripped(found),
+            *_last(found),
+            *_futile(found),
+            *_beyond(found),
+        ),
+        warnings=(_ERRORS,),
+    )  # fmt: skip
+
+
+def _reached(found: Climbed, final: Judged, kept: str) -> str:
+    first = final.found[0]
+    if first.ratio is None or first.low is None or first.high is None:
+        return f"{capital(kept)} were kept, and the last rounds judge nothing: {first.reason}."
+    return (
+        f"With {kept} the throughput is {times_text(first.ratio, first.low, first.high)} that of"
+        f" {first.base}, by {plural(first.rounds, 'fresh round')}: {first.verdict}."
+    )
+
+
+def _beside_rivals(final: Judged) -> Iterator[str]:
+    for name, one in zip(final.stages[2:], final.found[1:], strict=False):
+        shown = _ratio(one)
+        yield f"That of profile {name} is {shown} beside it: {one.verdict}."
+
+
+def _off(found: Climbed) -> list[float | None]:
+    """Of each try, measured over believed, less one."""
+    return [
+        None if one.found is None or one.found.ratio is None
+        else one.found.ratio / one.predicted.ratio - 1
+        for step in found.steps for one in step.tried
+    ]  # fmt: skip
+
+
+def _spent(found: Climbed) -> str:
+    return seconds_text(sum(one.seconds or 0.0 for one in found.steps))
+
+
+def _step_lines(found: Climbed) -> Iterator[str]:
+    for number, step in enumerate(found.steps, 1):
+        for one in step.tried:
+            kept = ", kept" if one.move == step.accepted else ""
+            yield f"{number}. {one.move}: believed {one.predicted}, {_got(one)}{kept}"
+
+
+def _ratio(one: Found) -> str:
+    if one.ratio is None:
+        return "no ratio"
+    if one.low is None or one.high is None:
+        return f"×{one.ratio:.3f} (no interval)"
+    return times_text(one.ratio, one.low, one.high, digits=3)
+
+
+def _got(one: Tried) -> str:
+    return "not measured" if one.found is None else f"got {_ratio(one.found)}, {one.found.verdict}"
+
+
+def _section(number: int, step: Step) -> Section:
+    title = f"{number}. {capital(listed([one.move for one in step.tried]))}"
+    blocks: list[Block] = [
+        Text(f"Seen: {step.seen} (stage {step.base})"),
+        *(_believed(one) for one in step.tried),
+        _table(step),
+        Text(_now(step)),
+    ]
+    return Section(f"step-{number}", title, tuple(blocks))
+
+
+def _believed(one: Tried) -> Points:
+    changes = ", ".join(
+        f"`{change.name}` = {change.after}" + (f", was {change.before}" if change.before else "")
+        for change in one.changes
+    )
+    return Points(
+        (
+            f"Believed: {one.why} Against {one.against}: {one.predicted}, rung {one.rung}.",
+            f"Did: {changes}.",
+        )
+    )
+
+
+def _table(step: Step) -> Table:
+    heads = columns("move", "believed", "got", "verdict", "rounds")
+    rows = tuple(
+        (
+            Cell(one.move, rung=one.rung.value),
+            Cell(str(one.predicted)),
+            Cell(_ratio(one.found) if one.found else ""),
+            _verdict(one.found),
+            Cell(str(one.found.rounds) if one.found else ""),
+        )
+        for one in step.tried
+    )
+    return Table(f"Run {step.run or 'not begun'}, file {step.run_file}", heads, rows)
+
+
+def _verdict(found: Found | None) -> Cell:
+    if found is None:
+        return Cell("not measured", tone="quiet")
+    return Cell(found.verdict, tone=_TONES.get(found.verdict, "warn"), note=found.reason or None)
+
+
+def _now(step: Step) -> str:
+    if step.seconds is None:
+        return "It did not end."
+    kept = f"{step.accepted} is kept" if step.accepted else f"{step.base} stays"
+    return f"Now: {kept}, after {seconds_text(step.seconds)}."
+
+
+def _stripped(found: Climbed) -> tuple[Section, ...]:
+    if found.without is None:
+        return ()
+    gone = [one.move for one in found.accepted if one.move not in found.kept]
+    said = (
+        f"{capital(listed(gone))} is not missed, and left out from here on." if len(gone) == 1
+        else f"{capital(listed(gone))} are not missed, and left out from here on." if gone
+        else "All of them are missed."
+    )  # fmt: skip
+    return (
+        Section(
+            "without", "Without each of them",
+            (Text("Of several changes the last may have made an earlier one needless."),
+             _judged(found.without), Text(said)),
+        ),
+    )  # fmt: skip
+
+
+def _last(found: Climbed) -> tuple[Section, ...]:
+    if found.final is None:
+        return ()
+    left = [
+        Text(f"Profile {one.move} is not beside it: {one.why}.") for one in found.final.left_out
+    ]
+    return (Section("final", "What was reached, on fresh rounds", (_judged(found.final), *left)),)
+
+
+def _judged(one: Judged) -> Table:
+    heads = columns("stage", "to the first", "verdict", "rounds")
+    rows = [(Cell(one.stages[0]), Cell("1"), Cell(""), Cell(""))]
+    rows += [
+        (Cell(name), Cell(_ratio(found)), _verdict(found), Cell(str(found.rounds)))
+        for name, found in zip(one.stages[1:], one.found, strict=True)
+    ]
+    return Table(f"Run {one.run}, file {one.run_file}", heads, tuple(rows))
+
+
+def _futile(found: Climbed) -> tuple[Section, ...]:
+    rows = tuple(
+        (
+            Cell(one.move, rung=one.rung.value), Cell(str(number)), Cell(str(one.predicted)),
+            Cell(_ratio(one.found) if one.found else ""), _verdict(one.found),
+        )
+        for number, step in enumerate(found.steps, 1)
+        for one in step.tried
+        if one.move != step.accepted
+    )  # fmt: skip
+    if not rows:
+        return ()
+    heads = columns("move", "step", "believed", "got", "verdict")
+    return (Section("futile", "What did not help", (Table("All tries that were not kept", heads,
+                                                          rows),)),)  # fmt: skip
+
+
+def _beyond(found: Climbed) -> tuple[Section, ...]:
+    if not found.beyond:
+        return ()
+    lines = tuple(
+        f"{one.move} (rung {one.rung}): {one.why} Believed {one.predicted}, not measured."
+        for one in found.beyond
+    )
+    return (Section("beyond", "What lower rungs would give", (Points(lines),)),)

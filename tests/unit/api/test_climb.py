@@ -1,0 +1,83 @@
+"""What a climb does next: which moves are refused, what is kept, when it ends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pgdyno.api.experiments import climb
+from pgdyno.api.runs import Run
+from pgdyno.model.climb import FUTILE_MAX, ClimbLimits
+from pgdyno.model.errors import PlanError
+from pgdyno.model.proposal import Changed
+from tests.data.climbs import STEPS, a_climb, a_step, tried
+from tests.data.miniature import write_miniature
+
+
+def test_what_did_not_help_is_asked_again_once_something_did() -> None:
+    now = a_climb()
+    assert climb._refused_since(replace(now, steps=STEPS[:1])) == {"group-commit"}
+    assert climb._refused_since(replace(now, steps=STEPS[:2])) == set()
+    assert climb._refused_since(now) == {"group-commit"}
+
+
+def test_it_ends_when_several_steps_bring_nothing() -> None:
+    now = a_climb()
+    nothing = tuple(a_step(n, "initdb", *STEPS[2].tried, accepted=None) for n in range(FUTILE_MAX))
+    assert climb._futile(replace(now, steps=nothing[1:])) is None
+    assert climb._futile(replace(now, steps=(*nothing[1:], STEPS[0]))) is None
+    assert (
+        climb._futile(replace(now, steps=nothing)) == "3 steps one after the other brought nothing."
+    )
+
+
+def test_the_best_of_those_that_are_shown_to_be_better_is_kept(tmp_path: Path) -> None:
+    run = Run(write_miniature(tmp_path / "run.sqlite", invalid=()))
+    stages = {one.name: one.to_first for one in run.facts.stages}
+    step = a_step(
+        1, "initdb", *(tried(name, "x", "1", 1.1, None) for name in ("tuned", "async-commit")),
+        accepted=None,
+    )  # fmt: skip
+    done = climb._outcome(replace(step, seconds=None), run, 12.0)
+    assert done.accepted == "async-commit"
+    assert (done.run, done.seconds) == (run.info.ident, 12.0)
+    for one in done.tried:
+        found = stages[one.move]
+        assert found is not None
+        assert one.found is not None
+        assert (one.found.ratio, one.found.verdict) == (found.ratio, found.verdict)
+
+
+def test_a_stage_whose_slowest_requests_suffer_is_not_kept(tmp_path: Path) -> None:
+    run = Run(write_miniature(tmp_path / "run.sqlite", invalid=()))
+    first, *others = run.facts.stages
+    suffering = [
+        replace(one, tails=tuple(replace(tail, low=1.3, high=1.6) for tail in one.tails))
+        for one in others
+    ]
+    assert all(one.tails for one in suffering)
+    run.__dict__["facts"] = replace(run.facts, stages=(first, *suffering))
+    step = a_step(1, "initdb", tried("tuned", "x", "1", 1.1, None), accepted=None)
+    done = climb._outcome(step, run, 12.0)
+    assert done.accepted is None
+    assert done.tried[0].found is not None
+    assert done.tried[0].found.reason.endswith("take longer by a fifth or more")
+
+
+def test_without_a_move_things_are_as_before_it() -> None:
+    one = tried("m", "wal_buffers", "64MB", 1.1, None)
+    changes = (*one.changes, Changed("face", "statement", "pipeline", of_client=True),
+               Changed("jit", "", "off"))  # fmt: skip
+    table = climb._without(replace(one, changes=changes))
+    assert table["name"] == "without-m"
+    assert (table["settings"], table["client"]) == (
+        {"wal_buffers": "default"}, {"face": "statement"},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", [{"minutes": 0}, {"at_once": 0}, {"at_once": 5}])
+def test_limits_that_allow_nothing_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(PlanError):
+        ClimbLimits(**wrong)  # type: ignore[arg-type]
