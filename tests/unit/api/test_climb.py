@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pgdyno.api.experiments import climb
+from pgdyno.api.planning import load_plan
 from pgdyno.api.runs import Run
 from pgdyno.model.climb import FUTILE_MAX, ClimbLimits
 from pgdyno.model.errors import PlanError
@@ -81,3 +82,14 @@ def test_without_a_move_things_are_as_before_it() -> None:
 def test_limits_that_allow_nothing_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(PlanError):
         ClimbLimits(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_server_that_is_not_ours_is_not_climbed_on(tmp_path: Path) -> None:
+    plan = load_plan({
+        "name": "p", "question": "Q?", "workload": {"kind": "tpcb"},
+        "stage": [{"name": "a", "why": "W."}],
+    })  # fmt: skip
+    record = replace(plan.record, target=replace(plan.record.target, kind="running"))
+    with pytest.raises(PlanError, match="this one is not pgdyno's own"):
+        climb.climb(replace(plan, record=record), out=tmp_path / "climb.sqlite")
+    assert list(tmp_path.iterdir()) == []
