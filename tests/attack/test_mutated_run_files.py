@@ -7,6 +7,7 @@ files, other formats, folders, pipes and devices stand where a run file was.
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -82,6 +83,49 @@ def _drop(path: Path, rng: np.random.Generator) -> None:
         db.execute(way[int(rng.integers(len(way)))].format(table))
 
 
+def _spoil(path: Path, originals: list[bytes], number: int) -> None:
+    """A run file that is mutated in the way of this number."""
+    rng = np.random.default_rng([SEED, number])
+    data, way = originals[int(rng.integers(len(originals)))], int(rng.integers(8))
+    path.write_bytes(_bytes(data, rng) if way < 3 else data)
+    if way in (3, 4, 5, 6):
+        _row(path, rng)
+    elif way == 7:
+        _drop(path, rng)
+
+
+OTHERS = (
+    ("compare", "attacked.sqlite"), ("compare", "attacked.sqlite", "whole.sqlite"),
+    ("history", "."), ("history", ".", "--fail-below", "0.9", "--against", "whole.sqlite"),
+    ("export", "attacked.sqlite", "tables", "--parquet"), ("diagnose", "attacked.sqlite"),
+    ("next", "attacked.sqlite", "--rung", "D6"), ("import", "attacked.sqlite"),
+    ("report", "attacked.sqlite", "-f", "conf"),
+)  # fmt: skip
+"""What else reads run files."""
+
+
+@pytest.mark.parametrize(
+    ("first", "count"), [(400, 36), *(pytest.param(at, 90, marks=pytest.mark.long)
+                                      for at in range(436, 706, 90))],
+)  # fmt: skip
+def test_a_mutated_run_file_is_read_or_refused_by_every_command(
+    tmp_path: Path, originals: list[bytes], monkeypatch: pytest.MonkeyPatch, first: int, count: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tally = Tally("mutated run files, other commands")
+    Path("whole.sqlite").write_bytes(originals[0])
+    for number in range(first, first + count):
+        _spoil(Path("attacked.sqlite"), originals, number)
+        words = OTHERS[number % len(OTHERS)]
+        before = listing(tmp_path)
+        with tally.case(number, Path("attacked.sqlite").read_bytes()[:300], " ".join(words)):
+            tally.counts[require_clean(command(monkeypatch, *words))] += 1
+            shutil.rmtree("tables", ignore_errors=True)
+            assert listing(tmp_path) == before
+    assert tally.counts["refused"]
+    tally.keep()
+
+
 @pytest.mark.parametrize(
     ("first", "count"), [(0, 60), *(pytest.param(at, 90, marks=pytest.mark.long)
                                     for at in range(60, 330, 90))],
@@ -93,13 +137,7 @@ def test_a_mutated_run_file_is_reported_or_refused(
     tally = Tally("mutated run files")
     path = Path("attacked.sqlite")
     for number in range(first, first + count):
-        rng = np.random.default_rng([SEED, number])
-        data, way = originals[int(rng.integers(len(originals)))], int(rng.integers(8))
-        path.write_bytes(_bytes(data, rng) if way < 3 else data)
-        if way in (3, 4, 5, 6):
-            _row(path, rng)
-        elif way == 7:
-            _drop(path, rng)
+        _spoil(path, originals, number)
         form = "html" if number % 10 == 0 else ("md", "json")[number % 2]
         before = listing(tmp_path)
         with tally.case(number, path.read_bytes()[:300], form):

@@ -26,6 +26,7 @@ from pgdyno.plan.resolve.profile import size_profile
 from pgdyno.plan.settings.checkpoints import shapes_cycle
 from pgdyno.plan.settings.values import BadValue, canonical, default_text
 from pgdyno.report.proposal import lines
+from pgdyno.store.run_file import as_written
 
 _HUGE_PAGES = "huge_pages"
 
@@ -106,7 +107,9 @@ def proposal(run: Run, facts: Facts, stage: str, lowest: Rung, *, client: bool) 
     (diagnosed,) = (one for one in facts.diagnosis if one.stage == stage)
     record = plan_in(run.info)
     base = record.stage(stage)
-    known = load_onward(record, onward(record, base, (), lowest))
+    with as_written(run.path):  # the plan's own text may be another one than its record says
+        document = onward(record, base, (), lowest)
+    known = load_onward(record, document)
     tries, not_tried, tables = [], [], {}
     for one in candidates(diagnosed):
         found = _tried(one, record, base, known, lowest, client=client)
