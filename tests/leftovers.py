@@ -18,6 +18,7 @@ from pathlib import Path
 SESSION = "TESTS_OF_PGDYNO"  # a variable that begins with PG would not be handed on
 PREFIX = "pgdyno-"
 _OF_SESSION = re.compile(rf"{PREFIX}tests-(\d+)-")
+_CHECKOUT = Path(__file__).resolve().parents[1]
 PLACES = (Path("/tmp"), Path("/dev/shm"))
 PATIENCE_S = 30.0  # for what was killed to be gone
 
@@ -91,6 +92,9 @@ def _is_anothers(path: Path) -> bool:
             return True
     if (named := _OF_SESSION.match(path.name)) and int(named[1]) != os.getpid():
         return True  # also of one that was killed: those that a test begins lie in our own folder
+    if path.is_file():  # what a defect is told in names the files of the checkout that it is of
+        with suppress(OSError, UnicodeDecodeError):
+            return f"{_CHECKOUT}/" not in path.read_text(encoding="utf-8")
     return any(_works_in(entry, path) for entry in Path("/proc").glob("[0-9]*"))
 
 

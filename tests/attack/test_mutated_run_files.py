@@ -99,7 +99,7 @@ OTHERS = (
     ("history", "."), ("history", ".", "--fail-below", "0.9", "--against", "whole.sqlite"),
     ("export", "attacked.sqlite", "tables", "--parquet"), ("diagnose", "attacked.sqlite"),
     ("next", "attacked.sqlite", "--rung", "D6"), ("import", "attacked.sqlite"),
-    ("report", "attacked.sqlite", "-f", "conf"),
+    ("report", "attacked.sqlite", "-f", "conf", "--out", "-"),
 )  # fmt: skip
 """What else reads run files."""
 

@@ -68,6 +68,17 @@ def test_folders_are_noticed_but_not_those_of_others(session: Path, tmp_path: Pa
     assert sorted(found) == sorted([str(session / "home"), str(ours)])
 
 
+def test_a_defect_is_that_of_the_checkout_whose_files_it_names(
+    session: Path, tmp_path: Path
+) -> None:
+    before = machine(session)
+    ours, theirs = (session.parent / f"{PREFIX}defect-{name}.txt" for name in ("a", "b"))
+    ours.write_text(f'  File "{Path(__file__).resolve().parents[2]}/python/pgdyno/x.py", line 1')
+    theirs.write_text('  File "/somewhere/else/python/pgdyno/x.py", line 1')
+
+    assert leftovers(before, tmp_path) == [str(ours)]
+
+
 def test_a_mount_is_noticed(session: Path, tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("mounting needs root")

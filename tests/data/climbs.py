@@ -5,16 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pgdyno.model.climb import ClimbAsked, Climbed, ClimbLimits, Found, Judged, Step, Tried
-from pgdyno.model.manifest import HostManifest, Installation
 from pgdyno.model.proposal import Changed, NotTried, Prediction, Try
-from pgdyno.model.run import RunInfo
 from pgdyno.model.settings import Rung
+from pgdyno.report.climb import Made
 from tests.data.miniature import CHARACTERS, a_plan
 
-INFO = RunInfo(
-    "20261126-120000-climb-demo", 1, "0.1.0", "pgdyno climb demo", None, HostManifest(),
-    Installation("PostgreSQL 18.6"), None, experiment="climb",
-)  # fmt: skip
+MADE = Made("20261126-120000-climb-demo", "0.1.0", "PostgreSQL 18.6")
 SEEN = (
     "The limit is the flush of WAL at commit: commits wait until their WAL is on storage, 41% of"
     " session time."
@@ -67,8 +63,8 @@ BEYOND = Try("async-commit", "Commits do not wait for the disk.", "the flush of 
              Prediction(1.41, 1.0, 1.62, "flush"), 300.0, "")  # fmt: skip
 
 
-def a_climb() -> Climbed:
-    """One that came to its end."""
+def a_climb(beyond: str = "async-commit") -> Climbed:
+    """One that came to its end; `beyond` is what a lower rung would try."""
     plan = a_plan(CHARACTERS, 3)
     start = Step("start.sqlite", "20261126-120000-demo-next", "initdb", "", (), (), None, 90.0)
     without = Judged(
@@ -84,7 +80,7 @@ def a_climb() -> Climbed:
     return Climbed(
         ClimbAsked(plan, ClimbLimits(minutes=60.0)), start, STEPS,
         f"{SEEN} What is against it was tried and did not help: group-commit.",
-        ("larger-buffers",), without, final, (BEYOND,),
+        ("larger-buffers",), without, final, (replace(BEYOND, move=beyond),),
     )  # fmt: skip
 
 

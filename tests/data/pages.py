@@ -44,9 +44,9 @@ from pgdyno.model.calibration import Calibrated, Machine, Round
 from pgdyno.model.knee import Knee, Point
 from pgdyno.model.run import PgbenchStatement, PgbenchSummary
 from pgdyno.model.workload import Face, Tpcc, Workload
-from pgdyno.report import ceiling, curve, html, proof, storage
+from pgdyno.report import ceiling, climb, curve, html, proof, storage
 from pgdyno.store import RunFile
-from tests.data import proofs
+from tests.data import climbs, proofs
 from tests.data.curves import CURVE, KEPT
 from tests.data.hostile import ENDS
 from tests.data.miniature import CHARACTERS, write_miniature
@@ -269,6 +269,11 @@ def proved(folder: Path) -> str:
     return proof.render_html(proof_facts(found, proofs.INFO))
 
 
+def climbed(_: Path) -> str:
+    """A climb of three steps, judged at its end; with long names of moves."""
+    return climb.render_html(climbs.a_climb(LONG), climbs.MADE)
+
+
 def storage_of_two(_: Path) -> str:
     """A disk and memory."""
     paths = floor("/srv/disk"), floor("/dev/shm", MEMORY)
@@ -308,7 +313,8 @@ PAGES: dict[str, Callable[[Path], str]] = {
     make.__name__: make
     for make in (
         plan, decided, stopped, nothing, against_itself, many, long_names, hostile_names,
-        everything, knee, unsettled_knee, proved, storage_of_two, storage_of_six, calibration,
+        everything, knee, unsettled_knee, proved, climbed, storage_of_two, storage_of_six,
+        calibration,
     )
 }  # fmt: skip
 """The text of each page, by its name; a function makes it in a folder of the test's own."""

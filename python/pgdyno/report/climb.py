@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from rich.console import Group, RenderableType
 from rich.text import Text as Line
 
 from pgdyno.model.climb import Climbed, Found, Judged, Step, Tried
-from pgdyno.model.run import RunInfo
 from pgdyno.model.text import json_document
 from pgdyno.model.units import seconds_text, times_text
 from pgdyno.model.wording import capital, listed, plural
@@ -27,6 +26,16 @@ from pgdyno.report.document import (
 from pgdyno.report.html import render_document as render_page
 from pgdyno.report.markdown import render_document as render_markdown
 
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """By what a climb was made."""
+
+    ident: str  # of the run
+    pgdyno: str  # its version
+    server: str  # PostgreSQL's; empty: not told
+
+
 _TONES: dict[str, Tone] = {"better": "good", "worse": "bad", "equivalent": "quiet"}
 _ERRORS = (
     "Each step is judged by the plan's own rule, at 5 % for all of its comparisons together; what"
@@ -35,21 +44,21 @@ _ERRORS = (
 )
 
 
-def render_html(found: Climbed, info: RunInfo) -> str:
+def render_html(found: Climbed, made: Made) -> str:
     """The page."""
-    return render_page(document(found, info), {}, info.pgdyno, info.ident)
+    return render_page(document(found, made), {}, made.pgdyno, made.ident)
 
 
-def render_md(found: Climbed, info: RunInfo) -> str:
+def render_md(found: Climbed, made: Made) -> str:
     """The same as Markdown."""
-    return render_markdown(document(found, info), info.pgdyno, info.ident)
+    return render_markdown(document(found, made), made.pgdyno, made.ident)
 
 
-def render_json(found: Climbed, info: RunInfo) -> str:
+def render_json(found: Climbed, made: Made) -> str:
     """All of it in base units."""
     kept = asdict(found)
     kept["asked"]["plan"] = found.asked.plan.name
-    return json_document({"schema": "pgdyno.experiment.climb/1", "ident": info.ident, **kept})
+    return json_document({"schema": "pgdyno.experiment.climb/1", "ident": made.ident, **kept})
 
 
 def summary(found: Climbed) -> RenderableType:
@@ -86,7 +95,7 @@ def sentences(found: Climbed) -> Iterator[str]:
         )
 
 
-def document(found: Climbed, info: RunInfo) -> Document:
+def document(found: Climbed, made: Made) -> Document:
     """Arrange it for reading."""
     limits = found.asked.limits
     return Document(
@@ -96,8 +105,8 @@ def document(found: Climbed, info: RunInfo) -> Document:
         about=(
             f"rung {limits.lowest} or above, {limits.minutes:g} minutes of steps,"
             f" {'the client may change' if limits.client else 'the client stays as it is'}",
-            info.build.version or "",
-            f"runs of the steps: folder {info.ident}" if not found.steps else
+            made.server,
+            f"runs of the steps: folder {made.ident}" if not found.steps else
             f"{plural(len(found.steps), 'step')}, {_spent(found)}",
         ),
         answer=tuple(sentences(found)),

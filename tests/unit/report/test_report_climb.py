@@ -11,7 +11,7 @@ from rich.console import Console
 from pgdyno.model.climb import Climbed
 from pgdyno.model.record_json import from_json, to_json
 from pgdyno.report import climb as report
-from tests.data.climbs import INFO, a_climb, broken_off
+from tests.data.climbs import MADE, a_climb, broken_off
 
 
 def said(found: Climbed) -> str:
@@ -23,14 +23,14 @@ def said(found: Climbed) -> str:
 
 def test_every_try_is_in_every_form_with_what_was_believed_and_got() -> None:
     found = a_climb()
-    for text in (said(found), report.render_md(found, INFO), report.render_html(found, INFO)):
+    for text in (said(found), report.render_md(found, MADE), report.render_html(found, MADE)):
         for step in found.steps:
             for one in step.tried:
                 assert one.move in text
                 assert str(one.predicted) in text
                 assert one.found is not None
                 assert f"×{one.found.ratio:.3f}" in text
-    told = json.loads(report.render_json(found, INFO))
+    told = json.loads(report.render_json(found, MADE))
     assert told["schema"] == "pgdyno.experiment.climb/1"
     assert told["steps"][0]["tried"][0]["found"]["ratio"] == 1.12
 
@@ -49,7 +49,7 @@ def test_the_answer_rests_on_the_fresh_rounds_alone() -> None:
 
 
 def test_what_is_not_missed_and_what_did_not_help_are_told() -> None:
-    text = report.render_md(a_climb(), INFO)
+    text = report.render_md(a_climb(), MADE)
     assert "Flush-by-write is not missed, and left out from here on." in text
     assert "Profile pgtune is not beside it: the disk has not enough room." in text
     futile = text[text.index("What did not help") :]
@@ -59,10 +59,10 @@ def test_what_is_not_missed_and_what_did_not_help_are_told() -> None:
 def test_one_that_was_broken_off_says_how_far_it_came() -> None:
     found = broken_off()
     assert said(found).startswith("The climb was broken off after 2 steps.")
-    text = report.render_md(found, INFO)
+    text = report.render_md(found, MADE)
     assert "It did not end." in text
     assert "not measured" in text
-    assert report.render_html(found, INFO)
+    assert report.render_html(found, MADE)
 
 
 def test_one_that_found_nothing_says_so() -> None:

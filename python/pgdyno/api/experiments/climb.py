@@ -381,15 +381,19 @@ def _client_of(stage: Stage) -> dict[str, Any]:
     return {one.name: one.value for one in stage.client if one.name == "face"}
 
 
+def _made(run: Run) -> report.Made:
+    return report.Made(run.info.ident, run.info.pgdyno, run.info.build.version or "")
+
+
 EXPERIMENT = Experiment(
     lambda run: (
         run.climbed.stopped is not None
         and (run.climbed.final is not None or not run.climbed.accepted)
     ),
     {
-        "html": lambda run: report.render_html(run.climbed, run.info),
-        "md": lambda run: report.render_md(run.climbed, run.info),
-        "json": lambda run: report.render_json(run.climbed, run.info),
+        "html": lambda run: report.render_html(run.climbed, _made(run)),
+        "md": lambda run: report.render_md(run.climbed, _made(run)),
+        "json": lambda run: report.render_json(run.climbed, _made(run)),
     },
     lambda run: report.summary(run.climbed),
     resume,
