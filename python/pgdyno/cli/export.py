@@ -16,6 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from pgdyno import api
 from pgdyno.cli.api_defaults import defaults
 from pgdyno.cli.console import stderr, stdout
+from pgdyno.cli.typed import typed
 from pgdyno.model.errors import PlanError
 from pgdyno.model.loading import ExportedFile, ExportReport
 from pgdyno.model.progress import ExportProgress
@@ -100,13 +101,11 @@ def _refuse_beside_run(ctx: typer.Context, what: str, *, parquet: bool) -> None:
             f"{what} is not {_WORKLOAD}, and --parquet is not given",
             "A run file is exported with --parquet; rows are exported of TPC-C alone.",
         )
-    for option in _OF_ROWS:
-        source = ctx.get_parameter_source(option)
-        if source is not None and source.name == "COMMANDLINE":
-            raise PlanError(
-                f"--parquet and --{option.replace('_', '-')} are given",
-                "A run file says what it holds.",
-            )
+    for option in typed(ctx, _OF_ROWS):
+        raise PlanError(
+            f"--parquet and --{option.replace('_', '-')} are given",
+            "A run file says what it holds.",
+        )
 
 
 def _run(path: Path, folder: Path, *, as_json: bool) -> None:

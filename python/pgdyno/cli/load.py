@@ -15,6 +15,7 @@ from pgdyno import api
 from pgdyno.cli.api_defaults import defaults
 from pgdyno.cli.console import stderr, stdout
 from pgdyno.cli.database_option import ConninfoOption, database
+from pgdyno.cli.typed import typed
 from pgdyno.model.errors import PlanError
 from pgdyno.model.numbers import finite
 from pgdyno.model.progress import LoadProgress
@@ -126,14 +127,12 @@ def _refuse_beside_csv(ctx: typer.Context, workload: Loadable) -> None:
     if workload != "tpcc":
         raise PlanError(f"--from-csv is given, the workload is {workload}",
                         hint="Only tpcc is loaded from files.")  # fmt: skip
-    for option in _OF_GENERATED_ROWS:
-        source = ctx.get_parameter_source(option)
-        if source is not None and source.name == "COMMANDLINE":
-            name = "warehouses" if option == "scale" else option.replace("_", "-")
-            raise PlanError(
-                f"--from-csv and --{name} are given",
-                hint="The files say what they hold, and are loaded in one transaction.",
-            )
+    for option in typed(ctx, _OF_GENERATED_ROWS):
+        name = "warehouses" if option == "scale" else option.replace("_", "-")
+        raise PlanError(
+            f"--from-csv and --{name} are given",
+            hint="The files say what they hold, and are loaded in one transaction.",
+        )
 
 
 def _refuse_strangers(data: api.Data) -> None:
