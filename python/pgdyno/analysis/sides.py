@@ -18,6 +18,7 @@ from pgdyno.analysis.run import plan_in
 from pgdyno.analysis.snapshots import shapes_of
 from pgdyno.analysis.stages import over_cycles
 from pgdyno.analysis.stopping import still_needed
+from pgdyno.analysis.stored import Stored
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.manifest import HostManifest
 from pgdyno.model.plan import Plan, Stage
@@ -53,11 +54,11 @@ class KnownRun:
     mean: RunMean
 
 
-def side_of(run: RunFile, facts: Facts, stage: str, label: str) -> Side:
+def side_of(stored: Stored, facts: Facts, stage: str, label: str) -> Side:
     """A stage of a run with all that others may differ from it in.
 
     Args:
-        run: The run file.
+        stored: The run file.
         facts: Its facts.
         stage: The stage's name.
         label: What it is called beside others.
@@ -65,6 +66,7 @@ def side_of(run: RunFile, facts: Facts, stage: str, label: str) -> Side:
     Raises:
         PgdynoError: There is no such stage.
     """
+    run = stored.run
     names = [one.name for one in facts.stages]
     if stage not in names:
         raise PgdynoError(f"no stage of {run.path} is called {stage!r}, there are {listed(names)}")
@@ -83,7 +85,7 @@ def side_of(run: RunFile, facts: Facts, stage: str, label: str) -> Side:
         waits=sessions.by.get("class") if sessions else None,
         functions=_functions(facts.profiles, stage),
         cycles=next((one for one in facts.cycles if one.stage == stage), None),
-        aspects={**aspects(info, plan, plan.stage(stage), trials), "plans": _plans(run, mine)},
+        aspects={**aspects(info, plan, plan.stage(stage), trials), "plans": _plans(stored, mine)},
     )  # fmt: skip
 
 
@@ -234,10 +236,10 @@ def _functions(profiles: ProfileFacts | None, stage: str) -> dict[str, float] | 
             for one in profiles.heavy if place < len(one.shares)}  # fmt: skip
 
 
-def _plans(run: RunFile, trials: Sequence[TrialRecord]) -> dict[str, str]:
+def _plans(stored: Stored, trials: Sequence[TrialRecord]) -> dict[str, str]:
     """Of the workload's statements; empty: they were not looked at."""
     finished = [one for one in trials if one.state is TrialState.FINISHED]
     if not finished:
         return {}
-    kept = {one.number: run.snapshots(one.number) for one in finished}
+    kept = {one.number: stored.snapshots(one.number) for one in finished}
     return shapes_of(finished[0].stage, finished, kept)

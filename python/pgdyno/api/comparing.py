@@ -12,6 +12,7 @@ from pgdyno.analysis.beside_facts import Compared, Side
 from pgdyno.analysis.facts import Comparison, Facts
 from pgdyno.analysis.run import analyse, compare_stages, plan_in
 from pgdyno.analysis.sides import KnownRun, known_runs, side_of
+from pgdyno.analysis.stored import Stored
 from pgdyno.api.imports import import_results
 from pgdyno.api.printed import Printed
 from pgdyno.api.table import Table
@@ -73,7 +74,7 @@ class _Opened:
 
     stack: ExitStack
     files: dict[Path, RunFile] = field(default_factory=dict)
-    facts: dict[Path, Facts] = field(default_factory=dict)
+    analysed: dict[Path, tuple[Stored, Facts]] = field(default_factory=dict)
 
     def file(self, path: Path) -> RunFile:
         if path not in self.files:
@@ -84,10 +85,11 @@ class _Opened:
         return [one.name for one in plan_in(self.file(path).info()).stages]
 
     def side(self, path: Path, stage: str) -> Side:
-        if path not in self.facts:
+        if path not in self.analysed:
+            stored = Stored(self.file(path))
             with as_written(path):
-                self.facts[path] = analyse(self.file(path))
-        return side_of(self.file(path), self.facts[path], stage, f"{path}:{stage}")
+                self.analysed[path] = stored, analyse(stored.run, stored)
+        return side_of(*self.analysed[path], stage, f"{path}:{stage}")
 
 
 def compare(

@@ -155,8 +155,7 @@ def _wal(sides: Sequence[Side]) -> list[tuple[str, ...]]:
     for name, head in _WAL.items():
         of = [side.wal.get(name) for side in sides]
         if any(value is not None for value in of):
-            shown = [words.NOTHING if value is None else f"{value:.3g}" for value in of]
-            grid.append((head, *shown, *_ratios(of)))
+            grid.append(_line_of(head, of, ".3g"))
     return grid
 
 
@@ -169,8 +168,7 @@ def _waits(sides: Sequence[Side]) -> list[tuple[str, ...]]:
             else next((one.average for one in side.waits if one.name == name), 0.0)
             for side in sides
         ]  # fmt: skip
-        shown = [words.NOTHING if value is None else f"{value:.2f}" for value in of]
-        grid.append((name, *shown, *_ratios(of)))
+        grid.append(_line_of(name, of, ".2f"))
     return grid
 
 
@@ -183,9 +181,14 @@ def _functions(sides: Sequence[Side]) -> list[tuple[str, ...]]:
             most[name] = max(value, most.get(name, 0.0))
     for name in sorted(most, key=lambda one: -most[one])[:_FUNCTIONS_MAX]:
         of = [side.functions.get(name) if side.functions else None for side in sides]
-        shown = [words.NOTHING if value is None else f"{value:.3g}" for value in of]
-        grid.append((name, *shown, *_ratios(of)))
+        grid.append(_line_of(name, of, ".3g"))
     return grid
+
+
+def _line_of(head: str, of: Sequence[float | None], form: str) -> tuple[str, ...]:
+    """A line of numbers that all have one form, with their ratios."""
+    shown = [words.NOTHING if value is None else format(value, form) for value in of]
+    return (head, *shown, *_ratios(of))
 
 
 def _differences(one: Against) -> Iterator[str]:
