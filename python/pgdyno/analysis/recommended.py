@@ -19,7 +19,6 @@ from pgdyno.model.durability import NOT_KNOWN
 from pgdyno.model.errors import PgdynoError, PlanError
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.settings import Rung, Setting
-from pgdyno.model.wording import listed
 from pgdyno.store import RunFile
 
 _IN_PAIRS = (
@@ -43,7 +42,10 @@ def recommended(
     """
     info = run.info()
     plan = plan_in(info)
-    chosen = best_stage(facts, lowest) if stage is None else _named(facts, lowest, stage)
+    if stage is None:
+        chosen = best_stage(facts, lowest)
+    else:
+        chosen = _allowed_one(facts, lowest, plan.named(stage).name)
     record = plan.stage(chosen.name)
     kernel = info.host.sysctl
     if plan.target.kind == "running" and not info.server.get("host", "").startswith("this one"):
@@ -79,11 +81,8 @@ def best_stage(facts: Facts, lowest: Rung) -> StageFacts:
     return max(better, key=_ratio, default=facts.first)
 
 
-def _named(facts: Facts, lowest: Rung, name: str) -> StageFacts:
-    found = next((one for one in facts.stages if one.name == name), None)
-    if found is None:
-        names = listed([one.name for one in facts.stages])
-        raise PlanError(f"no stage is called {name!r}, there are {names}")
+def _allowed_one(facts: Facts, lowest: Rung, name: str) -> StageFacts:
+    found = next(one for one in facts.stages if one.name == name)
     if not _allowed(found, lowest):
         raise PlanError(
             f"stage {name} stands on rung {found.rung}, the lowest allowed is {lowest}",

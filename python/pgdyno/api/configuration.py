@@ -7,8 +7,8 @@ from typing import Literal
 from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.recommended import recommended
 from pgdyno.analysis.setting_facts import Recommended, ServerSetting
+from pgdyno.model.durability import rung_named
 from pgdyno.model.errors import PlanError
-from pgdyno.model.settings import Rung
 from pgdyno.plan.settings.values import default_text, same_value
 from pgdyno.report.configuration import FORMS, diff
 from pgdyno.store.run_file import RunFile
@@ -31,9 +31,7 @@ def configuration(
             "the format is diff, and no server is named",
             "Give --conninfo, e.g. 'host=/run/postgresql dbname=postgres'.",
         )
-    if lowest not in list(Rung):
-        raise PlanError(f"no rung is called {lowest!r}", f"Rungs are {', '.join(Rung)}.")
-    found = recommended(file, facts, Rung(lowest), stage)
+    found = recommended(file, facts, rung_named(lowest), stage)
     return FORMS[form](found) if database is None else diff(found, _running(database, found))
 
 

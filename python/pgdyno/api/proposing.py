@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.recommended import best_stage
 from pgdyno.analysis.run import plan_in
 from pgdyno.api.planning import Plan, load_onward
@@ -15,6 +14,7 @@ from pgdyno.api.printed import Printed
 from pgdyno.api.runs import Run
 from pgdyno.catalog import Move
 from pgdyno.diagnosis.moves import LEAST, Candidate, candidates
+from pgdyno.model.durability import rung_named
 from pgdyno.model.errors import PgdynoError, PlanError
 from pgdyno.model.plan import Plan as PlanRecord
 from pgdyno.model.plan import Stage
@@ -88,23 +88,17 @@ def propose(
         StoreError: It is no run file, or cannot be read.
         PlanError: No plan was run, there is no such stage, or its plan cannot be run here.
     """
-    run = Run(run_file)
-    return proposal(run, run.facts, _base(run, stage, Rung(lowest_rung)), Rung(lowest_rung),
-                    client=client)  # fmt: skip
-
-
-def _base(run: Run, stage: str | None, lowest: Rung) -> str:
-    names = [one.name for one in run.facts.stages]
+    run, lowest = Run(run_file), rung_named(lowest_rung)
     if stage is None:
-        return best_stage(run.facts, lowest).name
-    if stage not in names:
-        raise PlanError(f"no stage is called {stage!r}, there are {listed(names)}")
-    return stage
+        name = best_stage(run.facts, lowest).name
+    else:
+        name = plan_in(run.info).named(stage).name
+    return proposal(run, name, lowest, client=client)
 
 
-def proposal(run: Run, facts: Facts, stage: str, lowest: Rung, *, client: bool) -> Proposal:
-    """See `propose`; of a run whose facts are known."""
-    (diagnosed,) = (one for one in facts.diagnosis if one.stage == stage)
+def proposal(run: Run, stage: str, lowest: Rung, *, client: bool) -> Proposal:
+    """See `propose`; of a stage that there is."""
+    (diagnosed,) = (one for one in run.facts.diagnosis if one.stage == stage)
     record = plan_in(run.info)
     base = record.stage(stage)
     with as_written(run.path):  # the plan's own text may be another one than its record says
@@ -132,15 +126,15 @@ def _tried(
     one: Candidate, record: PlanRecord, base: Stage, known: Plan, lowest: Rung, *, client: bool
 ) -> tuple[Try, dict[str, Any]] | NotTried:
     move = one.move
-    values = _values(move, base, known)
-    changes = _changes(move, base, known, values)
+    changes = _changes(move, base, known)
     if why := _against(move, changes, known, lowest, client=client):
         return NotTried(move.name, why)
     if one.predicted.ratio < LEAST:
         return NotTried(move.name, f"it is believed to bring less than ×{LEAST:g}")
     table: dict[str, Any] = {
-        "name": move.name if move.name != base.name else f"{move.name}-again",
-        "why": move.why, "settings": values, "client": move.client,
+        "name": stage_of(move.name, base.name), "why": move.why,
+        "settings": {each.name: each.after for each in changes if not each.of_client},
+        "client": move.client,
         "expects": asdict(one.predicted),
     }  # fmt: skip
     try:
@@ -158,28 +152,25 @@ def _tried(
     return found, table
 
 
-def _values(move: Move, base: Stage, known: Plan) -> dict[str, str]:
-    """The move's settings, sized to the machine as the stage would have them."""
+def stage_of(move: str, base: str) -> str:
+    """What the stage is called in which a move is tried on a base, perhaps on itself."""
+    return move if move != base else f"{move}-again"
+
+
+def _changes(move: Move, base: Stage, known: Plan) -> tuple[Changed, ...]:
+    """What really differs from the stage, sized to the machine as the stage would have it."""
     before = {one.name: one.value for one in base.settings}
     sized, _ = size_profile(move, {}, before, known.server, known.host)
-    return {one.name: one.value for one in sized}
-
-
-def _changes(move: Move, base: Stage, known: Plan, values: dict[str, str]) -> tuple[Changed, ...]:
-    """What really differs from the stage; what it has already is taken out of the values."""
-    before = {one.name: one.value for one in base.settings}
     found = []
-    for name, value in list(values.items()):
-        knob = known.server.knobs[name]
-        now = before.get(name) or default_text(knob) or ""
+    for one in sized:
+        knob = known.server.knobs[one.name]
+        now = before.get(one.name) or default_text(knob) or ""
         try:
-            same = bool(now) and canonical(knob, now) == canonical(knob, value)
+            same = bool(now) and canonical(knob, now) == canonical(knob, one.value)
         except BadValue:
-            same = now == value
-        if same:
-            del values[name]
-        else:
-            found.append(Changed(name, now, value))
+            same = now == one.value
+        if not same:
+            found.append(Changed(one.name, now, one.value))
     load = base.workload
     for key, wanted in move.client.items():
         held = getattr(load, key, None)

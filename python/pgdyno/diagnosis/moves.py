@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from pgdyno.analysis.diagnosis_facts import RuleAnswer, StageDiagnosis
 from pgdyno.catalog import Move, moves
 from pgdyno.model.proposal import Prediction
@@ -40,8 +38,8 @@ def candidates(diagnosed: StageDiagnosis) -> tuple[Candidate, ...]:
 
 def _found(answers: Sequence[RuleAnswer]) -> RuleAnswer | None:
     """Of the answers of a class, the one that could bring least; None: a window did not find it."""
-    gains = [one.gain.bound for one in answers if one.verdict == "finding" and one.gain]
-    return answers[int(np.argmin(gains))] if len(gains) == len(answers) else None
+    found = [(one.gain.bound, one) for one in answers if one.verdict == "finding" and one.gain]
+    return min(found, key=lambda pair: pair[0])[1] if len(found) == len(answers) else None
 
 
 def _best(move: Move, found: Sequence[RuleAnswer]) -> Candidate | None:

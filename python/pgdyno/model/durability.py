@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from pgdyno.model.errors import PlanError
+
 
 class Rung(StrEnum):
     """A level of the durability ladder; a stage has the lowest rung of all its losses."""
@@ -16,6 +18,17 @@ class Rung(StrEnum):
     D4 = "D4"
     D5 = "D5"  # or a failed flush goes unnoticed
     D6 = "D6"
+
+
+def rung_named(text: str) -> Rung:
+    """The rung that somebody named.
+
+    Raises:
+        PlanError: There is none of this name.
+    """
+    if text not in list(Rung):
+        raise PlanError(f"no rung is called {text!r}", f"Rungs are {', '.join(Rung)}.")
+    return Rung(text)
 
 
 LADDER = {

@@ -8,11 +8,13 @@ from typing import Literal
 from pgdyno.model.build import Build
 from pgdyno.model.cycle import Checkpoints
 from pgdyno.model.durability import NOT_KNOWN, Durability
+from pgdyno.model.errors import PlanError
 from pgdyno.model.looks import LOOKS, Stop
 from pgdyno.model.profile import PROFILE_WARMUP_S
 from pgdyno.model.proposal import Prediction
 from pgdyno.model.record_json import JsonObject
 from pgdyno.model.settings import Rung, Setting
+from pgdyno.model.wording import listed
 from pgdyno.model.workload import Workload
 
 __all__ = ["Estimate", "Plan", "Protocol", "Stage", "Target", "TargetKind", "Telemetry", "Trial",
@@ -158,3 +160,14 @@ class Plan:
     def stage(self, name: str) -> Stage:
         """The stage of this name; a missing one is a bug."""
         return next(stage for stage in self.stages if stage.name == name)
+
+    def named(self, name: str) -> Stage:
+        """The stage that somebody named.
+
+        Raises:
+            PlanError: There is none of this name.
+        """
+        names = [one.name for one in self.stages]
+        if name not in names:
+            raise PlanError(f"no stage is called {name!r}, there are {listed(names)}")
+        return self.stage(name)

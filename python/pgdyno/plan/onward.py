@@ -48,7 +48,9 @@ def onward(
         document.pop(key, None)
     protocol = dict(document.get("protocol", {}))
     protocol["lowest_rung"] = max(lowest, base.rung).value
-    if tried and protocol.get("checkpoints") != "anchors" and plan.protocol.stop != "decided":
+    if not tried:
+        protocol["stop"] = "rounds"
+    elif protocol.get("checkpoints") != "anchors" and plan.protocol.stop != "decided":
         protocol |= {"stop": "decided", "rounds": ROUNDS}
         protocol.pop("confidence", None)
     client, build = _client_and_build(tables, base)
@@ -64,8 +66,6 @@ def onward(
         }
         for one in tried
     ]  # fmt: skip
-    if not tried:
-        protocol["stop"] = "rounds"
     names = " or ".join(one["name"] for one in tried)
     question = f"Is {names} better than {base.name}?" if names else f"What is {base.name}?"
     return {

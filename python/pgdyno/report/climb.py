@@ -106,7 +106,6 @@ def document(found: Climbed, made: Made) -> Document:
             f"rung {limits.lowest} or above, {limits.minutes:g} minutes of steps,"
             f" {'the client may change' if limits.client else 'the client stays as it is'}",
             made.server,
-            f"runs of the steps: folder {made.ident}" if not found.steps else
             f"{plural(len(found.steps), 'step')}, {_spent(found)}",
         ),
         answer=tuple(sentences(found)),

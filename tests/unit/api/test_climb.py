@@ -10,7 +10,7 @@ import pytest
 from pgdyno.api.experiments import climb
 from pgdyno.api.planning import load_plan
 from pgdyno.api.runs import Run
-from pgdyno.model.climb import FUTILE_MAX, ClimbLimits
+from pgdyno.model.climb import FUTILE_MAX, ClimbAsked, ClimbLimits
 from pgdyno.model.errors import PlanError
 from pgdyno.model.proposal import Changed
 from tests.data.climbs import STEPS, a_climb, a_step, tried
@@ -93,3 +93,17 @@ def test_a_server_that_is_not_ours_is_not_climbed_on(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="this one is not pgdyno's own"):
         climb.climb(replace(plan, record=record), out=tmp_path / "climb.sqlite")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_end_has_what_was_kept_in_its_order_and_no_more() -> None:
+    plan = load_plan({
+        "name": "p", "question": "Q?", "workload": {"kind": "tpcb"},
+        "stage": [{"name": "a", "why": "W.", "settings": {"work_mem": "8MB"}}],
+    })  # fmt: skip
+    kept = [tried(move, "wal_buffers", value, 1.1, None) for move, value in
+            (("first", "32MB"), ("second", "64MB"))]  # fmt: skip
+    for moves in (kept, kept[1:]):  # the first is not missed, and has no say in the second
+        found, _ = climb._last_plan(ClimbAsked(plan.record, ClimbLimits()), moves)
+        assert [one.name for one in found.stages[:2]] == ["a", "climbed"]
+        settings = {one.name: one.value for one in found.stages[1].settings}
+        assert settings == {"work_mem": "8MB", "wal_buffers": "64MB"}

@@ -11,7 +11,7 @@ alone, because the best of many tries looks better than it is.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from pgdyno.api.experiments import Experiment
 from pgdyno.api.experiments import plan as of_plan
 from pgdyno.api.notebook_line import with_line
 from pgdyno.api.planning import Plan, load_onward
-from pgdyno.api.proposing import Proposal, proposal
+from pgdyno.api.proposing import Proposal, proposal, stage_of
 from pgdyno.api.runs import Run
 from pgdyno.api.storing import Begun, begun, going_on, stored
 from pgdyno.catalog.contract import require_release
@@ -37,7 +37,7 @@ from pgdyno.model.climb import (
     Tried,
 )
 from pgdyno.model.errors import PgdynoError, PlanError
-from pgdyno.model.plan import Stage
+from pgdyno.model.manifest import Installation
 from pgdyno.model.progress import Noted
 from pgdyno.model.proposal import NotTried
 from pgdyno.model.settings import Rung
@@ -87,7 +87,8 @@ def climb(
             "a climb restarts the server and tries settings, and this one is not pgdyno's own",
             'Climb on a copy: a plan with kind = "installed" and that server\'s `bindir`.',
         )
-    new = begun("climb", f"climb-{plan.name}", command, out)
+    build = Installation(version=plan.server.version)
+    new = begun("climb", f"climb-{plan.name}", command, out, build=build)
     if _folder(new.path).exists():
         raise PlanError(f"folder {_folder(new.path)} exists, steps would be put into it",
                         "Name another run file with --out.")  # fmt: skip
@@ -117,10 +118,11 @@ class _Climb:
         self._now = so_far
         self._keep = keep
         self._on_event = on_event
+        self._runs: dict[str, Run] = {}  # by their files' names, opened and analysed once
 
     def to_the_end(self) -> None:
         """All that is left."""
-        if self._now.start is None or self._now.start.seconds is None:
+        if self._now.start is None:
             self._begin()
         while self._now.stopped is None:
             self._step()
@@ -144,6 +146,7 @@ class _Climb:
             run = Run(path)
             if not run.is_whole:
                 run = of_plan.resume(run, False, self._on_event)
+        self._runs[name] = run
         return run, time.monotonic() - began
 
     # -- steps --------------------------------------------------------------------------------
@@ -191,13 +194,13 @@ class _Climb:
         now = self._now
         step = now.steps[-1] if now.steps else now.start
         assert step is not None
-        run = Run(self._folder / step.run_file)
+        run = self._runs.get(step.run_file) or Run(self._folder / step.run_file)
         kept = next((one.stage for one in step.tried if one.move == step.accepted), step.base)
         return run, kept
 
     def _proposal(self, lowest: Rung) -> Proposal:
         run, stage = self._last()
-        return proposal(run, run.facts, stage, lowest, client=self._now.asked.limits.client)
+        return proposal(run, stage, lowest, client=self._now.asked.limits.client)
 
     def _proposed(self) -> tuple[Step, Plan | None]:
         """The next step, and its plan; a step without tries is the end, and says why."""
@@ -208,7 +211,7 @@ class _Climb:
         chosen = [one for one in facts.tries if one.move not in refused][: limits.at_once]
         number = len(self._now.steps) + 1
         tried = tuple(
-            Tried(one.move, _stage_of(one.move, facts.stage), one.why, one.against, one.rung,
+            Tried(one.move, stage_of(one.move, facts.stage), one.why, one.against, one.rung,
                   one.changes, one.predicted)
             for one in chosen
         )  # fmt: skip
@@ -240,13 +243,11 @@ class _Climb:
 
     def _judge(self) -> None:
         """The first stage, the best one and those that people would take, on fresh rounds."""
-        run, name = self._last()
         asked, limits = self._now.asked, self._now.asked.limits
-        best = plan_in(run.info).stage(name)
         if self._now.without is None:
             self._put(replace(self._now, kept=tuple(one.move for one in self._now.accepted)))
-        dropped = [one for one in self._now.accepted if one.move not in self._now.kept]
-        plan, left_out = _last_plan(asked, best, dropped)
+        kept = [one for one in self._now.accepted if one.move in self._now.kept]
+        plan, left_out = _last_plan(asked, kept)
         self._on_event(Noted("The end: what was reached, beside where it began, on fresh rounds."))
         run, _ = self._measured("final.sqlite", plan)
         beyond = [one for one in self._proposal(Rung.D6).facts.tries if one.rung > limits.lowest]
@@ -255,11 +256,6 @@ class _Climb:
                 self._now, final=_judged("final.sqlite", run, tuple(left_out)), beyond=tuple(beyond)
             )
         )
-
-
-def _stage_of(move: str, base: str) -> str:
-    """What a move's stage is called, see `proposing`."""
-    return move if move != base else f"{move}-again"
 
 
 def _over(plan: Plan, now: Climbed) -> str | None:
@@ -349,36 +345,32 @@ def _without(one: Tried) -> dict[str, Any]:
     return {"name": f"without-{one.move}", "why": f"Whether {one.move} is still missed.", **keys}
 
 
-def _last_plan(asked: ClimbAsked, best: Stage, dropped: list[Tried]) -> tuple[Plan, list[NotTried]]:
-    """First stage, best stage, and the profiles that can be carried out here."""
-    settings: dict[str, Any] = {one.name: one.value for one in best.settings}
-    client = _client_of(best)
-    for one in dropped:
-        before = _without(one)
-        settings |= before["settings"]
-        client |= before["client"]
+def _last_plan(asked: ClimbAsked, kept: Sequence[Tried]) -> tuple[Plan, list[NotTried]]:
+    """First stage, that with all that was kept, and the profiles that can be carried out here."""
+    settings: dict[str, str] = {}
+    client: dict[str, str] = {}
+    for change in (change for one in kept for change in one.changes):
+        (client if change.of_client else settings)[change.name] = change.after
     record, lowest = asked.plan, asked.limits.lowest
     tables: list[Mapping[str, Any]] = [
         {"name": "climbed", "why": "What the climb reached.", "settings": settings,
          "client": client},
     ]  # fmt: skip
-    left_out = []
+
+    def plan() -> Plan:
+        return load_onward(record, onward(record, record.stages[0], tables, lowest))
+
+    left_out, found = [], plan()
     for name in _RIVALS:
         table = {"name": name, "why": f"What people would take: profile {name}.", "profile": name,
                  "client": client}  # fmt: skip
+        tables.append(table)
         try:
-            load_onward(record, onward(record, record.stages[0], [*tables, table], lowest))
+            found = plan()
         except PgdynoError as error:
+            tables.pop()
             left_out.append(NotTried(name, small(error.fact)))
-        else:
-            tables.append(table)
-    document = onward(record, record.stages[0], tables, lowest)
-    return load_onward(record, document), left_out
-
-
-def _client_of(stage: Stage) -> dict[str, Any]:
-    """Keys of the client that moves may have changed."""
-    return {one.name: one.value for one in stage.client if one.name == "face"}
+    return found, left_out
 
 
 def _made(run: Run) -> report.Made:

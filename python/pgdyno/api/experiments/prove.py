@@ -108,9 +108,7 @@ def resume(run: Run, _again: bool, on_event: Listener) -> Run:
 def _asked(
     earlier: Run, plan: Plan, stage: str | None, probes: Sequence[str], design: Design
 ) -> ProofAsked:
-    names = [one.name for one in plan.stages]
-    if stage is not None and stage not in names:
-        raise PlanError(f"no stage is called {stage!r}, there are {listed(names)}")
+    chosen = plan.stages[-1] if stage is None else plan.named(stage)
     if plan.target.kind == "running":
         raise PlanError(
             f"run {earlier.info.ident} measured a running server, on which nothing is broken",
@@ -118,7 +116,6 @@ def _asked(
             " `bindir` in [target], then name the run file of that. `pgdyno diagnose` reads this"
             " one as it is.",
         )
-    chosen = plan.stage(stage or names[-1])
     exchange_ns = _exchange_cpu_ns(earlier, chosen.name)
     wanted, left_out = _chosen_probes(chosen, probes, exchange_ns)
     return ProofAsked(
