@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pgdyno.analysis.sessions import TALLY
 from pgdyno.api.interrupts import interruptible
 from pgdyno.api.table import library
 from pgdyno.folders import Folder
@@ -114,11 +115,9 @@ def write_parquet(
 def _written(
     file: RunFile, ident: str, verdicts: Sequence[Mapping[str, Any]], folder: Folder
 ) -> list[ExportedFile]:
+    laid_out = file.laid_out()
     batches: dict[str, Iterable[Batch]] = {
-        name: _columns(rows, columns)
-        for (name, _, columns), rows in zip(TABLES, file.laid_out().values(), strict=False)
-    }
-    batches |= {
+        **{one.name: _columns(laid_out[one.name], one.columns) for one in VIEWS},
         "series": _series(file),
         "sessions": _sessions(file),
         "verdicts": [{one.name: [row[one.name] for row in verdicts] for one in VERDICTS[1:]}],
@@ -148,7 +147,7 @@ def _series(file: RunFile) -> Iterator[Batch]:
 
 def _sessions(file: RunFile) -> Iterator[Batch]:
     for trial in file.finished():
-        tally = file.tallies(trial.number).get("sessions")
+        tally = file.tallies(trial.number).get(TALLY)
         if tally is None:
             continue
         texts = {
