@@ -37,6 +37,7 @@ from scipy import stats
 import pgdyno
 from pgdyno.analysis.diagnosis_facts import WindowDiagnosis
 from pgdyno.model.progress import Event, PhaseBegun, TrialEnded
+from pgdyno.stats.interval import estimate
 
 LEAST_RATIO, LEAST_LOW = 1.15, 1.05
 ALARM = 1.10
@@ -255,9 +256,8 @@ def removed(run: pgdyno.Run) -> tuple[float | None, float | None]:
     ]
     if len(logs) < 2:
         return None, None
-    half = stats.t.ppf(0.975, len(logs) - 1) * np.std(logs, ddof=1) / np.sqrt(len(logs))
-    mean = float(np.mean(logs))
-    return float(np.exp(mean)), float(np.exp(mean - half))
+    found = estimate(np.array([logs]), 0.95)
+    return float(np.exp(found.centre[0])), float(np.exp(found.low[0]))
 
 
 def healthy(folder: Path, name: str, dose: int, asked: argparse.Namespace) -> Scored:
