@@ -16,9 +16,10 @@ from pgdyno.loader.csv_files import load_csv, read_folder
 from pgdyno.loader.export import export
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError, PgdynoError
-from tests.cluster.conftest import cluster_apart, reachable_folder
+from tests.cluster.conftest import cluster_apart
 from tests.cluster.loading import new_database, run
 from tests.data.workloads import changed, tpcc
+from tests.reachable import reachable_folder
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="it is about root")
 NOBODY = 65534

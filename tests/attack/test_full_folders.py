@@ -32,12 +32,13 @@ from pgdyno.target.binaries import find_binaries
 from pgdyno.target.interface import ending, explained
 from pgdyno.target.own_target import OwnTarget
 from tests.attack.test_kills_and_full_disks import KIB, MIB, files, with_room
-from tests.cluster.conftest import TARGETS, reachable_folder, settings_of
+from tests.cluster.conftest import TARGETS, settings_of
 from tests.cluster.test_engine_pgbench import PROTOCOL, TPCB, There, there
 from tests.cluster.test_run import servers
 from tests.cluster.test_storage import memory_disk
 from tests.data.miniature import write_miniature
 from tests.data.workloads import tpcc
+from tests.reachable import reachable_folder
 
 pytestmark = [pytest.mark.cluster, pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")]
 __all__ = ["there"]  # a fixture

@@ -23,9 +23,9 @@ import pytest
 from pgdyno.model.run import TrialRecord, TrialState
 from pgdyno.store.run_file import RunFile
 from tests.attack.witness import tree
-from tests.cluster.conftest import reachable_folder
 from tests.cluster.test_run import assert_nothing_left, servers
 from tests.data.miniature import write_miniature
+from tests.reachable import reachable_folder
 from tests.tally import survived
 from tests.waiting import DEADLINE_S
 

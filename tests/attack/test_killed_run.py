@@ -16,8 +16,8 @@ import pytest
 
 from pgdyno.store.run_file import RunFile
 from tests import children
-from tests.cluster.conftest import reachable_folder
 from tests.cluster.test_run import PLAN, pgdyno, servers
+from tests.reachable import reachable_folder
 from tests.tally import survived
 from tests.waiting import DEADLINE_S
 

@@ -26,11 +26,11 @@ from pgdyno.store import RunFile
 from pgdyno.store.output_file import write_page
 from pgdyno.target.home import locked_home, our_folder
 from pgdyno.target.kept_builds import kept_builds
-from tests.cluster.conftest import reachable_folder
 from tests.cluster.test_build_steps import Case, _untrained
 from tests.cluster.test_run import PLAN
 from tests.cluster.test_storage import memory_disk
 from tests.data.miniature import write_miniature
+from tests.reachable import reachable_folder
 from tests.tally import survived
 from tests.waiting import DEADLINE_S
 

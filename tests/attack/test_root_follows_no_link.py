@@ -24,7 +24,8 @@ from pgdyno.target.binaries import find_binaries
 from pgdyno.target.home import remove_folder
 from pgdyno.target.own_target import OwnTarget
 from tests.attack.planting import Planter
-from tests.cluster.conftest import TARGETS, reachable_folder, settings_of
+from tests.cluster.conftest import TARGETS, settings_of
+from tests.reachable import reachable_folder
 
 pytestmark = [
     pytest.mark.cluster,

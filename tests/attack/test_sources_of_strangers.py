@@ -18,7 +18,7 @@ from pgdyno.folders import Folder
 from pgdyno.model.errors import PgdynoError, TargetError
 from pgdyno.shell import OsUser
 from tests.attack.planting import Planter
-from tests.cluster.conftest import reachable_folder
+from tests.reachable import reachable_folder
 from tests.tally import survived
 from tests.unit.builder.test_build_source import CONFIGURE, packed
 

@@ -29,9 +29,10 @@ from pgdyno.store.output_file import write_new, write_page
 from pgdyno.target.binaries import Binaries, find_binaries
 from pgdyno.target.own_target import OwnTarget
 from tests.attack.witness import database_facts, strangers_facts, tree
-from tests.cluster.conftest import TARGETS, cluster_apart, reachable_folder
+from tests.cluster.conftest import TARGETS, cluster_apart
 from tests.cluster.loading import new_database, run
 from tests.data.workloads import tpcb
+from tests.reachable import reachable_folder
 from tests.tally import count
 
 pytestmark = pytest.mark.cluster

@@ -23,8 +23,9 @@ from pgdyno.target.server_owner import OWNER, Owner
 from tests import children
 from tests.attack.owning import conninfo_of
 from tests.attack.witness import database_facts, server_facts
-from tests.cluster.conftest import cluster_apart, reachable_folder
+from tests.cluster.conftest import cluster_apart
 from tests.cluster.loading import new_database, run
+from tests.reachable import reachable_folder
 
 cluster = pytest.mark.cluster
 WHO = r"process \d+ on host \S+ since 20\d\d-.* \(role"

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -28,7 +25,7 @@ from pgdyno.target.host_facts import host_facts
 from pgdyno.target.own_target import OwnTarget
 from pgdyno.workload.describe import describe
 from tests.data.workloads import tpcc
-from tests.leftovers import SESSION
+from tests.reachable import reachable_folder
 
 DEBIAN_BINDIR = "/usr/lib/postgresql/15/bin"
 TARGETS = {
@@ -39,14 +36,6 @@ TARGETS = {
 VERSIONS = (pytest.param("debian-15", marks=pytest.mark.long), "embedded-18")
 OLD_VERSION_FIRST = ("debian-15", pytest.param("embedded-18", marks=pytest.mark.long))
 WORKLOAD = tpcc(2)
-
-
-def reachable_folder(prefix: str) -> Iterator[Path]:
-    """A folder that any user can enter; pytest's own are closed to others."""
-    folder = Path(tempfile.mkdtemp(prefix=f"{prefix}-", dir=os.environ[SESSION]))
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -26,8 +26,9 @@ from pgdyno.model.plan import Protocol, Workload
 from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Tpcc
 from pgdyno.workload.describe import describe, describe_tpcc
-from tests.cluster.conftest import cluster_apart, reachable_folder
+from tests.cluster.conftest import cluster_apart
 from tests.data.workloads import tpcc
+from tests.reachable import reachable_folder
 
 pytestmark = pytest.mark.cluster
 CHECKS = tomllib.loads((Path(__file__).parents[1] / "data/benchmarksql_checks.toml").read_text())

@@ -27,8 +27,9 @@ from pgdyno.target.cluster import Cluster, initdb
 from pgdyno.target.conninfo import reach
 from pgdyno.target.home import made_for
 from pgdyno.workload.spec import workload_spec
-from tests.cluster.conftest import TARGETS, reachable_folder
+from tests.cluster.conftest import TARGETS
 from tests.data.workloads import tpcb
+from tests.reachable import reachable_folder
 from tests.waiting import DEADLINE_S
 
 pytestmark = pytest.mark.cluster

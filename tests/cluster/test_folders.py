@@ -11,8 +11,8 @@ import pytest
 from pgdyno.model.run import TrialState
 from pgdyno.store.run_file import RunFile
 from pgdyno.target.home import take_stage_folder
-from tests.cluster.conftest import reachable_folder
 from tests.cluster.test_run import assert_nothing_left, pgdyno
+from tests.reachable import reachable_folder
 
 pytestmark = pytest.mark.cluster
 

@@ -22,7 +22,8 @@ from pgdyno.model.errors import TargetError
 from pgdyno.shell import postgres_user, start
 from pgdyno.target.conninfo import reach, resolve
 from pgdyno.target.home import made_for
-from tests.cluster.conftest import cluster_apart, reachable_folder
+from tests.cluster.conftest import cluster_apart
+from tests.reachable import reachable_folder
 from tests.waiting import DEADLINE_S
 
 pytestmark = pytest.mark.cluster

@@ -21,7 +21,8 @@ from pgdyno import _core
 from pgdyno.model.connection import Connection
 from pgdyno.target.conninfo import reach, resolve
 from tests.cluster.authority import Authority, Certificate, give_to_server
-from tests.cluster.conftest import cluster_apart, reachable_folder
+from tests.cluster.conftest import cluster_apart
+from tests.reachable import reachable_folder
 from tests.waiting import DEADLINE_S
 
 pytestmark = pytest.mark.cluster

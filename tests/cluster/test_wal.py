@@ -24,8 +24,9 @@ from pgdyno.pages.wal import WalRange, read_wal
 from pgdyno.shell import postgres_user
 from pgdyno.target.binaries import Binaries, find_binaries
 from pgdyno.target.cluster import Cluster, initdb
-from tests.cluster.conftest import TARGETS, reachable_folder
+from tests.cluster.conftest import TARGETS
 from tests.cluster.waldump import Dumped, DumpedBlock, dumped, place
+from tests.reachable import reachable_folder
 
 pytestmark = pytest.mark.cluster
 SETTINGS = {

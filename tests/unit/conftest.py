@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,16 +11,13 @@ from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.run import analyse
 from pgdyno.store import RunFile
 from tests.data.miniature import write_miniature
-from tests.leftovers import SESSION
+from tests.reachable import reachable_folder
 
 
 @pytest.fixture(scope="session")
 def home_apart() -> Iterator[Path]:
-    """A folder that any user can enter; pytest's own are closed to others."""
-    folder = Path(tempfile.mkdtemp(prefix="home-", dir=os.environ[SESSION]))
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+    """A home for tests that have no server."""
+    yield from reachable_folder("home")
 
 
 @pytest.fixture(autouse=True)
