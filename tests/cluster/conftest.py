@@ -19,6 +19,7 @@ from pgdyno.model.plan import Target as TargetPlan
 from pgdyno.model.run import Fixture
 from pgdyno.model.settings import ServerFacts
 from pgdyno.shell import postgres_user
+from pgdyno.store.calibration import calibration_path
 from pgdyno.target.binaries import Binaries, find_binaries
 from pgdyno.target.cluster import Cluster, initdb, server_settings
 from pgdyno.target.host_facts import host_facts
@@ -51,10 +52,12 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.fixture
-def home_env(session_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The session's home, set in the environment."""
+def home_env(session_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The session's home, set in the environment. Fixtures stay in it; ceilings do not."""
     monkeypatch.setenv("PGDYNO_HOME", str(session_home))
-    return session_home
+    yield session_home
+    # The reports of tests that come later would name a ceiling that they did not ask for.
+    calibration_path(session_home).unlink(missing_ok=True)
 
 
 @cache
