@@ -11,14 +11,17 @@ __all__ = [
     "Export",
     "Load",
     "NullServer",
+    "Recording",
     "Wal",
     "contract_version",
     "describe",
     "estimate_load",
     "histogram_count",
     "is_release",
+    "make_disk",
     "merge_histograms",
     "quantiles",
+    "record_span",
     "schema",
     "shapes",
 ]
@@ -77,6 +80,16 @@ class NullServer:
         """Close all connections and remove the socket."""
 
 @final
+class Recording:
+    """A file system that passes through to a folder and writes down what is asked of it."""
+
+    def __new__(cls, spec_json: str, /) -> Recording: ...
+    def start(self) -> None:
+        """Write down what lies there, and mount it; it is served in threads of its own."""
+    def stop(self) -> str:
+        """Unmount it, end the record, and tell what became of it, as JSON: `Recorded`."""
+
+@final
 class Wal:
     """Says what a range of WAL was made of; its files are opened by who calls."""
 
@@ -102,6 +115,12 @@ def describe(workload_json: str, /) -> str:
 
 def estimate_load(spec_json: str, /) -> str:
     """What a load would need (`LoadEstimate`): takes the spec of a `Load`."""
+
+def make_disk(spec_json: str, /) -> str:
+    """Make a disk that a power cut may leave, of a record (`MakeSpec`); returns a `Made`."""
+
+def record_span(folder: str, record: str, /) -> str:
+    """Between which instants cuts are possible, as JSON: `RecordSpan`."""
 
 def merge_histograms(histograms: list[str], /) -> str:
     """Add histograms (base64 of V2 deflate) of the same kind from several trials."""

@@ -18,24 +18,28 @@ if TYPE_CHECKING:
         Export,
         Load,
         NullServer,
+        Recording,
         Wal,
         describe,
         estimate_load,
         histogram_count,
         is_release,
+        make_disk,
         merge_histograms,
         quantiles,
+        record_span,
         schema,
         shapes,
     )
 
 __all__ = [
-    "VERSION", "CoreError", "Drive", "Export", "Load", "NullServer", "Wal", "describe",
-    "estimate_load", "fact_and_hint", "histogram_count", "is_release", "merge_histograms",
-    "quantiles", "require_version", "require_written", "schema", "shapes",
+    "VERSION", "CoreError", "Drive", "Export", "Load", "NullServer", "Recording", "Wal", "describe",
+    "estimate_load", "fact_and_hint", "histogram_count", "is_release", "make_disk",
+    "merge_histograms", "quantiles", "record_span", "require_version", "require_written", "schema",
+    "shapes",
 ]  # fmt: skip
 
-VERSION = 6
+VERSION = 7
 """Of the contract, as this Python knows it."""
 _REBUILD = "Build both from the same sources: `make build`."
 

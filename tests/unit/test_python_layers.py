@@ -14,15 +14,17 @@ import pytest
 import pgdyno
 
 USES = {
+    "drills": "disk drive folders loader model session shell target trial",
     "trial": "analysis catalog drive intervention loader model plan profiler sample session stats"
     " store target workload",
     "live": "analysis model report shell store",
     "host": "access catalog folders linter model shell target",
     "builder": "access drive folders loader model plan shell target",
     "profiler": "folders model sample shell",
-    "target": "_core access catalog folders model plan session shell",
+    "target": "_core access catalog folders model mounts plan session shell",
     "loader": "core folders model plan session workload",
     "drive": "core folders model plan shell workload",
+    "disk": "core folders model mounts shell",
     "sample": "model",
     "probe": "access folders model shell",
     "intervention": "folders model shell",
@@ -33,6 +35,7 @@ USES = {
     "imports": "model plan",
     "stats": "model",
     "store": "access core folders model plan",
+    "mounts": "folders shell",
     "folders": "access model shell",
     "session": "model",
     "shell": "access model",

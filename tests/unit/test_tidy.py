@@ -18,7 +18,7 @@ COLUMNS_MAX = 100
 FUNCTION_LINES_MAX = 70
 README_LINES_MAX = 120
 BANNED_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
-CORE_CALLERS = {"catalog", "drive", "loader", "pages", "store", "workload"}
+CORE_CALLERS = {"catalog", "disk", "drive", "loader", "pages", "store", "workload"}
 
 
 def files(*suffixes: str) -> Iterator[Path]:

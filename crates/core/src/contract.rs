@@ -1,6 +1,10 @@
 //! The contract with Python: what crosses, as JSON Schema, and the version of all of it together.
 //! Python holds its records against these schemas in a test, and reads bounds and defaults here.
 
+use disk::{
+    make::{Made, MakeSpec, RecordSpan},
+    recording::{RecordSpec, Recorded},
+};
 use drive::{progress::Progress, result::RunResult, spec::Spec};
 use load::{
     LoadEstimate, LoadProgress, LoadReport, LoadSpec,
@@ -17,7 +21,7 @@ use workload::{
 use crate::error::unwritten;
 
 /// Raised whenever a shape changes that crosses.
-const VERSION: u32 = 6;
+const VERSION: u32 = 7;
 
 /// Version of everything that crosses.
 #[pyfunction]
@@ -28,7 +32,7 @@ pub(crate) fn contract_version() -> u32 {
 /// Makes a schema.
 type Shape = fn() -> Schema;
 /// What crosses, by name: what is read here, then what is written.
-const SHAPES: [(&str, Shape); 20] = [
+const SHAPES: [(&str, Shape); 25] = [
     ("DriveSpec", read::<Spec>),
     ("LoadSpec", read::<LoadSpec>),
     ("ExportSpec", read::<ExportSpec>),
@@ -38,6 +42,8 @@ const SHAPES: [(&str, Shape); 20] = [
     ("MixSpec", read::<MixSpec>),
     ("ScriptSpec", read::<ScriptSpec>),
     ("WalSpec", read::<WalSpec>),
+    ("RecordSpec", read::<RecordSpec>),
+    ("MakeSpec", read::<MakeSpec>),
     ("DriveProgress", written::<Progress>),
     ("RunResult", written::<RunResult>),
     ("LoadProgress", written::<LoadProgress>),
@@ -49,6 +55,9 @@ const SHAPES: [(&str, Shape); 20] = [
     ("WalPart", written::<WalPart>),
     ("WalSummary", written::<WalSummary>),
     ("Described", written::<Described>),
+    ("Recorded", written::<Recorded>),
+    ("RecordSpan", written::<RecordSpan>),
+    ("Made", written::<Made>),
 ];
 
 /// Names of everything that crosses.

@@ -3,6 +3,7 @@
 
 mod contract;
 mod describe;
+mod disk;
 mod drive;
 mod error;
 mod export;
@@ -14,13 +15,14 @@ mod wal;
 
 use pyo3::prelude::*;
 
-/// Load driver, loader, null server, histograms, WAL.
+/// Load driver, loader, null server, recorded disks, histograms, WAL.
 #[pymodule]
 mod _core {
     #[pymodule_export]
     use crate::{
         contract::{contract_version, schema, shapes},
         describe::describe,
+        disk::{Recording, make_disk, record_span},
         drive::{Drive, is_release},
         error::CoreError,
         export::Export,

@@ -3,6 +3,7 @@
 pub mod counts;
 pub mod cpu;
 pub mod histogram;
+pub mod ledger;
 pub mod meter;
 pub mod seconds;
 pub mod statements;

@@ -4,6 +4,7 @@
 use std::{
     cell::RefCell,
     io,
+    path::Path,
     pin::Pin,
     sync::{
         Arc,
@@ -26,7 +27,7 @@ use crate::{
     clock::{Clock, SystemClock, steady_ns},
     connection::{background::Background, opener::ServerOpener, spec::ConnectionSpec},
     error::RunError,
-    measure::{cpu::Account, meter::Meter},
+    measure::{cpu::Account, ledger::Ledger, meter::Meter},
     progress::Progress,
     result::{PartResult, RunResult},
     schedule::{
@@ -153,11 +154,14 @@ fn conduct<W: Workload>(
     openers: &[ServerOpener],
     shared: &Arc<Shared>,
 ) -> Result<RunResult, RunError> {
+    let ledger = spec.ledger.as_ref().map(|name| Ledger::create(Path::new(name))).transpose();
+    let ledger = ledger.map_err(RunError::internal)?.map(Arc::new);
     local_runtime()?.block_on(set_up(spec, &**workload, openers, shared))?;
     let background = Background::start().map_err(|e| no_runtime(&e))?;
     let mut threads = Vec::new();
     for thread in 0..spec.threads() {
-        let portions = (0..openers.len()).map(|part| share(spec, part, thread)).collect();
+        let portion = |part| share(spec, part, thread, ledger.as_ref());
+        let portions = (0..openers.len()).map(portion).collect();
         threads.push(start_thread(portions, workload, openers, shared, &background)?);
     }
     local_runtime()?.block_on(async {
@@ -187,6 +191,9 @@ fn conduct<W: Workload>(
         for meters in meters {
             let meters = meters.await.map_err(|_| RunError::internal("driver panicked".into()))?;
             by_part.iter_mut().zip(meters).for_each(|(part, meter)| part.push(meter));
+        }
+        if let Some(ledger) = &ledger {
+            ledger.sync().map_err(RunError::internal)?;
         }
         let by_part = by_part.into_iter().map(|meters| merged(meters, workload.kinds()));
         let by_part: Vec<_> = by_part.collect::<Result<_, _>>()?;
@@ -257,7 +264,7 @@ async fn reach(clock: &impl Clock, shared: &Shared, at_ns: fn(&Shared) -> u64) {
 }
 
 /// What a thread has of a part: connections and terminals are dealt round robin.
-fn share(spec: &Spec, part: usize, thread: usize) -> Share {
+fn share(spec: &Spec, part: usize, thread: usize, ledger: Option<&Arc<Ledger>>) -> Share {
     let threads = spec.threads();
     let connections = (thread..spec.connections).step_by(threads).count();
     let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
@@ -285,6 +292,7 @@ fn share(spec: &Spec, part: usize, thread: usize) -> Share {
         slowdowns: spec.slowdowns.clone(),
         retries_max: spec.retries_max,
         give_up_ns: nanoseconds(spec.reconnect_give_up_s),
+        ledger: ledger.cloned(),
     }
 }
 

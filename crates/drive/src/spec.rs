@@ -68,6 +68,10 @@ pub struct Spec {
     #[serde(default)]
     #[schemars(length(max = SLOWDOWNS_MAX))]
     pub slowdowns: Vec<Slowdown>,
+    /// A file that is made in the driver's working directory, and told of each request that leaves
+    /// something behind; absent: none. See `measure::ledger`.
+    #[serde(default)]
+    pub ledger: Option<String>,
     /// Requests of each terminal, after which it asks no more; when all have, the window ends.
     #[serde(default)]
     #[schemars(range(min = 1, max = REQUESTS_MAX))]

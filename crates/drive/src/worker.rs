@@ -11,13 +11,14 @@ use std::{
 };
 
 use tokio::sync::Notify;
-use wire::CancelKey;
+use wire::{CancelKey, Timestamp};
 use workload::{Audit, Workload};
 
 use crate::{
     clock::Clock,
-    connection::opener::Opener,
+    connection::{opener::Opener, retry::Ending},
     measure::{
+        ledger::{Entry, Ledger, Pages},
         meter::{Meter, Record, Taken, Unanswered},
         statements::{Groups, Laps},
     },
@@ -48,6 +49,8 @@ pub struct Share {
     pub retries_max: u32,
     /// How long the run goes on without any connection.
     pub give_up_ns: u64,
+    /// What account of its requests is kept in.
+    pub ledger: Option<Arc<Ledger>>,
 }
 
 /// One thread's state, shared by its connections' tasks.
@@ -65,6 +68,8 @@ pub struct Worker<W: Workload, K, D> {
     pub(crate) groups: Groups,
     /// `None`: exchanges are as fast as they can be.
     pub(crate) slowdowns: Option<Slowdowns>,
+    /// `None`: no account is kept of single requests.
+    ledger: Option<RefCell<Pages>>,
     queue: RefCell<Queue<W>>,
     /// By connection: what is being performed since when, and what would cancel it.
     in_flight: RefCell<Vec<Option<(Head, u64)>>>,
@@ -96,6 +101,8 @@ impl<W: Workload, K: Clock, D: Opener> Worker<W, K, D> {
         let (number, seed) = (share.worker, share.schedule.seed);
         let groups = Groups::new(workload.statements());
         let slowdowns = Slowdowns::new(&share.slowdowns, &timeline);
+        let part = share.schedule.part;
+        let ledger = share.ledger.map(|ledger| RefCell::new(Pages::new(ledger, part)));
         let queue = Queue::new(Arc::clone(&workload), share.terminals, share.schedule, &timeline);
         Self {
             workload,
@@ -110,6 +117,7 @@ impl<W: Workload, K: Clock, D: Opener> Worker<W, K, D> {
             number,
             groups,
             slowdowns,
+            ledger,
             queue: RefCell::new(queue),
             in_flight: RefCell::new(vec![None; share.connections]),
             keys: RefCell::new(vec![None; share.connections]),
@@ -156,6 +164,43 @@ impl<W: Workload, K: Clock, D: Opener> Worker<W, K, D> {
             self.earlier.notify_one();
         }
         job
+    }
+
+    /// Enters a request into the ledger before it is performed. `None`: none is kept, or it leaves
+    /// nothing behind.
+    pub(crate) fn enter(
+        &self,
+        head: &Head,
+        request: &W::Request,
+        now: Timestamp,
+        taken_ns: u64,
+    ) -> Option<Entry> {
+        let ledger = self.ledger.as_ref()?;
+        let witness = self.workload.witness(request, now)?;
+        let entry = Entry { taken_ns, kind: head.kind, witness };
+        self.written(ledger.borrow_mut().begun(entry));
+        Some(entry)
+    }
+
+    /// Enters how it ended.
+    pub(crate) fn enter_end(&self, entry: Option<Entry>, ended_ns: u64, ending: &Ending) {
+        if let (Some(ledger), Some(entry)) = (&self.ledger, entry) {
+            self.written(ledger.borrow_mut().ended(entry, ended_ns, ending));
+        }
+    }
+
+    /// Writes what of the ledger was kept back.
+    pub(crate) fn flush_ledger(&self) {
+        if let Some(ledger) = &self.ledger {
+            self.written(ledger.borrow_mut().flush());
+        }
+    }
+
+    /// Without its ledger a run proves nothing.
+    fn written(&self, written: Result<(), String>) {
+        if let Err(why) = written {
+            self.shared.give_up(self.clock.now_ns(), why);
+        }
     }
 
     /// Records a request that ended, and lets its terminal go on.

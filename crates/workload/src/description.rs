@@ -6,7 +6,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use wire::Statement;
 
-use crate::dataset::{Dataset, Table};
+use crate::{
+    dataset::{Dataset, Table},
+    witness::WitnessQuery,
+};
 
 /// A workload, for plans, reports and checks.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -27,6 +30,8 @@ pub struct Description {
     pub indexes: Vec<String>,
     /// What must hold after the load and after any run.
     pub conditions: Vec<Condition>,
+    /// How what was committed is found again, by kind; kinds that leave nothing are missing.
+    pub witnesses: Vec<WitnessQuery>,
     /// What holds between the load and the first transaction.
     pub load_checks: Vec<LoadCheck>,
     /// Where the workload differs from its text, and why.

@@ -21,6 +21,7 @@ pub mod program;
 pub mod script;
 pub mod spec;
 pub mod tpcc;
+pub mod witness;
 pub mod workload;
 
 pub use workload::{Audit, AuditLine, Outcome, Timing, Workload};

@@ -25,6 +25,7 @@ pub mod schema;
 pub mod spec;
 pub mod statements;
 pub mod transact;
+mod witness;
 mod workload;
 
 pub use kinds::{KINDS, VERSION};

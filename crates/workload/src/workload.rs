@@ -5,7 +5,7 @@ use std::future::Future;
 
 use wire::{Error, Exchange, Statement, Timestamp};
 
-use crate::plausible::Plausible;
+use crate::{plausible::Plausible, witness::Witness};
 
 /// How a transaction that was performed to its end came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +110,12 @@ pub trait Workload: Send + Sync + 'static {
     /// asked for the same. Without one the digest covers terminal, number and kind.
     fn digest(&self, _request: &Self::Request) -> u64 {
         0
+    }
+
+    /// What the request leaves in the database if it is committed with this time; `None`: nothing,
+    /// or nothing by which it could be told from others.
+    fn witness(&self, _request: &Self::Request, _now: Timestamp) -> Option<Witness> {
+        None
     }
 
     /// Performs a request once, from BEGIN to COMMIT or ROLLBACK. `now` is the time to be stored

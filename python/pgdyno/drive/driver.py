@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from pgdyno.drive.checkpoint_pace import OPEN, STOP, Pace
 from pgdyno.drive.result import Driven, parse_result
 from pgdyno.drive.spec import drive_spec
+from pgdyno.folders import Folder
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
 from pgdyno.model.plan import Protocol, Workload
@@ -34,11 +35,20 @@ _SILENCE_S = 120.0  # the worker speaks twice a second; longer silence means tha
 
 
 @dataclass(frozen=True, slots=True)
+class LedgerFile:
+    """A file that the driver makes, and writes down in how each of its requests ended."""
+
+    folder: Folder  # of ours, that nobody else can change
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Wishes:
     """How the driver itself runs."""
 
     cpus: Sequence[int] = ()  # that it may use; none: as this process
     slowdowns: Sequence[Slowdown] = ()  # when exchanges are made slower on purpose, by time
+    ledger: LedgerFile | None = None  # None: no account is kept of single requests
 
 
 _NONE = Wishes()
@@ -73,9 +83,14 @@ def drive(
     spec = drive_spec(connection, workload, protocol, c_load, wishes.slowdowns)
     if pace is not None:
         spec |= {"warmup_s": pace.warmup_max_s, "window_s": pace.window_max_s}
+    folder = None
+    if wishes.ledger is not None:
+        wishes.ledger.folder.require_closed()
+        spec["ledger"], folder = wishes.ledger.name, wishes.ledger.folder.handle
     pinned = ["--cpus", ",".join(map(str, wishes.cpus))] if wishes.cpus else []
-    process = start([sys.executable, "-m", "pgdyno.drive.worker", *pinned], pipes=True,
-                    dies_with_us=signal.SIGTERM)  # fmt: skip
+    # -P: no module is looked for in the folder where it starts.
+    process = start([sys.executable, "-P", "-m", "pgdyno.drive.worker", *pinned], pipes=True,
+                    folder=folder, dies_with_us=signal.SIGTERM)  # fmt: skip
     try:
         # On its standard input, so that a password stands on no command line.
         process.stdin.write(json.dumps(spec) + "\n")

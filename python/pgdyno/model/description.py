@@ -44,6 +44,14 @@ class LoadCheck:
 
 
 @dataclass(frozen=True, slots=True)
+class WitnessQuery:
+    """How the rows that committed requests of a kind left are found again."""
+
+    kind: str
+    sql: str  # four columns of type bigint, the key of a row; $1: since, in us since 1970
+
+
+@dataclass(frozen=True, slots=True)
 class Deviation:
     """A difference from the text that a workload follows."""
 
@@ -124,6 +132,7 @@ class Description:
     tables: tuple[LoadedTable, ...] = ()
     indexes: tuple[str, ...] = ()  # CREATE INDEX
     conditions: tuple[ConditionSql, ...] = ()  # hold after the load and after any run
+    witnesses: tuple[WitnessQuery, ...] = ()  # kinds that leave nothing are missing
     load_checks: tuple[LoadCheck, ...] = ()  # hold right after the load
     deviations: tuple[Deviation, ...] = ()
     disk_bytes_estimate: int = 0  # tables with their indexes after the load

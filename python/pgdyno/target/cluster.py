@@ -142,13 +142,18 @@ class Cluster:
         return (*own, *asked)
 
     def start(
-        self, settings: Sequence[Setting], environment: Mapping[str, str] = NO_ENVIRONMENT
+        self,
+        settings: Sequence[Setting],
+        environment: Mapping[str, str] = NO_ENVIRONMENT,
+        *,
+        recovers: bool = False,
     ) -> float:
         """Write the settings, start the server, wait until it answers; returns the seconds.
 
         Args:
             settings: See `settings`.
             environment: Variables that it gets beside its own; after a crash again.
+            recovers: Whether it has to recover first, which takes its time.
 
         Raises:
             TargetError: It does not start; the last lines of its log are in the message.
@@ -158,7 +163,7 @@ class Cluster:
             data.write("pgdyno.conf", "".join(lines), 0o600, owner_of(self._user))
         os.ftruncate(self._log, 0)
         self._environment = environment
-        return self._launch(_START_S)
+        return self._launch(_RECOVER_S if recovers else _START_S)
 
     def crash(self) -> float:
         """Stop the server as a crash would, start it again as it was; returns the seconds.

@@ -26,6 +26,7 @@ from pgdyno.model.record_json import from_json, to_json
 from pgdyno.model.run import Fixture
 from pgdyno.model.settings import Origin, OriginKind, ServerFacts, Setting
 from pgdyno.model.workload import database_names
+from pgdyno.mounts import unmount_left
 from pgdyno.shell import OsUser, run
 from pgdyno.target.binaries import Binaries
 from pgdyno.target.cluster import DATABASE, Cluster, initdb, remove_sockets
@@ -44,8 +45,10 @@ from pgdyno.target.leftover_server import stop_leftover
 from pgdyno.target.readback import read_back, server_words
 from pgdyno.target.rehearse import REHEARSAL, rehearse
 
+DISK, RECORD, LEDGER = "disk", "record", "ledger"
+"""What a drill puts beside the data of a trial."""
 _LOAD_MEMORY_SHARE = 1 / 8
-_DATA = "data"
+DATA = "data"
 _LOADING = ".loading"
 _RECORD = "fixture.json"
 _COPY_S = 36_000
@@ -112,10 +115,13 @@ class OwnTarget:
                 self._remove_loading(name)
 
     def _clear(self, folder: Folder) -> None:
-        """Stop what runs on the data in a place, of a trial or a rehearsal, and remove them."""
+        """Stop what runs on the data in a place, of trial, rehearsal or drill, and remove them."""
+        unmount_left(folder)
         programs = [one.binaries.program("postgres") for one in self._installed.values()]
         rehearsed = [name for name in folder.names() if name.startswith(REHEARSAL)]
-        for name in {_DATA, *(name.partition(".")[0] for name in rehearsed)}:
+        for name in (RECORD, LEDGER):
+            folder.remove(name)
+        for name in {DATA, DISK, *(name.partition(".")[0] for name in rehearsed)}:
             if folder.has(name):
                 with folder.into(name) as data:
                     stop_leftover(data, self._user, programs)
@@ -155,7 +161,7 @@ class OwnTarget:
         binaries = self._installed[build].binaries
         self._remove_loading(f"{ident}{_LOADING}")
         self._loading = self._fixtures.make(f"{ident}{_LOADING}")
-        data = self._loading.path / _DATA
+        data = self._loading.path / DATA
         # Synced as a whole when it is kept; until then a crash leaves what the next run removes.
         initdb(binaries, data, self._user, ("--no-sync", *self._plan.initdb))
         self._cluster = Cluster(binaries, data, self._user, "socket", self._loading)
@@ -196,7 +202,7 @@ class OwnTarget:
         self._cluster.stop(clean=True)
         self._cluster.close()
         self._cluster = None
-        with self._loading.into(_DATA) as data:
+        with self._loading.into(DATA) as data:
             data.remove("pgdyno.conf")
             method = "reflink" if _reflinks(self._loading) else "copy"
             kept = replace(fixture, data_bytes=_folder_bytes(data), restore=method)
@@ -232,8 +238,8 @@ class OwnTarget:
         if method == "copy":
             require_room(self._trial_folder.path, fixture.data_bytes)
         began = time.monotonic()
-        source = self._fixtures.path / ident / _DATA
-        with self._trial_folder.make(_DATA, 0o700, owner_of(self._user)) as copy:
+        source = self._fixtures.path / ident / DATA
+        with self._trial_folder.make(DATA, 0o700, owner_of(self._user)) as copy:
             for words in (
                 ["cp", "-a", "--reflink=auto", "-T", str(source), "."],
                 # Else the kernel would still be writing the copy back during the window.
@@ -251,7 +257,7 @@ class OwnTarget:
     ) -> Ready:
         """See `Target.apply`."""
         binaries = self._installed[build].binaries
-        data = self._trial_folder.path / _DATA
+        data = self._trial_folder.path / DATA
         self._cluster = Cluster(
             binaries, data, self._user, self._plan.transport, self._trial_folder
         )
@@ -272,6 +278,27 @@ class OwnTarget:
             self._cluster.log_path,
         )
 
+    @property
+    def trial_folder(self) -> Folder:
+        """The folder of ours that the data of the trial lie in."""
+        return self._trial_folder
+
+    @property
+    def user(self) -> OsUser:
+        """Who runs servers."""
+        return self._user
+
+    def binaries_of(self, build: str | None) -> Binaries:
+        """Programs of the server under test."""
+        return self._installed[build].binaries
+
+    def server_on(self, disk: str, build: str | None) -> Cluster:
+        """A server that does not run yet, on another data directory beside that of the trial."""
+        return Cluster(
+            self._installed[build].binaries, self._trial_folder.path / disk, self._user,
+            self._plan.transport, self._trial_folder,
+        )  # fmt: skip
+
     def crash(self) -> None:
         """See `Target.crash`."""
         assert self._cluster is not None
@@ -289,13 +316,17 @@ class OwnTarget:
         """See `Target.last_words`."""
         return self._cluster.last_words() if self._cluster else None
 
-    def stop(self) -> None:
-        """See `Target.stop`."""
+    def halt(self) -> None:
+        """Stop the server of the trial at once; its data stay."""
         if self._cluster is not None:
             self._cluster.stop(clean=False)
             self._cluster.close()
             self._cluster = None
-        self._trial_folder.remove_folder(_DATA)
+
+    def stop(self) -> None:
+        """See `Target.stop`."""
+        self.halt()
+        self._trial_folder.remove_folder(DATA)
 
     def came_back(self, patience_s: float) -> bool:
         """It is ours, and is started anew for each trial: nothing to wait for."""
@@ -305,7 +336,7 @@ class OwnTarget:
         """See `Target.close`."""
         with self._held:  # released last, whatever fails
             self.drop_half_fixture()
-            self._trial_folder.remove_folder(_DATA)
+            self._trial_folder.remove_folder(DATA)
 
 
 def kept_fixture(home: Path, ident: str) -> Fixture | None:

@@ -13,9 +13,11 @@ from pydantic import TypeAdapter
 
 from pgdyno import core
 from pgdyno.catalog import contract
+from pgdyno.disk.record import Recorded, RecordSpan
 from pgdyno.drive.null import NullStatus
 from pgdyno.drive.result import RunResult
 from pgdyno.model.description import Description
+from pgdyno.model.drill import Made
 from pgdyno.model.loading import ExportReport, LoadEstimate, LoadReport
 from pgdyno.model.progress import DriveProgress, ExportProgress, LoadProgress
 from pgdyno.model.wal import WalPart, WalSummary
@@ -27,6 +29,7 @@ READ: dict[str, type] = {
     "LoadReport": LoadReport, "LoadEstimate": LoadEstimate, "ExportProgress": ExportProgress,
     "ExportReport": ExportReport, "NullStatus": NullStatus, "Described": Description,
     "WalPart": WalPart, "WalSummary": WalSummary,
+    "Recorded": Recorded, "RecordSpan": RecordSpan, "Made": Made,
 }  # fmt: skip
 UNREAD = {"RunResult": {"started_unix_ns", "statements"}}
 """What the core writes and nobody reads."""
@@ -173,11 +176,13 @@ DIGESTS = {
     4: "14e7e47c01a0865c",
     5: "653cbc61cd1cc571",
     6: "8eb19272c53cde72",
+    7: "90b50a1bd4310c00",
 }
 """Of the shapes of each version of the contract, without what they say for people.
 
 Version 2 gives them one by one, version 3 more of the bounds, version 4 the functions of a load,
-version 5 WAL, version 6 exchanges that are slower on purpose.
+version 5 WAL, version 6 exchanges that are slower on purpose, version 7 recorded disks and
+the ledger of a load.
 """
 
 

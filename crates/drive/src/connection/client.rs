@@ -66,11 +66,13 @@ async fn serve<W: Workload, K: Clock, D: Opener>(
             most: worker.retries_max,
             ident: [worker.seed, head.id.into(), head.number],
         };
+        let entry = worker.enter(head, request, now, taken_ns);
         let (clock, groups) = (&worker.clock, &worker.groups);
         let watch = Stopwatch { clock, groups, laps: &mut laps, slower };
         let (ending, work) =
             until_done(&*worker.workload, session, request, now, limits, watch, repeated).await;
         let ended_ns = worker.clock.now_ns();
+        worker.enter_end(entry, ended_ns, &ending);
         assert!(head.due_ns <= taken_ns, "a request was taken up before it was due");
         let record = Record { head, taken_ns, ended_ns, ending: &ending, work, laps: &laps };
         worker.answered(slot, &record, request);

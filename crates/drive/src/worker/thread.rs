@@ -101,6 +101,7 @@ pub async fn run_worker<W: Workload, K: Clock, D: Opener>(
     let drained = timeout(Duration::from_nanos(timeline.drain_ns), drained).await;
     let ended_ns = worker.clock.now_ns();
     drop(tasks);
+    worker.flush_ledger();
     if drained.is_err() {
         worker.cancel_abandoned().await;
     }

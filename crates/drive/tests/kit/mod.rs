@@ -291,6 +291,7 @@ impl Virtual {
             slowdowns: self.slowdowns.clone(),
             retries_max: self.retries_max,
             give_up_ns: self.give_up_ns,
+            ledger: None,
         }
     }
 

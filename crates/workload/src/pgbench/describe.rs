@@ -3,6 +3,7 @@
 use crate::{
     dataset::{Dataset, Index, Table},
     description::{Condition, Description, Deviation, LoadCheck, NamedSql, loaded},
+    witness::WitnessQuery,
     workload::Workload,
 };
 
@@ -28,6 +29,7 @@ pub fn describe(spec: &PgbenchSpec) -> Description {
         tables,
         indexes: dataset.indexes().iter().map(Index::ddl).collect(),
         conditions: conditions(spec.kind),
+        witnesses: witnesses(spec.kind),
         load_checks: dataset.tables().iter().map(check).collect(),
         deviations: deviations(),
         disk_bytes_estimate,
@@ -90,6 +92,19 @@ fn conditions(kind: Kind) -> Vec<Condition> {
         sql: (*sql).to_owned(),
     };
     CONDITIONS[..count].iter().zip(1..).map(condition).collect()
+}
+
+/// Every transaction that changes something adds a line to the history, which is empty before the
+/// first: two with the same numbers are two lines.
+fn witnesses(kind: Kind) -> Vec<WitnessQuery> {
+    let sql = "SELECT tid::bigint, bid::bigint, aid::bigint, delta::bigint FROM pgbench_history \
+               WHERE $1::bigint IS NOT NULL";
+    match kind {
+        Kind::SelectOnly => Vec::new(),
+        Kind::Tpcb | Kind::SimpleUpdate => {
+            vec![WitnessQuery { kind: kind.name().to_owned(), sql: sql.to_owned() }]
+        }
+    }
 }
 
 fn deviations() -> Vec<Deviation> {

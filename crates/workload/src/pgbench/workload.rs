@@ -7,7 +7,7 @@ use super::{
     audit::{self, PgbenchAudit},
     request::{DELTA_MAX, Request},
     schema::{ACCOUNTS, TELLERS, wide_accounts},
-    spec::PgbenchSpec,
+    spec::{Kind, PgbenchSpec},
     statements,
 };
 use crate::{
@@ -15,6 +15,7 @@ use crate::{
     draw::Draw,
     plausible::Plausible,
     spec::{Face, SpecError},
+    witness::Witness,
     workload::{AuditLine, Outcome, Timing, Workload},
 };
 
@@ -134,6 +135,12 @@ impl Workload for Pgbench {
 
     fn digest(&self, request: &Request) -> u64 {
         digest::of(request)
+    }
+
+    fn witness(&self, request: &Request, _now: Timestamp) -> Option<Witness> {
+        let Request { aid, bid, tid, delta, .. } = *request;
+        let key = [tid.into(), bid.into(), aid, delta.into()];
+        (self.spec.kind != Kind::SelectOnly).then(|| Witness::row(key))
     }
 
     async fn perform<X: Exchange>(

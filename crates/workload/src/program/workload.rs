@@ -105,6 +105,7 @@ pub fn describe(
         tables: Vec::new(),
         indexes: Vec::new(),
         conditions,
+        witnesses: Vec::new(),
         load_checks: Vec::new(),
         deviations,
         disk_bytes_estimate: 0,

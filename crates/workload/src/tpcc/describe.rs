@@ -21,6 +21,7 @@ use super::{
     procedures,
     schema::{LOAD_TABLE, LOAD_TABLE_DDL},
     spec::{Face, LoadConstants, Schema},
+    witness,
     workload::Tpcc,
 };
 
@@ -88,6 +89,7 @@ impl Tpcc {
             tables: tables.collect(),
             indexes: schema.indexes().into_iter().map(|index| index.ddl).collect(),
             conditions: consistency::conditions(schema, constants::of_load(self.spec())),
+            witnesses: witness::queries(schema),
             load_checks: consistency::load_checks(self.spec(), &rows),
             deviations: deviations::deviations(self.spec()),
             disk_bytes_estimate: schema.disk_bytes(self.spec().warehouses),

@@ -14,11 +14,12 @@ use super::{
     plausible, procedures,
     rows::RowSource,
     spec::{Face, Rules, SpecError, TpccSpec},
-    statements, transact,
+    statements, transact, witness,
 };
 use crate::{
     digest,
     plausible::Plausible,
+    witness::Witness,
     workload::{AuditLine, Outcome, Timing, Workload},
 };
 
@@ -134,6 +135,10 @@ impl Workload for Tpcc {
 
     fn digest(&self, request: &Request) -> u64 {
         digest::of(request)
+    }
+
+    fn witness(&self, request: &Request, now: Timestamp) -> Option<Witness> {
+        witness::of(request, now)
     }
 
     async fn perform<X: Exchange>(

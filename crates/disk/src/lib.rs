@@ -1,0 +1,22 @@
+//! What a power cut leaves. [`recording`] mounts a file system that passes through to a folder and
+//! writes down whatever is asked of it; of that record [`make`] makes any number of disks, each as
+//! the power could have left it at an instant, by a seed.
+//!
+//! `docs/concepts/power-cuts.md` says what is possible; [`settle`] follows it, [`choice`] draws.
+//! Nothing here knows PostgreSQL.
+
+mod attributes;
+mod below;
+mod calls;
+pub mod choice;
+pub mod event;
+mod log;
+pub mod make;
+pub mod names;
+pub mod record;
+mod recorder;
+pub mod recording;
+pub mod settle;
+pub mod sheet;
+mod stock;
+mod syncing;

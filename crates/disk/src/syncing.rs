@@ -1,0 +1,71 @@
+//! Threads that wait for syncs, so that other calls need not.
+
+use std::fs::File;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use fuser::ReplyEmpty;
+
+use crate::event::{Event, Ino};
+use crate::log::Log;
+
+/// Backends that commit at once wait for one sync; beside it, checkpoints have theirs.
+const THREADS: usize = 4;
+
+struct Wanted {
+    ino: Ino,
+    sync: u64,
+    file: Arc<File>,
+    data_only: bool,
+    reply: ReplyEmpty,
+}
+
+/// Syncs that are under way.
+pub(crate) struct Syncing {
+    log: Arc<Log>,
+    wanted: Mutex<Sender<Wanted>>,
+    next: AtomicU64,
+}
+
+impl Syncing {
+    /// Start the threads; they end with it.
+    pub(crate) fn new(log: Arc<Log>) -> Self {
+        let (send, receive) = channel();
+        let receive = Arc::new(Mutex::new(receive));
+        for _ in 0..THREADS {
+            let (receive, log) = (receive.clone(), log.clone());
+            thread::spawn(move || serve(&receive, &log));
+        }
+        Self { log, wanted: Mutex::new(send), next: AtomicU64::new(0) }
+    }
+
+    /// Write down that a sync begins, and let it be answered when it is done.
+    pub(crate) fn begin(&self, ino: Ino, file: Arc<File>, data_only: bool, reply: ReplyEmpty) {
+        let sync = self.next.fetch_add(1, Ordering::Relaxed);
+        self.log.put(&Event::SyncBegun { ino, sync });
+        let wanted = Wanted { ino, sync, file, data_only, reply };
+        let send = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(back) = send.send(wanted) {
+            back.0.reply.error(fuser::Errno::EIO);
+        }
+    }
+}
+
+fn serve(wanted: &Mutex<Receiver<Wanted>>, log: &Log) {
+    loop {
+        let next = wanted.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(Wanted { ino, sync, file, data_only, reply }) = next else { return };
+        let done: io::Result<()> = if data_only { file.sync_data() } else { file.sync_all() };
+        match done {
+            Ok(()) => {
+                // Before the answer: who hears of it may tell somebody that it is done.
+                log.put(&Event::SyncEnded { ino, sync, data_only });
+                reply.ok();
+            }
+            Err(error) => reply.error(error.into()),
+        }
+    }
+}

@@ -1,0 +1,79 @@
+"""Disks that a power cut may leave, made of a record: as of an instant, by a seed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from pgdyno import core
+from pgdyno.folders import Folder
+from pgdyno.model.drill import Device, Made
+from pgdyno.model.errors import TargetError
+from pgdyno.model.record_json import from_plain
+
+_NS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What became of a record."""
+
+    bytes: int
+    full: bool  # there was no room for all: it ends earlier than the load
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSpan:
+    """When cuts are possible, in ns of `time.monotonic_ns`."""
+
+    begun_ns: int
+    until_ns: int
+    full: bool
+    ended: bool
+
+
+def record_span(folder: Folder, record: str) -> RecordSpan:
+    """Between which instants a record knows everything.
+
+    Raises:
+        TargetError: It cannot be read.
+    """
+    try:
+        return from_plain(RecordSpan, json.loads(core.record_span(_path(folder), record)))
+    except core.CoreError as error:
+        raise TargetError(core.fact_and_hint(error)[0]) from error
+
+
+def make_disk(
+    folder: Folder, record: str, disk: str, instant_ns: int, seed: int, device: Device | None = None
+) -> Made:
+    """Make a disk as of an instant; the same instant, seed and device make the same disk.
+
+    Args:
+        folder: A folder of ours that nobody else can change.
+        record: Name of the record in it.
+        disk: Name of the disk, which is made in it; it is no disk if this fails.
+        instant_ns: When the power goes, by `time.monotonic_ns`.
+        seed: Which disk of those that are possible.
+        device: What it is like; None: honest, with sectors of 512 bytes.
+
+    Raises:
+        TargetError: The record does not reach so far, or the disk cannot be written.
+    """
+    folder.require_closed()
+    of = device or Device()
+    spec: dict[str, Any] = {
+        "folder": _path(folder), "record": record, "disk": disk, "instant_ns": instant_ns,
+        "seed": seed, "sector_bytes": of.sector_bytes, "forgets_ns": round(of.forgets_s * _NS),
+        "written_back_ns": None if of.written_back_s is None else round(of.written_back_s * _NS),
+        "names_ordered": of.names_ordered,
+    }  # fmt: skip
+    try:
+        return from_plain(Made, json.loads(core.make_disk(json.dumps(spec))))
+    except core.CoreError as error:
+        raise TargetError(core.fact_and_hint(error)[0]) from error
+
+
+def _path(folder: Folder) -> str:
+    return f"/proc/self/fd/{folder.handle}"

@@ -1,0 +1,110 @@
+"""A data directory whose changes are written down, from the first to the last.
+
+The file system that does it covers the directory, so that the server uses it where it lies, and
+nobody gets past it. It runs in a process of its own (`pgdyno.disk.worker`), which unmounts it when
+this process ends, however it does; should that one be killed, it is unmounted here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from pgdyno.disk.record import Recorded
+from pgdyno.folders import Folder
+from pgdyno.model.errors import TargetError
+from pgdyno.model.record_json import from_plain
+from pgdyno.mounts import unmount_left
+from pgdyno.shell import Process, start
+
+_DEVICE = Path("/dev/fuse")
+_END_S = 60.0  # a record of some GiB is synced
+
+
+class Recording:
+    """A record that grows; what became of it is known when the recording has ended."""
+
+    recorded: Recorded | None = None
+
+
+@contextmanager
+def recording(folder: Folder, data: str, record: str, bytes_max: int) -> Iterator[Recording]:
+    """Meanwhile, write down what is asked of a data directory.
+
+    Args:
+        folder: A folder of ours that nobody else can change.
+        data: Name of the data directory in it, which no process uses yet.
+        record: Name of the record, which is made in it.
+        bytes_max: Most that the record may take; what comes after that is not recorded.
+
+    Raises:
+        TargetError: It cannot be mounted, or the record cannot be written.
+    """
+    _require_possible(folder)
+    unmount_left(folder)
+    spec = {"folder": ".", "data": data, "record": record, "bytes_max": bytes_max}
+    # -P: no module is looked for in the folder where it starts.
+    process = start([sys.executable, "-P", "-m", "pgdyno.disk.worker"], pipes=True,
+                    folder=folder.handle, dies_with_us=signal.SIGTERM)  # fmt: skip
+    try:
+        _ask(process, json.dumps(spec))
+    except BaseException:  # what it says of itself is the reason, not that it ended
+        process.kill()
+        process.close_pipes()
+        unmount_left(folder)
+        raise
+    current = Recording()
+    try:
+        yield current
+    finally:
+        try:
+            current.recorded = _end(process)
+        finally:
+            unmount_left(folder)
+
+
+def _require_possible(folder: Folder) -> None:
+    """Refuse what cannot work, before anything is begun."""
+    if os.geteuid() != 0:
+        raise TargetError("a file system that records is mounted by root alone", "Run it as root.")
+    if not _DEVICE.exists():
+        raise TargetError(
+            f"there is no {_DEVICE}, which a file system that records needs",
+            "Load the module fuse, or give the container this device.",
+        )
+    folder.require_closed()
+
+
+def _ask(process: Process, spec_json: str) -> None:
+    with suppress(BrokenPipeError):  # it may have said why before it ended
+        process.stdin.write(spec_json + "\n")
+        process.stdin.flush()
+    _told(process, process.stdout.readline())
+
+
+def _end(process: Process) -> Recorded:
+    """Let it come to its end."""
+    try:
+        if not process.stdin.closed:
+            process.stdin.close()
+        answer = process.stdout.readline()
+        if process.wait(_END_S) is None:
+            raise TargetError(f"the recorder did not end within {_END_S:.0f} s")
+        return from_plain(Recorded, _told(process, answer)["result"])
+    finally:
+        process.kill()
+        process.close_pipes()
+
+
+def _told(process: Process, answer: str) -> dict[str, object]:
+    if not answer:
+        raise TargetError(f"the recorder ended with code {process.wait(5)}")
+    message: dict[str, object] = json.loads(answer)
+    if "error" in message:
+        raise TargetError(f"the recorder failed: {message['error']}")
+    return message

@@ -1,0 +1,121 @@
+"""Drills: disasters rehearsed on the disks that one recorded load could have left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pgdyno.model.errors import PlanError
+from pgdyno.model.plan import Plan
+from pgdyno.model.wording import plural
+
+State = Literal["whole", "lost", "damaged", "dead"]
+"""What came back: all of it; less than was acknowledged; what contradicts itself; nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """What a disk is like; see `docs/concepts/power-cuts.md`."""
+
+    sector_bytes: int = 512
+    forgets_s: float = 0.0  # it acknowledges flushes and forgets what came so late
+    written_back_s: float | None = None  # what is older needs no sync
+    names_ordered: bool = True  # one journal, as XFS and ext4 have it
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """How much of a disk was left to chance, and what came of it."""
+
+    names_open: int
+    names_lost: int
+    sectors_open: int
+    sectors_lost: int
+    blocks_torn: int
+
+
+@dataclass(frozen=True, slots=True)
+class Disaster:
+    """What strikes, at an instant of the load."""
+
+    name: str
+    what: str  # happens, a sentence
+    device: Device
+
+
+@dataclass(frozen=True, slots=True)
+class DrillDesign:
+    """What strikes, how often, and into how much load."""
+
+    disasters: tuple[str, ...] = ("crash", "power")
+    cuts: int = 10  # of each disaster, for each stage
+    load_s: float = 10.0  # that is recorded of each stage
+    seed: int = 1  # of instants, and of what each disk keeps
+    record_max_gib: float = 8.0  # for each stage, the data that it begins with included
+
+    def __post_init__(self) -> None:
+        if self.cuts < 1 or self.load_s < 1 or not self.disasters:
+            raise PlanError(
+                f"{plural(self.cuts, 'cut')} of {plural(len(self.disasters), 'disaster')} into"
+                f" {self.load_s:g} s of load",
+                "A drill takes a disaster, a cut, and a second of load to cut into.",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class DrillAsked:
+    """What is to be rehearsed."""
+
+    plan: Plan
+    stages: tuple[str, ...]
+    disasters: tuple[Disaster, ...]
+    design: DrillDesign
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedLoad:
+    """The load of a stage, as it was recorded."""
+
+    stage: str
+    server: str
+    acknowledged: int  # commits, from the begin to the end
+    seconds: float
+    record_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """One disaster: the disk that it left, and what the server made of it."""
+
+    stage: str
+    disaster: str
+    number: int  # from 1, of this disaster for this stage
+    seed: int  # makes the same disk again, of the same record
+    at_s: float  # since the load began
+    made: Made
+    state: State
+    acknowledged: int  # commits until then
+    uncertain: int  # commits that were under way: they may be there or not
+    lost: int = 0  # acknowledged commits that are gone
+    lost_s: float = 0.0  # since the first of them was acknowledged
+    recovery_s: float | None = None  # until the server answered; None: it does not
+    reasons: tuple[str, ...] = ()  # of any state but "whole", sentences
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """A fault that was planted, and must be found."""
+
+    stage: str
+    what: str  # was done, a sentence
+    found: str | None  # what the checks said; None: nothing, so that they prove nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Drilled:
+    """A drill as far as it came: what is kept after each cut."""
+
+    asked: DrillAsked
+    loads: tuple[RecordedLoad, ...] = ()
+    cuts: tuple[Cut, ...] = ()
+    controls: tuple[Control, ...] = ()
