@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pgdyno.api import Data as Data
     from pgdyno.api import Design as Design
     from pgdyno.api import Diagnosis as Diagnosis
+    from pgdyno.api import DrillDesign as DrillDesign
     from pgdyno.api import FirstPlan as FirstPlan
     from pgdyno.api import Plan as Plan
     from pgdyno.api import (
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         climb,
         compare,
         diagnose,
+        drill,
         export,
         history,
         import_results,
@@ -58,13 +60,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "PgdynoError", "Run", "Server", "aa", "bench", "builds", "calibrate", "check", "climb",
-    "compare", "diagnose", "export", "history", "import_results", "knee", "knobs", "lint", "load",
-    "load_plan", "loaded", "machine", "measure", "plans", "propose", "prove", "resume", "run",
-    "storage", "wal",
+    "compare", "diagnose", "drill", "export", "history", "import_results", "knee", "knobs", "lint",
+    "load", "load_plan", "loaded", "machine", "measure", "plans", "propose", "prove", "resume",
+    "run", "storage", "wal",
 ]  # fmt: skip
 RECORDS = (
-    "Asked", "ClimbLimits", "Data", "Design", "Diagnosis", "FirstPlan", "Plan", "Search", "Table",
-    "Windows", "Wish",
+    "Asked", "ClimbLimits", "Data", "Design", "Diagnosis", "DrillDesign", "FirstPlan", "Plan",
+    "Search", "Table", "Windows", "Wish",
 )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from pgdyno.analysis.cycle_facts import (
     VacuumFacts,
     VacuumTable,
 )
+from pgdyno.analysis.drill import drill_facts
 from pgdyno.analysis.facts import (
     Deviation,
     Difference,
@@ -44,9 +45,9 @@ from pgdyno.model.calibration import Calibrated, Machine, Round
 from pgdyno.model.knee import Knee, Point
 from pgdyno.model.run import PgbenchStatement, PgbenchSummary
 from pgdyno.model.workload import Face, Tpcc, Workload
-from pgdyno.report import ceiling, climb, curve, html, proof, storage
+from pgdyno.report import ceiling, climb, curve, drill, html, proof, storage
 from pgdyno.store import RunFile
-from tests.data import climbs, proofs
+from tests.data import climbs, drills, proofs
 from tests.data.curves import CURVE, KEPT
 from tests.data.hostile import ENDS
 from tests.data.miniature import CHARACTERS, write_miniature
@@ -269,6 +270,13 @@ def proved(folder: Path) -> str:
     return proof.render_html(proof_facts(found, proofs.INFO))
 
 
+def drilled(folder: Path) -> str:
+    """A drill whose second stage lost much."""
+    with RunFile.read(write_miniature(folder / "run.sqlite")) as run:
+        found = drills.drill(plan_in(run.info()))
+    return drill.render_html(drill_facts(found, drills.INFO))
+
+
 def climbed(_: Path) -> str:
     """A climb of three steps, judged at its end; with long names of moves."""
     return climb.render_html(climbs.a_climb(LONG), climbs.MADE)
@@ -313,7 +321,7 @@ PAGES: dict[str, Callable[[Path], str]] = {
     make.__name__: make
     for make in (
         plan, decided, stopped, nothing, against_itself, many, long_names, hostile_names,
-        everything, knee, unsettled_knee, proved, climbed, storage_of_two, storage_of_six,
+        everything, knee, unsettled_knee, proved, drilled, climbed, storage_of_two, storage_of_six,
         calibration,
     )
 }  # fmt: skip

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pgdyno.api.experiments.aa import AA_ROUNDS, aa
     from pgdyno.api.experiments.calibration import calibrate, calibration_file
     from pgdyno.api.experiments.climb import climb
+    from pgdyno.api.experiments.drill import DISASTER_NAMES, drill
     from pgdyno.api.experiments.knee import knee
     from pgdyno.api.experiments.plan import run
     from pgdyno.api.experiments.prove import PROBE_NAMES, prove
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from pgdyno.live.run_progress import PHASES, RunProgress, driving_text, loading_text
     from pgdyno.loader.copy import Intent
     from pgdyno.model.climb import ClimbLimits
+    from pgdyno.model.drill import DrillDesign
     from pgdyno.model.floor import Wish
     from pgdyno.model.knee import Search, Windows
     from pgdyno.model.proof import Design
@@ -73,6 +75,7 @@ _WHERE = {
     "experiments.aa": ("AA_ROUNDS", "aa"),
     "experiments.calibration": ("calibrate", "calibration_file"),
     "experiments.climb": ("climb",),
+    "experiments.drill": ("DISASTER_NAMES", "drill"),
     "experiments.knee": ("knee",),
     "experiments.plan": ("run",),
     "experiments.prove": ("PROBE_NAMES", "prove"),
@@ -95,6 +98,7 @@ _MODULES = {name: f"pgdyno.api.{module}" for module, names in _WHERE.items() for
 _MODULES |= {
     "ClimbLimits": "pgdyno.model.climb",
     "Design": "pgdyno.model.proof",
+    "DrillDesign": "pgdyno.model.drill",
     "Search": "pgdyno.model.knee",
     "Windows": "pgdyno.model.knee",
     "Wish": "pgdyno.model.floor",
@@ -112,15 +116,15 @@ _PARTS = ("builds", "machine")
 """Modules of several calls on one thing."""
 
 __all__ = [
-    "AA_ROUNDS", "LINTED_KINDS", "LOADED_AT", "PHASES", "POOLED", "PROBE_NAMES", "Address", "Asked",
-    "Audience", "Benched", "Checked", "ClimbLimits", "Data", "Database", "Design", "Diagnosis",
-    "Driven", "FirstPlan", "Form", "Format", "ImportedResults", "Intent", "Linted", "Loaded",
-    "Needs", "Plan", "Preview", "Proposal", "Run", "RunProgress", "Search", "Server", "Table",
-    "Windows", "Wish", "aa", "bench", "builds", "calibrate", "calibration_file", "check", "climb",
-    "compare", "connection_to", "diagnose", "driving_text", "estimate_load", "export", "history",
-    "import_results", "knee", "knob", "knobs", "lint", "load", "load_files", "load_plan", "loaded",
-    "loading_text", "machine", "measure", "plans", "propose", "prove", "resume", "run", "storage",
-    "storage_cost", "wal",
+    "AA_ROUNDS", "DISASTER_NAMES", "LINTED_KINDS", "LOADED_AT", "PHASES", "POOLED", "PROBE_NAMES",
+    "Address", "Asked", "Audience", "Benched", "Checked", "ClimbLimits", "Data", "Database",
+    "Design", "Diagnosis", "DrillDesign", "Driven", "FirstPlan", "Form", "Format",
+    "ImportedResults", "Intent", "Linted", "Loaded", "Needs", "Plan", "Preview", "Proposal", "Run",
+    "RunProgress", "Search", "Server", "Table", "Windows", "Wish", "aa", "bench", "builds",
+    "calibrate", "calibration_file", "check", "climb", "compare", "connection_to", "diagnose",
+    "drill", "driving_text", "estimate_load", "export", "history", "import_results", "knee", "knob",
+    "knobs", "lint", "load", "load_files", "load_plan", "loaded", "loading_text", "machine",
+    "measure", "plans", "propose", "prove", "resume", "run", "storage", "storage_cost", "wal",
 ]  # fmt: skip
 
 

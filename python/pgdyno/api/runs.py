@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from pgdyno.analysis.diagnosis_facts import StageDiagnosis
+from pgdyno.analysis.drill import drill_facts
+from pgdyno.analysis.drill_facts import DrillFacts
 from pgdyno.analysis.facts import Comparison, Facts
 from pgdyno.analysis.proof import proof_facts
 from pgdyno.analysis.proof_facts import ProofFacts
@@ -26,6 +28,7 @@ from pgdyno.api.table import Table
 from pgdyno.diagnosis.stages import diagnose_stages
 from pgdyno.model.calibration import Calibrated, Ceiling
 from pgdyno.model.climb import Climbed
+from pgdyno.model.drill import Drilled
 from pgdyno.model.errors import PlanError
 from pgdyno.model.floor import Probed
 from pgdyno.model.knee import Curve, Searched
@@ -149,6 +152,25 @@ class Run:
             PlanError: Nothing was climbed.
         """
         return self._found("climb", Climbed, "climbed nothing")
+
+    @property
+    def drilled(self) -> Drilled:
+        """The cuts of a drill, and what was asked.
+
+        Raises:
+            PlanError: Nothing was drilled.
+        """
+        return self._found("drill", Drilled, "drilled nothing")
+
+    @cached_property
+    def drill(self) -> DrillFacts:
+        """What a drill amounts to: what each disaster did to each stage.
+
+        Raises:
+            PlanError: Nothing was drilled.
+            PgdynoError: It was broken off before its first cut ended.
+        """
+        return drill_facts(self.drilled, self.info)
 
     @property
     def calibrated(self) -> Calibrated:

@@ -35,6 +35,7 @@ COMMANDS = {
     "report": "pgdyno.cli.report:report",
     "diagnose": "pgdyno.cli.diagnose:diagnose",
     "prove": "pgdyno.cli.prove:prove",
+    "drill": "pgdyno.cli.drill:drill",
     "compare": "pgdyno.cli.compare:compare",
     "history": "pgdyno.cli.history:history",
     "next": "pgdyno.cli.next_stage:next_command",

@@ -1,0 +1,112 @@
+"""What the cuts of a drill amount to, as the facts of its report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+from pgdyno.analysis.drill_facts import DisasterFacts, DrillFacts
+from pgdyno.model.drill import Cut, Drilled
+from pgdyno.model.errors import PgdynoError
+from pgdyno.model.plan import Stage
+from pgdyno.model.run import RunInfo
+from pgdyno.model.settings import Rung
+from pgdyno.model.units import share_text
+from pgdyno.model.wording import plural
+from pgdyno.stats.shares import share
+
+
+def drill_facts(drilled: Drilled, info: RunInfo) -> DrillFacts:
+    """Count what came back, and say what that means for each stage.
+
+    Raises:
+        PgdynoError: No cut was made to its end.
+    """
+    asked, design = drilled.asked, drilled.asked.design
+    if not drilled.cuts:
+        raise PgdynoError(
+            f"drill {info.ident} was broken off before its first cut ended",
+            "Go on with it: `pgdyno resume` and its run file.",
+        )
+    rows = tuple(_rows(drilled))
+    return DrillFacts(
+        info.ident, info.pgdyno, asked.plan.name, design.load_s, design.seed, drilled.loads,
+        asked.disasters, rows, drilled.cuts, drilled.controls,
+        tuple(_sentence(one) for one in rows), tuple(_doubts(drilled, rows)),
+    )  # fmt: skip
+
+
+def _rows(drilled: Drilled) -> Sequence[DisasterFacts]:
+    found = []
+    for name in drilled.asked.stages:
+        for disaster in drilled.asked.disasters:
+            cuts = [one for one in drilled.cuts
+                    if (one.stage, one.disaster) == (name, disaster.name)]  # fmt: skip
+            if cuts:
+                found.append(_row(drilled.asked.plan.stage(name), disaster.name, cuts))
+    return found
+
+
+def _row(stage: Stage, disaster: str, cuts: Sequence[Cut]) -> DisasterFacts:
+    states = [one.state for one in cuts]
+    harmed = [one for one in cuts if one.state != "whole"]
+    seconds = [one.recovery_s for one in cuts if one.recovery_s is not None]
+    return DisasterFacts(
+        stage.name, stage.rung_known, disaster, len(cuts), states.count("dead"),
+        states.count("damaged"), states.count("lost"), share(len(harmed), len(cuts)),
+        max(one.lost for one in cuts), max(one.lost_s for one in cuts),
+        sum(one.acknowledged for one in cuts), median(seconds) if seconds else None,
+        sum(one.made.sectors_open + one.made.names_open > 0 for one in cuts),
+        sum(one.made.blocks_torn > 0 for one in cuts),
+        next((one.reasons[0] for one in harmed if one.reasons), None),
+    )  # fmt: skip
+
+
+def _sentence(row: DisasterFacts) -> str:
+    where = f"Stage {row.stage} ({row.rung}), {row.disaster}"
+    cuts = plural(row.cuts, "cut")
+    if not row.harmed.of:
+        return (
+            f"{where}: everything came back from {cuts}; none of"
+            f" {plural(row.acknowledged, 'acknowledged commit', thousands=True)} is missing. At"
+            f" 95 % at most {share_text(row.harmed.high)} of such cuts do harm."
+        )
+    parts = []
+    if row.dead:
+        parts.append(f"{plural(row.dead, 'server')} did not come back")
+    if row.damaged:
+        parts.append(f"{plural(row.damaged, 'server')} came back damaged")
+    if row.lost:
+        parts.append(
+            f"{plural(row.lost, 'server')} lost acknowledged commits, at most {row.commits_lost},"
+            " the first of them"
+            f" from {row.lost_s:.3f} s before"
+        )
+    return (
+        f"{where}: of {cuts}, {'; '.join(parts)}. That is {share_text(row.harmed.of / row.cuts)} of"
+        f" the cuts ({share_text(row.harmed.low)} to {share_text(row.harmed.high)})."
+    )
+
+
+def _doubts(drilled: Drilled, rows: Sequence[DisasterFacts]) -> Sequence[str]:
+    found = [
+        f"Control of stage {one.stage} failed: {one.what} The checks found nothing, so that what"
+        " they find whole proves nothing."
+        for one in drilled.controls
+        if one.found is None
+    ]
+    for row in rows:
+        if row.rung == Rung.D0.value and row.harmed.of and row.disaster != "power-lying":
+            found.append(
+                f"Stage {row.stage} is on rung {row.rung}, which loses nothing, and"
+                f" {plural(row.harmed.of, 'cut')} of {row.disaster} did harm: {row.example}"
+            )
+        if not row.open_cuts and row.disaster != "crash":
+            found.append(
+                f"In no cut of {row.disaster} of stage {row.stage} was anything left to chance:"
+                " nothing had been written that was not synced, so that these cuts prove nothing."
+            )
+    if missing := [name for name in drilled.asked.stages
+                   if all(one.stage != name for one in drilled.cuts)]:  # fmt: skip
+        found.append(f"No cut of stage {missing[0]} was made: the drill was broken off.")
+    return found

@@ -1,0 +1,204 @@
+"""Drills: disasters rehearsed against stages of a plan, and what survived them.
+
+    fixture -> stage: recorded load -> controls -> cut by cut: disk -> server -> look -> keep
+
+What strikes, strikes copies: servers of ours alone, on disks that are thrown away. A cut is kept
+when it ends. Instants and disks follow from the seed; a drill that was broken off records the load
+of the stage anew, and goes on with the cuts that are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from pgdyno.api.experiments import Experiment
+from pgdyno.api.experiments.plan import opened_again
+from pgdyno.api.notebook_line import with_line
+from pgdyno.api.planning import Source, load_plan
+from pgdyno.api.runs import Run
+from pgdyno.api.storing import Begun, begun, going_on, stored
+from pgdyno.catalog.contract import require_release
+from pgdyno.drills.controls import planted
+from pgdyno.drills.cut import strike
+from pgdyno.drills.disasters import DISASTERS, named
+from pgdyno.drills.load import Bench, Load, recorded_load, require_ledger
+from pgdyno.model.drill import DrillAsked, DrillDesign, Drilled
+from pgdyno.model.errors import PlanError
+from pgdyno.model.plan import Plan, Stage
+from pgdyno.model.progress import StepBegun
+from pgdyno.plan.same_machine import require_same
+from pgdyno.report import drill as report
+from pgdyno.target.interface import ending
+from pgdyno.target.open_target import require_rehearsed
+from pgdyno.target.own_target import OwnTarget
+from pgdyno.trial.description import describe_stages
+from pgdyno.trial.fixture import build_of, make_fixture
+from pgdyno.trial.progress import Listener
+
+_DESIGN = DrillDesign()
+DISASTER_NAMES = tuple(one.name for one in DISASTERS)
+"""Those that a person may choose from."""
+
+
+@with_line
+def drill(
+    plan: Source,
+    stages: Sequence[str] = (),
+    *,
+    design: DrillDesign = _DESIGN,
+    out: str | Path | None = None,
+    command: str = "pgdyno.drill(...), from Python",
+    on_event: Listener = lambda _: None,
+) -> Run:
+    """Rehearse disasters against stages of a plan, and tell what survived.
+
+    The load of a stage is driven once, while every call to its disk is recorded; of that record
+    disks are made, each as a disaster at some instant may have left it. A server recovers on each,
+    and is held against what the driver saw acknowledged, and against itself.
+
+    Args:
+        plan: A plan's file, its name, or its keys.
+        stages: Names of those to be drilled; empty: all.
+        design: What strikes, how often, and into how many seconds of load.
+        out: The run file, a page goes beside it; None: `runs/<time>-drill-<plan>.sqlite`.
+        command: How to repeat it, as the run file keeps it.
+        on_event: Told how it goes.
+
+    Returns:
+        The run; see `Run.drill`.
+
+    Raises:
+        PlanError: The plan's server is not ours to break, or its load keeps no ledger.
+        PgdynoError: See `run`. Cuts that were made are kept.
+        Interrupted: Ctrl-C; the same.
+    """
+    require_release()
+    asked = _asked(load_plan(plan).record, stages, design)
+    new = begun("drill", f"drill-{asked.plan.name}", command, out)
+    with _target(asked) as target:
+        return _carried_out(replace(new, info=replace(new.info, build=target.build)),
+                            Drilled(asked), target, on_event)  # fmt: skip
+
+
+def resume(run: Run, _again: bool, on_event: Listener) -> Run:
+    """Go on with a drill after its last cut; see `api.resume`."""
+    drilled = run.drilled
+    with _target(drilled.asked) as target:
+        require_same({"PostgreSQL": asdict(run.info.build)}, {"PostgreSQL": asdict(target.build)})
+        return _carried_out(going_on(run), drilled, target, on_event)
+
+
+def _asked(plan: Plan, stages: Sequence[str], design: DrillDesign) -> DrillAsked:
+    if plan.target.kind == "running":
+        raise PlanError(
+            f"plan {plan.name} is for a running server, against which nothing is rehearsed",
+            'Drill a cluster that pgdyno makes: `kind = "installed"` and that server\'s `bindir`'
+            " in [target].",
+        )
+    chosen = [plan.named(name) for name in stages] if stages else list(plan.stages)
+    described = describe_stages(plan)
+    for stage in chosen:
+        require_ledger(stage, described[stage.name])
+    names = tuple(dict.fromkeys(stage.name for stage in chosen))
+    return DrillAsked(plan, names, named(design.disasters), design)
+
+
+@contextmanager
+def _target(asked: DrillAsked) -> Iterator[OwnTarget]:
+    stages = [asked.plan.stage(name) for name in asked.stages]
+    target = opened_again(asked.plan, stages)
+    with ending(target.close):
+        assert isinstance(target, OwnTarget), "a running server was refused before"
+        require_rehearsed(asked.plan, target, stages)
+        yield target
+
+
+def _carried_out(new: Begun, so_far: Drilled, target: OwnTarget, on_event: Listener) -> Run:
+    with stored(new) as keep:
+        make_cuts(so_far, target, keep=keep, listener=on_event)
+    return new.reported()
+
+
+def make_cuts(
+    so_far: Drilled,
+    target: OwnTarget,
+    *,
+    keep: Callable[[Drilled], None] = lambda _: None,
+    listener: Listener = lambda _: None,
+) -> Drilled:
+    """Record the loads and make the cuts that are left.
+
+    Args:
+        so_far: What is asked, and the cuts that were made before.
+        target: Where.
+        keep: Gets all of it after each cut.
+        listener: Told how it goes.
+
+    Raises:
+        PgdynoError: A load or a disk failed.
+        KeyboardInterrupt: Ctrl-C; cuts that ended are kept.
+    """
+    asked = so_far.asked
+    described = describe_stages(asked.plan)
+    keep(so_far)
+    for name in asked.stages:
+        stage = asked.plan.stage(name)
+        if not list(_left(so_far, name)):
+            continue
+        fixture = make_fixture(asked.plan, target, listener, build_of(stage))
+        bench = Bench(target, fixture, described[name], listener)
+        with recorded_load(asked.plan, stage, asked.design, bench) as load:
+            so_far = _of_stage(so_far, load, stage, keep, listener)
+    return so_far
+
+
+def _of_stage(
+    so_far: Drilled,
+    load: Load,
+    stage: Stage,
+    keep: Callable[[Drilled], None],
+    listener: Listener,
+) -> Drilled:
+    asked = so_far.asked
+    so_far = replace(so_far, loads=(*so_far.loads, load.told))
+    if all(one.stage != stage.name for one in so_far.controls):
+        listener(StepBegun(f"stage {stage.name}: planting faults that must be found"))
+        so_far = replace(so_far, controls=(*so_far.controls, *planted(load)))
+        keep(so_far)
+    whole = asked.design.cuts * len(asked.disasters)
+    for disaster, number in list(_left(so_far, stage.name)):
+        made = sum(one.stage == stage.name for one in so_far.cuts) + 1
+        listener(StepBegun(f"stage {stage.name}: cut {made} of {whole}, {disaster}"))
+        kind = next(one for one in asked.disasters if one.name == disaster)
+        so_far = replace(so_far, cuts=(*so_far.cuts, strike(load, kind, number, asked.design.seed)))
+        keep(so_far)
+    return so_far
+
+
+def _left(so_far: Drilled, stage: str) -> Iterator[tuple[str, int]]:
+    """The cuts of a stage that are left, disasters taking turns."""
+    made = {(one.disaster, one.number) for one in so_far.cuts if one.stage == stage}
+    for number in range(1, so_far.asked.design.cuts + 1):
+        for disaster in so_far.asked.disasters:
+            if (disaster.name, number) not in made:
+                yield disaster.name, number
+
+
+def _is_whole(run: Run) -> bool:
+    drilled = run.drilled
+    return all(not list(_left(drilled, stage)) for stage in drilled.asked.stages)
+
+
+EXPERIMENT = Experiment(
+    _is_whole,
+    {
+        "html": lambda run: report.render_html(run.drill),
+        "md": lambda run: report.render_md(run.drill),
+        "json": lambda run: report.render_json(run.drill),
+    },
+    lambda run: report.summary(run.drill),
+    resume,
+)

@@ -1,0 +1,67 @@
+"""`pgdyno drill`: disasters rehearsed, and what survived them."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from pgdyno import api
+from pgdyno.cli.console import say_where, stderr, stdout
+from pgdyno.cli.live_view import LiveView
+from pgdyno.cli.run_file_option import RunFileOption
+from pgdyno.model.text import shell_line
+
+_DESIGN = api.DrillDesign()
+
+
+def drill(
+    plan: Annotated[str, typer.Argument(help="A plan's file, or the name of a packaged one.")],
+    stage: Annotated[
+        list[str] | None,
+        typer.Option(help="A stage to drill; may be repeated. Default: all of the plan."),
+    ] = None,
+    disaster: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"What strikes; may be repeated: {', '.join(api.DISASTER_NAMES)}."
+            f" Default: {' and '.join(_DESIGN.disasters)}."
+        ),
+    ] = None,
+    cuts: Annotated[
+        int, typer.Option(min=1, help="Times that each disaster strikes each stage.")
+    ] = _DESIGN.cuts,
+    load: Annotated[
+        float, typer.Option(min=1, help="Seconds of load that are recorded of each stage.")
+    ] = _DESIGN.load_s,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Decides when disasters strike, and what each disk keeps.")
+    ] = _DESIGN.seed,
+    record: Annotated[
+        float,
+        typer.Option(min=0.1, help="Most that the record of a stage's load may take, in GiB."),
+    ] = _DESIGN.record_max_gib,
+    out: RunFileOption = None,
+) -> None:
+    """Rehearse disasters against the stages of a plan, and tell what survived.
+
+    The load of a stage is driven once, while every call to its disk is recorded. Of that record
+    disks are made, each as a power cut or a crash at some instant may have left it; a server
+    recovers on each, and is held against every commit that was acknowledged, and against itself.
+    All of it happens on copies that are thrown away. It takes root, and /dev/fuse.
+    It writes a run file, which `pgdyno resume` goes on with, and a page.
+
+    Example: pgdyno drill demo --cuts 20
+    """
+    design = api.DrillDesign(
+        disasters=tuple(disaster or _DESIGN.disasters), cuts=cuts, load_s=load, seed=seed,
+        record_max_gib=record,
+    )  # fmt: skip
+    with LiveView(stderr) as view:
+        run = api.drill(
+            plan, stage or (), design=design, out=out,
+            command=shell_line(["pgdyno", *sys.argv[1:]]), on_event=view,
+        )  # fmt: skip
+    stdout.print(run.summary())
+    say_where(run)

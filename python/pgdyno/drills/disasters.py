@@ -1,0 +1,46 @@
+"""The disasters that a drill can rehearse: one entry each."""
+
+from __future__ import annotations
+
+from pgdyno.model.drill import Device, Disaster
+from pgdyno.model.errors import PlanError
+from pgdyno.model.wording import listed
+
+_FORGETS_S = 1.0  # what a lying device holds back
+_EVERYTHING_S = 0.0
+
+DISASTERS = (
+    Disaster(
+        "crash",
+        "Every process of the server ends at once; the kernel lives, and keeps what was written.",
+        Device(written_back_s=_EVERYTHING_S),
+    ),
+    Disaster(
+        "power",
+        "The power goes. The disk is honest, and writes sectors of 512 bytes whole or not at all.",
+        Device(),
+    ),
+    Disaster(
+        "power-4k",
+        "The power goes. The disk is honest, and writes sectors of 4 KiB whole or not at all.",
+        Device(sector_bytes=4096),
+    ),
+    Disaster(
+        "power-lying",
+        "The power goes. The disk acknowledged flushes, and forgets what came in its last"
+        f" {_FORGETS_S:g} s.",
+        Device(forgets_s=_FORGETS_S),
+    ),
+)
+
+
+def named(names: tuple[str, ...]) -> tuple[Disaster, ...]:
+    """Those of these names, in the order of the list.
+
+    Raises:
+        PlanError: One is not known.
+    """
+    known = [one.name for one in DISASTERS]
+    if strangers := [name for name in names if name not in known]:
+        raise PlanError(f"no disaster is called {strangers[0]!r}, known are {listed(known)}")
+    return tuple(one for one in DISASTERS if one.name in names)

@@ -1,0 +1,210 @@
+"""The load of a stage, recorded call by call on its disk, with a ledger of what was acknowledged.
+
+restore -> record ( apply -> prewarm -> CHECKPOINT -> drive || checkpoints -> halt )
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+
+import psycopg
+
+from pgdyno.disk.recording import recording
+from pgdyno.drills.ledger import Ledger
+from pgdyno.drive.driver import LedgerFile, Wishes, drive
+from pgdyno.folders import Folder
+from pgdyno.model.connection import Connection
+from pgdyno.model.description import Description
+from pgdyno.model.drill import DrillDesign, RecordedLoad
+from pgdyno.model.errors import DriveError, PlanError, TargetError
+from pgdyno.model.plan import Plan, Stage
+from pgdyno.model.progress import StepBegun
+from pgdyno.model.run import Fixture
+from pgdyno.model.workload import database_names
+from pgdyno.session import own_session
+from pgdyno.shell import run
+from pgdyno.target.interface import Ready, ending, explained
+from pgdyno.target.own_target import DATA, LEDGER, RECORD, OwnTarget
+from pgdyno.trial.fixture import build_of
+from pgdyno.trial.preparing import warmed
+from pgdyno.trial.progress import Listener
+
+CHECKPOINTS = 4
+"""Asked for in a load, so that cuts come before, into and after them."""
+_NS_IN_US = 1_000
+_GIB = 1 << 30
+_LAST_SEGMENT = "Latest checkpoint's REDO WAL file:"
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What a drill is made on."""
+
+    target: OwnTarget
+    fixture: Fixture
+    described: Description
+    listener: Listener
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A load whose record lies in the trial's folder; its server is stopped."""
+
+    stage: Stage
+    bench: Bench
+    told: RecordedLoad
+    ledger: Ledger
+    begun_unix_us: int
+
+
+@contextmanager
+def recorded_load(plan: Plan, stage: Stage, design: DrillDesign, bench: Bench) -> Iterator[Load]:
+    """Drive a stage's load while its disk is recorded; meanwhile, disks can be made of the record.
+
+    Args:
+        plan: How servers are warmed.
+        stage: Its settings, and what it drives.
+        design: Seconds of load, and most that its record may take.
+        bench: On what.
+
+    Raises:
+        PlanError: The stage's load keeps no ledger, or its disk is not one folder.
+        TargetError: There is no room, nothing can be mounted, or the server does not start.
+        DriveError: The driver failed, or the record was full before it ended.
+    """
+    target = bench.target
+
+    def step(text: str) -> None:
+        bench.listener(StepBegun(f"stage {stage.name}: {text}"))
+
+    require_ledger(stage, bench.described)
+    with ending(target.stop), explained(target):
+        step("copying the data")
+        target.restore(bench.fixture.ident, stage.workload.databases, stage.folder)
+        folder = target.trial_folder
+        with folder.into(DATA) as data:
+            _require_one_folder(stage, data)
+            _drop_spare_segments(data, target, build_of(stage))
+        begun_unix_us = (time.time_ns() - _NS_IN_US * 1_000_000) // _NS_IN_US
+        try:
+            with recording(folder, DATA, RECORD, round(design.record_max_gib * _GIB)) as record:
+                ready = _driven(plan, stage, design.load_s, bench, step)
+            ledger = Ledger.read(folder, LEDGER)
+            if record.recorded is None or record.recorded.full:
+                raise DriveError(
+                    f"the record of stage {stage.name} was full at {design.record_max_gib:g} GiB",
+                    "Let it take more, or drive for fewer seconds: `--record`, `--load`.",
+                )
+            first_ns, last_ns = ledger.span_ns
+            told = RecordedLoad(stage.name, ready.server, ledger.commits,
+                                (last_ns - first_ns) / 1e9, record.recorded.bytes)  # fmt: skip
+            yield Load(stage, bench, told, ledger, begun_unix_us)
+        finally:
+            folder.remove(RECORD)
+            folder.remove(LEDGER)
+
+
+def require_ledger(stage: Stage, described: Description) -> None:
+    """Accept what leaves rows by which its commits are found again.
+
+    Raises:
+        PlanError: The stage's load does not.
+    """
+    if stage.workload.engine == "pgbench":
+        raise PlanError(
+            f"stage {stage.name} is driven by the real pgbench, which keeps no ledger",
+            "Drill a stage without `engine`: the driver's own transactions are the same.",
+        )
+    if not described.witnesses:
+        raise PlanError(
+            f"workload {described.name} leaves nothing by which its commits are found again",
+            "Drill TPC-C, `tpcb` or `simple-update`.",
+        )
+
+
+def _driven(
+    plan: Plan, stage: Stage, load_s: float, bench: Bench, step: Callable[[str], None]
+) -> Ready:
+    target, fixture = bench.target, bench.fixture
+    step("starting the server")
+    try:
+        ready = target.apply(stage.settings, build_of(stage))
+        protocol = replace(plan.protocol, warmup_s=0.0, window_s=load_s)
+        names = database_names(ready.connection.database, stage.workload.databases)
+        warmed(ready, [ready.connection.to(name) for name in names], protocol, _untold)
+        step(f"driving for {load_s:g} s, recorded")
+        c_load = fixture.loaded.c_load if fixture.loaded else None
+        load = replace(stage.workload, steps=(), requests_max=None)
+        wishes = Wishes(ledger=LedgerFile(target.trial_folder, LEDGER))
+        with _checkpoints(ready.connection, load_s / CHECKPOINTS):
+            driven = drive(ready.connection, load, protocol, c_load, bench.listener, wishes)
+        if driven.error:
+            raise DriveError(driven.error)
+        return ready
+    finally:
+        target.halt()
+
+
+def _untold(_phase: str) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+@contextmanager
+def _checkpoints(connection: Connection, every_s: float) -> Iterator[None]:
+    """Ask for a checkpoint every so often; should one fail, the load will tell why."""
+    over = threading.Event()
+
+    def ask() -> None:
+        try:
+            with own_session(connection) as session:
+                while not over.wait(every_s):
+                    session.execute("CHECKPOINT")
+        except psycopg.Error:
+            return
+
+    asking = threading.Thread(target=ask, name="pgdyno checkpoints", daemon=True)
+    asking.start()
+    try:
+        yield
+    finally:
+        over.set()
+        asking.join()
+
+
+def _require_one_folder(stage: Stage, data: Folder) -> None:
+    """What lies elsewhere is not recorded."""
+    if stat.S_ISLNK(os.lstat("pg_wal", dir_fd=data.handle).st_mode):
+        raise PlanError(
+            f"stage {stage.name} has its WAL outside of the data directory, where nothing records",
+            "Drill it with both in one folder: leave out --waldir.",
+        )
+    with data.into("pg_tblspc") as spaces:
+        if names := spaces.names():
+            raise PlanError(
+                f"stage {stage.name} has tablespace {names[0]} outside of the data directory,"
+                " where nothing records",
+            )
+
+
+def _drop_spare_segments(data: Folder, target: OwnTarget, build: str | None) -> None:
+    """Remove segments that were kept for reuse: else each disk would be larger by a gigabyte.
+
+    Raises:
+        TargetError: The cluster does not tell which it uses.
+    """
+    program = target.binaries_of(build).program("pg_controldata")
+    told = run([program, "-D", "."], user=target.user, folder=data.handle).stdout
+    lines = [line for line in told.splitlines() if line.startswith(_LAST_SEGMENT)]
+    if not lines:
+        raise TargetError(f"pg_controldata does not tell the {_LAST_SEGMENT.lower()}")
+    last = lines[0].removeprefix(_LAST_SEGMENT).strip()
+    with data.into("pg_wal") as wal:
+        spare = [name for name in wal.names() if len(name) == len(last) and name > last]
+        if spare:
+            run(["rm", "-f", "--", *spare], user=target.user, folder=wal.handle)

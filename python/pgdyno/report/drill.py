@@ -1,0 +1,185 @@
+"""A drill: as a page, as Markdown, as JSON, in a terminal."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from rich.console import Group, RenderableType
+from rich.table import Table as Printed
+from rich.text import Text as Line
+
+from pgdyno.analysis.drill_facts import DisasterFacts, DrillFacts
+from pgdyno.model.drill import Cut
+from pgdyno.model.text import json_document
+from pgdyno.model.units import bytes_text, count_text, seconds_text, share_text
+from pgdyno.model.wording import plural
+from pgdyno.report.document import (
+    Cell,
+    Column,
+    Document,
+    Points,
+    Section,
+    Table,
+    Text,
+    Tone,
+    columns,
+)
+from pgdyno.report.html import render_document as render_page
+from pgdyno.report.markdown import render_document as render_markdown
+
+_WORDS: dict[str, tuple[str, Tone]] = {
+    "whole": ("whole", "good"),
+    "lost": ("commits lost", "warn"),
+    "damaged": ("damaged", "bad"),
+    "dead": ("did not come back", "bad"),
+}
+
+
+def render_html(facts: DrillFacts) -> str:
+    """The page."""
+    return render_page(document(facts), {}, facts.pgdyno, facts.ident)
+
+
+def render_md(facts: DrillFacts) -> str:
+    """The same as Markdown."""
+    return render_markdown(document(facts), facts.pgdyno, facts.ident)
+
+
+def render_json(facts: DrillFacts) -> str:
+    """All of it in base units."""
+    return json_document({"schema": "pgdyno.experiment.drill/1", **asdict(facts)})
+
+
+def summary(facts: DrillFacts) -> RenderableType:
+    """What each disaster did to each stage, for a terminal."""
+    table = Printed("stage", "disaster", "cuts", "dead", "damaged", "lost", "whole", box=None,
+                    pad_edge=False)  # fmt: skip
+    for row in facts.rows:
+        numbers = (row.cuts, row.dead, row.damaged, row.lost, row.cuts - row.harmed.of)
+        table.add_row(f"{row.stage} ({row.rung})", row.disaster, *map(str, numbers))
+    return Group(table, *(Line(text) for text in (*facts.sentences, *facts.doubts)))
+
+
+def document(facts: DrillFacts) -> Document:
+    """Arrange it for reading."""
+    return Document(
+        title=f"What survives of {facts.plan}?",
+        kicker="Drill",
+        label="Disasters, rehearsed on copies",
+        about=(
+            f"plan {facts.plan}, seed {facts.seed}",
+            f"{plural(len(facts.loads), 'load')} of {facts.load_s:g} s, recorded call by call;"
+            f" {plural(len(facts.cuts), 'cut')}",
+            *sorted({one.server for one in facts.loads}),
+        ),
+        answer=facts.sentences,
+        cards=(),
+        sections=(
+            Section("survived", "What survived", (_table(facts),)),
+            Section("done", "What was done", (
+                Text(
+                    "The load of each stage was driven once, while every call to its disk was"
+                    " recorded. Of that record disks were made, each as a disaster at one instant"
+                    " may have left it. A server recovered on each; then its rows were held against"
+                    " the driver's ledger of acknowledged commits, the workload's conditions were"
+                    " checked, all tables and indexes were read (pg_amcheck, pg_dump), and pages"
+                    " against their checksums where they have any."
+                ),
+                Points(tuple(f"`{one.name}`: {one.what}" for one in facts.disasters)),
+                _loads(facts),
+            )),
+            Section("controls", "Whether the checks can fail", (_controls(facts),)),
+            Section("cuts", "Every cut", (_cuts(facts.cuts),)),
+        ),
+        warnings=facts.doubts,
+    )  # fmt: skip
+
+
+def _table(facts: DrillFacts) -> Table:
+    heads = columns("stage", "disaster", "cuts", "did not come back", "damaged", "commits lost",
+                    "harmed", "95 %", "most commits lost", ("lost since", "s"), "recovery",
+                    "")  # fmt: skip
+    caption = (
+        "Cuts by what came back. Harmed: did not come back, came back damaged, or without commits"
+        " that had been acknowledged; the interval is exact. Most commits lost, and since when"
+        " before the cut: of the worst one. Recovery: median of those that came back."
+    )
+    return Table(caption, heads, tuple(_row(one) for one in facts.rows))
+
+
+def _row(one: DisasterFacts) -> tuple[Cell, ...]:
+    tone: Tone = "bad" if one.dead or one.damaged else "warn" if one.lost else "good"
+    words = "harm" if one.harmed.of else "none"
+    return (
+        Cell(one.stage, rung=one.rung),
+        Cell(one.disaster),
+        *(Cell(str(number)) for number in (one.cuts, one.dead, one.damaged, one.lost)),
+        Cell(share_text(one.harmed.of / one.cuts)),
+        Cell(f"{share_text(one.harmed.low)} to {share_text(one.harmed.high)}"),
+        Cell(str(one.commits_lost)),
+        Cell(f"{one.lost_s:.3f}" if one.lost_s else ""),
+        Cell(seconds_text(one.recovery_s) if one.recovery_s is not None else ""),
+        Cell(words, tone=tone),
+    )
+
+
+def _loads(facts: DrillFacts) -> Table:
+    rows = tuple(
+        (
+            Cell(one.stage),
+            Cell(count_text(one.acknowledged)),
+            Cell(seconds_text(one.seconds)),
+            Cell(bytes_text(one.record_bytes)),
+        )
+        for one in facts.loads
+    )
+    caption = (
+        "Loads as they were recorded. Their speed is that of a recorded disk, and says nothing of"
+        " a stage's own."
+    )
+    return Table(caption, columns("stage", "commits acknowledged", "load", "record"), rows)
+
+
+def _controls(facts: DrillFacts) -> Table:
+    rows = tuple(
+        (
+            Cell(one.stage),
+            Cell(one.what),
+            Cell("found" if one.found else "missed", tone="good" if one.found else "bad"),
+            Cell(one.found or ""),
+        )
+        for one in facts.controls
+    )
+    heads = (
+        Column("stage", align="left"), Column("planted", align="left"), Column("", align="left"),
+        Column("what was said", align="left"),
+    )  # fmt: skip
+    caption = "Faults that were planted in a cluster that was whole: each must be found."
+    return Table(caption, heads, rows)
+
+
+def _cuts(cuts: tuple[Cut, ...]) -> Table:
+    rows = tuple(
+        (
+            Cell(f"{one.stage}, {one.disaster} {one.number}"),
+            Cell(f"{one.at_s:.3f}"),
+            Cell(str(one.seed)),
+            Cell(f"{one.made.sectors_lost} of {one.made.sectors_open}"),
+            Cell(str(one.made.blocks_torn)),
+            Cell(f"{one.made.names_lost} of {one.made.names_open}"),
+            Cell(str(one.acknowledged)),
+            Cell(str(one.lost)),
+            Cell(_WORDS[one.state][0], tone=_WORDS[one.state][1], note=" ".join(one.reasons)[:300]),
+        )
+        for one in cuts
+    )
+    heads = (
+        *columns("cut", "at", "seed", "sectors lost", "pages torn", "names lost", "acknowledged",
+                 "lost"),
+        Column("", align="left"),
+    )  # fmt: skip
+    caption = (
+        "At: seconds of the load. Lost: of what was not settled on the disk at that instant. The"
+        " same seed makes the same disk of the same record."
+    )
+    return Table(caption, heads, rows, folded=True)

@@ -1,0 +1,191 @@
+"""Drills on real servers: what is owed comes back, and what gives it up loses what it must.
+
+Which cut does what harm is left to its seed and to the load's timing; tests state what must be.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+import pgdyno
+from pgdyno.model.errors import Interrupted, PlanError
+from pgdyno.model.progress import Event, StepBegun
+from pgdyno.mounts import SOURCE
+from tests.children import started
+from tests.cluster.conftest import DEBIAN_BINDIR
+from tests.cluster.test_run import assert_nothing_left
+from tests.waiting import until
+
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.xdist_group("drill"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount"),
+]
+SHORT = pgdyno.DrillDesign(cuts=5, load_s=2)
+SHORTER = pgdyno.DrillDesign(cuts=3, load_s=2)
+TPCB = {"kind": "tpcb", "scale": 1, "connections": 4, "terminals": 4}
+DEBIAN = {"kind": "installed", "bindir": DEBIAN_BINDIR}
+
+
+def plan(*stages: dict[str, object], **keys: object) -> dict[str, object]:
+    return {
+        "name": "drilled",
+        "question": "What survives?",
+        "workload": TPCB,
+        "protocol": {"rounds": 1, "warmup_s": 1, "window_s": 2, "lowest_rung": "D6"},
+        "stage": [{"why": "Drilled.", "afresh": True, **stage} for stage in stages],
+        **keys,
+    }
+
+
+STOCK: dict[str, object] = {"name": "stock"}
+
+
+def mounts() -> list[str]:
+    lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    return [line for line in lines if SOURCE in line]
+
+
+def test_on_rung_d0_all_that_was_acknowledged_comes_back(folder: Path, home_env: Path) -> None:
+    run = pgdyno.drill(plan(STOCK), design=SHORT, out=folder / "run.sqlite")
+
+    assert run.is_whole
+    facts = run.drill
+    assert [(one.disaster, one.cuts, one.harmed.of) for one in facts.rows] == [
+        ("crash", 5, 0), ("power", 5, 0),
+    ], facts.cuts  # fmt: skip
+    assert all(one.acknowledged > 0 for one in facts.cuts)
+    # Something was left to chance, and some of it was lost.
+    assert sum(one.made.sectors_lost for one in facts.cuts) > 0
+    # Faults that were planted were found, every one.
+    assert len(facts.controls) == 4
+    assert [one for one in facts.controls if one.found is None] == []
+    assert facts.doubts == ()
+    assert "What survives of drilled?" in run.report("html")
+    assert json.loads(run.report("json"))["rows"][0]["harmed"]["of"] == 0
+    assert mounts() == []
+    assert_nothing_left(home_env)
+
+
+def test_what_gives_up_durability_loses_what_it_gave_up(folder: Path, home_env: Path) -> None:
+    asynchronous = {
+        "name": "asynchronous",
+        "settings": {"synchronous_commit": "off", "wal_writer_delay": "2s"},
+    }
+    unsynced = {"name": "unsynced", "settings": {"fsync": "off"}}
+    torn = {
+        "name": "torn", "settings": {"full_page_writes": "off", "shared_buffers": "1MB"}
+    }  # fmt: skip
+
+    run = pgdyno.drill(
+        plan(asynchronous, unsynced, torn), design=SHORTER, out=folder / "run.sqlite"
+    )
+
+    rows = {(one.stage, one.disaster): one for one in run.drill.rows}
+    # Its commits lie in the server's memory for up to six seconds.
+    assert rows["asynchronous", "crash"].lost == 3
+    assert rows["asynchronous", "power"].lost + rows["asynchronous", "power"].damaged == 3
+    assert rows["asynchronous", "power"].dead == 0
+    assert rows["unsynced", "crash"].harmed.of == 0  # the kernel lives
+    assert rows["unsynced", "power"].harmed.of > 0
+    assert rows["torn", "crash"].harmed.of == 0
+    assert rows["torn", "power"].lost == 0  # pages tear, commits do not vanish
+    assert mounts() == []
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("face", ["statement", "pipeline", "procedure"])
+def test_tpcc_finds_its_orders_payments_and_deliveries_again(
+    face: str, folder: Path, home_env: Path
+) -> None:
+    load = {"kind": "tpcc", "warehouses": 2, "connections": 4, "terminals": 4, "face": face,
+            "delivery": "inline"}  # fmt: skip
+    run = pgdyno.drill(plan(STOCK, workload=load, target=DEBIAN),
+                       design=pgdyno.DrillDesign(cuts=2, load_s=4),
+                       out=folder / "run.sqlite")  # fmt: skip
+
+    facts = run.drill
+    assert [one.harmed.of for one in facts.rows] == [0, 0], facts.cuts
+    assert [one for one in facts.controls if one.found is None] == []
+
+
+@pytest.mark.wide
+@pytest.mark.same_machine
+def test_a_drill_that_is_stopped_goes_on_with_the_cuts_that_are_left(
+    folder: Path, home_env: Path
+) -> None:
+    def stop(event: Event) -> None:
+        if isinstance(event, StepBegun) and "cut 2 of 4" in event.what:
+            raise KeyboardInterrupt
+
+    out = folder / "run.sqlite"
+    design = pgdyno.DrillDesign(cuts=2, load_s=1)
+    with pytest.raises(Interrupted, match="what was measured is kept"):
+        pgdyno.drill(plan(STOCK), design=design, out=out, on_event=stop)
+    assert mounts() == []
+    first = pgdyno.Run(out)
+    assert not first.is_whole
+    assert len(first.drilled.cuts) == 1
+
+    run = pgdyno.resume(out)
+
+    assert run.is_whole
+    assert run.drilled.cuts[0] == first.drilled.cuts[0]
+    assert len(run.drilled.cuts) == 4
+    assert_nothing_left(home_env)
+
+
+@pytest.mark.wide
+def test_a_drill_that_is_killed_with_its_recorder_leaves_nothing_to_the_next(
+    folder: Path, home_env: Path
+) -> None:
+    path = folder / "plan.json"
+    path.write_text(json.dumps(plan(STOCK)))
+    code = "import json, sys, pgdyno; pgdyno.drill(json.load(open(sys.argv[1])), out=sys.argv[2])"
+    killed = started([sys.executable, "-c", code, str(path), str(folder / "killed.sqlite")],
+                     stderr=subprocess.DEVNULL)  # fmt: skip
+    until(lambda: bool(mounts()), "the recording to begin")
+    children = psutil.Process(killed.pid).children(recursive=True)
+    recorder = [one for one in children if "pgdyno.disk.worker" in " ".join(one.cmdline())]
+    assert len(recorder) == 1
+    recorder[0].send_signal(signal.SIGSTOP)
+    killed.send_signal(signal.SIGKILL)
+    recorder[0].send_signal(signal.SIGKILL)
+    until(lambda: not any(one.is_running() for one in children), "all processes to end")
+
+    run = pgdyno.drill(plan(STOCK), design=pgdyno.DrillDesign(cuts=1, load_s=1),
+                       out=folder / "next.sqlite")  # fmt: skip
+
+    assert run.is_whole
+    assert mounts() == []
+    assert_nothing_left(home_env)
+
+
+@pytest.mark.parametrize(
+    ("changed", "wrong"),
+    [
+        ({"engine": "pgbench"}, "real pgbench, which keeps no ledger"),
+        ({"kind": "select-only"}, "leaves nothing by which its commits"),
+    ],
+)
+def test_a_load_without_a_ledger_is_refused_before_anything_is_touched(
+    changed: dict[str, object], wrong: str, folder: Path, home_env: Path
+) -> None:
+    with pytest.raises(PlanError, match=wrong):
+        pgdyno.drill(plan(STOCK, workload=TPCB | changed), design=SHORT, out=folder / "run.sqlite")
+    assert not (folder / "run.sqlite").exists()
+
+
+def test_a_disaster_and_a_stage_that_are_not_known_are_refused(home_env: Path) -> None:
+    with pytest.raises(PlanError, match=r"no disaster is called 'flood', known are crash, power"):
+        pgdyno.drill(plan(STOCK), design=pgdyno.DrillDesign(disasters=("flood",)))
+    with pytest.raises(PlanError, match="no stage is called 'tuned'"):
+        pgdyno.drill(plan(STOCK), ["tuned"], design=SHORT)
