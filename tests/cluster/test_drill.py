@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
@@ -35,7 +36,7 @@ TPCB = {"kind": "tpcb", "scale": 1, "connections": 4, "terminals": 4}
 DEBIAN = {"kind": "installed", "bindir": DEBIAN_BINDIR}
 
 
-def plan(*stages: dict[str, object], **keys: object) -> dict[str, object]:
+def keys_of(*stages: Mapping[str, object], **keys: object) -> dict[str, object]:
     return {
         "name": "drilled",
         "question": "What survives?",
@@ -46,6 +47,14 @@ def plan(*stages: dict[str, object], **keys: object) -> dict[str, object]:
     }
 
 
+def plan(*stages: Mapping[str, object], **keys: object) -> pgdyno.Plan:
+    return pgdyno.load_plan(keys_of(*stages, **keys))
+
+
+_DRILLS = """
+import json, sys, pgdyno
+pgdyno.drill(pgdyno.load_plan(json.load(open(sys.argv[1]))), out=sys.argv[2])
+"""
 STOCK: dict[str, object] = {"name": "stock"}
 
 
@@ -102,7 +111,13 @@ def test_what_gives_up_durability_loses_what_it_gave_up(folder: Path, home_env: 
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize("face", ["statement", "pipeline", "procedure"])
+@pytest.mark.parametrize(
+    "face",
+    [
+        "statement",
+        *(pytest.param(one, marks=pytest.mark.long) for one in ("pipeline", "procedure")),
+    ],
+)
 def test_tpcc_finds_its_orders_payments_and_deliveries_again(
     face: str, folder: Path, home_env: Path
 ) -> None:
@@ -148,9 +163,8 @@ def test_a_drill_that_is_killed_with_its_recorder_leaves_nothing_to_the_next(
     folder: Path, home_env: Path
 ) -> None:
     path = folder / "plan.json"
-    path.write_text(json.dumps(plan(STOCK)))
-    code = "import json, sys, pgdyno; pgdyno.drill(json.load(open(sys.argv[1])), out=sys.argv[2])"
-    killed = started([sys.executable, "-c", code, str(path), str(folder / "killed.sqlite")],
+    path.write_text(json.dumps(keys_of(STOCK)))
+    killed = started([sys.executable, "-c", _DRILLS, str(path), str(folder / "killed.sqlite")],
                      stderr=subprocess.DEVNULL)  # fmt: skip
     until(lambda: bool(mounts()), "the recording to begin")
     children = psutil.Process(killed.pid).children(recursive=True)

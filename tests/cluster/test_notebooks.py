@@ -45,7 +45,7 @@ DONE_BY = {
     "demo": "pgdyno.run", "plans": "pgdyno.plans", "init": "pgdyno.FirstPlan(…).write",
     "run": "pgdyno.run", "aa": "pgdyno.aa", "resume": "pgdyno.resume", "report": "probed.report",
     "diagnose": "pgdyno.diagnose", "next": "pgdyno.propose", "prove": "pgdyno.prove",
-    "climb": "pgdyno.climb",
+    "climb": "pgdyno.climb", "drill": "pgdyno.drill",
     "compare": "pgdyno.compare", "history": "pgdyno.history", "bench": "pgdyno.bench",
     "load": "pgdyno.load",
     "export": "pgdyno.export", "import": "pgdyno.import_results", "check": "pgdyno.check",

@@ -9,6 +9,8 @@ from pgdyno.model.drill import (
     DrillAsked,
     DrillDesign,
     Drilled,
+    Gain,
+    Gains,
     Made,
     RecordedLoad,
     State,
@@ -21,6 +23,13 @@ INFO = RunInfo("20261126-120000-drill-demo", 1, "0.1.0", "pgdyno drill demo", No
                HostManifest(), Installation(), None, experiment="drill")  # fmt: skip
 DESIGN = DrillDesign(disasters=("crash", "power"), cuts=4, load_s=10)
 _FATAL = "The server did not come back: FATAL:  invalid page in block 7 of relation 16401."
+
+
+def gains(stage: str, base: str) -> Gains:
+    """What the second stage brought."""
+    return Gains(
+        "20261126-110000-demo", "NOPM", (Gain(stage, base, 1.37, 1.21, 1.55, 5, "better"),)
+    )
 
 
 def cut(stage: str, disaster: str, number: int, state: State, *, lost: int = 0) -> Cut:
@@ -56,7 +65,7 @@ def drill(plan: Plan, states: dict[tuple[str, str], tuple[State, ...]] | None = 
         for number, state in enumerate(all_, 1)
     ]
     return Drilled(
-        DrillAsked(plan, (first, second), named(DESIGN.disasters), DESIGN),
+        DrillAsked(plan, (first, second), named(DESIGN.disasters), DESIGN, gains(second, first)),
         tuple(RecordedLoad(stage, "PostgreSQL 18.6", 41_234, 9.97, 412 << 20)
               for stage in (first, second)),
         tuple(cuts),

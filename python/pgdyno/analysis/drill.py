@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from pgdyno.analysis.drill_facts import DisasterFacts, DrillFacts
+from pgdyno.analysis.drill_facts import DisasterFacts, DrillFacts, Price, Took, Worst
 from pgdyno.model.drill import Cut, Drilled
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.plan import Stage
@@ -14,6 +14,8 @@ from pgdyno.model.settings import Rung
 from pgdyno.model.units import share_text
 from pgdyno.model.wording import plural
 from pgdyno.stats.shares import share
+
+_WORST: tuple[Worst, ...] = ("whole", "lost", "broken")
 
 
 def drill_facts(drilled: Drilled, info: RunInfo) -> DrillFacts:
@@ -31,7 +33,8 @@ def drill_facts(drilled: Drilled, info: RunInfo) -> DrillFacts:
     rows = tuple(_rows(drilled))
     return DrillFacts(
         info.ident, info.pgdyno, asked.plan.name, design.load_s, design.seed, drilled.loads,
-        asked.disasters, rows, drilled.cuts, drilled.controls,
+        asked.disasters, rows, drilled.cuts, drilled.controls, asked.gains,
+        tuple(_prices(drilled, rows)) if asked.gains else (),
         tuple(_sentence(one) for one in rows), tuple(_doubts(drilled, rows)),
     )  # fmt: skip
 
@@ -60,6 +63,33 @@ def _row(stage: Stage, disaster: str, cuts: Sequence[Cut]) -> DisasterFacts:
         sum(one.made.blocks_torn > 0 for one in cuts),
         next((one.reasons[0] for one in harmed if one.reasons), None),
     )  # fmt: skip
+
+
+def _prices(drilled: Drilled, rows: Sequence[DisasterFacts]) -> Sequence[Price]:
+    gains = {one.stage: one for one in drilled.asked.gains.each} if drilled.asked.gains else {}
+    found = []
+    for name in drilled.asked.stages:
+        of_stage = {one.disaster: one for one in rows if one.stage == name}
+        if not of_stage:
+            continue
+        took = [_took(of_stage[one.name]) for one in drilled.asked.disasters
+                if one.name in of_stage]  # fmt: skip
+        rung = next(iter(of_stage.values())).rung
+        worst = max((one.worst for one in took), key=_WORST.index)
+        found.append(Price(name, rung, gains.get(name), tuple(took), worst))
+    return found
+
+
+def _took(row: DisasterFacts) -> Took:
+    """For a manager: how often, and what at most."""
+    if not row.harmed.of:
+        return Took(f"nothing in {plural(row.cuts, 'cut')}", "whole")
+    parts = []
+    if broken := row.dead + row.damaged:
+        parts.append(f"the database in {broken} of {row.cuts}")
+    if row.lost:
+        parts.append(f"up to {row.lost_s:.2f} s of commits in {row.lost} of {row.cuts}")
+    return Took(", ".join(parts), "broken" if broken else "lost")
 
 
 def _sentence(row: DisasterFacts) -> str:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
-from pgdyno.model.drill import Control, Cut, Disaster, RecordedLoad
+from pgdyno.model.drill import Control, Cut, Disaster, Gain, Gains, RecordedLoad
 from pgdyno.stats.shares import Share
+
+Worst = Literal["whole", "lost", "broken"]
+"""Nothing is missing; commits are; the database is, or contradicts itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,25 @@ class DisasterFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Took:
+    """What a disaster took from a stage, in a few words."""
+
+    words: str
+    worst: Worst
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a stage brings beside what it lost."""
+
+    stage: str
+    rung: str
+    gain: Gain | None  # None: the first stage, or one that the run does not judge
+    took: tuple[Took, ...]  # by disaster
+    worst: Worst
+
+
+@dataclass(frozen=True, slots=True)
 class DrillFacts:
     """A drill, and what it amounts to."""
 
@@ -43,5 +66,7 @@ class DrillFacts:
     rows: tuple[DisasterFacts, ...]
     cuts: tuple[Cut, ...]
     controls: tuple[Control, ...]
+    gains: Gains | None
+    prices: tuple[Price, ...]  # none without gains
     sentences: tuple[str, ...]
     doubts: tuple[str, ...]

@@ -46,7 +46,7 @@ FROM_PYTHON = "plan from Python"
 """What a plan is called that no file holds."""
 _ONWARD = "plan that goes on from a run"
 _WIDTH = 100
-Source = str | Path | Mapping[str, object]
+_Source = str | Path | Mapping[str, object]
 _Set = Mapping[str, object] | Iterable[str]
 
 
@@ -82,7 +82,7 @@ class Plan:
     host: HostFacts
     fixtures: tuple[int | None, ...]  # bytes of those of the stages; None: not loaded yet
     builds: Builds
-    _source: Source
+    _source: _Source
 
     @property
     def name(self) -> str:
@@ -174,7 +174,7 @@ class Plan:
 
 
 def load_plan(
-    source: Source,
+    source: _Source,
     *,
     set: _Set = (),
     quick: bool = False,
@@ -271,7 +271,7 @@ def _instead(
     return keys
 
 
-def _resolved(draft: PlanDraft, source: Source) -> Plan:
+def _resolved(draft: PlanDraft, source: _Source) -> Plan:
     target, workload = resolve_target(draft), resolve_workload(draft)
     named = stage_builds(draft, builds_there(), this_machine().cpu_model)
     distinct = {one.ident: one for one in named if one}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,6 +11,7 @@ import typer
 from pgdyno import api
 from pgdyno.cli.console import say_where, stderr, stdout
 from pgdyno.cli.live_view import LiveView
+from pgdyno.cli.run import BindirOption, PlanSource, QuickOption, SetOption
 from pgdyno.cli.run_file_option import RunFileOption
 from pgdyno.model.text import shell_line
 
@@ -17,7 +19,7 @@ _DESIGN = api.DrillDesign()
 
 
 def drill(
-    plan: Annotated[str, typer.Argument(help="A plan's file, or the name of a packaged one.")],
+    plan: PlanSource,
     stage: Annotated[
         list[str] | None,
         typer.Option(help="A stage to drill; may be repeated. Default: all of the plan."),
@@ -42,6 +44,13 @@ def drill(
         float,
         typer.Option(min=0.1, help="Most that the record of a stage's load may take, in GiB."),
     ] = _DESIGN.record_max_gib,
+    beside: Annotated[
+        Path | None,
+        typer.Option(help="The run file of a run of this plan: what stages brought, beside it."),
+    ] = None,
+    overrides: SetOption = None,
+    quick: QuickOption = False,
+    bindir: BindirOption = None,
     out: RunFileOption = None,
 ) -> None:
     """Rehearse disasters against the stages of a plan, and tell what survived.
@@ -54,13 +63,14 @@ def drill(
 
     Example: pgdyno drill demo --cuts 20
     """
+    loaded = api.load_plan(plan, set=overrides or (), quick=quick, bindir=bindir)
     design = api.DrillDesign(
         disasters=tuple(disaster or _DESIGN.disasters), cuts=cuts, load_s=load, seed=seed,
         record_max_gib=record,
     )  # fmt: skip
     with LiveView(stderr) as view:
         run = api.drill(
-            plan, stage or (), design=design, out=out,
+            loaded, stage or (), design=design, beside=beside, out=out,
             command=shell_line(["pgdyno", *sys.argv[1:]]), on_event=view,
         )  # fmt: skip
     stdout.print(run.summary())

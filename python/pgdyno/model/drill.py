@@ -63,6 +63,28 @@ class DrillDesign:
 
 
 @dataclass(frozen=True, slots=True)
+class Gain:
+    """What a stage brought in an earlier run: its throughput / that of the first stage."""
+
+    stage: str
+    base: str
+    ratio: float
+    low: float
+    high: float
+    n: int  # paired rounds
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gains:
+    """Of an earlier run of the same stages."""
+
+    run: str  # its ident
+    headline: str  # what is compared, e.g. NOPM
+    each: tuple[Gain, ...]  # the first stage, which all others are compared with, is missing
+
+
+@dataclass(frozen=True, slots=True)
 class DrillAsked:
     """What is to be rehearsed."""
 
@@ -70,6 +92,7 @@ class DrillAsked:
     stages: tuple[str, ...]
     disasters: tuple[Disaster, ...]
     design: DrillDesign
+    gains: Gains | None = None  # None: no run was named that tells them
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+import plotly.graph_objects as go
 from rich.console import Group, RenderableType
 from rich.table import Table as Printed
 from rich.text import Text as Line
 
-from pgdyno.analysis.drill_facts import DisasterFacts, DrillFacts
+from pgdyno.analysis.drill_facts import DisasterFacts, DrillFacts, Price
 from pgdyno.model.drill import Cut
 from pgdyno.model.text import json_document
 from pgdyno.model.units import bytes_text, count_text, seconds_text, share_text
 from pgdyno.model.wording import plural
+from pgdyno.report.charts import Panel, look
 from pgdyno.report.document import (
     Cell,
     Column,
     Document,
+    Figure,
     Points,
     Section,
     Table,
@@ -24,6 +27,7 @@ from pgdyno.report.document import (
     Tone,
     columns,
 )
+from pgdyno.report.html import Drawing
 from pgdyno.report.html import render_document as render_page
 from pgdyno.report.markdown import render_document as render_markdown
 
@@ -33,11 +37,15 @@ _WORDS: dict[str, tuple[str, Tone]] = {
     "damaged": ("damaged", "bad"),
     "dead": ("did not come back", "bad"),
 }
+_TONES: dict[str, Tone] = {"whole": "good", "lost": "warn", "broken": "bad"}
+_WORST = {"whole": "lost nothing", "lost": "lost commits", "broken": "lost the database"}
+_ROW_PX = 46
+_FRAME_PX = 90
 
 
 def render_html(facts: DrillFacts) -> str:
     """The page."""
-    return render_page(document(facts), {}, facts.pgdyno, facts.ident)
+    return render_page(document(facts), _drawings(facts), facts.pgdyno, facts.ident)
 
 
 def render_md(facts: DrillFacts) -> str:
@@ -75,6 +83,7 @@ def document(facts: DrillFacts) -> Document:
         answer=facts.sentences,
         cards=(),
         sections=(
+            *_price_list(facts),
             Section("survived", "What survived", (_table(facts),)),
             Section("done", "What was done", (
                 Text(
@@ -95,10 +104,76 @@ def document(facts: DrillFacts) -> Document:
     )  # fmt: skip
 
 
+def _price_list(facts: DrillFacts) -> tuple[Section, ...]:
+    """What each stage brings, beside what it lost."""
+    if facts.gains is None:
+        return ()
+    rows = tuple(
+        (
+            Cell(one.stage, rung=one.rung),
+            Cell(f"×{one.gain.ratio:.2f}" if one.gain else "×1"),
+            Cell(f"{one.gain.low:.2f} to {one.gain.high:.2f}" if one.gain else ""),
+            Cell(str(one.gain.n) if one.gain else ""),
+            *(Cell(took.words, tone=_TONES[took.worst]) for took in one.took),
+        )
+        for one in facts.prices
+    )
+    caption = (
+        f"Throughput ({facts.gains.headline}) against the first stage in run {facts.gains.run},"
+        " with 95 % intervals, beside what disasters took here."
+    )
+    heads = (
+        *columns("stage", "brings", "95 %", "n"),
+        *(Column(f"{one.name} took", align="left") for one in facts.disasters),
+    )
+    return (Section("prices", "What each rung brings, and takes",
+                    (Figure("prices"), Table(caption, heads, rows))),)  # fmt: skip
+
+
+def _drawings(facts: DrillFacts) -> dict[str, Drawing]:
+    if facts.gains is None:
+        return {}
+    about = (
+        "Throughput as a multiple of the first stage's, with 95 % intervals; beside each stage the"
+        " worst that disasters took from it."
+    )
+    height = _FRAME_PX + _ROW_PX * len(facts.prices)
+    return {"prices": Drawing("The price list", about, height, 1, (), (_panel(facts.prices),))}
+
+
+def _panel(prices: tuple[Price, ...]) -> Panel:
+    """Bars from the first stage's throughput; the first stage on top."""
+    ordered = prices[::-1]
+    names = [f"{one.rung} {one.stage}: {_WORST[one.worst]}" for one in ordered]
+    values = [
+        (one.gain.ratio, one.gain.low, one.gain.high) if one.gain else (1.0, 1.0, 1.0)
+        for one in ordered
+    ]
+    bars = go.Bar(
+        orientation="h", y=names, x=[ratio - 1 for ratio, *_ in values], base=1.0,
+        marker={"color": look.stage_colour(0)},
+        error_x={
+            "type": "data", "symmetric": False, "color": look.INK, "thickness": 1.5,
+            "array": [high - ratio for ratio, _, high in values],
+            "arrayminus": [ratio - low for ratio, low, _ in values],
+        },
+        hovertext=[f"×{ratio:.2f} ({low:.2f} to {high:.2f})" for ratio, low, high in values],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )  # fmt: skip
+    alt = "; ".join(
+        f"{name}, ×{ratio:.2f}" for name, (ratio, *_) in zip(names[::-1], values[::-1], strict=True)
+    )
+    figure = look.figure(
+        [bars], xaxis=look.axis("times the throughput of the first stage"),
+        yaxis=look.axis(**look.name_ticks(names)), bargap=0.45,
+    )  # fmt: skip
+    return Panel("", alt, figure)
+
+
 def _table(facts: DrillFacts) -> Table:
     heads = columns("stage", "disaster", "cuts", "did not come back", "damaged", "commits lost",
-                    "harmed", "95 %", "most commits lost", ("lost since", "s"), "recovery",
-                    "")  # fmt: skip
+                    "harmed", "95 %", "most commits lost", ("lost since", "s"), ("recovery", "s"),
+                    "harm")  # fmt: skip
     caption = (
         "Cuts by what came back. Harmed: did not come back, came back damaged, or without commits"
         " that had been acknowledged; the interval is exact. Most commits lost, and since when"
@@ -109,7 +184,7 @@ def _table(facts: DrillFacts) -> Table:
 
 def _row(one: DisasterFacts) -> tuple[Cell, ...]:
     tone: Tone = "bad" if one.dead or one.damaged else "warn" if one.lost else "good"
-    words = "harm" if one.harmed.of else "none"
+    words = "yes" if one.harmed.of else "none"
     return (
         Cell(one.stage, rung=one.rung),
         Cell(one.disaster),
@@ -118,7 +193,7 @@ def _row(one: DisasterFacts) -> tuple[Cell, ...]:
         Cell(f"{share_text(one.harmed.low)} to {share_text(one.harmed.high)}"),
         Cell(str(one.commits_lost)),
         Cell(f"{one.lost_s:.3f}" if one.lost_s else ""),
-        Cell(seconds_text(one.recovery_s) if one.recovery_s is not None else ""),
+        Cell(f"{one.recovery_s:.2f}" if one.recovery_s is not None else ""),
         Cell(words, tone=tone),
     )
 

@@ -86,6 +86,23 @@ def test_a_drill_that_was_broken_off_says_how_far_it_came(plan: Plan) -> None:
         drill_facts(Drilled(made.asked), INFO)
 
 
+def test_what_a_rung_brings_stands_beside_what_it_lost(plan: Plan) -> None:
+    facts = drill_facts(drill(plan), INFO)
+
+    first, second = facts.prices
+    assert first.gain is None
+    assert [one.words for one in first.took] == ["nothing in 4 cuts"] * 2
+    assert first.worst == "whole"
+    assert second.gain is not None
+    assert second.gain.ratio == 1.37
+    assert [one.words for one in second.took] == [
+        "up to 0.04 s of commits in 2 of 4",
+        "the database in 2 of 4, up to 0.03 s of commits in 1 of 4",
+    ]
+    assert [one.worst for one in second.took] == ["lost", "broken"]
+    assert second.worst == "broken"
+
+
 @pytest.mark.parametrize("wrong", [{"cuts": 0}, {"load_s": 0.5}, {"disasters": ()}])
 def test_a_design_that_makes_no_cut_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(PlanError, match=r"cuts of \d disasters into"):

@@ -14,10 +14,11 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from pgdyno.analysis.run import plan_in
 from pgdyno.api.experiments import Experiment
 from pgdyno.api.experiments.plan import opened_again
 from pgdyno.api.notebook_line import with_line
-from pgdyno.api.planning import Source, load_plan
+from pgdyno.api.planning import Plan
 from pgdyno.api.runs import Run
 from pgdyno.api.storing import Begun, begun, going_on, stored
 from pgdyno.catalog.contract import require_release
@@ -25,10 +26,12 @@ from pgdyno.drills.controls import planted
 from pgdyno.drills.cut import strike
 from pgdyno.drills.disasters import DISASTERS, named
 from pgdyno.drills.load import Bench, Load, recorded_load, require_ledger
-from pgdyno.model.drill import DrillAsked, DrillDesign, Drilled
+from pgdyno.model.drill import DrillAsked, DrillDesign, Drilled, Gain, Gains
 from pgdyno.model.errors import PlanError
-from pgdyno.model.plan import Plan, Stage
+from pgdyno.model.plan import Plan as PlanRecord
+from pgdyno.model.plan import Stage
 from pgdyno.model.progress import StepBegun
+from pgdyno.model.wording import listed
 from pgdyno.plan.same_machine import require_same
 from pgdyno.report import drill as report
 from pgdyno.target.interface import ending
@@ -45,10 +48,11 @@ DISASTER_NAMES = tuple(one.name for one in DISASTERS)
 
 @with_line
 def drill(
-    plan: Source,
+    plan: Plan,
     stages: Sequence[str] = (),
     *,
     design: DrillDesign = _DESIGN,
+    beside: str | Path | None = None,
     out: str | Path | None = None,
     command: str = "pgdyno.drill(...), from Python",
     on_event: Listener = lambda _: None,
@@ -60,9 +64,11 @@ def drill(
     and is held against what the driver saw acknowledged, and against itself.
 
     Args:
-        plan: A plan's file, its name, or its keys.
+        plan: See `load_plan`.
         stages: Names of those to be drilled; empty: all.
         design: What strikes, how often, and into how many seconds of load.
+        beside: The run file of a run of the same plan: what its stages brought stands beside what
+            they lost.
         out: The run file, a page goes beside it; None: `runs/<time>-drill-<plan>.sqlite`.
         command: How to repeat it, as the run file keeps it.
         on_event: Told how it goes.
@@ -76,7 +82,9 @@ def drill(
         Interrupted: Ctrl-C; the same.
     """
     require_release()
-    asked = _asked(load_plan(plan).record, stages, design)
+    asked = _asked(plan.record, stages, design)
+    if beside is not None:
+        asked = replace(asked, gains=_gains(Run(beside), asked))
     new = begun("drill", f"drill-{asked.plan.name}", command, out)
     with _target(asked) as target:
         return _carried_out(replace(new, info=replace(new.info, build=target.build)),
@@ -91,7 +99,7 @@ def resume(run: Run, _again: bool, on_event: Listener) -> Run:
         return _carried_out(going_on(run), drilled, target, on_event)
 
 
-def _asked(plan: Plan, stages: Sequence[str], design: DrillDesign) -> DrillAsked:
+def _asked(plan: PlanRecord, stages: Sequence[str], design: DrillDesign) -> DrillAsked:
     if plan.target.kind == "running":
         raise PlanError(
             f"plan {plan.name} is for a running server, against which nothing is rehearsed",
@@ -104,6 +112,43 @@ def _asked(plan: Plan, stages: Sequence[str], design: DrillDesign) -> DrillAsked
         require_ledger(stage, described[stage.name])
     names = tuple(dict.fromkeys(stage.name for stage in chosen))
     return DrillAsked(plan, names, named(design.disasters), design)
+
+
+def _gains(earlier: Run, asked: DrillAsked) -> Gains:
+    """What the stages brought in an earlier run.
+
+    Raises:
+        PlanError: It is no run of a plan, or has other stages of these names.
+    """
+    there = plan_in(earlier.info)
+    for name in asked.stages:
+        if name in [one.name for one in there.stages]:
+            _require_alike(asked.plan.stage(name), there.stage(name), earlier.info.ident)
+    found = [
+        Gain(one.name, told.base, told.ratio, told.low, told.high, told.rounds, told.verdict)
+        for one in earlier.facts.stages
+        if one.name in asked.stages and (told := one.to_first) is not None
+        if told.ratio is not None and told.low is not None and told.high is not None
+    ]
+    if not found:
+        raise PlanError(
+            f"none of the stages {listed(asked.stages)} is compared in run {earlier.info.ident}",
+            "Name a run of the same plan, with the stages that are drilled.",
+        )
+    return Gains(earlier.info.ident, earlier.facts.headline, tuple(found))
+
+
+def _require_alike(here: Stage, there: Stage, run: str) -> None:
+    ours, theirs = ({one.name: one.value for one in stage.settings} for stage in (here, there))
+    if differing := sorted(
+        name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)
+    ):
+        name = differing[0]
+        raise PlanError(
+            f"stage {here.name} has {name} = {ours.get(name)} here, and {theirs.get(name)} in run"
+            f" {run}",
+            "Name a run of the same plan, made on the same machine.",
+        )
 
 
 @contextmanager
