@@ -86,6 +86,8 @@ class Recording:
     def __new__(cls, spec_json: str, /) -> Recording: ...
     def start(self) -> None:
         """Write down what lies there, and mount it; it is served in threads of its own."""
+    def fail(self, fault_json: str, /) -> None:
+        """From now on, for a while, calls fail or get no answer."""
     def stop(self) -> str:
         """Unmount it, end the record, and tell what became of it, as JSON: `Recorded`."""
 

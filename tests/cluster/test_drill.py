@@ -30,7 +30,7 @@ pytestmark = [
     pytest.mark.xdist_group("drill"),
     pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount"),
 ]
-SHORT = pgdyno.DrillDesign(cuts=5, load_s=2)
+SHORT = pgdyno.DrillDesign(("crash", "power", "power-twice"), cuts=4, load_s=2)
 SHORTER = pgdyno.DrillDesign(cuts=3, load_s=2)
 TPCB = {"kind": "tpcb", "scale": 1, "connections": 4, "terminals": 4}
 DEBIAN = {"kind": "installed", "bindir": DEBIAN_BINDIR}
@@ -69,7 +69,7 @@ def test_on_rung_d0_all_that_was_acknowledged_comes_back(folder: Path, home_env:
     assert run.is_whole
     facts = run.drill
     assert [(one.disaster, one.cuts, one.harmed.of) for one in facts.rows] == [
-        ("crash", 5, 0), ("power", 5, 0),
+        ("crash", 4, 0), ("power", 4, 0), ("power-twice", 4, 0),
     ], facts.cuts  # fmt: skip
     assert all(one.acknowledged > 0 for one in facts.cuts)
     # Something was left to chance, and some of it was lost.
@@ -130,6 +130,24 @@ def test_tpcc_finds_its_orders_payments_and_deliveries_again(
     facts = run.drill
     assert [one.harmed.of for one in facts.rows] == [0, 0], facts.cuts
     assert [one for one in facts.controls if one.found is None] == []
+
+
+@pytest.mark.wide
+def test_faults_of_the_disk_under_a_load_take_nothing_that_was_acknowledged(
+    folder: Path, home_env: Path
+) -> None:
+    faults = ("write-error", "sync-error", "disk-full", "disk-hangs")
+
+    run = pgdyno.drill(plan(STOCK), design=pgdyno.DrillDesign(faults, cuts=1, load_s=3),
+                       out=folder / "run.sqlite")  # fmt: skip
+
+    facts = run.drill
+    assert [(one.disaster, one.harmed.of) for one in facts.rows] == [
+        (one, 0) for one in faults
+    ], facts.cuts  # fmt: skip
+    assert len(facts.loads) == len(faults)
+    assert all(one.acknowledged > 0 for one in facts.cuts)
+    assert mounts() == []
 
 
 @pytest.mark.wide

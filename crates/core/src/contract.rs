@@ -2,6 +2,7 @@
 //! Python holds its records against these schemas in a test, and reads bounds and defaults here.
 
 use disk::{
+    fault::FaultSpec,
     make::{Made, MakeSpec, RecordSpan},
     recording::{RecordSpec, Recorded},
 };
@@ -32,7 +33,7 @@ pub(crate) fn contract_version() -> u32 {
 /// Makes a schema.
 type Shape = fn() -> Schema;
 /// What crosses, by name: what is read here, then what is written.
-const SHAPES: [(&str, Shape); 25] = [
+const SHAPES: [(&str, Shape); 26] = [
     ("DriveSpec", read::<Spec>),
     ("LoadSpec", read::<LoadSpec>),
     ("ExportSpec", read::<ExportSpec>),
@@ -44,6 +45,7 @@ const SHAPES: [(&str, Shape); 25] = [
     ("WalSpec", read::<WalSpec>),
     ("RecordSpec", read::<RecordSpec>),
     ("MakeSpec", read::<MakeSpec>),
+    ("FaultSpec", read::<FaultSpec>),
     ("DriveProgress", written::<Progress>),
     ("RunResult", written::<RunResult>),
     ("LoadProgress", written::<LoadProgress>),

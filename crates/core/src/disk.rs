@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
 
+use disk::fault::FaultSpec;
 use disk::make::{MakeSpec, make, record_span as span_of};
 use disk::recording::{RecordSpec, Recording as Mounted};
 use drive::error::RunError;
@@ -35,6 +36,15 @@ impl Recording {
             *mounted = Some(Mounted::begin(&self.spec).map_err(failed)?);
             Ok(())
         })
+    }
+
+    #[pyo3(signature = (fault_json, /))]
+    fn fail(&self, fault_json: &str) -> PyResult<()> {
+        let fault: FaultSpec = read(fault_json)?;
+        let mounted = self.lock()?;
+        let mounted =
+            mounted.as_ref().ok_or_else(|| misuse("recording was not started".to_owned()))?;
+        mounted.fail(fault).map_err(failed)
     }
 
     fn stop(&self, py: Python<'_>) -> PyResult<String> {

@@ -10,6 +10,7 @@ mod below;
 mod calls;
 pub mod choice;
 pub mod event;
+pub mod fault;
 mod log;
 pub mod make;
 pub mod names;

@@ -18,6 +18,7 @@ use rustix::fs::{AtFlags, FallocateFlags, FileType, Mode, OFlags, Stat};
 
 use crate::below::{Below, Listed, bytes, rights_of};
 use crate::event::{Event, Ino, Kind, Place};
+use crate::fault::{Calls, Faults};
 use crate::log::Log;
 use crate::syncing::Syncing;
 
@@ -26,6 +27,7 @@ pub(crate) struct Recorder {
     pub(crate) log: Arc<Log>,
     state: Mutex<State>,
     pub(crate) syncing: Syncing,
+    faults: Arc<Faults>,
 }
 
 /// What is open, and what is known of it.
@@ -70,10 +72,11 @@ impl Asked {
 
 impl Recorder {
     /// Record what happens in a folder.
-    pub(crate) fn new(below: Below, log: Arc<Log>) -> Self {
+    pub(crate) fn new(below: Below, log: Arc<Log>, faults: Arc<Faults>) -> Self {
         let (files, lists) = (HashMap::new(), HashMap::new());
-        let syncing = Syncing::new(log.clone());
-        Self { log, state: Mutex::new(State { below, files, lists, next: 0 }), syncing }
+        let syncing = Syncing::new(log.clone(), faults.clone());
+        let state = Mutex::new(State { below, files, lists, next: 0 });
+        Self { log, state, syncing, faults }
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
@@ -94,6 +97,7 @@ impl Recorder {
         umask: u32,
         how: OFlags,
     ) -> io::Result<(Ino, Stat, File)> {
+        self.faults.meet(Calls::Write)?;
         let mut state = self.state();
         let name = OsStr::from_bytes(place.name);
         let how = how | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -217,6 +221,7 @@ impl Recorder {
         at: u64,
         data: &[u8],
     ) -> io::Result<()> {
+        self.faults.meet(Calls::Write)?;
         let state = self.state();
         state.file(handle)?.write_all_at(data, at)?;
         self.log.put(&Event::Written { ino, at, data });
@@ -230,6 +235,7 @@ impl Recorder {
         end: u64,
         from: u64,
     ) -> io::Result<()> {
+        self.faults.meet(Calls::Write)?;
         let state = self.state();
         let file = state.file(handle)?;
         let before = file.metadata()?.len();

@@ -15,6 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::below::Below;
+use crate::fault::{FaultSpec, Faults};
 use crate::log::Log;
 use crate::make::require_name;
 use crate::recorder::Recorder;
@@ -53,6 +54,7 @@ pub struct Recorded {
 pub struct Recording {
     thread: Option<JoinHandle<io::Result<()>>>,
     log: Arc<Log>,
+    faults: Arc<Faults>,
     mount: PathBuf,
     mounted: bool,
 }
@@ -92,17 +94,28 @@ impl Recording {
         let device =
             mount_at(covered.as_fd()).map_err(|error| ("mount a file system in", error))?;
         drop(covered);
-        let session = session(Recorder::new(below, log.clone()), device);
+        let faults = Arc::new(Faults::default());
+        let session = session(Recorder::new(below, log.clone(), faults.clone()), device);
         let started = session.and_then(|session| {
             std::thread::Builder::new().name("recorder".into()).spawn(move || session.run())
         });
         match started {
-            Ok(thread) => Ok(Self { thread: Some(thread), log, mount: path, mounted: true }),
+            Ok(thread) => {
+                Ok(Self { thread: Some(thread), log, faults, mount: path, mounted: true })
+            }
             Err(error) => {
                 unmount(&path).ok();
                 Err(("serve a file system in", error))
             }
         }
+    }
+
+    /// From now on, for a while, calls fail or get no answer.
+    ///
+    /// # Errors
+    /// Its time is none.
+    pub fn fail(&self, fault: FaultSpec) -> Result<(), String> {
+        self.faults.begin(fault)
     }
 
     /// Unmount it, and end the record. Who still has files open there gets errors from now on.

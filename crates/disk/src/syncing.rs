@@ -10,6 +10,7 @@ use std::thread;
 use fuser::ReplyEmpty;
 
 use crate::event::{Event, Ino};
+use crate::fault::{Calls, Faults};
 use crate::log::Log;
 
 /// Backends that commit at once wait for one sync; beside it, checkpoints have theirs.
@@ -32,12 +33,12 @@ pub(crate) struct Syncing {
 
 impl Syncing {
     /// Start the threads; they end with it.
-    pub(crate) fn new(log: Arc<Log>) -> Self {
+    pub(crate) fn new(log: Arc<Log>, faults: Arc<Faults>) -> Self {
         let (send, receive) = channel();
         let receive = Arc::new(Mutex::new(receive));
         for _ in 0..THREADS {
-            let (receive, log) = (receive.clone(), log.clone());
-            thread::spawn(move || serve(&receive, &log));
+            let (receive, log, faults) = (receive.clone(), log.clone(), faults.clone());
+            thread::spawn(move || serve(&receive, &log, &faults));
         }
         Self { log, wanted: Mutex::new(send), next: AtomicU64::new(0) }
     }
@@ -54,11 +55,12 @@ impl Syncing {
     }
 }
 
-fn serve(wanted: &Mutex<Receiver<Wanted>>, log: &Log) {
+fn serve(wanted: &Mutex<Receiver<Wanted>>, log: &Log, faults: &Faults) {
     loop {
         let next = wanted.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(Wanted { ino, sync, file, data_only, reply }) = next else { return };
-        let done: io::Result<()> = if data_only { file.sync_data() } else { file.sync_all() };
+        let synced = || if data_only { file.sync_data() } else { file.sync_all() };
+        let done: io::Result<()> = faults.meet(Calls::Sync).and_then(|()| synced());
         match done {
             Ok(()) => {
                 // Before the answer: who hears of it may tell somebody that it is done.

@@ -13,10 +13,12 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 
 from pgdyno.disk.record import Recorded
 from pgdyno.folders import Folder
+from pgdyno.model.drill import Fault
 from pgdyno.model.errors import TargetError
 from pgdyno.model.record_json import from_plain
 from pgdyno.mounts import unmount_left
@@ -30,6 +32,17 @@ class Recording:
     """A record that grows; what became of it is known when the recording has ended."""
 
     recorded: Recorded | None = None
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+
+    def fail(self, fault: Fault) -> None:
+        """From now on, for a while, the disk does this.
+
+        Raises:
+            TargetError: The recorder has ended.
+        """
+        _write(self._process, json.dumps(asdict(fault)))
 
 
 @contextmanager
@@ -58,7 +71,7 @@ def recording(folder: Folder, data: str, record: str, bytes_max: int) -> Iterato
         process.close_pipes()
         unmount_left(folder)
         raise
-    current = Recording()
+    current = Recording(process)
     try:
         yield current
     finally:
@@ -81,10 +94,17 @@ def _require_possible(folder: Folder) -> None:
 
 
 def _ask(process: Process, spec_json: str) -> None:
-    with suppress(BrokenPipeError):  # it may have said why before it ended
-        process.stdin.write(spec_json + "\n")
-        process.stdin.flush()
+    with suppress(TargetError):  # it may have said why before it ended
+        _write(process, spec_json)
     _told(process, process.stdout.readline())
+
+
+def _write(process: Process, line: str) -> None:
+    try:
+        process.stdin.write(line + "\n")
+        process.stdin.flush()
+    except (BrokenPipeError, ValueError) as error:
+        raise TargetError("the recorder has ended") from error
 
 
 def _end(process: Process) -> Recorded:

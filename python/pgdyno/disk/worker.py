@@ -1,9 +1,10 @@
 """The process that serves a recording file system, apart from whoever drives and measures.
 
-Run as `python -m pgdyno.disk.worker`. Standard input: one line, the spec as JSON; its end, or
-SIGTERM, ends the recording, so that nothing stays mounted when the other side is killed. Standard
-output: `{"mounted": true}` once it can be used, at the end `{"result": ...}`; or, instead of
-either, `{"error": fact}`, with the exit code 1.
+Run as `python -m pgdyno.disk.worker`. Standard input: one line, the spec as JSON; then a line for
+each fault that the disk is to have from then on. Its end, or SIGTERM, ends the recording, so that
+nothing stays mounted when the other side is killed. Standard output: `{"mounted": true}` once it
+can be used, at the end `{"result": ...}`; or, instead of either, `{"error": fact}`, with the exit
+code 1.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ def _serve(spec_json: str) -> str:
         with suppress(_AskedToStop):
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
             _say({"mounted": True})
-            sys.stdin.read()
+            for fault_json in sys.stdin:
+                recording.fail(fault_json)
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it ends already
         result = recording.stop()

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import time
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import astuple, dataclass
 
 import numpy as np
 import psycopg
 
 from pgdyno.disk.record import make_disk
+from pgdyno.disk.recording import recording
 from pgdyno.drills import checks
 from pgdyno.drills.ledger import Found, Owed, compared
 from pgdyno.drills.load import Load
 from pgdyno.drills.survivors import rows_of
+from pgdyno.folders import Folder
 from pgdyno.model.connection import Connection
-from pgdyno.model.drill import Cut, Disaster, State
+from pgdyno.model.drill import Cut, Device, Disaster, Made, State
 from pgdyno.model.errors import Interrupted, PgdynoError, TargetError
 from pgdyno.model.wording import plural
 from pgdyno.model.workload import database_names
 from pgdyno.target.cluster import DATABASE, Cluster
-from pgdyno.target.own_target import DISK, RECORD
+from pgdyno.target.own_target import DISK, DISK_AGAIN, RECORD, RECORD_AGAIN
 from pgdyno.trial.fixture import build_of
 
 _NS = 1_000_000_000
@@ -37,13 +41,11 @@ class Looked:
     damage: list[str]
 
 
-def instant_and_seed(load: Load, disaster: str, number: int, seed: int) -> tuple[int, int]:
-    """When the power goes, in ns of `time.monotonic_ns`, and which disk that leaves."""
-    names = (zlib.crc32(name.encode()) for name in (load.stage.name, disaster))
+def share_and_seed(stage: str, disaster: str, number: int, seed: int) -> tuple[float, int]:
+    """At which share of a load a disaster strikes, and the seed of the disk that it leaves."""
+    names = (zlib.crc32(name.encode()) for name in (stage, disaster))
     draw = np.random.default_rng([seed, number, *names])
-    first_ns, last_ns = load.ledger.span_ns
-    share = _FIRST_SHARE + (1 - _FIRST_SHARE) * draw.random()
-    return first_ns + round(share * (last_ns - first_ns)), int(draw.integers(_DISK_SEEDS))
+    return _FIRST_SHARE + (1 - _FIRST_SHARE) * draw.random(), int(draw.integers(_DISK_SEEDS))
 
 
 def strike(load: Load, disaster: Disaster, number: int, seed: int) -> Cut:
@@ -58,32 +60,79 @@ def strike(load: Load, disaster: Disaster, number: int, seed: int) -> Cut:
     Raises:
         TargetError: The disk cannot be made: no room, or the record is broken.
     """
-    instant_ns, disk_seed = instant_and_seed(load, disaster.name, number, seed)
+    share, disk_seed = share_and_seed(load.stage.name, disaster.name, number, seed)
+    first_ns, last_ns = load.ledger.span_ns
+    struck_ns = first_ns + round(share * (last_ns - first_ns))
+    # A fault has struck the load itself: what it came to is looked at as of the end.
+    instant_ns = struck_ns if disaster.fault is None else last_ns
     owed = load.ledger.at(instant_ns)
     target = load.bench.target
-    folder = target.trial_folder
-    folder.remove_folder(DISK)
-    made = make_disk(folder, RECORD, DISK, instant_ns, disk_seed, disaster.device)
-    with folder.into(DISK) as disk:
-        disk.remove("postmaster.pid")  # as whoever starts a server after a power cut does
-    cluster = target.server_on(DISK, build_of(load.stage))
     recovery_s, looked = None, Looked(Found(), [])
     state: State = "dead"
-    try:
-        recovery_s = cluster.start(load.stage.settings, recovers=True)
-        looked = look(load, cluster, owed)
-        state = state_of(looked)
-        reasons = (*_of_ledger(looked.found, owed), *looked.damage)
-    except TargetError as error:
-        reasons = (_why(error),)
-    finally:
-        cluster.close()
-        folder.remove_folder(DISK)
+    with _struck(load, disaster, instant_ns, disk_seed) as (disk, made):
+        cluster = target.server_on(disk, build_of(load.stage))
+        try:
+            recovery_s = cluster.start(load.stage.settings, recovers=True)
+            looked = look(load, cluster, owed)
+            state = state_of(looked)
+            reasons = (*_of_ledger(looked.found, owed), *looked.damage)
+        except TargetError as error:
+            reasons = (_why(error),)
+        finally:
+            cluster.close()
     return Cut(
         load.stage.name, disaster.name, number, disk_seed,
-        (instant_ns - load.ledger.span_ns[0]) / _NS, made, state, owed.commits,
+        (struck_ns - first_ns) / _NS, made, state, owed.commits,
         sum(owed.uncertain.values()), looked.found.lost, looked.found.lost_s, recovery_s, reasons,
     )  # fmt: skip
+
+
+@contextmanager
+def _struck(
+    load: Load, disaster: Disaster, instant_ns: int, seed: int
+) -> Iterator[tuple[str, Made]]:
+    """The disk that a disaster leaves: its name, and what was left to chance."""
+    folder = load.bench.target.trial_folder
+    try:
+        made = _made(folder, RECORD, DISK, instant_ns, seed, disaster.device)
+        if not disaster.again:
+            yield DISK, made
+            return
+        again_ns = _recovered(load, seed)
+        again = _made(folder, RECORD_AGAIN, DISK_AGAIN, again_ns, seed, disaster.device)
+        yield DISK_AGAIN, Made(*(sum(pair) for pair in zip(astuple(made), astuple(again),
+                                                           strict=True)))  # fmt: skip
+    finally:
+        folder.remove(RECORD_AGAIN)
+        for disk in (DISK, DISK_AGAIN):
+            folder.remove_folder(disk)
+
+
+def _made(
+    folder: Folder, record: str, disk: str, instant_ns: int, seed: int, device: Device
+) -> Made:
+    folder.remove_folder(disk)
+    made = make_disk(folder, record, disk, instant_ns, seed, device)
+    with folder.into(disk) as data:
+        data.remove("postmaster.pid")  # as whoever starts a server after a power cut does
+    return made
+
+
+def _recovered(load: Load, seed: int) -> int:
+    """Record how a server recovers on the disk that was made, and draw an instant of it."""
+    target, folder = load.bench.target, load.bench.target.trial_folder
+    with recording(folder, DISK, RECORD_AGAIN, load.record_bytes_max):
+        begun_ns = time.monotonic_ns()
+        cluster = target.server_on(DISK, build_of(load.stage))
+        try:
+            # Where it does not come back it is cut all the same: that is what this disk is like.
+            with suppress(TargetError):
+                cluster.start(load.stage.settings, recovers=True)
+            ended_ns = time.monotonic_ns()
+        finally:
+            cluster.close()
+    draw = np.random.default_rng([seed])
+    return int(draw.integers(begun_ns, ended_ns))
 
 
 def state_of(looked: Looked) -> State:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from pgdyno.model.drill import Device, Disaster
+from pgdyno.model.drill import Device, Disaster, Fault
 from pgdyno.model.errors import PlanError
 from pgdyno.model.wording import listed
 
 _FORGETS_S = 1.0  # what a lying device holds back
-_EVERYTHING_S = 0.0
+_FAULT_S = 1.0
+_AS_WRITTEN = Device(written_back_s=0.0)  # the kernel lives, and keeps all that was written
 
 DISASTERS = (
     Disaster(
         "crash",
         "Every process of the server ends at once; the kernel lives, and keeps what was written.",
-        Device(written_back_s=_EVERYTHING_S),
+        _AS_WRITTEN,
     ),
     Disaster(
         "power",
@@ -30,6 +31,36 @@ DISASTERS = (
         "The power goes. The disk acknowledged flushes, and forgets what came in its last"
         f" {_FORGETS_S:g} s.",
         Device(forgets_s=_FORGETS_S),
+    ),
+    Disaster(
+        "power-twice",
+        "The power goes, comes back, and goes again while the server recovers. Disk as in `power`.",
+        Device(),
+        again=True,
+    ),
+    Disaster(
+        "write-error",
+        f"For {_FAULT_S:g} s of the load, every write and every new file gets an error (EIO).",
+        _AS_WRITTEN,
+        fault=Fault("write", "error", _FAULT_S),
+    ),
+    Disaster(
+        "sync-error",
+        f"For {_FAULT_S:g} s of the load, every fsync gets an error (EIO).",
+        _AS_WRITTEN,
+        fault=Fault("sync", "error", _FAULT_S),
+    ),
+    Disaster(
+        "disk-full",
+        f"For {_FAULT_S:g} s of the load, every write finds no room (ENOSPC).",
+        _AS_WRITTEN,
+        fault=Fault("write", "full", _FAULT_S),
+    ),
+    Disaster(
+        "disk-hangs",
+        f"For {_FAULT_S:g} s of the load, no fsync gets an answer.",
+        _AS_WRITTEN,
+        fault=Fault("sync", "nothing", _FAULT_S),
     ),
 )
 

@@ -10,18 +10,18 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 
 import psycopg
 
-from pgdyno.disk.recording import recording
+from pgdyno.disk.recording import Recording, recording
 from pgdyno.drills.ledger import Ledger
 from pgdyno.drive.driver import LedgerFile, Wishes, drive
 from pgdyno.folders import Folder
 from pgdyno.model.connection import Connection
 from pgdyno.model.description import Description
-from pgdyno.model.drill import DrillDesign, RecordedLoad
+from pgdyno.model.drill import DrillDesign, Fault, RecordedLoad
 from pgdyno.model.errors import DriveError, PlanError, TargetError
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.progress import StepBegun
@@ -53,6 +53,14 @@ class Bench:
 
 
 @dataclass(frozen=True, slots=True)
+class Strike:
+    """A fault of the disk, and when it begins: at a share of the load."""
+
+    fault: Fault
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
 class Load:
     """A load whose record lies in the trial's folder; its server is stopped."""
 
@@ -61,10 +69,13 @@ class Load:
     told: RecordedLoad
     ledger: Ledger
     begun_unix_us: int
+    record_bytes_max: int
 
 
 @contextmanager
-def recorded_load(plan: Plan, stage: Stage, design: DrillDesign, bench: Bench) -> Iterator[Load]:
+def recorded_load(
+    plan: Plan, stage: Stage, design: DrillDesign, bench: Bench, strike: Strike | None = None
+) -> Iterator[Load]:
     """Drive a stage's load while its disk is recorded; meanwhile, disks can be made of the record.
 
     Args:
@@ -72,6 +83,7 @@ def recorded_load(plan: Plan, stage: Stage, design: DrillDesign, bench: Bench) -
         stage: Its settings, and what it drives.
         design: Seconds of load, and most that its record may take.
         bench: On what.
+        strike: A fault that the disk has meanwhile; the load goes on.
 
     Raises:
         PlanError: The stage's load keeps no ledger, or its disk is not one folder.
@@ -91,10 +103,11 @@ def recorded_load(plan: Plan, stage: Stage, design: DrillDesign, bench: Bench) -
         with folder.into(DATA) as data:
             _require_one_folder(stage, data)
             _drop_spare_segments(data, target, build_of(stage))
+        bytes_max = round(design.record_max_gib * _GIB)
         begun_unix_us = (time.time_ns() - _NS_IN_US * 1_000_000) // _NS_IN_US
         try:
-            with recording(folder, DATA, RECORD, round(design.record_max_gib * _GIB)) as record:
-                ready = _driven(plan, stage, design.load_s, bench, step)
+            with recording(folder, DATA, RECORD, bytes_max) as record:
+                ready = _driven(plan, stage, design.load_s, bench, step, record, strike)
             ledger = Ledger.read(folder, LEDGER)
             if record.recorded is None or record.recorded.full:
                 raise DriveError(
@@ -104,7 +117,7 @@ def recorded_load(plan: Plan, stage: Stage, design: DrillDesign, bench: Bench) -
             first_ns, last_ns = ledger.span_ns
             told = RecordedLoad(stage.name, ready.server, ledger.commits,
                                 (last_ns - first_ns) / 1e9, record.recorded.bytes)  # fmt: skip
-            yield Load(stage, bench, told, ledger, begun_unix_us)
+            yield Load(stage, bench, told, ledger, begun_unix_us, bytes_max)
         finally:
             folder.remove(RECORD)
             folder.remove(LEDGER)
@@ -129,7 +142,13 @@ def require_ledger(stage: Stage, described: Description) -> None:
 
 
 def _driven(
-    plan: Plan, stage: Stage, load_s: float, bench: Bench, step: Callable[[str], None]
+    plan: Plan,
+    stage: Stage,
+    load_s: float,
+    bench: Bench,
+    step: Callable[[str], None],
+    record: Recording,
+    strike: Strike | None,
 ) -> Ready:
     target, fixture = bench.target, bench.fixture
     step("starting the server")
@@ -142,9 +161,9 @@ def _driven(
         c_load = fixture.loaded.c_load if fixture.loaded else None
         load = replace(stage.workload, steps=(), requests_max=None)
         wishes = Wishes(ledger=LedgerFile(target.trial_folder, LEDGER))
-        with _checkpoints(ready.connection, load_s / CHECKPOINTS):
+        with _checkpoints(ready.connection, load_s / CHECKPOINTS), _struck(record, strike, load_s):
             driven = drive(ready.connection, load, protocol, c_load, bench.listener, wishes)
-        if driven.error:
+        if driven.error and strike is None:
             raise DriveError(driven.error)
         return ready
     finally:
@@ -156,17 +175,33 @@ def _untold(_phase: str) -> AbstractContextManager[None]:
 
 
 @contextmanager
+def _struck(record: Recording, strike: Strike | None, load_s: float) -> Iterator[None]:
+    """Meanwhile the disk has its fault, at its time."""
+    over = threading.Event()
+
+    def begin() -> None:
+        if strike is not None and not over.wait(strike.share * load_s):
+            with suppress(TargetError):  # it has ended, and so will the load
+                record.fail(strike.fault)
+
+    waiting = threading.Thread(target=begin, name="pgdyno fault", daemon=True)
+    waiting.start()
+    try:
+        yield
+    finally:
+        over.set()
+        waiting.join()
+
+
+@contextmanager
 def _checkpoints(connection: Connection, every_s: float) -> Iterator[None]:
     """Ask for a checkpoint every so often; should one fail, the load will tell why."""
     over = threading.Event()
 
     def ask() -> None:
-        try:
-            with own_session(connection) as session:
-                while not over.wait(every_s):
-                    session.execute("CHECKPOINT")
-        except psycopg.Error:
-            return
+        while not over.wait(every_s):
+            with suppress(psycopg.Error), own_session(connection) as session:
+                session.execute("CHECKPOINT")
 
     asking = threading.Thread(target=ask, name="pgdyno checkpoints", daemon=True)
     asking.start()

@@ -35,12 +35,23 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
+class Fault:
+    """What a device does for a while, under a load that goes on."""
+
+    calls: Literal["write", "sync"]  # that meet it
+    answer: Literal["error", "full", "nothing"]  # EIO, ENOSPC, or none until it is over
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Disaster:
     """What strikes, at an instant of the load."""
 
     name: str
     what: str  # happens, a sentence
     device: Device
+    again: bool = False  # it strikes once more, while the server recovers from the first time
+    fault: Fault | None = None  # it strikes the load itself, so that each cut has a load of its own
 
 
 @dataclass(frozen=True, slots=True)

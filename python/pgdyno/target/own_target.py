@@ -46,6 +46,7 @@ from pgdyno.target.readback import read_back, server_words
 from pgdyno.target.rehearse import REHEARSAL, rehearse
 
 DISK, RECORD, LEDGER = "disk", "record", "ledger"
+DISK_AGAIN, RECORD_AGAIN = "disk-again", "record-again"
 """What a drill puts beside the data of a trial."""
 _LOAD_MEMORY_SHARE = 1 / 8
 DATA = "data"
@@ -119,9 +120,9 @@ class OwnTarget:
         unmount_left(folder)
         programs = [one.binaries.program("postgres") for one in self._installed.values()]
         rehearsed = [name for name in folder.names() if name.startswith(REHEARSAL)]
-        for name in (RECORD, LEDGER):
+        for name in (RECORD, RECORD_AGAIN, LEDGER):
             folder.remove(name)
-        for name in {DATA, DISK, *(name.partition(".")[0] for name in rehearsed)}:
+        for name in {DATA, DISK, DISK_AGAIN, *(name.partition(".")[0] for name in rehearsed)}:
             if folder.has(name):
                 with folder.into(name) as data:
                     stop_leftover(data, self._user, programs)

@@ -23,10 +23,10 @@ from pgdyno.api.runs import Run
 from pgdyno.api.storing import Begun, begun, going_on, stored
 from pgdyno.catalog.contract import require_release
 from pgdyno.drills.controls import planted
-from pgdyno.drills.cut import strike
+from pgdyno.drills.cut import share_and_seed, strike
 from pgdyno.drills.disasters import DISASTERS, named
-from pgdyno.drills.load import Bench, Load, recorded_load, require_ledger
-from pgdyno.model.drill import DrillAsked, DrillDesign, Drilled, Gain, Gains
+from pgdyno.drills.load import Bench, Load, Strike, recorded_load, require_ledger
+from pgdyno.model.drill import Disaster, DrillAsked, DrillDesign, Drilled, Gain, Gains
 from pgdyno.model.errors import PlanError
 from pgdyno.model.plan import Plan as PlanRecord
 from pgdyno.model.plan import Stage
@@ -191,45 +191,53 @@ def make_cuts(
     keep(so_far)
     for name in asked.stages:
         stage = asked.plan.stage(name)
-        if not list(_left(so_far, name)):
+        left = list(_left(so_far, name))
+        if not left:
             continue
         fixture = make_fixture(asked.plan, target, listener, build_of(stage))
         bench = Bench(target, fixture, described[name], listener)
-        with recorded_load(asked.plan, stage, asked.design, bench) as load:
-            so_far = _of_stage(so_far, load, stage, keep, listener)
+        if copies := [one for one in left if one[0].fault is None]:
+            with recorded_load(asked.plan, stage, asked.design, bench) as load:
+                so_far = _of_load(so_far, load, copies, keep)
+        for disaster, number in left:
+            if disaster.fault is not None:
+                share, _ = share_and_seed(name, disaster.name, number, asked.design.seed)
+                fault = Strike(disaster.fault, share)
+                with recorded_load(asked.plan, stage, asked.design, bench, fault) as load:
+                    so_far = _of_load(so_far, load, [(disaster, number)], keep)
     return so_far
 
 
-def _of_stage(
+def _of_load(
     so_far: Drilled,
     load: Load,
-    stage: Stage,
+    cuts: Sequence[tuple[Disaster, int]],
     keep: Callable[[Drilled], None],
-    listener: Listener,
 ) -> Drilled:
-    asked = so_far.asked
+    """The cuts of one load; of the first load of a stage also the controls."""
+    asked, name, listener = so_far.asked, load.stage.name, load.bench.listener
     so_far = replace(so_far, loads=(*so_far.loads, load.told))
-    if all(one.stage != stage.name for one in so_far.controls):
-        listener(StepBegun(f"stage {stage.name}: planting faults that must be found"))
+    if all(one.stage != name for one in so_far.controls):
+        listener(StepBegun(f"stage {name}: planting faults that must be found"))
         so_far = replace(so_far, controls=(*so_far.controls, *planted(load)))
         keep(so_far)
     whole = asked.design.cuts * len(asked.disasters)
-    for disaster, number in list(_left(so_far, stage.name)):
-        made = sum(one.stage == stage.name for one in so_far.cuts) + 1
-        listener(StepBegun(f"stage {stage.name}: cut {made} of {whole}, {disaster}"))
-        kind = next(one for one in asked.disasters if one.name == disaster)
-        so_far = replace(so_far, cuts=(*so_far.cuts, strike(load, kind, number, asked.design.seed)))
+    for disaster, number in cuts:
+        made = sum(one.stage == name for one in so_far.cuts) + 1
+        listener(StepBegun(f"stage {name}: cut {made} of {whole}, {disaster.name}"))
+        found = strike(load, disaster, number, asked.design.seed)
+        so_far = replace(so_far, cuts=(*so_far.cuts, found))
         keep(so_far)
     return so_far
 
 
-def _left(so_far: Drilled, stage: str) -> Iterator[tuple[str, int]]:
+def _left(so_far: Drilled, stage: str) -> Iterator[tuple[Disaster, int]]:
     """The cuts of a stage that are left, disasters taking turns."""
     made = {(one.disaster, one.number) for one in so_far.cuts if one.stage == stage}
     for number in range(1, so_far.asked.design.cuts + 1):
         for disaster in so_far.asked.disasters:
             if (disaster.name, number) not in made:
-                yield disaster.name, number
+                yield disaster, number
 
 
 def _is_whole(run: Run) -> bool:
