@@ -4,12 +4,14 @@ use std::{
     io,
     sync::{Mutex, PoisonError},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use rustix::io::Errno;
 use schemars::JsonSchema;
 use serde::Deserialize;
+
+use crate::log::now_ns;
 
 /// Longer than any server waits.
 const SECONDS_MAX: f64 = 3600.0;
@@ -52,7 +54,8 @@ pub struct FaultSpec {
 /// The fault of a device, if it has one.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
-    armed: Mutex<Option<(FaultSpec, Instant)>>,
+    /// With when it is over, in ns of the record's clock.
+    armed: Mutex<Option<(FaultSpec, u64)>>,
 }
 
 impl Faults {
@@ -62,8 +65,9 @@ impl Faults {
         if !(0.0..=SECONDS_MAX).contains(&seconds) {
             return Err(format!("a fault lasts {seconds} s, allowed are 0 to {SECONDS_MAX}"));
         }
-        let until = Instant::now() + Duration::from_secs_f64(seconds);
-        *self.armed.lock().unwrap_or_else(PoisonError::into_inner) = Some((fault, until));
+        let lasts_ns = u64::try_from(Duration::from_secs_f64(seconds).as_nanos());
+        let until_ns = now_ns().saturating_add(lasts_ns.unwrap_or(u64::MAX));
+        *self.armed.lock().unwrap_or_else(PoisonError::into_inner) = Some((fault, until_ns));
         Ok(())
     }
 
@@ -81,9 +85,9 @@ impl Faults {
     }
 
     fn now(&self, calls: Calls) -> Option<(Answer, Duration)> {
-        let (fault, until) = (*self.armed.lock().unwrap_or_else(PoisonError::into_inner))?;
-        let left = until.checked_duration_since(Instant::now())?;
-        (fault.calls == calls).then_some((fault.answer, left))
+        let (fault, until_ns) = (*self.armed.lock().unwrap_or_else(PoisonError::into_inner))?;
+        let left_ns = until_ns.checked_sub(now_ns())?;
+        (fault.calls == calls).then_some((fault.answer, Duration::from_nanos(left_ns)))
     }
 }
 
@@ -110,10 +114,10 @@ mod tests {
     #[test]
     fn a_call_without_an_answer_is_carried_out_in_the_end() {
         let faults = Faults::default();
-        let begun = Instant::now();
+        let begun_ns = now_ns();
         faults.begin(fault(Answer::Nothing, 0.05)).unwrap();
         assert!(faults.meet(Calls::Write).is_ok());
-        assert!(begun.elapsed() >= Duration::from_millis(45));
+        assert!(now_ns() - begun_ns >= 45_000_000);
     }
 
     #[test]

@@ -80,7 +80,7 @@ impl Log {
 }
 
 /// The monotonic clock, as Python's `time.monotonic_ns` has it.
-fn now_ns() -> u64 {
+pub(crate) fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     let part = |value: i64| u64::try_from(value).unwrap_or(0);
     part(now.tv_sec) * 1_000_000_000 + part(now.tv_nsec)
