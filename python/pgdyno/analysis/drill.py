@@ -60,7 +60,6 @@ def _row(stage: Stage, disaster: str, cuts: Sequence[Cut]) -> DisasterFacts:
         max(one.lost for one in cuts), max(one.lost_s for one in cuts),
         sum(one.acknowledged for one in cuts), median(seconds) if seconds else None,
         sum(one.made.sectors_open + one.made.names_open > 0 for one in cuts),
-        sum(one.made.blocks_torn > 0 for one in cuts),
         next((one.reasons[0] for one in harmed if one.reasons), None),
     )  # fmt: skip
 

@@ -29,7 +29,6 @@ class DisasterFacts:
     acknowledged: int  # commits that were checked, over all cuts
     recovery_s: float | None  # median of those that came back; None: none did
     open_cuts: int  # cuts in which something was left to chance
-    torn_cuts: int  # cuts in which a page was torn
     example: str | None  # what was said of the first one that was harmed
 
 
