@@ -74,7 +74,7 @@ impl Recorder {
     /// Record what happens in a folder.
     pub(crate) fn new(below: Below, log: Arc<Log>, faults: Arc<Faults>) -> Self {
         let (files, lists) = (HashMap::new(), HashMap::new());
-        let syncing = Syncing::new(log.clone(), faults.clone());
+        let syncing = Syncing::new(log.clone(), &faults);
         let state = Mutex::new(State { below, files, lists, next: 0 });
         Self { log, state, syncing, faults }
     }

@@ -33,7 +33,7 @@ pub(crate) struct Syncing {
 
 impl Syncing {
     /// Start the threads; they end with it.
-    pub(crate) fn new(log: Arc<Log>, faults: Arc<Faults>) -> Self {
+    pub(crate) fn new(log: Arc<Log>, faults: &Arc<Faults>) -> Self {
         let (send, receive) = channel();
         let receive = Arc::new(Mutex::new(receive));
         for _ in 0..THREADS {
