@@ -17,7 +17,8 @@ import psutil
 import pytest
 
 import pgdyno
-from pgdyno.model.errors import Interrupted, PlanError
+from pgdyno.disk import recording
+from pgdyno.model.errors import Interrupted, PlanError, TargetError
 from pgdyno.model.progress import Event, StepBegun
 from pgdyno.mounts import SOURCE
 from tests.children import started
@@ -133,21 +134,28 @@ def test_tpcc_finds_its_orders_payments_and_deliveries_again(
 
 
 @pytest.mark.wide
-def test_faults_of_the_disk_under_a_load_take_nothing_that_was_acknowledged(
-    folder: Path, home_env: Path
+@pytest.mark.parametrize(
+    "disasters",
+    [
+        ("write-error", "sync-error", "disk-full", "disk-hangs"),
+        ("kill-postmaster", "kill-backend", "kill-checkpointer"),
+    ],
+    ids=["disk", "processes"],
+)
+def test_what_strikes_a_load_takes_nothing_that_was_acknowledged(
+    disasters: tuple[str, ...], folder: Path, home_env: Path
 ) -> None:
-    faults = ("write-error", "sync-error", "disk-full", "disk-hangs")
-
-    run = pgdyno.drill(plan(STOCK), design=pgdyno.DrillDesign(faults, cuts=1, load_s=3),
+    run = pgdyno.drill(plan(STOCK), design=pgdyno.DrillDesign(disasters, cuts=1, load_s=3),
                        out=folder / "run.sqlite")  # fmt: skip
 
     facts = run.drill
     assert [(one.disaster, one.harmed.of) for one in facts.rows] == [
-        (one, 0) for one in faults
+        (one, 0) for one in disasters
     ], facts.cuts  # fmt: skip
-    assert len(facts.loads) == len(faults)
+    assert len(facts.loads) == len(disasters)
     assert all(one.acknowledged > 0 for one in facts.cuts)
     assert mounts() == []
+    assert_nothing_left(home_env)
 
 
 @pytest.mark.wide
@@ -213,6 +221,29 @@ def test_a_load_without_a_ledger_is_refused_before_anything_is_touched(
 ) -> None:
     with pytest.raises(PlanError, match=wrong):
         pgdyno.drill(plan(STOCK, workload=TPCB | changed), design=SHORT, out=folder / "run.sqlite")
+    assert not (folder / "run.sqlite").exists()
+
+
+def test_room_that_is_not_there_is_said_before_the_load_begins(
+    folder: Path, home_env: Path
+) -> None:
+    design = pgdyno.DrillDesign(cuts=1, load_s=1, record_max_gib=1e6)
+
+    with pytest.raises(TargetError, match=r"free; a record may take 977 TiB, and each of two"):
+        pgdyno.drill(plan(STOCK), design=design, out=folder / "run.sqlite")
+
+    assert mounts() == []
+    assert_nothing_left(home_env)
+
+
+def test_without_a_device_for_it_nothing_is_begun(
+    folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recording, "_DEVICE", folder / "fuse")
+
+    with pytest.raises(TargetError, match=r"there is no .*fuse, which a file system that records"):
+        pgdyno.drill(plan(STOCK), design=SHORT, out=folder / "run.sqlite")
+
     assert not (folder / "run.sqlite").exists()
 
 

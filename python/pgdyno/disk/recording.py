@@ -58,7 +58,8 @@ def recording(folder: Folder, data: str, record: str, bytes_max: int) -> Iterato
     Raises:
         TargetError: It cannot be mounted, or the record cannot be written.
     """
-    _require_possible(folder)
+    require_possible()
+    folder.require_closed()
     unmount_left(folder)
     spec = {"folder": ".", "data": data, "record": record, "bytes_max": bytes_max}
     # -P: no module is looked for in the folder where it starts.
@@ -81,8 +82,12 @@ def recording(folder: Folder, data: str, record: str, bytes_max: int) -> Iterato
             unmount_left(folder)
 
 
-def _require_possible(folder: Folder) -> None:
-    """Refuse what cannot work, before anything is begun."""
+def require_possible() -> None:
+    """Refuse what cannot work, before anything is begun.
+
+    Raises:
+        TargetError: We are not root, or the kernel serves no file system in user space.
+    """
     if os.geteuid() != 0:
         raise TargetError("a file system that records is mounted by root alone", "Run it as root.")
     if not _DEVICE.exists():
@@ -90,7 +95,6 @@ def _require_possible(folder: Folder) -> None:
             f"there is no {_DEVICE}, which a file system that records needs",
             "Load the module fuse, or give the container this device.",
         )
-    folder.require_closed()
 
 
 def _ask(process: Process, spec_json: str) -> None:

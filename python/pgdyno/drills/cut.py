@@ -63,8 +63,8 @@ def strike(load: Load, disaster: Disaster, number: int, seed: int) -> Cut:
     share, disk_seed = share_and_seed(load.stage.name, disaster.name, number, seed)
     first_ns, last_ns = load.ledger.span_ns
     struck_ns = first_ns + round(share * (last_ns - first_ns))
-    # A fault has struck the load itself: what it came to is looked at as of the end.
-    instant_ns = struck_ns if disaster.fault is None else last_ns
+    # What has struck the load itself is looked at as of the end, for what it came to.
+    instant_ns = last_ns if disaster.is_live else struck_ns
     owed = load.ledger.at(instant_ns)
     target = load.bench.target
     recovery_s, looked = None, Looked(Found(), [])

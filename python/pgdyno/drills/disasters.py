@@ -62,6 +62,24 @@ DISASTERS = (
         _AS_WRITTEN,
         fault=Fault("sync", "nothing", _FAULT_S),
     ),
+    Disaster(
+        "kill-postmaster",
+        "The postmaster is killed under the load (SIGKILL); nobody starts it again.",
+        _AS_WRITTEN,
+        kills="postmaster",
+    ),
+    Disaster(
+        "kill-backend",
+        "A session of the load is killed (SIGKILL), as the kernel does where memory is short.",
+        _AS_WRITTEN,
+        kills="client backend",
+    ),
+    Disaster(
+        "kill-checkpointer",
+        "The checkpointer is killed under the load (SIGKILL).",
+        _AS_WRITTEN,
+        kills="checkpointer",
+    ),
 )
 
 

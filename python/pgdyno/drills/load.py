@@ -6,6 +6,7 @@ restore -> record ( apply -> prewarm -> CHECKPOINT -> drive || checkpoints -> ha
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import threading
 import time
@@ -16,16 +17,18 @@ from dataclasses import dataclass, replace
 import psycopg
 
 from pgdyno.disk.recording import Recording, recording
+from pgdyno.drills.kills import kill
 from pgdyno.drills.ledger import Ledger
 from pgdyno.drive.driver import LedgerFile, Wishes, drive
 from pgdyno.folders import Folder
 from pgdyno.model.connection import Connection
 from pgdyno.model.description import Description
-from pgdyno.model.drill import DrillDesign, Fault, RecordedLoad
-from pgdyno.model.errors import DriveError, PlanError, TargetError
+from pgdyno.model.drill import Disaster, DrillDesign, RecordedLoad
+from pgdyno.model.errors import DriveError, PgdynoError, PlanError, TargetError
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.progress import StepBegun
 from pgdyno.model.run import Fixture
+from pgdyno.model.units import bytes_text
 from pgdyno.model.workload import database_names
 from pgdyno.session import own_session
 from pgdyno.shell import run
@@ -54,9 +57,9 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Strike:
-    """A fault of the disk, and when it begins: at a share of the load."""
+    """A disaster that strikes the load, and when: at a share of it."""
 
-    fault: Fault
+    disaster: Disaster
     share: float
 
 
@@ -83,7 +86,7 @@ def recorded_load(
         stage: Its settings, and what it drives.
         design: Seconds of load, and most that its record may take.
         bench: On what.
-        strike: A fault that the disk has meanwhile; the load goes on.
+        strike: A disaster that strikes meanwhile; the load goes on.
 
     Raises:
         PlanError: The stage's load keeps no ledger, or its disk is not one folder.
@@ -96,6 +99,7 @@ def recorded_load(
         bench.listener(StepBegun(f"stage {stage.name}: {text}"))
 
     require_ledger(stage, bench.described)
+    bytes_max = round(design.record_max_gib * _GIB)
     with ending(target.stop), explained(target):
         step("copying the data")
         target.restore(bench.fixture.ident, stage.workload.databases, stage.folder)
@@ -103,7 +107,7 @@ def recorded_load(
         with folder.into(DATA) as data:
             _require_one_folder(stage, data)
             _drop_spare_segments(data, target, build_of(stage))
-        bytes_max = round(design.record_max_gib * _GIB)
+        _require_room(folder, bytes_max, bench.fixture.data_bytes)
         begun_unix_us = (time.time_ns() - _NS_IN_US * 1_000_000) // _NS_IN_US
         try:
             with recording(folder, DATA, RECORD, bytes_max) as record:
@@ -121,6 +125,17 @@ def recorded_load(
         finally:
             folder.remove(RECORD)
             folder.remove(LEDGER)
+
+
+def _require_room(folder: Folder, bytes_max: int, data_bytes: int) -> None:
+    """For the record, and for a disk; for a second one where it is cut again."""
+    free = shutil.disk_usage(folder.path).free
+    if free < bytes_max + 2 * data_bytes:
+        raise TargetError(
+            f"{folder.path} has {bytes_text(free)} free; a record may take {bytes_text(bytes_max)},"
+            f" and each of two disks {bytes_text(data_bytes)}",
+            "Let the record take less (`--record`), or name a PGDYNO_HOME with more room.",
+        )
 
 
 def require_ledger(stage: Stage, described: Description) -> None:
@@ -161,7 +176,10 @@ def _driven(
         c_load = fixture.loaded.c_load if fixture.loaded else None
         load = replace(stage.workload, steps=(), requests_max=None)
         wishes = Wishes(ledger=LedgerFile(target.trial_folder, LEDGER))
-        with _checkpoints(ready.connection, load_s / CHECKPOINTS), _struck(record, strike, load_s):
+        with (
+            _checkpoints(ready.connection, load_s / CHECKPOINTS),
+            _struck(record, ready, strike, load_s),
+        ):
             driven = drive(ready.connection, load, protocol, c_load, bench.listener, wishes)
         if driven.error and strike is None:
             raise DriveError(driven.error)
@@ -175,22 +193,32 @@ def _untold(_phase: str) -> AbstractContextManager[None]:
 
 
 @contextmanager
-def _struck(record: Recording, strike: Strike | None, load_s: float) -> Iterator[None]:
-    """Meanwhile the disk has its fault, at its time."""
-    over = threading.Event()
+def _struck(
+    record: Recording, ready: Ready, strike: Strike | None, load_s: float
+) -> Iterator[None]:
+    """Meanwhile the disaster strikes, at its time."""
+    over, failed = threading.Event(), []
 
     def begin() -> None:
-        if strike is not None and not over.wait(strike.share * load_s):
-            with suppress(TargetError):  # it has ended, and so will the load
-                record.fail(strike.fault)
+        if strike is None or over.wait(strike.share * load_s):
+            return
+        try:
+            if strike.disaster.fault is not None:
+                record.fail(strike.disaster.fault)
+            if strike.disaster.kills is not None:
+                kill(ready, strike.disaster.kills)
+        except PgdynoError as error:
+            failed.append(error)
 
-    waiting = threading.Thread(target=begin, name="pgdyno fault", daemon=True)
+    waiting = threading.Thread(target=begin, name="pgdyno disaster", daemon=True)
     waiting.start()
     try:
         yield
     finally:
         over.set()
         waiting.join()
+    if failed:
+        raise failed[0]
 
 
 @contextmanager

@@ -34,6 +34,10 @@ class Made:
     blocks_torn: int
 
 
+ServerProcess = Literal["postmaster", "client backend", "checkpointer"]
+"""As `pg_stat_activity` calls them, where it does."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """What a device does for a while, under a load that goes on."""
@@ -51,7 +55,14 @@ class Disaster:
     what: str  # happens, a sentence
     device: Device
     again: bool = False  # it strikes once more, while the server recovers from the first time
-    fault: Fault | None = None  # it strikes the load itself, so that each cut has a load of its own
+    # These strike the load itself, so that each cut has a load of its own.
+    fault: Fault | None = None  # of the disk
+    kills: ServerProcess | None = None  # by SIGKILL, as the kernel does where memory is short
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it strikes a load that goes on, and not a disk that was made of its record."""
+        return self.fault is not None or self.kills is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from pgdyno.api.planning import Plan
 from pgdyno.api.runs import Run
 from pgdyno.api.storing import Begun, begun, going_on, stored
 from pgdyno.catalog.contract import require_release
+from pgdyno.disk.recording import require_possible
 from pgdyno.drills.controls import planted
 from pgdyno.drills.cut import share_and_seed, strike
 from pgdyno.drills.disasters import DISASTERS, named
@@ -82,6 +83,7 @@ def drill(
         Interrupted: Ctrl-C; the same.
     """
     require_release()
+    require_possible()
     asked = _asked(plan.record, stages, design)
     if beside is not None:
         asked = replace(asked, gains=_gains(Run(beside), asked))
@@ -196,14 +198,14 @@ def make_cuts(
             continue
         fixture = make_fixture(asked.plan, target, listener, build_of(stage))
         bench = Bench(target, fixture, described[name], listener)
-        if copies := [one for one in left if one[0].fault is None]:
+        if copies := [one for one in left if not one[0].is_live]:
             with recorded_load(asked.plan, stage, asked.design, bench) as load:
                 so_far = _of_load(so_far, load, copies, keep)
         for disaster, number in left:
-            if disaster.fault is not None:
+            if disaster.is_live:
                 share, _ = share_and_seed(name, disaster.name, number, asked.design.seed)
-                fault = Strike(disaster.fault, share)
-                with recorded_load(asked.plan, stage, asked.design, bench, fault) as load:
+                struck = Strike(disaster, share)
+                with recorded_load(asked.plan, stage, asked.design, bench, struck) as load:
                     so_far = _of_load(so_far, load, [(disaster, number)], keep)
     return so_far
 

@@ -1,0 +1,63 @@
+"""Processes of a server of ours, killed: as by an operator's mistake, or for want of memory."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import psycopg
+
+from pgdyno.model.drill import ServerProcess
+from pgdyno.model.errors import TargetError
+from pgdyno.session import own_session
+from pgdyno.target.interface import Ready
+
+_LOAD = "pgdyno"  # as the driver's sessions call themselves
+_OF_KIND = """
+SELECT pid FROM pg_stat_activity
+WHERE backend_type = %s AND pid <> pg_backend_pid()
+ORDER BY (application_name = %s) DESC, backend_start LIMIT 1
+"""
+
+
+def kill(ready: Ready, which: ServerProcess) -> None:
+    """Kill a process of a server.
+
+    Args:
+        ready: The server, which is ours.
+        which: Of which kind; of sessions one of the load.
+
+    Raises:
+        TargetError: There is none, or it is not a child of the server any more.
+    """
+    postmaster = ready.postmaster_pid
+    assert postmaster is not None, "only servers of ours are drilled"
+    pid = postmaster if which == "postmaster" else _pid(ready, which)
+    handle = os.pidfd_open(pid)
+    try:
+        # Looked at once it is held: the number cannot become another process's in between.
+        if pid != postmaster and _parent(pid) != postmaster:
+            raise TargetError(f"process {pid} is no {which} of server {postmaster} any more")
+        signal.pidfd_send_signal(handle, signal.SIGKILL)
+    finally:
+        os.close(handle)
+
+
+def _pid(ready: Ready, which: ServerProcess) -> int:
+    try:
+        with own_session(ready.connection) as session:
+            row = session.execute(_OF_KIND, (which, _LOAD)).fetchone()
+    except psycopg.Error as error:
+        raise TargetError(f"the server does not tell its processes: {error}") from error
+    if row is None:
+        raise TargetError(f"the server has no {which}")
+    return int(row[0])
+
+
+def _parent(pid: int) -> int:
+    try:
+        after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2]
+    except OSError as error:
+        raise TargetError(f"process {pid} has ended") from error
+    return int(after_name.split()[1])
