@@ -313,5 +313,8 @@ def test_a_drill_counts_what_was_lost_and_is_valid(plan: Path, folder: Path) -> 
         for kind in result.kinds
     )
     said = window_end(result)
-    assert said.fact.startswith(f"{plural(in_window + in_drain, 'request', thousands=True)} due")
+    # Where the machine is busy, requests without an answer are told before.
+    assert (
+        f"{plural(in_window + in_drain, 'request', thousands=True)} due in the window" in said.fact
+    )
     assert "failed and have no time: percentiles and maximum are those of the others" in said.fact

@@ -12,7 +12,9 @@ from pgdyno.model.drill import (
     Gain,
     Gains,
     Made,
+    NamedBlock,
     RecordedLoad,
+    Shrunk,
     State,
 )
 from pgdyno.model.manifest import HostManifest, Installation
@@ -73,5 +75,9 @@ def drill(plan: Plan, states: dict[tuple[str, str], tuple[State, ...]] | None = 
             Control(first, "The ledger has a commit that was never made.",
                     "A commit more is gone."),
             Control(second, "A page of a table is damaged.", "pg_checksums ended with code 1."),
+        ),
+        (
+            Shrunk(second, "power", 1, 23, False, (NamedBlock("base/5/16401", 7, 16, 9),), 412,
+                   "dead", (_FATAL,)),
         ),
     )  # fmt: skip

@@ -4,6 +4,7 @@
 //! and how often, stands at the end of `docs/concepts/power-cuts.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use crate::event::{Ino, Kind};
 use crate::names::{Entry, Survival};
@@ -32,6 +33,30 @@ pub struct Drawn {
     pub files: BTreeMap<Ino, Content>,
     /// What of it was open.
     pub figures: Figures,
+    /// Blocks that are not as they were last.
+    pub lost: Vec<LostBlock>,
+}
+
+/// What is not lost though it was drawn so: a disk that shows damage is made smaller by it.
+#[derive(Clone, Debug, Default)]
+pub struct Spared {
+    /// All names and sizes are as they were last.
+    pub names: bool,
+    /// Blocks that are, by their numbers among those that lose something.
+    pub blocks: Vec<Range<u64>>,
+}
+
+/// A block of a file of which something was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostBlock {
+    /// The file.
+    pub ino: Ino,
+    /// Number of the block in it.
+    pub block: u64,
+    /// Sectors that had more than one state.
+    pub sectors_open: u64,
+    /// Of these, not as they were last.
+    pub sectors_lost: u64,
 }
 
 /// How much a cut left to chance, and what came of it.
@@ -47,6 +72,8 @@ pub struct Figures {
     pub sectors_lost: u64,
     /// Blocks of 8 KiB that are as they never were: sectors of different times.
     pub blocks_torn: u64,
+    /// Blocks that were to lose something, before any was spared.
+    pub blocks_lost: u64,
 }
 
 /// How the whole disk fared.
@@ -97,14 +124,15 @@ fn mix(value: u64) -> u64 {
 
 /// Draw a disk.
 #[must_use]
-pub fn draw(medium: &Medium, seed: u64) -> Drawn {
+pub fn draw(medium: &Medium, seed: u64, spared: &Spared) -> Drawn {
     let draw = Draw { seed };
     let mood = match draw.below(8, About::Mood, 0, 0) {
         0 => Mood::Nothing,
         1 => Mood::Everything,
         _ => Mood::Some,
     };
-    let survivors = survivors(medium, &draw, mood);
+    let of_names = if spared.names { Mood::Everything } else { mood };
+    let survivors = survivors(medium, &draw, of_names);
     let names = medium.names.with(&survivors);
     let open = medium.names.open().count() as u64;
     let mut figures = Figures {
@@ -112,16 +140,17 @@ pub fn draw(medium: &Medium, seed: u64) -> Drawn {
         names_lost: open - survivors.len() as u64,
         ..Figures::default()
     };
-    let mut files = BTreeMap::new();
+    let (mut files, mut lost) = (BTreeMap::new(), Vec::new());
     for ino in names.values() {
         let Some(node) = medium.nodes.get(ino).filter(|node| node.kind == Kind::File) else {
             continue;
         };
         let cuts = node.sheet.cuts().iter().filter(|cut| survivors.contains(&cut.order)).count();
-        let one = OneFile { sheet: &node.sheet, ino: *ino, cuts, draw: &draw, mood };
-        files.entry(*ino).or_insert_with(|| one.content(medium.device.sector_bytes, &mut figures));
+        let one = OneFile { sheet: &node.sheet, ino: *ino, cuts, draw: &draw, mood, spared };
+        let sector_bytes = medium.device.sector_bytes;
+        files.entry(*ino).or_insert_with(|| one.content(sector_bytes, &mut figures, &mut lost));
     }
-    Drawn { names, files, figures }
+    Drawn { names, files, figures, lost }
 }
 
 fn survivors(medium: &Medium, draw: &Draw, mood: Mood) -> BTreeSet<Order> {
@@ -154,17 +183,23 @@ struct OneFile<'a> {
     cuts: usize,
     draw: &'a Draw,
     mood: Mood,
+    spared: &'a Spared,
 }
 
 impl OneFile<'_> {
-    fn content(&self, sector_bytes: u64, figures: &mut Figures) -> Content {
+    fn content(
+        &self,
+        sector_bytes: u64,
+        figures: &mut Figures,
+        lost: &mut Vec<LostBlock>,
+    ) -> Content {
         let size = self.size();
         let count = size.div_ceil(sector_bytes);
         let mut sectors = self.sheet.base(size, sector_bytes, self.cuts);
         let per_block = BLOCK_BYTES / sector_bytes;
         let open: Vec<u64> = self.sheet.open_sectors().take_while(|one| *one < count).collect();
         for block in open.chunk_by(|one, next| one / per_block == next / per_block) {
-            self.block(block, sector_bytes, &mut sectors, figures);
+            lost.extend(self.block(block, sector_bytes, &mut sectors, figures));
         }
         Content { size, sectors }
     }
@@ -172,7 +207,7 @@ impl OneFile<'_> {
     fn size(&self) -> u64 {
         let (base, grown) = self.sheet.sizes(self.cuts);
         let last = grown.last().copied().unwrap_or(base);
-        match self.mood {
+        match if self.spared.names { Mood::Everything } else { self.mood } {
             Mood::Nothing => return base,
             Mood::Everything => return last,
             Mood::Some => {}
@@ -193,14 +228,14 @@ impl OneFile<'_> {
         }
     }
 
-    /// Sectors of one block that have more than one state.
+    /// Sectors of one block that have more than one state; what is lost of it.
     fn block(
         &self,
         open: &[u64],
         sector_bytes: u64,
         out: &mut BTreeMap<u64, Bytes>,
         figures: &mut Figures,
-    ) {
+    ) -> Option<LostBlock> {
         let states: Vec<_> =
             open.iter().map(|one| self.sheet.states(*one, sector_bytes, self.cuts)).collect();
         let mut times: Vec<Order> = states.iter().flatten().map(|one| one.0).collect();
@@ -220,24 +255,40 @@ impl OneFile<'_> {
             }
             (Mood::Some, _) => None,
         };
-        let mut chosen = Vec::with_capacity(open.len());
-        for (sector, states) in open.iter().zip(&states) {
-            let index = if let Some(until) = until(*sector) {
-                states.partition_point(|one| one.0 <= until) - 1
-            } else {
+        let mut chosen: Vec<usize> = open
+            .iter()
+            .zip(&states)
+            .map(|(sector, states)| {
+                if let Some(until) = until(*sector) {
+                    return states.partition_point(|one| one.0 <= until) - 1;
+                }
                 let below = states.len() as u64;
                 let drawn = self.draw.below(below, About::Sector, self.ino, *sector);
                 usize::try_from(drawn).unwrap_or(0)
-            };
-            figures.sectors_open += u64::from(states.len() > 1);
-            figures.sectors_lost += u64::from(index + 1 < states.len());
-            match states[index].1 {
+            })
+            .collect();
+        let losing = |chosen: &[usize]| {
+            chosen.iter().zip(&states).filter(|(index, states)| *index + 1 < states.len()).count()
+        };
+        if losing(&chosen) > 0 {
+            let number = figures.blocks_lost;
+            figures.blocks_lost += 1;
+            if self.spared.blocks.iter().any(|range| range.contains(&number)) {
+                chosen = states.iter().map(|states| states.len() - 1).collect();
+            }
+        }
+        for ((sector, states), index) in open.iter().zip(&states).zip(&chosen) {
+            match states[*index].1 {
                 Bytes::Zero => out.remove(sector),
                 bytes => out.insert(*sector, bytes),
             };
-            chosen.push(index);
         }
+        let sectors_open = states.iter().filter(|states| states.len() > 1).count() as u64;
+        let sectors_lost = losing(&chosen) as u64;
+        figures.sectors_open += sectors_open;
+        figures.sectors_lost += sectors_lost;
         figures.blocks_torn += u64::from(is_torn(&times, &states, &chosen));
+        (sectors_lost > 0).then_some(LostBlock { ino: self.ino, block, sectors_open, sectors_lost })
     }
 }
 

@@ -16,7 +16,7 @@ use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::choice::{Content, Drawn, draw};
+use crate::choice::{Content, Drawn, LostBlock, Spared, draw};
 use crate::event::{Ino, Kind, ROOT, Rights};
 use crate::names::{Entry, Survival};
 use crate::record::Stored;
@@ -48,6 +48,15 @@ pub struct MakeSpec {
     pub written_back_ns: Option<u64>,
     /// Whether names survive in their order, as with one journal.
     pub names_ordered: bool,
+    /// Whether names and sizes are spared: as they were last, whatever was drawn.
+    #[serde(default)]
+    pub names_spared: bool,
+    /// Blocks that are spared: from, to (not included), among those that were to lose something.
+    #[serde(default)]
+    pub blocks_spared: Vec<(u64, u64)>,
+    /// How many of the blocks that lost something are to be named.
+    #[serde(default)]
+    pub named_max: usize,
 }
 
 /// How much was left to chance, and what came of it.
@@ -63,6 +72,23 @@ pub struct Made {
     pub sectors_lost: u64,
     /// Blocks of 8 KiB whose sectors are of different times.
     pub blocks_torn: u64,
+    /// Blocks that were to lose something, before any was spared.
+    pub blocks_lost: u64,
+    /// The first blocks that lost something.
+    pub named: Vec<NamedBlock>,
+}
+
+/// A block of which something was lost.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct NamedBlock {
+    /// Path of its file.
+    pub path: String,
+    /// Number of the block of 8 KiB in it.
+    pub block: u64,
+    /// Sectors that had more than one state.
+    pub sectors_open: u64,
+    /// Of these, not as they were last.
+    pub sectors_lost: u64,
 }
 
 /// The time in which cuts are possible.
@@ -98,7 +124,11 @@ pub fn make(spec: &MakeSpec) -> Result<Made, String> {
     };
     let unreadable = |error| format!("record {} cannot be read: {error}", spec.record);
     let medium = Medium::at(&record, spec.instant_ns, device).map_err(unreadable)?;
-    let drawn = draw(&medium, spec.seed);
+    let spared = Spared {
+        names: spec.names_spared,
+        blocks: spec.blocks_spared.iter().map(|(from, to)| *from..*to).collect(),
+    };
+    let drawn = draw(&medium, spec.seed, &spared);
     let unwritten = |error| format!("disk {} cannot be written: {error}", spec.disk);
     require_name(&spec.disk)?;
     rustix::fs::mkdirat(&folder, &spec.disk, Mode::RWXU)
@@ -113,7 +143,33 @@ pub fn make(spec: &MakeSpec) -> Result<Made, String> {
         sectors_open: figures.sectors_open,
         sectors_lost: figures.sectors_lost,
         blocks_torn: figures.blocks_torn,
+        blocks_lost: figures.blocks_lost,
+        named: drawn.lost.iter().take(spec.named_max).map(|one| named(&drawn, one)).collect(),
     })
+}
+
+fn named(drawn: &Drawn, lost: &LostBlock) -> NamedBlock {
+    NamedBlock {
+        path: path_of(&drawn.names, lost.ino),
+        block: lost.block,
+        sectors_open: lost.sectors_open,
+        sectors_lost: lost.sectors_lost,
+    }
+}
+
+/// One of its paths.
+fn path_of(names: &BTreeMap<Entry, Ino>, ino: Ino) -> String {
+    let mut parts = Vec::new();
+    let mut at = ino;
+    while at != ROOT {
+        let Some(((folder, name), _)) = names.iter().find(|(_, child)| **child == at) else {
+            break;
+        };
+        parts.push(String::from_utf8_lossy(name).into_owned());
+        at = *folder;
+    }
+    parts.reverse();
+    parts.join("/")
 }
 
 /// What time a record spans.

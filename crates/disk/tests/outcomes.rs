@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use disk::choice::{LostBlock, Spared, draw};
 use disk::event::{Event, Kind, Place};
 use disk::names::Survival;
 use disk::settle::{Device, Medium};
@@ -261,4 +262,35 @@ fn what_is_old_enough_is_written_back() {
     assert_eq!(aged(1), set(&["a=BA", "a=BC"]));
     assert_eq!(aged(0), set(&["a=BC"]));
     assert_eq!(aged(2), set(&["a=AA", "a=AC", "a=BA", "a=BC"]));
+}
+
+#[test]
+fn each_block_that_is_spared_is_one_loss_less_and_changes_no_other() {
+    let mut scribe = Scribe::new();
+    let file = scribe.create("a");
+    scribe.fill(file, 0..64, b'A');
+    scribe.sync(file);
+    scribe.fill(file, 0..64, b'B');
+    scribe.fill(file, 16..32, b'C');
+    let now_ns = scribe.now_ns;
+    let medium = Medium::at(&scribe.record(), now_ns, Device::HONEST).unwrap();
+    let lost = |seed, blocks: &[std::ops::Range<u64>]| -> Vec<LostBlock> {
+        let spared = Spared { names: false, blocks: blocks.to_vec() };
+        draw(&medium, seed, &spared).lost
+    };
+
+    let mut tried = 0;
+    for seed in 0..200 {
+        let whole = lost(seed, &[]);
+        assert_eq!(draw(&medium, seed, &Spared::default()).figures.blocks_lost, whole.len() as u64);
+        for number in 0..whole.len() {
+            let mut wanted = whole.clone();
+            wanted.remove(number);
+            let number = number as u64;
+            assert_eq!(lost(seed, &[number..number + 1]), wanted);
+            tried += 1;
+        }
+        assert_eq!(lost(seed, &[0..4]), []);
+    }
+    assert!(tried > 100, "something was lost");
 }

@@ -89,7 +89,7 @@ fn bytes_of_any_kind_are_an_error_and_never_a_panic() {
             let mut damaged = record.clone();
             damaged[at] = value;
             if let Ok(medium) = Medium::at(&damaged, now_ns, Device::HONEST) {
-                let _ = disk::choice::draw(&medium, 1);
+                let _ = disk::choice::draw(&medium, 1, &disk::choice::Spared::default());
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use disk::choice::draw;
+use disk::choice::{Spared, draw};
 use disk::event::{Event, Ino, Kind, Place, ROOT, Rights};
 use disk::record::Writer;
 use disk::settle::{Device, Medium};
@@ -106,7 +106,7 @@ pub(crate) fn disk(record: &Vec<u8>, instant_ns: u64, seed: u64, device: Device)
 }
 
 pub(crate) fn files(record: &Vec<u8>, medium: &Medium, seed: u64) -> Files {
-    let drawn = draw(medium, seed);
+    let drawn = draw(medium, seed, &Spared::default());
     let mut found = Files::new();
     let mut look = vec![(ROOT, String::new())];
     while let Some((folder, path)) = look.pop() {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from pgdyno.model.drill import Control, Cut, Disaster, Gain, Gains, RecordedLoad
+from pgdyno.model.drill import Control, Cut, Disaster, Gain, Gains, RecordedLoad, Shrunk
 from pgdyno.stats.shares import Share
 
 Worst = Literal["whole", "lost", "broken"]
@@ -65,6 +65,7 @@ class DrillFacts:
     rows: tuple[DisasterFacts, ...]
     cuts: tuple[Cut, ...]
     controls: tuple[Control, ...]
+    shrunk: tuple[Shrunk, ...]
     gains: Gains | None
     prices: tuple[Price, ...]  # none without gains
     sentences: tuple[str, ...]

@@ -40,6 +40,10 @@ def drill(
     seed: Annotated[
         int, typer.Option(min=0, help="Decides when disasters strike, and what each disk keeps.")
     ] = _DESIGN.seed,
+    shrink: Annotated[
+        bool,
+        typer.Option("--shrink", help="Find the smallest loss that does the first harm of a kind."),
+    ] = _DESIGN.shrinks,
     record: Annotated[
         float,
         typer.Option(min=0.1, help="Most that the record of a stage's load may take, in GiB."),
@@ -66,7 +70,7 @@ def drill(
     loaded = api.load_plan(plan, set=overrides or (), quick=quick, bindir=bindir)
     design = api.DrillDesign(
         disasters=tuple(disaster or _DESIGN.disasters), cuts=cuts, load_s=load, seed=seed,
-        record_max_gib=record,
+        shrinks=shrink, record_max_gib=record,
     )  # fmt: skip
     with LiveView(stderr) as view:
         run = api.drill(

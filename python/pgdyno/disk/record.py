@@ -8,11 +8,12 @@ from typing import Any
 
 from pgdyno import core
 from pgdyno.folders import Folder
-from pgdyno.model.drill import Device, Made
+from pgdyno.model.drill import Device, Made, Spared
 from pgdyno.model.errors import TargetError
 from pgdyno.model.record_json import from_plain
 
 _NS = 1_000_000_000
+_NOTHING = Spared()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,13 @@ def record_span(folder: Folder, record: str) -> RecordSpan:
 
 
 def make_disk(
-    folder: Folder, record: str, disk: str, instant_ns: int, seed: int, device: Device | None = None
+    folder: Folder,
+    record: str,
+    disk: str,
+    instant_ns: int,
+    seed: int,
+    device: Device | None = None,
+    spared: Spared = _NOTHING,
 ) -> Made:
     """Make a disk as of an instant; the same instant, seed and device make the same disk.
 
@@ -57,6 +64,7 @@ def make_disk(
         instant_ns: When the power goes, by `time.monotonic_ns`.
         seed: Which disk of those that are possible.
         device: What it is like; None: honest, with sectors of 512 bytes.
+        spared: What is not lost, though the seed has it so.
 
     Raises:
         TargetError: The record does not reach so far, or the disk cannot be written.
@@ -67,7 +75,8 @@ def make_disk(
         "folder": _path(folder), "record": record, "disk": disk, "instant_ns": instant_ns,
         "seed": seed, "sector_bytes": of.sector_bytes, "forgets_ns": round(of.forgets_s * _NS),
         "written_back_ns": None if of.written_back_s is None else round(of.written_back_s * _NS),
-        "names_ordered": of.names_ordered,
+        "names_ordered": of.names_ordered, "names_spared": spared.names,
+        "blocks_spared": spared.blocks, "named_max": spared.named_max,
     }  # fmt: skip
     try:
         return from_plain(Made, json.loads(core.make_disk(json.dumps(spec))))

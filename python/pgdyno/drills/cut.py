@@ -6,7 +6,7 @@ import time
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 import psycopg
@@ -19,7 +19,7 @@ from pgdyno.drills.load import Load
 from pgdyno.drills.survivors import rows_of
 from pgdyno.folders import Folder
 from pgdyno.model.connection import Connection
-from pgdyno.model.drill import Cut, Device, Disaster, Made, State
+from pgdyno.model.drill import Cut, Device, Disaster, Made, Spared, State
 from pgdyno.model.errors import Interrupted, PgdynoError, TargetError
 from pgdyno.model.wording import plural
 from pgdyno.model.workload import database_names
@@ -28,6 +28,7 @@ from pgdyno.target.own_target import DISK, DISK_AGAIN, RECORD, RECORD_AGAIN
 from pgdyno.trial.fixture import build_of
 
 _NS = 1_000_000_000
+_NOTHING = Spared()
 _FIRST_SHARE = 0.05  # of a load: before, too little is there to be lost
 _DISK_SEEDS = 2**31
 _FATAL = ("PANIC: ", "FATAL: ", "CONTEXT: ", "HINT: ")
@@ -48,7 +49,9 @@ def share_and_seed(stage: str, disaster: str, number: int, seed: int) -> tuple[f
     return _FIRST_SHARE + (1 - _FIRST_SHARE) * draw.random(), int(draw.integers(_DISK_SEEDS))
 
 
-def strike(load: Load, disaster: Disaster, number: int, seed: int) -> Cut:
+def strike(
+    load: Load, disaster: Disaster, number: int, seed: int, spared: Spared = _NOTHING
+) -> Cut:
     """Make the disk of a disaster, start the server on it, and look.
 
     Args:
@@ -56,6 +59,7 @@ def strike(load: Load, disaster: Disaster, number: int, seed: int) -> Cut:
         disaster: What happens to the disk.
         number: Of this disaster for this stage, from 1.
         seed: Of the drill.
+        spared: What the disk keeps, though it was drawn to be lost.
 
     Raises:
         TargetError: The disk cannot be made: no room, or the record is broken.
@@ -69,7 +73,7 @@ def strike(load: Load, disaster: Disaster, number: int, seed: int) -> Cut:
     target = load.bench.target
     recovery_s, looked = None, Looked(Found(), [])
     state: State = "dead"
-    with _struck(load, disaster, instant_ns, disk_seed) as (disk, made):
+    with _struck(load, disaster, instant_ns, disk_seed, spared) as (disk, made):
         cluster = target.server_on(disk, build_of(load.stage))
         try:
             recovery_s = cluster.start(load.stage.settings, recovers=True)
@@ -89,30 +93,43 @@ def strike(load: Load, disaster: Disaster, number: int, seed: int) -> Cut:
 
 @contextmanager
 def _struck(
-    load: Load, disaster: Disaster, instant_ns: int, seed: int
+    load: Load, disaster: Disaster, instant_ns: int, seed: int, spared: Spared
 ) -> Iterator[tuple[str, Made]]:
     """The disk that a disaster leaves: its name, and what was left to chance."""
     folder = load.bench.target.trial_folder
     try:
-        made = _made(folder, RECORD, DISK, instant_ns, seed, disaster.device)
+        made = _made(folder, RECORD, DISK, instant_ns, seed, disaster.device, spared)
         if not disaster.again:
             yield DISK, made
             return
         again_ns = _recovered(load, seed)
-        again = _made(folder, RECORD_AGAIN, DISK_AGAIN, again_ns, seed, disaster.device)
-        yield DISK_AGAIN, Made(*(sum(pair) for pair in zip(astuple(made), astuple(again),
-                                                           strict=True)))  # fmt: skip
+        again = _made(folder, RECORD_AGAIN, DISK_AGAIN, again_ns, seed, disaster.device, spared)
+        yield DISK_AGAIN, _both(made, again)
     finally:
         folder.remove(RECORD_AGAIN)
         for disk in (DISK, DISK_AGAIN):
             folder.remove_folder(disk)
 
 
+def _both(first: Made, second: Made) -> Made:
+    return Made(
+        first.names_open + second.names_open, first.names_lost + second.names_lost,
+        first.sectors_open + second.sectors_open, first.sectors_lost + second.sectors_lost,
+        first.blocks_torn + second.blocks_torn, first.blocks_lost + second.blocks_lost,
+    )  # fmt: skip
+
+
 def _made(
-    folder: Folder, record: str, disk: str, instant_ns: int, seed: int, device: Device
+    folder: Folder,
+    record: str,
+    disk: str,
+    instant_ns: int,
+    seed: int,
+    device: Device,
+    spared: Spared,
 ) -> Made:
     folder.remove_folder(disk)
-    made = make_disk(folder, record, disk, instant_ns, seed, device)
+    made = make_disk(folder, record, disk, instant_ns, seed, device, spared)
     with folder.into(disk) as data:
         data.remove("postmaster.pid")  # as whoever starts a server after a power cut does
     return made

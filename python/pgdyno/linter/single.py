@@ -145,12 +145,19 @@ def _machine(at: Assignment, system: System) -> Iterator[Finding]:
 
 def _nearly(at: Assignment) -> Iterator[Finding]:
     """A name of the kernel that we do not know is no matter, unless it looks like a slip."""
-    if Path("/proc/sys", at.name.replace(".", "/")).exists():
+    if _kernel_has(at.name):
         return
     ours = [name for name, knob in machine_knobs().items() if knob.layer == "sysctl"]
     for name in get_close_matches(at.name, ours, 1, _SLIP):
         hint = f"Did you mean {name}?"
         yield Finding(at, Severity.NOTE, "the catalogue does not know this name", hint)
+
+
+def _kernel_has(name: str) -> bool:
+    try:
+        return Path("/proc/sys", name.replace(".", "/")).exists()
+    except OSError:  # longer than a name may be
+        return False
 
 
 def _file_systems() -> frozenset[str]:

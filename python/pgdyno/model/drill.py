@@ -24,6 +24,25 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedBlock:
+    """A block of 8 KiB of which something was lost."""
+
+    path: str  # of its file, in the data directory
+    block: int
+    sectors_open: int
+    sectors_lost: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spared:
+    """What is not lost, though it was drawn so."""
+
+    names: bool = False  # all names and sizes
+    blocks: tuple[tuple[int, int], ...] = ()  # from, to (not included), of those that lose
+    named_max: int = 0  # blocks that lost something, and are to be named
+
+
+@dataclass(frozen=True, slots=True)
 class Made:
     """How much of a disk was left to chance, and what came of it."""
 
@@ -32,6 +51,8 @@ class Made:
     sectors_open: int
     sectors_lost: int
     blocks_torn: int
+    blocks_lost: int = 0  # that were to lose something, before any was spared
+    named: tuple[NamedBlock, ...] = ()  # the first that lost something, as many as were asked for
 
 
 ServerProcess = Literal["postmaster", "client backend", "checkpointer"]
@@ -73,6 +94,7 @@ class DrillDesign:
     cuts: int = 10  # of each disaster, for each stage
     load_s: float = 10.0  # that is recorded of each stage
     seed: int = 1  # of instants, and of what each disk keeps
+    shrinks: bool = False  # whether the first harm of each kind is made as small as it can be
     record_max_gib: float = 8.0  # for each stage, the data that it begins with included
 
     def __post_init__(self) -> None:
@@ -148,6 +170,21 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
+class Shrunk:
+    """The smallest loss found that does the same harm as a cut."""
+
+    stage: str
+    disaster: str
+    number: int
+    tried: int  # disks
+    names: bool  # whether names or sizes must be lost for it
+    blocks: tuple[NamedBlock, ...]
+    blocks_lost: int  # of the cut itself
+    state: State
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Control:
     """A fault that was planted, and must be found."""
 
@@ -164,3 +201,4 @@ class Drilled:
     loads: tuple[RecordedLoad, ...] = ()
     cuts: tuple[Cut, ...] = ()
     controls: tuple[Control, ...] = ()
+    shrunk: tuple[Shrunk, ...] = ()

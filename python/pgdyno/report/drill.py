@@ -10,7 +10,7 @@ from rich.table import Table as Printed
 from rich.text import Text as Line
 
 from pgdyno.analysis.drill_facts import DisasterFacts, DrillFacts, Price
-from pgdyno.model.drill import Cut
+from pgdyno.model.drill import Cut, Shrunk
 from pgdyno.model.text import json_document
 from pgdyno.model.units import bytes_text, count_text, seconds_text, share_text
 from pgdyno.model.wording import plural
@@ -97,6 +97,7 @@ def document(facts: DrillFacts) -> Document:
                 Points(tuple(f"`{one.name}`: {one.what}" for one in facts.disasters)),
                 _loads(facts),
             )),
+            *_smallest(facts),
             Section("controls", "Whether the checks can fail", (_controls(facts),)),
             Section("cuts", "Every cut", (_cuts(facts.cuts),)),
         ),
@@ -196,6 +197,41 @@ def _row(one: DisasterFacts) -> tuple[Cell, ...]:
         Cell(f"{one.recovery_s:.2f}" if one.recovery_s is not None else ""),
         Cell(words, tone=tone),
     )
+
+
+def _smallest(facts: DrillFacts) -> tuple[Section, ...]:
+    """Where to look for what went wrong."""
+    if not facts.shrunk:
+        return ()
+    rows = tuple(
+        (
+            Cell(f"{one.stage}, {one.disaster} {one.number}", note=" ".join(one.reasons)[:300]),
+            Cell(_WORDS[one.state][0], tone=_WORDS[one.state][1]),
+            Cell(str(one.blocks_lost)),
+            Cell(_lost_blocks(one)),
+            Cell(str(one.tried)),
+        )
+        for one in facts.shrunk
+    )
+    heads = (
+        Column("cut", align="left"), Column("", align="left"), Column("pages lost"),
+        Column("are enough", align="left"), Column("disks tried"),
+    )  # fmt: skip
+    caption = (
+        "The smallest loss that was found to do the same harm as a cut: everything else of the disk"
+        " is as it was last. Pages are blocks of 8 KiB of a file."
+    )
+    return (Section("smallest", "The smallest harm", (Table(caption, heads, rows),)),)
+
+
+def _lost_blocks(one: Shrunk) -> str:
+    names = ["names or sizes of files"] if one.names else []
+    blocks = [
+        f"{block.path} page {block.block} ({block.sectors_lost} of"
+        f" {plural(block.sectors_open, 'sector')})"
+        for block in one.blocks
+    ]
+    return "; ".join([*names, *blocks]) or "nothing of a page"
 
 
 def _loads(facts: DrillFacts) -> Table:

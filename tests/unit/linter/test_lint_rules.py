@@ -311,3 +311,7 @@ def test_options_of_other_file_systems_are_no_matter() -> None:
     assert found("/dev/sdb /d ext4 nobarrier 0 0", "fstab")[0].severity is Severity.DANGEROUS
     (one,) = found("/dev/sdb /d ext4 data=sometimes 0 0", "fstab")
     assert one.severity is Severity.INVALID
+
+
+def test_a_name_that_is_longer_than_the_kernel_takes_is_one_that_nobody_knows() -> None:
+    assert found(f"vm.{'9' * 5000} = 1", "sysctl") == ()

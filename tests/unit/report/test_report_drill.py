@@ -49,6 +49,12 @@ def test_each_cut_can_be_made_again_by_its_seed(facts: DrillFacts) -> None:
     assert "FATAL:  invalid page in block 7" in report.render_html(facts)
 
 
+def test_the_smallest_harm_names_its_page(facts: DrillFacts) -> None:
+    for text in (report.render_md(facts), report.render_html(facts)):
+        assert "base/5/16401 page 7 (9 of 16 sectors)" in text
+        assert "412" in text
+
+
 def test_the_json_has_numbers_and_reads_back(facts: DrillFacts, drilled: Drilled) -> None:
     told = json.loads(report.render_json(facts))
     assert told["schema"] == "pgdyno.experiment.drill/1"

@@ -27,6 +27,7 @@ from pgdyno.drills.controls import planted
 from pgdyno.drills.cut import share_and_seed, strike
 from pgdyno.drills.disasters import DISASTERS, named
 from pgdyno.drills.load import Bench, Load, Strike, recorded_load, require_ledger
+from pgdyno.drills.shrink import shrunk
 from pgdyno.model.drill import Disaster, DrillAsked, DrillDesign, Drilled, Gain, Gains
 from pgdyno.model.errors import PlanError
 from pgdyno.model.plan import Plan as PlanRecord
@@ -230,7 +231,24 @@ def _of_load(
         found = strike(load, disaster, number, asked.design.seed)
         so_far = replace(so_far, cuts=(*so_far.cuts, found))
         keep(so_far)
+        if asked.design.shrinks and _is_first_of_its_kind(so_far, disaster):
+            listener(StepBegun(f"stage {name}: making the harm of {disaster.name} smaller"))
+            small = shrunk(load, disaster, found, asked.design.seed)
+            so_far = replace(so_far, shrunk=(*so_far.shrunk, small))
+            keep(so_far)
     return so_far
+
+
+def _is_first_of_its_kind(so_far: Drilled, disaster: Disaster) -> bool:
+    """Whether the last cut broke a server as none before, by what can be made again alone."""
+    *before, last = so_far.cuts
+    kind = (last.stage, last.disaster, last.state)
+    return (
+        last.state in ("dead", "damaged")
+        and not disaster.is_live
+        and not disaster.again
+        and all((one.stage, one.disaster, one.state) != kind for one in before)
+    )
 
 
 def _left(so_far: Drilled, stage: str) -> Iterator[tuple[Disaster, int]]:
