@@ -181,7 +181,7 @@ def test_a_run_waits_for_its_server_and_ends_whole(tmp_path: Path, how: str) -> 
 
 
 @pytest.mark.same_machine
-@pytest.mark.wide
+@pytest.mark.long
 def test_a_server_that_always_goes_is_not_waited_for_for_ever(tmp_path: Path) -> None:
     with cluster_apart("embedded-18", "socket") as cluster:
         server = cluster.connection()
@@ -208,7 +208,7 @@ def test_a_server_that_always_goes_is_not_waited_for_for_ever(tmp_path: Path) ->
 
 
 @pytest.mark.same_machine
-@pytest.mark.wide
+@pytest.mark.long
 def test_a_server_that_stays_away_is_told_once(tmp_path: Path) -> None:
     with cluster_apart("embedded-18", "socket") as cluster:
         plan, out = plan_on(cluster.connection(), tmp_path), tmp_path / "run.sqlite"

@@ -67,7 +67,7 @@ def begins_s(result: TrialResult) -> list[float]:
         pytest.param(("--bindir", DEBIAN_BINDIR), id="15", marks=pytest.mark.long),
     ],
 )
-@pytest.mark.wide
+@pytest.mark.long
 def test_a_window_of_whole_cycles_begins_and_ends_with_checkpoints(
     folder: Path, home_env: Path, server: tuple[str, ...]
 ) -> None:

@@ -117,7 +117,7 @@ def adds_up(stage: StageDiagnosis) -> None:
 
 
 @LIMITS
-@pytest.mark.wide
+@pytest.mark.long
 def test_flushes_of_a_device_that_is_held_back_are_the_limit(
     folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,7 +31,7 @@ pytestmark = [
     pytest.mark.xdist_group("drill"),
     pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount"),
 ]
-SHORT = pgdyno.DrillDesign(("crash", "power", "power-twice"), cuts=4, load_s=2)
+SHORT = pgdyno.DrillDesign(cuts=5, load_s=2)
 SHORTER = pgdyno.DrillDesign(cuts=3, load_s=2)
 TPCB = {"kind": "tpcb", "scale": 1, "connections": 4, "terminals": 4}
 DEBIAN = {"kind": "installed", "bindir": DEBIAN_BINDIR}
@@ -70,7 +70,7 @@ def test_on_rung_d0_all_that_was_acknowledged_comes_back(folder: Path, home_env:
     assert run.is_whole
     facts = run.drill
     assert [(one.disaster, one.cuts, one.harmed.of) for one in facts.rows] == [
-        ("crash", 4, 0), ("power", 4, 0), ("power-twice", 4, 0),
+        ("crash", 5, 0), ("power", 5, 0),
     ], facts.cuts  # fmt: skip
     assert all(one.acknowledged > 0 for one in facts.cuts)
     # Something was left to chance, and some of it was lost.
@@ -85,6 +85,7 @@ def test_on_rung_d0_all_that_was_acknowledged_comes_back(folder: Path, home_env:
     assert_nothing_left(home_env)
 
 
+@pytest.mark.wide
 def test_what_gives_up_durability_loses_what_it_gave_up(folder: Path, home_env: Path) -> None:
     asynchronous = {
         "name": "asynchronous",
@@ -101,8 +102,9 @@ def test_what_gives_up_durability_loses_what_it_gave_up(folder: Path, home_env: 
 
     rows = {(one.stage, one.disaster): one for one in run.drill.rows}
     # Its commits lie in the server's memory for up to six seconds.
-    assert rows["asynchronous", "crash"].lost == 3
-    assert rows["asynchronous", "power"].lost + rows["asynchronous", "power"].damaged == 3
+    assert rows["asynchronous", "crash"].lost > 0
+    assert rows["asynchronous", "crash"].damaged == 0  # they are the last ones, and nothing else
+    assert rows["asynchronous", "power"].lost > 0
     assert rows["asynchronous", "power"].dead == 0
     assert rows["unsynced", "crash"].harmed.of == 0  # the kernel lives
     assert rows["unsynced", "power"].harmed.of > 0
@@ -111,21 +113,15 @@ def test_what_gives_up_durability_loses_what_it_gave_up(folder: Path, home_env: 
     assert mounts() == []
 
 
-@pytest.mark.wide
-@pytest.mark.parametrize(
-    "face",
-    [
-        "statement",
-        *(pytest.param(one, marks=pytest.mark.long) for one in ("pipeline", "procedure")),
-    ],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("face", ["statement", "pipeline", "procedure"])
 def test_tpcc_finds_its_orders_payments_and_deliveries_again(
     face: str, folder: Path, home_env: Path
 ) -> None:
     load = {"kind": "tpcc", "warehouses": 2, "connections": 4, "terminals": 4, "face": face,
             "delivery": "inline"}  # fmt: skip
     run = pgdyno.drill(plan(STOCK, workload=load, target=DEBIAN),
-                       design=pgdyno.DrillDesign(cuts=2, load_s=4),
+                       design=pgdyno.DrillDesign(("power", "power-twice"), cuts=2, load_s=4),
                        out=folder / "run.sqlite")  # fmt: skip
 
     facts = run.drill
@@ -133,7 +129,7 @@ def test_tpcc_finds_its_orders_payments_and_deliveries_again(
     assert [one for one in facts.controls if one.found is None] == []
 
 
-@pytest.mark.wide
+@pytest.mark.long
 @pytest.mark.parametrize(
     "disasters",
     [
@@ -184,7 +180,7 @@ def test_a_drill_that_is_stopped_goes_on_with_the_cuts_that_are_left(
     assert_nothing_left(home_env)
 
 
-@pytest.mark.wide
+@pytest.mark.long
 def test_a_drill_that_is_killed_with_its_recorder_leaves_nothing_to_the_next(
     folder: Path, home_env: Path
 ) -> None:

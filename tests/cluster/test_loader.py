@@ -132,7 +132,7 @@ def test_all_pages_are_visible_and_frozen(direct: Direct, copies: Any) -> None:
         ("ranged", {"by": "range", "count": 2}, "arrival"),
     ],
 )
-@pytest.mark.wide
+@pytest.mark.long
 def test_partitions_hold_the_same_rows(
     direct: Direct, name: str, partitions: dict[str, Any], order: str
 ) -> None:
@@ -168,7 +168,7 @@ def test_orders_lie_as_they_arrived(direct: Direct) -> None:
     assert lines == [(1,)]
 
 
-@pytest.mark.wide
+@pytest.mark.long
 def test_warehouses_that_are_added_make_the_same_database(direct: Direct) -> None:
     connection = direct.loaded("added", warehouses=1)
     report = load(connection, SPEC, How(connections=2, intent="top_up"))
@@ -185,7 +185,7 @@ def test_warehouses_that_are_added_make_the_same_database(direct: Direct) -> Non
         load(connection, changed(SPEC, warehouses=3), How(intent="top_up"))
 
 
-@pytest.mark.wide
+@pytest.mark.long
 def test_a_few_more_branches_keep_the_indexes_up(direct: Direct) -> None:
     spec = tpcb(3)
     more = new_database(direct.server, "more")

@@ -63,6 +63,7 @@ def test_a_transaction_that_holds_vacuum_back(folder: Path, home_env: Path) -> N
     assert found.start_s + at[0] == pytest.approx(at[1], abs=1.0), "it grows from when it began"
 
 
+@pytest.mark.long
 def test_autovacuum_on_a_hot_table(folder: Path, home_env: Path) -> None:
     settings = {
         "autovacuum_naptime": "1s", "autovacuum_vacuum_threshold": 200,
@@ -115,6 +116,7 @@ def test_a_storm_of_checkpoints(folder: Path, home_env: Path) -> None:
 
 
 @LIMITS
+@pytest.mark.long
 def test_a_device_that_is_held_back(folder: Path, home_env: Path) -> None:
     device = os.stat(home_env).st_dev
     number = f"{os.major(device)}:{os.minor(device)}"

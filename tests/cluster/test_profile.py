@@ -93,7 +93,7 @@ def test_a_server_the_kernel_and_the_driver_are_seen(folder: Path, home_env: Pat
     assert_nothing_left(home_env)
 
 
-@pytest.mark.wide
+@pytest.mark.long
 def test_without_perf_the_report_says_how_to_get_it(
     folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

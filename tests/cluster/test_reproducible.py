@@ -99,7 +99,7 @@ def seen(name: str, home: Path) -> Seen:
     return Seen(after, result.stream_digest, statements(log))
 
 
-@pytest.mark.wide
+@pytest.mark.long
 def test_one_seed_gives_two_servers_the_same_statements_and_the_same_database(
     session_home: Path,
 ) -> None:

@@ -128,7 +128,7 @@ def check_tpcb(out: Path) -> None:
             assert 50 < sum(kind.window.due for kind in result.kinds) < 160
 
 
-@pytest.mark.wide
+@pytest.mark.long
 def test_pgbenchs_workload_in_two_databases(plan: Path, folder: Path, home_env: Path) -> None:
     plan.write_text(HEAD + TPCB)
     out = folder / "run.sqlite"
@@ -145,7 +145,7 @@ def test_pgbenchs_workload_in_two_databases(plan: Path, folder: Path, home_env: 
     assert_nothing_left(home_env)
 
 
-@pytest.mark.wide
+@pytest.mark.long
 def test_two_databases_on_a_running_server(plan: Path, folder: Path) -> None:
     plan.write_text(HEAD + TPCB)
     out = folder / "run.sqlite"

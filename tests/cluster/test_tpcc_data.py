@@ -162,7 +162,7 @@ def test_trap_25_and_26_nothing_deadlocks_and_nothing_is_left_open(ran: Ran) -> 
 
 
 @pytest.mark.parametrize(
-    "isolation", ["repeatable read", pytest.param("serializable", marks=pytest.mark.wide)]
+    "isolation", ["repeatable read", pytest.param("serializable", marks=pytest.mark.long)]
 )
 def test_trap_22_stricter_isolation_retries_and_stays_consistent(ran: Ran, isolation: str) -> None:
     connection = ran.connection
