@@ -124,9 +124,10 @@ def _doubts(drilled: Drilled, rows: Sequence[DisasterFacts]) -> Sequence[str]:
         for one in drilled.controls
         if one.found is None
     ]
+    lying = {one.name for one in drilled.asked.disasters if one.device.forgets_s > 0}
     chancy = {one.name for one in drilled.asked.disasters if one.device.written_back_s is None}
     for row in rows:
-        if row.rung == Rung.D0.value and row.harmed.of and row.disaster != "power-lying":
+        if row.rung == Rung.D0.value and row.harmed.of and row.disaster not in lying:
             found.append(
                 f"Stage {row.stage} is on rung {row.rung}, which loses nothing, and"
                 f" {plural(row.harmed.of, 'cut')} of {row.disaster} did harm: {row.example}"

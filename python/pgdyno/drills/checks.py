@@ -19,7 +19,7 @@ from pgdyno.target.cluster import Cluster
 
 _WORDS_MAX = 300
 _HOURS_S = 7200.0
-AMCHECK_SINCE = 14
+_AMCHECK_SINCE = 14
 
 
 def conditions(databases: Sequence[Connection], described: Description) -> list[str]:
@@ -39,9 +39,14 @@ def conditions(databases: Sequence[Connection], described: Description) -> list[
     return found
 
 
+def has_amcheck(binaries: Binaries) -> bool:
+    """Whether this PostgreSQL has `pg_amcheck`."""
+    return binaries.version_num >= _AMCHECK_SINCE * 10_000
+
+
 def relations(cluster: Cluster, binaries: Binaries, user: OsUser) -> list[str]:
     """Every table and index of every database, and each index against its table."""
-    if binaries.version_num < AMCHECK_SINCE * 10_000:
+    if not has_amcheck(binaries):
         return []
     at = cluster.connection()
     words = ["--all", "--heapallindexed", "--install-missing", "-U", at.user, "-h", at.host,

@@ -11,15 +11,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
-from pgdyno.disk.record import make_disk
 from pgdyno.drills import checks
-from pgdyno.drills.cut import databases_of
+from pgdyno.drills.cut import databases_of, made_disk
 from pgdyno.drills.ledger import Found, Key, Owed, compared
 from pgdyno.drills.load import Load
 from pgdyno.drills.survivors import rows_of
 from pgdyno.folders import Folder
 from pgdyno.model.connection import Connection
-from pgdyno.model.drill import Control, Device
+from pgdyno.model.drill import AS_WRITTEN, Control
 from pgdyno.model.errors import TargetError
 from pgdyno.session import own_session
 from pgdyno.target.cluster import Cluster
@@ -72,7 +71,7 @@ def planted(load: Load) -> list[Control]:
             )
         with own_session(databases[0]) as session:
             session.execute(_WITHOUT_ENTRY)
-        if binaries.version_num >= checks.AMCHECK_SINCE * 10_000:
+        if checks.has_amcheck(binaries):
             missed = checks.relations(cluster, binaries, user)
             found.append(Control(load.stage.name, "An index lacks an entry of its table.",
                                  _said(missed)))  # fmt: skip
@@ -95,10 +94,7 @@ def _whole(load: Load) -> Iterator[Cluster]:
     """A server that does not run yet, on all that the load wrote."""
     target = load.bench.target
     folder = target.trial_folder
-    folder.remove_folder(DISK)
-    make_disk(folder, RECORD, DISK, load.ledger.span_ns[1], 1, Device(written_back_s=0.0))
-    with folder.into(DISK) as disk:
-        disk.remove("postmaster.pid")
+    made_disk(folder, RECORD, DISK, load.ledger.span_ns[1], 1, AS_WRITTEN)
     cluster = target.server_on(DISK, build_of(load.stage))
     try:
         yield cluster

@@ -98,12 +98,12 @@ def _struck(
     """The disk that a disaster leaves: its name, and what was left to chance."""
     folder = load.bench.target.trial_folder
     try:
-        made = _made(folder, RECORD, DISK, instant_ns, seed, disaster.device, spared)
+        made = made_disk(folder, RECORD, DISK, instant_ns, seed, disaster.device, spared)
         if not disaster.again:
             yield DISK, made
             return
         again_ns = _recovered(load, seed)
-        again = _made(folder, RECORD_AGAIN, DISK_AGAIN, again_ns, seed, disaster.device, spared)
+        again = made_disk(folder, RECORD_AGAIN, DISK_AGAIN, again_ns, seed, disaster.device, spared)
         yield DISK_AGAIN, _both(made, again)
     finally:
         folder.remove(RECORD_AGAIN)
@@ -119,15 +119,16 @@ def _both(first: Made, second: Made) -> Made:
     )  # fmt: skip
 
 
-def _made(
+def made_disk(
     folder: Folder,
     record: str,
     disk: str,
     instant_ns: int,
     seed: int,
     device: Device,
-    spared: Spared,
+    spared: Spared = _NOTHING,
 ) -> Made:
+    """Make a disk that a server can be started on, in place of one of its name."""
     folder.remove_folder(disk)
     made = make_disk(folder, record, disk, instant_ns, seed, device, spared)
     with folder.into(disk) as data:

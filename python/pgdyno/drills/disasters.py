@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from pgdyno.model.drill import Device, Disaster, Fault
+from pgdyno.model.drill import AS_WRITTEN, Device, Disaster, Fault
 from pgdyno.model.errors import PlanError
 from pgdyno.model.wording import listed
 
 _FORGETS_S = 1.0  # what a lying device holds back
 _FAULT_S = 1.0
-_AS_WRITTEN = Device(written_back_s=0.0)  # the kernel lives, and keeps all that was written
 
 DISASTERS = (
     Disaster(
         "crash",
         "Every process of the server ends at once; the kernel lives, and keeps what was written.",
-        _AS_WRITTEN,
+        AS_WRITTEN,
     ),
     Disaster(
         "power",
@@ -41,43 +40,43 @@ DISASTERS = (
     Disaster(
         "write-error",
         f"For {_FAULT_S:g} s of the load, every write and every new file gets an error (EIO).",
-        _AS_WRITTEN,
+        AS_WRITTEN,
         fault=Fault("write", "error", _FAULT_S),
     ),
     Disaster(
         "sync-error",
         f"For {_FAULT_S:g} s of the load, every fsync gets an error (EIO).",
-        _AS_WRITTEN,
+        AS_WRITTEN,
         fault=Fault("sync", "error", _FAULT_S),
     ),
     Disaster(
         "disk-full",
         f"For {_FAULT_S:g} s of the load, every write finds no room (ENOSPC).",
-        _AS_WRITTEN,
+        AS_WRITTEN,
         fault=Fault("write", "full", _FAULT_S),
     ),
     Disaster(
         "disk-hangs",
         f"For {_FAULT_S:g} s of the load, no fsync gets an answer.",
-        _AS_WRITTEN,
+        AS_WRITTEN,
         fault=Fault("sync", "nothing", _FAULT_S),
     ),
     Disaster(
         "kill-postmaster",
         "The postmaster is killed under the load (SIGKILL); nobody starts it again.",
-        _AS_WRITTEN,
+        AS_WRITTEN,
         kills="postmaster",
     ),
     Disaster(
         "kill-backend",
         "A session of the load is killed (SIGKILL), as the kernel does where memory is short.",
-        _AS_WRITTEN,
+        AS_WRITTEN,
         kills="client backend",
     ),
     Disaster(
         "kill-checkpointer",
         "The checkpointer is killed under the load (SIGKILL).",
-        _AS_WRITTEN,
+        AS_WRITTEN,
         kills="checkpointer",
     ),
 )

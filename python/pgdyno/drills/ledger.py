@@ -6,6 +6,7 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -96,7 +97,7 @@ class Ledger:
                 ended.append(Request(taken_ns, None, None, rows, key))
         return cls(ended)
 
-    @property
+    @cached_property
     def span_ns(self) -> tuple[int, int]:
         """When the first request was taken up, and when the last one was answered."""
         answered = [one.ended_ns for one in self.requests if one.ended_ns is not None]

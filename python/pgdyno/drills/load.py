@@ -197,26 +197,24 @@ def _struck(
     record: Recording, ready: Ready, strike: Strike | None, load_s: float
 ) -> Iterator[None]:
     """Meanwhile the disaster strikes, at its time."""
-    over, failed = threading.Event(), []
+    if strike is None:
+        yield
+        return
+    disaster, at_s, failed = strike.disaster, strike.share * load_s, []
 
-    def begin() -> None:
-        if strike is None or over.wait(strike.share * load_s):
+    def begin(over: threading.Event) -> None:
+        if over.wait(at_s):
             return
         try:
-            if strike.disaster.fault is not None:
-                record.fail(strike.disaster.fault)
-            if strike.disaster.kills is not None:
-                kill(ready, strike.disaster.kills)
+            if disaster.fault is not None:
+                record.fail(disaster.fault)
+            if disaster.kills is not None:
+                kill(ready, disaster.kills)
         except PgdynoError as error:
             failed.append(error)
 
-    waiting = threading.Thread(target=begin, name="pgdyno disaster", daemon=True)
-    waiting.start()
-    try:
+    with _meanwhile("pgdyno disaster", begin):
         yield
-    finally:
-        over.set()
-        waiting.join()
     if failed:
         raise failed[0]
 
@@ -224,20 +222,27 @@ def _struck(
 @contextmanager
 def _checkpoints(connection: Connection, every_s: float) -> Iterator[None]:
     """Ask for a checkpoint every so often; should one fail, the load will tell why."""
-    over = threading.Event()
 
-    def ask() -> None:
+    def ask(over: threading.Event) -> None:
         while not over.wait(every_s):
             with suppress(psycopg.Error), own_session(connection) as session:
                 session.execute("CHECKPOINT")
 
-    asking = threading.Thread(target=ask, name="pgdyno checkpoints", daemon=True)
-    asking.start()
+    with _meanwhile("pgdyno checkpoints", ask):
+        yield
+
+
+@contextmanager
+def _meanwhile(name: str, act: Callable[[threading.Event], None]) -> Iterator[None]:
+    """Do something in a thread of its own, which ends soon after its event is set."""
+    over = threading.Event()
+    acting = threading.Thread(target=act, args=(over,), name=name, daemon=True)
+    acting.start()
     try:
         yield
     finally:
         over.set()
-        asking.join()
+        acting.join()
 
 
 def _require_one_folder(stage: Stage, data: Folder) -> None:

@@ -23,6 +23,10 @@ class Device:
     names_ordered: bool = True  # one journal, as XFS and ext4 have it
 
 
+AS_WRITTEN = Device(written_back_s=0.0)
+"""What a kernel that lives on keeps: all that was written."""
+
+
 @dataclass(frozen=True, slots=True)
 class NamedBlock:
     """A block of 8 KiB of which something was lost."""

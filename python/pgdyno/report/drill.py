@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-import plotly.graph_objects as go
 from rich.console import Group, RenderableType
 from rich.table import Table as Printed
 from rich.text import Text as Line
@@ -14,7 +13,8 @@ from pgdyno.model.drill import Cut, Shrunk
 from pgdyno.model.text import json_document
 from pgdyno.model.units import bytes_text, count_text, seconds_text, share_text
 from pgdyno.model.wording import plural
-from pgdyno.report.charts import Panel, look
+from pgdyno.report.bars import Bar, height_px, interval_bars
+from pgdyno.report.charts import Panel
 from pgdyno.report.document import (
     Cell,
     Column,
@@ -39,8 +39,7 @@ _WORDS: dict[str, tuple[str, Tone]] = {
 }
 _TONES: dict[str, Tone] = {"whole": "good", "lost": "warn", "broken": "bad"}
 _WORST = {"whole": "lost nothing", "lost": "lost commits", "broken": "lost the database"}
-_ROW_PX = 46
-_FRAME_PX = 90
+_REASONS_LETTERS = 300
 
 
 def render_html(facts: DrillFacts) -> str:
@@ -138,37 +137,24 @@ def _drawings(facts: DrillFacts) -> dict[str, Drawing]:
         "Throughput as a multiple of the first stage's, with 95 % intervals; beside each stage the"
         " worst that disasters took from it."
     )
-    height = _FRAME_PX + _ROW_PX * len(facts.prices)
+    height = height_px(len(facts.prices))
     return {"prices": Drawing("The price list", about, height, 1, (), (_panel(facts.prices),))}
 
 
 def _panel(prices: tuple[Price, ...]) -> Panel:
     """Bars from the first stage's throughput; the first stage on top."""
-    ordered = prices[::-1]
-    names = [f"{one.rung} {one.stage}: {_WORST[one.worst]}" for one in ordered]
-    values = [
-        (one.gain.ratio, one.gain.low, one.gain.high) if one.gain else (1.0, 1.0, 1.0)
-        for one in ordered
+    bars = [
+        Bar(
+            f"{one.rung} {one.stage}: {_WORST[one.worst]}",
+            *((one.gain.ratio, one.gain.low, one.gain.high) if one.gain else (1.0, 1.0, 1.0)),
+        )
+        for one in reversed(prices)
     ]
-    bars = go.Bar(
-        orientation="h", y=names, x=[ratio - 1 for ratio, *_ in values], base=1.0,
-        marker={"color": look.stage_colour(0)},
-        error_x={
-            "type": "data", "symmetric": False, "color": look.INK, "thickness": 1.5,
-            "array": [high - ratio for ratio, _, high in values],
-            "arrayminus": [ratio - low for ratio, low, _ in values],
-        },
-        hovertext=[f"×{ratio:.2f} ({low:.2f} to {high:.2f})" for ratio, low, high in values],
-        hovertemplate="%{hovertext}<extra></extra>",
+    return interval_bars(
+        bars, zero=1.0, unit="times the throughput of the first stage",
+        shown=lambda bar: f"×{bar.value:.2f} ({bar.low:.2f} to {bar.high:.2f})",
+        alt="; ".join(f"{bar.name}, ×{bar.value:.2f}" for bar in reversed(bars)),
     )  # fmt: skip
-    alt = "; ".join(
-        f"{name}, ×{ratio:.2f}" for name, (ratio, *_) in zip(names[::-1], values[::-1], strict=True)
-    )
-    figure = look.figure(
-        [bars], xaxis=look.axis("times the throughput of the first stage"),
-        yaxis=look.axis(**look.name_ticks(names)), bargap=0.45,
-    )  # fmt: skip
-    return Panel("", alt, figure)
 
 
 def _table(facts: DrillFacts) -> Table:
@@ -205,7 +191,7 @@ def _smallest(facts: DrillFacts) -> tuple[Section, ...]:
         return ()
     rows = tuple(
         (
-            Cell(f"{one.stage}, {one.disaster} {one.number}", note=" ".join(one.reasons)[:300]),
+            Cell(f"{one.stage}, {one.disaster} {one.number}", note=_why(one)),
             Cell(_WORDS[one.state][0], tone=_WORDS[one.state][1]),
             Cell(str(one.blocks_lost)),
             Cell(_lost_blocks(one)),
@@ -222,6 +208,11 @@ def _smallest(facts: DrillFacts) -> tuple[Section, ...]:
         " is as it was last. Pages are blocks of 8 KiB of a file."
     )
     return (Section("smallest", "The smallest harm", (Table(caption, heads, rows),)),)
+
+
+def _why(one: Cut | Shrunk) -> str:
+    """What was said of it, shortened; the whole of it is in the JSON."""
+    return " ".join(one.reasons)[:_REASONS_LETTERS]
 
 
 def _lost_blocks(one: Shrunk) -> str:
@@ -280,7 +271,7 @@ def _cuts(cuts: tuple[Cut, ...]) -> Table:
             Cell(f"{one.made.names_lost} of {one.made.names_open}"),
             Cell(str(one.acknowledged)),
             Cell(str(one.lost)),
-            Cell(_WORDS[one.state][0], tone=_WORDS[one.state][1], note=" ".join(one.reasons)[:300]),
+            Cell(_WORDS[one.state][0], tone=_WORDS[one.state][1], note=_why(one)),
         )
         for one in cuts
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-import plotly.graph_objects as go
 from rich.console import Group, RenderableType
 from rich.table import Table as Printed
 from rich.text import Text as Line
@@ -15,6 +14,7 @@ from pgdyno.model.proof import Ratio
 from pgdyno.model.text import json_document
 from pgdyno.model.units import count_text, times_text
 from pgdyno.model.wording import plural, small
+from pgdyno.report.bars import Bar, height_px, interval_bars
 from pgdyno.report.charts import Panel, look
 from pgdyno.report.document import (
     Block,
@@ -43,8 +43,6 @@ _WORDS: dict[str, tuple[str, Tone]] = {
     "noise": ("noise", "quiet"),
     "unknown": ("not known: too few pairs", "quiet"),
 }
-_ROW_PX = 46
-_FRAME_PX = 90
 
 
 def render_html(facts: ProofFacts) -> str:
@@ -201,18 +199,14 @@ def _drawings(facts: ProofFacts) -> dict[str, Drawing]:
         "free": Drawing(
             "If it were free", "Throughput without the price of a resource, as a multiple of what"
             " it is; 95 % intervals.",
-            _height(free), 1, (), (_free(free),),
+            height_px(len(free)), 1, (), (_free(free),),
         ),
         "dearer": Drawing(
             "What throughput follows", "Elasticity: by how many per cent throughput falls where the"
             " resource gets a per cent dearer; 95 % intervals.",
-            _height(dearer), 1, (), (_dearer(dearer),),
+            height_px(len(dearer)), 1, (), (_dearer(dearer),),
         ),
     }  # fmt: skip
-
-
-def _height(rows: list[ProbeFacts]) -> int:
-    return _FRAME_PX + _ROW_PX * max(len(rows), 1)
 
 
 def _free(rows: list[ProbeFacts]) -> Panel:
@@ -232,34 +226,17 @@ def _dearer(rows: list[ProbeFacts]) -> Panel:
 
 
 def _panel(values: list[tuple[ProbeFacts, float, float, float]], zero: float, unit: str) -> Panel:
-    ordered = sorted(values, key=lambda row: row[1])
-    names = [one.probe.resource for one, *_ in ordered]
-    bars = go.Bar(
-        orientation="h", y=names, x=[value - zero for _, value, *_ in ordered], base=zero,
-        marker={"color": look.stage_colour(0)},
-        error_x={
-            "type": "data", "symmetric": False, "color": look.INK, "thickness": 1.5,
-            "array": [high - value for _, value, _, high in ordered],
-            "arrayminus": [value - low for _, value, low, _ in ordered],
-        },
-        hovertext=[f"{value:.3f} ({low:.3f} to {high:.3f})" for _, value, low, high in ordered],
-        hovertemplate="%{hovertext}<extra></extra>",
-    )  # fmt: skip
-    rule: list[dict[str, Any]] = [
-        {
-            "type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": zero, "x1": zero,
-            "line": {"color": look.MUTED, "width": 1},
-        }
-    ]  # fmt: skip
+    bars = sorted(
+        (Bar(one.probe.resource, *rest) for one, *rest in values), key=lambda bar: bar.value
+    )
+    rule: dict[str, Any] = {
+        "type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": zero, "x1": zero,
+        "line": {"color": look.MUTED, "width": 1},
+    }  # fmt: skip
     alt = "; ".join(
-        f"{one.probe.resource}: {value:.2f} ({low:.2f} to {high:.2f})"
-        for one, value, low, high in reversed(ordered)
+        f"{bar.name}: {bar.value:.2f} ({bar.low:.2f} to {bar.high:.2f})" for bar in reversed(bars)
     )
-    figure = look.figure(
-        [bars],
-        xaxis=look.axis(unit),
-        yaxis=look.axis(**look.name_ticks(names)),
-        shapes=rule,
-        bargap=0.45,
-    )
-    return Panel("", alt or "Nothing was measured.", figure)
+    return interval_bars(
+        bars, zero=zero, unit=unit, alt=alt or "Nothing was measured.", rules=[rule],
+        shown=lambda bar: f"{bar.value:.3f} ({bar.low:.3f} to {bar.high:.3f})",
+    )  # fmt: skip

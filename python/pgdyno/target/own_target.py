@@ -257,11 +257,7 @@ class OwnTarget:
         environment: Mapping[str, str] = NO_ENVIRONMENT,
     ) -> Ready:
         """See `Target.apply`."""
-        binaries = self._installed[build].binaries
-        data = self._trial_folder.path / DATA
-        self._cluster = Cluster(
-            binaries, data, self._user, self._plan.transport, self._trial_folder
-        )
+        self._cluster = self.server_on(DATA, build)
         seconds = self._cluster.start(settings, environment)
         wanted = self._cluster.settings(settings)
         effective = read_back(self._cluster.connection(), wanted)
@@ -271,10 +267,10 @@ class OwnTarget:
             connection,
             effective,
             self._cluster.pid,
-            data,
+            self._cluster.data,
             seconds,
             words,
-            binaries.bindir,
+            self.binaries_of(build).bindir,
             self._user,
             self._cluster.log_path,
         )
@@ -294,9 +290,9 @@ class OwnTarget:
         return self._installed[build].binaries
 
     def server_on(self, disk: str, build: str | None) -> Cluster:
-        """A server that does not run yet, on another data directory beside that of the trial."""
+        """A server that does not run yet, on a data directory in the trial's folder."""
         return Cluster(
-            self._installed[build].binaries, self._trial_folder.path / disk, self._user,
+            self.binaries_of(build), self._trial_folder.path / disk, self._user,
             self._plan.transport, self._trial_folder,
         )  # fmt: skip
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pgdyno.analysis.run import plan_in
 from pgdyno.api.experiments import Experiment
-from pgdyno.api.experiments.plan import opened_again
+from pgdyno.api.experiments.plan import rehearsed_again
 from pgdyno.api.notebook_line import with_line
 from pgdyno.api.planning import Plan
 from pgdyno.api.runs import Run
@@ -36,8 +36,6 @@ from pgdyno.model.progress import StepBegun
 from pgdyno.model.wording import listed
 from pgdyno.plan.same_machine import require_same
 from pgdyno.report import drill as report
-from pgdyno.target.interface import ending
-from pgdyno.target.open_target import require_rehearsed
 from pgdyno.target.own_target import OwnTarget
 from pgdyno.trial.description import describe_stages
 from pgdyno.trial.fixture import build_of, make_fixture
@@ -157,10 +155,8 @@ def _require_alike(here: Stage, there: Stage, run: str) -> None:
 @contextmanager
 def _target(asked: DrillAsked) -> Iterator[OwnTarget]:
     stages = [asked.plan.stage(name) for name in asked.stages]
-    target = opened_again(asked.plan, stages)
-    with ending(target.close):
+    with rehearsed_again(asked.plan, stages) as target:
         assert isinstance(target, OwnTarget), "a running server was refused before"
-        require_rehearsed(asked.plan, target, stages)
         yield target
 
 

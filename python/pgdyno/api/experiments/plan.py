@@ -289,6 +289,20 @@ def opened_again(plan: PlanRecord, stages: Sequence[Stage]) -> Target:
     )  # fmt: skip
 
 
+@contextmanager
+def rehearsed_again(plan: PlanRecord, stages: Sequence[Stage]) -> Iterator[Target]:
+    """The same, closed at the end, once it was tried whether its servers take those stages.
+
+    Raises:
+        PlanError: See `opened_again`, or a server refuses a stage's settings.
+        TargetError: See `opened_again`.
+    """
+    target = opened_again(plan, stages)
+    with ending(target.close):
+        require_rehearsed(plan, target, stages)
+        yield target
+
+
 def _folders(stages: Sequence[Stage]) -> list[str]:
     """Those that stages name for their clusters."""
     return [stage.folder for stage in stages if stage.folder is not None]

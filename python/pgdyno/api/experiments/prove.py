@@ -9,8 +9,8 @@ proof goes on where it was broken off.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import median
@@ -18,7 +18,7 @@ from statistics import median
 from pgdyno.analysis.efficiency import transactions
 from pgdyno.analysis.run import plan_in
 from pgdyno.api.experiments import Experiment
-from pgdyno.api.experiments.plan import opened_again
+from pgdyno.api.experiments.plan import rehearsed_again
 from pgdyno.api.notebook_line import with_line
 from pgdyno.api.runs import Run
 from pgdyno.api.storing import Begun, begun, going_on, stored
@@ -39,8 +39,7 @@ from pgdyno.report import proof
 from pgdyno.shell import postgres_user
 from pgdyno.stats.switchback import turns
 from pgdyno.store.run_file import RunFile
-from pgdyno.target.interface import Target, ending
-from pgdyno.target.open_target import require_rehearsed
+from pgdyno.target.interface import Target
 from pgdyno.trial.fixture import build_of, make_fixture
 from pgdyno.trial.progress import Listener
 from pgdyno.trial.switchback import Seat, sit
@@ -92,7 +91,7 @@ def prove(
     for one in asked.left_out:
         on_event(Noted(f"Probe {one.probe} is left out: {one.why}"))
     on_event(Noted(_cost(asked)))
-    with _target(asked.plan, asked.plan.stage(asked.stage)) as target:
+    with rehearsed_again(asked.plan, [asked.plan.stage(asked.stage)]) as target:
         return _carried_out(replace(new, info=replace(new.info, build=target.build)),
                             Proved(asked), target, on_event)  # fmt: skip
 
@@ -100,7 +99,9 @@ def prove(
 def resume(run: Run, _again: bool, on_event: Listener) -> Run:
     """Go on with a proof after its last sitting; see `api.resume`."""
     proved = run.proved
-    with _target(proved.asked.plan, proved.asked.plan.stage(proved.asked.stage)) as target:
+    with rehearsed_again(
+        proved.asked.plan, [proved.asked.plan.stage(proved.asked.stage)]
+    ) as target:
         require_same({"PostgreSQL": asdict(run.info.build)}, {"PostgreSQL": asdict(target.build)})
         return _carried_out(going_on(run), proved, target, on_event)
 
@@ -218,14 +219,6 @@ def _cost(asked: ProofAsked) -> str:
         f"{plural(len(asked.probes), 'probe')}, {plural(design.sittings, 'sitting')} of"
         f" {plural(blocks, 'block')} of {design.block_s} s: about {seconds_text(seconds)} of load."
     )
-
-
-@contextmanager
-def _target(plan: Plan, stage: Stage) -> Iterator[Target]:
-    target = opened_again(plan, [stage])
-    with ending(target.close):
-        require_rehearsed(plan, target, [stage])
-        yield target
 
 
 def _carried_out(new: Begun, so_far: Proved, target: Target, on_event: Listener) -> Run:
