@@ -1,7 +1,9 @@
 r"""What do crashes and power cuts take from each rung, over versions, checksums and workloads?
 
-    python benches/drills.py --folder /var/tmp/drills --cuts 8     # about half an hour
+    python benches/drills.py --folder /var/tmp/drills --cuts 4     # 576 cuts, about two hours
     python benches/drills.py --folder /var/tmp/drills --cuts 1 --only tpcb-18-on    # does it work?
+
+It is run in the folder of the sources, where the mix of schema changes lies.
 
 Method. Every cell (workload, version, checksums) is a plan of four stages: as it comes (D0),
 asynchronous commit, no page images on small buffers, no fsync. Each stage's load is recorded once;
@@ -28,9 +30,10 @@ from pgdyno.model.progress import Event, StepBegun
 from pgdyno.stats.shares import share
 
 DEBIAN = "/usr/lib/postgresql/15/bin"
-LOADS = {
+LOADS: dict[str, dict[str, object]] = {
     "tpcb": {"kind": "tpcb", "scale": 2},
     "tpcc": {"kind": "tpcc", "warehouses": 1, "delivery": "inline"},
+    "ddl": {"kind": "mix", "file": "plans/mixes/ddl.toml", "setup": "plans/mixes/ddl.sql"},
 }
 TORN = {"full_page_writes": "off", "shared_buffers": "2MB"}
 STAGES = {
@@ -126,7 +129,7 @@ def main() -> None:
     """Drill every cell, and print what disasters took."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder", type=Path, required=True, help="of the run files")
-    parser.add_argument("--cuts", type=int, default=8, help="of each disaster, stage and cell")
+    parser.add_argument("--cuts", type=int, default=4, help="of each disaster, stage and cell")
     parser.add_argument("--load", type=float, default=5.0, help="seconds of each load")
     parser.add_argument("--only", help="cells whose names hold this")
     asked = parser.parse_args()

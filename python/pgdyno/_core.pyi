@@ -16,6 +16,7 @@ __all__ = [
     "contract_version",
     "describe",
     "estimate_load",
+    "hand_back",
     "histogram_count",
     "is_release",
     "make_disk",
@@ -88,6 +89,8 @@ class Recording:
         """Write down what lies there, and mount it; it is served in threads of its own."""
     def fail(self, fault_json: str, /) -> None:
         """From now on, for a while, calls fail or get no answer."""
+    def cut(self) -> None:
+        """The power goes, now: every call fails, and the record ends with this instant."""
     def stop(self) -> str:
         """Unmount it, end the record, and tell what became of it, as JSON: `Recorded`."""
 
@@ -120,6 +123,9 @@ def estimate_load(spec_json: str, /) -> str:
 
 def make_disk(spec_json: str, /) -> str:
     """Make a disk that a power cut may leave, of a record (`MakeSpec`); returns a `Made`."""
+
+def hand_back(spec_json: str, /) -> str:
+    """Bring what was recorded itself to what such a disk is (`MakeSpec`); returns a `Made`."""
 
 def record_span(folder: str, record: str, /) -> str:
     """Between which instants cuts are possible, as JSON: `RecordSpan`."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         Wal,
         describe,
         estimate_load,
+        hand_back,
         histogram_count,
         is_release,
         make_disk,
@@ -34,12 +35,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "VERSION", "CoreError", "Drive", "Export", "Load", "NullServer", "Recording", "Wal", "describe",
-    "estimate_load", "fact_and_hint", "histogram_count", "is_release", "make_disk",
+    "estimate_load", "fact_and_hint", "hand_back", "histogram_count", "is_release", "make_disk",
     "merge_histograms", "quantiles", "record_span", "require_version", "require_written", "schema",
     "shapes",
 ]  # fmt: skip
 
-VERSION = 7
+VERSION = 8
 """Of the contract, as this Python knows it."""
 _REBUILD = "Build both from the same sources: `make build`."
 

@@ -18,11 +18,17 @@ import pytest
 
 import pgdyno
 from pgdyno.disk import recording
+from pgdyno.disk.record import hand_back, make_disk
+from pgdyno.drills import cut
+from pgdyno.folders import Folder
+from pgdyno.model.drill import Device, Made
 from pgdyno.model.errors import Interrupted, PlanError, TargetError
 from pgdyno.model.progress import Event, StepBegun
 from pgdyno.mounts import SOURCE
+from pgdyno.shell import run as run_root
 from tests.children import started
 from tests.cluster.conftest import DEBIAN_BINDIR
+from tests.cluster.test_recording import tree
 from tests.cluster.test_run import assert_nothing_left
 from tests.waiting import until
 
@@ -151,6 +157,136 @@ def test_what_strikes_a_load_takes_nothing_that_was_acknowledged(
     ], facts.cuts  # fmt: skip
     assert len(facts.loads) == len(disasters)
     assert all(one.acknowledged > 0 for one in facts.cuts)
+    down = {one.disaster for one in facts.cuts if one.outage and one.outage.needs_somebody}
+    assert all(one.outage is not None for one in facts.cuts)
+    assert ("kill-postmaster" in disasters) == ("kill-postmaster" in down)
+    assert down.isdisjoint({"kill-backend", "kill-checkpointer", "disk-hangs"})
+    assert mounts(home_env) == []
+    assert_nothing_left(home_env)
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("target", [{"kind": "embedded"}, DEBIAN], ids=["18", "15"])
+def test_a_mix_of_schema_changes_finds_again_what_it_noted(
+    target: dict[str, object], folder: Path, home_env: Path
+) -> None:
+    load = {"kind": "mix", "connections": 4, "file": "plans/mixes/ddl.toml",
+            "setup": "plans/mixes/ddl.sql"}  # fmt: skip
+
+    run = pgdyno.drill(plan(STOCK, workload=load, target=target), design=SHORTER,
+                       out=folder / "run.sqlite")  # fmt: skip
+
+    facts = run.drill
+    assert [(one.disaster, one.cuts, one.harmed.of) for one in facts.rows] == [
+        ("crash", 3, 0), ("power", 3, 0),
+    ], facts.cuts  # fmt: skip
+    assert all(one.acknowledged > 0 for one in facts.cuts)
+    assert [one for one in facts.controls if one.found is None] == []
+
+
+def test_a_script_is_drilled_by_the_numbers_that_it_stored(
+    folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    (folder / "note.sql").write_text("INSERT INTO noted VALUES (:request_id);")
+    (folder / "setup.sql").write_text("CREATE TABLE noted (id bigint, n int DEFAULT 1);")
+    load = {"kind": "script", "file": "note.sql", "setup": "setup.sql", "connections": 2,
+            "witness": {"note.sql": "SELECT id FROM noted"},
+            "invariants": [{"title": "n is 1", "sql": "SELECT 1 FROM noted WHERE n <> 1"}],
+            }  # fmt: skip
+    once = pgdyno.DrillDesign(("power",), cuts=1, load_s=1)
+
+    run = pgdyno.drill(plan(STOCK, workload=load), design=once, out=folder / "run.sqlite")
+
+    assert [one.harmed.of for one in run.drill.rows] == [0], run.drill.cuts
+    assert run.drill.cuts[0].acknowledged > 0
+    assert [one for one in run.drill.controls if one.found is None] == []
+
+    for number, (query, wrong) in enumerate((
+        ("SELECT nobody FROM noted", "witness of note.sql cannot be asked: column .nobody. does"),
+        ("SELECT 7 UNION ALL SELECT id FROM noted", "finds 1 row before the load begins"),
+    )):  # fmt: skip
+        load["witness"] = {"note.sql": query}
+        with pytest.raises(PlanError, match=wrong):
+            pgdyno.drill(
+                plan(STOCK, workload=load), design=once, out=folder / f"wrong{number}.sqlite"
+            )
+    assert mounts(home_env) == []
+
+
+SMALL_SEGMENTS = {"kind": "embedded", "initdb": ["--wal-segsize=1"]}
+
+
+@pytest.mark.long
+def test_a_disk_that_is_full_of_wal_or_of_data_is_met_and_takes_nothing(
+    folder: Path, home_env: Path
+) -> None:
+    run = pgdyno.drill(
+        plan(STOCK, target=SMALL_SEGMENTS),
+        design=pgdyno.DrillDesign(("wal-full", "data-full"), cuts=1, load_s=3),
+        out=folder / "run.sqlite",
+    )
+
+    facts = run.drill
+    assert [(one.disaster, one.harmed.of) for one in facts.rows] == [
+        ("wal-full", 0), ("data-full", 0)
+    ], facts.cuts  # fmt: skip
+    wal, data = facts.cuts
+    assert wal.met, "WAL needed new room"
+    assert wal.outage is not None
+    assert data.outage is not None
+    assert not data.outage.needs_somebody, "data find no room, but nothing ends for it"
+
+
+@pytest.mark.long
+def test_the_kernel_takes_who_asks_for_more_memory_than_there_is(
+    folder: Path, home_env: Path
+) -> None:
+    run = pgdyno.drill(plan(STOCK), design=pgdyno.DrillDesign(("out-of-memory",), 1, 3),
+                       out=folder / "run.sqlite")  # fmt: skip
+
+    (row,) = run.drill.rows
+    assert row.harmed.of == 0, run.drill.cuts
+    assert row.stayed_down == 0, "the postmaster starts the others anew"
+    assert row.outage_s is not None
+    assert list(Path("/sys/fs/cgroup").rglob("pgdyno-*")) == []
+
+
+@pytest.mark.wide
+def test_a_disk_that_is_cut_while_it_is_in_use_is_the_one_that_a_copy_has(
+    folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[int] = []
+
+    def watched(
+        held: Folder, record: str, data: str, instant_ns: int, seed: int, device: Device
+    ) -> Made:
+        for again in range(8):  # the first is the drill's own, and taken last
+            wanted = make_disk(held, record, "copy", instant_ns, seed + again, device)
+            run_root(["cp", "-a", held.path / data, held.path / "back"])
+            made = hand_back(held, record, "back", instant_ns, seed + again, device)
+            assert made == wanted
+            left, right = tree(held.path / "back"), tree(held.path / "copy")
+            assert left.keys() == right.keys()
+            assert [name for name in left if left[name] != right[name]] == []
+            compared.append(len(left))
+            for name in ("copy", "back"):
+                held.remove_folder(name)
+        return hand_back(held, record, data, instant_ns, seed, device)
+
+    monkeypatch.setattr(cut, "hand_back", watched)
+    run = pgdyno.drill(plan(STOCK), design=pgdyno.DrillDesign(("power-live",), 1, 2),
+                       out=folder / "run.sqlite")  # fmt: skip
+
+    (row,) = run.drill.rows
+    (made,) = run.drill.cuts
+    assert row.harmed.of == 0, made
+    assert made.acknowledged > 0
+    assert made.outage is not None
+    assert made.outage.needs_somebody
+    assert len(compared) == 8
+    assert min(compared) > 900
+    assert "the service in 1 of 1" in run.report("md") or "stays down" in run.report("md")
     assert mounts(home_env) == []
     assert_nothing_left(home_env)
 

@@ -22,7 +22,7 @@ use workload::{
 use crate::error::unwritten;
 
 /// Raised whenever a shape changes that crosses.
-const VERSION: u32 = 7;
+const VERSION: u32 = 8;
 
 /// Version of everything that crosses.
 #[pyfunction]

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
 
+use disk::back::hand_back as back;
 use disk::fault::FaultSpec;
 use disk::make::{MakeSpec, make, record_span as span_of};
 use disk::recording::{RecordSpec, Recording as Mounted};
@@ -47,6 +48,14 @@ impl Recording {
         mounted.fail(fault).map_err(failed)
     }
 
+    fn cut(&self) -> PyResult<()> {
+        let mounted = self.lock()?;
+        let mounted =
+            mounted.as_ref().ok_or_else(|| misuse("recording was not started".to_owned()))?;
+        mounted.cut();
+        Ok(())
+    }
+
     fn stop(&self, py: Python<'_>) -> PyResult<String> {
         py.detach(|| {
             let mounted = self.lock()?.take();
@@ -68,6 +77,15 @@ impl Recording {
 pub(crate) fn make_disk(py: Python<'_>, spec_json: &str) -> PyResult<String> {
     let spec: MakeSpec = read(spec_json)?;
     let made = py.detach(|| make(&spec)).map_err(failed)?;
+    serde_json::to_string(&made).map_err(|e| unwritten(&e))
+}
+
+/// Bring what was recorded itself to what such a disk is.
+#[pyfunction]
+#[pyo3(signature = (spec_json, /))]
+pub(crate) fn hand_back(py: Python<'_>, spec_json: &str) -> PyResult<String> {
+    let spec: MakeSpec = read(spec_json)?;
+    let made = py.detach(|| back(&spec)).map_err(failed)?;
     serde_json::to_string(&made).map_err(|e| unwritten(&e))
 }
 

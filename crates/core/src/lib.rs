@@ -22,7 +22,7 @@ mod _core {
     use crate::{
         contract::{contract_version, schema, shapes},
         describe::describe,
-        disk::{Recording, make_disk, record_span},
+        disk::{Recording, hand_back, make_disk, record_span},
         drive::{Drive, is_release},
         error::CoreError,
         export::Export,

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid};
 
@@ -25,6 +26,7 @@ pub(crate) struct Below {
 struct Node {
     handle: OwnedFd,
     lookups: u64,
+    top: Arc<OsStr>,
 }
 
 /// One entry of a folder.
@@ -44,7 +46,7 @@ impl Below {
     /// Its facts cannot be read.
     pub(crate) fn new(folder: OwnedFd) -> io::Result<Self> {
         let facts = rustix::fs::fstat(&folder)?;
-        let root = Node { handle: folder, lookups: 1 };
+        let root = Node { handle: folder, lookups: 1, top: OsStr::new("").into() };
         Ok(Self {
             nodes: HashMap::from([(ROOT, root)]),
             numbers: HashMap::from([(facts.st_ino, ROOT)]),
@@ -60,6 +62,14 @@ impl Below {
     pub(crate) fn handle(&self, ino: Ino) -> io::Result<BorrowedFd<'_>> {
         let node = self.nodes.get(&ino).ok_or(io::ErrorKind::NotFound)?;
         Ok(node.handle.as_fd())
+    }
+
+    /// The first name of the path by which it was looked for last.
+    ///
+    /// # Errors
+    /// The kernel does not know it.
+    pub(crate) fn top(&self, ino: Ino) -> io::Result<Arc<OsStr>> {
+        Ok(self.nodes.get(&ino).ok_or(io::ErrorKind::NotFound)?.top.clone())
     }
 
     /// Its facts.
@@ -82,7 +92,10 @@ impl Below {
             return Err(io::ErrorKind::CrossesDevices.into()); // inodes may have the same numbers
         }
         let ino = self.number(facts.st_ino);
-        self.nodes.entry(ino).or_insert(Node { handle, lookups: 0 }).lookups += 1;
+        let top = if folder == ROOT { name.into() } else { self.top(folder)? };
+        let node = self.nodes.entry(ino).or_insert(Node { handle, lookups: 0, top: top.clone() });
+        node.lookups += 1;
+        node.top = top;
         Ok((ino, facts))
     }
 

@@ -55,7 +55,7 @@ impl Filesystem for Recorder {
     }
 
     fn lookup(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        entry(reply, self.state().below.look(parent.0, name));
+        entry(reply, self.disk().and_then(|mut state| state.below.look(parent.0, name)));
     }
 
     fn forget(&self, _req: &Request, ino: INodeNo, nlookup: u64) {
@@ -63,7 +63,7 @@ impl Filesystem for Recorder {
     }
 
     fn getattr(&self, _req: &Request, ino: INodeNo, _fh: Option<FileHandle>, reply: ReplyAttr) {
-        match self.state().below.facts(ino.0) {
+        match self.disk().and_then(|state| state.below.facts(ino.0)) {
             Ok(facts) => reply.attr(&KNOWN, &attributes(ino.0, &facts)),
             Err(error) => reply.error(error.into()),
         }
@@ -87,9 +87,8 @@ impl Filesystem for Recorder {
         _flags: Option<BsdFileFlags>,
         reply: ReplyAttr,
     ) {
-        let state = self.state();
         let ino = ino.0;
-        let done = (|| {
+        let done = self.disk().and_then(|state| {
             if mode.is_some() || uid.is_some() || gid.is_some() {
                 state.below.own(ino, mode, uid, gid)?;
                 let rights: Rights = rights_of(&state.below.facts(ino)?);
@@ -102,7 +101,7 @@ impl Filesystem for Recorder {
                 state.below.touch(ino, &times(atime, mtime))?;
             }
             state.below.facts(ino)
-        })();
+        });
         match done {
             Ok(facts) => reply.attr(&KNOWN, &attributes(ino, &facts)),
             Err(error) => reply.error(error.into()),
@@ -110,7 +109,7 @@ impl Filesystem for Recorder {
     }
 
     fn readlink(&self, _req: &Request, ino: INodeNo, reply: ReplyData) {
-        match self.state().below.target(ino.0) {
+        match self.disk().and_then(|state| state.below.target(ino.0)) {
             Ok(target) => reply.data(&target),
             Err(error) => reply.error(error.into()),
         }
@@ -190,9 +189,12 @@ impl Filesystem for Recorder {
     }
 
     fn open(&self, _req: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
-        let mut state = self.state();
-        match state.below.open(ino.0, access(flags.0)) {
-            Ok(file) => reply.opened(state.keep(file), FopenFlags::FOPEN_KEEP_CACHE),
+        let opened = self.disk().and_then(|mut state| {
+            let file = state.below.open(ino.0, access(flags.0))?;
+            Ok(state.keep(file))
+        });
+        match opened {
+            Ok(handle) => reply.opened(handle, FopenFlags::FOPEN_KEEP_CACHE),
             Err(error) => reply.error(error.into()),
         }
     }
@@ -229,7 +231,7 @@ impl Filesystem for Recorder {
         reply: ReplyData,
     ) {
         let mut data = vec![0; size as usize];
-        let read = self.state().file(fh).cloned().and_then(|file| {
+        let read = self.disk().and_then(|state| state.file(fh).cloned()).and_then(|file| {
             let mut filled = 0;
             while filled < data.len() {
                 match file.read_at(&mut data[filled..], offset + filled as u64)? {
@@ -271,9 +273,10 @@ impl Filesystem for Recorder {
         datasync: bool,
         reply: ReplyEmpty,
     ) {
-        let file = self.state().file(fh).cloned();
-        match file {
-            Ok(file) => self.syncing.begin(ino.0, file, datasync, reply),
+        let found =
+            self.disk().and_then(|state| Ok((state.below.top(ino.0)?, state.file(fh).cloned()?)));
+        match found {
+            Ok((top, file)) => self.syncing.begin(ino.0, top, file, datasync, reply),
             Err(error) => reply.error(error.into()),
         }
     }
@@ -286,9 +289,12 @@ impl Filesystem for Recorder {
         _datasync: bool,
         reply: ReplyEmpty,
     ) {
-        let folder = self.state().below.open(ino.0, OFlags::RDONLY | OFlags::DIRECTORY);
-        match folder {
-            Ok(folder) => self.syncing.begin(ino.0, Arc::new(folder), false, reply),
+        let found = self.disk().and_then(|state| {
+            let folder = state.below.open(ino.0, OFlags::RDONLY | OFlags::DIRECTORY)?;
+            Ok((state.below.top(ino.0)?, Arc::new(folder)))
+        });
+        match found {
+            Ok((top, folder)) => self.syncing.begin(ino.0, top, folder, false, reply),
             Err(error) => reply.error(error.into()),
         }
     }

@@ -6,6 +6,7 @@
 //! Nothing here knows PostgreSQL.
 
 mod attributes;
+pub mod back;
 mod below;
 mod calls;
 pub mod choice;

@@ -20,6 +20,8 @@ struct Inner {
     /// Files of the stock, some of which have several names.
     made: HashSet<Ino>,
     failed: Option<io::Error>,
+    /// When the power went; nothing that comes after has happened.
+    gone_ns: Option<u64>,
 }
 
 /// What became of a record.
@@ -38,15 +40,33 @@ impl Log {
     /// It cannot be written.
     pub(crate) fn new(file: File, bytes_max: u64) -> io::Result<Self> {
         let writer = Writer::new(file, bytes_max)?;
-        Ok(Self { inner: Mutex::new(Inner { writer, made: HashSet::new(), failed: None }) })
+        Ok(Self {
+            inner: Mutex::new(Inner { writer, made: HashSet::new(), failed: None, gone_ns: None }),
+        })
     }
 
     /// Write an event down, with the time that it is. Should that fail, the record ends here, and
-    /// `close` tells why: whoever wrote a file is not to hear of our disk.
-    pub(crate) fn put(&self, event: &Event) {
+    /// `close` tells why: whoever wrote a file is not to hear of our disk. False: the power is
+    /// gone, and the event has not happened.
+    pub(crate) fn put(&self, event: &Event) -> bool {
         let mut inner = self.inner();
+        if inner.gone_ns.is_some() {
+            return false;
+        }
         let put = inner.writer.put(now_ns(), event);
         inner.failed = inner.failed.take().or(put.err());
+        true
+    }
+
+    /// The power goes, now.
+    pub(crate) fn cut(&self) {
+        let mut inner = self.inner();
+        inner.gone_ns = inner.gone_ns.or_else(|| Some(now_ns()));
+    }
+
+    /// Whether the power is gone.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.inner().gone_ns.is_some()
     }
 
     /// Whether a file of the stock comes for the first time.
@@ -69,7 +89,8 @@ impl Log {
             return Err(error);
         }
         let full = inner.writer.is_full();
-        inner.writer.close(now_ns(), &Event::Ended)?;
+        let ended_ns = inner.gone_ns.unwrap_or_else(now_ns);
+        inner.writer.close(ended_ns, &Event::Ended)?;
         inner.writer.get_ref().sync_all()?;
         Ok(Closed { bytes: inner.writer.bytes(), full })
     }

@@ -110,11 +110,36 @@ pub struct RecordSpan {
 /// The record cannot be read or does not reach so far, or the disk cannot be written; what is there
 /// of it then is no disk.
 pub fn make(spec: &MakeSpec) -> Result<Made, String> {
+    let (folder, record) = opened(spec)?;
+    let (medium, drawn) = drawn_of(spec, &record)?;
+    let unwritten = |error| format!("disk {} cannot be written: {error}", spec.disk);
+    rustix::fs::mkdirat(&folder, &spec.disk, Mode::RWXU)
+        .map_err(io::Error::from)
+        .map_err(unwritten)?;
+    let disk = open_child(folder.as_fd(), OsStr::new(&spec.disk)).map_err(unwritten)?;
+    write_disk(&medium, &drawn, &record, disk.as_fd()).map_err(unwritten)?;
+    Ok(told(&drawn, spec.named_max))
+}
+
+/// The folder, and the record in it.
+///
+/// # Errors
+/// They cannot be opened, or the disk's name is a path.
+pub(crate) fn opened(spec: &MakeSpec) -> Result<(OwnedFd, File), String> {
+    require_name(&spec.disk)?;
+    let folder = open_folder(&spec.folder)?;
+    let record = open_record(folder.as_fd(), &spec.record)?;
+    Ok((folder, record))
+}
+
+/// What the record tells of the instant, and the disk that the seed draws of it.
+///
+/// # Errors
+/// The record cannot be read or does not reach so far.
+pub(crate) fn drawn_of(spec: &MakeSpec, record: &File) -> Result<(Medium, Drawn), String> {
     if ![512, 4096].contains(&spec.sector_bytes) {
         return Err(format!("a sector has 512 or 4096 bytes, not {}", spec.sector_bytes));
     }
-    let folder = open_folder(&spec.folder)?;
-    let record = open_record(folder.as_fd(), &spec.record)?;
     let survival = if spec.names_ordered { Survival::Ordered } else { Survival::Alone };
     let device = Device {
         sector_bytes: spec.sector_bytes,
@@ -123,29 +148,27 @@ pub fn make(spec: &MakeSpec) -> Result<Made, String> {
         names: survival,
     };
     let unreadable = |error| format!("record {} cannot be read: {error}", spec.record);
-    let medium = Medium::at(&record, spec.instant_ns, device).map_err(unreadable)?;
+    let medium = Medium::at(record, spec.instant_ns, device).map_err(unreadable)?;
     let spared = Spared {
         names: spec.names_spared,
         blocks: spec.blocks_spared.iter().map(|(from, to)| *from..*to).collect(),
     };
     let drawn = draw(&medium, spec.seed, &spared);
-    let unwritten = |error| format!("disk {} cannot be written: {error}", spec.disk);
-    require_name(&spec.disk)?;
-    rustix::fs::mkdirat(&folder, &spec.disk, Mode::RWXU)
-        .map_err(io::Error::from)
-        .map_err(unwritten)?;
-    let disk = open_child(folder.as_fd(), OsStr::new(&spec.disk)).map_err(unwritten)?;
-    write_disk(&medium, &drawn, &record, disk.as_fd()).map_err(unwritten)?;
+    Ok((medium, drawn))
+}
+
+/// What is told of a disk.
+pub(crate) fn told(drawn: &Drawn, named_max: usize) -> Made {
     let figures = drawn.figures;
-    Ok(Made {
+    Made {
         names_open: figures.names_open,
         names_lost: figures.names_lost,
         sectors_open: figures.sectors_open,
         sectors_lost: figures.sectors_lost,
         blocks_torn: figures.blocks_torn,
         blocks_lost: figures.blocks_lost,
-        named: drawn.lost.iter().take(spec.named_max).map(|one| named(&drawn, one)).collect(),
-    })
+        named: drawn.lost.iter().take(named_max).map(|one| named(drawn, one)).collect(),
+    }
 }
 
 fn named(drawn: &Drawn, lost: &LostBlock) -> NamedBlock {
@@ -210,7 +233,7 @@ pub fn require_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn open_child(folder: BorrowedFd, name: &OsStr) -> io::Result<OwnedFd> {
+pub(crate) fn open_child(folder: BorrowedFd, name: &OsStr) -> io::Result<OwnedFd> {
     let how = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(rustix::fs::openat(folder, name, how, Mode::empty())?)
 }
@@ -225,47 +248,68 @@ pub fn write_disk<S: Stored + ?Sized>(
     record: &S,
     folder: BorrowedFd,
 ) -> io::Result<()> {
-    let mut out = Out { medium, drawn, record, top: folder, written: HashMap::new() };
+    let mut out = Out::new(medium, drawn, record, folder);
     out.folder(ROOT, folder, &OsString::new())?;
     own(folder, medium.nodes[&ROOT].rights)
 }
 
-struct Out<'a, S: Stored + ?Sized> {
+/// Writes parts of a disk.
+pub(crate) struct Out<'a, S: Stored + ?Sized> {
     medium: &'a Medium,
     drawn: &'a Drawn,
     record: &'a S,
     top: BorrowedFd<'a>,
     /// Where a file or folder got its first name.
-    written: HashMap<Ino, OsString>,
+    pub(crate) written: HashMap<Ino, OsString>,
 }
 
-impl<S: Stored + ?Sized> Out<'_, S> {
+impl<'a, S: Stored + ?Sized> Out<'a, S> {
+    /// Below a folder.
+    pub(crate) fn new(
+        medium: &'a Medium,
+        drawn: &'a Drawn,
+        record: &'a S,
+        top: BorrowedFd<'a>,
+    ) -> Self {
+        Self { medium, drawn, record, top, written: HashMap::new() }
+    }
+
     fn folder(&mut self, ino: Ino, above: BorrowedFd, path: &OsStr) -> io::Result<()> {
-        for ((_, name), child) in entries(&self.drawn.names, ino) {
-            let Some(node) = self.medium.nodes.get(child) else { continue };
+        let drawn = self.drawn;
+        for ((_, name), child) in entries(&drawn.names, ino) {
             let name = OsStr::from_bytes(name);
-            let mut below = path.to_os_string().into_vec();
-            if !below.is_empty() {
-                below.push(b'/');
+            self.entry(*child, above, name, joined(path, name))?;
+        }
+        Ok(())
+    }
+
+    /// One name of a folder, and all that lies below.
+    ///
+    /// # Errors
+    /// The system says no.
+    pub(crate) fn entry(
+        &mut self,
+        ino: Ino,
+        above: BorrowedFd,
+        name: &OsStr,
+        path: OsString,
+    ) -> io::Result<()> {
+        let Some(node) = self.medium.nodes.get(&ino) else { return Ok(()) };
+        match node.kind {
+            Kind::Folder if self.written.contains_key(&ino) => {} // a record of nobody's
+            Kind::Folder => {
+                self.written.insert(ino, path.clone());
+                rustix::fs::mkdirat(above, name, Mode::RWXU)?;
+                let made = open_child(above, name)?;
+                self.folder(ino, made.as_fd(), &path)?;
+                own(made.as_fd(), node.rights)?;
             }
-            below.extend_from_slice(name.as_bytes());
-            let below = OsString::from_vec(below);
-            match node.kind {
-                Kind::Folder if self.written.contains_key(child) => {} // a record of nobody's
-                Kind::Folder => {
-                    self.written.insert(*child, below.clone());
-                    rustix::fs::mkdirat(above, name, Mode::RWXU)?;
-                    let made = open_child(above, name)?;
-                    self.folder(*child, made.as_fd(), &below)?;
-                    own(made.as_fd(), node.rights)?;
-                }
-                Kind::Link => {
-                    rustix::fs::symlinkat(OsStr::from_bytes(&node.target), above, name)?;
-                    let (user, group) = owner(node.rights);
-                    rustix::fs::chownat(above, name, user, group, AtFlags::SYMLINK_NOFOLLOW)?;
-                }
-                Kind::File => self.file(*child, node, above, name, below)?,
+            Kind::Link => {
+                rustix::fs::symlinkat(OsStr::from_bytes(&node.target), above, name)?;
+                let (user, group) = owner(node.rights);
+                rustix::fs::chownat(above, name, user, group, AtFlags::SYMLINK_NOFOLLOW)?;
             }
+            Kind::File => self.file(ino, node, above, name, path)?,
         }
         Ok(())
     }
@@ -320,7 +364,21 @@ fn follows(one: (u64, Bytes), next: (u64, Bytes), sector_bytes: u64) -> bool {
     }
 }
 
-fn entries(names: &BTreeMap<Entry, Ino>, folder: Ino) -> impl Iterator<Item = (&Entry, &Ino)> {
+/// A path with one more name.
+pub(crate) fn joined(path: &OsStr, name: &OsStr) -> OsString {
+    let mut below = path.to_os_string().into_vec();
+    if !below.is_empty() {
+        below.push(b'/');
+    }
+    below.extend_from_slice(name.as_bytes());
+    OsString::from_vec(below)
+}
+
+/// The names of a folder.
+pub(crate) fn entries(
+    names: &BTreeMap<Entry, Ino>,
+    folder: Ino,
+) -> impl Iterator<Item = (&Entry, &Ino)> {
     names.range((folder, Vec::new())..).take_while(move |((of, _), _)| *of == folder)
 }
 

@@ -17,15 +17,15 @@ use fuser::{FileHandle, RenameFlags, Request};
 use rustix::fs::{AtFlags, FallocateFlags, FileType, Mode, OFlags, Stat};
 
 use crate::below::{Below, Listed, bytes, rights_of};
-use crate::event::{Event, Ino, Kind, Place};
-use crate::fault::{Calls, Faults};
+use crate::event::{Event, Ino, Kind, Place, ROOT};
+use crate::fault::{Asked, Calls, Faults};
 use crate::log::Log;
 use crate::syncing::Syncing;
 
 /// Calls that are passed on and written down.
 pub(crate) struct Recorder {
     pub(crate) log: Arc<Log>,
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
     pub(crate) syncing: Syncing,
     faults: Arc<Faults>,
 }
@@ -50,7 +50,7 @@ impl State {
     }
 
     /// What was just made becomes the caller's.
-    fn take_over(&mut self, place: Place, asked: &Asked) -> io::Result<(Ino, Stat)> {
+    fn take_over(&mut self, place: Place, asked: &Maker) -> io::Result<(Ino, Stat)> {
         let (ino, _) = self.below.look(place.folder, OsStr::from_bytes(place.name))?;
         self.below.own(ino, asked.mode, Some(asked.uid), Some(asked.gid))?;
         Ok((ino, self.below.facts(ino)?))
@@ -58,16 +58,34 @@ impl State {
 }
 
 /// Who makes something, and with which permissions; None: those of a link, which has none.
-struct Asked {
+struct Maker {
     uid: u32,
     gid: u32,
     mode: Option<u32>,
 }
 
-impl Asked {
+impl Maker {
     fn new(req: &Request, mode: Option<u32>, umask: u32) -> Self {
         Self { uid: req.uid(), gid: req.gid(), mode: mode.map(|mode| mode & 0o7777 & !umask) }
     }
+}
+
+/// Cuts the power of a disk that is in use.
+pub(crate) struct Switch {
+    state: Arc<Mutex<State>>,
+    log: Arc<Log>,
+}
+
+impl Switch {
+    /// Now: between two calls, and every later one fails.
+    pub(crate) fn cut(&self) {
+        let _between = held(&self.state);
+        self.log.cut();
+    }
+}
+
+fn held(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Recorder {
@@ -75,12 +93,23 @@ impl Recorder {
     pub(crate) fn new(below: Below, log: Arc<Log>, faults: Arc<Faults>) -> Self {
         let (files, lists) = (HashMap::new(), HashMap::new());
         let syncing = Syncing::new(log.clone(), &faults);
-        let state = Mutex::new(State { below, files, lists, next: 0 });
+        let state = Arc::new(Mutex::new(State { below, files, lists, next: 0 }));
         Self { log, state, syncing, faults }
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.state)
+    }
+
+    /// The same for a call that needs the disk; it fails once the power is gone.
+    pub(crate) fn disk(&self) -> io::Result<MutexGuard<'_, State>> {
+        let state = self.state();
+        if self.log.is_gone() { Err(rustix::io::Errno::IO.into()) } else { Ok(state) }
+    }
+
+    /// What cuts the power.
+    pub(crate) fn switch(&self) -> Switch {
+        Switch { state: self.state.clone(), log: self.log.clone() }
     }
 
     fn made(&self, ino: Ino, kind: Kind, facts: &Stat, target: &[u8], place: Place) {
@@ -97,13 +126,15 @@ impl Recorder {
         umask: u32,
         how: OFlags,
     ) -> io::Result<(Ino, Stat, File)> {
-        self.faults.meet(Calls::Write)?;
-        let mut state = self.state();
+        let mut state = self.disk()?;
         let name = OsStr::from_bytes(place.name);
+        let above = state.below.top(place.folder)?;
+        let top = if place.folder == ROOT { name } else { &*above };
+        self.faults.meet(Asked { calls: Calls::Grow, top })?;
         let how = how | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let folder = state.below.handle(place.folder)?;
         let file = File::from(rustix::fs::openat(folder, name, how, Mode::RUSR | Mode::WUSR)?);
-        let asked = Asked::new(req, Some(mode), umask);
+        let asked = Maker::new(req, Some(mode), umask);
         let (ino, facts) = state.take_over(place, &asked)?;
         self.made(ino, Kind::File, &facts, &[], place);
         Ok((ino, facts, file))
@@ -116,10 +147,10 @@ impl Recorder {
         mode: u32,
         umask: u32,
     ) -> io::Result<(Ino, Stat)> {
-        let mut state = self.state();
+        let mut state = self.disk()?;
         let name = OsStr::from_bytes(place.name);
         rustix::fs::mkdirat(state.below.handle(place.folder)?, name, Mode::RWXU)?;
-        let (ino, facts) = state.take_over(place, &Asked::new(req, Some(mode), umask))?;
+        let (ino, facts) = state.take_over(place, &Maker::new(req, Some(mode), umask))?;
         self.made(ino, Kind::Folder, &facts, &[], place);
         Ok((ino, facts))
     }
@@ -130,16 +161,16 @@ impl Recorder {
         place: Place,
         target: &Path,
     ) -> io::Result<(Ino, Stat)> {
-        let mut state = self.state();
+        let mut state = self.disk()?;
         let name = OsStr::from_bytes(place.name);
         rustix::fs::symlinkat(target, state.below.handle(place.folder)?, name)?;
-        let (ino, facts) = state.take_over(place, &Asked::new(req, None, 0))?;
+        let (ino, facts) = state.take_over(place, &Maker::new(req, None, 0))?;
         self.made(ino, Kind::Link, &facts, bytes(target.as_os_str()), place);
         Ok((ino, facts))
     }
 
     pub(crate) fn remove(&self, place: Place, how: AtFlags) -> io::Result<()> {
-        let mut state = self.state();
+        let mut state = self.disk()?;
         let name = OsStr::from_bytes(place.name);
         let (ino, facts) = state.below.look(place.folder, name)?;
         let done = rustix::fs::unlinkat(state.below.handle(place.folder)?, name, how);
@@ -158,7 +189,7 @@ impl Recorder {
         if !(flags - RenameFlags::RENAME_NOREPLACE).is_empty() {
             return Err(rustix::io::Errno::INVAL.into());
         }
-        let mut state = self.state();
+        let mut state = self.disk()?;
         let (old, new) = (OsStr::from_bytes(from.name), OsStr::from_bytes(to.name));
         let (ino, facts) = state.below.look(from.folder, old)?;
         let replaced = state.below.look(to.folder, new).ok();
@@ -176,13 +207,16 @@ impl Recorder {
         // Two names of one file stay as they are.
         if done.is_ok() && replaced.is_none_or(|(_, was)| was.st_ino != facts.st_ino) {
             self.log.put(&Event::Moved { ino, from, to });
+            if state.below.look(to.folder, new).is_ok() {
+                state.below.forget(ino, 1); // looked for where it lies now
+            }
         }
         state.below.forget(ino, 1);
         Ok(done?)
     }
 
     pub(crate) fn add_name(&self, ino: Ino, place: Place) -> io::Result<Stat> {
-        let mut state = self.state();
+        let mut state = self.disk()?;
         let name = OsStr::from_bytes(place.name);
         let (what, above) = (state.below.handle(ino)?, state.below.handle(place.folder)?);
         rustix::fs::linkat(what, c"", above, name, AtFlags::EMPTY_PATH)?;
@@ -206,12 +240,22 @@ impl Recorder {
             &opened
         };
         file.set_len(size)?;
-        match size.cmp(&before) {
-            std::cmp::Ordering::Less => self.log.put(&Event::Cut { ino, size }),
-            std::cmp::Ordering::Greater => self.log.put(&Event::Grown { ino, size }),
-            std::cmp::Ordering::Equal => {}
-        }
+        let event = match size.cmp(&before) {
+            std::cmp::Ordering::Less => Event::Cut { ino, size },
+            std::cmp::Ordering::Greater => Event::Grown { ino, size },
+            std::cmp::Ordering::Equal => return Ok(()),
+        };
+        self.log.put(&event);
         Ok(())
+    }
+
+    /// What writes up to somewhere may meet a fault.
+    fn meet(&self, state: &State, file: &File, ino: Ino, end: u64) -> io::Result<()> {
+        if !self.faults.is_armed() {
+            return Ok(());
+        }
+        let calls = if end > file.metadata()?.len() { Calls::Grow } else { Calls::Write };
+        self.faults.meet(Asked { calls, top: &state.below.top(ino)? })
     }
 
     pub(crate) fn write_at(
@@ -221,9 +265,10 @@ impl Recorder {
         at: u64,
         data: &[u8],
     ) -> io::Result<()> {
-        self.faults.meet(Calls::Write)?;
-        let state = self.state();
-        state.file(handle)?.write_all_at(data, at)?;
+        let state = self.disk()?;
+        let file = state.file(handle)?;
+        self.meet(&state, file, ino, at + data.len() as u64)?;
+        file.write_all_at(data, at)?;
         self.log.put(&Event::Written { ino, at, data });
         Ok(())
     }
@@ -235,9 +280,9 @@ impl Recorder {
         end: u64,
         from: u64,
     ) -> io::Result<()> {
-        self.faults.meet(Calls::Write)?;
-        let state = self.state();
+        let state = self.disk()?;
         let file = state.file(handle)?;
+        self.meet(&state, file, ino, end)?;
         let before = file.metadata()?.len();
         rustix::fs::fallocate(file, FallocateFlags::empty(), from, end - from)?;
         if end > before {

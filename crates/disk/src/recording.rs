@@ -18,7 +18,7 @@ use crate::below::Below;
 use crate::fault::{FaultSpec, Faults};
 use crate::log::Log;
 use crate::make::require_name;
-use crate::recorder::Recorder;
+use crate::recorder::{Recorder, Switch};
 use crate::stock::take_stock;
 
 /// The name that `mount` shows; what a killed run left is known by it.
@@ -48,6 +48,8 @@ pub struct Recorded {
     pub bytes: u64,
     /// Whether there was no room for all: then it ends earlier.
     pub full: bool,
+    /// Calls that met a fault.
+    pub met: u64,
 }
 
 /// A file system that is mounted.
@@ -55,6 +57,7 @@ pub struct Recording {
     thread: Option<JoinHandle<io::Result<()>>>,
     log: Arc<Log>,
     faults: Arc<Faults>,
+    switch: Switch,
     mount: PathBuf,
     mounted: bool,
 }
@@ -95,13 +98,15 @@ impl Recording {
             mount_at(covered.as_fd()).map_err(|error| ("mount a file system in", error))?;
         drop(covered);
         let faults = Arc::new(Faults::default());
-        let session = session(Recorder::new(below, log.clone(), faults.clone()), device);
+        let recorder = Recorder::new(below, log.clone(), faults.clone());
+        let switch = recorder.switch();
+        let session = session(recorder, device);
         let started = session.and_then(|session| {
             std::thread::Builder::new().name("recorder".into()).spawn(move || session.run())
         });
         match started {
             Ok(thread) => {
-                Ok(Self { thread: Some(thread), log, faults, mount: path, mounted: true })
+                Ok(Self { thread: Some(thread), log, faults, switch, mount: path, mounted: true })
             }
             Err(error) => {
                 unmount(&path).ok();
@@ -116,6 +121,11 @@ impl Recording {
     /// Its time is none.
     pub fn fail(&self, fault: FaultSpec) -> Result<(), String> {
         self.faults.begin(fault)
+    }
+
+    /// The power goes, now: every call fails, and the record ends with this instant.
+    pub fn cut(&self) {
+        self.switch.cut();
     }
 
     /// Unmount it, and end the record. Who still has files open there gets errors from now on.
@@ -137,7 +147,8 @@ impl Recording {
             .log
             .close()
             .map_err(|error| format!("the record could not be written: {error}"))?;
-        Ok(Recorded { bytes: closed.bytes, full: closed.full })
+        let met = self.faults.met();
+        Ok(Recorded { bytes: closed.bytes, full: closed.full, met })
     }
 
     fn leave(&mut self) -> io::Result<()> {

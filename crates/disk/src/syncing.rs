@@ -1,5 +1,6 @@
 //! Threads that wait for syncs, so that other calls need not.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +11,7 @@ use std::thread;
 use fuser::ReplyEmpty;
 
 use crate::event::{Event, Ino};
-use crate::fault::{Calls, Faults};
+use crate::fault::{Asked, Calls, Faults};
 use crate::log::Log;
 
 /// Backends that commit at once wait for one sync; beside it, checkpoints have theirs.
@@ -18,6 +19,7 @@ const THREADS: usize = 4;
 
 struct Wanted {
     ino: Ino,
+    top: Arc<OsStr>,
     sync: u64,
     file: Arc<File>,
     data_only: bool,
@@ -44,10 +46,17 @@ impl Syncing {
     }
 
     /// Write down that a sync begins, and let it be answered when it is done.
-    pub(crate) fn begin(&self, ino: Ino, file: Arc<File>, data_only: bool, reply: ReplyEmpty) {
+    pub(crate) fn begin(
+        &self,
+        ino: Ino,
+        top: Arc<OsStr>,
+        file: Arc<File>,
+        data_only: bool,
+        reply: ReplyEmpty,
+    ) {
         let sync = self.next.fetch_add(1, Ordering::Relaxed);
         self.log.put(&Event::SyncBegun { ino, sync });
-        let wanted = Wanted { ino, sync, file, data_only, reply };
+        let wanted = Wanted { ino, top, sync, file, data_only, reply };
         let send = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(back) = send.send(wanted) {
             back.0.reply.error(fuser::Errno::EIO);
@@ -58,15 +67,14 @@ impl Syncing {
 fn serve(wanted: &Mutex<Receiver<Wanted>>, log: &Log, faults: &Faults) {
     loop {
         let next = wanted.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(Wanted { ino, sync, file, data_only, reply }) = next else { return };
+        let Ok(Wanted { ino, top, sync, file, data_only, reply }) = next else { return };
         let synced = || if data_only { file.sync_data() } else { file.sync_all() };
-        let done: io::Result<()> = faults.meet(Calls::Sync).and_then(|()| synced());
+        let asked = Asked { calls: Calls::Sync, top: &top };
+        let done: io::Result<()> = faults.meet(asked).and_then(|()| synced());
         match done {
-            Ok(()) => {
-                // Before the answer: who hears of it may tell somebody that it is done.
-                log.put(&Event::SyncEnded { ino, sync, data_only });
-                reply.ok();
-            }
+            // Before the answer: who hears of it may tell somebody that it is done.
+            Ok(()) if log.put(&Event::SyncEnded { ino, sync, data_only }) => reply.ok(),
+            Ok(()) => reply.error(fuser::Errno::EIO), // the power went meanwhile
             Err(error) => reply.error(error.into()),
         }
     }

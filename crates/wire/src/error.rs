@@ -7,7 +7,11 @@ use crate::tls_hint::hint_of;
 
 /// What went wrong on a session.
 #[derive(Debug)]
-pub struct Error(Box<Inner>);
+pub struct Error {
+    inner: Box<Inner>,
+    /// A part of the work is committed.
+    partly: bool,
+}
 
 #[derive(Debug)]
 enum Inner {
@@ -39,6 +43,10 @@ const SETTINGS_REFUSED: &str = "A pooler passes on no settings: set them on the 
                                 role, or name them in PgBouncer's ignore_startup_parameters.";
 
 impl Error {
+    fn of(inner: Inner) -> Self {
+        Self { inner: Box::new(inner), partly: false }
+    }
+
     /// An error that the server reported.
     #[must_use]
     pub fn server(
@@ -49,25 +57,25 @@ impl Error {
         hint: Option<String>,
     ) -> Self {
         let repeatable = matches!(sqlstate.as_str(), "40001" | "40P01");
-        Self(Box::new(Inner::Server { severity, sqlstate, message, detail, hint, repeatable }))
+        Self::of(Inner::Server { severity, sqlstate, message, detail, hint, repeatable })
     }
 
     /// The operating system refused; `doing` is in the present tense, e.g. "connect to …".
     #[must_use]
     pub fn io(doing: impl Into<Cow<'static, str>>, source: io::Error) -> Self {
-        Self(Box::new(Inner::Io { doing: doing.into(), source }))
+        Self::of(Inner::Io { doing: doing.into(), source })
     }
 
     /// The other side broke the protocol, or asked for what this session cannot do.
     #[must_use]
     pub fn protocol(fact: impl Into<String>) -> Self {
-        Self(Box::new(Inner::Protocol(fact.into())))
+        Self::of(Inner::Protocol(fact.into()))
     }
 
     /// What was asked for cannot be had; the hint says what to do.
     #[must_use]
     pub fn refused(fact: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self(Box::new(Inner::Refused { fact: fact.into(), hint: hint.into() }))
+        Self::of(Inner::Refused { fact: fact.into(), hint: hint.into() })
     }
 
     /// Nothing that was tried worked.
@@ -77,7 +85,7 @@ impl Error {
             Some(only) if errors.is_empty() => only,
             Some(last) => {
                 errors.push(last);
-                Self(Box::new(Inner::Several(errors)))
+                Self::of(Inner::Several(errors))
             }
             None => Self::protocol("nothing was tried"),
         }
@@ -86,13 +94,13 @@ impl Error {
     /// A column is missing, NULL, or of another type.
     #[must_use]
     pub fn column(column: usize) -> Self {
-        Self(Box::new(Inner::Column(column)))
+        Self::of(Inner::Column(column))
     }
 
     /// The same error, its message preceded by what was being done, e.g. "prepare `stock_get`".
     #[must_use]
     pub fn while_doing(mut self, what: &str) -> Self {
-        match &mut *self.0 {
+        match &mut *self.inner {
             Inner::Server { message, .. } => *message = format!("{what}: {message}"),
             Inner::Io { doing, .. } => *doing = Cow::Owned(format!("{what}: {doing}")),
             Inner::Protocol(fact) | Inner::Refused { fact, .. } => {
@@ -107,7 +115,7 @@ impl Error {
     /// that is only not ready yet, otherwise of the last that said anything.
     #[must_use]
     pub fn sqlstate(&self) -> Option<&str> {
-        match &*self.0 {
+        match &*self.inner {
             Inner::Server { sqlstate, .. } => Some(sqlstate),
             Inner::Several(errors) => {
                 let states = || errors.iter().filter_map(Self::sqlstate);
@@ -119,7 +127,7 @@ impl Error {
 
     /// Whether the operating system broke off, before or while the server spoke.
     pub(crate) fn is_broken(&self) -> bool {
-        match &*self.0 {
+        match &*self.inner {
             Inner::Io { .. } => true,
             Inner::Several(errors) => errors.iter().all(Self::is_broken),
             _ => false,
@@ -129,23 +137,27 @@ impl Error {
     /// Whether the same transaction may succeed when tried again (40001, 40P01).
     #[must_use]
     pub fn is_retryable(&self) -> bool {
-        matches!(&*self.0, Inner::Server { repeatable: true, .. })
+        !self.partly && matches!(&*self.inner, Inner::Server { repeatable: true, .. })
     }
 
-    /// The same error, of work that must not be tried again as a whole: a part of it is committed.
+    /// The same error, of work a part of which is committed: it must not be tried again as a whole.
     #[must_use]
-    pub fn not_repeatable(mut self) -> Self {
-        if let Inner::Server { repeatable, .. } = &mut *self.0 {
-            *repeatable = false;
-        }
+    pub fn partly_committed(mut self) -> Self {
+        self.partly = true;
         self
+    }
+
+    /// Whether a part of the work is committed.
+    #[must_use]
+    pub fn is_partly_committed(&self) -> bool {
+        self.partly
     }
 
     /// Whether the connection is gone: the operating system said so, or the server ended it
     /// (FATAL, PANIC, 57P01, 57P02, 57P03).
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        match &*self.0 {
+        match &*self.inner {
             Inner::Io { .. } => true,
             Inner::Server { severity, sqlstate, .. } => {
                 severity == "FATAL" || severity == "PANIC" || sqlstate.starts_with("57P0")
@@ -158,7 +170,7 @@ impl Error {
     /// The server's hint, or ours.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
-        match &*self.0 {
+        match &*self.inner {
             Inner::Server { hint: Some(hint), .. } | Inner::Refused { hint, .. } => Some(hint),
             Inner::Server { sqlstate, message, .. } => match sqlstate.as_str() {
                 "26000" | "42P05" => Some(NAMES_LOST),
@@ -174,7 +186,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &*self.0 {
+        match &*self.inner {
             Inner::Server { severity, sqlstate, message, detail, .. } => {
                 write!(f, "{severity} {sqlstate}: {message}")?;
                 if let Some(detail) = detail {
@@ -200,7 +212,7 @@ impl fmt::Display for Error {
 
 impl error::Error for Error {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        match &*self.0 {
+        match &*self.inner {
             Inner::Io { source, .. } => Some(source),
             _ => None,
         }

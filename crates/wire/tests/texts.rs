@@ -82,7 +82,7 @@ fn what_is_partly_committed_is_not_repeated() {
         Error::server("ERROR".into(), sqlstate.into(), "as told".into(), None, None)
     };
     assert!(error("40001").is_retryable() && error("40P01").is_retryable());
-    let kept = error("40001").not_repeatable();
+    let kept = error("40001").partly_committed();
     assert!(!kept.is_retryable());
     assert_eq!(kept.sqlstate(), Some("40001"), "it is still the same error");
     assert!(!error("23505").is_retryable());

@@ -5,14 +5,12 @@
 mod compile;
 pub mod spec;
 
-pub use spec::{
-    Bound, Counted, Invariant, Kind, MixSpec, Parameter, ParameterKind, Sql, Transaction,
-};
+pub use spec::{Bound, Counted, Kind, MixSpec, Parameter, ParameterKind, Sql, Transaction};
 
 use crate::{
     description::Description,
     program::{programs::Programs, workload},
-    spec::SpecError,
+    spec::{Invariant, SpecError},
 };
 
 /// Raised whenever the same mix would send something else.
@@ -35,5 +33,11 @@ pub fn programs(spec: &MixSpec) -> Result<Programs, SpecError> {
 /// As [`programs`].
 pub fn describe(spec: &MixSpec) -> Result<Description, SpecError> {
     let programs = programs(spec)?;
-    Ok(workload::describe(&programs, "mix", VERSION, spec.conditions(), Vec::new()))
+    Ok(workload::describe(
+        &programs,
+        "mix",
+        VERSION,
+        Invariant::conditions(&spec.invariants),
+        Vec::new(),
+    ))
 }

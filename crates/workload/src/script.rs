@@ -9,7 +9,7 @@ pub use spec::{Kind, Script, ScriptSpec};
 use crate::{
     description::{Description, Deviation},
     program::{build::Builder, programs::Programs, workload},
-    spec::SpecError,
+    spec::{Invariant, SpecError},
 };
 use spec::variable;
 
@@ -41,7 +41,13 @@ pub fn programs(spec: &ScriptSpec) -> Result<Programs, SpecError> {
 /// As [`programs`].
 pub fn describe(spec: &ScriptSpec) -> Result<Description, SpecError> {
     let programs = programs(spec)?;
-    Ok(workload::describe(&programs, "script", VERSION, Vec::new(), deviations()))
+    Ok(workload::describe(
+        &programs,
+        "script",
+        VERSION,
+        Invariant::conditions(&spec.invariants),
+        deviations(),
+    ))
 }
 
 /// What pgbench does otherwise.

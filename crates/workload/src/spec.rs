@@ -5,6 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::description::Condition;
+
 /// Why a specification is refused: a fact with the values, and what to do.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{fact}")]
@@ -78,5 +80,28 @@ impl Isolation {
             Self::RepeatableRead => "REPEATABLE READ",
             Self::Serializable => "SERIALIZABLE",
         }
+    }
+}
+
+/// What must hold.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Invariant {
+    /// What must hold, as a sentence for the report.
+    pub title: String,
+    /// Returns the rows that violate it.
+    pub sql: String,
+}
+
+impl Invariant {
+    /// As conditions, numbered from 1.
+    #[must_use]
+    pub fn conditions(all: &[Self]) -> Vec<Condition> {
+        let condition = |(one, number): (&Self, u32)| Condition {
+            number,
+            title: one.title.clone(),
+            sql: one.sql.clone(),
+        };
+        all.iter().zip(1..).map(condition).collect()
     }
 }

@@ -8,14 +8,13 @@ from statistics import median
 from pgdyno.analysis.drill_facts import DisasterFacts, DrillFacts, Price, Took, Worst
 from pgdyno.model.drill import Cut, Drilled
 from pgdyno.model.errors import PgdynoError
-from pgdyno.model.plan import Stage
 from pgdyno.model.run import RunInfo
 from pgdyno.model.settings import Rung
 from pgdyno.model.units import share_text
 from pgdyno.model.wording import plural
 from pgdyno.stats.shares import share
 
-_WORST: tuple[Worst, ...] = ("whole", "lost", "broken")
+_WORST: tuple[Worst, ...] = ("whole", "down", "lost", "broken")
 
 
 def drill_facts(drilled: Drilled, info: RunInfo) -> DrillFacts:
@@ -46,21 +45,33 @@ def _rows(drilled: Drilled) -> Sequence[DisasterFacts]:
             cuts = [one for one in drilled.cuts
                     if (one.stage, one.disaster) == (name, disaster.name)]  # fmt: skip
             if cuts:
-                found.append(_row(drilled.asked.plan.stage(name), disaster.name, cuts))
+                stage = drilled.asked.plan.stage(name)
+                found.append(row_of(name, stage.rung_known, disaster.name, cuts))
     return found
 
 
-def _row(stage: Stage, disaster: str, cuts: Sequence[Cut]) -> DisasterFacts:
+def row_of(stage: str, rung: str, disaster: str, cuts: Sequence[Cut]) -> DisasterFacts:
+    """What one disaster did to what was struck.
+
+    Args:
+        stage: Its name.
+        rung: On which it stands.
+        disaster: Its name.
+        cuts: All of these, one at least.
+    """
     states = [one.state for one in cuts]
     harmed = [one for one in cuts if one.state != "whole"]
     seconds = [one.recovery_s for one in cuts if one.recovery_s is not None]
+    outages = [one.outage for one in cuts if one.outage is not None]
     return DisasterFacts(
-        stage.name, stage.rung_known, disaster, len(cuts), states.count("dead"),
+        stage, rung, disaster, len(cuts), states.count("dead"),
         states.count("damaged"), states.count("lost"), share(len(harmed), len(cuts)),
         max(one.lost for one in cuts), max(one.lost_s for one in cuts),
         sum(one.acknowledged for one in cuts), median(seconds) if seconds else None,
         sum(one.made.sectors_open + one.made.names_open > 0 for one in cuts),
         next((one.reasons[0] for one in harmed if one.reasons), None),
+        sum(one.needs_somebody for one in outages),
+        max((one.seconds for one in outages), default=None), sum(one.met == 0 for one in cuts),
     )  # fmt: skip
 
 
@@ -71,7 +82,7 @@ def _prices(drilled: Drilled, rows: Sequence[DisasterFacts]) -> Sequence[Price]:
         of_stage = {one.disaster: one for one in rows if one.stage == name}
         if not of_stage:
             continue
-        took = [_took(of_stage[one.name]) for one in drilled.asked.disasters
+        took = [took_of(of_stage[one.name]) for one in drilled.asked.disasters
                 if one.name in of_stage]  # fmt: skip
         rung = next(iter(of_stage.values())).rung
         worst = max((one.worst for one in took), key=_WORST.index)
@@ -79,11 +90,14 @@ def _prices(drilled: Drilled, rows: Sequence[DisasterFacts]) -> Sequence[Price]:
     return found
 
 
-def _took(row: DisasterFacts) -> Took:
+def took_of(row: DisasterFacts) -> Took:
     """For a manager: how often, and what at most."""
-    if not row.harmed.of:
-        return Took(f"nothing in {plural(row.cuts, 'cut')}", "whole")
     parts = []
+    if row.stayed_down:
+        parts.append(f"the service in {row.stayed_down} of {row.cuts}, until somebody came")
+    if not row.harmed.of:
+        words = ", ".join(parts) or f"nothing in {plural(row.cuts, 'cut')}"
+        return Took(words, "down" if parts else "whole")
     if broken := row.dead + row.damaged:
         parts.append(f"the database in {broken} of {row.cuts}")
     if row.lost:
@@ -98,7 +112,7 @@ def _sentence(row: DisasterFacts) -> str:
         return (
             f"{where}: everything came back from {cuts}; none of"
             f" {plural(row.acknowledged, 'acknowledged commit', thousands=True)} is missing. At"
-            f" 95 % at most {share_text(row.harmed.high)} of such cuts do harm."
+            f" 95 % at most {share_text(row.harmed.high)} of such cuts do harm.{_outage(row)}"
         )
     parts = []
     if row.dead:
@@ -113,7 +127,20 @@ def _sentence(row: DisasterFacts) -> str:
         )
     return (
         f"{where}: of {cuts}, {'; '.join(parts)}. That is {share_text(row.harmed.of / row.cuts)} of"
-        f" the cuts ({share_text(row.harmed.low)} to {share_text(row.harmed.high)})."
+        f" the cuts ({share_text(row.harmed.low)} to {share_text(row.harmed.high)}).{_outage(row)}"
+    )
+
+
+def _outage(row: DisasterFacts) -> str:
+    """What it did to the service; nothing where no load was struck."""
+    if row.outage_s is None:
+        return ""
+    longest = f"without a commit for {row.outage_s:.2f} s at most"
+    if not row.stayed_down:
+        return f" The server came back by itself each time, {longest}."
+    return (
+        f" In {row.stayed_down} of {plural(row.cuts, 'cut')} the server stayed down until somebody"
+        f" started it; the load was {longest}, until its end."
     )
 
 
@@ -136,6 +163,11 @@ def _doubts(drilled: Drilled, rows: Sequence[DisasterFacts]) -> Sequence[str]:
             found.append(
                 f"In no cut of {row.disaster} of stage {row.stage} was anything left to chance:"
                 " nothing had been written that was not synced, so that these cuts prove nothing."
+            )
+        if row.unmet:
+            found.append(
+                f"In {row.unmet} of {plural(row.cuts, 'cut')} of {row.disaster} of stage"
+                f" {row.stage} no call met the fault: they prove nothing."
             )
     if missing := [name for name in drilled.asked.stages
                    if all(one.stage != name for one in drilled.cuts)]:  # fmt: skip

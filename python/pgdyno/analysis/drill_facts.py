@@ -8,8 +8,9 @@ from typing import Literal
 from pgdyno.model.drill import Control, Cut, Disaster, Gain, Gains, RecordedLoad, Shrunk
 from pgdyno.stats.shares import Share
 
-Worst = Literal["whole", "lost", "broken"]
-"""Nothing is missing; commits are; the database is, or contradicts itself."""
+Worst = Literal["whole", "down", "lost", "broken"]
+"""Nothing is missing; the server has to be started; commits are missing; the database is, or
+contradicts itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,9 @@ class DisasterFacts:
     recovery_s: float | None  # median of those that came back; None: none did
     open_cuts: int  # cuts in which something was left to chance
     example: str | None  # what was said of the first one that was harmed
+    stayed_down: int = 0  # servers that somebody had to start again, of those that were struck
+    outage_s: float | None = None  # the longest time without a commit; None: no load was struck
+    unmet: int = 0  # cuts in which no call met the fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,19 @@ class Took:
 
     words: str
     worst: Worst
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredLoss:
+    """What a drill measured of one disaster, as the report of another run shows it."""
+
+    disaster: str
+    took: Took
+    harmed: Share  # cuts that did harm
+    stages: tuple[str, ...]  # of the drill, that were struck
+    is_same: bool  # the drill's stage of the same name and settings; else those of the same rung
+    drill: str  # its ident
+    load: str  # what was driven in it
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,8 @@ from pgdyno.model.workload import (
     WorkloadKind,
 )
 from pgdyno.plan.schema.pgbench_limits import unmapped
-from pgdyno.plan.schema.sources import check_mix, path_and_weight, text_of
+from pgdyno.plan.schema.sources import check_mix, text_of
+from pgdyno.plan.schema.workload_table import path_and_weight
 
 SEEDS = 1 << 31
 """Fresh ones are so few that a person can type them again; the core takes any of 64 bits."""

@@ -22,6 +22,7 @@ class Recorded:
 
     bytes: int
     full: bool  # there was no room for all: it ends earlier than the load
+    met: int = 0  # calls that met a fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +71,49 @@ def make_disk(
         TargetError: The record does not reach so far, or the disk cannot be written.
     """
     folder.require_closed()
-    of = device or Device()
-    spec: dict[str, Any] = {
+    spec = _spec(folder, record, disk, instant_ns, seed, device or Device(), spared)
+    try:
+        return from_plain(Made, json.loads(core.make_disk(json.dumps(spec))))
+    except core.CoreError as error:
+        raise TargetError(core.fact_and_hint(error)[0]) from error
+
+
+def hand_back(
+    folder: Folder, record: str, data: str, instant_ns: int, seed: int, device: Device
+) -> Made:
+    """Bring the folder that was recorded to what the power left of it, in place.
+
+    It becomes equal to the disk that `make_disk` makes of the same.
+
+    Args:
+        folder: See `make_disk`.
+        record: Of this folder; it was cut at the instant, and nobody has changed it since.
+        data: The folder.
+        instant_ns: See `make_disk`.
+        seed: The same.
+        device: The same.
+
+    Raises:
+        TargetError: The record is of another folder, or that cannot be changed: it is no disk then.
+    """
+    folder.require_closed()
+    spec = _spec(folder, record, data, instant_ns, seed, device, _NOTHING)
+    try:
+        return from_plain(Made, json.loads(core.hand_back(json.dumps(spec))))
+    except core.CoreError as error:
+        raise TargetError(core.fact_and_hint(error)[0]) from error
+
+
+def _spec(
+    folder: Folder, record: str, disk: str, instant_ns: int, seed: int, of: Device, spared: Spared
+) -> dict[str, Any]:
+    return {
         "folder": _path(folder), "record": record, "disk": disk, "instant_ns": instant_ns,
         "seed": seed, "sector_bytes": of.sector_bytes, "forgets_ns": round(of.forgets_s * _NS),
         "written_back_ns": None if of.written_back_s is None else round(of.written_back_s * _NS),
         "names_ordered": of.names_ordered, "names_spared": spared.names,
         "blocks_spared": spared.blocks, "named_max": spared.named_max,
     }  # fmt: skip
-    try:
-        return from_plain(Made, json.loads(core.make_disk(json.dumps(spec))))
-    except core.CoreError as error:
-        raise TargetError(core.fact_and_hint(error)[0]) from error
 
 
 def _path(folder: Folder) -> str:

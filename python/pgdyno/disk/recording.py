@@ -42,7 +42,16 @@ class Recording:
         Raises:
             TargetError: The recorder has ended.
         """
-        _write(self._process, json.dumps(asdict(fault)))
+        _write(self._process, json.dumps({"fault": asdict(fault)}))
+
+    def cut(self) -> None:
+        """The power goes, now: every call fails, and the record ends with this instant.
+
+        Raises:
+            TargetError: The recorder has ended.
+        """
+        _write(self._process, json.dumps({"cut": True}))
+        _told(self._process, self._process.stdout.readline())
 
 
 @contextmanager

@@ -1,10 +1,10 @@
 """The process that serves a recording file system, apart from whoever drives and measures.
 
-Run as `python -m pgdyno.disk.worker`. Standard input: one line, the spec as JSON; then a line for
-each fault that the disk is to have from then on. Its end, or SIGTERM, ends the recording, so that
-nothing stays mounted when the other side is killed. Standard output: `{"mounted": true}` once it
-can be used, at the end `{"result": ...}`; or, instead of either, `{"error": fact}`, with the exit
-code 1.
+Run as `python -m pgdyno.disk.worker`. Standard input: one line, the spec as JSON; then lines
+`{"fault": ...}`, what the disk is to have from then on, and `{"cut": true}`, when its power goes.
+Its end, or SIGTERM, ends the recording, so that nothing stays mounted when the other side is
+killed. Standard output: `{"mounted": true}` once it can be used, `{"cut": true}` once the power is
+gone, at the end `{"result": ...}`; or, instead of any, `{"error": fact}`, with the exit code 1.
 """
 
 from __future__ import annotations
@@ -54,8 +54,13 @@ def _serve(spec_json: str) -> str:
         with suppress(_AskedToStop):
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
             _say({"mounted": True})
-            for fault_json in sys.stdin:
-                recording.fail(fault_json)
+            for line in sys.stdin:
+                wanted = json.loads(line)
+                if "fault" in wanted:
+                    recording.fail(json.dumps(wanted["fault"]))
+                else:
+                    recording.cut()
+                    _say({"cut": True})
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it ends already
         result = recording.stop()

@@ -57,7 +57,7 @@ def planted(load: Load) -> list[Control]:
         cluster.start(load.stage.settings, recovers=True)
         databases = databases_of(load, cluster)
         rows = rows_of(databases, load.bench.described, load.begun_unix_us)
-        owed = load.ledger.at(load.ledger.span_ns[1])
+        owed = load.ledger.at(load.ends_ns)
         base = compared(owed, rows)
         found = [
             Control(load.stage.name, "The ledger has a commit that was never made.",
@@ -94,7 +94,7 @@ def _whole(load: Load) -> Iterator[Cluster]:
     """A server that does not run yet, on all that the load wrote."""
     target = load.bench.target
     folder = target.trial_folder
-    made_disk(folder, RECORD, DISK, load.ledger.span_ns[1], 1, AS_WRITTEN)
+    made_disk(folder, RECORD, DISK, load.ends_ns, 1, AS_WRITTEN)
     cluster = target.server_on(DISK, build_of(load.stage))
     try:
         yield cluster

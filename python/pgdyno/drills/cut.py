@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import psycopg
 
-from pgdyno.disk.record import make_disk
+from pgdyno.disk.record import hand_back, make_disk
 from pgdyno.disk.recording import recording
 from pgdyno.drills import checks
 from pgdyno.drills.ledger import Found, Owed, compared
@@ -24,7 +24,7 @@ from pgdyno.model.errors import Interrupted, PgdynoError, TargetError
 from pgdyno.model.wording import plural
 from pgdyno.model.workload import database_names
 from pgdyno.target.cluster import DATABASE, Cluster
-from pgdyno.target.own_target import DISK, DISK_AGAIN, RECORD, RECORD_AGAIN
+from pgdyno.target.own_target import DATA, DISK, DISK_AGAIN, RECORD, RECORD_AGAIN
 from pgdyno.trial.fixture import build_of
 
 _NS = 1_000_000_000
@@ -65,10 +65,12 @@ def strike(
         TargetError: The disk cannot be made: no room, or the record is broken.
     """
     share, disk_seed = share_and_seed(load.stage.name, disaster.name, number, seed)
-    first_ns, last_ns = load.ledger.span_ns
+    first_ns, last_ns = load.ledger.span_ns[0], load.ends_ns
     struck_ns = first_ns + round(share * (last_ns - first_ns))
     # What has struck the load itself is looked at as of the end, for what it came to.
     instant_ns = last_ns if disaster.is_live else struck_ns
+    if disaster.cuts:
+        struck_ns = last_ns
     owed = load.ledger.at(instant_ns)
     target = load.bench.target
     recovery_s, looked = None, Looked(Found(), [])
@@ -88,6 +90,7 @@ def strike(
         load.stage.name, disaster.name, number, disk_seed,
         (struck_ns - first_ns) / _NS, made, state, owed.commits,
         sum(owed.uncertain.values()), looked.found.lost, looked.found.lost_s, recovery_s, reasons,
+        load.outage if disaster.is_live else None, load.met if disaster.is_live else None,
     )  # fmt: skip
 
 
@@ -97,6 +100,12 @@ def _struck(
 ) -> Iterator[tuple[str, Made]]:
     """The disk that a disaster leaves: its name, and what was left to chance."""
     folder = load.bench.target.trial_folder
+    if disaster.cuts:
+        made = hand_back(folder, RECORD, DATA, instant_ns, seed, disaster.device)
+        with folder.into(DATA) as data:
+            data.remove("postmaster.pid")
+        yield DATA, made
+        return
     try:
         made = made_disk(folder, RECORD, DISK, instant_ns, seed, disaster.device, spared)
         if not disaster.again:

@@ -8,6 +8,7 @@ from pgdyno.model.wording import listed
 
 _FORGETS_S = 1.0  # what a lying device holds back
 _FAULT_S = 1.0
+_WAL = "pg_wal"
 
 DISASTERS = (
     Disaster(
@@ -56,6 +57,20 @@ DISASTERS = (
         fault=Fault("write", "full", _FAULT_S),
     ),
     Disaster(
+        "wal-full",
+        f"For {_FAULT_S:g} s, from the first call on that needs it, there is no new room for WAL"
+        " (ENOSPC); segments that are there can be written over.",
+        AS_WRITTEN,
+        fault=Fault("grow", "full", _FAULT_S, _WAL),
+    ),
+    Disaster(
+        "data-full",
+        f"For {_FAULT_S:g} s, from the first call on that needs it, there is no new room for"
+        " anything but WAL (ENOSPC).",
+        AS_WRITTEN,
+        fault=Fault("grow", "full", _FAULT_S, _WAL, elsewhere=True),
+    ),
+    Disaster(
         "disk-hangs",
         f"For {_FAULT_S:g} s of the load, no fsync gets an answer.",
         AS_WRITTEN,
@@ -78,6 +93,19 @@ DISASTERS = (
         "The checkpointer is killed under the load (SIGKILL).",
         AS_WRITTEN,
         kills="checkpointer",
+    ),
+    Disaster(
+        "out-of-memory",
+        "A session asks for more memory than there is: the kernel's OOM killer takes it.",
+        AS_WRITTEN,
+        starves=True,
+    ),
+    Disaster(
+        "power-live",
+        "The power goes while the server runs: all calls to its disk fail from then on, the server"
+        " ends, and the disk itself is handed back as `power` leaves it.",
+        Device(),
+        cuts=True,
     ),
 )
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -107,6 +109,20 @@ class Ledger:
     def commits(self) -> int:
         """That were acknowledged."""
         return sum(one.committed is True for one in self.requests)
+
+    def longest_gap_s(self, from_ns: int, until_ns: int) -> float:
+        """The longest time without an acknowledged commit that ends after an instant.
+
+        Args:
+            from_ns: The instant; the commit before it begins the first of them.
+            until_ns: Ends the last.
+        """
+        times = sorted(one.ended_ns for one in self.requests if one.committed and one.ended_ns)
+        first = bisect_right(times, from_ns)
+        begun_ns = times[first - 1] if first else from_ns
+        after = [one for one in times[first:] if one < until_ns]
+        marks = [begun_ns, *after, max(until_ns, begun_ns)]
+        return max(later - one for one, later in pairwise(marks)) / _NS
 
     def at(self, instant_ns: int) -> Owed:
         """What is owed at an instant: what had been acknowledged, and perhaps what was under way.

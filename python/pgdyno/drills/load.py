@@ -16,14 +16,17 @@ from dataclasses import dataclass, replace
 
 import psycopg
 
+from pgdyno.disk.record import record_span
 from pgdyno.disk.recording import Recording, recording
 from pgdyno.drills.kills import kill
 from pgdyno.drills.ledger import Ledger
+from pgdyno.drills.memory import starve
+from pgdyno.drills.survivors import require_none_yet
 from pgdyno.drive.driver import LedgerFile, Wishes, drive
 from pgdyno.folders import Folder
 from pgdyno.model.connection import Connection
 from pgdyno.model.description import Description
-from pgdyno.model.drill import Disaster, DrillDesign, RecordedLoad
+from pgdyno.model.drill import Disaster, DrillDesign, Outage, RecordedLoad
 from pgdyno.model.errors import DriveError, PgdynoError, PlanError, TargetError
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.progress import StepBegun
@@ -73,6 +76,9 @@ class Load:
     ledger: Ledger
     begun_unix_us: int
     record_bytes_max: int
+    ends_ns: int  # of the record's clock: the last answer, or when the power went
+    outage: Outage | None = None  # None: nothing struck it
+    met: int | None = None  # calls that met a fault; None: there was none
 
 
 @contextmanager
@@ -111,7 +117,8 @@ def recorded_load(
         begun_unix_us = (time.time_ns() - _NS_IN_US * 1_000_000) // _NS_IN_US
         try:
             with recording(folder, DATA, RECORD, bytes_max) as record:
-                ready = _driven(plan, stage, design.load_s, bench, step, record, strike)
+                driven = _driven(plan, stage, design.load_s, bench, step, record, strike,
+                                 begun_unix_us)  # fmt: skip
             ledger = Ledger.read(folder, LEDGER)
             if record.recorded is None or record.recorded.full:
                 raise DriveError(
@@ -119,12 +126,23 @@ def recorded_load(
                     "Let it take more, or drive for fewer seconds: `--record`, `--load`.",
                 )
             first_ns, last_ns = ledger.span_ns
-            told = RecordedLoad(stage.name, ready.server, ledger.commits,
+            if strike is not None and strike.disaster.cuts:
+                last_ns = record_span(folder, RECORD).until_ns
+            told = RecordedLoad(stage.name, driven.server, ledger.at(last_ns).commits,
                                 (last_ns - first_ns) / 1e9, record.recorded.bytes)  # fmt: skip
-            yield Load(stage, bench, told, ledger, begun_unix_us, bytes_max)
+            met = record.recorded.met if strike and strike.disaster.fault else None
+            yield Load(stage, bench, told, ledger, begun_unix_us, bytes_max, last_ns,
+                       _outage(driven, ledger), met)  # fmt: skip
         finally:
             folder.remove(RECORD)
             folder.remove(LEDGER)
+
+
+def _outage(driven: _Driven, ledger: Ledger) -> Outage | None:
+    if driven.struck_ns is None:
+        return None
+    seconds = ledger.longest_gap_s(driven.struck_ns, driven.ended_ns)
+    return Outage(seconds, driven.is_down)
 
 
 def _require_room(folder: Folder, bytes_max: int, data_bytes: int) -> None:
@@ -152,7 +170,8 @@ def require_ledger(stage: Stage, described: Description) -> None:
     if not described.witnesses:
         raise PlanError(
             f"workload {described.name} leaves nothing by which its commits are found again",
-            "Drill TPC-C, `tpcb` or `simple-update`.",
+            "Drill TPC-C, `tpcb` or `simple-update`; or name the `witness` of a mix's transactions,"
+            " or of scripts: a query of the `:request_id` of those that are committed.",
         )
 
 
@@ -164,26 +183,29 @@ def _driven(
     step: Callable[[str], None],
     record: Recording,
     strike: Strike | None,
-) -> Ready:
+    begun_unix_us: int,
+) -> _Driven:
     target, fixture = bench.target, bench.fixture
     step("starting the server")
     try:
         ready = target.apply(stage.settings, build_of(stage))
         protocol = replace(plan.protocol, warmup_s=0.0, window_s=load_s)
         names = database_names(ready.connection.database, stage.workload.databases)
-        warmed(ready, [ready.connection.to(name) for name in names], protocol, _untold)
+        databases = [ready.connection.to(name) for name in names]
+        require_none_yet(databases, bench.described, begun_unix_us)
+        warmed(ready, databases, protocol, _untold)
         step(f"driving for {load_s:g} s, recorded")
         c_load = fixture.loaded.c_load if fixture.loaded else None
         load = replace(stage.workload, steps=(), requests_max=None)
         wishes = Wishes(ledger=LedgerFile(target.trial_folder, LEDGER))
         with (
             _checkpoints(ready.connection, load_s / CHECKPOINTS),
-            _struck(record, ready, strike, load_s),
+            _struck(record, ready, strike, load_s) as struck,
         ):
             driven = drive(ready.connection, load, protocol, c_load, bench.listener, wishes)
         if driven.error and strike is None:
             raise DriveError(driven.error)
-        return ready
+        return _Driven(ready.server, struck.at_ns, time.monotonic_ns(), target.is_down)
     finally:
         target.halt()
 
@@ -192,29 +214,53 @@ def _untold(_phase: str) -> AbstractContextManager[None]:
     return nullcontext()
 
 
+@dataclass(frozen=True, slots=True)
+class _Driven:
+    """What became of a load."""
+
+    server: str
+    struck_ns: int | None  # None: nothing struck
+    ended_ns: int
+    is_down: bool  # the server, at the end
+
+
+@dataclass(slots=True)
+class _Struck:
+    """When a disaster struck, in ns of the record's clock; None: it has not yet."""
+
+    at_ns: int | None = None
+
+
 @contextmanager
 def _struck(
     record: Recording, ready: Ready, strike: Strike | None, load_s: float
-) -> Iterator[None]:
+) -> Iterator[_Struck]:
     """Meanwhile the disaster strikes, at its time."""
+    struck = _Struck()
     if strike is None:
-        yield
+        yield struck
         return
     disaster, at_s, failed = strike.disaster, strike.share * load_s, []
 
     def begin(over: threading.Event) -> None:
         if over.wait(at_s):
             return
+        struck.at_ns = time.monotonic_ns()
         try:
             if disaster.fault is not None:
                 record.fail(disaster.fault)
             if disaster.kills is not None:
                 kill(ready, disaster.kills)
+            if disaster.starves:
+                starve(ready)
+            if disaster.cuts:
+                record.cut()
+                kill(ready, "postmaster")  # the others see it go, and cannot write any more
         except PgdynoError as error:
             failed.append(error)
 
     with _meanwhile("pgdyno disaster", begin):
-        yield
+        yield struck
     if failed:
         raise failed[0]
 

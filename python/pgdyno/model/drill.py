@@ -67,9 +67,11 @@ ServerProcess = Literal["postmaster", "client backend", "checkpointer"]
 class Fault:
     """What a device does for a while, under a load that goes on."""
 
-    calls: Literal["write", "sync"]  # that meet it
+    calls: Literal["write", "grow", "sync"]  # that meet it; grow: those that need new room
     answer: Literal["error", "full", "nothing"]  # EIO, ENOSPC, or none until it is over
-    seconds: float
+    seconds: float  # from the first call on that meets it
+    folder: str | None = None  # only below this folder of the data directory; None: anywhere
+    elsewhere: bool = False  # everywhere but there
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +85,13 @@ class Disaster:
     # These strike the load itself, so that each cut has a load of its own.
     fault: Fault | None = None  # of the disk
     kills: ServerProcess | None = None  # by SIGKILL, as the kernel does where memory is short
+    starves: bool = False  # a session asks for more memory than its cgroup may have
+    cuts: bool = False  # the power of the disk in use goes, and the disk itself is handed back
 
     @property
     def is_live(self) -> bool:
         """Whether it strikes a load that goes on, and not a disk that was made of its record."""
-        return self.fault is not None or self.kills is not None
+        return self.fault is not None or self.kills is not None or self.starves or self.cuts
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +148,15 @@ class DrillAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class Outage:
+    """How a disaster that struck the load itself kept it from committing."""
+
+    seconds: float  # the longest time without a commit, from the disaster on; of one that lasts:
+    # until the load ended
+    needs_somebody: bool  # the server did not come back by itself: somebody has to start it
+
+
+@dataclass(frozen=True, slots=True)
 class RecordedLoad:
     """The load of a stage, as it was recorded."""
 
@@ -171,6 +184,8 @@ class Cut:
     lost_s: float = 0.0  # since the first of them was acknowledged
     recovery_s: float | None = None  # until the server answered; None: it does not
     reasons: tuple[str, ...] = ()  # of any state but "whole", sentences
+    outage: Outage | None = None  # None: it struck no load that goes on
+    met: int | None = None  # calls that met the fault; None: there is none
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,12 +111,23 @@ class Mix:
 
 
 @dataclass(frozen=True, slots=True)
+class Invariant:
+    """What must hold after the load and after every trial."""
+
+    title: str
+    sql: str  # returns the rows that violate it
+
+
+@dataclass(frozen=True, slots=True)
 class Script:
     """Script files as pgbench has them, chosen by weight."""
 
     files: tuple[SourceFile, ...]
     data: Data
     variables: dict[str, int | float | str | bool] = field(default_factory=dict)  # set beforehand
+    witnesses: dict[str, str] = field(default_factory=dict)
+    """By path of a file: returns the `:request_id` of each of its requests that is committed."""
+    invariants: tuple[Invariant, ...] = ()
 
 
 def database_names(first: str, count: int) -> list[str]:

@@ -108,6 +108,8 @@ def workload_values(workload: Workload) -> dict[str, str]:
     elif workload.script is not None:
         values["file"] = ", ".join(_weighted(one) for one in workload.script.files)
         values["variables"] = variables_text(workload.script)
+        values["witness"] = ", ".join(workload.script.witnesses) or "none"
+        values["invariants"] = str(len(workload.script.invariants) or "none")
     return values
 
 

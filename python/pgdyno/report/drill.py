@@ -30,6 +30,7 @@ from pgdyno.report.document import (
 from pgdyno.report.html import Drawing
 from pgdyno.report.html import render_document as render_page
 from pgdyno.report.markdown import render_document as render_markdown
+from pgdyno.report.tone import WORST
 
 _WORDS: dict[str, tuple[str, Tone]] = {
     "whole": ("whole", "good"),
@@ -37,8 +38,8 @@ _WORDS: dict[str, tuple[str, Tone]] = {
     "damaged": ("damaged", "bad"),
     "dead": ("did not come back", "bad"),
 }
-_TONES: dict[str, Tone] = {"whole": "good", "lost": "warn", "broken": "bad"}
-_WORST = {"whole": "lost nothing", "lost": "lost commits", "broken": "lost the database"}
+_WORST = {"whole": "lost nothing", "down": "lost the service", "lost": "lost commits",
+          "broken": "lost the database"}  # fmt: skip
 _REASONS_LETTERS = 300
 
 
@@ -59,10 +60,11 @@ def render_json(facts: DrillFacts) -> str:
 
 def summary(facts: DrillFacts) -> RenderableType:
     """What each disaster did to each stage, for a terminal."""
-    table = Printed("stage", "disaster", "cuts", "dead", "damaged", "lost", "whole", box=None,
-                    pad_edge=False)  # fmt: skip
+    table = Printed("stage", "disaster", "cuts", "dead", "damaged", "lost", "whole", "stayed down",
+                    box=None, pad_edge=False)  # fmt: skip
     for row in facts.rows:
-        numbers = (row.cuts, row.dead, row.damaged, row.lost, row.cuts - row.harmed.of)
+        numbers = (row.cuts, row.dead, row.damaged, row.lost, row.cuts - row.harmed.of,
+                   "" if row.outage_s is None else row.stayed_down)  # fmt: skip
         table.add_row(f"{row.stage} ({row.rung})", row.disaster, *map(str, numbers))
     return Group(table, *(Line(text) for text in (*facts.sentences, *facts.doubts)))
 
@@ -114,7 +116,7 @@ def _price_list(facts: DrillFacts) -> tuple[Section, ...]:
             Cell(f"×{one.gain.ratio:.2f}" if one.gain else "×1"),
             Cell(f"{one.gain.low:.2f} to {one.gain.high:.2f}" if one.gain else ""),
             Cell(str(one.gain.n) if one.gain else ""),
-            *(Cell(took.words, tone=_TONES[took.worst]) for took in one.took),
+            *(Cell(took.words, tone=WORST[took.worst]) for took in one.took),
         )
         for one in facts.prices
     )
@@ -160,11 +162,14 @@ def _panel(prices: tuple[Price, ...]) -> Panel:
 def _table(facts: DrillFacts) -> Table:
     heads = columns("stage", "disaster", "cuts", "did not come back", "damaged", "commits lost",
                     "harmed", "95 %", "most commits lost", ("lost since", "s"), ("recovery", "s"),
-                    "harm")  # fmt: skip
+                    "stayed down", ("outage", "s"), "harm")  # fmt: skip
     caption = (
         "Cuts by what came back. Harmed: did not come back, came back damaged, or without commits"
         " that had been acknowledged; the interval is exact. Most commits lost, and since when"
-        " before the cut: of the worst one. Recovery: median of those that came back."
+        " before the cut: of the worst one. Recovery: median of those that came back. Stayed down:"
+        " servers that somebody had to start again; outage: the longest time without a commit from"
+        " the disaster on, of one that lasts until the load ended; both of disasters that strike a"
+        " load which goes on."
     )
     return Table(caption, heads, tuple(_row(one) for one in facts.rows))
 
@@ -181,6 +186,11 @@ def _row(one: DisasterFacts) -> tuple[Cell, ...]:
         Cell(str(one.commits_lost)),
         Cell(f"{one.lost_s:.3f}" if one.lost_s else ""),
         Cell(f"{one.recovery_s:.2f}" if one.recovery_s is not None else ""),
+        Cell(
+            "" if one.outage_s is None else str(one.stayed_down),
+            tone="warn" if one.stayed_down else "",
+        ),
+        Cell("" if one.outage_s is None else f"{one.outage_s:.2f}"),
         Cell(words, tone=tone),
     )
 
@@ -260,6 +270,13 @@ def _controls(facts: DrillFacts) -> Table:
     return Table(caption, heads, rows)
 
 
+def _service(one: Cut) -> str:
+    if one.outage is None:
+        return ""
+    lasts = ", stays down" if one.outage.needs_somebody else ""
+    return f"{one.outage.seconds:.2f} s{lasts}"
+
+
 def _cuts(cuts: tuple[Cut, ...]) -> Table:
     rows = tuple(
         (
@@ -271,17 +288,19 @@ def _cuts(cuts: tuple[Cut, ...]) -> Table:
             Cell(f"{one.made.names_lost} of {one.made.names_open}"),
             Cell(str(one.acknowledged)),
             Cell(str(one.lost)),
+            Cell(_service(one)),
             Cell(_WORDS[one.state][0], tone=_WORDS[one.state][1], note=_why(one)),
         )
         for one in cuts
     )
     heads = (
         *columns("cut", "at", "seed", "sectors lost", "pages torn", "names lost", "acknowledged",
-                 "lost"),
+                 "lost", "outage"),
         Column("", align="left"),
     )  # fmt: skip
     caption = (
         "At: seconds of the load. Lost: of what was not settled on the disk at that instant. The"
-        " same seed makes the same disk of the same record."
+        " same seed makes the same disk of the same record. Outage: the longest time without a"
+        " commit, and whether somebody had to start the server."
     )
     return Table(caption, heads, rows, folded=True)

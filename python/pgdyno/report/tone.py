@@ -22,3 +22,6 @@ def tone(comparison: Comparison | TailFacts | None) -> Tone:
 
 LIGHTS: dict[str, Tone] = {"high": "good", "limited": "warn", "low": "bad"}
 """How the confidence of an answer is set off."""
+
+WORST: dict[str, Tone] = {"whole": "good", "down": "warn", "lost": "warn", "broken": "bad"}
+"""How the worst that disasters took is set off."""

@@ -117,6 +117,11 @@ class Cluster:
         assert self._process is not None
         return self._process.pid
 
+    @property
+    def runs(self) -> bool:
+        """Whether its postmaster lives."""
+        return self._process is not None and self._process.code() is None
+
     def settings(self, asked: Sequence[Setting]) -> tuple[Setting, ...]:
         """All that `start` writes: what pgdyno needs to run and to watch a cluster, then a stage's.
 

@@ -313,6 +313,11 @@ class OwnTarget:
         """See `Target.last_words`."""
         return self._cluster.last_words() if self._cluster else None
 
+    @property
+    def is_down(self) -> bool:
+        """Whether the server of the trial has ended, so that somebody has to start it."""
+        return self._cluster is None or not self._cluster.runs
+
     def halt(self) -> None:
         """Stop the server of the trial at once; its data stay."""
         if self._cluster is not None:

@@ -49,11 +49,16 @@ def _tpcc(tpcc: Tpcc) -> JsonObject:
 
 
 def _script(script: Script) -> JsonObject:
-    scripts: list[JsonValue] = [
-        {"name": name, "text": file.text, "weight": file.weight}
-        for name, file in zip(kind_names(script.files), script.files, strict=True)
-    ]
-    return {"scripts": scripts, "variables": {**script.variables}}
+    scripts: list[JsonValue] = []
+    for name, file in zip(kind_names(script.files), script.files, strict=True):
+        one: JsonObject = {"name": name, "text": file.text, "weight": file.weight}
+        if file.path in script.witnesses:
+            one["witness"] = script.witnesses[file.path]
+        scripts.append(one)
+    spec: JsonObject = {"scripts": scripts, "variables": {**script.variables}}
+    if script.invariants:
+        spec["invariants"] = [{"title": one.title, "sql": one.sql} for one in script.invariants]
+    return spec
 
 
 def kind_names(files: Sequence[SourceFile]) -> list[str]:

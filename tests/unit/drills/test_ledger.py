@@ -145,3 +145,13 @@ def test_a_row_less_or_more_is_never_overlooked(
     stranger = data.draw(st.integers(0, 6))
     most = rows[key(stranger)] + owed.uncertain.get(key(stranger), 0)
     assert compared(owed, {**rows, key(stranger): most + 1}).unasked == 1
+
+
+def test_the_longest_time_without_a_commit_begins_with_the_one_before() -> None:
+    seconds = [request(0, second * SECOND_NS, second) for second in (1, 2, 6, 7)]
+    ledger = Ledger([*seconds, Request(0, 4 * SECOND_NS, False, 0, key(9))])
+
+    assert ledger.longest_gap_s(3 * SECOND_NS, 8 * SECOND_NS) == 4  # 2 to 6: what failed is none
+    assert ledger.longest_gap_s(3 * SECOND_NS, 20 * SECOND_NS) == 13  # to the end of the load
+    assert ledger.longest_gap_s(6 * SECOND_NS, 8 * SECOND_NS) == 1
+    assert Ledger([]).longest_gap_s(3 * SECOND_NS, 8 * SECOND_NS) == 5

@@ -196,3 +196,16 @@ def test_every_key_that_a_stage_may_change_can_be_told(kind: str) -> None:
     keys = [key for key in keys_of(TABLES[kind]) if key not in SHAPES_DATA]
 
     assert set(keys) == workload_values(plan.workload).keys()
+
+
+def test_a_stage_keeps_the_witnesses_of_the_scripts_that_it_drives() -> None:
+    plan = resolved(
+        "script.toml",
+        'workload.witness={"files/write.sql" = "SELECT 1", "files/read.sql" = "SELECT 2"}',
+    )
+
+    both, write = (stage.workload.script for stage in plan.stages)
+    assert both is not None
+    assert write is not None
+    assert both.witnesses == {"files/write.sql": "SELECT 1", "files/read.sql": "SELECT 2"}
+    assert write.witnesses == {"files/write.sql": "SELECT 1"}

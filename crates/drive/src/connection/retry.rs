@@ -29,6 +29,8 @@ pub struct Failure {
     pub text: String,
     /// The commit was under way: nobody knows whether it happened.
     pub unknown: bool,
+    /// A part of it is committed.
+    pub partly: bool,
     /// The session is of no more use.
     pub lost: bool,
 }
@@ -132,6 +134,7 @@ fn judge<S: AsyncRead + AsyncWrite + Unpin>(error: &Error, session: &Session<S>)
             None => error.to_string(),
         },
         unknown: lost && session.may_have_committed(),
+        partly: error.is_partly_committed(),
         lost,
     }
 }

@@ -126,7 +126,9 @@ impl Pages {
                 let skipped = u8::try_from(*skipped).unwrap_or(u8::MAX);
                 (COMMITTED, entry.witness.rows.saturating_sub(skipped))
             }
-            Ending::Failed(failure) if failure.unknown => (UNKNOWN, entry.witness.rows),
+            Ending::Failed(failure) if failure.unknown || failure.partly => {
+                (UNKNOWN, entry.witness.rows)
+            }
             Ending::Done(Outcome::RolledBack) | Ending::Failed(_) => (NOT_COMMITTED, 0),
         };
         self.line(entry, ended_ns, state, rows)
@@ -170,9 +172,9 @@ mod tests {
         Entry { taken_ns, kind: 3, witness }
     }
 
-    fn failed(unknown: bool) -> Ending {
+    fn failed(unknown: bool, partly: bool) -> Ending {
         let (class, text) = ("40001".to_owned(), String::new());
-        Ending::Failed(Box::new(Failure { class, text, unknown, lost: unknown }))
+        Ending::Failed(Box::new(Failure { class, text, unknown, partly, lost: unknown }))
     }
 
     #[test]
@@ -186,8 +188,9 @@ mod tests {
             Ending::Done(Outcome::Committed),
             Ending::Done(Outcome::CommittedInPart { skipped: 3 }),
             Ending::Done(Outcome::RolledBack),
-            failed(false),
-            failed(true),
+            failed(false, false),
+            failed(true, false),
+            failed(false, true),
         ];
         for (taken_ns, ending) in (7..).zip(&endings) {
             pages.begun(entry(taken_ns)).unwrap();
@@ -200,7 +203,7 @@ mod tests {
         let bytes = fs::read(&path).unwrap();
         fs::remove_dir_all(&folder).unwrap();
         let lines: Vec<&[u8]> = bytes.chunks(LINE_BYTES).collect();
-        assert_eq!(lines.len(), 10);
+        assert_eq!(lines.len(), 12);
         let told: Vec<(u8, u8)> = lines.iter().map(|line| (line[52], line[53])).collect();
         let begun = (BEGUN, 10);
         let ended = [
@@ -208,6 +211,7 @@ mod tests {
             (COMMITTED, 7),
             (NOT_COMMITTED, 0),
             (NOT_COMMITTED, 0),
+            (UNKNOWN, 10),
             (UNKNOWN, 10),
         ];
         assert_eq!(told, ended.map(|one| [begun, one]).concat());

@@ -9,7 +9,7 @@ use super::spec::{Bound, MixSpec, Parameter, ParameterKind, Sql, Transaction};
 use crate::{
     draw::Draw,
     program::{
-        build::{Builder, numbered},
+        build::{Builder, REQUEST_ID, numbered},
         expression::{Expression, Scope},
         functions::Function,
         parse,
@@ -126,8 +126,9 @@ impl Compiler<'_> {
             steps.push(self.step("commit", Action::EndPipeline));
         }
         self.all_used(&used)?;
-        let Transaction { name, weight, .. } = self.transaction;
-        Ok(Program { name: name.clone(), weight: *weight, steps })
+        let Transaction { name, weight, witness, .. } = self.transaction;
+        Program { name: name.clone(), weight: *weight, steps, witness: None }
+            .with_witness(witness.as_deref(), self.builder)
     }
 
     /// Parameters of different transactions have nothing to do with each other.
@@ -202,7 +203,8 @@ impl Compiler<'_> {
             return Ok((self.builder.slot(&self.qualified(name)), form(parameter)));
         }
         if self.builder.defined(name).is_some() {
-            return Ok((self.builder.slot(name), Form::Inferred));
+            let form = if name == REQUEST_ID { Form::Bigint } else { Form::Inferred };
+            return Ok((self.builder.slot(name), form));
         }
         let known: Vec<&str> = self.transaction.params.keys().map(String::as_str).collect();
         Err(format!("parameter :{name} is unknown, params has {}", listed(&known)))

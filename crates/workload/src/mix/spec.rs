@@ -7,9 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::{
-    description::Condition,
     script::spec::{WEIGHT_MAX, check_weights, default_seed, unit},
-    spec::{Face, Isolation, SpecError},
+    spec::{Face, Invariant, Isolation, SpecError},
 };
 
 /// A mix.
@@ -70,6 +69,10 @@ pub struct Transaction {
     pub begin: bool,
     /// What it executes, in order.
     pub statements: Vec<Sql>,
+    /// A query of one column: the `:request_id` of each of its requests that is committed, so that
+    /// after a disaster those that were acknowledged are found again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub witness: Option<String>,
     /// Its parameters, by name.
     #[serde(default)]
     pub params: BTreeMap<String, Parameter>,
@@ -155,16 +158,6 @@ pub enum Bound {
     Expression(String),
 }
 
-/// What must hold.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
-#[serde(deny_unknown_fields)]
-pub struct Invariant {
-    /// What must hold, as a sentence for the report.
-    pub title: String,
-    /// Returns the rows that violate it.
-    pub sql: String,
-}
-
 fn one() -> i64 {
     1
 }
@@ -237,17 +230,6 @@ impl MixSpec {
             }
         }
         Ok(())
-    }
-
-    /// Invariants as conditions, numbered from 1.
-    pub(super) fn conditions(&self) -> Vec<Condition> {
-        let numbered = self.invariants.iter().zip(1..);
-        let condition = |(one, number): (&Invariant, u32)| Condition {
-            number,
-            title: one.title.clone(),
-            sql: one.sql.clone(),
-        };
-        numbered.map(condition).collect()
     }
 }
 

@@ -15,6 +15,9 @@ use super::{
 /// A statement's parameters are counted by 16 bits, and so are the statements of a session.
 const PARAMETERS_MAX: usize = 65_535;
 
+/// The variable that tells requests apart.
+pub const REQUEST_ID: &str = "request_id";
+
 /// Programs under construction.
 #[derive(Debug)]
 pub struct Builder {
@@ -27,7 +30,7 @@ pub struct Builder {
 
 impl Builder {
     /// With the variables that every script has: `client_id`, `default_seed`, `random_seed`,
-    /// `scale`.
+    /// `request_id`, `scale`.
     #[must_use]
     pub fn new(seed: u64, scale: i64) -> Self {
         let mut builder = Self {
@@ -41,6 +44,7 @@ impl Builder {
         builder.define("client_id", Value::Int(0));
         builder.define("default_seed", seed.clone());
         builder.define("random_seed", seed);
+        builder.define(REQUEST_ID, Value::Int(0));
         builder.define("scale", Value::Int(scale));
         builder
     }
@@ -105,7 +109,7 @@ impl Builder {
     /// The finished workload.
     #[must_use]
     pub fn finish(mut self, programs: Vec<Program>) -> Programs {
-        let client_id = self.slot("client_id");
+        let (client_id, request_id) = (self.slot("client_id"), self.slot(REQUEST_ID));
         let default_seed = self.defined("default_seed").and_then(|value| value.int().ok());
         Programs {
             kinds: programs.iter().map(|program| program.name.clone()).collect(),
@@ -116,6 +120,7 @@ impl Builder {
             slots: self.slots,
             initial: self.initial,
             client_id,
+            request_id,
             default_seed: default_seed.unwrap_or(0),
         }
     }

@@ -39,6 +39,22 @@ pub struct Scope<'a> {
 }
 
 impl Expression {
+    /// Whether its value may follow from a variable.
+    #[must_use]
+    pub fn names(&self, slot: usize) -> bool {
+        match self {
+            Self::Constant(_) => false,
+            Self::Variable(named) => *named == slot,
+            Self::Call(_, arguments) => arguments.iter().any(|one| one.names(slot)),
+            Self::And(left, right) | Self::Or(left, right) => left.names(slot) || right.names(slot),
+            Self::Case(branches, otherwise) => {
+                otherwise.names(slot)
+                    || branches.iter().any(|(when, then)| when.names(slot) || then.names(slot))
+            }
+            Self::Is(value, _) => value.names(slot),
+        }
+    }
+
     /// Its value.
     ///
     /// # Errors

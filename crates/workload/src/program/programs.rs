@@ -10,6 +10,8 @@ use crate::draw::Draw;
 /// Streams of draws; a number never changes its meaning.
 const STREAM_CHOICE: u64 = 201;
 pub(super) const STREAM_VALUES: u64 = 202;
+/// Terminals are fewer than 2^24: their numbers and those of their requests share 64 bits.
+const TERMINAL_BITS: u32 = 24;
 
 /// Programs, and what they share.
 #[derive(Clone, Debug)]
@@ -24,6 +26,7 @@ pub struct Programs {
     pub(super) initial: Vec<Option<Value>>,
     /// Slots of what is different in each request.
     pub(super) client_id: usize,
+    pub(super) request_id: usize,
     pub(super) default_seed: i64,
 }
 
@@ -36,6 +39,14 @@ pub struct Request {
     pub terminal: u32,
     /// The how-manieth of this terminal, from 0.
     pub number: u64,
+}
+
+impl Request {
+    /// A number that no other request of a run has; a repetition has the same.
+    #[must_use]
+    pub fn ident(&self) -> i64 {
+        ((self.number << TERMINAL_BITS) | u64::from(self.terminal)).cast_signed()
+    }
 }
 
 impl Programs {

@@ -15,8 +15,6 @@ use super::{
 };
 use crate::{draw::Draw, workload::Outcome};
 
-/// Terminals are fewer than 2^24: their numbers and those of their requests share 64 bits.
-const TERMINAL_BITS: u32 = 24;
 /// Longer is a slip of the unit.
 const SLEEP_MAX: Duration = Duration::from_secs(3600);
 /// Room for a parameter that is sent as text.
@@ -67,16 +65,17 @@ impl Fate {
 
 impl<'a, X: Exchange> Runner<'a, X> {
     pub(super) fn new(programs: &'a Programs, request: Request, session: &'a mut X) -> Self {
-        let Request { program, terminal, number } = request;
+        let Request { program, terminal, .. } = request;
         let mut variables = programs.initial.clone();
         variables[programs.client_id] = Some(Value::Int(i64::from(terminal)));
+        variables[programs.request_id] = Some(Value::Int(request.ident()));
         Self {
             programs,
             steps: &programs.all[program].steps,
             request,
             session,
             variables,
-            draw: Draw::new(programs.seed, STREAM_VALUES, u64::from(terminal), number),
+            draw: Draw::new(programs.seed, STREAM_VALUES, u64::from(terminal), request.number),
             queued: Vec::new(),
             text: String::new(),
             pipelining: false,
@@ -85,6 +84,14 @@ impl<'a, X: Exchange> Runner<'a, X> {
     }
 
     pub(super) async fn run_to_end(mut self) -> Result<Outcome, Error> {
+        match self.run().await {
+            // What was committed would happen twice.
+            Err(error) if self.fate.committed => Err(error.partly_committed()),
+            ended => ended,
+        }
+    }
+
+    async fn run(&mut self) -> Result<Outcome, Error> {
         let mut at = 0;
         while let Some(step) = self.steps.get(at) {
             at = self.step(step, at + 1).await?;
@@ -160,11 +167,7 @@ impl<'a, X: Exchange> Runner<'a, X> {
                 let mixed = (first | second).wrapping_add(c.cast_unsigned());
                 Value::Int((mixed % span).cast_signed() + low)
             }
-            Source::Sequence { start } => {
-                let Request { terminal, number, .. } = self.request;
-                let unique = (number << TERMINAL_BITS) | u64::from(terminal);
-                Value::Int(start.wrapping_add(unique.cast_signed()))
-            }
+            Source::Sequence { start } => Value::Int(start.wrapping_add(self.request.ident())),
             Source::Characters(low, high) => {
                 let length = usize::try_from(self.draw.int(*low, *high)).unwrap_or(0);
                 let mut out = Vec::new();
@@ -225,20 +228,18 @@ impl<'a, X: Exchange> Runner<'a, X> {
         if self.queued.is_empty() {
             return Ok(());
         }
-        let committed = self.fate.committed;
         let widths = self.widths();
-        let answers = match self.session.exchange().await {
-            Ok(answers) => answers,
-            // What was committed before would happen twice.
-            Err(error) => return Err(if committed { error.not_repeatable() } else { error }),
-        };
+        let answers = self.session.exchange().await?;
+        // Before the answers are looked at: one that is refused may have been committed.
+        for (execution, _) in &self.queued {
+            self.fate.follow(execution.effect);
+        }
         let mut stored = Vec::new();
         for (at, (execution, place)) in self.queued.iter().enumerate() {
             check(answers, at, execution, place)?;
             if let Some(store) = &execution.store {
                 stored.push((*execution, row_of(answers, at, widths[at], store, place)?));
             }
-            self.fate.follow(execution.effect);
         }
         self.queued.clear();
         for (execution, row) in stored {

@@ -82,8 +82,9 @@ pub(super) fn compile(
     if compiler.executions == 0 {
         return Err(refused(script, 1, "script has no SQL statement"));
     }
-    let Compiler { steps, .. } = compiler;
-    Ok(Program { name: script.name.clone(), weight: script.weight, steps })
+    let Compiler { steps, builder, .. } = compiler;
+    Program { name: script.name.clone(), weight: script.weight, steps, witness: None }
+        .with_witness(script.witness.as_deref(), builder)
 }
 
 struct Compiler<'a> {

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::{
-    program::value::Value,
-    spec::{Face, Isolation, SpecError},
+    program::{build::REQUEST_ID, value::Value},
+    spec::{Face, Invariant, Isolation, SpecError},
 };
 
 /// As pgbench.
@@ -40,6 +40,9 @@ pub struct ScriptSpec {
     /// Variables that are set from the start, as pgbench's `-D`.
     #[serde(default)]
     pub variables: BTreeMap<String, Json>,
+    /// What must hold before and after any run.
+    #[serde(default)]
+    pub invariants: Vec<Invariant>,
 }
 
 /// A script file.
@@ -54,6 +57,10 @@ pub struct Script {
     #[serde(default = "unit")]
     #[schemars(range(min = 0.0, max = WEIGHT_MAX))]
     pub weight: f64,
+    /// A query of one column: the `:request_id` of each of its requests that is committed, so that
+    /// after a disaster those that were acknowledged are found again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub witness: Option<String>,
 }
 
 /// Discriminates the workloads' specifications.
@@ -142,6 +149,10 @@ pub(crate) fn check_weights<'a>(
 
 /// A variable's value in a specification.
 pub(crate) fn variable(name: &str, value: &Json) -> Result<Value, SpecError> {
+    if name == REQUEST_ID {
+        let fact = format!("variable {name} is the number of each request, and cannot be set");
+        return Err(SpecError::new(fact, "Give yours another name."));
+    }
     let odd = || {
         let fact = format!("variable {name} is {value}, allowed are text and numbers");
         SpecError::plain(fact)

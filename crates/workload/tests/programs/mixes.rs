@@ -1,8 +1,8 @@
 //! What mixes send, and what is refused.
 
 use serde_json::{Value, json};
-use wire::{Kind, Results};
-use workload::{Outcome, Workload, catalogue};
+use wire::{Kind, Results, Timestamp};
+use workload::{Outcome, Workload, catalogue, mix as mixed};
 
 use super::session::{Fake, Reply, mixes, perform};
 
@@ -251,4 +251,79 @@ fn invariants_are_conditions() {
     let want = json!([{"number": 1, "title": "no debts", "sql": "SELECT 1 WHERE false"}]);
     assert_eq!(json!(described.conditions), want);
     assert_eq!(json!(described.mix), json!({"look": 1.0}));
+}
+
+/// A mix whose transaction notes its number.
+fn noted() -> Value {
+    json!({
+        "name": "note",
+        "statements": ["INSERT INTO done VALUES (:request_id)"],
+        "witness": "SELECT id FROM done;",
+    })
+}
+
+#[test]
+fn a_request_has_a_number_of_its_own_by_which_its_commit_is_found_again() {
+    let spec = mix(&noted());
+    let programs = mixes(&spec).unwrap();
+    let mut session = Fake::default();
+    let (request, _) = programs.request(3, 5);
+    perform(&programs, &mut session, (3, 5)).unwrap();
+    let number = (5 << 24) + 3;
+    assert!(session.sent[2].ends_with(&format!("({number}::bigint)")), "{:?}", session.sent);
+    let now = Timestamp(0);
+    assert_eq!(programs.witness(&request, now).unwrap().key, [number, 0, 0, 0]);
+
+    let described = mixed::describe(&mixed::MixSpec::from_json(&spec).unwrap()).unwrap();
+    assert_eq!(described.witnesses.len(), 1);
+    assert!(described.witnesses[0].sql.contains("(\nSELECT id FROM done\n)"));
+}
+
+#[test]
+fn a_transaction_without_a_witness_leaves_nothing() {
+    let programs = mixes(&mix(&look())).unwrap();
+    let now = Timestamp(0);
+    assert!(programs.witness(&programs.request(1, 1).0, now).is_none());
+}
+
+#[test]
+fn a_witness_of_what_cannot_be_told_apart_is_refused() {
+    let mut transaction = look();
+    transaction["witness"] = json!("SELECT k FROM t");
+    let error = mixes(&mix(&transaction)).unwrap_err();
+    assert_eq!(error.fact, "look has a witness, but no statement of it uses :request_id");
+    assert!(error.hint.is_some());
+    let mut empty = noted();
+    empty["witness"] = json!(" ; ");
+    assert_eq!(mixes(&mix(&empty)).unwrap_err().fact, "witness of note is empty");
+}
+
+#[test]
+fn the_number_of_a_request_is_nobody_elses_variable() {
+    let mut spec = mix(&look());
+    spec["variables"]["request_id"] = json!(4);
+    let fact = mixes(&spec).unwrap_err().fact;
+    assert_eq!(fact, "variable request_id is the number of each request, and cannot be set");
+}
+
+#[test]
+fn what_failed_after_a_part_was_committed_says_so() {
+    let mut alone = look();
+    alone["begin"] = json!(false);
+    let programs = mixes(&mix(&alone)).unwrap();
+    let first = [Reply::Affected(1), Reply::Error("40001")];
+    let mut session = Fake { replies: first.into(), ..Fake::default() };
+    assert!(perform(&programs, &mut session, (1, 4)).unwrap_err().is_partly_committed());
+    let mut session = Fake { replies: [Reply::Error("40001")].into(), ..Fake::default() };
+    assert!(!perform(&programs, &mut session, (1, 4)).unwrap_err().is_partly_committed());
+
+    // A pipeline has committed by the time that its rows are counted.
+    let counted = json!({"name": "c", "statements": [{"sql": "UPDATE t SET v = 1", "rows": 2}]});
+    for (face, partly) in [("statement", false), ("pipeline", true)] {
+        let mut spec = mix(&counted);
+        spec["face"] = json!(face);
+        let mut session = Fake::default();
+        let error = perform(&mixes(&spec).unwrap(), &mut session, (1, 4)).unwrap_err();
+        assert_eq!(error.is_partly_committed(), partly, "{face}");
+    }
 }

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 use wire::{Results, Timestamp};
-use workload::{Outcome, Workload};
+use workload::{
+    Outcome, Workload,
+    script::{self, ScriptSpec},
+};
 
 use super::session::{Fake, Reply, now, perform, run, scripts};
 
@@ -248,4 +251,26 @@ fn specifications_are_strict() {
         let refused = spec(change);
         assert!(refused.fact.contains(part), "{}", refused.fact);
     }
+}
+
+#[test]
+fn a_script_with_a_witness_is_found_again_and_keeps_its_invariants() {
+    let mut spec = json!({
+        "kind": "script",
+        "scripts": [
+            {"name": "a.sql", "text": "\\set n :request_id + 1\nINSERT INTO t VALUES (:n);",
+             "witness": "SELECT n - 1 FROM t"},
+            {"name": "b.sql", "text": "SELECT 1;"},
+        ],
+        "invariants": [{"title": "nothing is odd", "sql": "SELECT 1 WHERE false"}],
+    });
+    let read = ScriptSpec::from_json(&spec).unwrap();
+    let described = script::describe(&read).unwrap();
+    assert_eq!(described.witnesses.len(), 1);
+    assert_eq!(described.witnesses[0].kind, "a.sql");
+    assert_eq!(described.conditions[0].title, "nothing is odd");
+
+    spec["scripts"][1]["witness"] = json!("SELECT 1");
+    let refused = script::describe(&ScriptSpec::from_json(&spec).unwrap()).unwrap_err();
+    assert_eq!(refused.fact, "b.sql has a witness, but no statement of it uses :request_id");
 }

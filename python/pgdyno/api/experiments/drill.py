@@ -27,6 +27,7 @@ from pgdyno.drills.controls import planted
 from pgdyno.drills.cut import share_and_seed, strike
 from pgdyno.drills.disasters import DISASTERS, named
 from pgdyno.drills.load import Bench, Load, Strike, recorded_load, require_ledger
+from pgdyno.drills.memory import require_memory_cgroup
 from pgdyno.drills.shrink import shrunk
 from pgdyno.model.drill import Disaster, DrillAsked, DrillDesign, Drilled, Gain, Gains
 from pgdyno.model.errors import PlanError
@@ -112,7 +113,10 @@ def _asked(plan: PlanRecord, stages: Sequence[str], design: DrillDesign) -> Dril
     for stage in chosen:
         require_ledger(stage, described[stage.name])
     names = tuple(dict.fromkeys(stage.name for stage in chosen))
-    return DrillAsked(plan, names, named(design.disasters), design)
+    disasters = named(design.disasters)
+    if any(one.starves for one in disasters):
+        require_memory_cgroup()
+    return DrillAsked(plan, names, disasters, design)
 
 
 def _gains(earlier: Run, asked: DrillAsked) -> Gains:

@@ -158,6 +158,10 @@ def _driven(workload: Workload) -> dict[str, Any]:
     driven = asdict(workload)
     if workload.engine == "pgdyno":
         del driven["engine"]
+    if workload.script is not None:
+        for key in ("witnesses", "invariants"):
+            if not driven["script"][key]:
+                del driven["script"][key]
     return driven
 
 

@@ -31,6 +31,7 @@ from pgdyno.plan.schema.workload_table import (
     WorkloadTable,
     keys_of,
     kind_of,
+    path_and_weight,
 )
 
 _STEPS_TOLERANCE_S = 1e-6
@@ -91,7 +92,7 @@ def stage_clients(
         for key in stage.client:
             origins = {**origins, key: _origin(stage.name, key, source, by_set)}
         try:
-            table = model.model_validate({**raw, **values})
+            table = model.model_validate(_merged(raw, values))
         except ValidationError as error:
             for field, fault in faults_of(error, model):
                 complaint = Complaint(f"stage {stage.name}", f"client.{field}: {fault}")
@@ -107,6 +108,16 @@ def stage_clients(
                        for key in sorted(values))  # fmt: skip
         result.append(StageClient(table, chosen))
     return tuple(result)
+
+
+def _merged(raw: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """What a stage drives; of the plan's witnesses those of the scripts that it does."""
+    merged = {**raw, **values}
+    if "file" in values and "witness" not in values and "witness" in raw:
+        files = [values["file"]] if isinstance(values["file"], str) else values["file"]
+        driven = {path_and_weight(str(one))[0] for one in files}
+        merged["witness"] = {path: one for path, one in raw["witness"].items() if path in driven}
+    return merged
 
 
 def _too_many(table: WorkloadTable, loaded: int) -> list[tuple[str, str]]:

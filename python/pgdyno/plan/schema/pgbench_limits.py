@@ -11,6 +11,8 @@ from pgdyno.model.workload import Workload
 BUILTIN = {"tpcb": "tpcb-like", "simple-update": "simple-update", "select-only": "select-only"}
 """pgbench's names of its own scripts, by kind."""
 
+_REQUEST = ":request_id"
+
 
 @dataclass(frozen=True, slots=True)
 class Unmapped:
@@ -28,6 +30,7 @@ def unmapped(workload: Workload) -> Iterator[Unmapped]:
     without = "does not go with engine pgbench"
     if workload.script is None and workload.kind not in BUILTIN:
         yield Unmapped("kind", f"{workload.kind} {without}", f"{', '.join(BUILTIN)}, script")
+    yield from _numbered(workload, without)
     if workload.face != "statement":
         why = f"{workload.face} {without}, which sends one prepared statement at a time"
         yield Unmapped("face", why, "statement")
@@ -47,3 +50,10 @@ def unmapped(workload: Workload) -> Iterator[Unmapped]:
     if workload.requests_max is not None:
         why = f"{workload.requests_max} {without}, which is driven for a time"
         yield Unmapped("requests_max", why, "none")
+
+
+def _numbered(workload: Workload, without: str) -> Iterator[Unmapped]:
+    for file in workload.script.files if workload.script is not None else ():
+        if _REQUEST in file.text:
+            why = f"{_REQUEST} in {file.path} {without}, which gives requests no numbers"
+            yield Unmapped("file", why, "engine pgdyno")

@@ -11,7 +11,12 @@ from pgdyno.plan.schema.complaint import Complaint
 from pgdyno.plan.schema.errors import unknown_key
 from pgdyno.plan.schema.files import BadFile, text_file
 from pgdyno.plan.schema.toml import BadToml, parse_toml, toml_key
-from pgdyno.plan.schema.workload_table import MixFileTable, ScriptTable, WorkloadTable
+from pgdyno.plan.schema.workload_table import (
+    MixFileTable,
+    ScriptTable,
+    WorkloadTable,
+    path_and_weight,
+)
 
 MIX_KEYS = ("transactions", "variables", "invariants")
 """Tables of a mix; how fast and how often it is driven, and its scale, the plan says."""
@@ -85,9 +90,3 @@ def _paths(table: WorkloadTable) -> list[tuple[str, str]]:
     files = [table.file] if isinstance(table, MixFileTable) else table.file
     paths = [("file", path_and_weight(one)[0]) for one in files]
     return [*paths, ("setup", table.setup)] if table.setup else paths
-
-
-def path_and_weight(text: str) -> tuple[str, float]:
-    """`a.sql@3` as its two parts; the weight is 1 where none stands."""
-    path, at, weight = text.rpartition("@")
-    return (path, float(weight)) if at and weight.isdecimal() else (text, 1.0)

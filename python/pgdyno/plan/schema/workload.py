@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pgdyno.model.workload import (
     Arrivals,
     Data,
+    Invariant,
     Mix,
     Partitions,
     Pgbench,
@@ -16,7 +17,6 @@ from pgdyno.model.workload import (
     Tpcc,
     Workload,
 )
-from pgdyno.plan.schema.sources import path_and_weight
 from pgdyno.plan.schema.workload_table import (
     KINDS,
     AnyWorkload,
@@ -26,6 +26,7 @@ from pgdyno.plan.schema.workload_table import (
     StepTable,
     TpccTable,
     WorkloadTable,
+    path_and_weight,
 )
 
 
@@ -49,6 +50,8 @@ def workload_of(table: WorkloadTable, sources: Mapping[str, str]) -> Workload:
             tuple(SourceFile(path, sources[path], weight) for path, weight in files),
             _data(table, sources),
             dict(table.variables),
+            dict(table.witness),
+            tuple(Invariant(one.title, one.sql) for one in table.invariants),
         )
     return Workload(
         kind=table.kind,

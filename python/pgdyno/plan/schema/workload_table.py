@@ -9,7 +9,16 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from pgdyno.catalog.contract import bounds, default, limits, most
 from pgdyno.model.workload import (
@@ -70,6 +79,12 @@ def _weighted(text: str) -> str:
     if at and (not path or not re.fullmatch(r"[0-9]{1,9}", weight) or int(weight) > (high or 0)):
         raise ValueError(f"must be a path, or path@weight with a weight of {low} to {high}")
     return text
+
+
+def path_and_weight(text: str) -> tuple[str, float]:
+    """`a.sql@3` as its two parts; the weight is 1 where none stands."""
+    path, at, weight = text.rpartition("@")
+    return (path, float(weight)) if at and weight.isdecimal() else (text, 1.0)
 
 
 Line = Annotated[str, AfterValidator(_one_line)]
@@ -268,6 +283,15 @@ class MixFileTable(OwnWorkload):
     )
 
 
+class InvariantTable(Table):
+    """What must hold after the load and after every trial."""
+
+    title: Line = Field(description="What must hold, as a sentence for the report.")
+    sql: Annotated[str, Field(min_length=1)] = Field(
+        description="A query that returns the rows that violate it."
+    )
+
+
 class ScriptTable(OwnWorkload):
     """Script files as pgbench has them; a stage may name others."""
 
@@ -280,12 +304,28 @@ class ScriptTable(OwnWorkload):
     variables: dict[str, Scalar] = Field(
         {}, description="Variables that are set before a script begins, as pgbench's `-D`."
     )
+    witness: dict[str, str] = Field(
+        {},
+        description="By script, as `file` names it: a query of one column, the `:request_id` of"
+        " each of its requests that is committed. A drill asks it what survived.",
+    )
+    invariants: Annotated[tuple[InvariantTable, ...], Field(strict=False)] = Field(
+        (), description="What must hold after the load and after every trial, as in a mix."
+    )
     face: Literal["statement"] = Field(
         "statement", description="A script says itself what it pipelines."
     )
     isolation: Literal["read committed"] = Field(
         "read committed", description="A script says itself how it isolates."
     )
+
+    @field_validator("witness")
+    @classmethod
+    def _of_its_scripts(cls, witness: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        scripts = [path_and_weight(one)[0] for one in info.data.get("file", ())]
+        if scripts and (strangers := [path for path in witness if path not in scripts]):
+            raise ValueError(f"names {strangers[0]!r}; scripts are {', '.join(scripts)}")
+        return witness
 
 
 WorkloadTable = TpccTable | PgbenchTable | MixFileTable | ScriptTable
