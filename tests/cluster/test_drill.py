@@ -292,6 +292,30 @@ def test_a_disk_that_is_cut_while_it_is_in_use_is_the_one_that_a_copy_has(
 
 
 @pytest.mark.wide
+def test_what_a_drill_took_stands_in_the_report_of_another_run(
+    folder: Path, home_env: Path
+) -> None:
+    asynchronous = {
+        "name": "asynchronous",
+        "settings": {"synchronous_commit": "off", "wal_writer_delay": "2s"},
+    }
+    made = plan(STOCK, asynchronous)
+    drilled = pgdyno.drill(made, design=pgdyno.DrillDesign(("crash",), 2, 2),
+                           out=folder / "drill.sqlite")  # fmt: skip
+    measured = pgdyno.run(made, out=folder / "run.sqlite")
+
+    words = {one.stage: one for one in drilled.drill.rows}
+    assert words["asynchronous"].lost > 0
+    done = run_root([sys.executable, "-m", "pgdyno", "report", measured.path,
+                     "--losses", drilled.path, "--format", "md", "--out", "-"])  # fmt: skip
+    assert "| stage | crash took |" in done.stdout
+    assert "nothing in 2 cuts" in done.stdout
+    assert f"of commits in {words['asynchronous'].lost} of 2" in done.stdout
+    with pytest.raises(PlanError, match="drilled nothing"):
+        pgdyno.Run(measured.path, losses=measured.path)
+
+
+@pytest.mark.wide
 @pytest.mark.same_machine
 def test_a_drill_that_is_stopped_goes_on_with_the_cuts_that_are_left(
     folder: Path, home_env: Path

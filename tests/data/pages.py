@@ -41,6 +41,7 @@ from pgdyno.analysis.replaced import ReplacedFacts
 from pgdyno.analysis.run import analyse, plan_in
 from pgdyno.analysis.setting_facts import ServerSetting
 from pgdyno.analysis.storage import storage_facts
+from pgdyno.analysis.wal_facts import StageWal, WalPart
 from pgdyno.model.calibration import Calibrated, Machine, Round
 from pgdyno.model.knee import Knee, Point
 from pgdyno.model.run import PgbenchStatement, PgbenchSummary
@@ -190,6 +191,7 @@ def filled(facts: Facts) -> Facts:
                           Spread(3.2e9, (3.0e9, 3.2e9, 3.5e9)))
             for name in names
         ),
+        wal=tuple(_wal(name) for name in names[:-1]),  # of the last it is not known
         cycles=tuple(_cycles(name) for name in names),
         looks=(3, 4, 5, 6, 8),
         warnings=("round 2 of stage tuned lies 6.1 MAD (-12.0%) off what the other trials let"
@@ -230,6 +232,19 @@ def _filled(stage: StageFacts) -> StageFacts:
         window_end=doubtful, benchmarksql_orders=stage.nopm, benchmarksql_total=stage.tpm_total,
         rung_planned="D0", not_known=("the server's storage: it does not run on this host",),
     )  # fmt: skip
+
+
+def _wal(name: str) -> StageWal:
+    kinds = (
+        WalPart("Heap UPDATE", 3_210.0, 12.3, 0.4, 2_900.0),
+        WalPart("XLOG FPI_FOR_HINT", 1_500.0, 0.2, 0.2, 1_490.0),
+        *(WalPart(f"Btree KIND_{number}", 100.0 - number, 1.0, 0.0, 0.0) for number in range(12)),
+    )  # fmt: skip
+    relations = (
+        WalPart("order_line", 2_345.0, 10.1, 0.3, 2_000.0), WalPart(LONG, 700.0, 1.0, 0.0, 0.0),
+        WalPart("1663/16384/16399", 12.0, 0.1, 0.0, 0.0),
+    )  # fmt: skip
+    return StageWal(name, 5, 0.63, 123_456, 6_123.0, 34.5, 0.61, 0.72, kinds, relations)
 
 
 def _cycles(name: str) -> CycleFacts:

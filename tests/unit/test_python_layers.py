@@ -15,8 +15,8 @@ import pgdyno
 
 USES = {
     "drills": "disk drive folders loader model session shell target trial",
-    "trial": "analysis catalog drive intervention loader model plan profiler sample session stats"
-    " store target workload",
+    "trial": "analysis catalog drive intervention loader model pages plan profiler sample session"
+    " stats store target workload",
     "live": "analysis model report shell store",
     "host": "access catalog folders linter model shell target",
     "builder": "access drive folders loader model plan shell target",

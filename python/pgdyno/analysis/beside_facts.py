@@ -45,6 +45,7 @@ class Side:
     latency: tuple[Percentiles, ...]  # of the merged histograms of all rounds
     per_transaction: dict[str, Spread]  # names and units: `analysis.efficiency`
     wal: dict[str, float]  # counters of WAL by transaction, median of rounds; none: not counted
+    wal_kinds: dict[str, float]  # bytes of a commit by kind of record; none: not read
     waits: tuple[SessionShare, ...] | None  # by class; None: sessions were not sampled
     functions: dict[str, float] | None  # CPU µs of a transaction, see `sides`; None: no profile
     cycles: CycleFacts | None

@@ -13,6 +13,7 @@ from typing import Self
 from pgdyno.analysis.answer_facts import Answer, TailFacts
 from pgdyno.analysis.cycle_facts import CycleFacts
 from pgdyno.analysis.diagnosis_facts import StageDiagnosis
+from pgdyno.analysis.drill_facts import MeasuredLoss
 from pgdyno.analysis.profile_facts import ProfileFacts
 from pgdyno.analysis.replaced import ReplacedFacts
 from pgdyno.analysis.resource_facts import ResourceRow
@@ -21,6 +22,7 @@ from pgdyno.analysis.setting_facts import ServerSetting, SettingChange
 from pgdyno.analysis.signal_facts import Signal
 from pgdyno.analysis.snapshot_facts import Plans, StatementRow, TableRow
 from pgdyno.analysis.timeline_facts import Timeline
+from pgdyno.analysis.wal_facts import StageWal
 from pgdyno.imports.together import Together
 from pgdyno.model.imported import Imported
 from pgdyno.model.run import PgbenchSummary
@@ -198,6 +200,7 @@ class StageFacts:
     tails: tuple[TailFacts, ...] = ()  # against the first stage of its load; where known
     credit: tuple[str, ...] = ()  # whose the difference is where the client changed: first, before
     predicted: str | None = None  # what was believed beforehand, and what came; None: nothing was
+    measured: tuple[MeasuredLoss, ...] = ()  # by disaster, of a drill that was named
 
     def percentiles(self, kind: str) -> Percentiles | None:
         """Latency of a kind, if it occurred."""
@@ -422,6 +425,7 @@ class Facts:
     sessions: tuple[StageSessions, ...]  # of stages whose sessions were sampled
     resources: tuple[ResourceRow, ...]  # utilisation, saturation, errors
     signals: tuple[Signal, ...]  # host and server over time
+    wal: tuple[StageWal, ...]  # of stages whose windows' WAL was read
     statements: tuple[StatementRow, ...]  # none where the server did not count them
     tables: tuple[TableRow, ...]
     plans: Plans | None  # of the workload's statements; None: not looked at

@@ -9,7 +9,7 @@ from pgdyno.analysis.answer_facts import TailFacts
 from pgdyno.analysis.credit import NO_SETTING, credit_against
 from pgdyno.analysis.facts import StageFacts
 from pgdyno.model.units import ratio_text
-from pgdyno.model.wording import listed
+from pgdyno.model.wording import listed, plural
 
 SLOWEST = {"p99": "1 in 100", "p99.9": "1 in 1,000"}
 _TIMES_FROM = 2.0  # said as a multiple from here on
@@ -75,10 +75,21 @@ def _ratio(stage: StageFacts) -> float:
 
 def _sentences(stage: StageFacts) -> tuple[str, ...]:
     assert stage.to_first is not None
-    joint = "and" if stage.rung in words.SAFE else "but"
     gain = f"`{stage.name}` is {_faster(_ratio(stage))} `{stage.to_first.base}`"
-    risk = f"{joint} {words.risks(stage)}"
+    risk = _risk(stage)
     return (f"{gain}, {risk}.", *_whose(stage), *_slowest(stage))
+
+
+def _risk(stage: StageFacts) -> str:
+    """What it may lose; what disasters did take from it, where they were rehearsed."""
+    harm = [one for one in stage.measured if one.took.worst != "whole"]
+    if harm:
+        took = listed([f"{one.disaster} took {one.took.words}" for one in harm])
+        return f"but when disasters were rehearsed, {took}"
+    joint = "and" if stage.rung in words.SAFE else "but"
+    cuts = sum(one.harmed.n for one in stage.measured)
+    tried = f"; {plural(cuts, 'rehearsed disaster')} took nothing" if cuts else ""
+    return f"{joint} {words.risks(stage)}{tried}"
 
 
 def _whose(stage: StageFacts) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from pgdyno.analysis.deviations import deviations
 from pgdyno.analysis.earlier_figures import then_and_now
 from pgdyno.analysis.facts import LABELS, SCHEMA, Comparison, Facts, Phases, StageFacts, TrialFacts
 from pgdyno.analysis.judge import placement
+from pgdyno.analysis.losses import Losses, with_losses
 from pgdyno.analysis.mistakes import Seen, mistake_facts
 from pgdyno.analysis.predictions import with_predictions
 from pgdyno.analysis.profile_facts import ProfileFacts
@@ -36,6 +37,7 @@ from pgdyno.analysis.stored import Stored
 from pgdyno.analysis.tails import with_tails
 from pgdyno.analysis.trials import trial_facts
 from pgdyno.analysis.trust import merged_audit, merged_conditions
+from pgdyno.analysis.wal import stage_wal
 from pgdyno.imports.together import together
 from pgdyno.model.build import Build
 from pgdyno.model.errors import PgdynoError, PlanError
@@ -53,12 +55,13 @@ MEASURING = "drive"  # the phase that measures; `window` is a part of it, told a
 PART_OF = {"window": MEASURING}
 
 
-def analyse(run: RunFile, stored: Stored | None = None) -> Facts:
+def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = None) -> Facts:
     """Read a run file, finished or not, and compute what a report says.
 
     Args:
         run: The run file.
         stored: Of it; None: nobody else reads that.
+        losses: A drill, whose measured losses stand beside the stages; None: there is none.
 
     Raises:
         StoreError: The file cannot be read.
@@ -79,6 +82,7 @@ def analyse(run: RunFile, stored: Stored | None = None) -> Facts:
     stages = stage_facts(plan, trials, measured, compared, merged_quantiles, cycles, steady)
     stages = with_predictions(with_credit(stages, plan, table, compared), plan)
     stages = with_tails(stages, plan, trials, table, cycles.compared.not_judged)
+    stages = with_losses(stages, plan, losses)
     audit = merged_audit(finished, {stage.name: asked_of(stage.workload) for stage in plan.stages})
     differing = differences(plan, finished)
     names = [stage.name for stage in plan.stages]
@@ -103,6 +107,7 @@ def analyse(run: RunFile, stored: Stored | None = None) -> Facts:
         recovery=recovery_facts(names, finished), cycles=cycles.facts,
         sessions=_sessions(stored, names, finished),
         resources=resource_rows(names, finished, series), signals=signals(names, finished, series),
+        wal=stage_wal(names, finished),
         statements=statement_rows(names, finished, snapshots),
         tables=table_rows(names, finished, snapshots),
         plans=plan_facts(names, finished, snapshots),

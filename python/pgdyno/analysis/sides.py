@@ -82,6 +82,8 @@ def side_of(stored: Stored, facts: Facts, stage: str, label: str) -> Side:
         failed=sum(one.failed for one in mine), margin=facts.margin, confidence=facts.confidence,
         throughput=found.throughput, tpm_total=found.tpm_total, latency=found.latency,
         per_transaction=found.per_transaction, wal=_wal(results),
+        wal_kinds={part.name: part.bytes for one in facts.wal if one.stage == stage
+                   for part in one.kinds},
         waits=sessions.by.get("class") if sessions else None,
         functions=_functions(facts.profiles, stage),
         cycles=next((one for one in facts.cycles if one.stage == stage), None),

@@ -14,6 +14,7 @@ from pgdyno.analysis.diagnosis_facts import StageDiagnosis
 from pgdyno.analysis.drill import drill_facts
 from pgdyno.analysis.drill_facts import DrillFacts
 from pgdyno.analysis.facts import Comparison, Facts
+from pgdyno.analysis.losses import Losses
 from pgdyno.analysis.proof import proof_facts
 from pgdyno.analysis.proof_facts import ProofFacts
 from pgdyno.analysis.run import analyse, compare_stages, plan_in
@@ -59,15 +60,23 @@ class Run:
 
     Args:
         path: The run file.
+        losses: The run file of a drill: what disasters took from its stages stands beside those of
+            this run, and beside those of the same rung.
 
     Raises:
         StoreError: It is none, or cannot be read.
+        PlanError: Nothing was drilled in `losses`, or no plan was run in this one.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, losses: str | Path | None = None) -> None:
         self.path = Path(path)
         with self._file() as file:
             self.info: RunInfo = file.info()
+        self._losses: Losses | None = None
+        if losses is not None:
+            plan_in(self.info)
+            drill = Run(losses)
+            self._losses = Losses(drill.info.ident, drill.drilled)
 
     def _file(self) -> RunFile:
         return RunFile.read(self.path)
@@ -82,7 +91,8 @@ class Run:
         plan_in(self.info)
         with self._file() as file, as_written(self.path):
             stored = Stored(file)
-            return replace(analyse(file, stored), diagnosis=diagnose_stages(stage_windows(stored)))
+            found = analyse(file, stored, self._losses)
+            return replace(found, diagnosis=diagnose_stages(stage_windows(stored)))
 
     def diagnosis(self, stage: str | None = None) -> tuple[StageDiagnosis, ...]:
         """What limits each stage, with its proof; see `pgdyno.diagnose`.

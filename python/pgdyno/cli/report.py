@@ -33,6 +33,13 @@ def report(
             help="Where the report goes; `-` is standard output. Default: beside the run file."
         ),
     ] = None,
+    losses: Annotated[
+        Path | None,
+        typer.Option(
+            help="html, md, json: the run file of a drill; what disasters took from its stages"
+            " stands beside those of the run, and beside those of the same rung."
+        ),
+    ] = None,
     rung: Annotated[
         str,
         typer.Option(
@@ -54,7 +61,7 @@ def report(
 
     Example: pgdyno report runs/demo.sqlite --format conf --out -
     """
-    run, path = api.Run(run_file), out or run_file.with_suffix(f".{format_}")
+    run, path = api.Run(run_file, losses=losses), out or run_file.with_suffix(f".{format_}")
     written = None if str(out) == "-" else path
     if format_ in get_args(Format):
         text = run.report(cast(Format, format_), written)

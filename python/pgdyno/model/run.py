@@ -23,6 +23,7 @@ from pgdyno.model.fixture_shape import FixtureShape
 from pgdyno.model.loading import LoadReport
 from pgdyno.model.manifest import HostManifest, Installation
 from pgdyno.model.plan import Plan, Telemetry
+from pgdyno.model.wal import WindowWal
 
 
 class TrialState(StrEnum):
@@ -403,6 +404,7 @@ class TrialResult:
     # Requests due in the window that pgbench's log does not hold, about; once called `untold`.
     unlogged: Annotated[int, Field(validation_alias=AliasChoices("unlogged", "untold"))] = 0
     telemetry: TelemetryReport | None = None  # None: not told, as before format 7
+    wal: WindowWal | None = None  # None: not read; a note says why where it was tried
 
     @property
     def tps(self) -> float:

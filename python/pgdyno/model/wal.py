@@ -122,3 +122,29 @@ class WalPart:
 
     done: bool
     records: tuple[WalRecord, ...]  # where they were asked for
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenTo:
+    """What the WAL of a window held of one relation."""
+
+    name: str  # with its schema; tablespace/database/relfilenode where nothing has these files now
+    records: int
+    bytes: int  # as of `WalRelation`
+    images: int
+    image_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class WindowWal:
+    """What the WAL of a trial's window was made of, as it lay in its segments afterwards."""
+
+    share: float  # of the window's WAL that was still there, its end: 0 to 1
+    bytes: int  # of this part, with headers of pages and what switches left empty
+    records: int
+    record_bytes: int
+    images: int
+    image_bytes: int
+    commits: int
+    kinds: tuple[WalKind, ...]  # most bytes first
+    relations: tuple[WrittenTo, ...]  # the largest, most bytes first

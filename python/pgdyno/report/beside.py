@@ -20,6 +20,7 @@ _PERCENTILES = (
 )  # fmt: skip
 _SHORT = ("p50", "p99")  # of kinds other than the first
 _FUNCTIONS_MAX = 12  # of a profile, in a terminal; JSON has all that weigh
+_KINDS_MAX = 12  # of WAL records, in a terminal; JSON has all
 _SHOWN_MAX = 25  # settings and alike that differ, in a terminal; JSON has all
 _WAL = {
     "records": "records", "buffers_full": "writes for full buffers", "writes": "writes",
@@ -67,6 +68,7 @@ def _row(row: Row) -> Iterator[str]:
         ("Latency, of all rounds together", _latency(sides)),
         ("Cost of a transaction, median of rounds", _costs(sides)),
         ("WAL of a transaction, median of rounds", _wal(sides)),
+        ("WAL of a commit by kind of record, bytes", _wal_kinds(sides)),
         ("Sessions at a moment, by what they did or waited for", _waits(sides)),
         ("CPU time of a transaction by profiled function, µs", _functions(sides)),
     ):
@@ -156,6 +158,19 @@ def _wal(sides: Sequence[Side]) -> list[tuple[str, ...]]:
         of = [side.wal.get(name) for side in sides]
         if any(value is not None for value in of):
             grid.append(_line_of(head, of, ".3g"))
+    return grid
+
+
+def _wal_kinds(sides: Sequence[Side]) -> list[tuple[str, ...]]:
+    """Those with most bytes on any side; a side whose WAL was not read shows none."""
+    grid = [_head(sides)]
+    most: dict[str, float] = {}
+    for side in sides:
+        for name, value in side.wal_kinds.items():
+            most[name] = max(value, most.get(name, 0.0))
+    for name in sorted(most, key=lambda one: (-most[one], one))[:_KINDS_MAX]:
+        of = [side.wal_kinds.get(name, 0.0) if side.wal_kinds else None for side in sides]
+        grid.append(_line_of(name, of, ",.0f"))
     return grid
 
 

@@ -9,16 +9,18 @@ Each step takes the record of the step before and returns its own; steps do not 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pgdyno.drive.driver import Driven
+from pgdyno.model.connection import Connection
 from pgdyno.model.description import Description
 from pgdyno.model.errors import Interrupted, LostError, StoppedError, StoreError
 from pgdyno.model.plan import Protocol, Stage, Workload
 from pgdyno.model.progress import TrialEnded
 from pgdyno.model.run import Failures, Fixture, TrialRecord, TrialResult, TrialState
 from pgdyno.model.system_errors import as_pgdyno_error
+from pgdyno.model.wal import WindowWal
 from pgdyno.sample.server_log import LogSummary, read_log
 from pgdyno.store.profiles import put_profile
 from pgdyno.store.run_file import RunFile
@@ -31,6 +33,7 @@ from pgdyno.trial.step import After, Learned
 from pgdyno.trial.steps_after import steps_after
 from pgdyno.trial.validity import is_lost, judge
 from pgdyno.trial.window import Sampled, drive_and_sample, growth
+from pgdyno.trial.window_wal import window_wal
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +135,13 @@ def steps(
         driven, sampled = drive_and_sample(protocol, stage, trial.round, ready, fixture,
                                            bed.listener)  # fmt: skip
     unseen: tuple[str, ...] = ()
+    wal: WindowWal | None = None
+    if not protocol.crash_recovery:  # else it is killed at once, as the load left it
+        with phases.phase("wal"):
+            wal, unseen = _wal(driven, sampled, ready, databases)
     if protocol.profile_s:
         with phases.phase("profile"):
-            unseen = _profile(stage, protocol, bed, trial, ready)
+            unseen = (*unseen, *_profile(stage, protocol, bed, trial, ready))
     learned: list[Learned] = []
     described = bed.described[stage.name]
     for step in steps_after(After(target, databases, described, protocol, trial.round)):
@@ -144,10 +151,24 @@ def steps(
     result = _result(stage.workload, driven, sampled, ready, log)
     seconds = {**phases.seconds, "window": driven.window_s}
     notes = (*result.notes, *unseen)
-    result = replace(result, phases_s=seconds, notes=notes, durability=durability)
+    result = replace(result, phases_s=seconds, notes=notes, durability=durability, wal=wal)
     for add in learned:
         result = add(result, log)
     return result, sampled, log, target.log_text()
+
+
+def _wal(
+    driven: Driven, sampled: Sampled, ready: Ready, databases: Sequence[Connection]
+) -> tuple[WindowWal | None, tuple[str, ...]]:
+    """What the window's WAL was made of; or a note why that is not known."""
+    try:
+        return window_wal(sampled.series, driven.window_ns, ready, databases), ()
+    except (Interrupted, LostError):
+        raise
+    except Exception as error:
+        if (failure := as_pgdyno_error(error)) is None:
+            raise
+        return None, (f"WAL not known: {failure.line}",)
 
 
 def _profile(

@@ -8,12 +8,18 @@ from pathlib import Path
 import pytest
 
 from pgdyno.analysis.drill import drill_facts
+from pgdyno.analysis.drill_facts import MeasuredLoss, Took
+from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.losses import Losses, with_losses
+from pgdyno.analysis.plain import plain
 from pgdyno.analysis.run import plan_in
-from pgdyno.model.drill import Control, Drilled, Made, State
+from pgdyno.drills.disasters import named
+from pgdyno.model.drill import Control, Cut, Drilled, Made, Outage, State
 from pgdyno.model.errors import PgdynoError, PlanError
 from pgdyno.model.plan import Plan
+from pgdyno.stats.shares import share
 from pgdyno.store import RunFile
-from tests.data.drills import DESIGN, INFO, drill
+from tests.data.drills import DESIGN, INFO, cut, drill
 from tests.data.miniature import write_miniature
 
 
@@ -101,6 +107,94 @@ def test_what_a_rung_brings_stands_beside_what_it_lost(plan: Plan) -> None:
     ]
     assert [one.worst for one in second.took] == ["lost", "broken"]
     assert second.worst == "broken"
+
+
+def struck(plan: Plan, *cuts: Cut) -> Drilled:
+    made = drill(plan)
+    disasters = (*made.asked.disasters, *named(("wal-full",)))
+    return replace(made, asked=replace(made.asked, disasters=disasters), cuts=(*made.cuts, *cuts))
+
+
+def test_a_server_that_stays_down_is_no_loss_and_is_said(plan: Plan) -> None:
+    first = plan.stages[0].name
+    base = replace(cut(first, "wal-full", 1, "whole"), met=7)
+    down = replace(base, outage=Outage(4.5, needs_somebody=True))
+    up = replace(base, number=2, outage=Outage(0.25, needs_somebody=False))
+
+    facts = drill_facts(struck(plan, down, up), INFO)
+
+    (row,) = [one for one in facts.rows if one.disaster == "wal-full"]
+    assert (row.harmed.of, row.stayed_down, row.outage_s) == (0, 1, 4.5)
+    (sentence,) = [one for one in facts.sentences if "wal-full" in one]
+    assert sentence.endswith(
+        " In 1 of 2 cuts the server stayed down until somebody started it; the load was without a"
+        " commit for 4.50 s at most, until its end."
+    )
+    price = facts.prices[0].took[-1]
+    assert (price.words, price.worst) == ("the service in 1 of 2, until somebody came", "down")
+    assert not any("wal-full" in one for one in facts.doubts)
+
+    alone = drill_facts(struck(plan, up), INFO)
+    (sentence,) = [one for one in alone.sentences if "wal-full" in one]
+    assert sentence.endswith(" The server came back by itself each time, without a commit for"
+                             " 0.25 s at most.")  # fmt: skip
+
+
+def test_a_fault_that_no_call_met_proves_nothing(plan: Plan) -> None:
+    idle = replace(cut(plan.stages[0].name, "wal-full", 1, "whole"), met=0)
+
+    doubts = drill_facts(struck(plan, idle), INFO).doubts
+
+    assert [one for one in doubts if "no call met the fault: they prove nothing" in one]
+
+
+def test_another_run_takes_what_was_lost_by_its_stages_or_by_their_rungs(
+    plan: Plan, facts: Facts
+) -> None:
+    first, second, *_ = (stage.name for stage in plan.stages)
+    found = with_losses(facts.stages, plan, Losses("a-drill", drill(plan)))
+
+    by_name = {one.name: one.measured for one in found}
+    assert [one.took.words for one in by_name[first]] == ["nothing in 4 cuts"] * 2
+    assert all(one.is_same and one.stages == (first,) for one in by_name[first])
+    assert next(one.took.words for one in by_name[second]) == "up to 0.04 s of commits in 2 of 4"
+
+    other = replace(drill(plan), cuts=tuple(one for one in drill(plan).cuts if one.stage == second))
+    renamed = replace(plan, stages=tuple(
+        replace(one, name=f"{one.name}-elsewhere") for one in plan.stages
+    ))  # fmt: skip
+    asked = replace(other.asked, plan=renamed,
+                    stages=tuple(f"{one}-elsewhere" for one in other.asked.stages))  # fmt: skip
+    other = replace(other, asked=asked, cuts=tuple(
+        replace(one, stage=f"{one.stage}-elsewhere") for one in other.cuts
+    ))  # fmt: skip
+    by_rung = {
+        one.name: one.measured for one in with_losses(facts.stages, plan, Losses("a-drill", other))
+    }
+    rung = plan.stage(second).rung_known
+    alike = [one.name for one in plan.stages if one.rung_known == rung]
+    for name, measured in by_rung.items():
+        stage = next(one for one in facts.stages if one.name == name)
+        assert all(not one.is_same for one in measured)
+        assert bool(measured) == (stage.rung == rung), (name, alike)
+    assert with_losses(facts.stages, plan, None) == facts.stages
+
+
+def test_what_was_lost_stands_in_the_answer_in_place_of_what_may_be(
+    plan: Plan, facts: Facts
+) -> None:
+    lossy = max(facts.stages, key=lambda one: one.rung)
+    better = replace(lossy, to_first=replace(facts.stages[-1].to_first or facts.stages[1].to_first,
+                                             verdict="better", ratio=1.5))  # fmt: skip
+    took = Took("up to 0.81 s of commits in 3 of 8", "lost")
+    loss = MeasuredLoss("crash", took, share(3, 8), (lossy.name,), True, "a-drill", "tpcb")
+
+    (told, *_) = plain((facts.stages[0], replace(better, measured=(loss,))))
+    assert "but when disasters were rehearsed, crash took up to 0.81 s of commits in 3" in told
+
+    whole = replace(loss, took=Took("nothing in 8 cuts", "whole"), harmed=share(0, 8))
+    (told, *_) = plain((facts.stages[0], replace(better, measured=(whole,))))
+    assert "; 8 rehearsed disasters took nothing." in told
 
 
 @pytest.mark.parametrize("wrong", [{"cuts": 0}, {"load_s": 0.5}, {"disasters": ()}])

@@ -28,6 +28,7 @@ from pgdyno.report.sections import (
     statements,
     time,
     trust,
+    wal,
 )
 from pgdyno.report.sections import (
     sessions as active_sessions,
@@ -43,6 +44,7 @@ ORDER = (
     active_sessions,
     resources,
     statements,
+    wal,
     cycles,
     shape,
     durability,

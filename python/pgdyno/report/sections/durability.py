@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pgdyno.analysis import words
+from pgdyno.analysis.drill_facts import MeasuredLoss
 from pgdyno.analysis.facts import Facts, StageFacts
+from pgdyno.model.units import share_text
 from pgdyno.model.wording import listed
 from pgdyno.report.document import Block, Cell, Column, Section, Table, Text
+from pgdyno.report.tone import WORST as TONES
 
 _HEADS = (
     Column("stage", align="left"),
@@ -28,6 +33,7 @@ def section(facts: Facts) -> Section:
         blocks.append(Table("Each stage stands on the lowest rung of these.", _HEADS, tuple(rows)))
     else:
         blocks.append(Text("Nothing was found that gives up durability.", "good"))
+    blocks += _measured(facts)
     blocks.append(
         Text(
             "Whether a device keeps what it said was written when its power goes cannot be read"
@@ -36,6 +42,45 @@ def section(facts: Facts) -> Section:
         )
     )
     return Section("durability", "What may be lost", tuple(blocks))
+
+
+def _measured(facts: Facts) -> list[Block]:
+    """What a drill took from stages, or from their rungs; nothing where none was named."""
+    measured = [one for stage in facts.stages for one in stage.measured]
+    if not measured:
+        return []
+    disasters = list(dict.fromkeys(one.disaster for one in measured))
+    rows = tuple(
+        (
+            Cell(stage.name, rung=stage.rung, note=_whose(stage.measured)),
+            *(_took(stage.measured, disaster) for disaster in disasters),
+        )
+        for stage in facts.stages
+    )
+    heads = (
+        Column("stage", align="left"),
+        *(Column(f"{one} took", align="left") for one in disasters),
+    )
+    caption = (
+        f"What disasters took when drill {measured[0].drill} rehearsed them with"
+        f" {measured[0].load}: from the stage itself where it was drilled with these settings, else"
+        " from stages of its rung. Below, the share of cuts that did harm, 95 % intervals."
+    )
+    return [Table(caption, heads, rows)]
+
+
+def _whose(measured: Sequence[MeasuredLoss]) -> str | None:
+    if not measured or measured[0].is_same:
+        return None
+    return f"as {listed(measured[0].stages)} of the same rung"
+
+
+def _took(measured: Sequence[MeasuredLoss], disaster: str) -> Cell:
+    found = next((one for one in measured if one.disaster == disaster), None)
+    if found is None:
+        return Cell("not rehearsed", "quiet")
+    interval = f"{share_text(found.harmed.low)} to {share_text(found.harmed.high)}"
+    return Cell(found.took.words, tone=TONES[found.took.worst], note=interval)
 
 
 def _rows(stage: StageFacts) -> list[tuple[Cell, ...]]:

@@ -1,0 +1,95 @@
+"""What the WAL of each stage's windows was made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.wal_facts import StageWal, WalPart
+from pgdyno.analysis.words import NOTHING
+from pgdyno.model.units import bytes_text, share_text
+from pgdyno.model.wording import plural
+from pgdyno.report.document import Cell, Section, Table, Text, columns
+
+SHOWN_MAX = 12  # rows of a table
+_NOT_KNOWN = Cell("not known", "quiet")
+
+
+def section(facts: Facts) -> Section | None:
+    """Stages side by side; None: of none it is known."""
+    if not facts.wal:
+        return None
+    names = [stage.name for stage in facts.stages]
+    known = {one.stage: one for one in facts.wal}
+    stages = [known.get(name) for name in names]
+    note = Text(
+        "Read from the segments after each window, of servers of ours; what the server had recycled"
+        " by then is not in it. A commit is a transaction that wrote WAL and committed. Relations"
+        " are named by what the databases held afterwards; what was rewritten or dropped meanwhile"
+        " keeps the numbers of its files.",
+        "quiet",
+    )
+    kinds = _parts(stages, names, "kind of record", lambda one: one.kinds,
+                   "WAL of a commit by kind of record, with its share of the stage's WAL and full"
+                   " page images.")  # fmt: skip
+    relations = _parts(stages, names, "relation", lambda one: one.relations,
+                       "WAL of a commit by the relation that it changes.")  # fmt: skip
+    return Section("wal", "What WAL is made of", (_stages(stages, names), kinds, relations, note))
+
+
+def _stages(stages: Sequence[StageWal | None], names: Sequence[str]) -> Table:
+    heads = columns("stage", "WAL of a commit", "records", "full page images", "share of images",
+                    "windows", "read")  # fmt: skip
+    rows = tuple(
+        (Cell(name), *(_figures(one) if one else (_NOT_KNOWN, *(Cell(NOTHING),) * 5)))
+        for name, one in zip(names, stages, strict=True)
+    )
+    caption = (
+        "WAL by committed transaction: bytes, records and full page images, the share of bytes that"
+        " are such images, and how much of the windows' WAL was still there to be read."
+    )
+    return Table(caption, heads, rows)
+
+
+def _figures(one: StageWal) -> tuple[Cell, ...]:
+    return (
+        Cell(bytes_text(round(one.bytes))), Cell(f"{one.records:.1f}"), Cell(f"{one.images:.2f}"),
+        Cell(share_text(one.image_share)), Cell(str(one.windows)), Cell(share_text(one.share)),
+    )  # fmt: skip
+
+
+def _parts(
+    stages: Sequence[StageWal | None],
+    names: Sequence[str],
+    head: str,
+    parts: Callable[[StageWal], Sequence[WalPart]],
+    caption: str,
+) -> Table:
+    found = [{part.name: part for part in parts(one)} if one else None for one in stages]
+    most: dict[str, float] = {}
+    for of_stage in found:
+        for name, part in (of_stage or {}).items():
+            most[name] = max(part.bytes, most.get(name, 0.0))
+    order = sorted(most, key=lambda name: (-most[name], name))
+    left = len(order) - SHOWN_MAX
+    if left > 0:
+        caption += f" {plural(left, 'row')} more are in the JSON."
+    rows = tuple(
+        (
+            Cell(name),
+            *(
+                _part(of_stage.get(name), one) if of_stage is not None and one else _NOT_KNOWN
+                for of_stage, one in zip(found, stages, strict=True)
+            ),
+        )
+        for name in order[:SHOWN_MAX]
+    )
+    return Table(caption, columns(head, *names), rows)
+
+
+def _part(part: WalPart | None, stage: StageWal) -> Cell:
+    if part is None:
+        return Cell(NOTHING, "quiet")
+    notes = [share_text(part.bytes / stage.bytes)]
+    notes += [f"{share_text(part.image_bytes / part.bytes)} images"] if part.images else []
+    return Cell(bytes_text(round(part.bytes)), note=", ".join(notes))
