@@ -11,7 +11,8 @@ from typing import Any
 from pgdyno.model.errors import PlanError
 from pgdyno.model.units import bytes_text
 
-_WAVERS = frozenset({"cpu_mhz"})  # from one moment to the next
+# From one moment to the next: of huge pages any server takes some, how many there are is compared.
+_WAVERS = frozenset({"cpu_mhz", "huge_pages_free"})
 _UNKNOWN = "unknown"
 
 

@@ -14,7 +14,7 @@ from tests.data.miniature import CHARACTERS, a_plan
 
 PLAN = a_plan(CHARACTERS, 3)  # three stages in three rounds
 DONE, BAD, LOST = TrialState.FINISHED, TrialState.FAILED, TrialState.INVALID
-HOST = {"kernel": "6.1.0", "cpu_mhz": 2000, "memory_bytes": 8 << 30,
+HOST = {"kernel": "6.1.0", "cpu_mhz": 2000, "huge_pages_free": 110, "memory_bytes": 8 << 30,
         "sysctl": {"vm/swappiness": "60"}, "file_system": {"options": "rw,relatime"}}  # fmt: skip
 
 
@@ -73,7 +73,7 @@ def test_an_interruption_is_no_failure() -> None:
 
 
 def test_the_same_machine_goes_on() -> None:
-    require_same(HOST, {**HOST, "cpu_mhz": 3000})
+    require_same(HOST, {**HOST, "cpu_mhz": 3000, "huge_pages_free": 29})
 
 
 @pytest.mark.parametrize(
