@@ -252,6 +252,39 @@ def test_the_kernel_takes_who_asks_for_more_memory_than_there_is(
     assert list(Path("/sys/fs/cgroup").rglob("pgdyno-*")) == []
 
 
+@pytest.mark.long
+def test_a_standby_takes_over_with_what_commits_waited_for(folder: Path, home_env: Path) -> None:
+    disasters = ("failover", "failover-behind", "failover-sync")
+    run = pgdyno.drill(plan(STOCK), design=pgdyno.DrillDesign(disasters, cuts=1, load_s=4),
+                       out=folder / "run.sqlite")  # fmt: skip
+
+    rows = {one.disaster: one for one in run.drill.rows}
+    # Whatever is lost is lost from the end, and nothing else is wrong.
+    assert all(one.dead == one.damaged == 0 for one in rows.values()), run.drill.cuts
+    assert rows["failover-behind"].lost == 1, "nothing was sent to it for a second"
+    assert rows["failover-sync"].harmed.of == 0
+    assert all(one.recovery_s is not None for one in rows.values())
+    assert not [one for one in run.drill.doubts if "failover" in one]
+    assert mounts(home_env) == []
+    assert_nothing_left(home_env)
+
+
+@pytest.mark.long
+def test_a_standby_that_is_lost_takes_commits_only_where_they_wait_for_it(
+    folder: Path, home_env: Path
+) -> None:
+    disasters = ("standby-lost", "standby-lost-sync", "both-lost")
+    run = pgdyno.drill(plan(STOCK), design=pgdyno.DrillDesign(disasters, cuts=1, load_s=4),
+                       out=folder / "run.sqlite")  # fmt: skip
+
+    rows = {one.disaster: one for one in run.drill.rows}
+    assert all(one.harmed.of == 0 for one in rows.values()), run.drill.cuts
+    assert rows["standby-lost"].stayed_down == 0
+    assert rows["standby-lost-sync"].stayed_down == 1, "commits wait for what does not come back"
+    assert rows["both-lost"].stayed_down == 1
+    assert_nothing_left(home_env)
+
+
 @pytest.mark.wide
 def test_a_disk_that_is_cut_while_it_is_in_use_is_the_one_that_a_copy_has(
     folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch

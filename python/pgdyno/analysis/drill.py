@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from pgdyno.analysis.drill_facts import DisasterFacts, DrillFacts, Price, Took, Worst
-from pgdyno.model.drill import Cut, Drilled
+from pgdyno.model.drill import Cut, Disaster, Drilled
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.run import RunInfo
 from pgdyno.model.settings import Rung
@@ -144,6 +144,12 @@ def _outage(row: DisasterFacts) -> str:
     )
 
 
+def _takes_from_d0(disaster: Disaster) -> bool:
+    """A disk that lies; a standby that commits do not wait for."""
+    behind = disaster.standby is not None and not disaster.standby.synchronous
+    return disaster.device.forgets_s > 0 or behind
+
+
 def _doubts(drilled: Drilled, rows: Sequence[DisasterFacts]) -> Sequence[str]:
     found = [
         f"Control of stage {one.stage} failed: {one.what} The checks found nothing, so that what"
@@ -151,10 +157,10 @@ def _doubts(drilled: Drilled, rows: Sequence[DisasterFacts]) -> Sequence[str]:
         for one in drilled.controls
         if one.found is None
     ]
-    lying = {one.name for one in drilled.asked.disasters if one.device.forgets_s > 0}
+    excused = {one.name for one in drilled.asked.disasters if _takes_from_d0(one)}
     chancy = {one.name for one in drilled.asked.disasters if one.device.written_back_s is None}
     for row in rows:
-        if row.rung == Rung.D0.value and row.harmed.of and row.disaster not in lying:
+        if row.rung == Rung.D0.value and row.harmed.of and row.disaster not in excused:
             found.append(
                 f"Stage {row.stage} is on rung {row.rung}, which loses nothing, and"
                 f" {plural(row.harmed.of, 'cut')} of {row.disaster} did harm: {row.example}"

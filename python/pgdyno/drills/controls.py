@@ -76,11 +76,15 @@ def planted(load: Load) -> list[Control]:
             found.append(Control(load.stage.name, "An index lacks an entry of its table.",
                                  _said(missed)))  # fmt: skip
         where = _largest(databases[0])
-        summed = checks.has_checksums(cluster)
+        summed = checks.summed_files(cluster)
         cluster.stop(clean=True)
         with target.trial_folder.into(DISK) as disk:
             _damage(disk, *where)
-        damaged = checks.checksums(cluster, binaries, user) if summed else []
+            damaged = (
+                checks.checksums(cluster, disk, summed, binaries, user)
+                if summed is not None
+                else []
+            )
         if not damaged:
             cluster.start(load.stage.settings)
             damaged = [*checks.readable(databases, binaries, user),

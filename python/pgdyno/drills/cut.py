@@ -25,6 +25,7 @@ from pgdyno.model.wording import plural
 from pgdyno.model.workload import database_names
 from pgdyno.target.cluster import DATABASE, Cluster
 from pgdyno.target.own_target import DATA, DISK, DISK_AGAIN, RECORD, RECORD_AGAIN
+from pgdyno.target.standby import STANDBY
 from pgdyno.trial.fixture import build_of
 
 _NS = 1_000_000_000
@@ -79,6 +80,8 @@ def strike(
         cluster = target.server_on(disk, build_of(load.stage))
         try:
             recovery_s = cluster.start(load.stage.settings, recovers=True)
+            if load.promotion_s is not None:
+                recovery_s = load.promotion_s
             looked = look(load, cluster, owed)
             state = state_of(looked)
             reasons = (*_of_ledger(looked.found, owed), *looked.damage)
@@ -100,6 +103,9 @@ def _struck(
 ) -> Iterator[tuple[str, Made]]:
     """The disk that a disaster leaves: its name, and what was left to chance."""
     folder = load.bench.target.trial_folder
+    if disaster.standby is not None and disaster.standby.takes_over:
+        yield STANDBY, Made(0, 0, 0, 0, 0)
+        return
     if disaster.cuts:
         made = hand_back(folder, RECORD, DATA, instant_ns, seed, disaster.device)
         with folder.into(DATA) as data:
@@ -180,9 +186,11 @@ def look(load: Load, cluster: Cluster, owed: Owed) -> Looked:
         damage += checks.conditions(databases, load.bench.described)
         damage += checks.relations(cluster, binaries, user)
         damage += checks.readable(databases, binaries, user)
-        summed = checks.has_checksums(cluster)
+        summed = checks.summed_files(cluster)
         cluster.stop(clean=True)
-        damage += checks.checksums(cluster, binaries, user) if summed else []
+        if summed is not None:
+            with target.trial_folder.into(cluster.data.name) as data:
+                damage += checks.checksums(cluster, data, summed, binaries, user)
     except Interrupted:
         raise
     except (psycopg.Error, PgdynoError) as error:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from pgdyno.model.drill import AS_WRITTEN, Device, Disaster, Fault
+from pgdyno.model.drill import AS_WRITTEN, Device, Disaster, Fault, Standing
 from pgdyno.model.errors import PlanError
 from pgdyno.model.wording import listed
 
 _FORGETS_S = 1.0  # what a lying device holds back
 _FAULT_S = 1.0
 _WAL = "pg_wal"
+_BEHIND_S = 1.0
 
 DISASTERS = (
     Disaster(
@@ -106,6 +107,44 @@ DISASTERS = (
         " ends, and the disk itself is handed back as `power` leaves it.",
         Device(),
         cuts=True,
+    ),
+    Disaster(
+        "failover",
+        "Every process of the primary ends at once; a standby that commits do not wait for is"
+        " promoted, and is what is left.",
+        AS_WRITTEN,
+        standby=Standing("primary"),
+    ),
+    Disaster(
+        "failover-behind",
+        f"As `failover`, after nothing was sent to the standby for {_BEHIND_S:g} s.",
+        AS_WRITTEN,
+        standby=Standing("primary", behind_s=_BEHIND_S),
+    ),
+    Disaster(
+        "failover-sync",
+        "As `failover`, with a standby that commits wait for (synchronous_standby_names).",
+        AS_WRITTEN,
+        standby=Standing("primary", synchronous=True),
+    ),
+    Disaster(
+        "standby-lost",
+        "Every process of a standby ends at once; commits do not wait for it.",
+        AS_WRITTEN,
+        standby=Standing("standby"),
+    ),
+    Disaster(
+        "standby-lost-sync",
+        "Every process of the standby that commits wait for ends at once.",
+        AS_WRITTEN,
+        standby=Standing("standby", synchronous=True),
+    ),
+    Disaster(
+        "both-lost",
+        "Every process of the primary and of its standby ends at once; the primary is started"
+        " again.",
+        AS_WRITTEN,
+        standby=Standing("both"),
     ),
 )
 

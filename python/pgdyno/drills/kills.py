@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import LiteralString
 
 import psycopg
 
@@ -42,6 +44,60 @@ def kill(ready: Ready, which: ServerProcess) -> None:
         signal.pidfd_send_signal(handle, signal.SIGKILL)
     finally:
         os.close(handle)
+
+
+def kill_all(postmaster: int) -> None:
+    """Kill every process of a server of ours, as good as at once: they stand still before.
+
+    Args:
+        postmaster: Its first process.
+    """
+    with ExitStack() as held:
+        handles = [_stopped(postmaster, held)]
+        children = Path(f"/proc/{postmaster}/task/{postmaster}/children")
+        for child in map(int, children.read_text().split()):
+            with suppress(ProcessLookupError, TargetError):
+                handles.append(_stopped(child, held, postmaster))
+        for handle in handles:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+
+
+def _stopped(pid: int, held: ExitStack, parent: int | None = None) -> int:
+    """A process that stands still, by a descriptor of it.
+
+    Raises:
+        ProcessLookupError: It has ended.
+        TargetError: Its number is another process's by now.
+    """
+    handle = os.pidfd_open(pid)
+    held.callback(os.close, handle)
+    if parent is not None and _parent(pid) != parent:
+        raise TargetError(f"process {pid} is none of server {parent} any more")
+    signal.pidfd_send_signal(handle, signal.SIGSTOP)
+    return handle
+
+
+def stand_still(ready: Ready, query: LiteralString) -> None:
+    """Stop (SIGSTOP) the process of a server of ours that a query names.
+
+    Args:
+        ready: The server.
+        query: Returns its number.
+
+    Raises:
+        TargetError: There is none.
+    """
+    assert ready.postmaster_pid is not None, "only servers of ours are drilled"
+    try:
+        with own_session(ready.connection) as session:
+            row = session.execute(query).fetchone()
+    except psycopg.Error as error:
+        raise TargetError(f"the server does not tell its processes: {error}") from error
+    if row is None:
+        raise TargetError("the server sends nothing to a standby")
+    with ExitStack() as held:
+        _stopped(int(row[0]), held, ready.postmaster_pid)
 
 
 def _pid(ready: Ready, which: ServerProcess) -> int:

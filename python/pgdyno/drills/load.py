@@ -21,6 +21,7 @@ from pgdyno.disk.recording import Recording, recording
 from pgdyno.drills.kills import kill
 from pgdyno.drills.ledger import Ledger
 from pgdyno.drills.memory import starve
+from pgdyno.drills.standby import Following, following
 from pgdyno.drills.survivors import require_none_yet
 from pgdyno.drive.driver import LedgerFile, Wishes, drive
 from pgdyno.folders import Folder
@@ -37,6 +38,7 @@ from pgdyno.session import own_session
 from pgdyno.shell import run
 from pgdyno.target.interface import Ready, ending, explained
 from pgdyno.target.own_target import DATA, LEDGER, RECORD, OwnTarget
+from pgdyno.target.standby import STANDBY
 from pgdyno.trial.fixture import build_of
 from pgdyno.trial.preparing import warmed
 from pgdyno.trial.progress import Listener
@@ -77,7 +79,8 @@ class Load:
     begun_unix_us: int
     record_bytes_max: int
     ends_ns: int  # of the record's clock: the last answer, or when the power went
-    outage: Outage | None = None  # None: nothing struck it
+    outage: Outage | None = None  # None: nothing struck it, or a standby took over
+    promotion_s: float | None = None  # until a standby took over; None: none did
     met: int | None = None  # calls that met a fault; None: there was none
 
 
@@ -132,17 +135,20 @@ def recorded_load(
                                 (last_ns - first_ns) / 1e9, record.recorded.bytes)  # fmt: skip
             met = record.recorded.met if strike and strike.disaster.fault else None
             yield Load(stage, bench, told, ledger, begun_unix_us, bytes_max, last_ns,
-                       _outage(driven, ledger), met)  # fmt: skip
+                       _outage(driven, ledger), driven.promotion_s, met)  # fmt: skip
         finally:
             folder.remove(RECORD)
             folder.remove(LEDGER)
+            folder.remove_folder(STANDBY)
 
 
 def _outage(driven: _Driven, ledger: Ledger) -> Outage | None:
-    if driven.struck_ns is None:
+    """None where nothing struck, or where a standby took over."""
+    if driven.struck_ns is None or driven.promotion_s is not None:
         return None
     seconds = ledger.longest_gap_s(driven.struck_ns, driven.ended_ns)
-    return Outage(seconds, driven.is_down)
+    half_ns = (driven.struck_ns + driven.ended_ns) // 2
+    return Outage(seconds, driven.is_down or not ledger.commits_after(half_ns))
 
 
 def _require_room(folder: Folder, bytes_max: int, data_bytes: int) -> None:
@@ -199,13 +205,16 @@ def _driven(
         load = replace(stage.workload, steps=(), requests_max=None)
         wishes = Wishes(ledger=LedgerFile(target.trial_folder, LEDGER))
         with (
+            following(target, stage, ready, strike.disaster.standby if strike else None) as standby,
             _checkpoints(ready.connection, load_s / CHECKPOINTS),
-            _struck(record, ready, strike, load_s) as struck,
+            _struck(record, ready, standby, strike, load_s) as struck,
         ):
             driven = drive(ready.connection, load, protocol, c_load, bench.listener, wishes)
+            ended_ns, is_down = time.monotonic_ns(), target.is_down
         if driven.error and strike is None:
             raise DriveError(driven.error)
-        return _Driven(ready.server, struck.at_ns, time.monotonic_ns(), target.is_down)
+        promotion_s = standby.promotion_s if standby else None
+        return _Driven(ready.server, struck.at_ns, ended_ns, is_down, promotion_s)
     finally:
         target.halt()
 
@@ -222,6 +231,7 @@ class _Driven:
     struck_ns: int | None  # None: nothing struck
     ended_ns: int
     is_down: bool  # the server, at the end
+    promotion_s: float | None  # until a standby took over; None: none did
 
 
 @dataclass(slots=True)
@@ -233,29 +243,25 @@ class _Struck:
 
 @contextmanager
 def _struck(
-    record: Recording, ready: Ready, strike: Strike | None, load_s: float
+    record: Recording,
+    ready: Ready,
+    standby: Following | None,
+    strike: Strike | None,
+    load_s: float,
 ) -> Iterator[_Struck]:
     """Meanwhile the disaster strikes, at its time."""
     struck = _Struck()
     if strike is None:
         yield struck
         return
-    disaster, at_s, failed = strike.disaster, strike.share * load_s, []
+    at_s, failed = strike.share * load_s, []
 
     def begin(over: threading.Event) -> None:
         if over.wait(at_s):
             return
         struck.at_ns = time.monotonic_ns()
         try:
-            if disaster.fault is not None:
-                record.fail(disaster.fault)
-            if disaster.kills is not None:
-                kill(ready, disaster.kills)
-            if disaster.starves:
-                starve(ready)
-            if disaster.cuts:
-                record.cut()
-                kill(ready, "postmaster")  # the others see it go, and cannot write any more
+            _act(strike.disaster, record, ready, standby, over)
         except PgdynoError as error:
             failed.append(error)
 
@@ -263,6 +269,26 @@ def _struck(
         yield struck
     if failed:
         raise failed[0]
+
+
+def _act(
+    disaster: Disaster,
+    record: Recording,
+    ready: Ready,
+    standby: Following | None,
+    over: threading.Event,
+) -> None:
+    if disaster.fault is not None:
+        record.fail(disaster.fault)
+    if disaster.kills is not None:
+        kill(ready, disaster.kills)
+    if disaster.starves:
+        starve(ready)
+    if standby is not None:
+        standby.strike(over)
+    if disaster.cuts:
+        record.cut()
+        kill(ready, "postmaster")  # the others see it go, and cannot write any more
 
 
 @contextmanager

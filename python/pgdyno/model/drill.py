@@ -75,6 +75,20 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """A streaming standby that a load has, and what becomes of the two."""
+
+    lost: Literal["primary", "standby", "both"]  # every process of it ends at once
+    synchronous: bool = False  # commits wait for it
+    behind_s: float = 0.0  # so long before, nothing is sent to it
+
+    @property
+    def takes_over(self) -> bool:
+        """Whether it is promoted, and what is looked at; else the primary's disk is."""
+        return self.lost == "primary"
+
+
+@dataclass(frozen=True, slots=True)
 class Disaster:
     """What strikes, at an instant of the load."""
 
@@ -87,11 +101,13 @@ class Disaster:
     kills: ServerProcess | None = None  # by SIGKILL, as the kernel does where memory is short
     starves: bool = False  # a session asks for more memory than its cgroup may have
     cuts: bool = False  # the power of the disk in use goes, and the disk itself is handed back
+    standby: Standing | None = None  # None: the load has none
 
     @property
     def is_live(self) -> bool:
         """Whether it strikes a load that goes on, and not a disk that was made of its record."""
-        return self.fault is not None or self.kills is not None or self.starves or self.cuts
+        faulty = self.fault is not None or self.kills is not None
+        return faulty or self.starves or self.cuts or self.standby is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +169,9 @@ class Outage:
 
     seconds: float  # the longest time without a commit, from the disaster on; of one that lasts:
     # until the load ended
-    needs_somebody: bool  # the server did not come back by itself: somebody has to start it
+    # The server was gone at the end of the load, or nothing had committed for the half of what was
+    # left of it: somebody has to do something.
+    needs_somebody: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,12 +163,25 @@ class Cluster:
         Raises:
             TargetError: It does not start; the last lines of its log are in the message.
         """
-        lines = [f"{one.name} = '{_quoted(one.value)}'\n" for one in self.settings(settings)]
-        with self._parent.into(self.data.name) as data:
-            data.write("pgdyno.conf", "".join(lines), 0o600, owner_of(self._user))
+        self._write(settings)
         os.ftruncate(self._log, 0)
         self._environment = environment
         return self._launch(_RECOVER_S if recovers else _START_S)
+
+    def reconfigure(self, settings: Sequence[Setting]) -> None:
+        """Give the running server other settings, of those that need no restart.
+
+        Raises:
+            psycopg.Error: It does not answer.
+        """
+        self._write(settings)
+        with psycopg.connect(**self.connection().arguments(), autocommit=True) as session:
+            session.execute("SELECT pg_reload_conf()")
+
+    def _write(self, settings: Sequence[Setting]) -> None:
+        lines = [f"{one.name} = '{_quoted(one.value)}'\n" for one in self.settings(settings)]
+        with self._parent.into(self.data.name) as data:
+            data.write("pgdyno.conf", "".join(lines), 0o600, owner_of(self._user))
 
     def crash(self) -> float:
         """Stop the server as a crash would, start it again as it was; returns the seconds.

@@ -44,6 +44,7 @@ from pgdyno.target.interface import NO_ENVIRONMENT, Ready, Restored
 from pgdyno.target.leftover_server import stop_leftover
 from pgdyno.target.readback import read_back, server_words
 from pgdyno.target.rehearse import REHEARSAL, rehearse
+from pgdyno.target.standby import STANDBY
 
 DISK, RECORD, LEDGER = "disk", "record", "ledger"
 DISK_AGAIN, RECORD_AGAIN = "disk-again", "record-again"
@@ -122,7 +123,13 @@ class OwnTarget:
         rehearsed = [name for name in folder.names() if name.startswith(REHEARSAL)]
         for name in (RECORD, RECORD_AGAIN, LEDGER):
             folder.remove(name)
-        for name in {DATA, DISK, DISK_AGAIN, *(name.partition(".")[0] for name in rehearsed)}:
+        for name in {
+            DATA,
+            DISK,
+            DISK_AGAIN,
+            STANDBY,
+            *(name.partition(".")[0] for name in rehearsed),
+        }:
             if folder.has(name):
                 with folder.into(name) as data:
                     stop_leftover(data, self._user, programs)
@@ -312,6 +319,12 @@ class OwnTarget:
     def last_words(self) -> str | None:
         """See `Target.last_words`."""
         return self._cluster.last_words() if self._cluster else None
+
+    @property
+    def cluster(self) -> Cluster:
+        """The server of the trial, which runs."""
+        assert self._cluster is not None
+        return self._cluster
 
     @property
     def is_down(self) -> bool:

@@ -140,6 +140,22 @@ def test_a_server_that_stays_down_is_no_loss_and_is_said(plan: Plan) -> None:
                              " 0.25 s at most.")  # fmt: skip
 
 
+def test_what_a_standby_lacks_speaks_against_d0_only_where_commits_waited_for_it(
+    plan: Plan,
+) -> None:
+    first = plan.stages[0].name
+    made = drill(plan)
+    asked = replace(made.asked, disasters=named(("failover", "failover-sync")))
+    cuts = tuple(cut(first, one.name, 1, "lost", lost=3) for one in asked.disasters)
+
+    doubts = drill_facts(replace(made, asked=asked, cuts=cuts), INFO).doubts
+
+    assert [one for one in doubts if "did harm" in one] == [
+        f"Stage {first} is on rung D0, which loses nothing, and 1 cut of failover-sync did harm:"
+        " 3 acknowledged commits are gone."
+    ]
+
+
 def test_a_fault_that_no_call_met_proves_nothing(plan: Plan) -> None:
     idle = replace(cut(plan.stages[0].name, "wal-full", 1, "whole"), met=0)
 
