@@ -19,7 +19,7 @@ import pytest
 import pgdyno
 from pgdyno.disk import recording
 from pgdyno.disk.record import hand_back, make_disk
-from pgdyno.drills import cut
+from pgdyno.drills import cut, memory
 from pgdyno.folders import Folder
 from pgdyno.model.drill import Device, Made
 from pgdyno.model.errors import Interrupted, PlanError, TargetError
@@ -434,6 +434,20 @@ def test_without_a_device_for_it_nothing_is_begun(
     with pytest.raises(TargetError, match=r"there is no .*fuse, which a file system that records"):
         pgdyno.drill(plan(STOCK), design=SHORT, out=folder / "run.sqlite")
 
+    assert not (folder / "run.sqlite").exists()
+
+
+def test_without_a_memory_cgroup_nothing_is_begun(
+    folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "_own_cgroup", lambda _process: folder / "memory")
+
+    with pytest.raises(TargetError, match="memory cannot be divided here") as refused:
+        pgdyno.drill(plan(STOCK), design=pgdyno.DrillDesign(("out-of-memory",)),
+                     out=folder / "run.sqlite")  # fmt: skip
+
+    assert refused.value.hint is not None
+    assert "kill-backend" in refused.value.hint
     assert not (folder / "run.sqlite").exists()
 
 
