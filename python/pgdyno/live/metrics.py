@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from math import inf
 
 from pgdyno.live.buckets import BOUNDS_NS, cumulative
-from pgdyno.live.openmetrics import Family, Kind, Sample, histogram
 from pgdyno.live.run_progress import PHASES, STARTING, Moment
 from pgdyno.live.so_far import SoFar
+from pgdyno.model.openmetrics import Family, Kind, Sample, histogram
 from pgdyno.model.progress import DriveProgress
 from pgdyno.model.run import KindResult, TrialRecord, TrialState
 from pgdyno.store.histogram import Quantiles

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pgdyno.live.buckets import BOUNDS_NS
 from pgdyno.live.metrics import FAMILIES
-from pgdyno.live.openmetrics import Family, sample_name
+from pgdyno.model.openmetrics import Family, sample_name
 
 _HEAD = """\
 # Metrics of `--metrics`

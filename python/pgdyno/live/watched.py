@@ -13,10 +13,10 @@ from pgdyno.live import metrics
 from pgdyno.live.board import Board
 from pgdyno.live.line import Line
 from pgdyno.live.message import End, Message
-from pgdyno.live.openmetrics import Sample, exposition
 from pgdyno.live.run_progress import STARTING, Moment, loading_text, rates
 from pgdyno.live.so_far import SoFar, look, parts
 from pgdyno.model.errors import PgdynoError
+from pgdyno.model.openmetrics import Sample, exposition
 from pgdyno.model.progress import DriveProgress
 from pgdyno.model.record_json import JsonObject
 from pgdyno.model.system_errors import as_pgdyno_error

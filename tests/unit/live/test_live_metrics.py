@@ -15,7 +15,7 @@ import pytest
 
 from pgdyno.live import metrics, reference
 from pgdyno.live.buckets import BOUNDS_NS, cumulative
-from pgdyno.live.openmetrics import Family, Sample, exposition, histogram, sample_name
+from pgdyno.model.openmetrics import Family, Sample, exposition, histogram, sample_name
 from pgdyno.live.run_progress import Moment
 from pgdyno.live.so_far import look
 from pgdyno.model.progress import DriveProgress
