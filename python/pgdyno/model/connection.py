@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
@@ -66,6 +67,10 @@ class Connection:
     def to(self, database: str) -> Self:
         """The same servers, another database."""
         return replace(self, database=database)
+
+    def with_parameters(self, parameters: Mapping[str, str]) -> Self:
+        """The same database, other parameters of libpq."""
+        return replace(self, parameters=tuple(sorted(parameters.items())))
 
     def arguments(self) -> dict[str, Any]:
         """Arguments of `psycopg.connect`."""

@@ -11,7 +11,9 @@ from __future__ import annotations
 import os
 import select
 import signal
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from pgdyno.folders import Folder
@@ -37,23 +39,66 @@ def stop_leftover(data: Folder, user: OsUser, programs: Collection[Path]) -> Non
     Raises:
         TargetError: It does not stop, or it is a server of another installation.
     """
+    with server_on(data, user) as found:
+        if found is not None:
+            _require_known(found, data, programs)
+            _stop(found, data)
+
+
+@dataclass(frozen=True, slots=True)
+class Postmaster:
+    """The server on a data directory, held by a descriptor of its process."""
+
+    pid: int
+    handle: int
+    port: int
+    sockets: str  # the first folder of its sockets; empty: it has none
+    address: str  # that it listens on; empty: none
+
+    def reload(self) -> None:
+        """Let it read its configuration again; one that is gone reads it when it starts."""
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.handle, signal.SIGHUP)
+
+
+@contextmanager
+def server_on(data: Folder, user: OsUser, *, timed: bool = True) -> Iterator[Postmaster | None]:
+    """The server that runs on a data directory; None: none does.
+
+    Args:
+        data: The data directory.
+        user: Who runs servers there.
+        timed: Whether it must have begun when its file says. Who only has it read its files again
+            need not ask, and still knows it when the clock was set.
+
+    Raises:
+        TargetError: The pid file is a link, or somebody else's.
+    """
+    held = _held(data, user, timed)
+    try:
+        yield held
+    finally:
+        if held is not None:
+            os.close(held.handle)
+
+
+def _held(data: Folder, user: OsUser, timed: bool) -> Postmaster | None:
     if not data.has(PID_FILE):
-        return
-    lines = data.read(PID_FILE, user.uid, _PID_FILE_BYTES_MAX).splitlines()
+        return None
+    lines = [*data.read(PID_FILE, user.uid, _PID_FILE_BYTES_MAX).splitlines(), "", "", ""]
     try:
         pid, started_s = int(lines[0]), int(lines[2])
         handle = os.pidfd_open(pid)
     except (IndexError, ValueError, OSError, OverflowError):
-        return  # cut short, or of a process that is gone
-    try:
-        if _is_server(pid, data, user, started_s):
-            _require_known(handle, pid, data, programs)
-            _stop(handle, pid, data)
-    finally:
+        return None  # cut short, or of a process that is gone
+    if not _is_server(pid, data, user, started_s if timed else None):
         os.close(handle)
+        return None
+    port = int(lines[3]) if lines[3].isdecimal() else 0  # none yet while it starts
+    return Postmaster(pid, handle, port, lines[4], lines[5])
 
 
-def _is_server(pid: int, data: Folder, user: OsUser, started_s: int) -> bool:
+def _is_server(pid: int, data: Folder, user: OsUser, started_s: int | None) -> bool:
     """Whether a process that is held is the server on these data, by what the kernel says of it."""
     proc = Path(f"/proc/{pid}")
     try:
@@ -62,7 +107,7 @@ def _is_server(pid: int, data: Folder, user: OsUser, started_s: int) -> bool:
             (working.st_dev, working.st_ino) == (here.st_dev, here.st_ino)
             and proc.stat().st_uid == user.uid
             and _program(pid).name == "postgres"
-            and abs(process_started_s(pid) - started_s) <= _START_SLACK_S
+            and (started_s is None or abs(process_started_s(pid) - started_s) <= _START_SLACK_S)
         )
     except OSError:
         return False  # gone, or none of ours
@@ -73,25 +118,25 @@ def _program(pid: int) -> Path:
     return Path(path.removesuffix(" (deleted)"))
 
 
-def _require_known(handle: int, pid: int, data: Folder, programs: Collection[Path]) -> None:
-    program = _program(pid)
+def _require_known(found: Postmaster, data: Folder, programs: Collection[Path]) -> None:
+    program = _program(found.pid)
     if program in {known.resolve() for known in programs}:
         return
     # The kernel told it to stop when the run that started it was killed.
-    if not select.select([handle], [], [], _ENDING_S)[0]:
+    if not select.select([found.handle], [], [], _ENDING_S)[0]:
         raise TargetError(
-            f"process {pid}, {program}, works in {data.path}, and is of an installation that this"
-            " run does not use",
-            f"Stop it yourself: `kill -QUIT {pid}`.",
+            f"process {found.pid}, {program}, works in {data.path}, and is of an installation that"
+            " this run does not use",
+            f"Stop it yourself: `kill -QUIT {found.pid}`.",
         )
 
 
-def _stop(handle: int, pid: int, data: Folder) -> None:
+def _stop(found: Postmaster, data: Folder) -> None:
     for number in (signal.SIGQUIT, signal.SIGKILL):  # its data are thrown away
         try:
-            signal.pidfd_send_signal(handle, number)
+            signal.pidfd_send_signal(found.handle, number)
         except ProcessLookupError:
             return
-        if select.select([handle], [], [], _STOP_S)[0]:
+        if select.select([found.handle], [], [], _STOP_S)[0]:
             return
-    raise TargetError(f"process {pid}, a server on {data.path}, does not end")
+    raise TargetError(f"process {found.pid}, a server on {data.path}, does not end")
