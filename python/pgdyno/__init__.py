@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pgdyno.api import Diagnosis as Diagnosis
     from pgdyno.api import DrillDesign as DrillDesign
     from pgdyno.api import FirstPlan as FirstPlan
-    from pgdyno.api import Plan as Plan
     from pgdyno.api import (
+        Guard,
         Run,
         Server,
         aa,
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
         storage,
         wal,
     )
+    from pgdyno.api import GuardLimits as GuardLimits
+    from pgdyno.api import Plan as Plan
     from pgdyno.api import Search as Search
     from pgdyno.api import Table as Table
     from pgdyno.api import Windows as Windows
@@ -59,14 +61,14 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "PgdynoError", "Run", "Server", "aa", "bench", "builds", "calibrate", "check", "climb",
+    "Guard", "PgdynoError", "Run", "Server", "aa", "bench", "builds", "calibrate", "check", "climb",
     "compare", "diagnose", "drill", "export", "history", "import_results", "knee", "knobs", "lint",
     "load", "load_plan", "loaded", "machine", "measure", "plans", "propose", "prove", "resume",
     "run", "storage", "wal",
 ]  # fmt: skip
 RECORDS = (
-    "Asked", "ClimbLimits", "Data", "Design", "Diagnosis", "DrillDesign", "FirstPlan", "Plan",
-    "Search", "Table", "Windows", "Wish",
+    "Asked", "ClimbLimits", "Data", "Design", "Diagnosis", "DrillDesign", "FirstPlan",
+    "GuardLimits", "Plan", "Search", "Table", "Windows", "Wish",
 )  # fmt: skip
 
 

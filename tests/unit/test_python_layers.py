@@ -19,6 +19,7 @@ USES = {
     " stats store target workload",
     "live": "analysis model report shell store",
     "host": "access catalog folders linter model shell target",
+    "guard": "access folders model session shell target",
     "builder": "access drive folders loader model plan shell target",
     "profiler": "folders model sample shell",
     "target": "_core access catalog folders model mounts plan session shell",

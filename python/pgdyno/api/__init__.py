@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from pgdyno.api.experiments.stage import measure
     from pgdyno.api.experiments.storage import storage, storage_cost
     from pgdyno.api.first_plan import FirstPlan
+    from pgdyno.api.guard import Guard
     from pgdyno.api.imports import ImportedResults, import_results
     from pgdyno.api.over_time import history
     from pgdyno.api.planning import Plan, Preview, load_plan, plans
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from pgdyno.model.climb import ClimbLimits
     from pgdyno.model.drill import DrillDesign
     from pgdyno.model.floor import Wish
+    from pgdyno.model.guard import GuardLimits
     from pgdyno.model.knee import Search, Windows
     from pgdyno.model.proof import Design
 
@@ -82,6 +84,7 @@ _WHERE = {
     "experiments.stage": ("measure",),
     "experiments.storage": ("storage", "storage_cost"),
     "first_plan": ("FirstPlan",),
+    "guard": ("Guard",),
     "imports": ("ImportedResults", "import_results"),
     "over_time": ("history",),
     "planning": ("Plan", "Preview", "load_plan", "plans"),
@@ -99,6 +102,7 @@ _MODULES |= {
     "ClimbLimits": "pgdyno.model.climb",
     "Design": "pgdyno.model.proof",
     "DrillDesign": "pgdyno.model.drill",
+    "GuardLimits": "pgdyno.model.guard",
     "Search": "pgdyno.model.knee",
     "Windows": "pgdyno.model.knee",
     "Wish": "pgdyno.model.floor",
@@ -116,15 +120,16 @@ _PARTS = ("builds", "machine")
 """Modules of several calls on one thing."""
 
 __all__ = [
-    "AA_ROUNDS", "DISASTER_NAMES", "LINTED_KINDS", "LOADED_AT", "PHASES", "POOLED", "PROBE_NAMES",
-    "Address", "Asked", "Audience", "Benched", "Checked", "ClimbLimits", "Data", "Database",
-    "Design", "Diagnosis", "DrillDesign", "Driven", "FirstPlan", "Form", "Format",
-    "ImportedResults", "Intent", "Linted", "Loaded", "Needs", "Plan", "Preview", "Proposal", "Run",
-    "RunProgress", "Search", "Server", "Table", "Windows", "Wish", "aa", "bench", "builds",
-    "calibrate", "calibration_file", "check", "climb", "compare", "connection_to", "diagnose",
-    "drill", "driving_text", "estimate_load", "export", "history", "import_results", "knee", "knob",
-    "knobs", "lint", "load", "load_files", "load_plan", "loaded", "loading_text", "machine",
-    "measure", "plans", "propose", "prove", "resume", "run", "storage", "storage_cost", "wal",
+    "AA_ROUNDS", "DISASTER_NAMES", "LINTED_KINDS", "LOADED_AT", "PHASES", "POOLED",
+    "PROBE_NAMES", "Address", "Asked", "Audience", "Benched", "Checked", "ClimbLimits", "Data",
+    "Database", "Design", "Diagnosis", "DrillDesign", "Driven", "FirstPlan", "Form", "Format",
+    "Guard", "GuardLimits", "ImportedResults", "Intent", "Linted", "Loaded", "Needs", "Plan",
+    "Preview", "Proposal", "Run", "RunProgress", "Search", "Server", "Table", "Windows", "Wish",
+    "aa", "bench", "builds", "calibrate", "calibration_file", "check", "climb", "compare",
+    "connection_to", "diagnose", "drill", "driving_text", "estimate_load", "export", "history",
+    "import_results", "knee", "knob", "knobs", "lint", "load", "load_files", "load_plan",
+    "loaded", "loading_text", "machine", "measure", "plans", "propose", "prove", "resume",
+    "run", "storage", "storage_cost", "wal",
 ]  # fmt: skip
 
 

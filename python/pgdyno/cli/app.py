@@ -52,6 +52,7 @@ COMMANDS = {
     "wal": "pgdyno.cli.wal:wal",
     "lint": "pgdyno.cli.lint:lint",
     "host": "pgdyno.cli.host:app",
+    "guard": "pgdyno.cli.guard:app",
     "build": "pgdyno.cli.build:build_command",
     "builds": "pgdyno.cli.build:app",
 }

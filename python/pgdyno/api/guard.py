@@ -1,0 +1,188 @@
+"""The guard of a primary: full pages off while a standby qualifies, and nothing torn after a cut.
+
+`pgdyno guard` calls these. `pgdyno.guard` is the package that does it, so this class has its name
+in capitals.
+"""
+
+from __future__ import annotations
+
+import grp
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pgdyno.api.interrupts import interruptible
+from pgdyno.guard import arming
+from pgdyno.guard.facts import Seen
+from pgdyno.guard.interlock import read_armed
+from pgdyno.guard.look import Wanted, look, primary_connection, standby_connection
+from pgdyno.guard.place import RUN_FOLDER, place_of
+from pgdyno.guard.preconditions import judged, require_acceptable
+from pgdyno.guard.status import require_armed, status_of
+from pgdyno.guard.unit import unit
+from pgdyno.guard.watch import Watch
+from pgdyno.model.errors import PgdynoError, PlanError, TargetError
+from pgdyno.model.guard import Armed, Checked, GuardLimits, Status, Step
+
+__all__ = ["RUN_FOLDER", "Guard"]
+
+
+class Guard:
+    """The guard of one primary, by its data directory on this machine."""
+
+    def __init__(
+        self,
+        data: str | Path,
+        standby: str = "",
+        *,
+        primary: str = "",
+        run_folder: str | Path | None = None,
+        limits: GuardLimits | None = None,
+        bindir: Path | None = None,
+    ) -> None:
+        """Name the pair; nothing is asked or changed yet.
+
+        Args:
+            data: The primary's data directory.
+            standby: Conninfo of the standby; empty: as it was armed with. Passwords in it are used
+                and never kept: later calls find them in ~/.pgpass, or are given them.
+            primary: Conninfo of the primary; empty: as it was armed with, or by postmaster.pid and
+                the role of the server's user.
+            run_folder: A folder on a file system in memory; None: /run/pgdyno-guard.
+            limits: How far the standby may be behind; None: as it was armed with, or the defaults.
+            bindir: PostgreSQL's programs; None: those that the server was started with last.
+
+        Raises:
+            TargetError: It is no data directory, or neither ours nor are we root.
+        """
+        self._place = place_of(Path(data))
+        self._standby, self._primary, self._bindir = standby, primary, bindir
+        self._run_folder = None if run_folder is None else Path(run_folder).absolute()
+        self._limits = limits
+
+    def check(self, accept: Sequence[str] = ()) -> Checked:
+        """May full pages be off? Every condition by its name; nothing is changed.
+
+        Args:
+            accept: Names of conditions that are well as they are; of an armed server those that
+                were accepted then are accepted still.
+
+        Raises:
+            PlanError: No standby is named, a conninfo cannot be used, or a name cannot be accepted.
+        """
+        with interruptible("stopped", "Nothing was changed."):
+            return self._checked(accept)[0]
+
+    def arm(self, accept: Sequence[str] = ()) -> Checked:
+        """Put the interlock in place, if every condition allows it. Full pages stay on.
+
+        Only `watch` turns them off. What is returned tells whether it was done: `allowed`.
+
+        Raises:
+            PlanError: As `check`.
+            TargetError: A file cannot be written, or the server does not follow it.
+        """
+        with interruptible("stopped", "`pgdyno guard status` says how far it came."):
+            checked, seen = self._checked(accept)
+            if checked.allowed:
+                arming.arm(self._place, self._wanted(), seen, self._accepted(accept))
+            return checked
+
+    def disarm(self, *, on_event: Callable[[str], None] = lambda _: None) -> None:
+        """Turn full pages on, wait until they protect every page, and take the interlock out.
+
+        Args:
+            on_event: Told what is waited for.
+
+        Raises:
+            TargetError: It is not armed; the server has to be repaired or started first; a step
+                failed: then it is still armed, and this can be called again.
+        """
+        with interruptible("stopped", "It is still armed: `pgdyno guard status`."):
+            arming.disarm(self._place, self._primary, self._bindir, on_event)
+
+    def status(self) -> Status:
+        """How it stands, from files alone.
+
+        Raises:
+            TargetError: A file is a link, somebody else's, or not understood.
+        """
+        return status_of(self._place, self._bindir)
+
+    def watch(self, *, on_event: Callable[[str], None] = lambda _: None) -> None:
+        """Keep full pages off while every condition holds, until Ctrl-C or `disarm`; on then.
+
+        Args:
+            on_event: Told each turn, with its reasons.
+
+        Raises:
+            PlanError: No standby is named, or a conninfo cannot be used.
+            TargetError: It is not armed, or watched already; or a file cannot be written.
+        """
+        armed = require_armed(self._place)
+        if armed.step is not Step.armed:
+            raise TargetError(
+                f"{self._place.data} is not armed: {armed.step.value} was cut short",
+                "`pgdyno guard status` says what ends it.",
+            )
+        wanted = self._wanted()
+        standby_connection(wanted.standby)
+        if wanted.primary:
+            primary_connection(self._place, wanted.primary)
+        Watch(self._place, armed, wanted.primary, wanted.standby, on_event).run()
+
+    def unit(self, server: str = "postgresql.service") -> str:
+        """A systemd unit for `watch`; no password stands in it.
+
+        Args:
+            server: The unit of the server, e.g. `postgresql@18-main.service`.
+
+        Raises:
+            PlanError: A name holds what no unit file can.
+            TargetError: It is not armed.
+        """
+        armed, gid = require_armed(self._place), self._place.user.gid
+        try:
+            group = grp.getgrgid(gid).gr_name
+        except KeyError:
+            group = str(gid)
+        return unit(self._place, armed, server, group)
+
+    # -- what is meant ------------------------------------------------------------------------
+
+    def _armed(self) -> Armed | None:
+        return read_armed(self._place)
+
+    def _wanted(self) -> Wanted:
+        armed = self._armed()
+        folder = Path(armed.include).parent.parent if armed else RUN_FOLDER
+        standby = self._standby or (armed.standby if armed else "")
+        if not standby.strip():
+            raise PlanError("no standby is named", "Name its conninfo: --standby 'host=… user=…'.")
+        return Wanted(
+            self._primary or (armed.primary if armed else ""), standby,
+            self._limits or (armed.limits if armed else GuardLimits()), self._run_folder or folder,
+        )  # fmt: skip
+
+    def _accepted(self, accept: Sequence[str]) -> tuple[str, ...]:
+        armed = self._armed()
+        return require_acceptable((*(armed.accepted if armed else ()), *accept))
+
+    def _checked(self, accept: Sequence[str]) -> tuple[Checked, Seen]:
+        accepted, wanted = self._accepted(accept), self._wanted()
+        seen = look(self._place, wanted)
+        if armed := self._armed():
+            seen = replace(seen, local=replace(seen.local, is_armed=armed.step is Step.armed))
+        checked = Checked(
+            str(self._place.data), self._shown(wanted), standby_connection(wanted.standby).shown(),
+            judged(seen, accepted),
+        )  # fmt: skip
+        return checked, seen
+
+    def _shown(self, wanted: Wanted) -> str:
+        try:
+            return primary_connection(self._place, wanted.primary).shown()
+        except PlanError:
+            raise
+        except PgdynoError as error:
+            return error.fact

@@ -1,0 +1,238 @@
+"""`pgdyno guard`: full pages off while a standby qualifies, and an interlock for power cuts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Group as Printed
+from rich.table import Table
+from rich.text import Text
+
+from pgdyno import api
+from pgdyno.cli.console import stderr, stdout
+from pgdyno.cli.help import STYLE, Command, Group
+from pgdyno.model.guard import Checked, GuardLimits, Status
+from pgdyno.model.units import bytes_text, seconds_text
+
+REFUSED = 1  # exit code: a condition does not hold
+_LIMITS = GuardLimits()
+
+app = typer.Typer(
+    help="Turn full_page_writes off safely: a standby repairs what a power cut tears.",
+    cls=Group,
+    no_args_is_help=True,
+    **STYLE,
+)
+DATA = Annotated[Path, typer.Argument(metavar="DATA", help="The primary's data directory.")]
+STANDBY = Annotated[
+    str,
+    typer.Option(
+        metavar="CONNINFO",
+        help="The standby, as libpq reads it; without it, as it was armed. Passwords come from"
+        " ~/.pgpass.",
+    ),
+]
+PRIMARY = Annotated[
+    str,
+    typer.Option(
+        metavar="CONNINFO",
+        help="The primary; without it, by postmaster.pid, as the role of the server's user.",
+    ),
+]
+ACCEPT = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="This condition is well as it is; may be repeated."),
+]
+RUN_FOLDER = Annotated[
+    Path | None,
+    typer.Option(help="A folder in memory, which a power cut empties: /run/pgdyno-guard."),
+]
+BINDIR = Annotated[
+    Path | None,
+    typer.Option(help="PostgreSQL's programs; without it, those that the server ran with."),
+]
+LAG_BYTES = Annotated[
+    int, typer.Option(metavar="BYTES", help="WAL that the standby may be behind, in bytes.", min=1)
+]
+LAG_SECONDS = Annotated[
+    float, typer.Option(metavar="SECONDS", help="How old the oldest of that WAL may be.", min=1)
+]
+SILENCE = Annotated[
+    float,
+    typer.Option(metavar="SECONDS", help="How long a server, or the daemon, may be silent.", min=1),
+]
+HOLD = Annotated[
+    float,
+    typer.Option(
+        metavar="SECONDS", help="How long all must be well before full pages go off.", min=0
+    ),
+]
+TIMEOUT = Annotated[
+    int,
+    typer.Option(metavar="SECONDS", help="What checkpoint_timeout may be on the primary.", min=30),
+]
+JSON = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
+
+
+@app.command(cls=Command)
+def check(
+    data: DATA,
+    standby: STANDBY = "",
+    primary: PRIMARY = "",
+    accept: ACCEPT = None,
+    run_folder: RUN_FOLDER = None,
+    lag_bytes: LAG_BYTES = _LIMITS.lag_bytes,
+    lag_seconds: LAG_SECONDS = _LIMITS.lag_s,
+    silence: SILENCE = _LIMITS.silence_s,
+    hold: HOLD = _LIMITS.hold_s,
+    checkpoint_timeout: TIMEOUT = _LIMITS.checkpoint_timeout_s,
+    as_json: JSON = False,
+) -> None:
+    """Tell whether full pages may be off: every condition, what was found, what would change it.
+
+    Nothing is changed. The exit code is 0 if all conditions hold or are accepted, else 1.
+
+    Example: pgdyno guard check /var/lib/postgresql/18/main --standby 'host=b user=pgdyno_guard'
+    """
+    limits = GuardLimits(lag_bytes, lag_seconds, silence, hold, checkpoint_timeout)
+    found = api.Guard(data, standby, primary=primary, run_folder=run_folder, limits=limits).check(
+        accept or ()
+    )
+    _tell(found, as_json)
+
+
+@app.command(cls=Command)
+def arm(
+    data: DATA,
+    standby: STANDBY = "",
+    primary: PRIMARY = "",
+    accept: ACCEPT = None,
+    run_folder: RUN_FOLDER = None,
+    lag_bytes: LAG_BYTES = _LIMITS.lag_bytes,
+    lag_seconds: LAG_SECONDS = _LIMITS.lag_s,
+    silence: SILENCE = _LIMITS.silence_s,
+    hold: HOLD = _LIMITS.hold_s,
+    checkpoint_timeout: TIMEOUT = _LIMITS.checkpoint_timeout_s,
+    as_json: JSON = False,
+) -> None:
+    """Put the interlock in place: after a power cut the server does not start before a repair.
+
+    It is done only if `check` allows it. Full pages stay on until `pgdyno guard watch` turns them
+    off.
+
+    Example: pgdyno guard arm /var/lib/postgresql/18/main --standby 'host=b user=pgdyno_guard'
+    """
+    limits = GuardLimits(lag_bytes, lag_seconds, silence, hold, checkpoint_timeout)
+    found = api.Guard(data, standby, primary=primary, run_folder=run_folder, limits=limits).arm(
+        accept or ()
+    )
+    _tell(found, as_json)
+    if not as_json:
+        stdout.print("\nArmed. `pgdyno guard watch` turns full pages off while this stays so.")
+
+
+@app.command(cls=Command)
+def disarm(data: DATA, primary: PRIMARY = "", bindir: BINDIR = None) -> None:
+    """Turn full pages on, wait until they protect every page, and take the interlock out.
+
+    Example: pgdyno guard disarm /var/lib/postgresql/18/main
+    """
+    with stderr.status("full pages on") as shown:
+        api.Guard(data, primary=primary, bindir=bindir).disarm(on_event=shown.update)
+    stdout.print("Disarmed: full pages are on, and protect every page.")
+
+
+@app.command(cls=Command)
+def status(data: DATA, bindir: BINDIR = None, as_json: JSON = False) -> None:
+    """Tell how it stands, from files alone: no server is asked.
+
+    The exit code is 0 if all is well, 8 if full pages are on for a reason, and 1 if somebody has
+    to act.
+
+    Example: pgdyno guard status /var/lib/postgresql/18/main
+    """
+    found = api.Guard(data, bindir=bindir).status()
+    if as_json:
+        stdout.print_json(json.dumps({**asdict(found), "code": found.code}))
+    else:
+        stdout.print(_shown(found))
+    if found.code:
+        raise typer.Exit(found.code)
+
+
+@app.command(cls=Command)
+def watch(data: DATA, standby: STANDBY = "", primary: PRIMARY = "", bindir: BINDIR = None) -> None:
+    """Keep full pages off while every condition holds, and on otherwise, until Ctrl-C.
+
+    Each turn is printed, with its reasons. Full pages are on before it ends.
+
+    Example: pgdyno guard watch /var/lib/postgresql/18/main
+    """
+    api.Guard(data, standby, primary=primary, bindir=bindir).watch(
+        on_event=lambda text: stdout.print(text, soft_wrap=True)
+    )
+
+
+@app.command(cls=Command)
+def unit(
+    data: DATA,
+    server: Annotated[
+        str, typer.Option(metavar="UNIT", help="The server's own unit.")
+    ] = "postgresql.service",
+) -> None:
+    """Print a systemd unit that runs `watch`, and turns full pages on after any end of it.
+
+    Example: pgdyno guard unit /var/lib/postgresql/18/main --server postgresql@18-main.service
+    """
+    stdout.print(api.Guard(data).unit(server), soft_wrap=True, markup=False, end="")
+
+
+def _tell(found: Checked, as_json: bool) -> None:
+    """Print what was found; leave with a code where it refuses."""
+    if as_json:
+        stdout.print_json(json.dumps({**asdict(found), "allowed": found.allowed}))
+    else:
+        stdout.print(_table(found))
+        for one in found.refused:
+            accepted = f" (--accept {one.name})" if one.may_be_accepted else ""
+            stdout.print(Text(f"{one.name}: {one.change}{accepted}", "yellow"), soft_wrap=True)
+    if not found.allowed:
+        raise typer.Exit(REFUSED)
+
+
+def _table(found: Checked) -> Printed:
+    table = Table("condition", "", "found", "wanted", box=None, pad_edge=False)
+    for one in found.findings:
+        word = "holds" if one.passed else "accepted" if one.accepted else "refused"
+        style = {"holds": "green", "accepted": "yellow", "refused": "bold red"}[word]
+        table.add_row(one.name, Text(word, style), Text(one.found), Text(one.wanted))
+    head = Text(f"{found.data}, primary {found.primary}, standby {found.standby}\n")
+    return Printed(head, table)
+
+
+def _shown(found: Status) -> Printed:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_row("data", Text(found.data))
+    table.add_row("server", "runs" if found.server_runs else "does not run")
+    table.add_row("armed", found.armed.step.value if found.armed else "no")
+    if found.armed is not None:
+        table.add_row("standby", Text(found.armed.standby))
+        table.add_row("interlock", found.lock.value)
+        table.add_row("full pages", found.pages or "decided by no file: it is gone")
+    beat = found.heartbeat
+    if beat is not None and found.heartbeat_age_s is not None:
+        life = f"a sign of life {found.heartbeat_age_s:.1f} s ago"
+        state = "runs" if found.daemon_runs else "does not run"
+        table.add_row("daemon", f"process {beat.pid} {state}, {life}")
+        table.add_row("since", f"{seconds_text(beat.at_s - beat.since_s)} before that")
+        for reason in beat.reasons:
+            table.add_row("reason", Text(reason))
+        if beat.lag_bytes is not None and beat.lag_s is not None:
+            table.add_row("lag", f"{bytes_text(beat.lag_bytes)}, {beat.lag_s:.0f} s")
+    for sentence in found.wrong:
+        table.add_row(Text("wrong", "bold red"), Text(sentence))
+    return Printed(table)

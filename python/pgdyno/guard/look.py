@@ -1,0 +1,169 @@
+"""A look at a pair and its machine, once: what `check` and `arm` judge by."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from pgdyno.folders import Folder
+from pgdyno.guard.facts import LocalFacts, Pair, Seen
+from pgdyno.guard.interlock import configuration_of, included
+from pgdyno.guard.observe import (
+    first_line,
+    look_at_primary,
+    look_at_standby,
+    look_into_databases,
+    session,
+)
+from pgdyno.guard.place import Place, boot_id, include_path, run_folder_of
+from pgdyno.model.connection import Connection
+from pgdyno.model.errors import PlanError, TargetError
+from pgdyno.model.guard import GuardLimits
+from pgdyno.target.conninfo import resolve
+from pgdyno.target.storage_durability import mount_of, read_mounts
+
+_SECRETS = ("password", "sslpassword")
+_DATABASE = "postgres"
+_UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A pair as a person names it, and under which limits."""
+
+    primary: str  # conninfo; empty: by postmaster.pid
+    standby: str
+    limits: GuardLimits
+    run_folder: Path
+
+
+def without_passwords(conninfo: str) -> str:
+    """A conninfo that may be kept and shown.
+
+    Raises:
+        PlanError: libpq does not understand it.
+    """
+    try:
+        values = conninfo_to_dict(conninfo)
+    except psycopg.Error:
+        resolve(conninfo)  # words it, without what may be secret
+        raise
+    return make_conninfo("", **{name: value for name, value in values.items()
+                                if name not in _SECRETS})  # fmt: skip
+
+
+def primary_connection(place: Place, conninfo: str) -> Connection:
+    """How the primary is reached: as said, or by its pid file as the role of the server's user.
+
+    Raises:
+        PlanError: The conninfo cannot be used.
+        TargetError: No server runs, or it has not said yet where it listens.
+    """
+    if conninfo:
+        return resolve(conninfo)
+    with place.server() as found:
+        if found is None:
+            raise TargetError(f"no server runs on {place.data}", "Start it, or name a conninfo.")
+        host = found.sockets or found.address
+        if not host or not found.port:
+            raise TargetError(f"the server on {place.data} has not said yet where it listens")
+        where = {"host": "127.0.0.1" if host == "*" else host, "port": str(found.port)}
+    return resolve(make_conninfo("", user=place.user.name, dbname=_DATABASE, **where))
+
+
+def standby_connection(conninfo: str) -> Connection:
+    """How the standby is reached.
+
+    Raises:
+        PlanError: The conninfo is empty, or cannot be used.
+    """
+    if not conninfo.strip():
+        raise PlanError("no standby is named", "Name its conninfo: --standby 'host=… user=…'.")
+    return resolve(conninfo)
+
+
+def look(place: Place, wanted: Wanted) -> Seen:
+    """Ask both servers, and look at the machine. Who does not answer is a finding, no error.
+
+    Raises:
+        PlanError: A conninfo cannot be used.
+        TargetError: What lies on the machine is not what it has to be.
+    """
+    primary = contents = standby = None
+    silent = {"primary": "", "standby": ""}
+    answer_s = wanted.limits.silence_s
+    try:
+        at = primary_connection(place, wanted.primary)
+        with session(at, answer_s) as asked:
+            primary = look_at_primary(asked, None)
+        contents = look_into_databases(at, answer_s)
+    except psycopg.Error as error:
+        silent["primary"] = first_line(error)
+    except TargetError as error:
+        silent["primary"] = error.fact
+    try:
+        with session(standby_connection(wanted.standby), answer_s) as asked:
+            standby = look_at_standby(asked)
+    except psycopg.Error as error:
+        silent["standby"] = first_line(error)
+    pair = Pair(primary, standby, contents, silent["primary"], silent["standby"])
+    system = primary.system_identifier if primary else _UNKNOWN
+    config_file = (primary.settings if primary else {}).get("config_file", "")
+    include = include_path(wanted.run_folder, system)
+    return Seen(pair, look_here(place, include, config_file), wanted.limits)
+
+
+def look_here(place: Place, include: Path, config_file: str) -> LocalFacts:
+    """What is seen without a server.
+
+    Args:
+        place: The data directory.
+        include: The file that decides full_page_writes once the server is armed.
+        config_file: As the server names it; empty: the role may not know, or nobody was asked.
+    """
+    line, wrong, configuration = None, "", Path()
+    if not config_file:
+        wrong = "not known: the server does not answer, or the role may not read config_file"
+    else:
+        try:
+            configuration = configuration_of(Path(config_file))
+            found = included(configuration)
+            line = str(found) if found else None
+            if not os.access(configuration.parent, os.W_OK):
+                wrong = f"folder {configuration.parent} cannot be written"
+        except TargetError as error:
+            wrong = error.fact
+    above = _existing(include)
+    mounts = read_mounts(Path("/proc/self/mountinfo").read_text())
+    mount = mount_of(os.path.realpath(above), mounts)
+    return LocalFacts(
+        data=os.path.realpath(place.data),
+        boot_id=boot_id(),
+        include=str(include),
+        run_folder_kind=mount.kind if mount else "",
+        run_folder_wrong=_wrong_with(include, place, above),
+        config_file=str(configuration) if config_file else "",
+        config_wrong=wrong,
+        line_include=line,
+    )
+
+
+def _existing(path: Path) -> Path:
+    return next(one for one in path.parents if one.is_dir())
+
+
+def _wrong_with(include: Path, place: Place, above: Path) -> str:
+    """Why no file could be put there."""
+    try:
+        with run_folder_of(include, place.user):
+            pass
+        with Folder.hold(above) as folder:
+            if above in include.parents[1:]:  # the server's own folder is its user's
+                folder.require_closed()
+    except TargetError as error:
+        return error.fact
+    return "" if os.access(above, os.W_OK) else f"folder {above} cannot be written"

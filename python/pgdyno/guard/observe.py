@@ -1,0 +1,207 @@
+"""One look at each server of a pair, in SQL that PostgreSQL 12 to 18 know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+
+from pgdyno.guard.facts import Contents, PrimaryFacts, Slot, StandbyFacts
+from pgdyno.guard.rights import CHECKPOINT_ROLE_MAJOR, STANDBY_FUNCTIONS
+from pgdyno.model.connection import Connection
+from pgdyno.session import own_session
+
+NAME = "pgdyno guard"
+"""What others see of its sessions in pg_stat_activity."""
+
+_SETTINGS = """
+SELECT name, setting FROM pg_settings
+WHERE name IN ('wal_level', 'fsync', 'full_page_writes', 'data_checksums', 'wal_log_hints',
+               'checkpoint_timeout', 'max_wal_size', 'wal_segment_size', 'config_file',
+               'data_directory')
+"""
+_PRIMARY = """
+SELECT (SELECT system_identifier::text FROM pg_control_system()), pg_is_in_recovery(),
+       timeline_id, (redo_lsn - '0/0'::pg_lsn)::bigint, full_page_writes,
+       (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()
+             ELSE pg_current_wal_flush_lsn() END - '0/0'::pg_lsn)::bigint,
+       (SELECT coalesce(sourcefile, source) FROM pg_settings WHERE name = 'full_page_writes'),
+       current_setting('is_superuser') = 'on' OR EXISTS (
+         SELECT FROM pg_roles WHERE rolname = 'pg_checkpoint' AND pg_has_role(oid, 'USAGE'))
+FROM pg_control_checkpoint()
+"""
+# Of slots all columns, since older versions lack some.
+_SLOTS = "SELECT * FROM pg_replication_slots WHERE slot_type = 'physical' ORDER BY slot_name"
+_TABLESPACES = "SELECT oid::bigint, spcname FROM pg_tablespace WHERE oid >= 16384"
+_MANAGERS = "SELECT rm_name FROM pg_get_wal_resource_managers() WHERE NOT rm_builtin ORDER BY 1"
+_MANAGERS_MAJOR = 15
+_EMPTY = "template0"  # as initdb made it
+_DATABASES = "SELECT datname, datallowconn FROM pg_database ORDER BY datname"
+# Handlers of PostgreSQL's own have numbers below those of anything that is created.
+_METHODS = """
+SELECT amname, coalesce(extname, '') FROM pg_am
+LEFT JOIN pg_depend ON classid = 'pg_am'::regclass AND objid = pg_am.oid AND deptype = 'e'
+LEFT JOIN pg_extension ON refclassid = 'pg_extension'::regclass AND pg_extension.oid = refobjid
+WHERE pg_am.oid >= 16384 ORDER BY 1
+"""
+_UNLOGGED = """
+SELECT nspname || '.' || relname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+WHERE relpersistence = 'u' AND relkind IN ('r', 'm', 'S') ORDER BY 1
+"""
+# As an extension creates them: these change pages by GenericXLog, which names each.
+_KNOWN_METHODS = {("bloom", "bloom"), ("ivfflat", "vector"), ("hnsw", "vector"), ("rum", "rum")}
+_STANDBY = """
+SELECT (SELECT system_identifier::text FROM pg_control_system()), pg_is_in_recovery(),
+       coalesce((SELECT received_tli FROM pg_stat_wal_receiver), timeline_id),
+       (redo_lsn - '0/0'::pg_lsn)::bigint,
+       (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()
+             ELSE pg_current_wal_flush_lsn() END - '0/0'::pg_lsn)::bigint,
+       (SELECT status FROM pg_stat_wal_receiver), (SELECT slot_name FROM pg_stat_wal_receiver),
+       CASE WHEN pg_is_in_recovery() THEN pg_is_wal_replay_paused() ELSE false END,
+       (SELECT setting::int FROM pg_settings WHERE name = 'recovery_min_apply_delay'),
+       inet_server_addr() IS NOT DISTINCT FROM inet_client_addr(),
+       current_setting('is_superuser') = 'on' OR EXISTS (
+         SELECT FROM pg_roles WHERE rolname = 'pg_checkpoint' AND pg_has_role(oid, 'USAGE'))
+FROM pg_control_checkpoint()
+"""
+_RIGHTS = "SELECT f FROM unnest(%s::text[]) AS f WHERE NOT has_function_privilege(f, 'EXECUTE')"
+_LINKS = """
+SELECT name::bigint FROM pg_ls_dir('pg_tblspc', true, false) AS name WHERE name ~ '^[0-9]+$'
+"""
+_MAY_READ = """
+SELECT pg_has_role('pg_read_server_files', 'USAGE')
+  AND has_function_privilege('pg_read_file(text)', 'EXECUTE')
+"""
+_BOOT = "SELECT trim(pg_read_file('/proc/sys/kernel/random/boot_id'), E' \\n')"
+
+
+def session(connection: Connection, answer_s: float) -> psycopg.Connection[Any]:
+    """A session of the guard's, whose statements end in time and whose dead peer is noticed.
+
+    Raises:
+        psycopg.Error: The server does not let it in.
+    """
+    seconds = str(max(round(answer_s), 2))
+    given = dict(connection.parameters)
+    patience = {
+        "connect_timeout": seconds, "keepalives_idle": seconds, "keepalives_interval": "1",
+        "keepalives_count": "3", "tcp_user_timeout": str(round(answer_s * 1000)),
+    }  # fmt: skip
+    opened = own_session(connection.with_parameters(patience | given), name=NAME)
+    opened.execute("SELECT set_config('statement_timeout', %s, false)", (f"{answer_s}s",))
+    return opened
+
+
+def look_at_primary(asked: psycopg.Connection[Any], redo_oldest_lsn: int | None) -> PrimaryFacts:
+    """The primary at this moment.
+
+    Args:
+        asked: A session there.
+        redo_oldest_lsn: See `PrimaryFacts`.
+
+    Raises:
+        psycopg.Error: It does not answer.
+    """
+    row = asked.execute(_PRIMARY).fetchone()
+    assert row is not None
+    version = asked.info.server_version
+    managers: tuple[str, ...] = ()
+    if version >= _MANAGERS_MAJOR * 10_000:
+        managers = tuple(name for (name,) in asked.execute(_MANAGERS))
+    return PrimaryFacts(
+        version_num=version,
+        system_identifier=row[0],
+        is_in_recovery=row[1],
+        timeline=row[2],
+        redo_lsn=row[3],
+        redo_oldest_lsn=redo_oldest_lsn,
+        redo_full_pages=row[4],
+        flush_lsn=row[5],
+        settings=dict(asked.execute(_SETTINGS).fetchall()),
+        full_pages_source=row[6],
+        slots=tuple(_slots(asked)),
+        tablespaces=dict(asked.execute(_TABLESPACES).fetchall()),
+        foreign_managers=managers,
+        may_checkpoint=row[7],
+    )
+
+
+def _slots(asked: psycopg.Connection[Any]) -> Iterator[Slot]:
+    cursor = asked.execute(_SLOTS)
+    names = [one.name for one in cursor.description or ()]
+    for row in cursor:
+        found = dict(zip(names, row, strict=True))
+        status = found.get("wal_status", "reserved") or "lost"
+        reserved = found["restart_lsn"] is not None
+        yield Slot(found["slot_name"], found["active"], reserved, status)
+
+
+def look_into_databases(connection: Connection, answer_s: float) -> Contents:
+    """What the primary's databases hold.
+
+    Raises:
+        psycopg.Error: The primary does not answer.
+    """
+    methods: set[str] = set()
+    unlogged: list[str] = []
+    unseen: list[str] = []
+    with session(connection, answer_s) as asked:
+        databases = asked.execute(_DATABASES).fetchall()
+    for name, may_connect in databases:
+        if not may_connect:
+            if name != _EMPTY:
+                unseen.append(f"{name} (it allows no connections)")
+            continue
+        try:
+            with session(connection.to(name), answer_s) as asked:
+                methods |= {
+                    f"{name}.{method}"
+                    for method, extension in asked.execute(_METHODS)
+                    if (method, extension) not in _KNOWN_METHODS
+                }
+                unlogged += [f"{name}.{relation}" for (relation,) in asked.execute(_UNLOGGED)]
+        except psycopg.Error as error:
+            unseen.append(f"{name} ({first_line(error)})")
+    return Contents(tuple(sorted(methods)), tuple(unlogged), tuple(unseen))
+
+
+def look_at_standby(asked: psycopg.Connection[Any]) -> StandbyFacts:
+    """The standby at this moment.
+
+    Raises:
+        psycopg.Error: It does not answer.
+    """
+    row = asked.execute(_STANDBY).fetchone()
+    assert row is not None
+    version = asked.info.server_version
+    missing = [name for (name,) in asked.execute(_RIGHTS, (list(STANDBY_FUNCTIONS),))]
+    may_list = not any(one.startswith("pg_ls_dir") for one in missing)
+    if not row[10]:
+        older = version < CHECKPOINT_ROLE_MAJOR * 10_000
+        missing.append("CHECKPOINT (as superuser)" if older else "CHECKPOINT (as pg_checkpoint)")
+    may_read = asked.execute(_MAY_READ).fetchone() == (True,)
+    boot = asked.execute(_BOOT).fetchone() if may_read else None
+    return StandbyFacts(
+        version_num=version,
+        system_identifier=row[0],
+        is_in_recovery=row[1],
+        timeline=row[2],
+        redo_lsn=row[3],
+        replay_lsn=row[4] or 0,
+        receiver=row[5] or "",
+        slot=row[6] or "",
+        is_paused=row[7],
+        delay_ms=row[8],
+        settings=dict(asked.execute(_SETTINGS).fetchall()),
+        tablespaces=frozenset(oid for (oid,) in asked.execute(_LINKS)) if may_list else None,
+        missing_rights=tuple(missing),
+        boot_id=boot[0] if boot else None,
+        is_by_loopback=row[9],
+    )
+
+
+def first_line(error: psycopg.Error) -> str:
+    """What a server said, in one line."""
+    lines = str(error).strip().splitlines()
+    return lines[0].strip() if lines else type(error).__name__

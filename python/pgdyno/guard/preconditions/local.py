@@ -1,0 +1,79 @@
+"""Rights of the guard's role, its files on the primary's machine, and the power of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pgdyno.guard.facts import Seen
+from pgdyno.model.file_system import IN_MEMORY
+from pgdyno.model.guard import Finding
+
+
+def _rights(seen: Seen) -> Iterator[Finding]:
+    primary, standby = seen.pair.primary, seen.pair.standby
+    if primary is not None:
+        yield Finding(
+            "rights-primary", primary.may_checkpoint,
+            "it may make checkpoints" if primary.may_checkpoint else "it may make no checkpoints",
+            "it may make checkpoints", "" if primary.may_checkpoint else
+            "GRANT pg_checkpoint to the guard's role; before PostgreSQL 15, name a superuser.",
+        )  # fmt: skip
+    if standby is not None:
+        missing = standby.missing_rights
+        yield Finding(
+            "rights-standby", not missing,
+            f"it lacks {', '.join(missing)}" if missing else "all that a repair calls",
+            "all that a repair calls",
+            "GRANT them as docs/concepts/guard.md says, on the primary: the standby gets them."
+            if missing else "",
+        )  # fmt: skip
+
+
+def _files(seen: Seen) -> Iterator[Finding]:
+    local = seen.local
+    yield Finding(
+        "configuration-file", not local.config_wrong, local.config_wrong or local.config_file,
+        "a file that the guard can change", "Let it be a regular file of the server's user; what"
+        " writes it anew has to keep the guard's last line." if local.config_wrong else "",
+    )  # fmt: skip
+    if local.is_armed:
+        stands = local.line_include == local.include
+        yield Finding(
+            "interlock", stands, f"{local.config_file} includes {local.line_include or 'nothing'}",
+            local.include, "" if stands else "`pgdyno guard arm` puts the line back; what took it"
+            " out must leave it.",
+        )  # fmt: skip
+    in_memory = local.run_folder_kind in IN_MEMORY
+    passed = in_memory and not local.run_folder_wrong
+    yield Finding(
+        "run-folder", passed,
+        local.run_folder_wrong or f"{local.include} on {local.run_folder_kind or 'nothing known'}",
+        f"a file system in memory that can be written ({', '.join(IN_MEMORY)})",
+        "" if passed else "Name another one (--run-folder): its files have to go with the kernel,"
+        " so that a server whose machine lost power does not start.",
+    )  # fmt: skip
+
+
+def _power(seen: Seen) -> Iterator[Finding]:
+    standby = seen.pair.standby
+    if standby is None:
+        return
+    same = standby.boot_id == seen.local.boot_id or standby.is_by_loopback
+    known = standby.boot_id is not None
+    if same:
+        found = "both run on this machine"
+    elif known:
+        found = "another machine, by its boot id"
+    else:
+        found = "another address; its boot id is not known, pg_read_server_files would tell"
+    yield Finding(
+        "separate-power", known and not same, found,
+        "another machine, whose power does not fail with this one's",
+        "" if known and not same else "Name a standby elsewhere; or accept it by its name, if you"
+        " know that one power cut cannot hit both. If it does, both are torn, and nothing here"
+        " helps.",
+        may_be_accepted=True,
+    )  # fmt: skip
+
+
+JUDGED = (_rights, _files, _power)

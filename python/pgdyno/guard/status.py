@@ -1,0 +1,108 @@
+"""How a guarded server stands, from files alone: it is told also where no server answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from pgdyno.guard.heartbeat import daemon_runs, last_beat
+from pgdyno.guard.interlock import STATE, included, is_copy, judge, read_armed
+from pgdyno.guard.place import Place, read_pages, run_folder_of, since_boot_s
+from pgdyno.model.errors import TargetError
+from pgdyno.model.guard import Armed, Lock, Status, Step
+
+_OLD_FACTOR = 3  # of the silence that is allowed
+
+
+def status_of(place: Place, bindir: Path | None = None) -> Status:
+    """How it stands.
+
+    Raises:
+        TargetError: A file is a link, somebody else's, or not understood.
+    """
+    armed = read_armed(place)
+    with place.server() as found:
+        runs = found is not None
+    if armed is None:
+        return _unarmed(place, runs)
+    include = Path(armed.include)
+    heartbeat, daemon = None, False
+    with run_folder_of(include, place.user) as folder:
+        if folder is not None:
+            heartbeat, daemon = last_beat(folder, place), daemon_runs(folder)
+    age_s = None if heartbeat is None else max(since_boot_s() - heartbeat.at_s, 0.0)
+    pages = read_pages(place, include)
+    lock = judge(place, armed, bindir)
+    old = age_s is None or age_s > _OLD_FACTOR * armed.limits.silence_s
+    wrong = tuple(_wrong(place, armed, lock, pages, daemon, old))
+    return Status(str(place.data), armed, lock, runs, pages, heartbeat, age_s, daemon, wrong)
+
+
+def _unarmed(place: Place, runs: bool) -> Status:
+    """Not armed; a line without a state is what neither arming nor disarming leaves."""
+    wrong: tuple[str, ...] = ()
+    configuration = place.data / "postgresql.conf"
+    if configuration.is_file() and (found := included(configuration)) is not None:
+        wrong = (
+            f"{configuration} includes {found}, but {STATE} is gone: arm it again, or take the"
+            " line out once full pages are on and a checkpoint was made.",
+        )
+    return Status(str(place.data), None, Lock.none, runs, None, None, None, False, wrong)
+
+
+def _wrong(
+    place: Place, armed: Armed, lock: Lock, pages: str | None, daemon: bool, old: bool
+) -> Iterator[str]:
+    if is_copy(place, armed):
+        yield (
+            f"It is a copy of {armed.data}, which is the one that is armed: `pgdyno guard disarm`"
+            " takes the interlock out of a copy."
+        )
+        return
+    if armed.step is Step.arming:
+        yield "Arming was cut short: `pgdyno guard arm` ends it, `pgdyno guard disarm` undoes it."
+    if armed.step is Step.disarming:
+        yield "Disarming was cut short: `pgdyno guard disarm` ends it."
+    match lock:
+        case Lock.repair:
+            yield (
+                "The machine lost power, and pages may be torn: `pgdyno guard repair` before the"
+                " server is started."
+            )
+        case Lock.same_boot | Lock.clean:
+            yield (
+                f"{armed.include} is gone, though nothing can be torn ({lock.value}):"
+                " `pgdyno guard watch` puts it back."
+            )
+        case Lock.none:
+            yield (
+                f"The line of the interlock is gone from {armed.config_file}: `pgdyno guard arm`"
+                " puts it back."
+            )
+        case Lock.open:
+            pass
+    yield from _of_daemon(armed, pages, daemon, old)
+
+
+def _of_daemon(armed: Armed, pages: str | None, daemon: bool, old: bool) -> Iterator[str]:
+    if armed.step is not Step.armed:
+        return
+    if not daemon:
+        state = "off, and nobody watches" if pages == "off" else "on until it runs"
+        yield f"The daemon does not run: full pages are {state}. Start `pgdyno guard watch`."
+    elif old:
+        yield "The daemon holds its lock, but gives no sign of life: stop it, and start it again."
+
+
+def require_armed(place: Place) -> Armed:
+    """What is kept of a server that is armed.
+
+    Raises:
+        TargetError: It is not.
+    """
+    armed = read_armed(place)
+    if armed is None:
+        raise TargetError(
+            f"{place.data} is not armed", "`pgdyno guard arm` does it, once `check` allows it."
+        )
+    return armed

@@ -1,0 +1,303 @@
+"""The daemon: full pages are off while every condition holds, and on at once where one does not.
+
+Its loop waits for nobody: servers are asked by `lookers`. A second process (`deadman`) turns full
+pages on when the loop gives no sign of life; its end, orderly or not, does the same.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import psycopg
+
+from pgdyno.folders import Folder
+from pgdyno.guard import notify
+from pgdyno.guard.deadman import ALIVE, MODULE
+from pgdyno.guard.facts import LocalFacts, Pair, PrimaryFacts, Seen
+from pgdyno.guard.heartbeat import LOCK, VERSION, beat
+from pgdyno.guard.interlock import admit, is_copy, read_armed
+from pgdyno.guard.look import look_here, primary_connection, standby_connection
+from pgdyno.guard.lookers import Lag, contents_looker, primary_looker, standby_looker
+from pgdyno.guard.metrics import metrics
+from pgdyno.guard.observe import session
+from pgdyno.guard.place import Pages, Place, read_pages, run_folder_of, since_boot_s, write_pages
+from pgdyno.guard.preconditions import judged
+from pgdyno.model.errors import TargetError
+from pgdyno.model.guard import Armed, Finding, Heartbeat, Lock, Step
+from pgdyno.shell import Process, start
+
+_TICK_S = 0.25
+_LOOK_S = 0.5
+_CONTENTS_S = 30.0
+_CONTENTS_FRESH_S = 600.0
+_HERE_S = 2.0
+_CHECKPOINT_S = 3600.0
+_END_S = 10.0  # that the server gets to follow before the daemon ends
+_STOPPED = "the daemon was stopped"
+_ALL_WELL = "all conditions hold"
+
+
+@dataclass(slots=True)
+class _Turning:
+    """Where full pages stand, and since when."""
+
+    pages: Pages
+    at_s: float  # monotonic
+    turns: int = 0
+    watchdog_turns: int = 0
+    good_since_s: float | None = None
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Watch:
+    """One daemon on one armed server; `run` it."""
+
+    place: Place
+    armed: Armed
+    primary: str  # conninfo; empty: by postmaster.pid
+    standby: str
+    on_event: Callable[[str], None]
+    _turning: _Turning = field(default_factory=lambda: _Turning("on", time.monotonic()))
+    _lag: Lag = field(default_factory=Lag)
+    _deadman: Process | None = None
+    _here: tuple[float, LocalFacts] | None = None
+    _reloaded_s: float = 0.0
+    _admitted_s: float = 0.0
+
+    @property
+    def include(self) -> Path:
+        """The file that decides."""
+        return Path(self.armed.include)
+
+    def run(self) -> None:
+        """Watch until somebody stops it or the server is disarmed; full pages are on then.
+
+        Raises:
+            TargetError: Another daemon watches, the data are a copy, or a file cannot be written.
+        """
+        if is_copy(self.place, self.armed):
+            raise TargetError(
+                f"{self.place.data} is a copy of {self.armed.data}, which is the one that is armed",
+                "`pgdyno guard disarm` takes the interlock out of a copy.",
+            )
+        with run_folder_of(self.include, self.place.user, make=True) as folder:
+            assert folder is not None, "it was made"
+            handle = folder.lock(LOCK)
+            if handle is None:
+                raise TargetError(
+                    f"another daemon watches {self.place.data}", "`pgdyno guard status` shows it."
+                )
+            with Folder(folder.path / LOCK, handle):
+                self._watch(folder)
+
+    def _watch(self, folder: Folder) -> None:
+        limits = self.armed.limits
+        asks = (
+            primary_looker(lambda: primary_connection(self.place, self.primary),
+                           limits.silence_s, _LOOK_S),
+            standby_looker(lambda: standby_connection(self.standby), limits.silence_s, _LOOK_S),
+            contents_looker(lambda: primary_connection(self.place, self.primary),
+                            limits.silence_s, _CONTENTS_S),
+        )  # fmt: skip
+        for one in asks:
+            one.start()
+        ended = "the daemon failed"
+        try:
+            self._begin()
+            while self._is_wanted():
+                primary, standby = asks[0].seen(limits.silence_s), asks[1].seen(limits.silence_s)
+                contents = asks[2].seen(_CONTENTS_FRESH_S)
+                pair = Pair(
+                    primary.facts, standby.facts, contents.facts, primary.error, standby.error
+                )
+                self._step(folder, self._aged(pair), primary.at_s)
+                time.sleep(_TICK_S)
+            ended = "the server is being disarmed"
+        except KeyboardInterrupt:
+            ended = _STOPPED
+        finally:
+            for one in asks:
+                one.stop()
+            self._end(folder, ended)
+
+    # -- its begin and its end ----------------------------------------------------------------
+
+    def _begin(self) -> None:
+        found = admit(self.place, self.armed)
+        if found in (Lock.same_boot, Lock.clean):
+            self.on_event(f"the interlock is open again: {found.value}")
+        if found is not Lock.repair:
+            self._turn("on", ("the daemon begins",))
+        self._start_deadman()
+        notify.ready()
+        self.on_event(f"watching {self.place.data}")
+
+    def _start_deadman(self) -> None:
+        words: list[str | Path] = [sys.executable, "-m", MODULE, self.place.data, self.include,
+                 str(self.armed.limits.silence_s)]  # fmt: skip
+        self._deadman = start(words, pipes=True)
+
+    def _end(self, folder: Folder, why: str) -> None:
+        """Full pages on, and followed by the server where it answers; then the watchdog may go."""
+        with suppress(TargetError):  # it is gone: no server starts without a repair
+            self._turn("on", (why,))
+        deadline = time.monotonic() + _END_S
+        with (
+            suppress(psycopg.Error, TargetError),
+            session(
+                primary_connection(self.place, self.primary), self.armed.limits.silence_s
+            ) as asked,
+        ):
+            while asked.execute("SHOW full_page_writes").fetchone() != ("on",):
+                if time.monotonic() > deadline:
+                    break
+                time.sleep(_TICK_S)
+        with suppress(TargetError):
+            self._beat(folder, None, ())
+        if self._deadman is not None:
+            with suppress(OSError):
+                self._deadman.close_pipes()
+            self._deadman.wait(_END_S)
+        self.on_event(why)
+
+    def _is_wanted(self) -> bool:
+        now = read_armed(self.place)
+        if now is not None and now.step is not Step.disarming:
+            self.armed = now
+            return True
+        return False
+
+    # -- a step -------------------------------------------------------------------------------
+
+    def _aged(self, pair: Pair) -> Pair:
+        flush = pair.primary.flush_lsn if pair.primary else None
+        replay = pair.standby.replay_lsn if pair.standby else None
+        return replace(pair, lag_s=self._lag.age_s(flush, replay, time.monotonic()))
+
+    def _step(self, folder: Folder, pair: Pair, primary_at_s: float) -> None:
+        now, turning = time.monotonic(), self._turning
+        self._live()
+        pages = self._pages_as_they_are()
+        findings = judged(Seen(pair, self._looked_here(now), self.armed.limits),
+                          self.armed.accepted)  # fmt: skip
+        reasons = tuple(f"{one.name}: {one.found}" for one in findings if not one.allows)
+        if pages is None:
+            reasons = (f"interlock: {self.include} is gone", *reasons)
+        if reasons:
+            turning.good_since_s = None
+            if pages == "off":
+                self._turn("on", reasons)
+                self._checkpoint()
+            turning.reasons = reasons
+        else:
+            turning.good_since_s = now if turning.good_since_s is None else turning.good_since_s
+            if pages == "on" and now - turning.good_since_s >= self.armed.limits.hold_s:
+                self._turn("off", ())
+        if pair.primary is not None and primary_at_s - turning.at_s > _LOOK_S:
+            self._let_follow(pair.primary, now)
+        self._beat(folder, pair, findings)
+        notify.alive(self._words())
+
+    def _live(self) -> None:
+        """A sign of life for the watchdog, and another watchdog where it is gone."""
+        assert self._deadman is not None
+        with suppress(OSError):
+            self._deadman.stdin.write(ALIVE)
+            self._deadman.stdin.flush()
+        if self._deadman.code() is None:
+            return
+        with suppress(OSError):
+            self._deadman.close_pipes()
+        self._turn("on", ("watchdog: it was gone",))
+        self._turning.good_since_s = None
+        self._start_deadman()
+
+    def _pages_as_they_are(self) -> Pages | None:
+        """What the file says; who turned full pages on without us was the watchdog."""
+        found = read_pages(self.place, self.include)
+        if found is None and time.monotonic() - self._admitted_s > _HERE_S:
+            self._admitted_s = time.monotonic()
+            admit(self.place, self.armed)
+            found = read_pages(self.place, self.include)
+        turning = self._turning
+        if found == "on" and turning.pages == "off":
+            turning.pages, turning.at_s, turning.good_since_s = "on", time.monotonic(), None
+            turning.turns += 1
+            turning.watchdog_turns += 1
+            turning.reasons = ("watchdog: the daemon gave no sign of life",)
+            self.on_event("full pages are on: the daemon had given no sign of life")
+        return found
+
+    def _looked_here(self, now: float) -> LocalFacts:
+        if self._here is None or now - self._here[0] > _HERE_S:
+            found = look_here(self.place, self.include, self.armed.config_file)
+            self._here = (now, replace(found, is_armed=True))
+        return self._here[1]
+
+    def _turn(self, pages: Pages, reasons: tuple[str, ...]) -> None:
+        write_pages(self.place, self.include, pages)
+        self.place.reload()
+        turning = self._turning
+        turning.reasons = reasons
+        if turning.pages != pages:
+            turning.turns += pages == "on"
+            turning.pages, turning.at_s = pages, time.monotonic()
+            self.on_event(f"full pages are {pages}: {'; '.join(reasons) or _ALL_WELL}")
+
+    def _let_follow(self, primary: PrimaryFacts, now: float) -> None:
+        """A server that missed a signal, or could not read a file, gets another one."""
+        if primary.full_pages == (self._turning.pages == "on") or now - self._reloaded_s < 1:
+            return
+        self._reloaded_s = now
+        self.place.reload()
+
+    def _checkpoint(self) -> None:
+        """From the next checkpoint on images protect every page; so it comes at once."""
+
+        def make() -> None:
+            with (
+                suppress(psycopg.Error, TargetError),
+                session(primary_connection(self.place, self.primary), _CHECKPOINT_S) as asked,
+            ):
+                deadline = time.monotonic() + _END_S
+                while asked.execute("SHOW full_page_writes").fetchone() != ("on",):
+                    if time.monotonic() > deadline:
+                        return
+                    time.sleep(_TICK_S)
+                asked.execute("CHECKPOINT")
+
+        threading.Thread(target=make, daemon=True).start()
+
+    # -- what it says -------------------------------------------------------------------------
+
+    def _words(self) -> str:
+        if self._turning.pages == "off":
+            return "full pages are off, the standby qualifies"
+        return f"full pages are on: {'; '.join(self._turning.reasons) or 'waiting'}"
+
+    def _beat(self, folder: Folder, pair: Pair | None, findings: tuple[Finding, ...]) -> None:
+        turning, limits = self._turning, self.armed.limits
+        primary = pair.primary if pair else None
+        lag_bytes = pair.lag_bytes if pair else None
+        waits_s = 0.0
+        if turning.pages == "on" and turning.good_since_s is not None:
+            waits_s = max(limits.hold_s - (time.monotonic() - turning.good_since_s), 0.0)
+        heartbeat = Heartbeat(
+            VERSION, os.getpid(), since_boot_s(), turning.pages,
+            since_boot_s() - (time.monotonic() - turning.at_s), turning.reasons, waits_s,
+            turning.pages == "on" and primary is not None
+            and primary.full_pages and primary.redo_full_pages,
+            lag_bytes, pair.lag_s if pair and lag_bytes is not None else None,
+            primary.flush_lsn - primary.redo_lsn if primary else None,
+            turning.turns, turning.watchdog_turns,
+        )  # fmt: skip
+        text = metrics(str(self.place.data), self.armed.system_identifier, heartbeat, findings)
+        beat(folder, self.place, heartbeat, text)

@@ -1,0 +1,131 @@
+"""The guard's records: what was found of a pair, what is kept of an armed one, how it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+@dataclass(frozen=True, slots=True)
+class GuardLimits:
+    """How far the standby may be from the primary while full pages are off."""
+
+    lag_bytes: int = 256 << 20  # flushed on the primary, not replayed on the standby
+    lag_s: float = 30.0  # the age of the oldest of these bytes
+    silence_s: float = 5.0  # that a server may leave the guard without an answer
+    hold_s: float = 10.0  # that all is well before full pages go off
+    checkpoint_timeout_s: int = 300  # what a repair fetches grows with the WAL since a checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A precondition: what was found, what is wanted, and what would change it."""
+
+    name: str  # e.g. "same-system"
+    passed: bool
+    found: str
+    wanted: str
+    change: str = ""  # a sentence; empty where it is passed
+    may_be_accepted: bool = False  # a person may say that it is well as it is, by its name
+    accepted: bool = False
+
+    @property
+    def allows(self) -> bool:
+        """Whether full pages may be off as far as this goes."""
+        return self.passed or self.accepted
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """All preconditions of a pair."""
+
+    data: str
+    primary: str  # how it was reached, without passwords
+    standby: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the pair may be armed."""
+        return all(one.allows for one in self.findings)
+
+    @property
+    def refused(self) -> tuple[Finding, ...]:
+        """What speaks against it."""
+        return tuple(one for one in self.findings if not one.allows)
+
+
+class Step(StrEnum):
+    """How far arming or disarming came, as the guard's state has it."""
+
+    arming = "arming"
+    armed = "armed"
+    disarming = "disarming"
+
+
+@dataclass(frozen=True, slots=True)
+class Armed:
+    """What is kept in the data directory of a server that is armed, or is about to be or not."""
+
+    version: int  # of this shape
+    step: Step
+    system_identifier: str
+    boot_id: str  # of the kernel under which nothing can be torn: armed, admitted or repaired
+    config_file: str  # that holds the line of the interlock
+    include: str  # the file that this line names, in memory
+    primary: str  # conninfo without passwords; empty: by postmaster.pid
+    standby: str  # conninfo without passwords
+    accepted: tuple[str, ...]
+    limits: GuardLimits
+    data: str  # the directory, without links: a copy of it lies elsewhere
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """What the daemon says of itself and of the pair, again and again."""
+
+    version: int
+    pid: int
+    at_s: float  # since the machine began, which no clock that is set can change
+    pages: str  # "off", "on"
+    since_s: float  # as at_s
+    reasons: tuple[str, ...]  # why they are on: names of findings, each with what was found
+    waits_s: float  # until they go off, if all stays well
+    complete: bool  # whether images protect every page: on, and a checkpoint began since
+    lag_bytes: int | None
+    lag_s: float | None
+    wal_since_redo_bytes: int | None  # what a repair would have to read now
+    turns: int  # how often they went on while the daemon runs
+    watchdog_turns: int  # of these: without the daemon, which gave no sign of life
+
+
+class Lock(StrEnum):
+    """Whether a server on these data may be started, and by what."""
+
+    open = "open"  # the interlock's file is there
+    same_boot = "same-boot"  # it is not, but the kernel never stopped: nothing can be torn
+    clean = "clean"  # it is not, and the server was shut down before: nothing can be torn
+    repair = "repair"  # it is not, and pages may be torn
+    none = "none"  # there is no interlock
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How an armed pair stands; all of it is read from files, and no server is asked."""
+
+    data: str
+    armed: Armed | None
+    lock: Lock
+    server_runs: bool
+    pages: str | None  # "off", "on" by the interlock's file; None: there is none
+    heartbeat: Heartbeat | None
+    heartbeat_age_s: float | None
+    daemon_runs: bool
+    wrong: tuple[str, ...]  # what a person must do something about, each a sentence
+
+    @property
+    def code(self) -> int:
+        """Of the command: 0 all is well; 8 safe, but full pages are on; 1 somebody must act."""
+        if self.wrong:
+            return 1
+        return 8 if self.armed is not None and self.pages == "on" else 0

@@ -1,0 +1,340 @@
+"""The interlock on real servers: after a power cut nothing starts, after a mere crash everything.
+
+A power cut is what it does to files in memory and to the kernel's boot id; pages are not torn here.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pgdyno import Guard
+from pgdyno.guard import arming
+from pgdyno.guard.interlock import (
+    STATE,
+    admit,
+    included,
+    read_armed,
+    remove_line,
+    write_armed,
+    write_line,
+)
+from pgdyno.guard.place import INCLUDE, place_of, read_pages, write_pages
+from pgdyno.model.errors import TargetError
+from pgdyno.model.guard import Lock, Step
+from pgdyno.shell import postgres_user, run
+from tests.cluster.guarded import ACCEPTED, Guarded, execute, kill_server, pair, value
+from tests.tally import survived
+
+pytestmark = pytest.mark.cluster
+VERSIONS = ("embedded-18", pytest.param("debian-15", marks=pytest.mark.wide))
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def shared(request: pytest.FixtureRequest) -> Iterator[Guarded]:
+    with pair(request.param) as found:
+        yield found
+
+
+@pytest.fixture
+def guarded(shared: Guarded) -> Iterator[Guarded]:
+    """A pair that is not armed, and runs; after the test as well."""
+    try:
+        yield shared
+    finally:
+        shared.put_right()
+
+
+def configuration(guarded: Guarded) -> str:
+    return (guarded.data / "postgresql.conf").read_text()
+
+
+def test_armed_and_disarmed_it_is_as_it_was(guarded: Guarded) -> None:
+    before = configuration(guarded)
+    guarded.arm()
+
+    armed = read_armed(place_of(guarded.data))
+    assert armed is not None
+    assert armed.step is Step.armed
+    assert "password" not in (guarded.data / STATE).read_text()
+    assert (guarded.data / STATE).stat().st_mode & 0o777 == 0o600
+    assert configuration(guarded).startswith(before)
+    assert included(guarded.data / "postgresql.conf") == guarded.include
+    assert guarded.full_pages() == "on", "arming turns nothing off"
+    assert value(guarded.primary, "SELECT sourcefile FROM pg_settings"
+                 " WHERE name = 'full_page_writes'") == str(guarded.include)  # fmt: skip
+    status = guarded.status()
+    assert status.code == 1, "nobody watches"
+    assert "daemon does not run" in status.wrong[0]
+
+    guarded.arm()  # again: nothing new
+    assert configuration(guarded).count("include '/dev/shm") == 1
+    Guard(guarded.data).disarm()
+    assert configuration(guarded) == before
+    assert not (guarded.data / STATE).exists()
+    assert guarded.full_pages() == "on"
+    assert guarded.status().armed is None
+
+
+def test_after_a_power_cut_nothing_starts_it_and_its_message_says_what_to_do(
+    guarded: Guarded,
+) -> None:
+    guarded.arm()
+    include = guarded.include
+    write_pages(place_of(guarded.data), include, "off")
+    guarded.cut_power()
+
+    code, said = guarded.pg_ctl("start")
+    assert code != 0
+    assert f'could not open configuration file "{include}"' in said
+    assert INCLUDE == "run-pgdyno-guard-repair-first.conf"
+    user = postgres_user()
+    for program, words in (("postgres", ["--single", "-D", str(guarded.data), "postgres"]),
+                           ("postgres", ["-D", str(guarded.data)])):  # fmt: skip
+        alone = run([guarded.binaries.program(program), *words], user=user, check=False)
+        assert alone.code != 0
+        assert INCLUDE in alone.stderr
+    status = guarded.status()
+    assert (status.lock, status.code, status.pages) == (Lock.repair, 1, None)
+    assert "guard repair" in status.wrong[0]
+    place = place_of(guarded.data)
+    armed = read_armed(place)
+    assert armed is not None
+    assert admit(place, armed) is Lock.repair
+    assert not include.exists(), "it stays shut"
+    with pytest.raises(TargetError, match="lost power, and its pages may be torn"):
+        Guard(guarded.data).disarm()
+    assert guarded.pg_ctl("start")[0] != 0
+
+
+def test_after_a_mere_crash_it_starts(guarded: Guarded) -> None:
+    guarded.arm()
+    kill_server(guarded.primary)
+    assert guarded.pg_ctl("start")[0] == 0
+    assert guarded.pg_ctl("stop")[0] == 0
+    # The same where somebody emptied the folder, as a new container does: the kernel lived on.
+    shutil.rmtree(guarded.run_folder / guarded.include.parent.name)
+    assert guarded.pg_ctl("start")[0] != 0
+    assert guarded.status().lock is Lock.same_boot
+    place = place_of(guarded.data)
+    armed = read_armed(place)
+    assert armed is not None
+    assert admit(place, armed) is Lock.same_boot
+    assert read_pages(place, Path(armed.include)) == "on"
+    assert guarded.pg_ctl("start")[0] == 0
+
+
+def test_after_an_orderly_restart_of_the_machine_it_is_admitted(guarded: Guarded) -> None:
+    guarded.arm()
+    guarded.primary.stop(clean=True)
+    guarded.forget_the_boot()
+    assert guarded.pg_ctl("start")[0] != 0
+    assert guarded.status().lock is Lock.clean
+    place = place_of(guarded.data)
+    armed = read_armed(place)
+    assert armed is not None
+    assert admit(place, armed) is Lock.clean
+    assert guarded.pg_ctl("start")[0] == 0
+    now = read_armed(place)
+    assert now is not None
+    assert now.boot_id == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def test_what_overrides_it_is_not_left_behind(guarded: Guarded) -> None:
+    guarded.arm()
+    conf = guarded.data / "postgresql.conf"
+    conf.write_text("full_page_writes = off\n" + conf.read_text())  # above our line: it decides
+    execute(guarded.primary, "SELECT pg_reload_conf()")
+    assert guarded.full_pages() == "on"
+    try:
+        with pytest.raises(TargetError, match="without the guard's line"):
+            Guard(guarded.data).disarm()
+        assert guarded.full_pages() == "on"
+        assert included(conf) is not None, "it is guarded still"
+        assert "Disarming was cut short" in guarded.status().wrong[0]
+    finally:
+        conf.write_text(conf.read_text().removeprefix("full_page_writes = off\n"))
+    Guard(guarded.data).disarm()
+
+
+def test_a_line_that_somebody_took_out_is_named_and_put_back(guarded: Guarded) -> None:
+    guarded.arm()
+    whole = configuration(guarded)
+    (guarded.data / "postgresql.conf").write_text(whole.replace("include '", "# include '"))
+    assert "line of the interlock is gone" in guarded.status().wrong[0]
+    assert [one.name for one in guarded.guard().check(ACCEPTED).refused] == ["interlock"]
+    (guarded.data / "postgresql.conf").write_text(whole)
+
+
+def test_patroni_keeps_the_line_in_the_file_that_it_includes(guarded: Guarded) -> None:
+    conf, base = guarded.data / "postgresql.conf", guarded.data / "postgresql.base.conf"
+    before = conf.read_text()
+    shutil.copy2(conf, base)
+    shutil.chown(base, postgres_user().uid, postgres_user().gid)
+    conf.write_text(
+        "# Do not edit this file manually!\n# It will be overwritten by Patroni!\n"
+        "include 'postgresql.base.conf'\n\nmax_connections = '100'\n"
+    )
+    try:
+        guarded.arm()
+        assert included(base) == guarded.include
+        assert included(conf) is None
+        Guard(guarded.data).disarm()
+        assert base.read_text() == before
+    finally:
+        conf.write_text(before)
+        base.unlink()
+
+
+def test_a_base_backup_carries_the_line_until_it_is_disarmed(guarded: Guarded) -> None:
+    guarded.arm()
+    copy = guarded.data.parent / "copy"
+    copy.mkdir(mode=0o700)
+    user, at = postgres_user(), guarded.primary.connection()
+    shutil.chown(copy, user.uid, user.gid)
+    run([guarded.binaries.program("pg_basebackup"), "-h", at.host, "-p", str(at.port), "-U",
+         at.user, "-D", copy, "-c", "fast", "-N"], user=user)  # fmt: skip
+    try:
+        assert "It is a copy of" in Guard(copy).status().wrong[0]
+        with pytest.raises(TargetError, match="is a copy of"):
+            Guard(copy).watch()
+        Guard(copy).disarm()
+        assert included(copy / "postgresql.conf") is None
+        assert included(guarded.data / "postgresql.conf") == guarded.include
+        assert guarded.status().lock is Lock.open
+    finally:
+        shutil.rmtree(copy)
+
+
+# -- killed at every step ------------------------------------------------------------------------
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+events = {"os.rename", "os.remove", "os.mkdir", "os.rmdir"}
+step, verb, data, run_folder, standby, primary = int(sys.argv[1]), *sys.argv[2:]
+heard = 0
+def hear(event, arguments):
+    global heard
+    if event in events or event == "signal.pidfd_send_signal":
+        heard += 1
+        if heard == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+from pgdyno import Guard
+from pgdyno.api import guard as _
+send = signal.pidfd_send_signal
+def counted(*arguments):
+    hear("signal.pidfd_send_signal", ())
+    return send(*arguments)
+signal.pidfd_send_signal = counted
+sys.addaudithook(hear)
+guard = Guard(data, standby, primary=primary, run_folder=run_folder)
+if verb == "arm":
+    assert guard.arm(["separate-power"]).allowed
+else:
+    guard.disarm()
+print(heard)
+"""
+
+
+def killed(guarded: Guarded, verb: str, step: int) -> bool:
+    """Arm or disarm in a process that is killed at a step; tells whether it was."""
+    words = [sys.executable, "-c", _KILLED, str(step), verb, str(guarded.data),
+             str(guarded.run_folder), guarded.conninfo(guarded.standby.cluster),
+             guarded.conninfo(guarded.primary)]  # fmt: skip
+    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd="/")
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr
+    return done.returncode != 0
+
+
+def assert_safe(guarded: Guarded, when: str) -> None:
+    """Full pages are on; or the interlock stands, so that a power cut would be repaired."""
+    assert guarded.full_pages() == "on", when
+    status, line = guarded.status(), included(guarded.data / "postgresql.conf")
+    if status.armed is None:
+        assert line is None, when
+        return
+    assert status.armed.step is Step.armed or any("cut short" in one for one in status.wrong), when
+    # Whatever was reached, the server can be started again while the machine runs.
+    assert line is None or read_pages(place_of(guarded.data), line) == "on", when
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("verb", ["arm", "disarm"])
+def test_killed_at_any_step_it_is_safe_and_ends_when_it_is_run_again(
+    guarded: Guarded, verb: str
+) -> None:
+    step = 1
+    while True:
+        if verb == "disarm":
+            guarded.arm()
+            write_pages(place_of(guarded.data), guarded.include, "off")
+            place_of(guarded.data).reload()
+            guarded.until_off()
+        if not killed(guarded, verb, step):
+            break
+        when = f"{verb} killed at step {step}"
+        survived("kills of arming or disarming")
+        if verb == "arm" or guarded.full_pages() == "on":
+            assert_safe(guarded, when)
+        else:  # killed before full pages were on: the interlock has to stand
+            assert included(guarded.data / "postgresql.conf") == guarded.include, when
+            assert guarded.status().lock is Lock.open, when
+        if verb == "arm":
+            guarded.arm()
+        Guard(guarded.data).disarm() if guarded.status().armed else None
+        assert guarded.status().wrong == (), when
+        step += 1
+    assert step > 4, "it has steps"
+
+
+def test_full_pages_are_complete_before_the_line_goes(
+    guarded: Guarded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guarded.arm()
+    write_pages(place_of(guarded.data), guarded.include, "off")
+    place_of(guarded.data).reload()
+    guarded.until_off()
+    execute(guarded.primary, "CHECKPOINT")
+    seen: list[str] = []
+    removed = remove_line
+
+    def remove(path: Path) -> None:
+        seen.append(value(guarded.primary, "SELECT full_page_writes FROM pg_control_checkpoint()"))
+        removed(path)
+
+    monkeypatch.setattr(arming, "remove_line", remove)
+    assert value(guarded.primary, "SELECT full_page_writes FROM pg_control_checkpoint()") == "False"
+    Guard(guarded.data).disarm()
+    assert seen == ["True"], "a checkpoint began since they are on"
+
+
+def test_a_state_that_is_not_ours_is_refused(guarded: Guarded) -> None:
+    guarded.arm()
+    place = place_of(guarded.data)
+    armed = read_armed(place)
+    assert armed is not None
+    write_armed(place, replace(armed, version=99))
+    with pytest.raises(TargetError, match="is of version 99, known is 1"):
+        guarded.status()
+    state = guarded.data / STATE
+    state.write_text("{}")
+    with pytest.raises(TargetError, match="is not understood"):
+        guarded.status()
+    state.unlink()
+    state.symlink_to("/etc/passwd")
+    with pytest.raises(TargetError):
+        guarded.status()
+    state.unlink()
+    assert "is gone: arm it again" in guarded.status().wrong[0]
+    write_armed(place, armed)
+    write_line(guarded.data / "postgresql.conf", Path(armed.include))
+    assert os.stat(guarded.data / "postgresql.conf").st_uid == postgres_user().uid

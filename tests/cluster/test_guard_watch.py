@@ -1,0 +1,343 @@
+"""The daemon on real pairs: full pages off while the standby qualifies, on with the reason else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from pgdyno import Guard, GuardLimits
+from pgdyno.guard.deadman import MODULE
+from pgdyno.guard.place import place_of, write_pages
+from tests.cluster.guarded import Guarded, execute, kill_server, pair, stop, value
+from tests.tally import survived
+from tests.waiting import until
+
+pytestmark = pytest.mark.cluster
+VERSIONS = ("embedded-18", pytest.param("debian-15", marks=pytest.mark.wide))
+PATIENT = GuardLimits(silence_s=3.0, hold_s=0.5)
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def shared(request: pytest.FixtureRequest) -> Iterator[Guarded]:
+    with pair(request.param) as found:
+        yield found
+
+
+@pytest.fixture
+def guarded(shared: Guarded) -> Iterator[Guarded]:
+    """A pair that is armed, with short limits, and not watched yet."""
+    shared.arm(PATIENT)
+    try:
+        yield shared
+    finally:
+        shared.put_right()
+
+
+def deadman_of(daemon: subprocess.Popen[str]) -> psutil.Process:
+    """Its second process."""
+    found: list[psutil.Process] = []
+
+    def look() -> bool:
+        found[:] = [one for one in psutil.Process(daemon.pid).children() if MODULE in one.cmdline()]
+        return bool(found)
+
+    until(look, "the watchdog runs")
+    return found[0]
+
+
+def test_off_while_all_is_well_and_on_before_it_ends(guarded: Guarded) -> None:
+    daemon = guarded.watching()
+    guarded.until_off()
+    until(lambda: (found := guarded.status()).code == 0 and found.pages == "off", "all is well")
+    status = guarded.status()
+    assert status.daemon_runs
+    assert status.heartbeat is not None
+    assert status.heartbeat.pid == daemon.pid
+    metrics = (guarded.include.parent / "metrics.prom").read_text()
+    assert "pgdyno_guard_full_pages_off 1\n" in metrics
+    assert 'pgdyno_guard_condition{name="streaming"} 1' in metrics
+    assert metrics.endswith("# EOF\n")
+    assert (guarded.include.parent / "heartbeat.json").stat().st_mode & 0o777 == 0o600
+
+    second = guarded.watching()
+    assert "another daemon watches" in second.communicate()[0]
+    assert second.returncode == 3
+
+    said = stop(daemon)
+    assert daemon.returncode == 0, said
+    assert "full pages are off: all conditions hold" in said
+    assert "full pages are on: the daemon was stopped" in said
+    assert guarded.full_pages() == "on"
+    assert "daemon does not run" in guarded.status().wrong[0]
+
+
+def paused(guarded: Guarded) -> Callable[[], None]:
+    execute(guarded.standby.cluster, "SELECT pg_wal_replay_pause()")
+    return lambda: execute(guarded.standby.cluster, "SELECT pg_wal_replay_resume()")
+
+
+def killed(guarded: Guarded) -> Callable[[], None]:
+    kill_server(guarded.standby.cluster)
+
+    def back() -> None:
+        guarded.standby.stop(clean=False)
+        guarded.standby.start()
+
+    return back
+
+
+def unlogged(guarded: Guarded) -> Callable[[], None]:
+    execute(guarded.primary, "CREATE UNLOGGED TABLE fresh (i int)")
+    return lambda: execute(guarded.primary, "DROP TABLE fresh")
+
+
+def without_slot(guarded: Guarded) -> Callable[[], None]:
+    standby = guarded.standby.cluster
+    execute(standby, "ALTER SYSTEM SET primary_slot_name = '';\nSELECT pg_reload_conf()")
+    return lambda: execute(
+        standby, "ALTER SYSTEM RESET primary_slot_name;\nSELECT pg_reload_conf()"
+    )
+
+
+def without_line(guarded: Guarded) -> Callable[[], None]:
+    conf = guarded.data / "postgresql.conf"
+    whole = conf.read_text()
+    conf.write_text(whole.replace("include '", "# include '"))
+
+    def back() -> None:
+        conf.write_text(whole)
+        place_of(guarded.data).reload()
+
+    return back
+
+
+REASONS = {
+    "replay": paused, "standby-answers": killed, "slot": without_slot, "interlock": without_line,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "reason", ["standby-answers", *(pytest.param(one, marks=pytest.mark.wide)
+                                    for one in REASONS if one != "standby-answers")]
+)  # fmt: skip
+def test_on_with_the_reason_and_off_when_it_is_gone(guarded: Guarded, reason: str) -> None:
+    daemon = guarded.watching()
+    guarded.until_off()
+    execute(guarded.primary, "CHECKPOINT")
+    undo = REASONS[reason](guarded)
+    try:
+        guarded.until_on(reason)
+        assert guarded.status().code in (8, 1)
+        until(lambda: (beat := guarded.status().heartbeat) is not None and beat.complete,
+              "images protect every page, by a checkpoint of the daemon's")  # fmt: skip
+        assert value(guarded.primary,
+                     "SELECT full_page_writes FROM pg_control_checkpoint()") == "True"  # fmt: skip
+    finally:
+        undo()
+    guarded.until_off()
+    stop(daemon)
+
+
+@pytest.mark.wide
+def test_an_unlogged_table_that_is_new_is_found(guarded: Guarded) -> None:
+    daemon = guarded.watching()
+    guarded.until_off()
+    undo = unlogged(guarded)
+    guarded.until_on("unlogged")
+    undo()
+    stop(daemon)
+
+
+@pytest.mark.wide
+def test_lag_turns_them_on(guarded: Guarded) -> None:
+    guarded.arm(GuardLimits(lag_bytes=1 << 20, silence_s=PATIENT.silence_s, hold_s=PATIENT.hold_s))
+    daemon = guarded.watching()
+    guarded.until_off()
+    # Stopped, not paused: it receives and replays nothing, and says nothing either.
+    startup = next(
+        one for one in psutil.Process(guarded.standby.cluster.pid).children()
+        if "startup" in " ".join(one.cmdline())
+    )  # fmt: skip
+    startup.suspend()
+    try:
+        execute(guarded.primary, "CREATE TABLE load AS SELECT generate_series(1, 200000) AS i")
+        guarded.until_on("lag")
+    finally:
+        startup.resume()
+        execute(guarded.primary, "DROP TABLE load")
+    guarded.until_off()
+    stop(daemon)
+
+
+@pytest.mark.wide
+def test_a_standby_that_hangs_is_one_that_does_not_answer(guarded: Guarded) -> None:
+    daemon = guarded.watching()
+    guarded.until_off()
+    processes = psutil.Process(guarded.standby.cluster.pid)
+    stopped = [processes, *processes.children()]
+    for one in stopped:
+        one.suspend()
+    try:
+        guarded.until_on("standby-answers")
+        assert daemon.poll() is None
+    finally:
+        for one in reversed(stopped):
+            one.resume()
+    guarded.until_off()
+    stop(daemon)
+
+
+@pytest.mark.parametrize("name", ["embedded-18", pytest.param("debian-15", marks=pytest.mark.wide)])
+@pytest.mark.wide
+def test_a_promoted_standby_turns_them_on_for_good(name: str) -> None:
+    with pair(name) as apart:
+        apart.arm(PATIENT)
+        daemon = apart.watching()
+        apart.until_off()
+        execute(apart.standby.cluster, "SELECT pg_promote()")
+        apart.until_on("standby-role")
+        stop(daemon)
+        Guard(apart.data).disarm()
+
+
+def test_killed_the_watchdog_turns_them_on(guarded: Guarded) -> None:
+    daemon = guarded.watching()
+    guarded.until_off()
+    watchdog = deadman_of(daemon)
+    daemon.kill()
+    daemon.wait()
+    until(lambda: guarded.full_pages() == "on", "full pages are on")
+    until(lambda: not watchdog.is_running() or watchdog.status() == "zombie", "it ends as well")
+    status = guarded.status()
+    assert (status.code, status.daemon_runs) == (1, False)
+    again = guarded.watching()
+    guarded.until_off()
+    stop(again)
+
+
+def test_hung_the_watchdog_turns_them_on_and_the_daemon_notices(guarded: Guarded) -> None:
+    daemon = guarded.watching()
+    guarded.until_off()
+    os.kill(daemon.pid, signal.SIGSTOP)
+    try:
+        until(lambda: guarded.full_pages() == "on", "full pages are on")
+        until(lambda: "no sign of life" in " ".join(guarded.status().wrong), "status names it")
+    finally:
+        os.kill(daemon.pid, signal.SIGCONT)
+    guarded.until_off()
+    beat = guarded.status().heartbeat
+    assert beat is not None
+    assert (beat.turns, beat.watchdog_turns) == (1, 1)
+    stop(daemon)
+
+
+@pytest.mark.wide
+def test_without_its_watchdog_the_daemon_turns_them_on_and_has_another(guarded: Guarded) -> None:
+    daemon = guarded.watching()
+    guarded.until_off()
+    first = deadman_of(daemon)
+    first.kill()
+    until(lambda: guarded.full_pages() == "on", "full pages are on")
+    guarded.until_off()
+    assert deadman_of(daemon).pid != first.pid
+    stop(daemon)
+
+
+@pytest.mark.wide
+def test_with_both_killed_what_systemd_runs_turns_them_on(guarded: Guarded) -> None:
+    daemon = guarded.watching()
+    guarded.until_off()
+    watchdog = deadman_of(daemon)
+    watchdog.suspend()
+    daemon.kill()
+    daemon.wait()
+    watchdog.kill()
+    status = guarded.status()
+    assert (status.pages, status.code) == ("off", 1)
+    assert "off, and nobody watches" in status.wrong[0]
+    words = [line for line in Guard(guarded.data).unit().splitlines() if "ExecStopPost=" in line]
+    subprocess.run(words[0].removeprefix("ExecStopPost=").split(" "), stdin=subprocess.DEVNULL,
+                   check=True, cwd="/")  # fmt: skip
+    until(lambda: guarded.full_pages() == "on", "full pages are on")
+
+
+def test_disarming_ends_the_daemon(guarded: Guarded) -> None:
+    daemon = guarded.watching()
+    guarded.until_off()
+    Guard(guarded.data).disarm()
+    said = daemon.communicate()[0]
+    assert daemon.returncode == 0, said
+    assert "is being disarmed" in said
+    assert guarded.full_pages() == "on"
+
+
+@pytest.mark.wide
+def test_after_a_power_cut_it_waits_for_a_repair(guarded: Guarded) -> None:
+    daemon = guarded.watching()
+    guarded.until_off()
+    daemon.kill()
+    daemon.wait()
+    guarded.cut_power()
+    again = guarded.watching()
+    until(lambda: guarded.run_folder.joinpath(
+        guarded.include.parent.name, "heartbeat.json").exists(), "it beats")  # fmt: skip
+    assert guarded.status().lock.value == "repair"
+    assert guarded.pg_ctl("start")[0] != 0
+    assert "full pages are" not in stop(again).replace("the daemon was stopped", "")
+
+
+@pytest.mark.long
+def test_killed_at_any_moment_it_leaves_them_on(guarded: Guarded) -> None:
+    for attempt in range(20):
+        daemon = guarded.watching()
+        if attempt % 2:
+            guarded.until_off()
+        time.sleep(attempt * 0.05)  # no wait for anything: another moment each time
+        daemon.kill()
+        daemon.wait()
+        until(lambda: guarded.full_pages() == "on", f"full pages are on after kill {attempt}")
+        survived("kills of the guard's daemon")
+
+
+def test_the_unit_has_no_password_and_all_it_needs(guarded: Guarded) -> None:
+    text = Guard(guarded.data, "host=x password=secret").unit("postgresql@18-main.service")
+    assert "secret" not in text
+    for line in ("Type=notify", "WatchdogSec=30", "Before=postgresql@18-main.service",
+                 "Restart=always", "KillMode=mixed", f"guard watch {guarded.data}"):  # fmt: skip
+        assert line in text, line
+    assert "RuntimeDirectory" not in text, "the folder is another one here"
+
+
+@pytest.mark.wide
+def test_what_overrides_the_file_is_named(guarded: Guarded) -> None:
+    daemon = guarded.watching()
+    guarded.until_off()
+    execute(guarded.primary, "ALTER SYSTEM SET full_page_writes = off;\nSELECT pg_reload_conf()")
+    try:
+        until(lambda: any("full-page-writes" in one for one in guarded.status().heartbeat.reasons),
+              "it is named")  # fmt: skip
+        assert guarded.status().pages == "on", "as far as the guard goes"
+    finally:
+        execute(guarded.primary, "ALTER SYSTEM RESET full_page_writes;\nSELECT pg_reload_conf()")
+    guarded.until_off()
+    stop(daemon)
+
+
+def test_a_stranger_cannot_reach_the_files(guarded: Guarded) -> None:
+    folder = guarded.include.parent
+    assert folder.stat().st_mode & 0o077 == 0
+    write_pages(place_of(guarded.data), guarded.include, "on")
+    assert guarded.include.stat().st_mode & 0o777 == 0o600
+    done = subprocess.run(
+        [sys.executable, "-m", MODULE, str(guarded.data), str(Path("/dev/shm/none/1/x.conf")), "1"],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, cwd="/",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
