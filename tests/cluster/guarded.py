@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import signal
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -112,11 +113,16 @@ class Guarded:
         """As the server has them."""
         return value(self.primary, "SHOW full_page_writes")
 
-    def watching(self) -> subprocess.Popen[str]:
+    def watching(self, environment: Mapping[str, str] = os.environ) -> subprocess.Popen[str]:
         """The daemon, in a process of its own."""
         words = [sys.executable, "-m", "pgdyno", "guard", "watch", str(self.data)]
         return children.started(
-            words, cwd="/", text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            words,
+            cwd="/",
+            env=environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
         )
 
     def until_off(self) -> None:
@@ -173,7 +179,9 @@ class Guarded:
 
 
 @contextmanager
-def pair(name: str, prepare: Callable[[Cluster], None] | None = None) -> Iterator[Guarded]:
+def pair(
+    name: str, prepare: Callable[[Cluster], None] | None = None, transport: str = "socket"
+) -> Iterator[Guarded]:
     """A pair with the guard's role; the run folder lies in memory."""
     user = postgres_user()
     binaries = find_binaries(TARGETS[name], user)
@@ -182,7 +190,7 @@ def pair(name: str, prepare: Callable[[Cluster], None] | None = None) -> Iterato
     try:
         for folder in reachable_folder("guard"):
             initdb(binaries, folder / "primary", user, ("--no-sync", "--data-checksums"))
-            primary = Cluster(binaries, folder / "primary", user, "socket")
+            primary = Cluster(binaries, folder / "primary", user, transport)
             standby = None
             try:
                 primary.start([])

@@ -5,12 +5,14 @@ A power cut is what it does to files in memory and to the kernel's boot id; page
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,11 +29,12 @@ from pgdyno.guard.interlock import (
     write_armed,
     write_line,
 )
-from pgdyno.guard.place import INCLUDE, place_of, read_pages, write_pages
+from pgdyno.guard.place import INCLUDE, include_path, place_of, read_pages, write_pages
 from pgdyno.model.errors import TargetError
 from pgdyno.model.guard import Lock, Step
 from pgdyno.shell import postgres_user, run
 from tests.cluster.guarded import ACCEPTED, Guarded, execute, kill_server, pair, value
+from tests.cluster.test_storage import memory_disk
 from tests.tally import survived
 
 pytestmark = pytest.mark.cluster
@@ -338,3 +341,61 @@ def test_a_state_that_is_not_ours_is_refused(guarded: Guarded) -> None:
     write_armed(place, armed)
     write_line(guarded.data / "postgresql.conf", Path(armed.include))
     assert os.stat(guarded.data / "postgresql.conf").st_uid == postgres_user().uid
+
+
+def test_the_commands_do_it_and_say_how_it_stands(guarded: Guarded) -> None:
+    def command(*words: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "pgdyno", "guard", *words], capture_output=True, text=True,
+            check=False, cwd="/",
+        )  # fmt: skip
+        return done.returncode, done.stdout + done.stderr
+
+    guarded.arm()
+    Guard(guarded.data).disarm()
+    data = str(guarded.data)
+    standby, primary = (guarded.conninfo(one) for one in (guarded.standby.cluster, guarded.primary))
+    pair_words = [data, "--standby", standby, "--primary", primary, "--run-folder",
+                  str(guarded.run_folder)]  # fmt: skip
+    code, said = command("arm", *pair_words)
+    assert (code, guarded.status().armed) == (1, None), "nobody accepted that power is shared"
+    assert "--accept separate-power" in said
+    code, said = command("watch", data)
+    assert code == 3
+    assert "is not armed" in said
+    code, said = command("arm", *pair_words, "--accept", "separate-power", "--lag-bytes", "1000000")
+    assert code == 0, said
+    armed = guarded.status().armed
+    assert armed is not None
+    assert (armed.limits.lag_bytes, armed.accepted) == (1_000_000, ("separate-power",))
+    code, said = command("status", data, "--json")
+    assert code == 1
+    assert json.loads(said)["armed"]["step"] == "armed"
+    code, said = command("status", data)
+    assert code == 1
+    assert "The daemon does not run" in said
+    code, said = command("unit", data)
+    assert code == 0
+    assert "[Service]" in said
+    code, said = command("disarm", data)
+    assert code == 0, said
+    assert command("status", data)[0] == 0
+
+
+@pytest.mark.wide
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
+def test_with_no_room_for_another_file_full_pages_still_go_on(
+    guarded: Guarded, tmp_path: Path
+) -> None:
+    with memory_disk(tmp_path / "disk", 1) as disk:
+        place, include = place_of(guarded.data), include_path(disk, "7")
+        write_pages(place, include, "on", make=True)
+        write_pages(place, include, "off")
+        with (disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
+            while True:
+                filler.write(b"x" * 4096)
+        write_pages(place, include, "on")
+        assert read_pages(place, include) == "on"
+        with pytest.raises(TargetError, match="no space left"):
+            write_pages(place, include, "off")
+        assert sorted(one.name for one in include.parent.iterdir()) == [INCLUDE]

@@ -15,13 +15,25 @@ import pytest
 
 from pgdyno import Guard, GuardLimits
 from pgdyno.guard.deadman import MODULE
+from pgdyno.guard.interlock import STATE
 from pgdyno.guard.place import place_of, write_pages
-from tests.cluster.guarded import Guarded, execute, kill_server, pair, stop, value
+from pgdyno.target.cluster import Cluster
+from tests.cluster.guarded import (
+    ACCEPTED,
+    ROLE,
+    Guarded,
+    execute,
+    kill_server,
+    pair,
+    stop,
+    value,
+)
 from tests.tally import survived
 from tests.waiting import until
 
 pytestmark = pytest.mark.cluster
 VERSIONS = ("embedded-18", pytest.param("debian-15", marks=pytest.mark.wide))
+SECRET = "a-secret-of-the-tests"
 PATIENT = GuardLimits(silence_s=3.0, hold_s=0.5)
 
 
@@ -341,3 +353,31 @@ def test_a_stranger_cannot_reach_the_files(guarded: Guarded) -> None:
         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, cwd="/",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.wide
+def test_a_password_is_kept_nowhere_and_found_where_libpq_looks(tmp_path: Path) -> None:
+    def prepare(cluster: Cluster) -> None:
+        execute(cluster, f"ALTER ROLE {ROLE} PASSWORD '{SECRET}'")
+
+    with pair("embedded-18", prepare, "tcp") as apart:
+        port = apart.primary.connection().port
+        at = f"host=127.0.0.1 port={port} user={ROLE} dbname=postgres"
+        guard = apart.guard(PATIENT, primary=f"{at} password={SECRET}")
+        until(lambda: guard.arm(ACCEPTED).allowed, "it is armed")
+        assert SECRET not in (apart.data / STATE).read_text() + guard.unit()
+
+        without = apart.watching()
+        until(lambda: any("no password supplied" in one
+                          for one in getattr(apart.status().heartbeat, "reasons", ())),
+              "it may not enter without")  # fmt: skip
+        said = stop(without)
+        passwords = tmp_path / "pgpass"
+        passwords.write_text(f"127.0.0.1:{port}:postgres:{ROLE}:{SECRET}\n"
+                             f"127.0.0.1:{port}:template1:{ROLE}:{SECRET}\n")  # fmt: skip
+        passwords.chmod(0o600)
+        daemon = apart.watching(os.environ | {"PGPASSFILE": str(passwords)})
+        apart.until_off()
+        said += stop(daemon)
+        files = [one for one in apart.run_folder.rglob("*") if one.is_file()]
+        assert SECRET not in said + "".join(one.read_text() for one in files)

@@ -54,6 +54,8 @@ DONE_BY = {
     "host show": "pgdyno.machine.show", "host plan": "pgdyno.machine.plan",
     "host apply": "pgdyno.machine.apply", "host restore": "pgdyno.machine.restore",
     "host layout": "pgdyno.machine.layout", "build": "pgdyno.builds.build",
+    "guard check": "guard.check", "guard arm": "guard.arm", "guard disarm": "guard.disarm",
+    "guard status": "guard.status", "guard watch": "guard.watch", "guard unit": "guard.unit",
     "builds list": "pgdyno.builds.builds", "builds remove": "pgdyno.builds.remove_build",
 }  # fmt: skip
 

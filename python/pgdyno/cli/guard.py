@@ -15,7 +15,7 @@ from rich.text import Text
 from pgdyno import api
 from pgdyno.cli.console import stderr, stdout
 from pgdyno.cli.help import STYLE, Command, Group
-from pgdyno.model.guard import Checked, GuardLimits, Status
+from pgdyno.model.guard import Checked, GuardLimits, Heartbeat, Status
 from pgdyno.model.units import bytes_text, seconds_text
 
 REFUSED = 1  # exit code: a condition does not hold
@@ -223,16 +223,19 @@ def _shown(found: Status) -> Printed:
         table.add_row("standby", Text(found.armed.standby))
         table.add_row("interlock", found.lock.value)
         table.add_row("full pages", found.pages or "decided by no file: it is gone")
-    beat = found.heartbeat
-    if beat is not None and found.heartbeat_age_s is not None:
-        life = f"a sign of life {found.heartbeat_age_s:.1f} s ago"
-        state = "runs" if found.daemon_runs else "does not run"
-        table.add_row("daemon", f"process {beat.pid} {state}, {life}")
-        table.add_row("since", f"{seconds_text(beat.at_s - beat.since_s)} before that")
-        for reason in beat.reasons:
-            table.add_row("reason", Text(reason))
-        if beat.lag_bytes is not None and beat.lag_s is not None:
-            table.add_row("lag", f"{bytes_text(beat.lag_bytes)}, {beat.lag_s:.0f} s")
+    if found.heartbeat is not None:
+        _add_heartbeat(table, found, found.heartbeat)
     for sentence in found.wrong:
         table.add_row(Text("wrong", "bold red"), Text(sentence))
     return Printed(table)
+
+
+def _add_heartbeat(table: Table, found: Status, beat: Heartbeat) -> None:
+    state = "runs" if found.daemon_runs else "does not run"
+    life = f"its last sign of life {found.heartbeat_age_s or 0:.1f} s ago"
+    table.add_row("daemon", f"process {beat.pid} {state}, {life}")
+    table.add_row("turned", f"{seconds_text(beat.stands_s)} before that")
+    for reason in beat.reasons:
+        table.add_row("reason", Text(reason))
+    if beat.lag_bytes is not None and beat.lag_s is not None:
+        table.add_row("lag", f"{bytes_text(beat.lag_bytes)}, {beat.lag_s:.0f} s")

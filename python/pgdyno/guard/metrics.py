@@ -9,10 +9,10 @@ from pgdyno.model.openmetrics import Family, Kind, Sample, exposition
 
 
 def _family(name: str, kind: Kind, unit: str, text: str, *labels: str) -> Family:
-    return Family(f"pgdyno_guard_{name}", kind, unit, text, labels)
+    return Family(f"pgdyno_guard_{name}".rstrip("_"), kind, unit, text, labels)
 
 
-ARMED = _family("info", "info", "", "The server that is guarded.", "data", "system_identifier")
+ARMED = _family("", "info", "", "The server that is guarded.", "data", "system_identifier")
 OFF = _family("full_pages_off", "gauge", "", "1 while full pages are off, else 0.")
 COMPLETE = _family(
     "images_complete", "gauge", "",

@@ -8,6 +8,7 @@ module needs no server and no session, so that what must work when nothing else 
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -146,8 +147,31 @@ def write_pages(place: Place, include: Path, pages: Pages, *, make: bool = False
             raise TargetError(
                 f"{include} is gone", "Did the machine restart? `pgdyno guard status` says more."
             )
-        text = _WORDS.format(data=place.data, word=_WORD, pages=pages)
-        folder.write(include.name, text, 0o600, owner_of(place.user))
+        # Either has the same length, so that the one can be written over the other.
+        text = _WORDS.format(data=place.data, word=_WORD, pages=f"{pages:<3}")
+        try:
+            folder.write(include.name, text, 0o600, owner_of(place.user))
+        except TargetError:  # there may be no room for another file
+            if pages == "off" or not _written_over(folder, include.name, text):
+                raise
+
+
+def _written_over(folder: Folder, name: str, text: str) -> bool:
+    """Write over a file of ours in its place, which takes no room; tells whether that was done."""
+    try:
+        handle = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder.handle)
+    except OSError:
+        return False
+    try:
+        data = text.encode()
+        facts = os.fstat(handle)
+        return (
+            stat.S_ISREG(facts.st_mode)
+            and facts.st_size == len(data)
+            and os.pwrite(handle, data, 0) == len(data)
+        )
+    finally:
+        os.close(handle)
 
 
 def read_pages(place: Place, include: Path) -> Pages | None:
@@ -161,8 +185,8 @@ def read_pages(place: Place, include: Path) -> Pages | None:
             return None
         text = folder.read(include.name, place.user.uid)
     for line in reversed(text.splitlines()):
-        if line == f"{_WORD}on":
+        if line.rstrip() == f"{_WORD}on":
             return "on"
-        if line == f"{_WORD}off":
+        if line.rstrip() == f"{_WORD}off":
             return "off"
     raise TargetError(f"{include} says neither {_WORD}on nor off", "Somebody else wrote it.")

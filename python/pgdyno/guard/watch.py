@@ -34,7 +34,8 @@ from pgdyno.model.guard import Armed, Finding, Heartbeat, Lock, Step
 from pgdyno.shell import Process, start
 
 _TICK_S = 0.25
-_LOOK_S = 0.5
+_LOOK_S = 1.0
+_BEAT_S = 1.0
 _CONTENTS_S = 30.0
 _CONTENTS_FRESH_S = 600.0
 _HERE_S = 2.0
@@ -71,6 +72,8 @@ class Watch:
     _here: tuple[float, LocalFacts] | None = None
     _reloaded_s: float = 0.0
     _admitted_s: float = 0.0
+    _beaten_s: float = 0.0
+    _said: tuple[Pages, tuple[str, ...]] | None = None
 
     @property
     def include(self) -> Path:
@@ -284,7 +287,11 @@ class Watch:
         return f"full pages are on: {'; '.join(self._turning.reasons) or 'waiting'}"
 
     def _beat(self, folder: Folder, pair: Pair | None, findings: tuple[Finding, ...]) -> None:
-        turning, limits = self._turning, self.armed.limits
+        turning, limits, now = self._turning, self.armed.limits, time.monotonic()
+        said = (turning.pages, turning.reasons)
+        if pair is not None and said == self._said and now - self._beaten_s < _BEAT_S:
+            return
+        self._said, self._beaten_s = said, now
         primary = pair.primary if pair else None
         lag_bytes = pair.lag_bytes if pair else None
         waits_s = 0.0

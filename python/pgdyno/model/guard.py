@@ -98,6 +98,11 @@ class Heartbeat:
     turns: int  # how often they went on while the daemon runs
     watchdog_turns: int  # of these: without the daemon, which gave no sign of life
 
+    @property
+    def stands_s(self) -> float:
+        """How long they had been so, seconds."""
+        return self.at_s - self.since_s
+
 
 class Lock(StrEnum):
     """Whether a server on these data may be started, and by what."""

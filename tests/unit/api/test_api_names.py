@@ -29,6 +29,7 @@ def test_a_name_stands_for_something_documented(name: str) -> None:
 
 def test_there_are_few_enough_names_to_remember() -> None:
     apart = {
+        "Guard",
         "PgdynoError",
         "Run",
         "Server",

@@ -15,9 +15,9 @@ import pytest
 
 from pgdyno.live import metrics, reference
 from pgdyno.live.buckets import BOUNDS_NS, cumulative
-from pgdyno.model.openmetrics import Family, Sample, exposition, histogram, sample_name
 from pgdyno.live.run_progress import Moment
 from pgdyno.live.so_far import look
+from pgdyno.model.openmetrics import Family, Sample, exposition, histogram, sample_name
 from pgdyno.model.progress import DriveProgress
 from pgdyno.store import RunFile
 from pgdyno.store.histogram import merged_quantiles, recorded

@@ -1,0 +1,1 @@
+"""Tests of `pgdyno.guard` that need no server."""
