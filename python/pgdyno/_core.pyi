@@ -12,6 +12,7 @@ __all__ = [
     "Load",
     "NullServer",
     "Recording",
+    "Redo",
     "Wal",
     "contract_version",
     "describe",
@@ -23,6 +24,7 @@ __all__ = [
     "merge_histograms",
     "quantiles",
     "record_span",
+    "repaired",
     "schema",
     "shapes",
 ]
@@ -95,6 +97,20 @@ class Recording:
         """Unmount it, end the record, and tell what became of it, as JSON: `Recorded`."""
 
 @final
+class Redo:
+    """Says what redo of a crashed cluster needs; its files are opened by who calls."""
+
+    def __new__(cls, spec_json: str, /) -> Redo: ...
+    def begin(self) -> str:
+        """What the cluster says of itself, and where its redo begins: `RedoBegin` as JSON."""
+    def segments(self) -> list[str]:
+        """Names of the segments from there on, in order."""
+    def read(self, name: str, handle: int, /) -> bool:
+        """Read the next segment from a descriptor; whether another one is wanted."""
+    def result(self) -> str:
+        """What redo needs, once the segments were read: `RedoNeeds` as JSON."""
+
+@final
 class Wal:
     """Says what a range of WAL was made of; its files are opened by who calls."""
 
@@ -105,6 +121,9 @@ class Wal:
         """Read the next segment from a descriptor: `WalPart` as JSON."""
     def result(self) -> str:
         """What the range was made of, once its segments were read: `WalSummary` as JSON."""
+
+def repaired(spec_json: str, source: bytes, target: bytes, /) -> tuple[bytes, str]:
+    """Pages of a copy, judged and made a crashed cluster's: they, and `Repaired` as JSON."""
 
 def contract_version() -> int:
     """Version of everything that crosses."""

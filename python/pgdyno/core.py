@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         Load,
         NullServer,
         Recording,
+        Redo,
         Wal,
         describe,
         estimate_load,
@@ -29,18 +30,19 @@ if TYPE_CHECKING:
         merge_histograms,
         quantiles,
         record_span,
+        repaired,
         schema,
         shapes,
     )
 
 __all__ = [
-    "VERSION", "CoreError", "Drive", "Export", "Load", "NullServer", "Recording", "Wal", "describe",
-    "estimate_load", "fact_and_hint", "hand_back", "histogram_count", "is_release", "make_disk",
-    "merge_histograms", "quantiles", "record_span", "require_version", "require_written", "schema",
-    "shapes",
+    "VERSION", "CoreError", "Drive", "Export", "Load", "NullServer", "Recording", "Redo", "Wal",
+    "describe", "estimate_load", "fact_and_hint", "hand_back", "histogram_count", "is_release",
+    "make_disk", "merge_histograms", "quantiles", "record_span", "repaired", "require_version",
+    "require_written", "schema", "shapes",
 ]  # fmt: skip
 
-VERSION = 8
+VERSION = 9
 """Of the contract, as this Python knows it."""
 _REBUILD = "Build both from the same sources: `make build`."
 

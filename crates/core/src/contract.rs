@@ -11,7 +11,10 @@ use load::{
     LoadEstimate, LoadProgress, LoadReport, LoadSpec,
     export::{ExportProgress, ExportReport, ExportSpec},
 };
-use pages::wal::{WalPart, WalSpec, WalSummary};
+use pages::{
+    repair::{RepairSpec, Repaired},
+    wal::{RedoBegin, RedoNeeds, RedoSpec, WalPart, WalSpec, WalSummary},
+};
 use pyo3::{exceptions::PyKeyError, prelude::*};
 use schemars::{JsonSchema, Schema, generate::SchemaSettings};
 use sim::null::{NullSpec, NullStatus};
@@ -22,7 +25,7 @@ use workload::{
 use crate::error::unwritten;
 
 /// Raised whenever a shape changes that crosses.
-const VERSION: u32 = 8;
+const VERSION: u32 = 9;
 
 /// Version of everything that crosses.
 #[pyfunction]
@@ -33,7 +36,7 @@ pub(crate) fn contract_version() -> u32 {
 /// Makes a schema.
 type Shape = fn() -> Schema;
 /// What crosses, by name: what is read here, then what is written.
-const SHAPES: [(&str, Shape); 26] = [
+const SHAPES: [(&str, Shape); 31] = [
     ("DriveSpec", read::<Spec>),
     ("LoadSpec", read::<LoadSpec>),
     ("ExportSpec", read::<ExportSpec>),
@@ -43,6 +46,8 @@ const SHAPES: [(&str, Shape); 26] = [
     ("MixSpec", read::<MixSpec>),
     ("ScriptSpec", read::<ScriptSpec>),
     ("WalSpec", read::<WalSpec>),
+    ("RedoSpec", read::<RedoSpec>),
+    ("RepairSpec", read::<RepairSpec>),
     ("RecordSpec", read::<RecordSpec>),
     ("MakeSpec", read::<MakeSpec>),
     ("FaultSpec", read::<FaultSpec>),
@@ -56,6 +61,9 @@ const SHAPES: [(&str, Shape); 26] = [
     ("NullStatus", written::<NullStatus>),
     ("WalPart", written::<WalPart>),
     ("WalSummary", written::<WalSummary>),
+    ("RedoBegin", written::<RedoBegin>),
+    ("RedoNeeds", written::<RedoNeeds>),
+    ("Repaired", written::<Repaired>),
     ("Described", written::<Described>),
     ("Recorded", written::<Recorded>),
     ("RecordSpan", written::<RecordSpan>),

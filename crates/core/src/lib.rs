@@ -11,11 +11,13 @@ mod histogram;
 mod job;
 mod load;
 mod null;
+mod redo;
 mod wal;
 
 use pyo3::prelude::*;
 
-/// Load driver, loader, null server, recorded disks, histograms, WAL.
+/// Load driver, loader, null server, recorded disks, histograms, WAL,
+/// repair.
 #[pymodule]
 mod _core {
     #[pymodule_export]
@@ -29,6 +31,7 @@ mod _core {
         histogram::{histogram_count, merge_histograms, quantiles},
         load::{Load, estimate_load},
         null::NullServer,
+        redo::{Redo, repaired},
         wal::Wal,
     };
 }

@@ -50,6 +50,18 @@ impl State {
     pub fn text(self) -> &'static str {
         Self::ALL.iter().find(|(state, _)| *state == self).map_or("", |(_, text)| *text)
     }
+
+    /// Whether it was stopped in good order: everything is on the disk.
+    #[must_use]
+    pub fn is_shut_down(self) -> bool {
+        matches!(self, Self::ShutDown | Self::ShutDownInRecovery)
+    }
+
+    /// Whether it follows another cluster, or an archive.
+    #[must_use]
+    pub fn is_standby(self) -> bool {
+        matches!(self, Self::ShutDownInRecovery | Self::ArchiveRecovery)
+    }
 }
 
 /// The latest checkpoint.

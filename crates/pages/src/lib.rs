@@ -12,6 +12,7 @@ pub mod backup_label;
 pub mod control;
 pub mod page;
 pub mod relation;
+pub mod repair;
 pub mod wal;
 
 pub use crc::crc32c;

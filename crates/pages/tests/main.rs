@@ -3,6 +3,7 @@
 mod control;
 mod corpus;
 mod fuzz;
+mod redo;
 mod scanning;
 mod windows;
 mod writer;

@@ -12,17 +12,20 @@ from dataclasses import replace
 from pathlib import Path
 
 from pgdyno.api.interrupts import interruptible
+from pgdyno.api.repair import repaired, undone
 from pgdyno.guard import arming
 from pgdyno.guard.facts import Seen
-from pgdyno.guard.interlock import read_armed
+from pgdyno.guard.interlock import admit_repaired, read_armed
 from pgdyno.guard.look import Wanted, look, primary_connection, standby_connection
 from pgdyno.guard.place import RUN_FOLDER, place_of
 from pgdyno.guard.preconditions import judged, require_acceptable
+from pgdyno.guard.repair import RepairAsked
 from pgdyno.guard.status import require_armed, status_of
 from pgdyno.guard.unit import unit
 from pgdyno.guard.watch import Watch
 from pgdyno.model.errors import PgdynoError, PlanError, TargetError
 from pgdyno.model.guard import Armed, Checked, GuardLimits, Status, Step
+from pgdyno.model.repair import RepairReport
 
 __all__ = ["RUN_FOLDER", "Guard"]
 
@@ -130,6 +133,58 @@ class Guard:
         if wanted.primary:
             primary_connection(self._place, wanted.primary)
         Watch(self._place, armed, wanted.primary, wanted.standby, on_event).run()
+
+    def repair(
+        self,
+        *,
+        standby_data: str | Path | None = None,
+        journals: str | Path | None = None,
+        sessions: int = 4,
+        patience_s: float = 60.0,
+        dry_run: bool = False,
+        on_event: Callable[[str], None] = lambda _: None,
+    ) -> RepairReport:
+        """Repair what a power cut tore, by pages of the standby; then the server may be started.
+
+        Args:
+            standby_data: The standby's data directory, where it is on this host: it is given the
+                crashed cluster's WAL if it lags.
+            journals: A folder for old and new bytes, twice what is fetched at most; None: one in
+                /var/lib/pgdyno-guard.
+            sessions: That fetch side by side.
+            patience_s: For a standby that makes no progress.
+            dry_run: Find out all, and write nothing.
+            on_event: Told what is done.
+
+        Raises:
+            PlanError: No standby is named, or its conninfo cannot be used.
+            TargetError: It cannot be repaired, or may not: nothing was changed then, or what was
+                begun is finished by the next repair.
+        """
+        if sessions < 1 or patience_s < 0:
+            raise PlanError(f"{sessions} sessions and {patience_s:g} s of patience make no sense")
+        with interruptible("stopped", "What was begun is finished by the next repair."):
+            standby = standby_connection(self._wanted().standby)
+            asked = RepairAsked(sessions, patience_s, dry_run)
+            report = repaired(self._place, standby, standby_data, journals, asked, on_event)
+            if not dry_run and (armed := self._armed()) is not None:
+                admit_repaired(self._place, armed)
+            return report
+
+    def undo(self, *, journals: str | Path | None = None) -> str:
+        """Put back what the latest repair overwrote; the server was not started since.
+
+        Args:
+            journals: As `repair` was told.
+
+        Returns:
+            The folder of its journal.
+
+        Raises:
+            TargetError: There is no such repair, or the server was started since.
+        """
+        with interruptible("stopped", "Do it again: it writes the same bytes."):
+            return undone(self._place, journals)
 
     def unit(self, server: str = "postgresql.service") -> str:
         """A systemd unit for `watch`; no password stands in it.

@@ -16,7 +16,9 @@ from pgdyno import api
 from pgdyno.cli.console import stderr, stdout
 from pgdyno.cli.help import STYLE, Command, Group
 from pgdyno.model.guard import Checked, GuardLimits, Heartbeat, Status
+from pgdyno.model.repair import RepairReport
 from pgdyno.model.units import bytes_text, seconds_text
+from pgdyno.model.wording import plural
 
 REFUSED = 1  # exit code: a condition does not hold
 _LIMITS = GuardLimits()
@@ -74,6 +76,10 @@ HOLD = Annotated[
 TIMEOUT = Annotated[
     int,
     typer.Option(metavar="SECONDS", help="What checkpoint_timeout may be on the primary.", min=30),
+]
+JOURNALS = Annotated[
+    Path | None,
+    typer.Option(help="A folder for old and new bytes; without it one in /var/lib/pgdyno-guard."),
 ]
 JSON = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 
@@ -189,6 +195,71 @@ def unit(
     Example: pgdyno guard unit /var/lib/postgresql/18/main --server postgresql@18-main.service
     """
     stdout.print(api.Guard(data).unit(server), soft_wrap=True, markup=False, end="")
+
+
+@app.command(cls=Command)
+def repair(
+    data: DATA,
+    standby: STANDBY = "",
+    standby_data: Annotated[
+        Path | None,
+        typer.Option(help="The standby's data directory, if on this host: it is fed WAL."),
+    ] = None,
+    journals: JOURNALS = None,
+    sessions: Annotated[int, typer.Option(help="Sessions that fetch side by side.", min=1)] = 4,
+    patience: Annotated[
+        float, typer.Option(metavar="SECONDS", help="For a standby without progress.", min=0)
+    ] = 60.0,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Find out all, and write nothing.")
+    ] = False,
+    as_json: JSON = False,
+) -> None:
+    """Put whole pages of the standby in place of those that a power cut may have torn.
+
+    The server does not run; afterwards it may be started. Old bytes are kept for `undo`.
+
+    Example: pgdyno guard repair /var/lib/postgresql/18/main --standby 'host=b user=pgdyno_guard'
+    """
+    with stderr.status("repair") as shown:
+        found = api.Guard(data, standby).repair(
+            standby_data=standby_data, journals=journals, sessions=sessions, patience_s=patience,
+            dry_run=dry_run, on_event=shown.update,
+        )  # fmt: skip
+    if as_json:
+        stdout.print_json(json.dumps({**asdict(found), "took_s": found.took_s}))
+    else:
+        stdout.print(_mended(found))
+
+
+@app.command(cls=Command)
+def undo(data: DATA, journals: JOURNALS = None) -> None:
+    """Put back the bytes that the latest repair overwrote, if the server was not started since.
+
+    Example: pgdyno guard undo /var/lib/postgresql/18/main
+    """
+    folder = api.Guard(data).undo(journals=journals)
+    stdout.print(f"The old bytes of {folder} are back: repair it before you start the server.")
+
+
+def _mended(found: RepairReport) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_row("outcome", Text(found.outcome, "green"))
+    table.add_row("redo", f"{found.begin.redo_lsn} to {found.end_lsn or 'nothing'}")
+    counts = {
+        "needed": (found.blocks_needed, "that redo reads"),
+        "absent": (found.blocks_absent, "that the disk does not have, and redo makes"),
+        "alike": (found.blocks_alike, "that were as the standby has them"),
+        "zeroed": (found.blocks_zeroed, "that the standby has no more"),
+        "written": (found.blocks_written, "whole pages of the standby, zeroed ones included"),
+    }
+    for name, (count, what) in counts.items():
+        table.add_row(name, f"{plural(count, 'block', thousands=True)} {what}")
+    table.add_row("fetched", bytes_text(found.fetched_bytes))
+    table.add_row("took", seconds_text(found.took_s))
+    if found.journal is not None:
+        table.add_row("journal", Text(found.journal))
+    return table
 
 
 def _tell(found: Checked, as_json: bool) -> None:

@@ -46,6 +46,16 @@ class Summed:
     closed: frozenset[str]  # folders of databases that let nobody in: all their files are known
 
 
+_HAS_VISIBILITY = "SELECT FROM pg_available_extensions WHERE name = 'pg_visibility'"
+_WRONGLY_VISIBLE = """
+SELECT * FROM (
+  SELECT oid::regclass::text, (SELECT count(*) FROM pg_check_visible(oid)) AS seen,
+         (SELECT count(*) FROM pg_check_frozen(oid)) AS frozen
+  FROM pg_class WHERE relkind IN ('r', 'm', 't') AND relpersistence = 'p'
+) AS one WHERE seen + frozen > 0 ORDER BY 1
+"""
+
+
 def conditions(databases: Sequence[Connection], described: Description) -> list[str]:
     """What the workload promises."""
     found = []
@@ -84,6 +94,25 @@ def readable(databases: Sequence[Connection], binaries: Binaries, user: OsUser) 
     for at in databases:
         words = ["-U", at.user, "-h", at.host, "-p", str(at.port), "-f", "/dev/null", at.database]
         found += _failed("pg_dump", [binaries.program("pg_dump"), *words], user)
+    return found
+
+
+def visibility(databases: Sequence[Connection]) -> list[str]:
+    """What maps of visibility say of pages that all transactions see, or that are frozen.
+
+    An index is read without its table where they say so: a wrong bit gives a wrong answer.
+    """
+    found = []
+    for database in databases:
+        with own_session(database) as session:
+            if session.execute(_HAS_VISIBILITY).fetchone() is None:
+                continue
+            session.execute("CREATE EXTENSION IF NOT EXISTS pg_visibility")
+            for table, seen, frozen in session.execute(_WRONGLY_VISIBLE).fetchall():
+                rows = plural(max(seen, frozen), "row")
+                found.append(
+                    f"The visibility map of {table} in {database.database} is wrong for {rows}."
+                )
     return found
 
 

@@ -1,7 +1,7 @@
 """Controls: faults planted in a cluster that is whole, which the checks of a drill must find.
 
 A drill whose checks cannot fail proves nothing. Planted are a commit that was never made, one that
-nobody asked for, an index entry that is missing, and a page that was damaged.
+nobody asked for, an index entry that is missing, a wrong visibility map, and a damaged page.
 """
 
 from __future__ import annotations
@@ -20,13 +20,21 @@ from pgdyno.folders import Folder
 from pgdyno.model.connection import Connection
 from pgdyno.model.drill import AS_WRITTEN, Control
 from pgdyno.model.errors import TargetError
+from pgdyno.model.settings import Origin, OriginKind, Setting
 from pgdyno.session import own_session
 from pgdyno.target.cluster import Cluster
 from pgdyno.target.own_target import DISK, RECORD
 from pgdyno.trial.fixture import build_of
 
 _NEVER_MADE: Key = (0, 0, -1, -1, -1, -1)
-_LINE_POINTERS_AT = 24  # bytes of a page's header
+_HEADER_BYTES = 24  # of a page: line pointers follow, or the bits of a visibility map
+_BITS = b"\x03"  # of the first block: all see it, and it is frozen
+_DELETED = (
+    "CREATE TABLE pgdyno_deleted WITH (autovacuum_enabled = off) AS SELECT 1 AS number",
+    "VACUUM pgdyno_deleted",
+    "DELETE FROM pgdyno_deleted",
+)
+_IGNORED = Setting("ignore_checksum_failure", "on", Origin(OriginKind.TARGET, "a fault is planted"))
 _DAMAGE = b"\xff" * 40
 _WITHOUT_ENTRY = """
 CREATE TABLE pgdyno_control (number int PRIMARY KEY);
@@ -75,6 +83,7 @@ def planted(load: Load) -> list[Control]:
             missed = checks.relations(cluster, binaries, user)
             found.append(Control(load.stage.name, "An index lacks an entry of its table.",
                                  _said(missed)))  # fmt: skip
+        found.append(_wrongly_visible(load, cluster, databases))
         where = _largest(databases[0])
         summed = checks.summed_files(cluster)
         cluster.stop(clean=True)
@@ -91,6 +100,30 @@ def planted(load: Load) -> list[Control]:
                        *checks.relations(cluster, binaries, user)]  # fmt: skip
         found.append(Control(load.stage.name, "A page of a table is damaged.", _said(damaged)))
     return found
+
+
+def _wrongly_visible(load: Load, cluster: Cluster, databases: list[Connection]) -> Control:
+    """Let a map say that all see a page with a row that nobody sees; the server runs on after it.
+
+    Its checksum is wrong then, which is not what is looked for: it is ignored, and put right.
+    """
+    settings = load.stage.settings
+    with own_session(databases[0]) as session:
+        for statement in _DELETED:
+            session.execute(statement)
+        row = session.execute("SELECT pg_relation_filepath('pgdyno_deleted')").fetchone()
+    assert row is not None
+    path = f"{row[0]}_vm"
+    cluster.stop(clean=True)
+    with load.bench.target.trial_folder.into(DISK) as disk:
+        before = _put(disk, path, _BITS, _HEADER_BYTES)
+        cluster.start([*settings, _IGNORED])
+        missed = checks.visibility(databases)
+        cluster.stop(clean=True)
+        _put(disk, path, before, _HEADER_BYTES)
+    cluster.start(settings)
+    return Control(load.stage.name, "A visibility map says that all see a deleted row.",
+                   _said(missed))  # fmt: skip
 
 
 @contextmanager
@@ -140,10 +173,17 @@ def _largest(database: Connection) -> tuple[str, int, int]:
 
 def _damage(disk: Folder, path: str, pages: int, page_bytes: int) -> None:
     """Write over the line pointers of the page in the middle."""
+    _put(disk, path, _DAMAGE, pages // 2 * page_bytes + _HEADER_BYTES)
+
+
+def _put(disk: Folder, path: str, data: bytes, at: int) -> bytes:
+    """Write over bytes of a relation's file; returns those that were there."""
     base, database, name = path.split("/")
     with disk.into(base) as above, above.into(database) as folder:
-        handle = os.open(name, os.O_WRONLY | os.O_NOFOLLOW, dir_fd=folder.handle)
+        handle = os.open(name, os.O_RDWR | os.O_NOFOLLOW, dir_fd=folder.handle)
         try:
-            os.pwrite(handle, _DAMAGE, pages // 2 * page_bytes + _LINE_POINTERS_AT)
+            before = os.pread(handle, len(data), at)
+            os.pwrite(handle, data, at)
         finally:
             os.close(handle)
+    return before

@@ -14,6 +14,7 @@ import psycopg
 from pgdyno.disk.record import hand_back, make_disk
 from pgdyno.disk.recording import recording
 from pgdyno.drills import checks
+from pgdyno.drills.guarded import mended
 from pgdyno.drills.ledger import Found, Owed, compared
 from pgdyno.drills.load import Load
 from pgdyno.drills.survivors import rows_of
@@ -74,11 +75,13 @@ def strike(
         struck_ns = last_ns
     owed = load.ledger.at(instant_ns)
     target = load.bench.target
-    recovery_s, looked = None, Looked(Found(), [])
+    recovery_s, repair, looked = None, None, Looked(Found(), [])
     state: State = "dead"
     with _struck(load, disaster, instant_ns, disk_seed, spared) as (disk, made):
         cluster = target.server_on(disk, build_of(load.stage))
         try:
+            if load.stage.guard and disaster.standby is None:
+                repair = mended(load, disk, disk_seed)
             recovery_s = cluster.start(load.stage.settings, recovers=True)
             if load.promotion_s is not None:
                 recovery_s = load.promotion_s
@@ -93,7 +96,7 @@ def strike(
         load.stage.name, disaster.name, number, disk_seed,
         (struck_ns - first_ns) / _NS, made, state, owed.commits,
         sum(owed.uncertain.values()), looked.found.lost, looked.found.lost_s, recovery_s, reasons,
-        load.outage if disaster.is_live else None, load.met if disaster.is_live else None,
+        load.outage if disaster.is_live else None, load.met if disaster.is_live else None, repair,
     )  # fmt: skip
 
 
@@ -154,6 +157,8 @@ def made_disk(
 def _recovered(load: Load, seed: int) -> int:
     """Record how a server recovers on the disk that was made, and draw an instant of it."""
     target, folder = load.bench.target, load.bench.target.trial_folder
+    if load.stage.guard:
+        mended(load, DISK, seed)
     with recording(folder, DISK, RECORD_AGAIN, load.record_bytes_max):
         begun_ns = time.monotonic_ns()
         cluster = target.server_on(DISK, build_of(load.stage))
@@ -185,6 +190,7 @@ def look(load: Load, cluster: Cluster, owed: Owed) -> Looked:
         found = compared(owed, rows_of(databases, load.bench.described, load.begun_unix_us))
         damage += checks.conditions(databases, load.bench.described)
         damage += checks.relations(cluster, binaries, user)
+        damage += checks.visibility(databases)
         damage += checks.readable(databases, binaries, user)
         summed = checks.summed_files(cluster)
         cluster.stop(clean=True)

@@ -18,6 +18,7 @@ import psycopg
 
 from pgdyno.disk.record import record_span
 from pgdyno.disk.recording import Recording, recording
+from pgdyno.drills.base import keep_base, keeps_wal
 from pgdyno.drills.kills import kill
 from pgdyno.drills.ledger import Ledger
 from pgdyno.drills.memory import starve
@@ -37,7 +38,7 @@ from pgdyno.model.workload import database_names
 from pgdyno.session import own_session
 from pgdyno.shell import run
 from pgdyno.target.interface import Ready, ending, explained
-from pgdyno.target.own_target import DATA, LEDGER, RECORD, OwnTarget
+from pgdyno.target.own_target import BASE, DATA, LEDGER, RECORD, OwnTarget
 from pgdyno.target.standby import STANDBY
 from pgdyno.trial.fixture import build_of
 from pgdyno.trial.preparing import warmed
@@ -116,6 +117,8 @@ def recorded_load(
         with folder.into(DATA) as data:
             _require_one_folder(stage, data)
             _drop_spare_segments(data, target, build_of(stage))
+        if stage.guard:
+            keep_base(target)
         _require_room(folder, bytes_max, bench.fixture.data_bytes)
         begun_unix_us = (time.time_ns() - _NS_IN_US * 1_000_000) // _NS_IN_US
         try:
@@ -140,6 +143,7 @@ def recorded_load(
             folder.remove(RECORD)
             folder.remove(LEDGER)
             folder.remove_folder(STANDBY)
+            folder.remove_folder(BASE)
 
 
 def _outage(driven: _Driven, ledger: Ledger) -> Outage | None:
@@ -194,7 +198,11 @@ def _driven(
     target, fixture = bench.target, bench.fixture
     step("starting the server")
     try:
-        ready = target.apply(stage.settings, build_of(stage))
+        settings = stage.settings
+        if stage.guard:
+            binaries = target.binaries_of(build_of(stage))
+            settings = (*settings, keeps_wal(binaries.version_num // 10_000))
+        ready = target.apply(settings, build_of(stage))
         protocol = replace(plan.protocol, warmup_s=0.0, window_s=load_s)
         names = database_names(ready.connection.database, stage.workload.databases)
         databases = [ready.connection.to(name) for name in names]

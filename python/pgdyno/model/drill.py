@@ -7,6 +7,7 @@ from typing import Literal
 
 from pgdyno.model.errors import PlanError
 from pgdyno.model.plan import Plan
+from pgdyno.model.repair import RepairReport
 from pgdyno.model.wording import plural
 
 State = Literal["whole", "lost", "damaged", "dead"]
@@ -204,6 +205,7 @@ class Cut:
     reasons: tuple[str, ...] = ()  # of any state but "whole", sentences
     outage: Outage | None = None  # None: it struck no load that goes on
     met: int | None = None  # calls that met the fault; None: there is none
+    repair: RepairReport | None = None  # of a guarded stage; None: there was none, or it refused
 
 
 @dataclass(frozen=True, slots=True)

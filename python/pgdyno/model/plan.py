@@ -104,6 +104,7 @@ class Stage:
     durability: Durability | None = None  # all that is known beforehand; None: an earlier pgdyno
     checkpoints: Checkpoints = "ignore"  # how its windows follow them
     expects: Prediction | None = None  # to the first stage, written down beforehand
+    guard: bool = False  # torn pages are repaired from a standby
 
     @property
     def rung_known(self) -> str:

@@ -1,14 +1,8 @@
-"""A range of WAL out of its files: opened here, read by the core.
-
-As root no file is opened that another user could have put there by a link; the core is given
-descriptors, and opens nothing by name.
-"""
+"""A range of WAL out of its files: opened here, read by the core."""
 
 from __future__ import annotations
 
 import json
-import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -20,13 +14,10 @@ from pgdyno.folders import Folder
 from pgdyno.model.errors import TargetError
 from pgdyno.model.record_json import from_json, from_plain
 from pgdyno.model.wal import WalPart, WalRecord, WalSummary
+from pgdyno.pages.files import CONTROL, held, histories_in, segments_in
 
 SUMMARY_VERSION = 1
 """Of the core's summaries: the one that this reads."""
-_SEGMENT = re.compile(r"[0-9A-F]{24}")
-_HISTORY = re.compile(r"[0-9A-F]{8}\.history")
-_HISTORY_BYTES_MAX = 1 << 20
-_CONTROL = "pg_control"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +48,13 @@ def read_wal(
         TargetError: It holds no WAL, a segment is missing, or WAL is damaged.
     """
     with _opened(path) as (folder, control):
-        names = folder.names()
-        segments = [name for name in names if _SEGMENT.fullmatch(name)]
-        if not segments:
-            raise TargetError(
-                f"folder {path} holds no WAL: no file has a name of 24 hexadecimal digits",
-                "Name a data directory, its pg_wal, or an archive whose files are not compressed.",
-            )
+        segments = segments_in(
+            folder,
+            "Name a data directory, its pg_wal, or an archive whose files are not compressed.",
+        )
         spec = {
             "names": segments,
-            "histories": {name: _text(folder, name) for name in names if _HISTORY.fullmatch(name)},
+            "histories": histories_in(folder),
             "control": control,
             "timeline": wanted.timeline,
             "from_lsn": wanted.from_lsn,
@@ -86,11 +74,11 @@ def _summed(
     on_record: Callable[[WalRecord], None] | None,
     on_segment: Callable[[str], None],
 ) -> WalSummary:
-    with _held(folder, head) as handle:
+    with held(folder, head) as handle:
         wal = core.Wal(json.dumps({**spec, "head": {"name": head, "handle": handle}}))
     for name in wal.segments():
         on_segment(name)
-        with _held(folder, name) as handle:
+        with held(folder, name) as handle:
             part = from_json(WalPart, wal.read(name, handle))
         for record in part.records:
             assert on_record is not None
@@ -111,24 +99,7 @@ def _opened(path: Path) -> Iterator[tuple[Folder, dict[str, object] | None]]:
             yield top, None
             return
         inside = stack.enter_context(top.into("global"))
-        handle = stack.enter_context(_held(inside, _CONTROL))
+        handle = stack.enter_context(held(inside, CONTROL))
         # It may lie elsewhere, by a link that its owner made: followed where none other could.
         folder = stack.enter_context(Folder.hold(path / "pg_wal"))
-        yield folder, {"name": _CONTROL, "handle": handle}
-
-
-@contextmanager
-def _held(folder: Folder, name: str) -> Iterator[int]:
-    handle = folder.open_given(name)
-    try:
-        yield handle
-    finally:
-        os.close(handle)
-
-
-def _text(folder: Folder, name: str) -> str:
-    with os.fdopen(folder.open_given(name), "rb") as file:
-        data = file.read(_HISTORY_BYTES_MAX + 1)
-    if len(data) > _HISTORY_BYTES_MAX:
-        raise TargetError(f"{folder.path / name} is longer than {_HISTORY_BYTES_MAX} bytes")
-    return data.decode(errors="replace")
+        yield folder, {"name": CONTROL, "handle": handle}

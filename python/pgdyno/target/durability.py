@@ -53,12 +53,15 @@ _SWALLOWS = "eatmydata"
 _NAMED = 3  # unlogged tables that are named; of more, the number is told
 
 
-def read_durability(databases: Sequence[Connection], workload: Workload) -> Durability:
+def read_durability(
+    databases: Sequence[Connection], workload: Workload, *, guarded: bool = False
+) -> Durability:
     """What the sessions of a trial may lose.
 
     Args:
         databases: Those that are driven, as the driver connects.
         workload: What is driven: statements may set things for themselves.
+        guarded: Whether a guard repairs what it can.
 
     Raises:
         TargetError: A database does not answer.
@@ -67,7 +70,7 @@ def read_durability(databases: Sequence[Connection], workload: Workload) -> Dura
     try:
         for number, database in enumerate(databases):
             with psycopg.connect(**database.arguments(), autocommit=True) as session:
-                parts.append(_of_session(session, database))
+                parts.append(_of_session(session, database, guarded))
                 if number == 0:
                     parts += [_of_standbys(session), _of_folders(session)]
                     parts.append(Durability(workload_losses(workload, _known(session))))
@@ -76,7 +79,9 @@ def read_durability(databases: Sequence[Connection], workload: Workload) -> Dura
     return together(*parts)
 
 
-def _of_session(session: psycopg.Connection[Any], database: Connection) -> Durability:
+def _of_session(
+    session: psycopg.Connection[Any], database: Connection, guarded: bool
+) -> Durability:
     names = [name for name, knob in knobs().items() if knob.fall]
     rows = session.execute(_SETTINGS, ([*names, *_FURTHER],)).fetchall()
     values = {name: (setting, source) for name, setting, source in rows}
@@ -90,7 +95,7 @@ def _of_session(session: psycopg.Connection[Any], database: Connection) -> Durab
         return word, layer, f"pg_settings in a session as the driver's ({where}; from {source})"
 
     unlogged = [name for (name,) in session.execute(_UNLOGGED).fetchall()]
-    losses = list(settings_losses(read))
+    losses = list(settings_losses(read, guarded=guarded))
     if unlogged:
         more = f" and {len(unlogged) - _NAMED} more" if len(unlogged) > _NAMED else ""
         losses.append(

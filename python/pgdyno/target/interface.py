@@ -156,6 +156,15 @@ class Target(Protocol):
         """
         ...
 
+    def follow(self, settings: Sequence[Setting], build: str | None = None) -> Connection:
+        """Give the server under test a streaming standby; it ends with the trial.
+
+        Args:
+            settings: Of the stage.
+            build: See `Target`.
+        """
+        ...
+
     def crash(self) -> None:
         """Stop the server as a crash would, and start it again; returns when it answers."""
         ...

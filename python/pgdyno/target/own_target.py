@@ -44,13 +44,15 @@ from pgdyno.target.interface import NO_ENVIRONMENT, Ready, Restored
 from pgdyno.target.leftover_server import stop_leftover
 from pgdyno.target.readback import read_back, server_words
 from pgdyno.target.rehearse import REHEARSAL, rehearse
-from pgdyno.target.standby import STANDBY
+from pgdyno.target.standby import STANDBY, Standby
 
 DISK, RECORD, LEDGER = "disk", "record", "ledger"
 DISK_AGAIN, RECORD_AGAIN = "disk-again", "record-again"
+BASE, JOURNALS = "base", "journals"
 """What a drill puts beside the data of a trial."""
 _LOAD_MEMORY_SHARE = 1 / 8
 DATA = "data"
+_DATA_DIRECTORIES = (DATA, DISK, DISK_AGAIN, BASE, STANDBY)
 _LOADING = ".loading"
 _RECORD = "fixture.json"
 _COPY_S = 36_000
@@ -89,6 +91,7 @@ class OwnTarget:
         self._user = user
         self._memory_bytes = memory_bytes
         self._cluster: Cluster | None = None
+        self._standby: Standby | None = None
         self._loading: Folder | None = None
         self._stage_folders: dict[str, StageFolder] = {}
         self.facts = facts
@@ -123,13 +126,8 @@ class OwnTarget:
         rehearsed = [name for name in folder.names() if name.startswith(REHEARSAL)]
         for name in (RECORD, RECORD_AGAIN, LEDGER):
             folder.remove(name)
-        for name in {
-            DATA,
-            DISK,
-            DISK_AGAIN,
-            STANDBY,
-            *(name.partition(".")[0] for name in rehearsed),
-        }:
+        folder.remove_folder(JOURNALS)
+        for name in {*_DATA_DIRECTORIES, *(name.partition(".")[0] for name in rehearsed)}:
             if folder.has(name):
                 with folder.into(name) as data:
                     stop_leftover(data, self._user, programs)
@@ -282,6 +280,16 @@ class OwnTarget:
             self._cluster.log_path,
         )
 
+    def follow(self, settings: Sequence[Setting], build: str | None = None) -> Connection:
+        """See `Target.follow`."""
+        assert self._cluster is not None
+        self._trial_folder.remove_folder(STANDBY)
+        self._standby = Standby(
+            self._cluster, self.binaries_of(build), self._user, STANDBY, self._trial_folder
+        )
+        self._standby.start(settings)
+        return self._standby.cluster.connection()
+
     @property
     def trial_folder(self) -> Folder:
         """The folder of ours that the data of the trial lie in."""
@@ -332,7 +340,11 @@ class OwnTarget:
         return self._cluster is None or not self._cluster.runs
 
     def halt(self) -> None:
-        """Stop the server of the trial at once; its data stay."""
+        """Stop the server of the trial at once, and its standby; its data stay."""
+        if self._standby is not None:
+            self._standby.close()
+            self._standby = None
+            self._trial_folder.remove_folder(STANDBY)
         if self._cluster is not None:
             self._cluster.stop(clean=False)
             self._cluster.close()

@@ -255,6 +255,10 @@ class RunningTarget:
                      0.0,
                      self.build.compiler or "unknown")  # fmt: skip
 
+    def follow(self, settings: Sequence[Setting], build: str | None = None) -> Connection:
+        """Not ours to follow; `plan.resolve` refuses a plan that asks for it."""
+        raise TargetError("the server is not ours, and is given no standby")
+
     def crash(self) -> None:
         """Not ours to kill; `plan.resolve` refuses a plan that asks for it."""
         raise TargetError("the server is not ours, and is not killed")

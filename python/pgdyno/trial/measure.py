@@ -129,7 +129,7 @@ def steps(
     phases = Phases(bed.listener, trial)
     target, fixture = bed.target, bed.fixtures[stage.name]
     ready, databases = started(stage, target, fixture, phases.phase)
-    durability = read_durability(databases, stage.workload)
+    durability = read_durability(databases, stage.workload, guarded=stage.guard)
     warmed(ready, databases, protocol, phases.phase)
     with phases.phase("drive"):
         driven, sampled = drive_and_sample(protocol, stage, trial.round, ready, fixture,

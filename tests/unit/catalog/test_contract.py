@@ -20,6 +20,7 @@ from pgdyno.model.description import Description
 from pgdyno.model.drill import Made
 from pgdyno.model.loading import ExportReport, LoadEstimate, LoadReport
 from pgdyno.model.progress import DriveProgress, ExportProgress, LoadProgress
+from pgdyno.model.repair import JudgedPages, RedoBegin, RedoNeeds
 from pgdyno.model.wal import WalPart, WalSummary
 from pgdyno.model.workload import Pgbench, Tpcc
 
@@ -29,9 +30,14 @@ READ: dict[str, type] = {
     "LoadReport": LoadReport, "LoadEstimate": LoadEstimate, "ExportProgress": ExportProgress,
     "ExportReport": ExportReport, "NullStatus": NullStatus, "Described": Description,
     "WalPart": WalPart, "WalSummary": WalSummary,
+    "RedoBegin": RedoBegin, "RedoNeeds": RedoNeeds, "Repaired": JudgedPages,
     "Recorded": Recorded, "RecordSpan": RecordSpan, "Made": Made,
 }  # fmt: skip
-UNREAD = {"RunResult": {"started_unix_ns", "statements"}}
+UNREAD = {
+    "RunResult": {"started_unix_ns", "statements"},
+    "RedoBegin": {"full_page_writes", "logs_hints", "segment_blocks"},
+    "RedoNeeds": {"blocks_visibility"},
+}
 """What the core writes and nobody reads."""
 
 
@@ -183,7 +189,8 @@ DIGESTS = {
 
 Version 2 gives them one by one, version 3 more of the bounds, version 4 the functions of a load,
 version 5 WAL, version 6 exchanges that are slower on purpose, version 7 recorded disks and
-the ledger of a load, version 8 witnesses of mixes and scripts, and faults of a part of a disk.
+the ledger of a load, version 8 witnesses of mixes and scripts, and faults of a part of a disk,
+version 9 what redo of a crashed cluster needs, and pages for it.
 """
 
 

@@ -23,7 +23,12 @@ const TRANSACTION: u8 = 1;
 
 /// Whether records of a resource manager can be.
 pub(super) fn is_manager(major: Major, manager: u8) -> bool {
-    usize::from(manager) < MANAGERS.len() || (manager >= CUSTOM && major.number() >= 15)
+    usize::from(manager) < MANAGERS.len() || (is_custom(manager) && major.number() >= 15)
+}
+
+/// Whether a resource manager is an extension's.
+pub(super) fn is_custom(manager: u8) -> bool {
+    manager >= CUSTOM
 }
 
 /// What a resource manager is called: those of extensions `custom128` and so on.

@@ -208,14 +208,19 @@ impl WalSpec {
 }
 
 impl WalHead {
-    fn open(&self) -> Result<File, Error> {
+    /// Opens it again, apart from the caller's.
+    ///
+    /// # Errors
+    ///
+    /// The descriptor is none.
+    pub fn open(&self) -> Result<File, Error> {
         // The descriptor stays the caller's; this is another one of the same file.
         File::open(format!("/proc/self/fd/{}", self.handle))
             .map_err(|e| Error::new(format!("cannot open {}: {e}", self.name)))
     }
 }
 
-fn control_of(head: &WalHead) -> Result<Control, Error> {
+pub(super) fn control_of(head: &WalHead) -> Result<Control, Error> {
     use std::io::Read;
 
     let mut bytes = Vec::new();

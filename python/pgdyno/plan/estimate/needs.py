@@ -245,6 +245,8 @@ def rooms(
     by_folder: dict[str | None, list[tuple[Need, str]]] = {None: []}
     for stage, config in zip(stages, configs, strict=True):
         need = _trial_need(config, workload, protocol, host, fixtures, costs)
+        if stage.guard:
+            need = Need((*need.parts, ("its standby", need.total_bytes)))
         by_folder.setdefault(stage.folder, []).append((need, stage.name))
     loaded, found = _loaded(workload, fixtures, costs), []
     for folder, needs in by_folder.items():
@@ -297,8 +299,15 @@ def hungriest_memory(plan: Plan, configs: Sequence[Configured], host: HostFacts)
     """Memory of the hungriest stage of a resolved plan, from their configurations."""
     return max(
         (
-            memory_need(config, stage.workload, host)
+            _with_standby(memory_need(config, stage.workload, host), config, stage)
             for config, stage in zip(configs, plan.stages, strict=True)
         ),
         key=lambda need: need.total_bytes,
     )
+
+
+def _with_standby(need: Need, config: Configured, stage: Stage) -> Need:
+    """The same, with the standby of a guarded stage, which has the same settings."""
+    if not stage.guard:
+        return need
+    return Need((*need.parts, ("shared memory of the standby", shared_memory_bytes(config))))

@@ -14,6 +14,7 @@ from pgdyno.model.settings import HostFacts, Origin, OriginKind, Rung, ServerFac
 from pgdyno.model.workload import Workload
 from pgdyno.plan.resolve.contradictions import contradictions
 from pgdyno.plan.resolve.earlier_figures import figures_of
+from pgdyno.plan.resolve.guard import guard_problems
 from pgdyno.plan.resolve.profile import size_profile
 from pgdyno.plan.schema.complaint import COMPLAINTS_MAX, Complaint, leave_out, shown
 from pgdyno.plan.schema.plan_file import ExpectsTable, StageTable
@@ -66,12 +67,14 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
     result = Resolved()
     before: dict[str, Setting] = {}
     folder: str | None = None
+    guard = False
     seen: set[Seen] = set()
     for table, client, server in zip(draft.document.stage, draft.clients, servers, strict=True):
         if len(result.complaints) > COMPLAINTS_MAX:
             break
         settings = {} if table.afresh else dict(before)
         folder = table.folder or (None if table.afresh else folder)
+        guard = (guard and not table.afresh) if table.guard is None else table.guard
         settings |= _own_settings(table, settings, draft, server.facts, host, result)
         if server.build is not None:
             settings = _taken(table, settings, before, server.facts, result)
@@ -79,9 +82,10 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
         values = {name: one.value for name, one in settings.items()}
         config = Configured(server.facts, values)
         workload = workload_of(client.table, draft.sources)
-        durability = _durability(config, settings, workload, draft, folder, host)
+        durability = _durability(config, settings, workload, draft, folder, host, guard)
         problems = [
-            *_rung_problems(config, draft.document.protocol.lowest_rung),
+            *_rung_problems(config, draft.document.protocol.lowest_rung, guard),
+            *(guard_problems(config, draft.document.target.kind) if guard else ()),
             *_problems_together(
                 config, draft, client.table.connections * client.table.databases, host, table.name
             ),
@@ -107,7 +111,7 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
                 table.name, table.why, table.afresh, ordered, durability.lowest,
                 reason_of(durability), workload, client.chosen, build=server.build,
                 earlier=figures_of(table.earlier), folder=folder, durability=durability,
-                expects=_prediction(table.expects),
+                expects=_prediction(table.expects), guard=guard,
             )
         )  # fmt: skip
         result.configs.append(config)
@@ -184,9 +188,9 @@ def _own_settings(
     return {one.name: one for one in sized} | own
 
 
-def stage_rung(config: Configured) -> tuple[Rung, str]:
+def stage_rung(config: Configured, *, guarded: bool = False) -> tuple[Rung, str]:
     """The rung of a stage by its settings, and all of them that give up durability."""
-    found = together(Durability(settings_losses(_reader(config, {}))))
+    found = together(Durability(settings_losses(_reader(config, {}), guarded=guarded)))
     return found.lowest, reason_of(found)
 
 
@@ -202,11 +206,12 @@ def _durability(
     draft: PlanDraft,
     folder: str | None,
     host: HostFacts,
+    guard: bool,
 ) -> Durability:
     """What is known before anything runs."""
     own = Durability(
         (
-            *settings_losses(_reader(config, settings)),
+            *settings_losses(_reader(config, settings), guarded=guard),
             *workload_losses(workload, config.server.knobs),
         )
     )
@@ -228,15 +233,18 @@ def _reader(config: Configured, settings: Mapping[str, Setting]) -> Read:
     return read
 
 
-def _rung_problems(config: Configured, lowest: Rung) -> Iterator[Problem]:
+def _rung_problems(config: Configured, lowest: Rung, guard: bool) -> Iterator[Problem]:
     # A rung that asks for a guard on data that are kept needs none here: trials run on copies
     # that are thrown away, and a running server does not let such settings be set.
-    rung, reason = stage_rung(config)
+    rung, reason = stage_rung(config, guarded=guard)
     if rung > lowest:
         name, _, value = reason.partition(", ")[0].partition(" = ")
         text = f"{value} puts it on rung {rung}, below protocol.lowest_rung = {lowest}"
         meant = f"if that is meant: on {rung}, {LADDER[rung]}"
-        yield name, text, f'Write lowest_rung = "{rung}" below [protocol] {meant}.'
+        hint = f'Write lowest_rung = "{rung}" below [protocol] {meant}.'
+        if stage_rung(config, guarded=True)[0] <= lowest:
+            hint += " Or let a standby repair what is torn: guard = true in the stage."
+        yield name, text, hint
 
 
 def _problems_together(
@@ -282,6 +290,7 @@ def twin(first: Stage) -> Stage:
         folder=first.folder,
         durability=first.durability,
         twin_of=first.name,
+        guard=first.guard,
     )
 
 

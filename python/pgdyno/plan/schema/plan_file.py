@@ -325,6 +325,11 @@ class StageTable(Table):
         description="PostgreSQL's settings, over those of the profile: text with a unit "
         '(`"16GB"`), numbers in the setting\'s own unit, `true` or `false`.',
     )
+    guard: bool | None = Field(
+        None,
+        description="Whether a standby of its own guards the stage, from this stage on: what a "
+        "power cut tears without full page writes is repaired from it. Private clusters only.",
+    )
     earlier: FiguresTable = Field(
         FiguresTable(), description="What the report of `[earlier]` measured in this stage."
     )

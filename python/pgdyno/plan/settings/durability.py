@@ -20,18 +20,29 @@ Read = Callable[[str], tuple[str, str, str] | None]
 """Of a setting: its value in the server's words, its layer and where it was read; None: unknown."""
 
 
-def settings_losses(read: Read) -> tuple[Loss, ...]:
-    """Every value that stands on a lower rung, whatever else is lower still."""
+GUARDED = "with a guard: one failure at a time, on machines with power of their own"
+"""The condition under which nothing is lost that a guard repairs."""
+
+
+def settings_losses(read: Read, *, guarded: bool = False) -> tuple[Loss, ...]:
+    """Every value that stands on a lower rung, whatever else is lower still.
+
+    Args:
+        read: Of each setting.
+        guarded: Whether a guard repairs what it can: that stands on D0, with its condition.
+    """
     found = []
     for name, knob in knobs().items():
         if not knob.fall or (value := read(name)) is None:
             continue
         word, layer, source = value
-        found += [
-            Loss(fall.rung, f"{name} = {word}", fall.loses, layer, source)
-            for fall in knob.fall
-            if fall.holds(word)
-        ]
+        for fall in knob.fall:
+            if fall.holds(word) and guarded and fall.needs_guard:
+                what = f"{name} = {word} ({GUARDED})"
+                loses = "nothing: torn pages are repaired from the standby before a start"
+                found.append(Loss(Rung.D0, what, loses, layer, source))
+            elif fall.holds(word):
+                found.append(Loss(fall.rung, f"{name} = {word}", fall.loses, layer, source))
     return (*found, *_local_commits(read))
 
 

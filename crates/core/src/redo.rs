@@ -1,0 +1,81 @@
+//! `Redo`: which blocks the redo of a crashed cluster needs whole. `repaired`: pages for them.
+
+use std::sync::{Mutex, MutexGuard};
+
+use drive::error::RunError;
+use pages::{
+    Error,
+    repair::{RepairSpec, repaired as judged},
+    wal::{Redo as Reading, RedoSpec, Step, WalHead},
+};
+use pyo3::prelude::*;
+
+use crate::error::{misuse, raise, unwritten};
+
+/// Says what redo of a crashed cluster needs; its files are opened by who calls.
+#[pyclass(module = "pgdyno._core", frozen)]
+pub(crate) struct Redo(Mutex<Reading>);
+
+#[pymethods]
+impl Redo {
+    #[new]
+    #[pyo3(signature = (spec_json, /))]
+    fn new(py: Python<'_>, spec_json: &str) -> PyResult<Self> {
+        let spec: RedoSpec = serde_json::from_str(spec_json).map_err(|e| wrong(&e))?;
+        py.detach(|| Reading::start(&spec))
+            .map(|reading| Self(Mutex::new(reading)))
+            .map_err(refused)
+    }
+
+    fn begin(&self) -> PyResult<String> {
+        serde_json::to_string(self.lock()?.begin()).map_err(|e| unwritten(&e))
+    }
+
+    fn segments(&self) -> PyResult<Vec<String>> {
+        Ok(self.lock()?.segments().collect())
+    }
+
+    #[pyo3(signature = (name, handle, /))]
+    fn read(&self, py: Python<'_>, name: String, handle: u32) -> PyResult<bool> {
+        py.detach(|| {
+            let head = WalHead { name, handle };
+            let file = head.open().map_err(refused)?;
+            self.lock()?.read(&head.name, &file).map(|step| step == Step::More).map_err(refused)
+        })
+    }
+
+    fn result(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| {
+            let needs = self.lock()?.finish().map_err(refused)?;
+            serde_json::to_string(&needs).map_err(|e| unwritten(&e))
+        })
+    }
+}
+
+impl Redo {
+    fn lock(&self) -> PyResult<MutexGuard<'_, Reading>> {
+        self.0.lock().map_err(|_| misuse("redo panicked in another call".to_owned()))
+    }
+}
+
+/// Pages that take the place of those which may be torn.
+#[pyfunction]
+#[pyo3(signature = (spec_json, source, target, /))]
+pub(crate) fn repaired(
+    py: Python<'_>,
+    spec_json: &str,
+    source: &[u8],
+    target: &[u8],
+) -> PyResult<(Vec<u8>, String)> {
+    let spec: RepairSpec = serde_json::from_str(spec_json).map_err(|e| wrong(&e))?;
+    let (pages, told) = py.detach(|| judged(&spec, source, target)).map_err(refused)?;
+    Ok((pages, serde_json::to_string(&told).map_err(|e| unwritten(&e))?))
+}
+
+fn wrong(error: &serde_json::Error) -> PyErr {
+    raise(RunError::spec(format!("specification of the repair: {error}"), None))
+}
+
+fn refused(error: Error) -> PyErr {
+    raise(RunError::spec(error.fact, error.hint.as_deref()))
+}

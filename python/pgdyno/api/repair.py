@@ -1,0 +1,82 @@
+"""A crashed cluster repaired from its standby, and the repair taken back: parts of `Guard`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+
+from pgdyno.catalog.contract import require_release
+from pgdyno.folders import Folder
+from pgdyno.guard import journal
+from pgdyno.guard.feed import feed
+from pgdyno.guard.place import Place
+from pgdyno.guard.repair import RepairAsked, repair
+from pgdyno.guard.state import journals_at, state_path
+from pgdyno.guard.writing import write_old
+from pgdyno.model.connection import Connection
+from pgdyno.model.errors import TargetError
+from pgdyno.model.repair import RedoBegin, RedoNeeds, RepairReport
+from pgdyno.pages.redo import read_redo
+
+_LOCK = "lock"
+
+
+def repaired(
+    place: Place,
+    standby: Connection,
+    standby_data: str | Path | None,
+    journals: str | Path | None,
+    asked: RepairAsked,
+    on_event: Callable[[str], None],
+) -> RepairReport:
+    """Repair the cluster of a place; see `Guard.repair`."""
+    require_release()
+    with _held(place, journals) as (data, kept, begin), ExitStack() as stack:
+        fed = None
+        if standby_data is not None:
+            target = stack.enter_context(Folder.hold(Path(standby_data)))
+            fed = partial(_fed, data, target, begin)
+        return repair(data, standby, asked, kept, feed=fed, on_event=on_event)
+
+
+def undone(place: Place, journals: str | Path | None) -> str:
+    """Put back what the latest repair overwrote, and tell its journal; see `Guard.undo`."""
+    with _held(place, journals) as (data, kept, begin):
+        found = journal.latest(kept)
+        if found is None:
+            raise TargetError(
+                f"there is no repair of {place.data} to be undone", f"Journals lie in {kept.path}."
+            )
+        folder, head = found
+        with folder:
+            journal.require_of(folder, head, begin)
+            write_old(data, folder, head)
+            return str(folder.path)
+
+
+def _fed(data: Folder, standby: Folder, begin: RedoBegin, needs: RedoNeeds) -> None:
+    feed(data, standby, begin, needs.end_lsn)
+
+
+@contextmanager
+def _held(place: Place, journals: str | Path | None) -> Iterator[tuple[Folder, Folder, RedoBegin]]:
+    """The data directory, on which no server runs, and its journals, which nobody else uses."""
+    with ExitStack() as stack:
+        data = stack.enter_context(place.opened())
+        server = stack.enter_context(place.server())
+        if server is not None:
+            raise TargetError(
+                f"a server runs on {place.data}: process {server.pid}",
+                "A cluster is repaired before its server is started.",
+            )
+        begin = read_redo(data).begin
+        path = Path(journals) if journals is not None else state_path() / begin.system_identifier
+        kept = stack.enter_context(journals_at(path.absolute()))
+        lock = kept.lock(_LOCK)
+        if lock is None:
+            raise TargetError(f"another repair holds {path}", "Wait for it.")
+        stack.callback(os.close, lock)
+        yield data, kept, begin

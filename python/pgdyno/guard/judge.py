@@ -1,0 +1,105 @@
+"""Pages of the standby against those of a crashed disk: judged by the core, and written down."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pgdyno import core
+from pgdyno.core import fact_and_hint
+from pgdyno.folders import Folder
+from pgdyno.guard.journal import JournalWriter
+from pgdyno.guard.relations import opened
+from pgdyno.guard.source import Wanted
+from pgdyno.model.errors import TargetError
+from pgdyno.model.record_json import from_json
+from pgdyno.model.repair import JudgedPages, RedoBegin
+
+
+@dataclass(slots=True)
+class Tally:
+    """Blocks, by what was found of them."""
+
+    absent: int = 0
+    zeroed: int = 0
+    alike: int = 0
+    fetched_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Takes pages of the standby, and writes down those that differ from the disk's."""
+
+    data: Folder
+    begin: RedoBegin
+    end_lsn: str
+    source_has_checksums: bool
+    writer: JournalWriter
+    tally: Tally
+
+    def is_whole(self, one: Wanted, pages: bytes) -> bool:
+        """Whether all checksums are right.
+
+        Raises:
+            TargetError: A page says what cannot be.
+        """
+        _, told = self._judged(one, pages, bytes(one.blocks * self.begin.block_bytes))
+        return not told.unsound
+
+    def take(self, one: Wanted, pages: bytes) -> None:
+        """Write down the blocks that differ.
+
+        Raises:
+            TargetError: A page says what cannot be, or the journal cannot be written.
+        """
+        size = self.begin.block_bytes
+        with opened(self.data, one.path, writes=False) as handle:
+            old = b"" if handle is None else os.pread(handle, one.blocks * size, one.file_at)
+        if len(old) != one.blocks * size:
+            raise TargetError(f"{one.path} became shorter while it was looked at")
+        new, told = self._judged(one, pages, old)
+        differing = [
+            at
+            for at in range(one.blocks)
+            if old[at * size : (at + 1) * size] != new[at * size : (at + 1) * size]
+        ]
+        self.tally.fetched_bytes += len(pages)
+        self.tally.alike += one.blocks - len(differing)
+        self.tally.zeroed += sum(told.lsns[at] is None for at in differing)
+        for first, count in runs(differing):
+            begin, end = first * size, (first + count) * size
+            self.writer.add(
+                one.path, one.first_block + first, one.file_at + begin, old[begin:end],
+                new[begin:end], told.lsns[first : first + count],
+            )  # fmt: skip
+
+    def _judged(self, one: Wanted, pages: bytes, old: bytes) -> tuple[bytes, JudgedPages]:
+        spec = {
+            "path": one.path,
+            "first_block": one.first_block,
+            "block_bytes": self.begin.block_bytes,
+            "end_lsn": self.end_lsn,
+            "source_has_checksums": self.source_has_checksums,
+            "has_checksums": self.begin.has_checksums,
+        }
+        try:
+            new, told = core.repaired(json.dumps(spec), pages, old)
+        except core.CoreError as error:
+            raise TargetError(*fact_and_hint(error)) from error
+        return new, from_json(JudgedPages, told)
+
+
+def runs(places: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Places that follow each other: the first, and how many."""
+    first = count = 0
+    for place in places:
+        if count and place == first + count:
+            count += 1
+            continue
+        if count:
+            yield first, count
+        first, count = place, 1
+    if count:
+        yield first, count

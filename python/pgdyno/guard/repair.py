@@ -1,0 +1,177 @@
+"""A crashed cluster made whole: each block that redo reads becomes a standby's.
+
+WAL read -> standby beyond the checkpoint, held -> fetched, judged, journalled -> written
+
+Nothing is written before all of it is known, judged and in the journal. Whatever breaks a repair
+off, the next one of the cluster throws away a journal that was not whole, or finishes one that was.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+
+from pgdyno.folders import Folder
+from pgdyno.guard import journal
+from pgdyno.guard.fetch import fetched
+from pgdyno.guard.judge import Judge, Tally
+from pgdyno.guard.relations import opened
+from pgdyno.guard.source import Source, Wanted
+from pgdyno.guard.writing import write_new
+from pgdyno.model.connection import Connection
+from pgdyno.model.errors import TargetError
+from pgdyno.model.repair import RedoBegin, RedoNeeds, RepairReport
+from pgdyno.model.wording import listed, plural
+from pgdyno.pages.redo import Crashed, read_redo
+
+_RUN_BLOCKS_MAX = 128
+_MINIMAL = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RepairAsked:
+    """How a cluster is to be repaired."""
+
+    sessions: int = 4  # that fetch side by side
+    patience_s: float = 60.0  # for a standby that makes no progress
+    dry_run: bool = False
+
+
+def repair(
+    data: Folder,
+    source: Connection,
+    asked: RepairAsked,
+    journals: Folder,
+    *,
+    feed: Callable[[RedoNeeds], None] | None = None,
+    on_event: Callable[[str], None] = lambda _: None,
+) -> RepairReport:
+    """Repair a cluster that lost power while it wrote no full page images.
+
+    Args:
+        data: Its data directory; no server runs on it.
+        source: Its standby.
+        asked: How.
+        journals: Where journals of this cluster lie; only this user can read it.
+        feed: Gives the standby the crashed cluster's WAL, where it lags.
+        on_event: Told what is done.
+
+    Raises:
+        TargetError: It cannot be repaired, or may not; nothing of it was changed then, or what was
+            changed is finished by the next repair.
+    """
+    on_event("reading the WAL")
+    began = time.monotonic()
+    crashed = read_redo(data)
+    report = _nothing_done(crashed, time.monotonic() - began)
+    if crashed.needs is None:
+        return report
+    if unfinished := journal.unfinished(journals, crashed.begin):
+        folder, head = unfinished
+        on_event(f"finishing the repair of {folder.path}")
+        write_s = write_new(data, folder, head)
+        return replace(
+            report, outcome="finished", blocks_written=head.blocks, write_s=write_s,
+            journal=str(folder.path),
+        )  # fmt: skip
+    _require_repairable(crashed.begin, crashed.needs)
+    tally = Tally()
+    wanted = list(_present(data, crashed.needs, crashed.begin.block_bytes, tally))
+    if not wanted:
+        return replace(report, blocks_absent=tally.absent)
+    journal.require_room(journals, 2 * _blocks(wanted) * crashed.begin.block_bytes)
+    with journal.new(journals) as (folder, writer):
+        with _held(source, asked.patience_s, crashed, feed, on_event) as (has_checksums, standby_s):
+            began = time.monotonic()
+            on_event(f"fetching {plural(_blocks(wanted), 'block', thousands=True)}")
+            judge = Judge(data, crashed.begin, crashed.needs.end_lsn, has_checksums, writer, tally)
+            is_whole = judge.is_whole if has_checksums else None
+            size = crashed.begin.block_bytes
+            with closing(fetched(source, wanted, size, asked.sessions, is_whole)) as pages:
+                for one, page in pages:
+                    judge.take(one, page)
+            fetch_s = time.monotonic() - began
+        report = replace(
+            report, blocks_absent=tally.absent, blocks_zeroed=tally.zeroed,
+            blocks_alike=tally.alike, blocks_written=writer.blocks,
+            fetched_bytes=tally.fetched_bytes, standby_s=standby_s, fetch_s=fetch_s,
+        )  # fmt: skip
+        if asked.dry_run or writer.blocks == 0:
+            return replace(report, outcome="would repair" if writer.blocks else "nothing torn")
+        head = writer.seal(journal.head_for(crashed.begin, crashed.needs, data))
+        on_event(f"writing {plural(head.blocks, 'block', thousands=True)}")
+        write_s = write_new(data, folder, head)
+    return replace(report, outcome="repaired", write_s=write_s, journal=str(folder.path))
+
+
+def _nothing_done(crashed: Crashed, wal_s: float) -> RepairReport:
+    begin, needs = crashed.begin, crashed.needs
+    if needs is None:
+        return RepairReport("not needed", begin, None, 0, 0, 0, 0, 0, 0, wal_s, 0.0, 0.0, 0.0, None)
+    return RepairReport("nothing torn", begin, needs.end_lsn, needs.blocks, 0, 0, 0, 0, 0, wal_s,
+                        0.0, 0.0, 0.0, None)  # fmt: skip
+
+
+@contextmanager
+def _held(
+    source: Connection,
+    patience_s: float,
+    crashed: Crashed,
+    feed: Callable[[RedoNeeds], None] | None,
+    on_event: Callable[[str], None],
+) -> Iterator[tuple[bool, float]]:
+    """The standby, held still where redo finds what it needs.
+
+    Yields:
+        Whether its pages have checksums, and how many seconds it took until it was there.
+    """
+    begin, needs = crashed.begin, crashed.needs
+    assert needs is not None
+    began = time.monotonic()
+    on_event("waiting for the standby")
+    with Source(source) as standby:
+        facts = standby.require_of(begin)
+        fed = None if feed is None else lambda: feed(needs)
+        standby.replayed_beyond(begin, needs, patience_s, fed)
+        with standby.held(begin, patience_s):
+            yield facts.has_checksums, time.monotonic() - began
+
+
+def _require_repairable(begin: RedoBegin, needs: RedoNeeds) -> None:
+    if begin.is_standby:
+        raise TargetError(
+            f"the cluster is a standby ({begin.state}), which its primary repairs",
+            "Repair it with --from-primary, or rebuild it.",
+        )
+    if begin.wal_level == _MINIMAL:
+        raise TargetError(
+            "the cluster has wal_level = minimal: what bulk loads wrote is in no WAL",
+            "Recover from a backup.",
+        )
+    if needs.custom_managers:
+        raise TargetError(
+            f"its WAL holds records of extensions ({listed(needs.custom_managers)}), of which it is"
+            " not known what they change",
+            "Fail over to the standby, and rebuild this cluster.",
+        )
+
+
+def _present(data: Folder, needs: RedoNeeds, block_bytes: int, tally: Tally) -> Iterator[Wanted]:
+    """Blocks that are needed and that the disk has; a file is never made longer."""
+    for file in needs.files:
+        with opened(data, file.path, writes=False) as handle:
+            there = 0 if handle is None else os.fstat(handle).st_size // block_bytes
+        for first, count in file.runs:
+            kept = max(0, min(count, file.first_block + there - first))
+            tally.absent += count - kept
+            for begin in range(first, first + kept, _RUN_BLOCKS_MAX):
+                blocks = min(_RUN_BLOCKS_MAX, first + kept - begin)
+                at = (begin - file.first_block) * block_bytes
+                yield Wanted(file.path, begin, at, blocks)
+
+
+def _blocks(wanted: Sequence[Wanted]) -> int:
+    return sum(one.blocks for one in wanted)

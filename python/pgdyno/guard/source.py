@@ -1,0 +1,263 @@
+"""A standby as the source of pages: known, brought forward, held still, read.
+
+It is asked in SQL alone, so that it may be another machine; its files are read below the buffers,
+so that relations that no transaction sees and those that a dead one has locked are there as well.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+
+from pgdyno.model.connection import Connection
+from pgdyno.model.errors import TargetError
+from pgdyno.model.lsn import lsn_of
+from pgdyno.model.repair import RedoBegin, RedoNeeds
+from pgdyno.session import own_session
+
+_NAME = "pgdyno guard"
+_POLL_S = 0.1
+_STILL_S = 1.0
+_FED_PATIENCE_S = 30.0  # a standby looks for WAL each wal_retrieve_retry_interval, of 5 s
+_SINCE_PAUSE_STATE = 140_000
+_FACTS = """
+SELECT current_setting('server_version_num')::int, pg_is_in_recovery(),
+       (SELECT system_identifier::text FROM pg_control_system()),
+       (SELECT redo_lsn::text FROM pg_control_checkpoint()),
+       (SELECT greatest(timeline_id, min_recovery_end_timeline)
+          FROM pg_control_checkpoint(), pg_control_recovery()),
+       pg_last_wal_replay_lsn()::text, pg_last_wal_receive_lsn()::text,
+       current_setting('data_checksums') = 'on', current_setting('block_size')::int
+"""
+_PAGES = """
+SELECT pg_read_binary_file(path, at, bytes, true)
+FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) AS wanted (path, at, bytes)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class StandbyFacts:
+    """What a standby says of itself."""
+
+    version_num: int
+    is_in_recovery: bool
+    system_identifier: str
+    redo_lsn: str  # of its last restartpoint
+    timeline: int
+    replay_lsn: str | None
+    receive_lsn: str | None
+    has_checksums: bool
+    block_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Blocks of a file that follow each other."""
+
+    path: str
+    first_block: int  # within the fork
+    file_at: int  # bytes into the file
+    blocks: int
+
+
+class Source:
+    """A session on the standby; closed where it is used as a context."""
+
+    def __init__(self, connection: Connection) -> None:
+        """Connect.
+
+        Raises:
+            TargetError: It does not let us in.
+        """
+        self._connection = connection
+        with _asking(connection):
+            self._session = own_session(connection, name=_NAME)
+
+    def __enter__(self) -> Source:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._session.close()
+
+    def facts(self) -> StandbyFacts:
+        """What it says of itself now.
+
+        Raises:
+            TargetError: It is gone, or its role may not ask.
+        """
+        with _asking(self._connection):
+            row = self._session.execute(_FACTS).fetchone()
+        assert row is not None
+        return StandbyFacts(*row)
+
+    def require_of(self, begin: RedoBegin) -> StandbyFacts:
+        """Refuse a server that is no standby of this cluster.
+
+        Raises:
+            TargetError: It was promoted, or is of another cluster, timeline or layout.
+        """
+        facts, where = self.facts(), self._connection.shown()
+        pairs = [
+            ("system identifier", facts.system_identifier, begin.system_identifier),
+            ("major version", facts.version_num // 10_000, begin.major),
+            ("bytes of a page", facts.block_bytes, begin.block_bytes),
+        ]
+        for what, theirs, ours in pairs:
+            if theirs != ours:
+                raise TargetError(
+                    f"the {what} of the standby is {theirs}, of the crashed cluster {ours}",
+                    f"Name its own standby; {where} is another one.",
+                )
+        if not facts.is_in_recovery:
+            raise TargetError(
+                f"the server at {where} is no standby any more: it was promoted",
+                "Its timeline is the cluster's now. Rebuild the crashed one as its standby.",
+            )
+        if facts.timeline > begin.timeline:
+            raise TargetError(
+                f"the standby is on timeline {facts.timeline}, the crashed cluster on"
+                f" {begin.timeline}",
+                "It follows another primary: rebuild the crashed cluster as a standby of that.",
+            )
+        return facts
+
+    def replayed_beyond(
+        self, begin: RedoBegin, needs: RedoNeeds, patience_s: float, feed: Callable[[], None] | None
+    ) -> StandbyFacts:
+        """Wait until it has replayed the checkpoint that the crashed cluster's redo begins with.
+
+        Args:
+            begin: Where redo begins.
+            needs: Where it ends.
+            patience_s: Seconds without any progress after which it will not come.
+            feed: Gives it the crashed cluster's WAL; None: it must have all it needs.
+
+        Raises:
+            TargetError: It does not come so far, or has WAL that the crashed cluster lost.
+        """
+        wanted, end = lsn_of(begin.checkpoint_lsn), lsn_of(needs.end_lsn)
+        seen, since = -1, time.monotonic()
+        with _asking(self._connection):
+            self._session.execute("SELECT pg_wal_replay_resume()")
+        while True:
+            facts = self.facts()
+            for what, place in (("replayed", facts.replay_lsn), ("received", facts.receive_lsn)):
+                if place is not None and lsn_of(place) > end:
+                    raise TargetError(
+                        f"the standby has {what} WAL up to {place}, the crashed cluster's ends at"
+                        f" {needs.end_lsn}",
+                        "The crashed disk lost WAL that it had said to be durable: promote the"
+                        " standby instead.",
+                    )
+            at = 0 if facts.replay_lsn is None else lsn_of(facts.replay_lsn)
+            if at > wanted:
+                return facts
+            if at != seen:
+                seen, since = at, time.monotonic()
+            elif time.monotonic() - since > patience_s:
+                if feed is None:
+                    raise _behind(facts, begin, needs)
+                feed()
+                feed, since = None, time.monotonic()
+                patience_s = max(patience_s, _FED_PATIENCE_S)
+            time.sleep(_POLL_S)
+
+    @contextmanager
+    def held(self, begin: RedoBegin, patience_s: float) -> Iterator[StandbyFacts]:
+        """Meanwhile it replays nothing, and its files hold all that came before redo begins.
+
+        Raises:
+            TargetError: It does not stand still, or keeps no restartpoint that is late enough.
+        """
+        try:
+            with _asking(self._connection):
+                self._session.execute("SELECT pg_wal_replay_pause()")
+            self._stand_still(patience_s)
+            facts = self.facts()
+            if lsn_of(facts.redo_lsn) < lsn_of(begin.redo_lsn):
+                with _asking(self._connection):
+                    self._session.execute("CHECKPOINT")
+                facts = self.facts()
+            if lsn_of(facts.redo_lsn) < lsn_of(begin.redo_lsn):
+                raise TargetError(
+                    f"the standby's last restartpoint is of {facts.redo_lsn}, redo of the crashed"
+                    f" cluster begins at {begin.redo_lsn}",
+                    "A standby that refers to pages it lacks makes none: see its log, rebuild it.",
+                )
+            yield facts
+        finally:
+            if not self._session.closed:
+                with _asking(self._connection):
+                    self._session.execute("SELECT pg_wal_replay_resume()")
+
+    def _stand_still(self, patience_s: float) -> None:
+        """Wait until replay does."""
+        deadline = time.monotonic() + patience_s
+        if self._session.info.server_version >= _SINCE_PAUSE_STATE:
+            while self._one("SELECT pg_get_wal_replay_pause_state()") != "paused":
+                if time.monotonic() > deadline:
+                    raise TargetError(
+                        f"the standby goes on replaying {patience_s:.0f} s after it was told to"
+                        " pause",
+                        "See pg_stat_activity there: a startup process that waits for a lock or"
+                        " a conflict does not pause.",
+                    )
+                time.sleep(_POLL_S)
+            return
+        seen = None
+        while (at := self._one("SELECT pg_last_wal_replay_lsn()::text")) != seen:
+            seen = at
+            time.sleep(_STILL_S)
+
+    def _one(self, query: str) -> Any:  # noqa: ANN401  a column of any type
+        with _asking(self._connection):
+            row = self._session.execute(query.encode()).fetchone()
+        return None if row is None else row[0]
+
+    def pages(self, wanted: Sequence[Wanted], block_bytes: int) -> Iterator[bytes]:
+        """The bytes of some blocks, in their order: fewer where the file ends, none without file.
+
+        Raises:
+            TargetError: It is gone, or its role may not read.
+        """
+        columns = (
+            [one.path for one in wanted],
+            [one.file_at for one in wanted],
+            [one.blocks * block_bytes for one in wanted],
+        )
+        with _asking(self._connection), self._session.cursor(binary=True) as cursor:
+            for (page,) in cursor.stream(_PAGES.encode(), columns):
+                yield b"" if page is None else bytes(page)
+
+
+def _behind(facts: StandbyFacts, begin: RedoBegin, needs: RedoNeeds) -> TargetError:
+    return TargetError(
+        f"the standby has replayed WAL up to {facts.replay_lsn}, and needs it beyond the checkpoint"
+        f" at {begin.checkpoint_lsn}",
+        f"Give it the crashed cluster's WAL up to {needs.end_lsn}: with --standby-data if it is on"
+        " this host, else copy the segments into its pg_wal.",
+    )
+
+
+@contextmanager
+def _asking(connection: Connection) -> Iterator[None]:
+    """Errors of the standby's, told as such."""
+    try:
+        yield
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise TargetError(
+            f"role {connection.user} may not do on the standby what a repair takes:"
+            f" {str(error).strip()}",
+            "docs/concepts/torn-pages.md tells which rights it needs.",
+        ) from error
+    except psycopg.Error as error:
+        said = " ".join(str(error).split())
+        raise TargetError(
+            f"the standby at {connection.shown()} does not answer: {said}",
+            "Start it, and see that it lets this host in.",
+        ) from error

@@ -1,0 +1,91 @@
+"""Torn pages repaired from a copy: what redo needs, and what was done, in words of the core."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from pgdyno.model.wal import WalEnd
+
+
+@dataclass(frozen=True, slots=True)
+class RedoBegin:
+    """What a cluster that is not running says of itself, and where its redo begins."""
+
+    major: int
+    system_identifier: str
+    state: str  # as pg_controldata says it
+    is_shut_down: bool  # in good order: no redo is needed
+    is_standby: bool
+    redo_lsn: str
+    checkpoint_lsn: str  # that redo begins with
+    timeline: int  # that redo follows
+    has_checksums: bool
+    wal_level: int  # 0: minimal, 1: replica, 2: logical
+    block_bytes: int
+    wal_segment_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class NeededFile:
+    """Blocks of a file that redo reads, so that they have to be whole."""
+
+    path: str  # below the data directory
+    fork: str  # "main", "fsm", "vm", "init"
+    first_block: int  # of the file, within its fork
+    runs: tuple[tuple[int, int], ...]  # ascending: first block within the fork, and how many
+
+
+@dataclass(frozen=True, slots=True)
+class RedoNeeds:
+    """What redo needs of a disk."""
+
+    version: int  # of this shape
+    end_lsn: str  # of the last record: here redo will end
+    ended: WalEnd
+    records: int
+    wal_bytes: int
+    blocks_image: int  # first touched by an image
+    blocks_init: int  # first made anew
+    blocks: int  # that redo reads
+    custom_managers: tuple[str, ...]  # of extensions: what their records change is not known
+    files: tuple[NeededFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPages:
+    """What became of pages of a copy."""
+
+    unsound: tuple[int, ...]  # blocks whose checksum is wrong
+    lsns: tuple[str | None, ...]  # of each page; None: it becomes zeroes
+
+
+RepairOutcome: TypeAlias = Literal[
+    "not needed", "nothing torn", "would repair", "repaired", "finished"
+]
+"""The cluster was shut down; no block differs; a dry run; done; an earlier repair was finished."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepairReport:
+    """What a repair found and did."""
+
+    outcome: RepairOutcome
+    begin: RedoBegin
+    end_lsn: str | None  # of WAL; None: no redo is needed
+    blocks_needed: int  # that redo reads
+    blocks_absent: int  # of these, that the disk does not have: redo makes them, or needs them not
+    blocks_zeroed: int  # that the standby has no more
+    blocks_alike: int  # that were as the standby has them
+    blocks_written: int
+    fetched_bytes: int
+    wal_s: float  # reading WAL
+    standby_s: float  # until the standby had replayed what is needed
+    fetch_s: float
+    write_s: float
+    journal: str | None  # folder of old and new bytes; None: nothing was to be written
+
+    @property
+    def took_s(self) -> float:
+        """All of it."""
+        return self.wal_s + self.standby_s + self.fetch_s + self.write_s

@@ -1,0 +1,136 @@
+"""A crashed primary of ours whose pages are torn by hand, repaired from its standby."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import pgdyno
+from pgdyno.model.errors import TargetError
+from tests.children import started
+from tests.cluster.conftest import VERSIONS
+from tests.cluster.crashed_pair import OFF, Pair, crash, execute, pair_of, torn
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(params=VERSIONS)
+def pair(request: pytest.FixtureRequest, folder: Path) -> Iterator[Pair]:
+    with pair_of(request.param, folder) as found:
+        yield found
+
+
+def test_torn_pages_are_repaired_and_nothing_else_is_touched(pair: Pair) -> None:
+    content = crash(pair)
+    blocks = torn(pair)
+    assert len(blocks) > 20
+
+    dry = pair.repair(dry_run=True)
+    assert dry.outcome == "would repair"
+    assert dry.blocks_written >= len(blocks)
+    assert list(pair.journals.glob("repair-*")) == []
+
+    done = pair.repair()
+    assert (done.outcome, done.blocks_written) == ("repaired", dry.blocks_written)
+    assert done.blocks_written + done.blocks_alike + done.blocks_absent == done.blocks_needed
+    assert (pair.journals.stat().st_mode & 0o777) == 0o700
+    assert pair.repair().outcome == "nothing torn"
+
+    pair.primary.start(OFF, recovers=True)
+    assert pair.content() == content
+
+
+def test_what_was_repaired_can_be_undone(pair: Pair) -> None:
+    crash(pair)
+    torn(pair)
+    before = {
+        path: path.read_bytes() for path in pair.primary.data.glob("base/*/*") if path.is_file()
+    }
+
+    pair.repair()
+    assert pair.guard.undo(journals=pair.journals).endswith("repair-0001")
+
+    assert {path: path.read_bytes() for path in before} == before
+    with pytest.raises(TargetError, match="there is no repair of"):
+        pair.guard.undo(journals=pair.journals)
+
+
+def test_a_standby_that_lacks_wal_is_given_it_or_refused(pair: Pair) -> None:
+    content = crash(pair, unseen="UPDATE t SET v = 1 WHERE i % 10 = 0")
+    torn(pair)
+    with pytest.raises(
+        TargetError, match=r"has replayed WAL up to .*, and needs it beyond"
+    ) as caught:
+        pair.repair(patience_s=0.5)
+    assert "--standby-data" in (caught.value.hint or "")
+
+    done = pair.repair(patience_s=0.5, standby_data=pair.standby.cluster.data)
+
+    assert done.outcome == "repaired"
+    pair.primary.start(OFF, recovers=True)
+    assert pair.content() == content
+
+
+def test_what_may_not_be_repaired_is_refused(pair: Pair) -> None:
+    with pytest.raises(TargetError, match=r"a server runs on .*: process \d+"):
+        pair.repair()
+    crash(pair)
+    torn(pair)
+    with pytest.raises(TargetError, match="no connection to host=/nowhere"):
+        pgdyno.Guard(pair.primary.data, "host=/nowhere user=x dbname=y").repair(
+            journals=pair.journals
+        )
+    execute(pair.standby.cluster, "SELECT pg_promote()")
+    with pytest.raises(TargetError, match="no standby any more: it was promoted"):
+        pair.repair()
+    with pytest.raises(TargetError, match="is no data directory"):
+        pgdyno.Guard(pair.journals, pair.conninfo)
+
+
+def test_a_cluster_that_was_stopped_in_good_order_needs_none(pair: Pair) -> None:
+    pair.primary.stop(clean=True)
+
+    assert pair.repair().outcome == "not needed"
+
+
+_REPAIR = """
+import os, signal, sys
+import pgdyno.guard.writing as writing
+import pgdyno
+
+real, left = os.pwrite, [int(sys.argv[4])]
+def pwrite(*words):
+    left[0] -= 1
+    if left[0] < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return real(*words)
+writing.os.pwrite = pwrite
+pgdyno.Guard(sys.argv[1], sys.argv[2]).repair(journals=sys.argv[3])
+"""
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("writes", [0, 1, 2])
+def test_a_repair_that_is_killed_while_it_writes_is_finished_by_the_next(
+    pair: Pair, writes: int
+) -> None:
+    content = crash(pair)
+    torn(pair)
+    killed = started(
+        [sys.executable, "-c", _REPAIR, str(pair.primary.data), pair.conninfo, str(pair.journals),
+         str(writes)],
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert killed.wait(60) == -signal.SIGKILL
+
+    done = pair.repair()
+
+    assert done.outcome == "finished"
+    assert pair.repair().outcome == "nothing torn"
+    pair.primary.start(OFF, recovers=True)
+    assert pair.content() == content
