@@ -223,3 +223,46 @@ def stop(process: subprocess.Popen[str], number: signal.Signals = signal.SIGTERM
     """Send it a signal, wait for its end, and tell what it printed."""
     process.send_signal(number)
     return process.communicate()[0]
+
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+events = {"os.rename", "os.remove", "os.mkdir", "os.rmdir"}
+step, verb, data, run_folder, standby, primary = int(sys.argv[1]), *sys.argv[2:]
+heard = 0
+def hear(event, arguments):
+    global heard
+    if event in events or event == "signal.pidfd_send_signal":
+        heard += 1
+        if heard == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+from pgdyno import Guard
+from pgdyno.api import guard as _
+send = signal.pidfd_send_signal
+def counted(*arguments):
+    hear("signal.pidfd_send_signal", ())
+    return send(*arguments)
+signal.pidfd_send_signal = counted
+sys.addaudithook(hear)
+guard = Guard(data, standby, primary=primary, run_folder=run_folder)
+if verb == "arm":
+    assert guard.arm(["separate-power"]).allowed
+elif verb == "watch":
+    guard.watch()
+else:
+    guard.disarm()
+"""
+
+
+def killed(guarded: Guarded, verb: str, step: int) -> bool:
+    """Arm, disarm or watch in a process that is killed at a step; tells whether it was.
+
+    A step is what leaves something behind: a name made, changed or removed, a signal sent.
+    """
+    words = [sys.executable, "-c", _KILLED, str(step), verb, str(guarded.data),
+             str(guarded.run_folder), guarded.conninfo(guarded.standby.cluster),
+             guarded.conninfo(guarded.primary)]  # fmt: skip
+    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd="/")
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr
+    return done.returncode != 0

@@ -111,6 +111,7 @@ SETTINGS: tuple[tuple[str, str, str, str], ...] = (
 )
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("where", "setting", "name", "found"), SETTINGS)
 def test_a_setting_that_speaks_against_it_is_named(
     guarded: Guarded, where: str, setting: str, name: str, found: str
@@ -127,6 +128,7 @@ def test_a_setting_that_speaks_against_it_is_named(
     until_allowed(guarded)
 
 
+@pytest.mark.wide
 def test_unlogged_relations_and_closed_databases_are_named(guarded: Guarded) -> None:
     execute(guarded.primary, "CREATE UNLOGGED TABLE gone (i int);\nCREATE DATABASE closed;\n"
             "ALTER DATABASE closed ALLOW_CONNECTIONS false")  # fmt: skip
@@ -172,6 +174,7 @@ def test_replay_that_is_paused_and_lag_are_named(guarded: Guarded) -> None:
     until_allowed(guarded)
 
 
+@pytest.mark.wide
 def test_each_right_that_is_missing_is_named(guarded: Guarded) -> None:
     until_allowed(guarded)
     right = "EXECUTE ON FUNCTION pg_stat_file(text, boolean)"
@@ -198,6 +201,7 @@ def test_a_standby_that_uses_no_slot_or_is_gone_is_named(guarded: Guarded) -> No
     until_allowed(guarded)
 
 
+@pytest.mark.wide
 def test_files_that_cannot_serve_are_named(guarded: Guarded, tmp_path: Path) -> None:
     until_allowed(guarded)
     on_disk = guarded.guard()
@@ -249,7 +253,7 @@ def test_a_promoted_standby_is_refused(name: str) -> None:
         execute(guarded.standby.cluster, "SELECT pg_promote()")
         found = refused(guarded)
         assert {"standby-role", "streaming"} <= set(found)
-        assert found["standby-role"].found.startswith("promoted")
+        assert found["standby-role"].found.startswith("not in recovery")
 
 
 @pytest.mark.wide

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -33,7 +32,7 @@ from pgdyno.guard.place import INCLUDE, include_path, place_of, read_pages, writ
 from pgdyno.model.errors import TargetError
 from pgdyno.model.guard import Lock, Step
 from pgdyno.shell import postgres_user, run
-from tests.cluster.guarded import ACCEPTED, Guarded, execute, kill_server, pair, value
+from tests.cluster.guarded import ACCEPTED, Guarded, execute, kill_server, killed, pair, value
 from tests.cluster.test_storage import memory_disk
 from tests.tally import survived
 
@@ -151,6 +150,7 @@ def test_after_an_orderly_restart_of_the_machine_it_is_admitted(guarded: Guarded
     assert now.boot_id == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
+@pytest.mark.wide
 def test_what_overrides_it_is_not_left_behind(guarded: Guarded) -> None:
     guarded.arm()
     conf = guarded.data / "postgresql.conf"
@@ -168,6 +168,7 @@ def test_what_overrides_it_is_not_left_behind(guarded: Guarded) -> None:
     Guard(guarded.data).disarm()
 
 
+@pytest.mark.wide
 def test_a_line_that_somebody_took_out_is_named_and_put_back(guarded: Guarded) -> None:
     guarded.arm()
     whole = configuration(guarded)
@@ -177,6 +178,7 @@ def test_a_line_that_somebody_took_out_is_named_and_put_back(guarded: Guarded) -
     (guarded.data / "postgresql.conf").write_text(whole)
 
 
+@pytest.mark.wide
 def test_patroni_keeps_the_line_in_the_file_that_it_includes(guarded: Guarded) -> None:
     conf, base = guarded.data / "postgresql.conf", guarded.data / "postgresql.base.conf"
     before = conf.read_text()
@@ -197,6 +199,7 @@ def test_patroni_keeps_the_line_in_the_file_that_it_includes(guarded: Guarded) -
         base.unlink()
 
 
+@pytest.mark.wide
 def test_a_base_backup_carries_the_line_until_it_is_disarmed(guarded: Guarded) -> None:
     guarded.arm()
     copy = guarded.data.parent / "copy"
@@ -218,44 +221,6 @@ def test_a_base_backup_carries_the_line_until_it_is_disarmed(guarded: Guarded) -
 
 
 # -- killed at every step ------------------------------------------------------------------------
-
-_KILLED = """
-import os, signal, sys
-from pathlib import Path
-events = {"os.rename", "os.remove", "os.mkdir", "os.rmdir"}
-step, verb, data, run_folder, standby, primary = int(sys.argv[1]), *sys.argv[2:]
-heard = 0
-def hear(event, arguments):
-    global heard
-    if event in events or event == "signal.pidfd_send_signal":
-        heard += 1
-        if heard == step:
-            os.kill(os.getpid(), signal.SIGKILL)
-from pgdyno import Guard
-from pgdyno.api import guard as _
-send = signal.pidfd_send_signal
-def counted(*arguments):
-    hear("signal.pidfd_send_signal", ())
-    return send(*arguments)
-signal.pidfd_send_signal = counted
-sys.addaudithook(hear)
-guard = Guard(data, standby, primary=primary, run_folder=run_folder)
-if verb == "arm":
-    assert guard.arm(["separate-power"]).allowed
-else:
-    guard.disarm()
-print(heard)
-"""
-
-
-def killed(guarded: Guarded, verb: str, step: int) -> bool:
-    """Arm or disarm in a process that is killed at a step; tells whether it was."""
-    words = [sys.executable, "-c", _KILLED, str(step), verb, str(guarded.data),
-             str(guarded.run_folder), guarded.conninfo(guarded.standby.cluster),
-             guarded.conninfo(guarded.primary)]  # fmt: skip
-    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd="/")
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr
-    return done.returncode != 0
 
 
 def assert_safe(guarded: Guarded, when: str) -> None:
@@ -320,6 +285,7 @@ def test_full_pages_are_complete_before_the_line_goes(
     assert seen == ["True"], "a checkpoint began since they are on"
 
 
+@pytest.mark.wide
 def test_a_state_that_is_not_ours_is_refused(guarded: Guarded) -> None:
     guarded.arm()
     place = place_of(guarded.data)

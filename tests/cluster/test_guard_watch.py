@@ -24,6 +24,7 @@ from tests.cluster.guarded import (
     Guarded,
     execute,
     kill_server,
+    killed,
     pair,
     stop,
     value,
@@ -96,7 +97,7 @@ def paused(guarded: Guarded) -> Callable[[], None]:
     return lambda: execute(guarded.standby.cluster, "SELECT pg_wal_replay_resume()")
 
 
-def killed(guarded: Guarded) -> Callable[[], None]:
+def killed_standby(guarded: Guarded) -> Callable[[], None]:
     kill_server(guarded.standby.cluster)
 
     def back() -> None:
@@ -132,7 +133,8 @@ def without_line(guarded: Guarded) -> Callable[[], None]:
 
 
 REASONS = {
-    "replay": paused, "standby-answers": killed, "slot": without_slot, "interlock": without_line,
+    "replay": paused, "standby-answers": killed_standby, "slot": without_slot,
+    "interlock": without_line,
 }  # fmt: skip
 
 
@@ -307,6 +309,15 @@ def test_after_a_power_cut_it_waits_for_a_repair(guarded: Guarded) -> None:
 
 
 @pytest.mark.long
+def test_killed_at_each_step_it_leaves_them_on(guarded: Guarded) -> None:
+    for step in range(1, 25):
+        assert killed(guarded, "watch", step)
+        until(lambda: guarded.full_pages() == "on", f"full pages are on after a kill at {step}")
+        until(lambda: guarded.status().pages == "on", f"and stay so after a kill at {step}")
+        survived("kills of the guard's daemon")
+
+
+@pytest.mark.long
 def test_killed_at_any_moment_it_leaves_them_on(guarded: Guarded) -> None:
     for attempt in range(20):
         daemon = guarded.watching()
@@ -343,6 +354,7 @@ def test_what_overrides_the_file_is_named(guarded: Guarded) -> None:
     stop(daemon)
 
 
+@pytest.mark.wide
 def test_a_stranger_cannot_reach_the_files(guarded: Guarded) -> None:
     folder = guarded.include.parent
     assert folder.stat().st_mode & 0o077 == 0

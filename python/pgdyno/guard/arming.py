@@ -115,6 +115,8 @@ def disarm(
         write_pages(place, include, "on")
     lock = _without_daemon(place, include, on_event)
     try:
+        if read_pages(place, include) is not None:  # the daemon may have turned them off meanwhile
+            write_pages(place, include, "on")
         if runs:
             _complete(place, primary or armed.primary, include, on_event)
         remove_line(configuration)

@@ -18,8 +18,7 @@ _UNIT = """\
 # stands. A password is looked for in ~/.pgpass of user {user}; none stands here.
 [Unit]
 Description=pgdyno guard of {data}
-After=network-online.target local-fs.target
-Wants=network-online.target
+After=local-fs.target
 # After an orderly restart of the machine it opens the interlock, so it comes first; after a power
 # cut it does not, and the server says what to do.
 Before={server}
@@ -41,8 +40,7 @@ NoNewPrivileges=yes
 ProtectHome=read-only
 
 [Install]
-WantedBy=multi-user.target
-RequiredBy={server}
+WantedBy=multi-user.target {server}
 """
 _RUN_FOLDER = """\
 RuntimeDirectory={name}

@@ -33,7 +33,7 @@ from pgdyno.model.errors import TargetError
 from pgdyno.model.guard import Armed, Finding, Heartbeat, Lock, Step
 from pgdyno.shell import Process, start
 
-_TICK_S = 0.25
+_TICK_S = 0.5
 _LOOK_S = 1.0
 _BEAT_S = 1.0
 _CONTENTS_S = 30.0

@@ -57,7 +57,7 @@ def _system(seen: Seen) -> Iterator[Finding]:
     )  # fmt: skip
     yield Finding(
         "standby-role", standby.is_in_recovery,
-        "in recovery" if standby.is_in_recovery else "promoted: it takes writes of its own",
+        "in recovery" if standby.is_in_recovery else "not in recovery: promoted, or no standby",
         "in recovery", "" if standby.is_in_recovery else "Make a new standby of this primary.",
     )  # fmt: skip
     same = primary.timeline == standby.timeline
