@@ -15,7 +15,7 @@ from pgdyno import GuardLimits
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.guard import Finding
 from pgdyno.shell import postgres_user
-from pgdyno.target.cluster import Cluster
+from pgdyno.target.cluster import SUPERUSER, Cluster
 from tests.cluster.conftest import cluster_apart
 from tests.cluster.guarded import ACCEPTED, LIMITS, ROLE, Guarded, execute, pair, value
 from tests.waiting import until
@@ -73,6 +73,10 @@ def test_a_pair_as_it_should_be_is_allowed_once_its_power_is_accepted(guarded: G
     with pytest.raises(PlanError, match="of no condition that may be accepted: fsync"):
         guarded.guard().check(["fsync"])
     assert not list(guarded.run_folder.iterdir()), "check changes nothing"
+    if postgres_user().name == SUPERUSER:  # who comes by the pid file comes as the server's user
+        by_pid_file = guarded.guard(primary="").check(ACCEPTED)
+        assert by_pid_file.allowed, by_pid_file.refused
+        assert f"user={SUPERUSER}" in by_pid_file.primary
 
 
 def test_the_command_tells_the_same_to_people_and_programs(guarded: Guarded) -> None:

@@ -108,6 +108,7 @@ class LocalFacts:
     config_file: str  # that the line belongs into; empty: not known yet
     config_wrong: str  # why it cannot be changed; empty: it can
     line_include: str | None  # what our line names; None: there is none
+    server_pid: int | None  # of the server on these data, where its process is seen
     is_armed: bool = False
 
 

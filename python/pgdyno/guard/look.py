@@ -137,6 +137,8 @@ def look_here(place: Place, include: Path, config_file: str) -> LocalFacts:
                 wrong = f"folder {configuration.parent} cannot be written"
         except TargetError as error:
             wrong = error.fact
+    with place.server() as server:
+        pid = server.pid if server else None
     above = _existing(include)
     mounts = read_mounts(Path("/proc/self/mountinfo").read_text())
     mount = mount_of(os.path.realpath(above), mounts)
@@ -149,6 +151,7 @@ def look_here(place: Place, include: Path, config_file: str) -> LocalFacts:
         config_file=str(configuration) if config_file else "",
         config_wrong=wrong,
         line_include=line,
+        server_pid=pid,
     )
 
 

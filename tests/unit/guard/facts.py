@@ -53,6 +53,7 @@ LOCAL = LocalFacts(
     config_file="/data/postgresql.conf",
     config_wrong="",
     line_include=INCLUDE,
+    server_pid=1,
     is_armed=True,
 )
 PAIR = Pair(PRIMARY, STANDBY, Contents((), (), ()))

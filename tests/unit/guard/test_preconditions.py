@@ -81,6 +81,7 @@ SPOILED = {
     "rights-primary": [primary(may_checkpoint=False)],
     "rights-standby": [standby(missing_rights=("pg_stat_file(text,boolean)",))],
     "configuration-file": [local(config_wrong="it is a link")],
+    "server-process": [local(server_pid=None)],
     "run-folder": [local(run_folder_kind="ext4"), local(run_folder_wrong="closed")],
     "interlock": [local(line_include=None), local(line_include="/run/other.conf")],
     "separate-power": [

@@ -15,7 +15,7 @@ import pytest
 from pgdyno.folders import Folder
 from pgdyno.model.errors import TargetError
 from pgdyno.shell import OsUser
-from pgdyno.target.leftover_server import PID_FILE, stop_leftover
+from pgdyno.target.leftover_server import PID_FILE, server_on, stop_leftover
 from tests import children
 from tests.waiting import until
 
@@ -91,6 +91,20 @@ def test_a_number_that_was_given_anew_is_spared(data: Folder, postgres: Path) ->
     stop_leftover(data, US, [postgres])
 
     assert_spared(process)
+
+
+def test_a_server_is_known_after_the_clock_was_set(data: Folder, postgres: Path) -> None:
+    process = started(postgres, data.path)
+    claim(data, process.pid, time.time() + 3600)
+
+    with server_on(data, US) as found:
+        assert found is None
+    with server_on(data, US, timed=False) as found:
+        assert found is not None
+        assert (found.pid, found.port, found.sockets) == (process.pid, 5432, "/tmp")
+    assert_spared(process)
+    with server_on(data, US, timed=False) as found:
+        assert found is None, "it is gone"
 
 
 def test_a_server_of_another_user_is_spared(data: Folder, postgres: Path) -> None:

@@ -31,6 +31,14 @@ def _rights(seen: Seen) -> Iterator[Finding]:
 
 def _files(seen: Seen) -> Iterator[Finding]:
     local = seen.local
+    if seen.pair.primary is not None:
+        found = local.server_pid is not None
+        yield Finding(
+            "server-process", found, f"process {local.server_pid}" if found else "not seen from"
+            " here", "the process of postmaster.pid, which is signalled to read its configuration",
+            "" if found else "Run the guard where the server runs: in its container, or with its"
+            " process namespace.",
+        )  # fmt: skip
     yield Finding(
         "configuration-file", not local.config_wrong, local.config_wrong or local.config_file,
         "a file that the guard can change", "Let it be a regular file of the server's user; what"
