@@ -29,6 +29,8 @@ PHASES = {
     "keep": "keeping the fixture",
     "restore": "restoring the fixture",
     "start": "starting the server",
+    "standby": "making its standby",
+    "guard": "waiting for the guard",
     "prewarm": "reading data into memory",
     "checkpoint": "checkpoint",
     "recover": "crash and recovery",

@@ -26,6 +26,7 @@ from pgdyno.store.profiles import put_profile
 from pgdyno.store.run_file import RunFile
 from pgdyno.target.durability import read_durability
 from pgdyno.target.interface import Ready, Target, ending, explained
+from pgdyno.trial.guarding import guarding
 from pgdyno.trial.preparing import started, warmed
 from pgdyno.trial.profiling import take_profile
 from pgdyno.trial.progress import Listener, Phases
@@ -129,24 +130,26 @@ def steps(
     phases = Phases(bed.listener, trial)
     target, fixture = bed.target, bed.fixtures[stage.name]
     ready, databases = started(stage, target, fixture, phases.phase)
-    durability = read_durability(databases, stage.workload, guarded=stage.guard)
-    warmed(ready, databases, protocol, phases.phase)
-    with phases.phase("drive"):
-        driven, sampled = drive_and_sample(protocol, stage, trial.round, ready, fixture,
-                                           bed.listener)  # fmt: skip
-    unseen: tuple[str, ...] = ()
-    wal: WindowWal | None = None
-    if not protocol.crash_recovery:  # else it is killed at once, as the load left it
-        with phases.phase("wal"):
-            wal, unseen = _wal(driven, sampled, ready, databases)
-    if protocol.profile_s:
-        with phases.phase("profile"):
-            unseen = (*unseen, *_profile(stage, protocol, bed, trial, ready))
-    learned: list[Learned] = []
-    described = bed.described[stage.name]
-    for step in steps_after(After(target, databases, described, protocol, trial.round)):
-        with phases.phase(step.phase):
-            learned.append(step.act())
+    with guarding(stage, target, ready, phases.phase) as guard:
+        durability = read_durability(databases, stage.workload, guarded=stage.guard)
+        warmed(ready, databases, protocol, phases.phase)
+        with phases.phase("drive"):
+            driven, sampled = drive_and_sample(protocol, stage, trial.round, ready, fixture,
+                                               bed.listener)  # fmt: skip
+        unseen: tuple[str, ...] = () if guard is None else (guard.held(),)
+        wal: WindowWal | None = None
+        if not protocol.crash_recovery:  # else it is killed at once, as the load left it
+            with phases.phase("wal"):
+                wal, why = _wal(driven, sampled, ready, databases)
+                unseen = (*unseen, *why)
+        if protocol.profile_s:
+            with phases.phase("profile"):
+                unseen = (*unseen, *_profile(stage, protocol, bed, trial, ready))
+        learned: list[Learned] = []
+        described = bed.described[stage.name]
+        for step in steps_after(After(target, databases, described, protocol, trial.round)):
+            with phases.phase(step.phase):
+                learned.append(step.act())
     log = read_log(lines) if (lines := target.log_lines()) is not None else None
     result = _result(stage.workload, driven, sampled, ready, log)
     seconds = {**phases.seconds, "window": driven.window_s}

@@ -16,6 +16,7 @@ from pgdyno.session import own_session
 from pgdyno.target.interface import NO_ENVIRONMENT, Ready, Target
 from pgdyno.target.prewarm import prewarm
 from pgdyno.trial.fixture import build_of
+from pgdyno.trial.guarding import settings_of
 
 Phase = Callable[[str], AbstractContextManager[None]]
 """Held while a phase lasts: restore, start, prewarm, checkpoint."""
@@ -46,7 +47,7 @@ def started(
     with phase("restore"):
         target.restore(fixture.ident, stage.workload.databases, stage.folder)
     with phase("start"):
-        ready = target.apply(stage.settings, build_of(stage), environment)
+        ready = target.apply(settings_of(stage), build_of(stage), environment)
     names = database_names(ready.connection.database, stage.workload.databases)
     return ready, [ready.connection.to(name) for name in names]
 

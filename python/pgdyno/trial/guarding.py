@@ -1,0 +1,140 @@
+"""The standby and the guard of a guarded stage, while its load is driven.
+
+It is the guard that people run, as a process of its own: full pages go off once the standby
+qualifies. Where it turns them on in the window, the trial is none of that stage.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+from pgdyno.folders import Folder
+from pgdyno.guard.arming import arm
+from pgdyno.guard.heartbeat import last_beat
+from pgdyno.guard.look import Wanted, look
+from pgdyno.guard.place import RUN_FOLDER, Place, place_of, read_pages, run_folder_of
+from pgdyno.guard.preconditions import judged
+from pgdyno.model.errors import TargetError
+from pgdyno.model.guard import GuardLimits, Heartbeat
+from pgdyno.model.plan import Stage
+from pgdyno.model.settings import Setting
+from pgdyno.model.wording import listed
+from pgdyno.session import own_session
+from pgdyno.shell import start
+from pgdyno.target.interface import Ready, Target
+from pgdyno.trial.fixture import build_of
+
+Phase = Callable[[str], AbstractContextManager[None]]
+
+_PAGES = "full_page_writes"
+_ACCEPTED = ("checkpoint-timeout", "checksums", "separate-power", "unlogged")
+_LIMITS = GuardLimits(hold_s=1.0)
+_PATIENCE_S = 120.0
+_END_S = 20.0
+_PAUSE_S = 0.1
+
+
+def settings_of(stage: Stage) -> Sequence[Setting]:
+    """What a stage's server is started with: of a guarded one the guard decides on full pages."""
+    if not stage.guard:
+        return stage.settings
+    return tuple(one for one in stage.settings if one.name != _PAGES)
+
+
+@contextmanager
+def guarding(stage: Stage, target: Target, ready: Ready, phase: Phase) -> Iterator[Guarding | None]:
+    """Meanwhile a standby follows the server, and the guard keeps full pages off; None: no guard.
+
+    Raises:
+        TargetError: There is no standby, it does not qualify, or full pages do not go off.
+    """
+    if not stage.guard:
+        yield None
+        return
+    assert ready.data_folder is not None, "only clusters of ours have a standby of their own"
+    with phase("standby"):
+        standby = target.follow(settings_of(stage), build_of(stage))
+    place = place_of(ready.data_folder)
+    above = RUN_FOLDER if os.geteuid() == 0 else _of_user()
+    primary = ready.connection.to("postgres").shown()
+    seen = look(place, Wanted(primary, standby.shown(), _LIMITS, above))
+    findings = judged(seen, _ACCEPTED)
+    if refused := [f"{one.name} ({one.found})" for one in findings if not one.allows]:
+        raise TargetError(f"the guard refuses stage {stage.name}: {listed(refused)}")
+    wanted = Wanted(primary, standby.shown(), _LIMITS, above)
+    include = Path(arm(place, wanted, seen, _ACCEPTED).include)
+    daemon = start([sys.executable, "-m", "pgdyno", "guard", "watch", place.data],
+                   dies_with_us=signal.SIGTERM)  # fmt: skip
+    try:
+        found = Guarding(place, include)
+        with phase("guard"):
+            found.wait_off(ready)
+        yield found
+    finally:
+        daemon.signal(signal.SIGTERM)
+        if daemon.wait(_END_S) is None:
+            daemon.kill()
+        with Folder.hold(above) as folder:
+            folder.remove_folder(include.parent.name)
+
+
+class Guarding:
+    """A guard that holds full pages off."""
+
+    def __init__(self, place: Place, include: Path) -> None:
+        self._place = place
+        self._include = include
+        self._turns = 0
+
+    def wait_off(self, ready: Ready) -> None:
+        """Wait until the server has them off.
+
+        Raises:
+            TargetError: It has not in time; why, as the guard says it.
+        """
+        deadline = time.monotonic() + _PATIENCE_S
+        with own_session(ready.connection) as session:
+            while session.execute("SHOW full_page_writes").fetchone() != ("off",):
+                if time.monotonic() > deadline:
+                    raise TargetError(
+                        f"the guard left full pages on for {_PATIENCE_S:.0f} s: {self._reasons()}"
+                    )
+                time.sleep(_PAUSE_S)
+        beat = self._beat()
+        self._turns = 0 if beat is None else beat.turns
+
+    def held(self) -> str:
+        """A note that they were off all the time since.
+
+        Raises:
+            TargetError: They were not; why, as the guard says it.
+        """
+        beat = self._beat()
+        turns = None if beat is None else beat.turns
+        if read_pages(self._place, self._include) != "off" or turns != self._turns:
+            raise TargetError(f"the guard turned full pages on in the window: {self._reasons()}")
+        assert beat is not None
+        return (
+            "The guard held full pages off all the time. The standby ran beside the server, on the"
+            f" same machine; at the end of the window it was {beat.lag_bytes or 0} bytes behind."
+        )
+
+    def _beat(self) -> Heartbeat | None:
+        with run_folder_of(self._include, self._place.user) as folder:
+            return None if folder is None else last_beat(folder, self._place)
+
+    def _reasons(self) -> str:
+        beat = self._beat()
+        return "; ".join(beat.reasons) if beat and beat.reasons else "it gave no reason"
+
+
+def _of_user() -> Path:
+    """A folder in memory for who is not root; that it is not somebody else's is looked at there."""
+    in_memory = os.environ.get("XDG_RUNTIME_DIR") or "/dev/shm"  # noqa: S108
+    return Path(in_memory) / f"pgdyno-guard-{os.geteuid()}"
