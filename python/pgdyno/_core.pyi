@@ -22,6 +22,7 @@ __all__ = [
     "is_release",
     "make_disk",
     "merge_histograms",
+    "merge_results",
     "quantiles",
     "record_span",
     "repaired",
@@ -41,10 +42,12 @@ class Drive:
         """Connect, prepare, and begin the warm-up in threads of its own."""
     def poll(self) -> str:
         """Progress as JSON; cheap, asked about twice a second."""
-    def open(self) -> None:
-        """End the warm-up now, so that the window begins; its planned end stays."""
-    def stop(self) -> None:
-        """Begin the drain now; `result` then holds what was measured so far."""
+    def begin(self, steady_ns: int, unix_ns: int, /) -> None:
+        """Begin the warm-up at an instant of CLOCK_MONOTONIC, which is told by the calendar too."""
+    def open(self, steady_ns: int | None = None, /) -> None:
+        """End the warm-up then, or now, so that the window begins; its planned end stays."""
+    def stop(self, steady_ns: int | None = None, /) -> None:
+        """Begin the drain then, or now; `result` then holds what was measured so far."""
     def result(self) -> str:
         """Wait for the end and return the result as JSON."""
 
@@ -151,6 +154,9 @@ def record_span(folder: str, record: str, /) -> str:
 
 def merge_histograms(histograms: list[str], /) -> str:
     """Add histograms (base64 of V2 deflate) of the same kind from several trials."""
+
+def merge_results(workload_json: str, results: list[str], /) -> str:
+    """Add the results of hosts that drove parts of one load: `RunResult` as JSON."""
 
 def quantiles(histogram: str, shares: list[float], /) -> list[int]:
     """Values in ns at the given shares (0 to 1); 1.0 is the maximum."""

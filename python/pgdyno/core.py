@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         is_release,
         make_disk,
         merge_histograms,
+        merge_results,
         quantiles,
         record_span,
         repaired,
@@ -38,11 +39,11 @@ if TYPE_CHECKING:
 __all__ = [
     "VERSION", "CoreError", "Drive", "Export", "Load", "NullServer", "Recording", "Redo", "Wal",
     "describe", "estimate_load", "fact_and_hint", "hand_back", "histogram_count", "is_release",
-    "make_disk", "merge_histograms", "quantiles", "record_span", "repaired", "require_version",
-    "require_written", "schema", "shapes",
+    "make_disk", "merge_histograms", "merge_results", "quantiles", "record_span", "repaired",
+    "require_version", "require_written", "schema", "shapes",
 ]  # fmt: skip
 
-VERSION = 9
+VERSION = 10
 """Of the contract, as this Python knows it."""
 _REBUILD = "Build both from the same sources: `make build`."
 

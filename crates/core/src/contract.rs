@@ -25,7 +25,7 @@ use workload::{
 use crate::error::unwritten;
 
 /// Raised whenever a shape changes that crosses.
-const VERSION: u32 = 9;
+const VERSION: u32 = 10;
 
 /// Version of everything that crosses.
 #[pyfunction]

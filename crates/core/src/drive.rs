@@ -2,10 +2,20 @@
 
 use std::time::Duration;
 
-use drive::{error::RunError, progress::Progress, result::RunResult, run::Run, spec::Spec};
+use drive::{
+    error::RunError,
+    progress::Progress,
+    result::{RunResult, merge::merge},
+    run::Run,
+    shared::Instant,
+    spec::Spec,
+};
 use pyo3::prelude::*;
 
-use crate::job::{Job, Work};
+use crate::{
+    error::{raise, unwritten},
+    job::{Job, Work},
+};
 
 impl Work for Run {
     const NAME: &'static str = "run";
@@ -54,17 +64,39 @@ impl Drive {
         self.0.poll(py)
     }
 
-    fn open(&self, py: Python<'_>) -> PyResult<()> {
-        self.0.tell(py, Run::open)
+    #[pyo3(signature = (steady_ns, unix_ns, /))]
+    fn begin(&self, py: Python<'_>, steady_ns: u64, unix_ns: u64) -> PyResult<()> {
+        self.0.tell(py, |run| run.begin(Instant { steady_ns, unix_ns }))
     }
 
-    fn stop(&self, py: Python<'_>) -> PyResult<()> {
-        self.0.stop(py)
+    #[pyo3(signature = (steady_ns=None, /))]
+    fn open(&self, py: Python<'_>, steady_ns: Option<u64>) -> PyResult<()> {
+        self.0.tell(py, |run| steady_ns.map_or_else(|| run.open(), |at_ns| run.open_at(at_ns)))
+    }
+
+    #[pyo3(signature = (steady_ns=None, /))]
+    fn stop(&self, py: Python<'_>, steady_ns: Option<u64>) -> PyResult<()> {
+        self.0.tell(py, |run| steady_ns.map_or_else(|| run.stop(), |at_ns| run.stop_at(at_ns)))
     }
 
     fn result(&self, py: Python<'_>) -> PyResult<String> {
         self.0.result(py)
     }
+}
+
+/// The results of hosts that drove parts of one load, as the result of the whole.
+#[pyfunction]
+#[pyo3(signature = (workload_json, results, /))]
+#[allow(clippy::needless_pass_by_value, reason = "a Python list is copied into a Vec")]
+pub(crate) fn merge_results(
+    py: Python<'_>,
+    workload_json: &str,
+    results: Vec<String>,
+) -> PyResult<String> {
+    let workload = serde_json::from_str(workload_json)
+        .map_err(|e| RunError::spec(format!("specification of the workload: {e}"), None));
+    let merged = py.detach(|| merge(&workload?, &results)).map_err(raise)?;
+    serde_json::to_string(&merged).map_err(|e| unwritten(&e))
 }
 
 /// Whether the module was built with optimisation.

@@ -77,7 +77,7 @@ impl<W: Work> Job<W> {
         })
     }
 
-    pub(crate) fn tell(&self, py: Python<'_>, what: fn(&W)) -> PyResult<()> {
+    pub(crate) fn tell(&self, py: Python<'_>, what: impl FnOnce(&W) + Send) -> PyResult<()> {
         py.detach(|| self.started(what))
     }
 

@@ -25,7 +25,7 @@ mod _core {
         contract::{contract_version, schema, shapes},
         describe::describe,
         disk::{Recording, hand_back, make_disk, record_span},
-        drive::{Drive, is_release},
+        drive::{Drive, is_release, merge_results},
         error::CoreError,
         export::Export,
         histogram::{histogram_count, merge_histograms, quantiles},

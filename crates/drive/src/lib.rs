@@ -20,6 +20,7 @@
 pub mod clock;
 pub mod connection;
 pub mod error;
+pub mod hosts;
 pub mod measure;
 pub mod parts;
 pub mod progress;

@@ -19,6 +19,8 @@ use crate::{
 pub enum Phase {
     /// Connections are opened.
     Connect,
+    /// All connections stand; when the warm-up begins is to be told.
+    Ready,
     /// Nothing counts yet.
     Warmup,
     /// Everything counts.
@@ -88,7 +90,10 @@ fn phase(shared: &Shared, now_ns: u64) -> (Phase, u64) {
     if shared.is_finished() {
         return (Phase::Done, now_ns);
     }
-    let Some(timeline) = *shared.follow().borrow() else { return (Phase::Connect, now_ns) };
+    let Some(timeline) = *shared.follow().borrow() else {
+        let phase = if shared.is_ready() { Phase::Ready } else { Phase::Connect };
+        return (phase, now_ns);
+    };
     let until_ns = shared.until_ns();
     if now_ns >= until_ns {
         (Phase::Drain, until_ns.saturating_add(timeline.drain_ns))

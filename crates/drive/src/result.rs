@@ -1,9 +1,12 @@
 //! What a run measured, as JSON.
 
+pub mod merge;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use workload::{AuditLine, Workload};
 
 use crate::{
@@ -29,7 +32,7 @@ use crate::{
 const VERSION: u32 = 3;
 
 /// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunOutcome {
     /// As planned.
@@ -43,7 +46,7 @@ pub enum RunOutcome {
 }
 
 /// One kind of transaction.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
 pub struct KindResult {
     /// Its name.
     #[serde(rename = "kind")]
@@ -74,7 +77,7 @@ pub struct KindResult {
 }
 
 /// One kind of transaction in one step.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
 pub struct StepKindResult {
     /// Its name.
     #[serde(rename = "kind")]
@@ -88,7 +91,7 @@ pub struct StepKindResult {
 }
 
 /// One step of the window, as far as it was measured.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
 pub struct StepResult {
     /// Its begin and end.
     pub unix_ns: [u64; 2],
@@ -103,7 +106,7 @@ pub struct StepResult {
 }
 
 /// One of several databases or schemas driven at once.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
 pub struct PartResult {
     /// Its name.
     pub name: String,
@@ -112,7 +115,7 @@ pub struct PartResult {
 }
 
 /// What was asked for, in one number: equal where two runs performed the same requests.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
 pub struct DigestResult {
     /// Requests in it: all that ended, of the whole run.
     pub requests: u64,
@@ -121,7 +124,7 @@ pub struct DigestResult {
 }
 
 /// Counts per second from `start_unix_ns`; the last second may be cut short.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
 pub struct SecondsResult {
     /// Begin of the first second: that of the warm-up.
     pub start_unix_ns: u64,
@@ -142,7 +145,7 @@ pub struct SecondsResult {
 }
 
 /// Failures of one class.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
 pub struct ErrorResult {
     /// The SQLSTATE, or `connection lost`, `protocol`, `answer`.
     pub sqlstate: String,
@@ -153,7 +156,7 @@ pub struct ErrorResult {
 }
 
 /// What a run measured.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
 pub struct RunResult {
     /// Of this format.
     pub version: u32,
@@ -163,6 +166,10 @@ pub struct RunResult {
     pub error: Option<String>,
     /// Begin of the warm-up.
     pub started_unix_ns: u64,
+    /// The same instant by the steady clock of this host.
+    pub started_steady_ns: u64,
+    /// How much later than that the threads were told.
+    pub begun_late_ns: u64,
     /// Start and end of the window.
     pub window_unix_ns: [u64; 2],
     /// Its length; shorter than planned if the run was stopped.
@@ -196,6 +203,10 @@ pub struct RunResult {
     pub client: ClientCost,
     /// Inputs of the window against their bands.
     pub audit: Vec<AuditLine>,
+    /// What these lines were made from, in the workload's own form; only where other hosts drive a
+    /// part of the load, so that theirs can be added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tally: Option<Value>,
     /// Of transactions that came to their end in the window, last attempts only.
     pub statements_per_transaction: f64,
     /// Likewise.
@@ -232,6 +243,8 @@ impl RunResult {
             outcome,
             error,
             started_unix_ns: timeline.start_unix_ns,
+            started_steady_ns: timeline.start_ns,
+            begun_late_ns: 0,
             window_unix_ns: [timeline.unix_ns(window.from_ns), timeline.unix_ns(window.until_ns)],
             window_s: nanos(window.until_ns - window.from_ns),
             drained_s: meter.last_end_ns.map_or(0.0, after_s),
@@ -248,6 +261,7 @@ impl RunResult {
             gaps: shared.gaps(timeline),
             client,
             audit: workload.audit_lines(&meter.audit),
+            tally: None,
             statements_per_transaction: ratio(meter.work.executions, ended),
             round_trips_per_transaction: ratio(meter.work.exchanges, ended),
         })

@@ -27,16 +27,17 @@ use crate::{
     clock::{Clock, SystemClock, steady_ns},
     connection::{background::Background, opener::ServerOpener, spec::ConnectionSpec},
     error::RunError,
+    hosts::Begin,
     measure::{cpu::Account, ledger::Ledger, meter::Meter},
     progress::Progress,
     result::{PartResult, RunResult},
     schedule::{
-        arrivals::{ArrivalsSpec, Terminals},
+        arrivals::ArrivalsSpec,
         queue::Schedule,
         timeline::{Timeline, Window, nanoseconds},
     },
     setup::set_up,
-    shared::Shared,
+    shared::{Instant, Shared},
     spec::Spec,
     worker::{
         Share, merge,
@@ -93,6 +94,21 @@ impl Run {
     #[must_use]
     pub fn progress(&self) -> Progress {
         Progress::read(&self.shared, &self.kinds, self.begun_ns, steady_ns())
+    }
+
+    /// Tells when the warm-up begins, where the specification has that told.
+    pub fn begin(&self, at: Instant) {
+        self.shared.tell_begin(at);
+    }
+
+    /// Ends the warm-up at an instant of the steady clock. The window's planned end stays.
+    pub fn open_at(&self, from_ns: u64) {
+        self.shared.open_at(from_ns);
+    }
+
+    /// Begins the drain at an instant of the steady clock.
+    pub fn stop_at(&self, until_ns: u64) {
+        self.shared.stop(until_ns);
     }
 
     /// Ends the warm-up now: the window begins. Its planned end stays.
@@ -180,8 +196,13 @@ fn conduct<W: Workload>(
                 return Err(error);
             }
         };
-        let timeline = timeline(spec, &clock);
+        let begin = match spec.begin {
+            Begin::AtOnce => Instant { steady_ns: clock.now_ns(), unix_ns: clock.unix_ns() },
+            Begin::WhenTold => told(&clock, shared).await?,
+        };
+        let timeline = timeline(spec, begin);
         shared.begin(timeline);
+        let begun_late_ns = clock.now_ns() - timeline.start_ns;
         reach(&clock, shared, Shared::from_ns).await;
         let before = Account::read(&tids)?;
         reach(&clock, shared, |_| u64::MAX).await;
@@ -201,7 +222,11 @@ fn conduct<W: Workload>(
         let parts = named.map(|(part, meter)| PartResult::new(&part.name, &**workload, meter));
         let parts = parts.collect::<Result<_, _>>()?;
         let meter = merged(by_part, workload.kinds())?;
-        Ok(RunResult { parts, ..RunResult::new(&**workload, &meter, &timeline, shared, client)? })
+        let tally = spec.share.is_part().then(|| serde_json::to_value(&meter.audit)).transpose();
+        let tally =
+            tally.map_err(|e| RunError::internal(format!("write the audit's counts: {e}")))?;
+        let result = RunResult::new(&**workload, &meter, &timeline, shared, client)?;
+        Ok(RunResult { begun_late_ns, parts, tally, ..result })
     })
 }
 
@@ -236,13 +261,36 @@ async fn all_ready(
     Ok(tids)
 }
 
-fn timeline(spec: &Spec, clock: &impl Clock) -> Timeline {
-    let start_ns = clock.now_ns();
+/// Waits until the begin is told, then until it is there.
+async fn told(clock: &impl Clock, shared: &Shared) -> Result<Instant, RunError> {
+    let (mut told, mut ended) = (shared.await_begin(), shared.follow());
+    loop {
+        if shared.is_stopped() {
+            return Err(RunError::internal("run was stopped before it began".into()));
+        }
+        let begin = *told.borrow_and_update();
+        let now_ns = clock.now_ns();
+        match begin {
+            Some(begin) if begin.steady_ns <= now_ns => return Ok(begin),
+            Some(begin) => tokio::select! {
+                () = clock.sleep_until(begin.steady_ns) => {}
+                _changed = ended.changed() => {}
+            },
+            None => tokio::select! {
+                _changed = told.changed() => {}
+                _changed = ended.changed() => {}
+            },
+        }
+    }
+}
+
+fn timeline(spec: &Spec, begin: Instant) -> Timeline {
+    let Instant { steady_ns: start_ns, unix_ns: start_unix_ns } = begin;
     let from_ns = start_ns + nanoseconds(spec.warmup_s);
     let until_ns = from_ns + nanoseconds(spec.window_s);
     Timeline {
         start_ns,
-        start_unix_ns: clock.unix_ns(),
+        start_unix_ns,
         window: Window { from_ns, until_ns },
         drain_ns: nanoseconds(spec.drain_s),
     }
@@ -266,20 +314,20 @@ async fn reach(clock: &impl Clock, shared: &Shared, at_ns: fn(&Shared) -> u64) {
 /// What a thread has of a part: connections and terminals are dealt round robin.
 fn share(spec: &Spec, part: usize, thread: usize, ledger: Option<&Arc<Ledger>>) -> Share {
     let threads = spec.threads();
-    let connections = (thread..spec.connections).step_by(threads).count();
+    let connections = (thread..spec.own_connections()).step_by(threads).count();
+    let seats = spec.share.hosts as usize * threads;
     let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let waiting_max = match spec.arrivals {
         ArrivalsSpec::Closed {} => 0,
-        ArrivalsSpec::Open { waiting_max, .. } => waiting_max.div_ceil(threads),
+        ArrivalsSpec::Open { waiting_max, .. } => {
+            spec.share.of(waiting_max).div_ceil(threads).max(1)
+        }
     };
     Share {
         worker: part * threads + thread,
         connections,
-        terminals: Terminals {
-            first: narrow(thread),
-            stride: narrow(threads),
-            all: spec.terminals,
-        },
+        seat: part * seats + spec.share.host as usize + spec.share.hosts as usize * thread,
+        terminals: spec.share.terminals(narrow(thread), narrow(threads), spec.terminals),
         schedule: Schedule {
             arrivals: spec.arrivals,
             steps: spec.steps.clone(),

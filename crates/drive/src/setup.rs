@@ -13,7 +13,8 @@ use crate::{
     worker::thread::connect_one,
 };
 
-/// Sets the databases up one after the other: several parts may lie in one.
+/// Sets the databases up one after the other: several parts may lie in one. The first host does it
+/// for all.
 ///
 /// # Errors
 ///
@@ -25,7 +26,7 @@ pub async fn set_up<W: Workload>(
     shared: &Shared,
 ) -> Result<(), RunError> {
     let steps = workload.setup();
-    if steps.is_empty() {
+    if steps.is_empty() || !spec.share.is_first() {
         return Ok(());
     }
     let clock = SystemClock::new().map_err(|e| RunError::internal(format!("open a timer: {e}")))?;

@@ -16,6 +16,15 @@ use crate::{
 /// From the call that ends the warm-up to the start of the window.
 const OPENING_NS: u64 = 20_000_000;
 
+/// An instant at which a run begins, by both clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Instant {
+    /// Of this host's steady clock.
+    pub steady_ns: u64,
+    /// By the calendar of who told it, which need not be this host's.
+    pub unix_ns: u64,
+}
+
 /// What one thread tells the others, once a second.
 #[derive(Debug, Default)]
 pub struct Published {
@@ -35,6 +44,9 @@ pub struct Published {
 #[derive(Debug)]
 pub struct Shared {
     timeline: watch::Sender<Option<Timeline>>,
+    /// When the run is to begin, once that is told.
+    begin: watch::Sender<Option<Instant>>,
+    ready: AtomicBool,
     from_ns: AtomicU64,
     until_ns: AtomicU64,
     stopped: AtomicBool,
@@ -59,6 +71,8 @@ impl Shared {
             || Published { committed: counters(), last_second: counters(), ..Published::default() };
         Self {
             timeline: watch::Sender::new(None),
+            begin: watch::Sender::new(None),
+            ready: AtomicBool::new(false),
             from_ns: AtomicU64::new(u64::MAX),
             until_ns: AtomicU64::new(u64::MAX),
             stopped: AtomicBool::new(false),
@@ -73,6 +87,25 @@ impl Shared {
         }
     }
 
+    /// All connections stand, and when the run begins is to be told.
+    pub fn await_begin(&self) -> watch::Receiver<Option<Instant>> {
+        self.ready.store(true, Relaxed);
+        self.begin.subscribe()
+    }
+
+    /// Whether nothing is missing but the instant of its begin.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.ready.load(Relaxed)
+    }
+
+    /// Tells when the run is to begin. What is told first holds.
+    pub fn tell_begin(&self, at: Instant) {
+        self.begin.send_modify(|begin| {
+            begin.get_or_insert(at);
+        });
+    }
+
     /// Sets the timeline; the warm-up begins.
     pub fn begin(&self, mut timeline: Timeline) {
         let until_ns = timeline.window.until_ns;
@@ -85,19 +118,24 @@ impl Shared {
     /// Ends the warm-up now: the window begins a little later, so that every thread knows it before
     /// the first request that belongs to it becomes due. Nothing changes once it has begun.
     pub fn open(&self, now_ns: u64) {
+        self.open_at(now_ns + OPENING_NS);
+    }
+
+    /// Ends the warm-up at an instant to come, unless it ends before.
+    pub fn open_at(&self, from_ns: u64) {
         self.timeline.send_modify(|timeline| {
             if let Some(timeline) = timeline {
-                let from_ns = now_ns + OPENING_NS;
                 timeline.window.from_ns = timeline.window.from_ns.min(from_ns);
                 self.from_ns.fetch_min(from_ns, Relaxed);
             }
         });
     }
 
-    /// Ends the run now: nothing becomes due any more, the drain begins.
-    pub fn stop(&self, now_ns: u64) {
+    /// Ends the run at an instant, now or to come: nothing becomes due from then on, the drain
+    /// begins.
+    pub fn stop(&self, at_ns: u64) {
         self.stopped.store(true, Relaxed);
-        self.end(now_ns);
+        self.end(at_ns);
     }
 
     /// Ends the run now, because no server can be reached.

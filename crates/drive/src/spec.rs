@@ -10,6 +10,7 @@ use workload::catalogue::WorkloadSpec;
 use crate::{
     connection::spec::ConnectionSpec,
     error::RunError,
+    hosts::{Begin, HostShare},
     parts::{self, PARTS_MAX, PartSpec},
     schedule::{
         arrivals::{ArrivalsSpec, RATE_MAX, RATE_MIN, WAITING_MAX},
@@ -43,13 +44,13 @@ pub struct Spec {
     pub workload: Value,
     /// The loaded database; of several, what they have in common.
     pub connection: ConnectionSpec,
-    /// Sessions with the server, for each part.
+    /// Sessions with the server, for each part; of all hosts together.
     #[schemars(range(min = 1, max = CONNECTIONS_MAX))]
     pub connections: usize,
-    /// Simulated users, for each part.
+    /// Simulated users, for each part; of all hosts together.
     #[schemars(range(min = 1, max = TERMINALS_MAX))]
     pub terminals: u32,
-    /// Threads; absent: one for 4 connections, but no more than cores or terminals.
+    /// Threads of this host; absent: one for 4 connections, but no more than cores or terminals.
     #[serde(default)]
     #[schemars(range(min = 1, max = THREADS_MAX))]
     pub threads: Option<usize>,
@@ -99,6 +100,12 @@ pub struct Spec {
     #[serde(default = "half_minute_s")]
     #[schemars(range(min = GIVE_UP_MIN_S, max = SECONDS_MAX))]
     pub reconnect_give_up_s: f64,
+    /// Which part of all this is this host's; absent: all of it.
+    #[serde(default)]
+    pub share: HostShare,
+    /// When the warm-up begins.
+    #[serde(default)]
+    pub begin: Begin,
     /// For tests: measure with a debug build.
     #[serde(default)]
     pub allow_debug: bool,
@@ -150,6 +157,7 @@ impl Spec {
         within("window_s", self.window_s, WINDOW_MIN_S, SECONDS_MAX)?;
         within("drain_s", self.drain_s, 0.0, SECONDS_MAX)?;
         within("reconnect_give_up_s", self.reconnect_give_up_s, GIVE_UP_MIN_S, SECONDS_MAX)?;
+        self.share.check(self.connections, self.terminals)?;
         if let Some(threads) = self.threads {
             within("threads", threads, 1, self.threads_max())?;
         }
@@ -192,15 +200,21 @@ impl Spec {
 
     /// A thread without a connection or a terminal would do nothing.
     fn threads_max(&self) -> usize {
-        let terminals = usize::try_from(self.terminals).unwrap_or(usize::MAX);
-        self.connections.min(terminals).min(THREADS_MAX)
+        let terminals = self.share.of_terminals(self.terminals);
+        self.own_connections().min(terminals as usize).min(THREADS_MAX)
+    }
+
+    /// Connections of this host, for each part.
+    #[must_use]
+    pub fn own_connections(&self) -> usize {
+        self.share.of(self.connections)
     }
 
     /// Threads to use.
     #[must_use]
     pub fn threads(&self) -> usize {
         let cores = available_parallelism().map_or(1, usize::from);
-        let busy = self.connections.div_ceil(CONNECTIONS_A_THREAD);
+        let busy = self.own_connections().div_ceil(CONNECTIONS_A_THREAD);
         self.threads.unwrap_or_else(|| cores.min(busy).min(self.threads_max()))
     }
 

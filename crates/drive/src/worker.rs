@@ -37,6 +37,8 @@ use crate::{
 pub struct Share {
     /// Its number among all workers, from 0.
     pub worker: usize,
+    /// The same among the workers of all hosts: connections lost together come back apart.
+    pub seat: usize,
     /// How many it opens.
     pub connections: usize,
     /// Its terminals.
@@ -65,6 +67,7 @@ pub struct Worker<W: Workload, K, D> {
     pub(crate) give_up_ns: u64,
     pub(crate) seed: u64,
     pub(crate) number: usize,
+    pub(crate) seat: usize,
     pub(crate) groups: Groups,
     /// `None`: exchanges are as fast as they can be.
     pub(crate) slowdowns: Option<Slowdowns>,
@@ -98,7 +101,7 @@ impl<W: Workload, K: Clock, D: Opener> Worker<W, K, D> {
     ) -> Self {
         let profile = Profile::new(&share.schedule.steps, &timeline);
         let meter = Meter::new(workload.kinds().len(), profile, &timeline);
-        let (number, seed) = (share.worker, share.schedule.seed);
+        let (number, seat, seed) = (share.worker, share.seat, share.schedule.seed);
         let groups = Groups::new(workload.statements());
         let slowdowns = Slowdowns::new(&share.slowdowns, &timeline);
         let part = share.schedule.part;
@@ -115,6 +118,7 @@ impl<W: Workload, K: Clock, D: Opener> Worker<W, K, D> {
             give_up_ns: share.give_up_ns,
             seed,
             number,
+            seat,
             groups,
             slowdowns,
             ledger,

@@ -3,6 +3,7 @@
 
 mod edges;
 mod faults;
+mod hosts;
 mod kit;
 mod latency;
 mod measures;

@@ -3,6 +3,7 @@
 
 use std::future::Future;
 
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use wire::{Error, Exchange, Statement, Timestamp};
 
 use crate::{plausible::Plausible, witness::Witness};
@@ -44,7 +45,7 @@ pub struct Timing {
 }
 
 /// One line of the input audit: a measured share against its permitted band.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, schemars::JsonSchema)]
 pub struct AuditLine {
     /// What was measured, e.g. `remote order lines`.
     pub name: String,
@@ -62,8 +63,9 @@ pub struct AuditLine {
     pub unit: String,
 }
 
-/// Counts what was really asked for, so that the report can prove it.
-pub trait Audit: Default + Send + 'static {
+/// Counts what was really asked for, so that the report can prove it. As text it goes from a host
+/// that drove a part of the load to where all are added.
+pub trait Audit: Default + Send + Serialize + DeserializeOwned + 'static {
     /// The request type of the workload.
     type Request;
     /// Adds a finished request.

@@ -107,6 +107,9 @@ class RunResult:
     version: int
     outcome: Literal["complete", "unanswered", "stopped", "gave_up"]
     error: str | None
+    started_unix_ns: int
+    started_steady_ns: int  # the same instant by the steady clock of who drove
+    begun_late_ns: int
     window_unix_ns: tuple[int, int]
     window_s: float
     kinds: tuple[KindResult, ...]

@@ -34,7 +34,7 @@ READ: dict[str, type] = {
     "Recorded": Recorded, "RecordSpan": RecordSpan, "Made": Made,
 }  # fmt: skip
 UNREAD = {
-    "RunResult": {"started_unix_ns", "statements"},
+    "RunResult": {"statements", "tally"},
     "RedoBegin": {"full_page_writes", "logs_hints", "segment_blocks"},
     "RedoNeeds": {"blocks_visibility"},
 }
@@ -190,7 +190,8 @@ DIGESTS = {
 Version 2 gives them one by one, version 3 more of the bounds, version 4 the functions of a load,
 version 5 WAL, version 6 exchanges that are slower on purpose, version 7 recorded disks and
 the ledger of a load, version 8 witnesses of mixes and scripts, and faults of a part of a disk,
-version 9 what redo of a crashed cluster needs, and pages for it.
+version 9 what redo of a crashed cluster needs, and pages for it, version 10 hosts that drive a
+part of a load.
 """
 
 

@@ -22,6 +22,7 @@ KIND = {"window": COUNTS, "run": COUNTS, "response": "aGk=", "service": "aGk=",
         "response_ns": QUANTILES, "service_ns": QUANTILES}  # fmt: skip
 RESULT: dict[str, Any] = {
     "version": 3, "outcome": "complete", "error": None, "started_unix_ns": 0,
+    "started_steady_ns": 0, "begun_late_ns": 0,
     "window_unix_ns": [10, 30_000_000_010], "window_s": 30.0,
     "drained_s": 0.5, "given_up_s": None,
     "kinds": [{"kind": "new_order", **KIND}, {"kind": "payment", **KIND}],

@@ -120,7 +120,7 @@ async fn connect_again<W: Workload, K: Clock, D: Opener>(
             worker.shared.give_up(now_ns, why);
             return None;
         }
-        let pause = back_off(worker.seed, worker.number, slot, attempt);
+        let pause = back_off(worker.seed, worker.seat, slot, attempt);
         worker.or_end(sleep(pause)).await?;
         match worker.or_end(worker.opener.open()).await? {
             Ok(session) => {

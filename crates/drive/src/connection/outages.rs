@@ -2,7 +2,7 @@
 //! bounded size, and never touched while all connections stand.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::schedule::timeline::Timeline;
 
@@ -18,7 +18,7 @@ struct Gap {
 }
 
 /// One of the result's gaps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct GapResult {
     /// Its begin.
     pub start_unix_ns: u64,

@@ -1,13 +1,13 @@
 //! Outcomes of a kind of transaction: no request is lost or counted twice. No times.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use workload::Outcome;
 
 use crate::connection::retry::{Ending, Retries};
 
 /// Outcomes of a kind of transaction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct Counts {
     /// Requests: those carried in, and those that became due.
     pub due: u64,

@@ -7,7 +7,7 @@ use nix::{
     sys::resource::{UsageWho, getrusage},
 };
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{clock::steady_ns, error::RunError};
 
@@ -31,7 +31,7 @@ struct ThreadTime {
 }
 
 /// What the driver cost between two instants.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 pub struct ClientCost {
     /// CPU in user mode, all threads of the process.
     pub user_s: f64,

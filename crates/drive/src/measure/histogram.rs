@@ -6,7 +6,7 @@ use hdrhistogram::{
     serialization::{Deserializer, Serializer, V2DeflateSerializer},
 };
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::RunError;
 
@@ -130,7 +130,7 @@ impl ExactBelow {
 }
 
 /// What is read at a glance, in ns; zeros when nothing was recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct Summary {
     p50: u64,
     p90: u64,
@@ -140,12 +140,18 @@ pub struct Summary {
     max: u64,
     mean: u64,
     /// What is not below it is a lower bound, and so is the mean then; absent: all is exact.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u64")]
     exact_below: Option<u64>,
 }
 
 impl Summary {
+    /// Where the lower bounds begin.
+    #[must_use]
+    pub fn exact_below(&self) -> ExactBelow {
+        self.exact_below.map_or_else(ExactBelow::default, ExactBelow)
+    }
+
     /// Of a histogram.
     #[must_use]
     pub fn of<T: Counter>(histogram: &Histogram<T>, exact_below: ExactBelow) -> Self {

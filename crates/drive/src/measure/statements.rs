@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use hdrhistogram::Histogram;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use wire::{Answers, Error, Exchange, Param, Statement, StatementId};
 
 use crate::{
@@ -295,7 +295,7 @@ fn record(histogram: &mut Histogram<u32>, ns: u64) {
 }
 
 /// Times of an exchange.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
 pub struct StatementResult {
     /// The statement's name; of a batch, those of its statements, shortened.
     pub name: String,

@@ -102,6 +102,16 @@ impl Terminals {
         id
     }
 
+    /// The first index from `index` on whose terminal is this thread's, where all have their turns
+    /// one after the other.
+    #[must_use]
+    pub fn next_turn(self, index: u64) -> u64 {
+        let [all, first, stride] = [self.all, self.first, self.stride].map(u64::from);
+        let (round, id) = (index - index % all, index % all);
+        let own = first + id.saturating_sub(first).div_ceil(stride) * stride;
+        round + if own < all { own } else { all + first }
+    }
+
     /// Position of a number; `None`: another thread's.
     #[must_use]
     pub fn position(self, id: u32) -> Option<u32> {
@@ -149,6 +159,10 @@ impl Arrivals {
 
     /// Goes on to the next one; called once before the first.
     pub fn advance(&mut self, profile: &Profile) {
+        if self.spacing == Spacing::Even && self.terminals.stride > 1 {
+            // Those of others need not be drawn: nothing of this one's follows from them.
+            self.index = self.terminals.next_turn(self.index);
+        }
         loop {
             let (point, id) = self.next();
             self.index += 1;
@@ -260,9 +274,31 @@ mod tests {
                 let seen = all(&mut arrivals, &profile);
                 seen.iter().map(|a| (a.due_ns, terminals.id(a.terminal))).collect::<Vec<_>>()
             };
-            let mut split: Vec<_> = (0..3).flat_map(|first| of(first, 3)).collect();
-            split.sort_unstable();
-            assert_eq!(split, of(0, 1), "{spacing:?}");
+            for stride in [2, 3, 7] {
+                let mut split: Vec<_> = (0..stride).flat_map(|at| of(at, stride)).collect();
+                split.sort_unstable();
+                assert_eq!(split, of(0, 1), "{spacing:?}, {stride}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_next_turn_is_the_one_that_a_walk_finds() {
+        for all in 1..14 {
+            for stride in 1..=all {
+                for first in 0..stride {
+                    let terminals = Terminals { first, stride, all };
+                    for index in 0..u64::from(3 * all) {
+                        let own = |at: &u64| {
+                            let id = u32::try_from(at % u64::from(all)).expect("small");
+                            terminals.position(id).is_some()
+                        };
+                        let walked =
+                            (index..index + u64::from(all)).find(own).expect("each has a terminal");
+                        assert_eq!(terminals.next_turn(index), walked, "{terminals:?} {index}");
+                    }
+                }
+            }
         }
     }
 

@@ -23,6 +23,7 @@ use drive::{
         thread::{connect, run_worker},
     },
 };
+use serde::{Deserialize, Serialize};
 use sim::{Scripted, serve};
 use tokio::{io::DuplexStream, task::LocalSet};
 use wire::{
@@ -64,7 +65,7 @@ pub struct SimpleRequest {
     rolls_back: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 pub struct Tally {
     pub requests: Vec<(u32, u64)>,
 }
@@ -273,6 +274,7 @@ impl Virtual {
         let narrow = |number: usize| u32::try_from(number).unwrap();
         Share {
             worker,
+            seat: worker,
             connections: (worker..self.connections).step_by(self.workers).count(),
             terminals: Terminals {
                 first: narrow(worker),

@@ -1,5 +1,7 @@
 //! The input audit: pgbench draws everything uniformly, and so must we.
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     request::{DELTA_MAX, Request},
     schema::{ACCOUNTS, TELLERS},
@@ -16,11 +18,28 @@ const CLASSES: usize = 50;
 const DRAWN: [&str; 4] = ["accounts", "branches", "tellers", "deltas"];
 
 /// Counts of finished requests by class of their values.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub struct PgbenchAudit([Classes; DRAWN.len()]);
 
-#[derive(Clone, Copy, Debug)]
+/// As text a list: serde knows arrays of up to 32.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(try_from = "Vec<u64>", into = "Vec<u64>")]
 struct Classes([u64; CLASSES]);
+
+impl TryFrom<Vec<u64>> for Classes {
+    type Error = String;
+
+    fn try_from(counts: Vec<u64>) -> Result<Self, String> {
+        let classes = |odd: Vec<u64>| format!("classes are {}, not {CLASSES}", odd.len());
+        counts.try_into().map(Self).map_err(classes)
+    }
+}
+
+impl From<Classes> for Vec<u64> {
+    fn from(classes: Classes) -> Self {
+        classes.0.to_vec()
+    }
+}
 
 impl Default for Classes {
     fn default() -> Self {

@@ -1,5 +1,6 @@
 //! Programs as a workload: requests by weight, an audit of the weights.
 
+use serde::{Deserialize, Serialize};
 use wire::{Error, Exchange, Statement, Timestamp};
 
 use super::{
@@ -15,7 +16,7 @@ use crate::{
 };
 
 /// How often each program came to its end.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct ProgramAudit(Vec<u64>);
 
 impl Audit for ProgramAudit {

@@ -1,6 +1,8 @@
 //! The input audit: what the terminals really asked for, against the bands that the text permits
 //! (clause 9.2.2.5) or, where it gives none, against the band that holds 99.9 % of all cases.
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     cardinalities::{CUSTOMERS, ITEMS},
     constants::Constants,
@@ -22,7 +24,7 @@ const LINES_MEAN: f64 = 10.0;
 const LINES_VARIANCE: f64 = 10.0;
 
 /// Counts of finished requests.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct TpccAudit {
     kinds: [u64; 5],
     rolled_back: u64,
@@ -42,7 +44,7 @@ pub struct TpccAudit {
 }
 
 /// How often each value came; empty until the first.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 struct Tally(Vec<u64>);
 
 impl Tally {
