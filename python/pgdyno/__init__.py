@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pgdyno.api import Diagnosis as Diagnosis
     from pgdyno.api import DrillDesign as DrillDesign
     from pgdyno.api import FirstPlan as FirstPlan
+    from pgdyno.api import Fleet as Fleet
     from pgdyno.api import (
         Guard,
         Run,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         diagnose,
         drill,
         export,
+        fleet,
         history,
         import_results,
         knee,
@@ -62,12 +64,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Guard", "PgdynoError", "Run", "Server", "aa", "bench", "builds", "calibrate", "check", "climb",
-    "compare", "diagnose", "drill", "export", "history", "import_results", "knee", "knobs", "lint",
-    "load", "load_plan", "loaded", "machine", "measure", "plans", "propose", "prove", "resume",
-    "run", "storage", "wal",
+    "compare", "diagnose", "drill", "export", "fleet", "history", "import_results", "knee", "knobs",
+    "lint", "load", "load_plan", "loaded", "machine", "measure", "plans", "propose", "prove",
+    "resume", "run", "storage", "wal",
 ]  # fmt: skip
 RECORDS = (
-    "Asked", "ClimbLimits", "Data", "Design", "Diagnosis", "DrillDesign", "FirstPlan",
+    "Asked", "ClimbLimits", "Data", "Design", "Diagnosis", "DrillDesign", "FirstPlan", "Fleet",
     "GuardLimits", "Plan", "Search", "Table", "Windows", "Wish",
 )  # fmt: skip
 

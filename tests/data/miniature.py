@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pgdyno.model.client import Client
 from pgdyno.model.description import Description, Deviation
 from pgdyno.model.durability import Durability, Loss
 from pgdyno.model.event_detail import EventDetail
@@ -20,7 +21,6 @@ from pgdyno.model.manifest import FileSystem, HostManifest, Installation
 from pgdyno.model.plan import Estimate, Plan, Protocol, Stage, Target, Trial, Workload
 from pgdyno.model.run import (
     AuditLine,
-    Client,
     Condition,
     Counts,
     Effective,

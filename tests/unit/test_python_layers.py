@@ -24,7 +24,7 @@ USES = {
     "profiler": "folders model sample shell",
     "target": "_core access catalog folders model mounts plan session shell",
     "loader": "core folders model plan session workload",
-    "drive": "core folders model plan shell workload",
+    "drive": "_core core folders model plan shell workload",
     "disk": "core folders model mounts shell",
     "sample": "model",
     "probe": "access folders model shell",

@@ -14,6 +14,7 @@ from pgdyno.analysis.answer_facts import Answer, TailFacts
 from pgdyno.analysis.cycle_facts import CycleFacts
 from pgdyno.analysis.diagnosis_facts import StageDiagnosis
 from pgdyno.analysis.drill_facts import MeasuredLoss
+from pgdyno.analysis.host_facts import FleetFacts
 from pgdyno.analysis.profile_facts import ProfileFacts
 from pgdyno.analysis.replaced import ReplacedFacts
 from pgdyno.analysis.resource_facts import ResourceRow
@@ -456,6 +457,7 @@ class Facts:
     further_fixtures: tuple[dict[str, str], ...]  # of builds that store otherwise
     diagnosis: tuple[StageDiagnosis, ...]  # of each stage; none: nobody asked
     profiles: ProfileFacts | None  # None: none was taken
+    fleet: FleetFacts | None  # None: the load came from one process
 
     @property
     def first(self) -> StageFacts:

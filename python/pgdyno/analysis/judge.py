@@ -14,7 +14,10 @@ import numpy.typing as npt
 from pgdyno.analysis.ceiling import rate
 from pgdyno.analysis.efficiency import per_transaction
 from pgdyno.analysis.facts import Judgement
+from pgdyno.model.client import Client
 from pgdyno.model.errors import PgdynoError
+from pgdyno.model.fleet import HostResult
+from pgdyno.model.host_address import host_address
 from pgdyno.model.run import TrialRecord, TrialResult
 from pgdyno.stats.client_limit import client_limit as judge_client
 from pgdyno.stats.client_limit import host_idle_share, load_of
@@ -32,11 +35,42 @@ _DOUBT = ("clear", "steady", "unknown", "drifting", "finding")  # most doubtful 
 def client_limit(
     result: TrialResult, *, server_on_host: bool, ceiling_per_s: float | None = None
 ) -> Judgement:
-    """Whether the load generator was the limit, instead of the server."""
+    """Whether the load generator was the limit, instead of the server; of hosts the worst one."""
+    if result.fleet is not None:
+        found = [(host.name, host_limit(result, host, server_on_host=server_on_host))
+                 for host in result.fleet.hosts]  # fmt: skip
+        name, worst = max(found, key=lambda one: _DOUBT.index(one[1].verdict))
+        return replace(worst, fact=f"host {name}: {worst.fact}")
+    return _client_limit(
+        result, result.client, server_on_host=server_on_host, ceiling_per_s=ceiling_per_s
+    )
+
+
+def host_limit(result: TrialResult, host: HostResult, *, server_on_host: bool) -> Judgement:
+    """Whether one of several hosts was the limit.
+
+    Args:
+        result: Of all of them.
+        host: The one that is asked about.
+        server_on_host: Whether the server is on the host that the head runs on.
+    """
+    here = host_address(host.name).is_here
+    return _client_limit(result, host.client, server_on_host=here and server_on_host,
+                         sampled=here)  # fmt: skip
+
+
+def _client_limit(
+    result: TrialResult,
+    client: Client,
+    *,
+    server_on_host: bool,
+    ceiling_per_s: float | None = None,
+    sampled: bool = True,  # its host is the one whose CPUs were looked at
+) -> Judgement:
     try:
         load = load_of(
-            result.client,
-            host_idle_share=host_idle_share(result.deltas),
+            client,
+            host_idle_share=host_idle_share(result.deltas) if sampled else None,
             server_on_host=server_on_host,
             transactions_per_s=rate(result),
             ceiling_per_s=ceiling_per_s,

@@ -16,6 +16,7 @@ from pgdyno.analysis.cycles import PlanCycles, plan_cycles
 from pgdyno.analysis.deviations import deviations
 from pgdyno.analysis.earlier_figures import then_and_now
 from pgdyno.analysis.facts import LABELS, SCHEMA, Comparison, Facts, Phases, StageFacts, TrialFacts
+from pgdyno.analysis.hosts import fleet_facts
 from pgdyno.analysis.judge import placement
 from pgdyno.analysis.losses import Losses, with_losses
 from pgdyno.analysis.mistakes import Seen, mistake_facts
@@ -127,6 +128,7 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
         fixture=_fixture(fixtures[0]) if fixtures else {},
         further_fixtures=tuple(_fixture(one) for one in fixtures[1:]),
         profiles=_profiles(run, names, finished, stages),
+        fleet=fleet_facts(names, finished, server_on_host=plan.target.kind != "running"),
     )  # fmt: skip
 
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from pgdyno.api.experiments.stage import measure
     from pgdyno.api.experiments.storage import storage, storage_cost
     from pgdyno.api.first_plan import FirstPlan
+    from pgdyno.api.fleets import fleet
     from pgdyno.api.guard import Guard
     from pgdyno.api.imports import ImportedResults, import_results
     from pgdyno.api.over_time import history
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from pgdyno.loader.copy import Intent
     from pgdyno.model.climb import ClimbLimits
     from pgdyno.model.drill import DrillDesign
+    from pgdyno.model.fleet import Fleet
     from pgdyno.model.floor import Wish
     from pgdyno.model.guard import GuardLimits
     from pgdyno.model.knee import Search, Windows
@@ -84,6 +86,7 @@ _WHERE = {
     "experiments.stage": ("measure",),
     "experiments.storage": ("storage", "storage_cost"),
     "first_plan": ("FirstPlan",),
+    "fleets": ("fleet",),
     "guard": ("Guard",),
     "imports": ("ImportedResults", "import_results"),
     "over_time": ("history",),
@@ -102,6 +105,7 @@ _MODULES |= {
     "ClimbLimits": "pgdyno.model.climb",
     "Design": "pgdyno.model.proof",
     "DrillDesign": "pgdyno.model.drill",
+    "Fleet": "pgdyno.model.fleet",
     "GuardLimits": "pgdyno.model.guard",
     "Search": "pgdyno.model.knee",
     "Windows": "pgdyno.model.knee",
@@ -122,12 +126,12 @@ _PARTS = ("builds", "machine")
 __all__ = [
     "AA_ROUNDS", "DISASTER_NAMES", "LINTED_KINDS", "LOADED_AT", "PHASES", "POOLED",
     "PROBE_NAMES", "Address", "Asked", "Audience", "Benched", "Checked", "ClimbLimits", "Data",
-    "Database", "Design", "Diagnosis", "DrillDesign", "Driven", "FirstPlan", "Form", "Format",
-    "Guard", "GuardLimits", "ImportedResults", "Intent", "Linted", "Loaded", "Needs", "Plan",
-    "Preview", "Proposal", "Run", "RunProgress", "Search", "Server", "Table", "Windows", "Wish",
-    "aa", "bench", "builds", "calibrate", "calibration_file", "check", "climb", "compare",
-    "connection_to", "diagnose", "drill", "driving_text", "estimate_load", "export", "history",
-    "import_results", "knee", "knob", "knobs", "lint", "load", "load_files", "load_plan",
+    "Database", "Design", "Diagnosis", "DrillDesign", "Driven", "FirstPlan", "Fleet", "Form",
+    "Format", "Guard", "GuardLimits", "ImportedResults", "Intent", "Linted", "Loaded", "Needs",
+    "Plan", "Preview", "Proposal", "Run", "RunProgress", "Search", "Server", "Table", "Windows",
+    "Wish", "aa", "bench", "builds", "calibrate", "calibration_file", "check", "climb", "compare",
+    "connection_to", "diagnose", "drill", "driving_text", "estimate_load", "export", "fleet",
+    "history", "import_results", "knee", "knob", "knobs", "lint", "load", "load_files", "load_plan",
     "loaded", "loading_text", "machine", "measure", "plans", "propose", "prove", "resume",
     "run", "storage", "storage_cost", "wal",
 ]  # fmt: skip

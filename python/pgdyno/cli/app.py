@@ -47,6 +47,7 @@ COMMANDS = {
     "check": "pgdyno.cli.check:check",
     "calibrate": "pgdyno.cli.calibrate:calibrate_command",
     "knee": "pgdyno.cli.knee:knee_command",
+    "fleet": "pgdyno.cli.fleet:app",
     "storage": "pgdyno.cli.storage:storage",
     "knobs": "pgdyno.cli.knobs:knobs",
     "wal": "pgdyno.cli.wal:wal",

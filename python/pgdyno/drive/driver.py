@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from pgdyno.drive.checkpoint_pace import OPEN, STOP, Pace
+from pgdyno.drive.fleet import drive_fleet, require_reachable
 from pgdyno.drive.result import Driven, parse_result
 from pgdyno.drive.spec import drive_spec
 from pgdyno.folders import Folder
@@ -64,7 +65,7 @@ def drive(
     pace: Pace | None = None,
     started: Callable[[int], None] = lambda _: None,
 ) -> Driven:
-    """Drive one window.
+    """Drive one window, from one process or from the hosts of the protocol's fleet.
 
     Args:
         connection: The loaded database.
@@ -74,7 +75,7 @@ def drive(
         progress: Told twice a second.
         wishes: How the driver itself runs.
         pace: Says when warm-up and window end; None: as the protocol has it, by the clock.
-        started: Told the driver's process.
+        started: Told the driver's process, or each of this host.
 
     Raises:
         DriveError: The driver failed, crashed, or fell silent.
@@ -83,6 +84,11 @@ def drive(
     spec = drive_spec(connection, workload, protocol, c_load, wishes.slowdowns)
     if pace is not None:
         spec |= {"warmup_s": pace.warmup_max_s, "window_s": pace.window_max_s}
+    if protocol.fleet is not None:
+        assert wishes.ledger is None, "a ledger is the account of one process"
+        require_reachable(protocol.fleet, connection)
+        return drive_fleet(protocol.fleet, spec, workload, protocol.drain_s, progress, pace,
+                           started)  # fmt: skip
     folder = None
     if wishes.ledger is not None:
         wishes.ledger.folder.require_closed()

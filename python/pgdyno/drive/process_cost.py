@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pgdyno.model.run import Client
+from pgdyno.model.client import Client
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _NS = 1e9

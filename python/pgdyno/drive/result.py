@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pgdyno.core import require_written
+from pgdyno.model.client import Client
 from pgdyno.model.cycle import Followed
+from pgdyno.model.fleet import FleetResult
 from pgdyno.model.record_json import from_plain
 from pgdyno.model.run import (
     AuditLine,
-    Client,
     Digest,
     Failures,
     Gap,
@@ -58,6 +59,7 @@ class Driven:
     drained_s: float = 0.0  # these three as `TrialResult` has them
     given_up_s: float | None = None
     unlogged: int = 0
+    fleet: FleetResult | None = None  # None: one process drove
 
     @property
     def transactions(self) -> int:

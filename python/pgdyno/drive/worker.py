@@ -21,9 +21,9 @@ from pgdyno.model.errors import DriveError
 
 PROGRESS_S = 0.5
 _DRAIN_POLL_S = 0.02  # a drain mostly takes some ms; the result should not wait for the next tick
-_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _OPEN_SIGNAL = signal.SIGUSR1
-_SIGNALS = (*_STOP_SIGNALS, _OPEN_SIGNAL)
+_SIGNALS = (*STOP_SIGNALS, _OPEN_SIGNAL)
 
 
 def main() -> int:
@@ -64,7 +64,7 @@ def _drive(spec_json: str) -> str:
         if time.monotonic() - told_s >= PROGRESS_S:
             print(text, flush=True)
             told_s = time.monotonic()
-        received = signal.sigtimedwait(_SIGNALS, _pause_s(progress))
+        received = signal.sigtimedwait(_SIGNALS, pause_s(progress))
         if received is None:
             continue
         if received.si_signo == _OPEN_SIGNAL:
@@ -73,7 +73,8 @@ def _drive(spec_json: str) -> str:
             run.stop()
 
 
-def _pause_s(progress: dict[str, Any]) -> float:
+def pause_s(progress: dict[str, Any]) -> float:
+    """How long nothing has to be looked at, in seconds, by what was told last."""
     if progress["phase"] == "drain":
         return _DRAIN_POLL_S
     if progress["phase"] == "window":  # wake up when the drain begins

@@ -9,6 +9,7 @@ from pgdyno.model.build import Build
 from pgdyno.model.cycle import Checkpoints
 from pgdyno.model.durability import NOT_KNOWN, Durability
 from pgdyno.model.errors import PlanError
+from pgdyno.model.fleet import Fleet
 from pgdyno.model.looks import LOOKS, Stop
 from pgdyno.model.profile import PROFILE_WARMUP_S
 from pgdyno.model.proposal import Prediction
@@ -59,6 +60,7 @@ class Protocol:
     checkpoint_before: bool = True  # a CHECKPOINT ends before the load begins
     telemetry: Telemetry = "default"
     profile_s: float = 0.0  # of a further load after each window, while perf looks on; 0: none
+    fleet: Fleet | None = None  # the hosts that the load comes from; None: one process of this one
 
     @property
     def profiling_s(self) -> float:

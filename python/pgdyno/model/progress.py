@@ -29,7 +29,7 @@ __all__ = [
 class DriveProgress:
     """How far a driven window is; pgbench tells the rates of all kinds together, as `all`."""
 
-    phase: str  # connect, warmup, window, drain, done
+    phase: str  # connect, ready (of several hosts), warmup, window, drain, done
     phase_left_s: float
     elapsed_s: float = 0.0  # since the start
     committed: dict[str, int] = field(default_factory=dict)  # by kind, since the start

@@ -15,11 +15,13 @@ import numpy.typing as npt
 from pydantic import AliasChoices, BeforeValidator, Field
 
 from pgdyno.model.calibration import Ceiling
+from pgdyno.model.client import Client
 from pgdyno.model.cycle import Followed
 from pgdyno.model.description import Description, StageDescription
 from pgdyno.model.durability import Durability
 from pgdyno.model.event_detail import EventDetail
 from pgdyno.model.fixture_shape import FixtureShape
+from pgdyno.model.fleet import FleetResult
 from pgdyno.model.loading import LoadReport
 from pgdyno.model.manifest import HostManifest, Installation
 from pgdyno.model.plan import Plan, Telemetry
@@ -285,29 +287,6 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
-    """What the driver itself cost in the window."""
-
-    user_s: float
-    system_s: float
-    window_s: float
-    cpus: int
-    share_of_host: float
-    voluntary_switches: int
-    involuntary_switches: int
-    run_queue_wait_s: float
-    threads: int
-    rss_max_bytes: int
-    thread_cpu_s: tuple[float, ...] = ()  # of each driver thread
-    thread_wait_s: tuple[float, ...] = ()  # runnable but not running, same order
-
-    @property
-    def cpu_s(self) -> float:
-        """CPU time, in both modes."""
-        return self.user_s + self.system_s
-
-
-@dataclass(frozen=True, slots=True)
 class PgbenchStatement:
     """One command of a script of pgbench, over its whole run; it tells no more than the mean."""
 
@@ -405,6 +384,7 @@ class TrialResult:
     unlogged: Annotated[int, Field(validation_alias=AliasChoices("unlogged", "untold"))] = 0
     telemetry: TelemetryReport | None = None  # None: not told, as before format 7
     wal: WindowWal | None = None  # None: not read; a note says why where it was tried
+    fleet: FleetResult | None = None  # None: the load came from one process
 
     @property
     def tps(self) -> float:

@@ -143,6 +143,7 @@ def _protocol_lines(protocol: Protocol) -> list[str]:
         f"{', crash and recovery after each window' * protocol.crash_recovery}",
         "" if checked is None else f"consistency checked up to round {checked}",
         protocol_text(protocol),
+        f"load from {listed(protocol.fleet.hosts)}" if protocol.fleet else "",
         f"a profile of {seconds_text(protocol.profile_s)} after each window"
         if protocol.profile_s
         else "",

@@ -94,8 +94,8 @@ Found: TypeAlias = (
 """What a module's `sampler(subject)` returns; None: there is nothing to read of such a subject."""
 
 
-def _unknown() -> int | None:
-    return None
+def _none() -> Sequence[int]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,8 @@ class Subject:
     ours: bool = False  # the server is one of ours, on this host
     major: int | None = None  # version of the server
     own_pids: Collection[int] = ()  # backends of sessions of ours that look on
-    driver_pid: Callable[[], int | None] = field(default=_unknown)  # None: it does not run (yet)
+    # Of the processes of this host that make the load, once they run; None: it comes from others.
+    driver_pids: Callable[[], Sequence[int]] | None = field(default=_none)
     log: Path | None = None  # the server's log
     telemetry: Telemetry = "default"
     described: Description | None = None  # the workload that is driven

@@ -230,6 +230,7 @@ def _result(
         given_up_s=driven.given_up_s,
         unlogged=driven.unlogged,
         telemetry=sampled.telemetry,
+        fleet=driven.fleet,
     )
 
 

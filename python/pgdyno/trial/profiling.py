@@ -47,7 +47,7 @@ def take_profile(protocol: Protocol, stage: Stage, ready: Ready, fixture: Fixtur
         # Whoever follows the run is not told of this load: it is no window.
         def heard(state: DriveProgress) -> None:
             if state.phase in ("warmup", "window") and not capture.has_begun:
-                capture.begin(watch.pid)
+                capture.begin(next(iter(watch.pids), None))
 
         watch = Watch(heard)
         c_load = fixture.loaded.c_load if fixture.loaded else None

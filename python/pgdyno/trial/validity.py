@@ -9,6 +9,7 @@ from pgdyno.model.errors import CheckError
 from pgdyno.model.run import Failures, TrialResult, TrialState
 from pgdyno.model.wording import plural
 from pgdyno.sample.server_log import LogSummary
+from pgdyno.stats.fleet import fleet_reasons
 from pgdyno.stats.window_end import stuck_reason, window_end
 
 _NO_ANSWER = "connection lost"  # as the driver counts a session that ended without a word
@@ -46,6 +47,8 @@ def judge(
         reasons.append(f"{plural(result.reconnects, 'connection was', 'connections were')} lost")
     if not any(kind.window.succeeded for kind in result.kinds):
         reasons.append("no transaction succeeded in the window")
+    if result.fleet is not None:
+        reasons += fleet_reasons(result.fleet)
     if stuck := stuck_reason(window_end([kind.window for kind in result.kinds], result.given_up_s)):
         reasons.append(stuck)
     if any(one.sqlstate in ("stopped", "gave_up") for one in result.errors):

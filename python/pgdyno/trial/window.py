@@ -16,6 +16,7 @@ from pgdyno.drive.checkpoint_pace import Pace, pace_of
 from pgdyno.drive.driver import Driven, Wishes, drive
 from pgdyno.drive.pgbench import drive_pgbench
 from pgdyno.model.connection import Connection
+from pgdyno.model.host_address import drives_here
 from pgdyno.model.plan import Protocol, Stage, Workload
 from pgdyno.model.progress import DriveProgress
 from pgdyno.model.proof import Slowdown
@@ -50,12 +51,12 @@ class Watch:
 
     progress: Progress
     recorder: Recorder | None = None
-    pid: int | None = None  # of the driver, once it runs
+    pids: list[int] = field(default_factory=list)  # of drivers on this host, once they run
     _phase: str = field(default="", init=False)
 
     def started(self, pid: int) -> None:
-        """The driver's process runs."""
-        self.pid = pid
+        """A driver's process runs on this host."""
+        self.pids.append(pid)
 
     def tell(self, state: DriveProgress) -> None:
         """What the driver says of itself."""
@@ -112,7 +113,7 @@ def drive_and_sample(
             ours=ready.postmaster_pid is not None,
             major=session.info.server_version // 10_000,
             own_pids=frozenset(one.info.backend_pid for one in (session, another)),
-            driver_pid=lambda: watch.pid,
+            driver_pids=(lambda: watch.pids) if drives_here(protocol.fleet) else None,
             log=ready.log,
             telemetry=protocol.telemetry,
             described=describe(workload),

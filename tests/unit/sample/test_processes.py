@@ -272,8 +272,8 @@ def test_the_driver_is_all_its_threads_from_when_it_runs(tmp_path: Path) -> None
     (tmp_path / "self").mkdir()
     (tmp_path / "self/schedstat").write_text("1 1 1\n")
     there: Any = object()  # a session
-    pids: list[int | None] = [None, 20, 20]
-    driver = driver_cpu.sampler(Subject(session=there, driver_pid=lambda: pids.pop(0)), tmp_path)
+    pids: list[tuple[int, ...]] = [(), (20,), (20,)]
+    driver = driver_cpu.sampler(Subject(session=there, driver_pids=lambda: pids.pop(0)), tmp_path)
     assert isinstance(driver, Sampler)
 
     assert driver.take() == {"driver.cpu_s": 0, "driver.wait_cpu_s": 0, "driver.threads": 0}
@@ -286,5 +286,6 @@ def test_the_driver_is_all_its_threads_from_when_it_runs(tmp_path: Path) -> None
     told = driver.take()
     assert (told["driver.cpu_s"], told["driver.threads"]) == (pytest.approx(1.05), 3)
     assert driver_cpu.sampler(Subject()) is None
+    assert driver_cpu.sampler(Subject(session=there, driver_pids=None), tmp_path) is None
     (tmp_path / "self/schedstat").unlink()
     assert isinstance(driver_cpu.sampler(Subject(session=there), tmp_path), Missing)

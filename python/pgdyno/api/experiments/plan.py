@@ -22,6 +22,7 @@ from pgdyno.api.notebook_line import with_line
 from pgdyno.api.planning import Plan
 from pgdyno.api.runs import Run, named_now, reported
 from pgdyno.catalog.contract import require_release
+from pgdyno.drive.fleet import look
 from pgdyno.model.build import Build
 from pgdyno.model.errors import Interrupted, LostError, PlanError
 from pgdyno.model.manifest import HostManifest
@@ -111,7 +112,7 @@ def carried_out(
             prewarm=record.protocol.prewarm,
         )  # fmt: skip
         with _waiting(record, target, on_event), ending(target.close):
-            require_rehearsed(record, target, record.stages)
+            _require_ready(record, target, record.stages)
             described = describe(record.workload)
             info = RunInfo(
                 ident, started_ns, own_version(), command, record, _manifest(record),
@@ -154,7 +155,7 @@ def _go_on(run: Run, again: bool, on_event: Listener) -> None:
                 looked=max((one.look or 0 for one in compared), default=0),
             )  # fmt: skip
             left = {trial.stage for trial in rest.todo}
-            require_rehearsed(plan, target, [one for one in plan.stages if one.name in left])
+            _require_ready(plan, target, [one for one in plan.stages if one.name in left])
             file.begin_again(rest.repeated)
             _measure(plan, target, file, rest.todo, rest.notes, on_event)
 
@@ -299,8 +300,20 @@ def rehearsed_again(plan: PlanRecord, stages: Sequence[Stage]) -> Iterator[Targe
     """
     target = opened_again(plan, stages)
     with ending(target.close):
-        require_rehearsed(plan, target, stages)
+        _require_ready(plan, target, stages)
         yield target
+
+
+def _require_ready(plan: PlanRecord, target: Target, stages: Sequence[Stage]) -> None:
+    """Rehearse what would end a run before it begins: servers, and hosts that make the load.
+
+    Raises:
+        PlanError: Servers of stages do not start.
+        DriveError: Hosts cannot be reached, or are not alike.
+    """
+    require_rehearsed(plan, target, stages)
+    if plan.protocol.fleet is not None:
+        look(plan.protocol.fleet, [stage.workload for stage in stages])
 
 
 def _folders(stages: Sequence[Stage]) -> list[str]:

@@ -129,6 +129,7 @@ def trial_idents(
     kept |= {"crash_recovery": True} if protocol.crash_recovery else {}
     kept |= {} if protocol.checkpoint_before else {"checkpoint_before": False}
     kept |= {} if protocol.telemetry == "default" else {"telemetry": protocol.telemetry}
+    kept |= {} if protocol.fleet is None else {"fleet": list(protocol.fleet.hosts)}
     shape = {
         "target": asdict(target),
         "server": server.version_num,

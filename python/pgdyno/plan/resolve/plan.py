@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from pgdyno.model.fleet import Fleet
 from pgdyno.model.plan import Plan, Protocol, Target, Trial, Workload
 from pgdyno.model.settings import HostFacts, ServerFacts
 from pgdyno.model.units import bytes_text
@@ -37,6 +38,7 @@ from pgdyno.plan.settings.checkpoints import (
     expected_cycle_s,
     following,
 )
+from pgdyno.plan.settings.fleet import fleet_complaints
 from pgdyno.plan.settings.initdb import after_initdb, initdb_complaints
 from pgdyno.plan.settings.stopping import stop_complaints
 
@@ -76,6 +78,7 @@ def resolve(
         complaints += initdb_complaints(target.initdb, major)
     resolved = resolve_stages(draft, servers, host)
     complaints += [*resolved.complaints, *_unable(resolved, protocol)]
+    complaints += fleet_complaints(target, protocol, resolved.stages)
     complaints += earlier_complaints(
         document, [workload_of(client.table, draft.sources) for client in draft.clients]
     )
@@ -203,6 +206,12 @@ def resolve_workload(draft: PlanDraft) -> Workload:
     return workload_of(draft.document.workload, draft.sources)
 
 
+def resolve_fleet(draft: PlanDraft) -> Fleet | None:
+    """The hosts of the load; None: one process of this host."""
+    table = draft.document.fleet
+    return None if table is None else Fleet(table.hosts, table.python, table.ssh_config)
+
+
 def _unable(resolved: Resolved, protocol: Protocol) -> list[Complaint]:
     """Stages whose load cannot do what the protocol asks for."""
     followed = cycle_complaints(protocol, resolved.stages)
@@ -243,6 +252,7 @@ def _protocol(draft: PlanDraft) -> Protocol:
         telemetry=table.telemetry,
         reconnect_s=float(table.reconnect_s),
         profile_s=float(table.profile_s),
+        fleet=resolve_fleet(draft),
     )
 
 

@@ -18,6 +18,7 @@ from pgdyno.model.looks import Stop
 from pgdyno.model.plan import Telemetry
 from pgdyno.model.record_json import JsonObject
 from pgdyno.model.settings import Rung
+from pgdyno.plan.schema.fleet_table import FleetTable
 from pgdyno.plan.schema.workload_table import (
     TABLES,
     Line,
@@ -347,6 +348,9 @@ class PlanDocument(Table):
     target: TargetTable = Field(TargetTable(), description="The server that is measured.")
     workload: AnyWorkloadTable = Field(TpccTable(), description="What is driven.")
     protocol: ProtocolTable = Field(ProtocolTable(), description="How a stage is measured.")
+    fleet: FleetTable | None = Field(
+        None, description="Hosts that the load comes from; without it, one process of this host."
+    )
     quick: dict[str, Any] = Field(
         {},
         description="What `--quick` changes: sizes of `protocol` and `workload` only. Windows go "

@@ -20,6 +20,7 @@ from pgdyno.plan.schema.client import StageClient, impossible, stage_clients, wi
 from pgdyno.plan.schema.complaint import Complaint, refuse, shown
 from pgdyno.plan.schema.each_folder import repeated
 from pgdyno.plan.schema.errors import complaints_of
+from pgdyno.plan.schema.fleet_table import fleet_complaints
 from pgdyno.plan.schema.override import (
     Override,
     Path,
@@ -221,6 +222,8 @@ def _named(loc: tuple[int | str, ...], raw: dict[str, Any]) -> Path:
 def _meaning(document: PlanDocument, aa: bool) -> list[Complaint]:
     """What the types alone do not say."""
     complaints = _target(document.target)
+    if document.fleet is not None:
+        complaints += fleet_complaints(document.fleet)
     found = impossible(document.workload, document.protocol.window_s)
     complaints += [Complaint(f"workload.{key}", text) for key, text in found]
     given = document.protocol.model_fields_set

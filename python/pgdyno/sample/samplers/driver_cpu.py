@@ -1,4 +1,4 @@
-"""The process that makes the load, all its threads: CPU, waiting for a CPU, and how many there are.
+"""The processes of this host that make the load: CPU of all threads, waits for one, their number.
 
 Before it runs it has used nothing; what a thread used until it was last seen stays when it ends.
 Source: Linux, Documentation/scheduler/sched-stats.rst. Cost: 110 µs beside a full load.
@@ -7,6 +7,7 @@ Source: Linux, Documentation/scheduler/sched-stats.rst. Cost: 110 µs beside a f
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from pgdyno.sample.kernel_file import KernelFile
@@ -29,14 +30,14 @@ class _Threads:
         self._used: dict[str, tuple[float, float]] = {}  # by those that are there
         self._ended = (0.0, 0.0)
 
-    def look(self, pid: int | None) -> Row:
+    def look(self, pids: Sequence[int]) -> Row:
         """What they used so far."""
         for name, file in list(self._files.items()):
             try:
                 self._used[name] = parse_schedstat(file.line())
             except OSError:
                 self._end(name)
-        if pid is not None:
+        for pid in pids:
             self._meet(f"{self._proc}/{pid}/task")
         ran, waited = map(sum, zip(self._ended, *self._used.values(), strict=True))
         values = (ran, waited, len(self._files))
@@ -59,11 +60,11 @@ class _Threads:
 
 
 def sampler(subject: Subject, proc: Path = Path("/proc")) -> Sampler | Missing | None:
-    """None where there is no server that could be driven; missing without schedstat."""
-    if subject.session is None:
+    """None where no server is driven, or none from here; missing without schedstat."""
+    if subject.session is None or (pids := subject.driver_pids) is None:
         return None
     if not (proc / "self" / "schedstat").exists():
         return Missing("CPU of the driver while it runs", "the kernel keeps no /proc/PID/schedstat",
                        "Use a kernel with CONFIG_SCHED_INFO.")  # fmt: skip
     threads = _Threads(proc)
-    return Sampler("driver cpu", _COLUMNS, lambda: threads.look(subject.driver_pid()))
+    return Sampler("driver cpu", _COLUMNS, lambda: threads.look(pids()))

@@ -1,0 +1,74 @@
+"""`pgdyno fleet`: the hosts that a load comes from."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.table import Table
+
+from pgdyno import api
+from pgdyno.cli.console import stdout
+from pgdyno.cli.help import STYLE, Command, Group
+from pgdyno.cli.run import BindirOption, ConninfoOption, PlanSource, SetOption
+from pgdyno.model.units import ns_text
+
+app = typer.Typer(
+    name="fleet",
+    help="The hosts that a plan's load comes from: look at them before it is driven.",
+    cls=Group,
+    no_args_is_help=True,
+    **STYLE,
+)
+
+
+@app.callback()
+def fleet() -> None:
+    """The hosts that a plan's load comes from: look at them before it is driven.
+
+    Example: pgdyno fleet check plan.toml
+    """
+
+
+@app.command("check", cls=Command)
+def check(
+    plan: PlanSource,
+    overrides: SetOption = None,
+    bindir: BindirOption = None,
+    conninfo: ConninfoOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Reach every host of a plan's [fleet], and compare versions, clocks and limits.
+
+    Nothing is driven. Hosts of other versions, one that is there twice and one that may not open
+    its connections are refused.
+
+    Example: pgdyno fleet check plan.toml --json
+    """
+    found = api.fleet(api.load_plan(plan, set=overrides or (), bindir=bindir, conninfo=conninfo))
+    if as_json:
+        stdout.print_json(json.dumps([asdict(host) for host in found.hosts]))
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("host", no_wrap=True)
+    for head in ("clock ahead", "known to", "CPUs", "connections", "files", "ceiling"):
+        table.add_column(head, justify="right")
+    table.add_column("pgdyno")
+    for host in found.hosts:
+        machine = host.machine
+        ceiling = host.ceiling_per_s
+        table.add_row(
+            host.name,
+            f"{host.offset.offset_ns / 1e9:+.6f} s",
+            f"±{ns_text(host.offset.bound_ns)}",
+            str(machine.cpus),
+            str(host.connections),
+            str(machine.descriptors_max),
+            "not known" if ceiling is None else f"{ceiling:,.0f}/s",
+            f"{machine.pgdyno}, Python {machine.python}",
+        )
+    stdout.print(table)
+    stdout.print("`pgdyno calibrate` on a host measures its driver's ceiling.")

@@ -1,0 +1,140 @@
+"""One host of a fleet as its head sees it: a process somewhere, lines to it and lines from it."""
+
+from __future__ import annotations
+
+import json
+import queue
+import signal
+import tempfile
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import IO
+
+from pgdyno.drive.transport import Transport
+from pgdyno.model.errors import DriveError, PgdynoError
+from pgdyno.model.fleet import LOST_AFTER_S, Fleet, Machine, Offset
+from pgdyno.model.host_address import host_address
+from pgdyno.model.progress import DriveProgress
+from pgdyno.model.record_json import JsonObject, from_plain
+from pgdyno.shell import Process
+
+END_S = 5.0
+"""So long a process may take to end once nothing is said to it any more."""
+_LAST_WORDS = 300  # letters of what it said of a failure
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A line of a host, or that none will follow."""
+
+    link: HostLink
+    text: str | None
+    at_ns: int  # of our steady clock, when it came
+
+
+Inbox = queue.SimpleQueue[Heard]
+
+
+@dataclass(eq=False)
+class HostLink:
+    """What is known of a host so far; lines of all hosts come into one inbox."""
+
+    name: str
+    process: Process
+    errors: IO[bytes]  # what the process wrote about its failures
+    heard_s: float = field(default_factory=time.monotonic)
+    machine: Machine | None = None
+    progress: DriveProgress | None = None
+    answer: JsonObject | None = None  # to the last question for its clock, with when it came
+    result: str | None = None
+    offsets: list[Offset] = field(default_factory=list)
+    lost: str | None = None  # why it is
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing of its load is left to wait for."""
+        return self.result is not None or self.lost is not None
+
+    def say(self, message: JsonObject) -> None:
+        """Say a line; one that no longer listens is noticed by its silence."""
+        with suppress(BrokenPipeError, ValueError):
+            self.process.stdin.write(json.dumps(message) + "\n")
+            self.process.stdin.flush()
+
+    def take(self, heard: Heard) -> None:
+        """Take in a line.
+
+        Raises:
+            DriveError: The host says that it failed.
+        """
+        if heard.text is None:
+            if not self.is_over:
+                code = self.process.wait(END_S)
+                self.lost = f"its process ended with code {code}{self.last_words()}"
+            return
+        self.heard_s = time.monotonic()
+        try:
+            message = json.loads(heard.text)
+        except ValueError:
+            self.lost = f"it said {heard.text.strip()[:_LAST_WORDS]!r}, which is no line of a host"
+            return
+        if "clock" in message:
+            self.answer = message | {"answered_ns": heard.at_ns}
+        elif "hello" in message:
+            self.machine = from_plain(Machine, message["hello"])
+        elif "result" in message:
+            self.result = json.dumps(message["result"])
+        elif "error" in message:
+            error = message["error"]
+            raise DriveError(f"host {self.name}: {error['fact']}", error.get("hint"))
+        elif "phase" in message:
+            self.progress = from_plain(DriveProgress, message)
+
+    def notice_silence(self) -> None:
+        """Count it as lost when it has said nothing for too long."""
+        if not self.is_over and time.monotonic() - self.heard_s > LOST_AFTER_S:
+            self.lost = f"it said nothing for {LOST_AFTER_S:g} s{self.last_words()}"
+
+    def last_words(self) -> str:
+        """What its process wrote about a failure, as the end of a sentence."""
+        self.errors.seek(0)
+        text = self.errors.read().decode(errors="replace").strip()
+        return f": {text[-_LAST_WORDS:].splitlines()[-1]}" if text else ""
+
+    def end(self) -> None:
+        """Let it end: it is told by the end of its input, then by signals."""
+        with suppress(BrokenPipeError, ValueError):
+            self.process.stdin.close()
+        if self.process.wait(END_S) is None:
+            self.process.signal(signal.SIGTERM)
+            if self.process.wait(1.0) is None:
+                self.process.kill_group()
+        with suppress(BrokenPipeError):
+            self.process.close_pipes()
+        self.errors.close()
+
+
+def open_link(name: str, fleet: Fleet, transport: Transport, inbox: Inbox) -> HostLink:
+    """Start the process of a host; it says hello when it is there.
+
+    Raises:
+        DriveError: It cannot be started.
+    """
+    errors = tempfile.TemporaryFile()  # noqa: SIM115  it lives as long as the link
+    try:
+        process = transport.start(host_address(name), fleet, errors.fileno())
+    except PgdynoError as error:
+        errors.close()
+        raise DriveError(f"host {name}: {error.fact}", error.hint) from error
+    link = HostLink(name, process, errors)
+
+    def pump() -> None:
+        with suppress(ValueError):  # we have given up and closed it
+            for line in process.stdout:
+                inbox.put(Heard(link, line, time.monotonic_ns()))
+        inbox.put(Heard(link, None, time.monotonic_ns()))
+
+    threading.Thread(target=pump, name=f"pgdyno host {name}", daemon=True).start()
+    return link

@@ -1,0 +1,127 @@
+"""What the hosts of a fleet measured, as one result that keeps each host's own account."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pgdyno import core
+from pgdyno.drive.checkpoint_pace import Pace
+from pgdyno.drive.host_link import HostLink
+from pgdyno.drive.result import Driven, RunResult, parse_result
+from pgdyno.model.client import Client
+from pgdyno.model.errors import DriveError
+from pgdyno.model.fleet import FleetResult, HostKind, HostResult, Offset
+from pgdyno.model.plan import Workload
+from pgdyno.model.record_json import from_plain
+
+
+def combined(
+    links: Sequence[HostLink], workload_spec: object, workload: Workload, pace: Pace | None
+) -> Driven:
+    """Add up what the hosts measured.
+
+    Args:
+        links: All hosts; those that were lost gave no result.
+        workload_spec: The workload as the core was told it.
+        workload: What was driven by all together.
+        pace: That said when the window ends.
+
+    Raises:
+        DriveError: No host gave a result, or the results are not of one load.
+    """
+    given = [(link, link.result) for link in links if link.result is not None]
+    lost = tuple(link.lost for link in links if link.lost is not None)
+    if not given:
+        raise DriveError("; ".join(lost) or "no host gave a result")
+    try:
+        text = core.merge_results(json.dumps(workload_spec), [result for _, result in given])
+    except core.CoreError as error:
+        raise DriveError(*core.fact_and_hint(error)) from error
+    driven = parse_result(json.loads(text))
+    hosts = tuple(
+        host_result(link, from_plain(RunResult, json.loads(result)), number, len(links), workload)
+        for number, link in enumerate(links)
+        if (result := link.result) is not None
+    )
+    if pace is not None and pace.has_stopped and driven.outcome == "stopped" and not lost:
+        # As it was asked for.
+        ended = "complete" if driven.given_up_s is None else "unanswered"
+        driven = replace(driven, outcome=ended)
+    if pace is not None:
+        driven = replace(driven, followed=pace.followed(driven.window_ns))
+    whole = workload.requests_max is None
+    return replace(driven, client=together(hosts), fleet=FleetResult(hosts, lost, whole))
+
+
+def host_result(
+    link: HostLink, result: RunResult, number: int, hosts: int, workload: Workload
+) -> HostResult:
+    """One host's own account, its times by our steady clock."""
+    assert link.machine is not None
+    assert result.stream_digest is not None
+    before, after = link.offsets[0], link.offsets[-1]
+    start_ns = result.started_steady_ns
+    begin_ns, end_ns = (
+        start_ns + at_ns - result.started_unix_ns for at_ns in result.window_unix_ns
+    )
+    # Before its threads knew of the begin it drove nothing; with a warm-up that is over by then.
+    begin_ns = max(begin_ns, min(start_ns + result.begun_late_ns, end_ns))
+    kinds = (
+        HostKind(one.kind, one.window.succeeded + one.window.rolled_back, one.response,
+                 one.service, one.queue, one.response_ns, one.service_ns, one.queue_ns)
+        for one in result.kinds
+    )  # fmt: skip
+    return HostResult(
+        name=link.name,
+        machine=link.machine,
+        connections=share_of(workload.connections, number, hosts) * workload.databases,
+        terminals=share_of(workload.terminals, number, hosts) * workload.databases,
+        offsets=(before, after),
+        window_ns=(_ours(begin_ns, before, after), _ours(end_ns, before, after)),
+        begun_late_ns=result.begun_late_ns,
+        kinds=tuple(kinds),
+        client=result.client,
+        late_ns=result.late_ns,
+        requests=result.stream_digest.requests,
+        digest=result.stream_digest.sum,
+    )
+
+
+def share_of(there: int, number: int, hosts: int) -> int:
+    """How many of so many things a host has, as the core deals them."""
+    return len(range(number, there, hosts))
+
+
+def _ours(host_ns: int, before: Offset, after: Offset) -> int:
+    """An instant of a host's steady clock by ours: along the line between both offsets."""
+    passed_ns = after.at_ns - before.at_ns
+    share = (host_ns - before.offset_ns - before.at_ns) / passed_ns if passed_ns > 0 else 0.0
+    share = min(max(share, 0.0), 1.0)
+    return host_ns - before.offset_ns - round(share * (after.offset_ns - before.offset_ns))
+
+
+def together(hosts: Sequence[HostResult]) -> Client:
+    """What all drivers spent; processes of one machine share its CPUs.
+
+    Whether one of them was the limit only its own account tells.
+    """
+    costs = [host.client for host in hosts]
+    cpus = sum({host.machine.boot: host.client.cpus for host in hosts}.values())
+    window_s = max(one.window_s for one in costs)
+    user_s, system_s = sum(one.user_s for one in costs), sum(one.system_s for one in costs)
+    return Client(
+        user_s=user_s,
+        system_s=system_s,
+        window_s=window_s,
+        cpus=cpus,
+        share_of_host=(user_s + system_s) / (window_s * cpus) if window_s > 0 else 0.0,
+        voluntary_switches=sum(one.voluntary_switches for one in costs),
+        involuntary_switches=sum(one.involuntary_switches for one in costs),
+        run_queue_wait_s=sum(one.run_queue_wait_s for one in costs),
+        threads=sum(one.threads for one in costs),
+        rss_max_bytes=sum(one.rss_max_bytes for one in costs),
+        thread_cpu_s=tuple(value for one in costs for value in one.thread_cpu_s),
+        thread_wait_s=tuple(value for one in costs for value in one.thread_wait_s),
+    )

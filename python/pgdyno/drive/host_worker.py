@@ -1,0 +1,186 @@
+"""The driver process on one of several hosts: it drives its part, and keeps time with the head.
+
+Run as `python -m pgdyno.drive.host_worker`, by whatever reaches the host. Standard output: lines of
+JSON. First `{"hello": ...}` with what the host is; then, twice a second, the progress, or
+`{"waiting": true}` while there is none; at the end `{"result": ...}` or `{"error": ...}` as
+`drive.worker` has them. Standard input, a line each:
+
+| line | what it does |
+|---|---|
+| `{"clock": n}` | is answered at once: `{"clock": n, "received_ns": ..., "sent_ns": ...}` |
+| `{"spec": {...}}` | connects; with the passwords, which so stand on no command line |
+| `{"begin": [steady, unix]}` | the warm-up begins then, by this host's steady clock |
+| `{"open": steady}` | the window begins then |
+| `{"stop": steady}` | the window ends then; `{"stop": null}`: now |
+| its end | whoever asked is gone: the window ends now, and some seconds later the process |
+
+So a head that dies leaves no load behind, however it was connected.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import resource
+import signal
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from pgdyno import __version__, core
+from pgdyno.drive.worker import PROGRESS_S, STOP_SIGNALS, pause_s
+from pgdyno.model.errors import DriveError
+from pgdyno.model.fleet import Machine
+
+LEFT_S = 3.0
+"""So long a drain may last once the head is gone."""
+
+
+def machine() -> Machine:
+    """What this host is, as `hello` tells it."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return Machine(
+        pgdyno=__version__,
+        contract=core.VERSION,
+        core=_core_hash(),
+        python=platform.python_version(),
+        kernel=platform.release(),
+        boot=Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
+        network=os.readlink("/proc/self/ns/net"),
+        cpus=len(os.sched_getaffinity(0)),
+        descriptors_max=most,
+    )
+
+
+def _core_hash() -> str:
+    file = sys.modules["pgdyno._core"].__file__ or ""
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]
+
+
+class _Host:
+    """What the head asks for, and how it is told; lines come in on a thread of their own."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._asked = threading.Condition()
+        self._spec: str | None = None
+        self.run: core.Drive | None = None
+        self.left_s: float | None = None  # when the head was found gone
+
+    def say(self, text: str) -> None:
+        """A line for the head, whole; BrokenPipeError when nobody listens."""
+        with self._lock:
+            print(text, flush=True)
+
+    def listen(self) -> None:
+        """Do what the head says, until it says no more."""
+        try:
+            for line in sys.stdin:
+                received_ns = time.monotonic_ns()
+                message = json.loads(line)
+                if "clock" in message:
+                    answer = message | {"received_ns": received_ns}
+                    self.say(json.dumps(answer | {"sent_ns": time.monotonic_ns()}))
+                else:
+                    self._do(message)
+        except (BrokenPipeError, ValueError):
+            pass  # as if it had ended: what says nothing that can be read is no head
+        self._leave()
+
+    def _do(self, message: dict[str, Any]) -> None:
+        if "spec" in message:
+            with self._asked:
+                self._spec = json.dumps(message["spec"])
+                self._asked.notify()
+        elif self.run is not None:
+            with suppress(core.CoreError):  # its result was taken
+                _tell(self.run, message)
+
+    def _leave(self) -> None:
+        self.left_s = time.monotonic()
+        if self.run is not None:
+            with suppress(core.CoreError):
+                self.run.stop()
+        with self._asked:
+            self._asked.notify()
+
+    def spec(self) -> str | None:
+        """Wait for the spec; None: the head has gone before it told one."""
+        with self._asked:
+            while self._spec is None and self.left_s is None:
+                self._asked.wait(PROGRESS_S)
+                self.say('{"waiting": true}')
+        return self._spec
+
+
+def _tell(run: core.Drive, message: dict[str, Any]) -> None:
+    if "begin" in message:
+        run.begin(*message["begin"])
+    elif "open" in message:
+        run.open(message["open"])
+    elif "stop" in message:
+        run.stop(message["stop"])
+
+
+def main() -> int:
+    """Drive a part of a load once.
+
+    Returns:
+        The exit code: 0 with a result, or without anything asked for; 1 with an error.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)  # also of the thread that listens
+    host = _Host()
+    try:
+        host.say(json.dumps({"hello": asdict(machine())}))
+        threading.Thread(target=host.listen, name="pgdyno head", daemon=True).start()
+        if (spec := host.spec()) is None:
+            return 0
+        host.say(f'{{"result": {_drive(host, spec)}}}')
+        while host.left_s is None:  # the clocks are compared once more
+            if signal.sigtimedwait(STOP_SIGNALS, PROGRESS_S / 10) is not None:
+                return 0
+    except core.CoreError as error:
+        kind, fact, hint = error.args
+        host.say(json.dumps({"error": {"kind": kind, "fact": fact, "hint": hint}}))
+        return 1
+    except DriveError as error:  # the core is of other sources
+        host.say(json.dumps({"error": {"kind": "drive", "fact": error.fact, "hint": error.hint}}))
+        return 1
+    except BrokenPipeError:  # nobody listens any more: nothing to say, to nobody
+        return 1
+    return 0
+
+
+def _drive(host: _Host, spec: str) -> str:
+    run = core.Drive(spec)
+    run.start()
+    host.run = run
+    if host.left_s is not None:
+        run.stop()
+    told_s = 0.0
+    while True:
+        text = run.poll()
+        progress = json.loads(text)
+        if progress["phase"] == "done":
+            return run.result()
+        if host.left_s is not None and time.monotonic() - host.left_s > LEFT_S:
+            # Its sockets close with it, and so the server's sessions end.
+            os._exit(1)
+        if host.left_s is None and time.monotonic() - told_s >= PROGRESS_S:
+            host.say(text)
+            told_s = time.monotonic()
+        if signal.sigtimedwait(STOP_SIGNALS, min(PROGRESS_S / 2, pause_s(progress))) is not None:
+            run.stop()
+
+
+if __name__ == "__main__":
+    # The thread that listens may hold standard input, which the interpreter would wait for.
+    code = main()
+    sys.stdout.flush()
+    os._exit(code)

@@ -1,0 +1,1 @@
+"""Ways to hosts, one in each module, found by where they lie."""

@@ -1,0 +1,62 @@
+"""Whether the stages of a plan can be driven from its hosts, and what cannot be had with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pgdyno.model.host_address import host_address
+from pgdyno.model.plan import Protocol, Stage, Target
+from pgdyno.model.wording import listed, plural
+from pgdyno.plan.schema.complaint import Complaint
+
+POISSON_RATE_MAX = 1_000_000
+"""Requests a second: every host draws the gaps of all arrivals, which takes a thread's time."""
+
+
+def fleet_complaints(
+    target: Target, protocol: Protocol, stages: Sequence[Stage]
+) -> Iterator[Complaint]:
+    """What keeps a load from coming from the fleet."""
+    fleet = protocol.fleet
+    if fleet is None:
+        return
+    if protocol.profile_s:
+        text = f"is {protocol.profile_s:g}, but the profile looks at one driver of this host"
+        yield Complaint("protocol.profile_s", f"{text}; allowed with [fleet]: 0")
+    yield from _unreached(target, fleet.hosts)
+    for stage in stages:
+        yield from _undriven(stage, len(fleet.hosts))
+
+
+def _unreached(target: Target, hosts: Sequence[str]) -> Iterator[Complaint]:
+    """A private cluster is there for this host alone, by its socket or by loopback."""
+    if target.kind == "running":
+        return
+    schemes = {"ssh"} | ({"netns"} if target.transport == "tcp" else set())
+    far = [name for name in hosts if host_address(name).scheme in schemes]
+    if far:
+        how = "its socket" if target.transport == "socket" else "loopback"
+        text = f"a private cluster is reached by {how}, and so not from {listed(far)}"
+        yield Complaint("fleet.hosts", text, 'Use target.kind = "running", or hosts of this host.')
+
+
+def _undriven(stage: Stage, hosts: int) -> Iterator[Complaint]:
+    workload, where = stage.workload, f"stage {stage.name}"
+    if workload.engine == "pgbench":
+        text = "is pgbench, which drives from one host; allowed with [fleet]: pgdyno"
+        yield Complaint(f"{where}: workload.engine", text)
+        return
+    for key in ("connections", "terminals"):
+        if (there := getattr(workload, key)) < hosts:
+            text = f"are {there}, fewer than the {plural(hosts, 'host')} of [fleet]"
+            yield Complaint(f"{where}: workload.{key}", f"{text}; allowed: {hosts} or more")
+    least = min(workload.connections, workload.terminals) // hosts
+    if workload.threads is not None and 0 < least < workload.threads:
+        text = f"are {workload.threads} for each host, one of {hosts} has work for {least}"
+        yield Complaint(f"{where}: workload.threads", text)
+    arrivals = workload.arrivals
+    rate = arrivals.per_s if arrivals.kind == "open" else None
+    if rate is not None and arrivals.spacing == "poisson" and rate > POISSON_RATE_MAX:
+        text = f"is {rate:g} with spacing poisson, whose gaps every host draws"
+        text = f"{text}; allowed with [fleet]: {POISSON_RATE_MAX:g}, or spacing even"
+        yield Complaint(f"{where}: workload.arrivals.rate", text)

@@ -1,0 +1,228 @@
+"""One load from several processes, and from hosts: the same load, one window, one result."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pgdyno.drive import fleet as head
+from pgdyno.drive import transport
+from pgdyno.drive.driver import Driven, drive
+from pgdyno.drive.fleet import look
+from pgdyno.drive.null import null_server
+from pgdyno.model.connection import Connection
+from pgdyno.model.errors import DriveError
+from pgdyno.model.fleet import Fleet
+from pgdyno.model.host_address import HostAddress
+from pgdyno.model.plan import Protocol
+from pgdyno.model.settings import Rung
+from pgdyno.model.workload import Workload
+from pgdyno.shell import Process, start
+from pgdyno.stats.fleet import fleet_reasons
+from tests.data.workloads import tpcb, tpcc
+from tests.waiting import until
+
+pytestmark = pytest.mark.cluster
+PROTOCOL = Protocol(1, 0.0, 1.0, 20.0, False, 0.02, 0.95, Rung.D0)
+
+
+def processes(count: int) -> Fleet:
+    """So many processes of this host."""
+    return Fleet(tuple(f"local:{number}" for number in range(count)))
+
+
+def driven_by(fleet: Fleet | None, workload: Workload, connection: Connection) -> Driven:
+    """A window of that load."""
+    return drive(connection, workload, replace(PROTOCOL, fleet=fleet), None)
+
+
+def requests_of(driven: Driven) -> dict[str, int]:
+    """How many of each kind were performed, the warm-up and the drain included."""
+    return {kind.kind: kind.run.succeeded + kind.run.rolled_back for kind in driven.kinds}
+
+
+def test_the_load_is_the_same_from_any_number_of_processes() -> None:
+    closed = replace(tpcc(3, seed=9), connections=8, terminals=21, requests_max=15)
+    with null_server(closed) as server:
+        long = replace(PROTOCOL, window_s=600.0)
+        one = drive(server.connection, closed, long, None)
+        for count in (3, 7):
+            protocol = replace(long, fleet=processes(count))
+            several = drive(server.connection, closed, protocol, None)
+            assert several.stream_digest == one.stream_digest, count
+            assert requests_of(several) == requests_of(one)
+            assert several.fleet is not None
+            assert [host.terminals for host in several.fleet.hosts] == [21 // count] * count
+            assert sum(host.requests for host in several.fleet.hosts) == 15 * 21
+            assert not list(fleet_reasons(several.fleet))
+            assert {line.name for line in several.audit} == {line.name for line in one.audit}
+
+
+def test_hosts_begin_and_end_together_and_keep_their_own_accounts() -> None:
+    load = replace(tpcb(1), connections=4, terminals=4, threads=1)
+    with null_server(load) as server:
+        told: list[str] = []
+        pids: list[int] = []
+        protocol = replace(PROTOCOL, warmup_s=0.5, window_s=2.0, fleet=processes(2))
+        driven = drive(server.connection, load, protocol, None,
+                       lambda state: told.append(state.phase), started=pids.append)  # fmt: skip
+
+    fleet = driven.fleet
+    assert fleet is not None
+    assert driven.outcome == "complete"
+    assert driven.window_s == 2.0
+    assert len(set(pids)) == 2
+    assert set(told) >= {"ready", "warmup", "window"}
+    assert sum(host.ended for host in fleet.hosts) == driven.transactions
+    assert fleet.overlap > 0.99
+    assert fleet.skew_ns < 50_000_000
+    assert driven.client.threads == 2
+    assert driven.client.cpu_s == pytest.approx(sum(host.client.cpu_s for host in fleet.hosts))
+    # Of one kernel: its steady clock is one, and nothing of it drifts.
+    for host in fleet.hosts:
+        assert abs(host.offsets[0].offset_ns) <= host.offsets[0].bound_ns
+    now_ns = time.time_ns()
+    assert now_ns - 60e9 < driven.window_ns[0] < now_ns, "the calendar is the head's"
+
+
+def hosts_in(command: Callable[[str], tuple[str, ...]]) -> transport.Transport:
+    """A transport whose processes are started by another command."""
+
+    def begin(address: HostAddress, _fleet: Fleet, log: int) -> Process:
+        words = (*command(address.place), *transport.HERE)
+        return start(words, pipes=True, log=log, dies_with_us=signal.SIGTERM)
+
+    return transport.Transport("local", begin)
+
+
+def test_a_clock_that_is_shifted_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A time namespace shifts the steady clock of one host by 1000 s, and not its calendar."""
+
+    def shifted(place: str) -> tuple[str, ...]:
+        return () if place == "0" else ("unshare", "-T", "--monotonic", "1000")
+
+    ways: Mapping[str, transport.Transport] = {"local": hosts_in(shifted)}
+    monkeypatch.setattr(head, "transports", lambda: ways)
+    load = replace(tpcb(1), connections=4, terminals=4)
+    with null_server(load) as server:
+        driven = driven_by(processes(2), load, server.connection)
+
+    assert driven.fleet is not None
+    near, far = driven.fleet.hosts
+    for offset in far.offsets:
+        # The namespace's clock is whole nanoseconds ahead; what it is asked with is not.
+        assert abs(offset.offset_ns - 1000 * 10**9) <= offset.bound_ns + 1000
+    assert abs(far.window_ns[0] - near.window_ns[0]) <= near.bound_ns + far.bound_ns
+    assert not list(fleet_reasons(driven.fleet))
+
+
+def test_a_lost_host_ends_the_window_and_is_named() -> None:
+    load = replace(tpcb(1), connections=4, terminals=4)
+    pids: list[int] = []
+    lost_s: list[float] = []
+
+    def kill(state: Any) -> None:
+        if state.phase == "window" and not lost_s:
+            os.kill(pids[1], signal.SIGKILL)
+            lost_s.append(time.monotonic())
+
+    with null_server(load) as server:
+        protocol = replace(PROTOCOL, window_s=300.0, fleet=processes(3))
+        driven = drive(server.connection, load, protocol, None, kill, started=pids.append)
+        passed_s = time.monotonic() - lost_s[0]
+
+    assert driven.fleet is not None
+    (reason,) = fleet_reasons(driven.fleet)
+    assert reason == "host local:1 was lost: its process ended with code -9"
+    assert [host.name for host in driven.fleet.hosts] == ["local:0", "local:2"]
+    assert passed_s < 6
+    assert driven.outcome == "stopped"
+
+
+def test_a_silent_host_is_lost_too() -> None:
+    load = replace(tpcb(1), connections=4, terminals=4)
+    pids: list[int] = []
+    stopped_s: list[float] = []
+
+    def stop(state: Any) -> None:
+        if state.phase == "window" and not stopped_s:
+            os.kill(pids[0], signal.SIGSTOP)
+            stopped_s.append(time.monotonic())
+
+    with null_server(load) as server:
+        protocol = replace(PROTOCOL, window_s=300.0, fleet=processes(2))
+        driven = drive(server.connection, load, protocol, None, stop, started=pids.append)
+
+    assert driven.fleet is not None
+    assert list(fleet_reasons(driven.fleet)) == ["host local:0 was lost: it said nothing for 5 s"]
+    assert not Path(f"/proc/{pids[0]}").exists(), "what does not end is killed"
+
+
+HEAD = """
+import json, sys
+from dataclasses import replace
+from pgdyno.drive.driver import drive
+from pgdyno.model.connection import Connection
+from tests.cluster.test_fleet import PROTOCOL, processes
+from tests.data.workloads import tpcb
+load = replace(tpcb(1), connections=4, terminals=4)
+protocol = replace(PROTOCOL, window_s=300.0, fleet=processes(2))
+pids = []
+def tell(state):
+    print(json.dumps({"phase": state.phase, "pids": pids}), flush=True)
+drive(Connection(sys.argv[1], 5432, "u", "d"), load, protocol, None, tell, started=pids.append)
+"""
+
+
+@contextmanager
+def driving_head(connection: Connection) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
+    """A head in a process of its own, whose hosts drive; and their numbers."""
+    words = [sys.executable, "-c", HEAD, connection.host]
+    root = Path(__file__).parents[2]
+    with subprocess.Popen(words, cwd=root, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            said = json.loads(line)
+            if said["phase"] == "window":
+                yield process, said["pids"]
+                break
+        process.kill()
+
+
+def test_no_load_is_left_when_the_head_dies() -> None:
+    load = replace(tpcb(1), connections=4, terminals=4)
+    with null_server(load) as server, driving_head(server.connection) as (process, pids):
+        assert len(pids) == 2
+        process.kill()
+        killed_s = time.monotonic()
+        until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), "both have ended")
+        assert time.monotonic() - killed_s < 5
+        before = server.status().executions
+        time.sleep(0.2)
+        assert server.status().executions == before
+
+
+def test_hosts_are_looked_at_without_a_load(tmp_path: Path) -> None:
+    found = look(processes(2), [replace(tpcb(1), connections=5, terminals=5)])
+
+    assert [host.name for host in found.hosts] == ["local:0", "local:1"]
+    assert [host.connections for host in found.hosts] == [3, 2]
+    assert all(host.machine.cpus >= 1 for host in found.hosts)
+    with pytest.raises(DriveError, match=r"may open .* files and sockets, its 500000 connections"):
+        look(processes(2), [replace(tpcb(1), connections=1_000_000, terminals=1_000_000)])
+    # A host that answers nothing, as behind a firewall; one whose key is not known.
+    scripted = tmp_path / "config"
+    scripted.write_text("Host *\n  ProxyCommand sh -c 'echo no such key >&2; exit 1'\n")
+    with pytest.raises(DriveError, match="host ssh://b could not be reached: its process ended"):
+        look(Fleet(("local:a", "ssh://b"), ssh_config=str(scripted)))

@@ -1,0 +1,244 @@
+"""Hosts that drive together: clocks, shares, who is refused, and how an account is kept."""
+
+from __future__ import annotations
+
+import io
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgdyno.drive import fleet as head
+from pgdyno.drive.host_link import Heard, HostLink
+from pgdyno.drive.host_results import share_of, together
+from pgdyno.drive.transport import transports
+from pgdyno.drive.transports.ssh import command
+from pgdyno.model.client import Client
+from pgdyno.model.connection import Connection
+from pgdyno.model.errors import DriveError
+from pgdyno.model.fleet import Fleet, FleetResult, HostKind, HostResult, Machine, Offset
+from pgdyno.model.host_address import SCHEMES, BadAddress, host_address
+from pgdyno.model.progress import DriveProgress
+from pgdyno.stats.fleet import fleet_reasons, unlike
+
+SECOND_NS = 1_000_000_000
+MACHINE = Machine("0.1.0", 8, "c0ffee", "3.11.2", "6.1", "boot-a", "net:[1]", 2, 1024)
+CLIENT = Client(1.0, 0.5, 10.0, 2, 0.075, 1, 1, 0.0, 1, 1000, (1.5,), (0.0,))
+WAYS_NS = st.integers(0, 50_000_000)
+CLOCK_NS = st.integers(-(10**18), 10**18)
+
+
+class Process:
+    """Has ended with a code, or not."""
+
+    def __init__(self, code: int | None = None) -> None:
+        self._code = code
+
+    def wait(self, _timeout_s: float) -> int | None:
+        return self._code
+
+
+def link(name: str, code: int | None = None, **changes: Any) -> HostLink:
+    found = HostLink(name, Process(code), io.BytesIO())  # type: ignore[arg-type]
+    found.machine = replace(MACHINE, **changes)
+    return found
+
+
+def host(name: str, begin_s: float = 0.0, end_s: float = 10.0, **changes: Any) -> HostResult:
+    summary = {"p50": 1_000_000, "p999": 2_000_000}
+    kind = HostKind("tpcb", 100, "", "", "", summary, summary, summary)
+    offsets = (Offset(0, 5, 1000), Offset(20 * SECOND_NS, 5, 1000))
+    window = (round(begin_s * SECOND_NS), round(end_s * SECOND_NS))
+    found = HostResult(name, MACHINE, 4, 8, offsets, window, 0, (kind,), CLIENT, summary, 10, "0")
+    return replace(found, **changes)
+
+
+@given(offset=CLOCK_NS, there=WAYS_NS, back=WAYS_NS, work=WAYS_NS, asked=st.integers(0, 10**18))
+def test_the_true_offset_lies_within_its_bound(
+    offset: int, there: int, back: int, work: int, asked: int
+) -> None:
+    """However long the ways there and back took, and however unlike they were."""
+    heard, said = asked + there + offset, asked + there + work + offset
+    came = asked + there + work + back
+
+    found = head.offset_of(
+        asked, {"received_ns": heard, "sent_ns": said, "answered_ns": came, "clock": 0}
+    )
+
+    assert abs(found.offset_ns - offset) <= found.bound_ns
+    assert found.bound_ns <= (there + back) // 2 + 1
+
+
+@given(st.integers(0, 500), st.integers(1, 50))
+def test_shares_are_dealt_round_robin_and_are_the_whole(there: int, hosts: int) -> None:
+    shares = [share_of(there, number, hosts) for number in range(hosts)]
+
+    assert sum(shares) == there
+    assert max(shares) - min(shares) <= 1
+
+
+def test_a_transport_is_registered_by_where_it_lies() -> None:
+    assert set(transports()) == set(SCHEMES)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["local:a", "netns:client-1", "ssh://b", "ssh://bench@b.example:2222", "ssh://[fe80::1]:22"],
+)
+def test_addresses_are_read(name: str) -> None:
+    assert host_address(name).scheme == name.partition(":")[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("b", "is of no known transport; allowed: local:NAME"),
+        ("ray://b", "is of no known transport"),
+        ("ssh:b", "is no address; allowed: ssh://"),
+        ("ssh://-oProxyCommand=x", "is no address"),
+        ("ssh://a b", "is no address"),
+        ("local:", "is no address; allowed: local:NAME"),
+        ("netns:../x", "is no address"),
+        ("netns:-n", "is no address"),
+    ],
+)
+def test_what_is_no_address_is_refused(name: str, text: str) -> None:
+    with pytest.raises(BadAddress, match=text):
+        host_address(name)
+
+
+def test_ssh_always_checks_the_hosts_key_and_asks_nobody() -> None:
+    words = command(host_address("ssh://bench@b:2222"), Fleet((), "/opt/my python", "/etc/own"))
+
+    assert "StrictHostKeyChecking=yes" in words
+    assert "BatchMode=yes" in words
+    # What stands on the command line first, no file overrules.
+    assert words.index("StrictHostKeyChecking=yes") < words.index("-F")
+    assert words[-6:-1] == ("/etc/own", "-p", "2222", "--", "bench@b")
+    assert words[-1] == "exec '/opt/my python' -P -m pgdyno.drive.host_worker"
+
+
+@pytest.mark.parametrize("what", ["pgdyno", "contract", "core"])
+def test_hosts_of_other_versions_are_refused_with_both(what: str) -> None:
+    changes: dict[str, Any] = {what: 9 if what == "contract" else "other"}
+    other = link("ssh://b", boot="boot-b", **changes)
+
+    with pytest.raises(DriveError, match=rf"host local:a has {what} .*, host ssh://b has"):
+        head.require_alike([link("local:a"), other])
+
+
+def test_a_machine_that_is_reached_twice_by_ssh_is_refused() -> None:
+    once = [link("ssh://a"), link("ssh://b", network="net:[2]"), link("local:a")]
+    head.require_alike(once)
+
+    with pytest.raises(DriveError, match="hosts ssh://a and ssh://c are one and the same"):
+        head.require_alike([*once, link("ssh://c")])
+
+
+def test_a_server_that_only_this_host_reaches_is_refused_for_others() -> None:
+    here = Connection("/run/postgresql", 5432, "u", "d", password="secret")
+    head.require_reachable(Fleet(("local:a", "netns:b")), here)
+    head.require_reachable(Fleet(("ssh://b",)), replace(here, host="10.0.0.1"))
+
+    with pytest.raises(DriveError, match="ssh://b would look for on its own") as caught:
+        head.require_reachable(Fleet(("local:a", "ssh://b")), here)
+    assert "secret" not in caught.value.line
+
+
+def test_progress_is_that_of_the_last_host_with_the_counts_of_all() -> None:
+    first, second = link("local:a"), link("local:b")
+    first.progress = DriveProgress("window", 5.0, 9.0, {"a": 3}, {"a": 1}, 1, 2, 3, 4, 5)
+    second.progress = DriveProgress("warmup", 1.0, 8.0, {"a": 4, "b": 1}, {}, 1, 1, 1, 1, 1)
+
+    assert head._together([first, second]) == DriveProgress(
+        "warmup", 1.0, 9.0, {"a": 7, "b": 1}, {"a": 1}, 2, 3, 4, 5, 6
+    )
+    first.result = "{}"
+    assert head._together([first]).phase == "done"
+
+
+def test_a_host_is_lost_when_it_ends_or_falls_silent_and_says_why() -> None:
+    gone = link("ssh://b", code=255)
+    gone.errors.write(b"noise\nHost key verification failed.\n")
+    gone.take(Heard(gone, None, 0))
+    assert gone.lost == "its process ended with code 255: Host key verification failed."
+
+    silent = link("ssh://c")
+    silent.notice_silence()
+    assert silent.lost is None
+    silent.heard_s = time.monotonic() - 6
+    silent.notice_silence()
+    assert silent.lost == "it said nothing for 5 s"
+
+    odd = link("ssh://d")
+    odd.take(Heard(odd, "Welcome to d!\n", 0))
+    assert odd.lost == "it said 'Welcome to d!', which is no line of a host"
+
+    done = link("ssh://e", code=0)
+    done.result = "{}"
+    done.take(Heard(done, None, 0))
+    assert done.lost is None
+
+
+def test_a_hosts_error_names_it() -> None:
+    error = '{"error": {"kind": "target", "fact": "connect to b: refused", "hint": "Start it."}}'
+    with pytest.raises(DriveError, match="host local:a: connect to b: refused") as caught:
+        (one := link("local:a")).take(Heard(one, error, 0))
+    assert caught.value.hint == "Start it."
+
+
+def test_hosts_that_drove_together_all_the_time_may_be_used() -> None:
+    whole = FleetResult((host("local:a"), host("local:b", 0.001, 10.0)))
+
+    assert whole.overlap == pytest.approx(0.9999 - 2e-7, abs=1e-6)
+    assert whole.skew_ns == 1_002_000
+    assert not list(fleet_reasons(whole))
+    assert FleetResult((host("local:a"),)).skew_ns == 0
+
+
+def test_below_the_least_overlap_the_trial_is_no_good_and_says_why() -> None:
+    apart = FleetResult((host("local:a"), host("local:b", 0.02, 10.0)))
+
+    (reason,) = fleet_reasons(apart)
+    assert reason == (
+        "the hosts drove together for 99.80% of the window, 99.9% are needed: their begins lie up"
+        " to 20.0 ms apart"
+    )
+    # A clock that is not known better is no better than one that is off.
+    vague = replace(host("local:b"), offsets=(Offset(0, 0, 20_000_000), Offset(1, 0, 1)))
+    assert list(fleet_reasons(FleetResult((host("local:a"), vague))))
+    # Windows that end with the last request end when each host has made its own.
+    early = FleetResult((host("local:a"), host("local:b", 0.0, 7.0)), whole=False)
+    assert not list(fleet_reasons(early))
+    lost = replace(apart, lost=("host local:c was lost: it said nothing for 5 s",))
+    assert list(fleet_reasons(lost)) == ["host local:c was lost: it said nothing for 5 s"]
+
+
+def test_processes_of_one_machine_share_its_cpus() -> None:
+    here = [host("local:a"), host("netns:b")]
+    there = host("ssh://c", machine=replace(MACHINE, boot="boot-c"))
+
+    assert together(here).cpus == 2
+    assert together(here).share_of_host == pytest.approx(3.0 / 20)
+    both = together([*here, there])
+    assert (both.cpus, both.threads, both.thread_cpu_s) == (4, 3, (1.5, 1.5, 1.5))
+
+
+def test_a_host_whose_requests_take_longer_is_unlike() -> None:
+    summary = {"p50": 1_500_000, "p999": 1}
+    kind = HostKind("tpcb", 90, "", "", "", summary, summary, summary)
+    hosts = [host("local:a"), host("local:b"), host("local:c", kinds=(kind,))]
+
+    assert unlike(hosts[2], hosts) == pytest.approx(0.5)
+    assert unlike(hosts[0], hosts) == 0
+    assert unlike(hosts[0], hosts[:1]) is None
+
+
+def test_drift_is_the_change_of_the_offset_over_time() -> None:
+    drifting = host("a", offsets=(Offset(0, 0, 10), Offset(10 * SECOND_NS, 50_000, 20)))
+
+    assert drifting.drift_ppm == pytest.approx(5.0)
+    assert drifting.bound_ns == 20
