@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,14 +26,20 @@ from pgdyno.model.errors import DriveError
 from pgdyno.model.fleet import Fleet
 from pgdyno.model.host_address import HostAddress
 from pgdyno.model.plan import Protocol
-from pgdyno.model.settings import Rung
+from pgdyno.model.run import TrialState
+from pgdyno.model.settings import Origin, OriginKind, Rung, Setting
 from pgdyno.model.workload import Workload
 from pgdyno.shell import Process, start
 from pgdyno.stats.fleet import fleet_reasons
+from pgdyno.store.run_file import RunFile
+from pgdyno.target.cluster import Cluster
+from tests.cluster.conftest import cluster_apart
+from tests.cluster.test_run import pgdyno
 from tests.data.workloads import tpcb, tpcc
 from tests.waiting import until
 
 pytestmark = pytest.mark.cluster
+ORIGIN = Origin(OriginKind.PLAN, "a test")
 PROTOCOL = Protocol(1, 0.0, 1.0, 20.0, False, 0.02, 0.95, Rung.D0)
 
 
@@ -69,6 +75,7 @@ def test_the_load_is_the_same_from_any_number_of_processes() -> None:
             assert {line.name for line in several.audit} == {line.name for line in one.audit}
 
 
+@pytest.mark.wide
 def test_hosts_begin_and_end_together_and_keep_their_own_accounts() -> None:
     load = replace(tpcb(1), connections=4, terminals=4, threads=1)
     with null_server(load) as server:
@@ -150,6 +157,7 @@ def test_a_lost_host_ends_the_window_and_is_named() -> None:
     assert driven.outcome == "stopped"
 
 
+@pytest.mark.wide
 def test_a_silent_host_is_lost_too() -> None:
     load = replace(tpcb(1), connections=4, terminals=4)
     pids: list[int] = []
@@ -200,6 +208,7 @@ def driving_head(connection: Connection) -> Iterator[tuple[subprocess.Popen[str]
         process.kill()
 
 
+@pytest.mark.wide
 def test_no_load_is_left_when_the_head_dies() -> None:
     load = replace(tpcb(1), connections=4, terminals=4)
     with null_server(load) as server, driving_head(server.connection) as (process, pids):
@@ -213,6 +222,7 @@ def test_no_load_is_left_when_the_head_dies() -> None:
         assert server.status().executions == before
 
 
+@pytest.mark.wide
 def test_hosts_are_looked_at_without_a_load(tmp_path: Path) -> None:
     found = look(processes(2), [replace(tpcb(1), connections=5, terminals=5)])
 
@@ -226,3 +236,102 @@ def test_hosts_are_looked_at_without_a_load(tmp_path: Path) -> None:
     scripted.write_text("Host *\n  ProxyCommand sh -c 'echo no such key >&2; exit 1'\n")
     with pytest.raises(DriveError, match="host ssh://b could not be reached: its process ended"):
         look(Fleet(("local:a", "ssh://b"), ssh_config=str(scripted)))
+
+
+PLAN = """
+name = "hosts"
+question = "Does the load of two hosts reach a server over the network?"
+
+[workload]
+kind = "tpcb"
+scale = 1
+connections = 5
+terminals = 7
+
+[protocol]
+rounds = 2
+warmup_s = 0.5
+window_s = 2
+
+[fleet]
+hosts = [{hosts}]
+
+[[stage]]
+name = "as-is"
+why = "The server as it is."
+"""
+NETWORK = f"10.{os.getpid() // 250 % 250}.{os.getpid() % 250}"
+
+
+@pytest.fixture
+def namespaces() -> Iterator[dict[str, str]]:
+    """Two network namespaces on a bridge, by their names; each with an address of its own."""
+    bridge = f"pgd{os.getpid()}"
+    names = {f"{bridge}{letter}": f"{NETWORK}.{number}" for letter, number in (("a", 2), ("b", 3))}
+
+    def ip(words: str) -> None:
+        subprocess.run(["ip", *words.split()], check=True, capture_output=True)
+
+    with ExitStack() as stack:
+        ip(f"link add {bridge} type bridge")
+        stack.callback(ip, f"link del {bridge}")
+        ip(f"addr add {NETWORK}.1/24 dev {bridge}")
+        ip(f"link set {bridge} up")
+        for name, address in names.items():
+            ip(f"netns add {name}")
+            stack.callback(ip, f"netns del {name}")
+            ip(f"link add {name}v type veth peer name inside netns {name}")
+            ip(f"link set {name}v master {bridge} up")
+            ip(f"-n {name} addr add {address}/24 dev inside")
+            ip(f"-n {name} link set inside up")
+        yield names
+
+
+@contextmanager
+def server_on_the_network() -> Iterator[tuple[Cluster, str, str]]:
+    """Somebody's server on the bridge's address, how it is reached there, and with what password.
+
+    It logs who connects.
+    """
+    with cluster_apart("embedded-18", "tcp") as cluster:
+        cluster.stop(clean=True)
+        with (cluster.data / "pg_hba.conf").open("a") as rules:
+            rules.write(f"host all all {NETWORK}.0/24 scram-sha-256\n")
+        values = {"listen_addresses": f"127.0.0.1,{NETWORK}.1", "log_connections": "on"}
+        cluster.start([Setting(name, value, ORIGIN) for name, value in values.items()])
+        there = cluster.measured_connection()
+        assert there.password is not None
+        conninfo = f"host={NETWORK}.1 port={there.port} user={there.user} dbname=postgres"
+        yield cluster, conninfo, there.password
+
+
+def test_hosts_with_addresses_of_their_own_drive_a_real_server(
+    namespaces: dict[str, str], folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = folder / "hosts.toml"
+    path.write_text(PLAN.format(hosts=", ".join(f'"netns:{name}"' for name in namespaces)))
+    with server_on_the_network() as (cluster, conninfo, password):
+        monkeypatch.setenv("PGPASSWORD", password)
+        looked = json.loads(pgdyno("fleet", "check", path, "--conninfo", conninfo, "--json").stdout)
+        pgdyno("run", path, "--conninfo", conninfo, "--out", folder / "hosts.sqlite")
+        log = cluster.log_text()
+
+    assert [host["connections"] for host in looked] == [3, 2]
+    assert len({host["machine"]["network"] for host in looked}) == 2
+    for address in namespaces.values():
+        assert f"connection received: host={address}" in log
+    with RunFile.read(folder / "hosts.sqlite") as run:
+        trials = run.trials()
+    assert [trial.state for trial in trials] == [TrialState.FINISHED] * 2
+    for trial in trials:
+        assert trial.result is not None
+        assert trial.result.fleet is not None
+        hosts = trial.result.fleet.hosts
+        assert [host.name for host in hosts] == [f"netns:{name}" for name in namespaces]
+        assert [host.terminals for host in hosts] == [4, 3]
+        assert trial.result.fleet.overlap >= 0.999
+        ended = sum(kind.window.succeeded for kind in trial.result.kinds)
+        assert sum(host.ended for host in hosts) == ended > 0
+    assert "Hosts that made the load" in (folder / "hosts.html").read_text()
+    for written in folder.iterdir():
+        assert password.encode() not in written.read_bytes(), written

@@ -36,6 +36,7 @@ from pgdyno.analysis.facts import (
     StageFacts,
     StepFacts,
 )
+from pgdyno.analysis.hosts import fleet_facts
 from pgdyno.analysis.proof import proof_facts
 from pgdyno.analysis.replaced import ReplacedFacts
 from pgdyno.analysis.run import analyse, plan_in
@@ -44,14 +45,15 @@ from pgdyno.analysis.storage import storage_facts
 from pgdyno.analysis.wal_facts import StageWal, WalPart
 from pgdyno.model.calibration import Calibrated, Machine, Round
 from pgdyno.model.knee import Knee, Point
-from pgdyno.model.run import PgbenchStatement, PgbenchSummary
+from pgdyno.model.run import PgbenchStatement, PgbenchSummary, TrialRecord, TrialState
 from pgdyno.model.workload import Face, Tpcc, Workload
 from pgdyno.report import ceiling, climb, curve, drill, html, proof, storage
 from pgdyno.store import RunFile
 from tests.data import climbs, drills, proofs
 from tests.data.curves import CURVE, KEPT
 from tests.data.hostile import ENDS
-from tests.data.miniature import CHARACTERS, write_miniature
+from tests.data.hosts import DRIVEN
+from tests.data.miniature import CHARACTERS, a_result, write_miniature
 from tests.data.probed import MEMORY, floor, probed
 
 MS = 1_000_000
@@ -154,6 +156,12 @@ def everything(folder: Path) -> str:
     return html.render(filled(facts_of(folder)))
 
 
+def _from_hosts(number: int, stage: str) -> TrialRecord:
+    """A trial whose load came from several hosts."""
+    result = replace(a_result(), fleet=DRIVEN)
+    return TrialRecord(number, 1, stage, "", TrialState.FINISHED, result=result)
+
+
 def filled(facts: Facts) -> Facts:
     """The facts with all that only some runs have."""
     stages = tuple(_filled(stage) for stage in facts.stages)
@@ -193,6 +201,8 @@ def filled(facts: Facts) -> Facts:
         ),
         wal=tuple(_wal(name) for name in names[:-1]),  # of the last it is not known
         cycles=tuple(_cycles(name) for name in names),
+        fleet=fleet_facts(names, [_from_hosts(number, name) for number, name in enumerate(names)],
+                          server_on_host=True),
         looks=(3, 4, 5, 6, 8),
         warnings=("round 2 of stage tuned lies 6.1 MAD (-12.0%) off what the other trials let"
                   " expect; interference? It is kept",),

@@ -16,6 +16,7 @@ from pgdyno.analysis.cycles import PlanCycles, plan_cycles
 from pgdyno.analysis.deviations import deviations
 from pgdyno.analysis.earlier_figures import then_and_now
 from pgdyno.analysis.facts import LABELS, SCHEMA, Comparison, Facts, Phases, StageFacts, TrialFacts
+from pgdyno.analysis.host_facts import FleetFacts
 from pgdyno.analysis.hosts import fleet_facts
 from pgdyno.analysis.judge import placement
 from pgdyno.analysis.losses import Losses, with_losses
@@ -127,9 +128,13 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
         versions=_versions(plan, info), diagnosis=(),  # by who asks for it
         fixture=_fixture(fixtures[0]) if fixtures else {},
         further_fixtures=tuple(_fixture(one) for one in fixtures[1:]),
-        profiles=_profiles(run, names, finished, stages),
-        fleet=fleet_facts(names, finished, server_on_host=plan.target.kind != "running"),
+        profiles=_profiles(run, names, finished, stages), fleet=_fleet(plan, finished),
     )  # fmt: skip
+
+
+def _fleet(plan: Plan, finished: Sequence[TrialRecord]) -> FleetFacts | None:
+    names = [stage.name for stage in plan.stages]
+    return fleet_facts(names, finished, server_on_host=plan.target.kind != "running")
 
 
 def _sessions(

@@ -13,6 +13,7 @@ from pgdyno.model.fleet import Fleet
 from pgdyno.model.fleet_check import FleetLooked, HostLooked
 from pgdyno.model.host_address import BadAddress, host_address
 from pgdyno.model.plan import Workload
+from pgdyno.model.wording import plural
 from pgdyno.stats.ceiling import fitting
 from pgdyno.store.calibration import calibration_of
 from pgdyno.target.home import home
@@ -49,7 +50,8 @@ def fleet(hosts: Plan | Fleet) -> FleetLooked:
         except BadAddress as error:
             raise PlanError(f"host {name!r} {error}") from error
         if hosts.hosts.count(name) > 1:
-            raise PlanError(f"host {name!r} is named {hosts.hosts.count(name)} times")
+            times = plural(hosts.hosts.count(name), "time")
+            raise PlanError(f"host {name!r} is named {times}")
     return look(hosts)
 
 

@@ -62,7 +62,7 @@ def check(
         ceiling = host.ceiling_per_s
         table.add_row(
             host.name,
-            f"{host.offset.offset_ns / 1e9:+.6f} s",
+            f"{host.offset.ahead_s:+.6f} s",
             f"±{ns_text(host.offset.bound_ns)}",
             str(machine.cpus),
             str(host.connections),

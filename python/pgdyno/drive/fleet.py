@@ -140,7 +140,7 @@ class Head:
             most, needed = link.machine.descriptors_max, own + _SESSIONS_BESIDE
             if most < needed:
                 raise DriveError(
-                    f"host {link.name} may open {most} files and sockets, its"
+                    f"host {link.name} may open {plural(most, 'file')} and sockets, its"
                     f" {plural(own, 'connection')} need {needed}",
                     "Raise its limit (ulimit -n), or take more hosts or fewer connections.",
                 )
@@ -266,10 +266,7 @@ class Head:
                 if link.lost is None and late and link.machine is None:
                     link.lost = f"it said nothing for {patience_s:g} s{link.last_words()}"
                 if link.lost is not None:
-                    raise DriveError(
-                        f"host {link.name} could not {what}: {link.lost}",
-                        "See it by hand: `pgdyno fleet check`.",
-                    )
+                    raise DriveError(f"host {link.name} could not {what}: {link.lost}", _way(link))
 
     def _hear(self, patience_s: float, *, silence: bool = True) -> None:
         """Take in what hosts said; wait for the first of it."""
@@ -336,6 +333,16 @@ def require_alike(links: Sequence[HostLink]) -> None:
                 f"hosts {other.name} and {link.name} are one and the same machine",
                 "Name it once; several processes of this machine are local:a, local:b, ….",
             )
+
+
+def _way(link: HostLink) -> str | None:
+    """What may be done about a host that is not reached."""
+    address = host_address(link.name)
+    if address.scheme != "ssh":
+        return None
+    destination, port = address.destination
+    there = f"-p {port} {destination}" if port else destination
+    return f"`ssh {there}` has to get there, by a known key, without asking anything."
 
 
 def _connections(link: HostLink) -> int:

@@ -48,6 +48,11 @@ class Offset:
     offset_ns: int
     bound_ns: int
 
+    @property
+    def ahead_s(self) -> float:
+        """The offset in seconds."""
+        return self.offset_ns / 1e9
+
 
 @dataclass(frozen=True, slots=True)
 class HostKind:

@@ -19,6 +19,7 @@ from pgdyno.catalog import (
 )
 from pgdyno.model.settings import Rung
 from pgdyno.plan.schema.client import value_text
+from pgdyno.plan.schema.fleet_table import FleetTable
 from pgdyno.plan.schema.plan_file import (
     QUICK_KEYS,
     EarlierReportTable,
@@ -86,6 +87,7 @@ def reference() -> str:
         ("`arrivals`", ArrivalsTable),
         ("`steps`", StepTable),
         ("`[protocol]`", ProtocolTable),
+        ("`[fleet]`", FleetTable),
         ("`[[stage]]`", StageTable),
         ("`[earlier]`", EarlierReportTable),
         ("`earlier` of a stage", FiguresTable),

@@ -23,6 +23,7 @@ from pgdyno.target.interface import Target
 from pgdyno.trial.description import describe_stages, differences
 from pgdyno.trial.validity import judge
 from tests.data.builds import builds_of
+from tests.data.hosts import DRIVEN
 from tests.data.miniature import write_miniature
 from tests.data.servers import HOST, installed
 
@@ -124,6 +125,13 @@ def test_lost_connections_make_it_invalid(result: TrialResult) -> None:
     state, reason = judge(replace(result, reconnects=2), None)
 
     assert (state, reason) == (TrialState.INVALID, "2 connections were lost")
+
+
+def test_a_lost_host_makes_it_invalid_by_name(result: TrialResult) -> None:
+    lost = replace(DRIVEN, lost=("host ssh://b was lost: it said nothing for 5 s",))
+
+    assert judge(replace(result, fleet=DRIVEN), None) == (TrialState.FINISHED, None)
+    assert judge(replace(result, fleet=lost), None) == (TrialState.INVALID, lost.lost[0])
 
 
 def test_a_window_without_a_commit_is_invalid(result: TrialResult) -> None:

@@ -448,8 +448,8 @@ mod tests {
             let texts: Vec<String> = hosts.iter().map(|values| text(values)).collect();
             let joined = text(&hosts.concat());
             let all = encode(&sum(texts.iter()).expect("added")).expect("written");
-            prop_assert_eq!(
-                quantiles(&all, &SHARES).expect("read"), quantiles(&joined, &SHARES).expect("read"));
+            let at = |text: &str| quantiles(text, &SHARES).expect("read");
+            prop_assert_eq!(at(&all), at(&joined));
             let below = |bound: Option<u64>| {
                 let mut below = ExactBelow::default();
                 if let Some(ns) = bound {

@@ -77,8 +77,7 @@ def resolve(
     for major in dict.fromkeys(one.facts.major for one in servers):
         complaints += initdb_complaints(target.initdb, major)
     resolved = resolve_stages(draft, servers, host)
-    complaints += [*resolved.complaints, *_unable(resolved, protocol)]
-    complaints += fleet_complaints(target, protocol, resolved.stages)
+    complaints += [*resolved.complaints, *_unable(resolved, protocol, target)]
     complaints += earlier_complaints(
         document, [workload_of(client.table, draft.sources) for client in draft.clients]
     )
@@ -212,10 +211,11 @@ def resolve_fleet(draft: PlanDraft) -> Fleet | None:
     return None if table is None else Fleet(table.hosts, table.python, table.ssh_config)
 
 
-def _unable(resolved: Resolved, protocol: Protocol) -> list[Complaint]:
+def _unable(resolved: Resolved, protocol: Protocol, target: Target) -> list[Complaint]:
     """Stages whose load cannot do what the protocol asks for."""
     followed = cycle_complaints(protocol, resolved.stages)
-    return [*_gone_sessions(resolved, protocol), *followed]
+    driven = fleet_complaints(target, protocol, resolved.stages)
+    return [*_gone_sessions(resolved, protocol), *followed, *driven]
 
 
 def _gone_sessions(resolved: Resolved, protocol: Protocol) -> list[Complaint]:

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from pgdyno.model.fleet import HOSTS_MAX
 from pgdyno.model.host_address import BadAddress, host_address
+from pgdyno.model.wording import plural
 from pgdyno.plan.schema.complaint import Complaint, shown
 from pgdyno.plan.schema.workload_table import Line, Table
 
@@ -40,7 +41,7 @@ def fleet_complaints(fleet: FleetTable) -> Iterator[Complaint]:
     """What is wrong with the hosts as they are named."""
     for name, count in Counter(fleet.hosts).items():
         if count > 1:
-            text = f"{shown(name)} stands there {count} times; allowed: once"
+            text = f"{shown(name)} stands there {plural(count, 'time')}; allowed: once"
             hint = "Several processes of this host are local:a, local:b, …."
             yield Complaint("fleet.hosts", text, hint)
         try:
