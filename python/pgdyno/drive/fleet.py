@@ -9,6 +9,7 @@ by the core, and each host's own account is kept beside.
 from __future__ import annotations
 
 import queue
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -101,7 +102,7 @@ class Head:
         self._fleet, self._ways = fleet, ways
         self._inbox: Inbox = queue.SimpleQueue()
         self._stack = ExitStack()
-        self._begun_s = 0.0
+        self._over = threading.Event()
         self.links: list[HostLink] = []
 
     def __enter__(self) -> Head:
@@ -112,6 +113,7 @@ class Head:
                 link = open_link(name, self._fleet, way, self._inbox)
                 self.links.append(link)
                 self._stack.callback(link.end)
+            threading.Thread(target=self._show_life, name="pgdyno head", daemon=True).start()
             self._until(lambda: all(one.machine for one in self.links), HELLO_S, "be reached")
         except BaseException:
             self._close()
@@ -122,7 +124,14 @@ class Head:
         """End what still runs on any host."""
         self._close()
 
+    def _show_life(self) -> None:
+        """Say something twice a second, whatever else we wait for: hosts go by our silence."""
+        while not self._over.wait(_TOLD_S):
+            for link in self.links:
+                link.say({"alive": True})
+
     def _close(self) -> None:
+        self._over.set()
         for link in self.links:  # all are told before any is waited for
             link.say({"stop": None})
         self._stack.close()
@@ -182,7 +191,6 @@ class Head:
         unix_ns = time.time_ns() + begin_ns - time.monotonic_ns()
         for link in self.links:
             link.say({"begin": [begin_ns + link.offsets[-1].offset_ns, unix_ns]})
-        self._begun_s = time.monotonic()
 
     def compare_clocks(self) -> None:
         """Measure each host's offset once more; of one that is lost it stays as it was."""

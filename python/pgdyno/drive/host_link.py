@@ -51,6 +51,7 @@ class HostLink:
     result: str | None = None
     offsets: list[Offset] = field(default_factory=list)
     lost: str | None = None  # why it is
+    _saying: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def is_over(self) -> bool:
@@ -59,7 +60,7 @@ class HostLink:
 
     def say(self, message: JsonObject) -> None:
         """Say a line; one that no longer listens is noticed by its silence."""
-        with suppress(BrokenPipeError, ValueError):
+        with self._saying, suppress(BrokenPipeError, ValueError):
             self.process.stdin.write(json.dumps(message) + "\n")
             self.process.stdin.flush()
 
@@ -105,7 +106,7 @@ class HostLink:
 
     def end(self) -> None:
         """Let it end: it is told by the end of its input, then by signals."""
-        with suppress(BrokenPipeError, ValueError):
+        with self._saying, suppress(BrokenPipeError, ValueError):
             self.process.stdin.close()
         if self.process.wait(END_S) is None:
             self.process.signal(signal.SIGTERM)

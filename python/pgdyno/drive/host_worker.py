@@ -12,9 +12,10 @@ JSON. First `{"hello": ...}` with what the host is; then, twice a second, the pr
 | `{"begin": [steady, unix]}` | the warm-up begins then, by this host's steady clock |
 | `{"open": steady}` | the window begins then |
 | `{"stop": steady}` | the window ends then; `{"stop": null}`: now |
-| its end | whoever asked is gone: the window ends now, and some seconds later the process |
+| anything else | is a sign of life |
+| its end, or none for 4 s | the head is gone: the window ends now, a second later the process |
 
-So a head that dies leaves no load behind, however it was connected.
+So a head that dies, or is cut off, leaves no load behind, however it was connected.
 """
 
 from __future__ import annotations
@@ -38,8 +39,10 @@ from pgdyno.drive.worker import PROGRESS_S, STOP_SIGNALS, pause_s
 from pgdyno.model.errors import DriveError
 from pgdyno.model.fleet import Machine
 
-LEFT_S = 3.0
+LEFT_S = 1.0
 """So long a drain may last once the head is gone."""
+SILENT_S = 4.0
+"""A head says something twice a second; one that was silent for so long is gone."""
 
 
 def machine() -> Machine:
@@ -68,10 +71,11 @@ class _Host:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._asked = threading.Condition()
+        self._asked = threading.Condition(threading.RLock())
         self._spec: str | None = None
         self.run: core.Drive | None = None
         self.left_s: float | None = None  # when the head was found gone
+        self._heard_s = time.monotonic()
 
     def say(self, text: str) -> None:
         """A line for the head, whole; BrokenPipeError when nobody listens."""
@@ -83,6 +87,7 @@ class _Host:
         try:
             for line in sys.stdin:
                 received_ns = time.monotonic_ns()
+                self._heard_s = time.monotonic()
                 message = json.loads(line)
                 if "clock" in message:
                     answer = message | {"received_ns": received_ns}
@@ -102,6 +107,11 @@ class _Host:
             with suppress(core.CoreError):  # its result was taken
                 _tell(self.run, message)
 
+    def notice_silence(self) -> None:
+        """Count the head as gone when it has said nothing for too long."""
+        if self.left_s is None and time.monotonic() - self._heard_s > SILENT_S:
+            self._leave()
+
     def _leave(self) -> None:
         self.left_s = time.monotonic()
         if self.run is not None:
@@ -115,6 +125,7 @@ class _Host:
         with self._asked:
             while self._spec is None and self.left_s is None:
                 self._asked.wait(PROGRESS_S)
+                self.notice_silence()
                 self.say('{"waiting": true}')
         return self._spec
 
@@ -145,6 +156,7 @@ def main() -> int:
         while host.left_s is None:  # the clocks are compared once more
             if signal.sigtimedwait(STOP_SIGNALS, PROGRESS_S / 10) is not None:
                 return 0
+            host.notice_silence()
     except core.CoreError as error:
         kind, fact, hint = error.args
         host.say(json.dumps({"error": {"kind": kind, "fact": fact, "hint": hint}}))
@@ -169,6 +181,7 @@ def _drive(host: _Host, spec: str) -> str:
         progress = json.loads(text)
         if progress["phase"] == "done":
             return run.result()
+        host.notice_silence()
         if host.left_s is not None and time.monotonic() - host.left_s > LEFT_S:
             # Its sockets close with it, and so the server's sessions end.
             os._exit(1)
