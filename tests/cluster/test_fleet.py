@@ -16,13 +16,17 @@ from typing import Any
 
 import pytest
 
+from pgdyno.api import fleet as pgdyno_fleet
+from pgdyno.api import load_plan
 from pgdyno.drive import fleet as head
 from pgdyno.drive import transport
+from pgdyno.drive.checkpoint_pace import Pace
 from pgdyno.drive.driver import Driven, drive
 from pgdyno.drive.fleet import look
 from pgdyno.drive.null import null_server
 from pgdyno.model.connection import Connection
-from pgdyno.model.errors import DriveError
+from pgdyno.model.cycle import Spacing
+from pgdyno.model.errors import DriveError, PlanError
 from pgdyno.model.fleet import Fleet
 from pgdyno.model.host_address import HostAddress
 from pgdyno.model.plan import Protocol
@@ -176,6 +180,31 @@ def test_a_silent_host_is_lost_too() -> None:
     assert driven.fleet is not None
     assert list(fleet_reasons(driven.fleet)) == ["host local:0 was lost: it said nothing for 5 s"]
     assert not Path(f"/proc/{pids[0]}").exists(), "what does not end is killed"
+
+
+@pytest.mark.wide
+def test_a_host_that_ends_before_its_clock_was_compared_is_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It gave its result, but whether it drove with the others is not known."""
+    load = replace(tpcb(1), connections=4, terminals=4)
+    pids: list[int] = []
+    compare = head.Head.compare_clocks
+
+    def killed(self: head.Head) -> None:
+        if all(link.result is not None for link in self.links):
+            os.kill(pids[1], signal.SIGKILL)
+        compare(self)
+
+    monkeypatch.setattr(head.Head, "compare_clocks", killed)
+    with null_server(load) as server:
+        protocol = replace(PROTOCOL, fleet=processes(2))
+        driven = drive(server.connection, load, protocol, None, started=pids.append)
+
+    assert driven.fleet is not None
+    assert list(fleet_reasons(driven.fleet)) == [
+        "host local:1 was lost: it did not tell its clock for 5 s"
+    ]
 
 
 HEAD = """
@@ -389,3 +418,42 @@ def test_hosts_with_addresses_of_their_own_drive_a_real_server(
     assert "Hosts that made the load" in (folder / "hosts.html").read_text()
     for written in folder.iterdir():
         assert password.encode() not in written.read_bytes(), written
+
+
+@pytest.mark.wide
+def test_windows_that_follow_checkpoints_open_and_end_together() -> None:
+    """A checkpoint every 0.8 s is made up; each host is told the instants by its own clock."""
+    load = replace(tpcb(1), connections=4, terminals=4)
+    begun_s = time.monotonic()
+    pace = Pace(
+        lambda: int((time.monotonic() - begun_s) / 0.8), 0.2, 0.5, 1, Spacing(30.0, 1e9, 0.9)
+    )
+    with null_server(load) as server:
+        protocol = replace(PROTOCOL, fleet=processes(2))
+        driven = drive(server.connection, load, protocol, None, pace=pace)
+
+    assert driven.outcome == "complete", "its end was asked for"
+    assert driven.followed is not None
+    assert 0.3 < driven.window_s < 60
+    fleet = driven.fleet
+    assert fleet is not None
+    (first, second) = fleet.hosts
+    bound_ns = first.bound_ns + second.bound_ns
+    for there, here in zip(first.window_ns, second.window_ns, strict=True):
+        # What is told for later is done then, unless a busy machine tells it too late.
+        assert abs(there - here) <= bound_ns
+    assert first.ended > 0
+    assert second.ended > 0
+
+
+def test_a_plan_is_given_hosts_from_outside(tmp_path: Path) -> None:
+    plan = load_plan("demo", set={"fleet.hosts": ["local:a", "local:b"]}, quick=True)
+
+    assert plan.record.protocol.fleet == Fleet(("local:a", "local:b"))
+    assert "load from local:a and local:b" in str(plan.preview())
+    assert [host.connections for host in pgdyno_fleet(plan).hosts] == [4, 4]
+    with pytest.raises(PlanError, match="plan demo has no \\[fleet\\]"):
+        pgdyno_fleet(load_plan("demo"))
+    with pytest.raises(PlanError, match="host 'b' is of no known transport"):
+        pgdyno_fleet(Fleet(("b",)))
+    assert load_plan("demo").trials[0].ident != plan.trials[0].ident

@@ -22,7 +22,7 @@ from pgdyno.drive.result import Driven
 from pgdyno.drive.transport import Transport, transports
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
-from pgdyno.model.fleet import Fleet, Offset
+from pgdyno.model.fleet import LOST_AFTER_S, Fleet, Offset
 from pgdyno.model.fleet_check import FleetLooked, HostLooked
 from pgdyno.model.host_address import host_address
 from pgdyno.model.plan import Workload
@@ -92,6 +92,7 @@ def look(fleet: Fleet, workloads: Sequence[Workload] = ()) -> FleetLooked:
         for workload in workloads:
             head.require_alike(workload)
         head.compare_clocks()
+        head.require_all("tell its clock")
         return FleetLooked(tuple(head.looked(workloads)))
 
 
@@ -187,13 +188,14 @@ class Head:
     def begin(self) -> None:
         """Compare all clocks, and tell each host its own instant of the common begin."""
         self.compare_clocks()
+        self.require_all("tell its clock")
         begin_ns = self._soon_ns(_BEGIN_S)
         unix_ns = time.time_ns() + begin_ns - time.monotonic_ns()
         for link in self.links:
             link.say({"begin": [begin_ns + link.offsets[-1].offset_ns, unix_ns]})
 
     def compare_clocks(self) -> None:
-        """Measure each host's offset once more; of one that is lost it stays as it was."""
+        """Measure each host's offset once more; one that does not answer is lost."""
         for link in self.links:
             if link.lost is None and (found := self._offset(link)) is not None:
                 link.offsets.append(found)
@@ -225,9 +227,6 @@ class Head:
             if now_s - told_s >= _TOLD_S:
                 progress(_together(self.links))
                 told_s = now_s
-        for link in self.links:
-            if link.lost is not None:
-                link.lost = f"host {link.name} was lost: {link.lost}"
 
     def _require_begun(self, link: HostLink, phase: str) -> None:
         if _PHASES.index(phase) < _PHASES.index("window"):
@@ -254,11 +253,12 @@ class Head:
             link.answer = None
             asked_ns = time.monotonic_ns()
             link.say({"clock": number})
-            while link.lost is None and (link.answer is None or link.answer["clock"] != number):
+            while link.answer is None or link.answer["clock"] != number:
                 self._hear(_PACE_S)
-                link.notice_silence()
-            if link.answer is None:
-                return best
+                if link.lost is None and time.monotonic_ns() - asked_ns > LOST_AFTER_S * 1e9:
+                    link.lost = f"it did not tell its clock for {LOST_AFTER_S:g} s"
+                if link.lost is not None:
+                    return best
             found = offset_of(asked_ns, link.answer)
             if best is None or found.bound_ns < best.bound_ns:
                 best = found
@@ -273,8 +273,17 @@ class Head:
             for link in self.links:
                 if link.lost is None and late and link.machine is None:
                     link.lost = f"it said nothing for {patience_s:g} s{link.last_words()}"
-                if link.lost is not None:
-                    raise DriveError(f"host {link.name} could not {what}: {link.lost}", _way(link))
+            self.require_all(what)
+
+    def require_all(self, what: str) -> None:
+        """Refuse to go on without a host.
+
+        Raises:
+            DriveError: One is lost, before it could do what it was to do.
+        """
+        for link in self.links:
+            if link.lost is not None:
+                raise DriveError(f"host {link.name} could not {what}: {link.lost}", _way(link))
 
     def _hear(self, patience_s: float, *, silence: bool = True) -> None:
         """Take in what hosts said; wait for the first of it."""

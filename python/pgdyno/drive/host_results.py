@@ -32,7 +32,9 @@ def combined(
         DriveError: No host gave a result, or the results are not of one load.
     """
     given = [(link, link.result) for link in links if link.result is not None]
-    lost = tuple(link.lost for link in links if link.lost is not None)
+    lost = tuple(
+        f"host {link.name} was lost: {link.lost}" for link in links if link.lost is not None
+    )
     if not given:
         raise DriveError("; ".join(lost) or "no host gave a result")
     try:
