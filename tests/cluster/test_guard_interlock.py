@@ -264,25 +264,33 @@ def test_killed_at_any_step_it_is_safe_and_ends_when_it_is_run_again(
     assert step > 4, "it has steps"
 
 
+@pytest.mark.parametrize("checkpoint", [False, pytest.param(True, marks=pytest.mark.wide)])
 def test_full_pages_are_complete_before_the_line_goes(
-    guarded: Guarded, monkeypatch: pytest.MonkeyPatch
+    guarded: Guarded, monkeypatch: pytest.MonkeyPatch, checkpoint: bool
 ) -> None:
+    """Also where the last checkpoint began while they were on, and they were off since."""
     guarded.arm()
     write_pages(place_of(guarded.data), guarded.include, "off")
     place_of(guarded.data).reload()
     guarded.until_off()
-    execute(guarded.primary, "CHECKPOINT")
+    if checkpoint:
+        execute(guarded.primary, "CHECKPOINT")
+    execute(guarded.primary, "CREATE TABLE first_changed_without_an_image (i int)")
+    began = value(guarded.primary, "SELECT full_page_writes FROM pg_control_checkpoint()")
+    assert began == str(not checkpoint)
+    lsn = value(guarded.primary, "SELECT pg_current_wal_insert_lsn()")
+    since = f"SELECT full_page_writes AND redo_lsn >= '{lsn}' FROM pg_control_checkpoint()"
     seen: list[str] = []
     removed = remove_line
 
     def remove(path: Path) -> None:
-        seen.append(value(guarded.primary, "SELECT full_page_writes FROM pg_control_checkpoint()"))
+        seen.append(value(guarded.primary, since))
         removed(path)
 
     monkeypatch.setattr(arming, "remove_line", remove)
-    assert value(guarded.primary, "SELECT full_page_writes FROM pg_control_checkpoint()") == "False"
     Guard(guarded.data).disarm()
     assert seen == ["True"], "a checkpoint began since they are on"
+    execute(guarded.primary, "DROP TABLE first_changed_without_an_image")
 
 
 @pytest.mark.wide

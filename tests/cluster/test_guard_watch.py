@@ -145,15 +145,15 @@ REASONS = {
 def test_on_with_the_reason_and_off_when_it_is_gone(guarded: Guarded, reason: str) -> None:
     daemon = guarded.watching()
     guarded.until_off()
-    execute(guarded.primary, "CHECKPOINT")
+    lsn = value(guarded.primary, "SELECT pg_current_wal_insert_lsn()")
     undo = REASONS[reason](guarded)
     try:
         guarded.until_on(reason)
         assert guarded.status().code in (8, 1)
         until(lambda: (beat := guarded.status().heartbeat) is not None and beat.complete,
               "images protect every page, by a checkpoint of the daemon's")  # fmt: skip
-        assert value(guarded.primary,
-                     "SELECT full_page_writes FROM pg_control_checkpoint()") == "True"  # fmt: skip
+        since = f"SELECT full_page_writes AND redo_lsn >= '{lsn}' FROM pg_control_checkpoint()"
+        assert value(guarded.primary, since) == "True"
     finally:
         undo()
     guarded.until_off()

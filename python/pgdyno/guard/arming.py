@@ -41,6 +41,7 @@ from pgdyno.model.guard import Armed, Lock, Step
 
 _PATIENCE_S = 60.0  # a reload takes a moment; the daemon ends within a look
 _CHECKPOINT_S = 3600.0
+_CHECKPOINTS_MAX = 3
 _PAUSE_S = 0.05
 _ANSWER_S = 10.0
 
@@ -195,17 +196,25 @@ def _without_daemon(place: Place, include: Path, on_event: Callable[[str], None]
 
 
 def _complete(place: Place, primary: str, include: Path, on_event: Callable[[str], None]) -> None:
-    """Let images protect every page: they are on, and a checkpoint began since."""
+    """Let images protect every page: they are on, and a checkpoint began since.
+
+    One that began before will not do, though they were on then: pages that were first changed
+    after it and while they were off have no image, and get none before the next.
+    """
     _follow(place, primary, lambda facts: facts.full_pages, f"{include} says on, the server off")
     on_event("checkpoint")
     try:
         with session(primary_connection(place, primary), _CHECKPOINT_S) as asked:
             facts = look_at_primary(asked, None)
-            if facts.may_checkpoint:
+            on_lsn = facts.flush_lsn
+            for _ in range(_CHECKPOINTS_MAX):  # the first may begin before the reload is heard
+                if facts.images_since(on_lsn) or not facts.may_checkpoint:
+                    break
                 asked.execute("CHECKPOINT")
+                facts = look_at_primary(asked, None)
     except psycopg.Error as error:
         raise _refused(place, error) from error
-    _follow(place, primary, lambda facts: facts.full_pages and facts.redo_full_pages,
+    _follow(place, primary, lambda facts: facts.images_since(on_lsn),
             "no checkpoint began since full pages are on",
             _CHECKPOINT_S, reload=False)  # fmt: skip
 

@@ -21,7 +21,7 @@ from pgdyno.model.errors import TargetError
 
 MODULE = "pgdyno.guard.deadman"
 _READ_BYTES = 4096
-ALIVE = "alive\n"
+ALIVE = b"alive\n"
 """What the daemon says again and again."""
 
 

@@ -46,6 +46,14 @@ class PrimaryFacts:
         """Whether full_page_writes is on."""
         return self.settings["full_page_writes"] == "on"
 
+    def images_since(self, on_lsn: int) -> bool:
+        """Whether images protect every page.
+
+        Args:
+            on_lsn: A place in WAL that was written when they were on already, and stayed so.
+        """
+        return self.full_pages and self.redo_full_pages and self.redo_lsn >= on_lsn
+
 
 @dataclass(frozen=True, slots=True)
 class Contents:

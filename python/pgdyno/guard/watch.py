@@ -29,7 +29,7 @@ from pgdyno.guard.metrics import metrics
 from pgdyno.guard.observe import session
 from pgdyno.guard.place import Pages, Place, read_pages, run_folder_of, since_boot_s, write_pages
 from pgdyno.guard.preconditions import judged
-from pgdyno.model.errors import TargetError
+from pgdyno.model.errors import PgdynoError, TargetError
 from pgdyno.model.guard import Armed, Finding, Heartbeat, Lock, Step
 from pgdyno.shell import Process, start
 
@@ -40,6 +40,7 @@ _CONTENTS_S = 30.0
 _CONTENTS_FRESH_S = 600.0
 _HERE_S = 2.0
 _CHECKPOINT_S = 3600.0
+_CHECKPOINT_AGAIN_S = 30.0  # where one was refused, or began a moment too early
 _END_S = 10.0  # that the server gets to follow before the daemon ends
 _STOPPED = "the daemon was stopped"
 _ALL_WELL = "all conditions hold"
@@ -55,6 +56,7 @@ class _Turning:
     watchdog_turns: int = 0
     good_since_s: float | None = None
     reasons: tuple[str, ...] = ()
+    on_lsn: int | None = None  # of WAL that was flushed once the server had them on; None: off
 
 
 @dataclass(slots=True)
@@ -73,6 +75,7 @@ class Watch:
     _reloaded_s: float = 0.0
     _admitted_s: float = 0.0
     _beaten_s: float = 0.0
+    _checkpoint_s: float = 0.0
     _said: tuple[Pages, tuple[str, ...]] | None = None
 
     @property
@@ -147,6 +150,7 @@ class Watch:
         words: list[str | Path] = [sys.executable, "-m", MODULE, self.place.data, self.include,
                  str(self.armed.limits.silence_s)]  # fmt: skip
         self._deadman = start(words, pipes=True)
+        os.set_blocking(self._deadman.stdin.fileno(), False)
 
     def _end(self, folder: Folder, why: str) -> None:
         """Full pages on, and followed by the server where it answers; then the watchdog may go."""
@@ -198,23 +202,26 @@ class Watch:
             turning.good_since_s = None
             if pages == "off":
                 self._turn("on", reasons)
-                self._checkpoint()
             turning.reasons = reasons
+            self._complete(pair.primary, now)
         else:
             turning.good_since_s = now if turning.good_since_s is None else turning.good_since_s
-            if pages == "on" and now - turning.good_since_s >= self.armed.limits.hold_s:
+            well = now - turning.good_since_s >= self.armed.limits.hold_s
+            # Who was stopped since this step began judged by what may be long gone.
+            if pages == "on" and well and time.monotonic() - now < _TICK_S:
                 self._turn("off", ())
         if pair.primary is not None and primary_at_s - turning.at_s > _LOOK_S:
             self._let_follow(pair.primary, now)
+            if turning.on_lsn is None and turning.pages == "on" and pair.primary.full_pages:
+                turning.on_lsn = pair.primary.flush_lsn
         self._beat(folder, pair, findings)
         notify.alive(self._words())
 
     def _live(self) -> None:
         """A sign of life for the watchdog, and another watchdog where it is gone."""
         assert self._deadman is not None
-        with suppress(OSError):
-            self._deadman.stdin.write(ALIVE)
-            self._deadman.stdin.flush()
+        with suppress(OSError):  # gone; or stopped, and its pipe is full: that must not stop us
+            os.write(self._deadman.stdin.fileno(), ALIVE)
         if self._deadman.code() is None:
             return
         with suppress(OSError):
@@ -252,7 +259,7 @@ class Watch:
         turning.reasons = reasons
         if turning.pages != pages:
             turning.turns += pages == "on"
-            turning.pages, turning.at_s = pages, time.monotonic()
+            turning.pages, turning.at_s, turning.on_lsn = pages, time.monotonic(), None
             self.on_event(f"full pages are {pages}: {'; '.join(reasons) or _ALL_WELL}")
 
     def _let_follow(self, primary: PrimaryFacts, now: float) -> None:
@@ -262,22 +269,26 @@ class Watch:
         self._reloaded_s = now
         self.place.reload()
 
-    def _checkpoint(self) -> None:
+    def _complete(self, primary: PrimaryFacts | None, now: float) -> None:
         """From the next checkpoint on images protect every page; so it comes at once."""
+        if primary is None or self._turning.on_lsn is None or self._is_complete(primary):
+            return
+        if now - self._checkpoint_s < _CHECKPOINT_AGAIN_S:
+            return
+        self._checkpoint_s = now
 
         def make() -> None:
             with (
-                suppress(psycopg.Error, TargetError),
+                suppress(psycopg.Error, PgdynoError),
                 session(primary_connection(self.place, self.primary), _CHECKPOINT_S) as asked,
             ):
-                deadline = time.monotonic() + _END_S
-                while asked.execute("SHOW full_page_writes").fetchone() != ("on",):
-                    if time.monotonic() > deadline:
-                        return
-                    time.sleep(_TICK_S)
                 asked.execute("CHECKPOINT")
 
         threading.Thread(target=make, daemon=True).start()
+
+    def _is_complete(self, primary: PrimaryFacts) -> bool:
+        on_lsn = self._turning.on_lsn
+        return on_lsn is not None and primary.images_since(on_lsn)
 
     # -- what it says -------------------------------------------------------------------------
 
@@ -300,8 +311,7 @@ class Watch:
         heartbeat = Heartbeat(
             VERSION, os.getpid(), since_boot_s(), turning.pages,
             since_boot_s() - (time.monotonic() - turning.at_s), turning.reasons, waits_s,
-            turning.pages == "on" and primary is not None
-            and primary.full_pages and primary.redo_full_pages,
+            primary is not None and self._is_complete(primary),
             lag_bytes, pair.lag_s if pair and lag_bytes is not None else None,
             primary.flush_lsn - primary.redo_lsn if primary else None,
             turning.turns, turning.watchdog_turns,
