@@ -204,7 +204,7 @@ def test_a_script_is_drilled_by_the_numbers_that_it_stored(
 
     for number, (query, wrong) in enumerate((
         ("SELECT nobody FROM noted", "witness of note.sql cannot be asked: column .nobody. does"),
-        ("SELECT 7 UNION ALL SELECT id FROM noted", "finds 1 row before the load begins"),
+        ("SELECT 7 UNION ALL SELECT id FROM noted", "asked before the load begins, finds 1 row"),
     )):  # fmt: skip
         load["witness"] = {"note.sql": query}
         with pytest.raises(PlanError, match=wrong):

@@ -80,36 +80,33 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
     compared = _compared(plan, table, cycles)
     snapshots = {trial.number: stored.snapshots(trial.number) for trial in trials}
     measured = _trial_facts(series, snapshots, info, plan, trials)
-    steady = cycle_steadiness(plan, trials, series)
-    stages = stage_facts(plan, trials, measured, compared, merged_quantiles, cycles, steady)
+    stages = stage_facts(plan, trials, measured, compared, merged_quantiles, cycles,
+                         cycle_steadiness(plan, trials, series))  # fmt: skip
     stages = with_predictions(with_credit(stages, plan, table, compared), plan)
-    stages = with_tails(stages, plan, trials, table, cycles.compared.not_judged)
-    stages = with_losses(stages, plan, losses)
-    audit = merged_audit(finished, {stage.name: asked_of(stage.workload) for stage in plan.stages})
-    differing = differences(plan, finished)
+    stages = with_tails(with_losses(stages, plan, losses), plan, trials, table,
+                        cycles.compared.not_judged)  # fmt: skip
     names = [stage.name for stage in plan.stages]
+    audit = merged_audit(finished, {one.name: asked_of(one.workload) for one in plan.stages})
+    differing = differences(plan, finished)
     mistakes = mistake_facts(Seen(plan, finished, stages, differing))
     placed = placement(finished, server_on_host=plan.target.kind != "running")
     again = sorted({one.round for one in replaced})
-    said = answer(
-        stages, measured, audit, differing, metric=plan.workload.headline, quick=plan.quick,
-        further=further_doubts(again, mistakes, placed, cycles.facts),
-    )  # fmt: skip
+    said = answer(stages, measured, audit, differing, metric=plan.workload.headline,
+                  quick=plan.quick,
+                  further=further_doubts(again, mistakes, placed, cycles.facts))  # fmt: skip
     return Facts(
         schema=SCHEMA, label=LABELS[plan.workload.headline], ident=info.ident, pgdyno=info.pgdyno,
-        command=info.command, plan=plan.name, question=plan.question,
-        headline=plan.workload.headline, answer=said, started_ns=info.started_ns,
-        trials_planned=len(trials), trials_finished=len(finished),
-        quick=plan.quick, notes=plan.notes, stages=stages, trials=measured,
+        command=info.command, plan=plan.name, question=plan.question, answer=said,
+        headline=plan.workload.headline, started_ns=info.started_ns, notes=plan.notes,
+        trials_planned=len(trials), trials_finished=len(finished), quick=plan.quick,
+        stages=stages, trials=measured, steps=step_facts(names, finished, merged_quantiles),
         replaced=tuple(replaced_facts(trial) for trial in replaced),
-        steps=step_facts(names, finished, merged_quantiles),
         parts=part_facts(names, finished, merged_quantiles),
         outages=outages(trials), earlier=then_and_now(plan, finished),
         imported=(others := run.imported()), imported_together=together(others),
         recovery=recovery_facts(names, finished), cycles=cycles.facts,
-        sessions=_sessions(stored, names, finished),
+        sessions=_sessions(stored, names, finished), wal=stage_wal(names, finished),
         resources=resource_rows(names, finished, series), signals=signals(names, finished, series),
-        wal=stage_wal(names, finished),
         statements=statement_rows(names, finished, snapshots),
         tables=table_rows(names, finished, snapshots),
         plans=plan_facts(names, finished, snapshots),
@@ -124,8 +121,8 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
         reference=words.flat(plan.reference), host=words.flat(asdict(info.host)),
         build=words.flat(asdict(info.build)) if _runs_installed(plan) else {},
         builds={one.label: words.flat(asdict(one)) for one in _builds(plan)},
-        server=info.server, configuration=found_configuration(trials),
-        versions=_versions(plan, info), diagnosis=(),  # by who asks for it
+        server=info.server, configuration=found_configuration(trials), diagnosis=(),  # by others
+        versions=_versions(plan, info),
         fixture=_fixture(fixtures[0]) if fixtures else {},
         further_fixtures=tuple(_fixture(one) for one in fixtures[1:]),
         profiles=_profiles(run, names, finished, stages), fleet=_fleet(plan, finished),

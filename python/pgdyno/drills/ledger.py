@@ -110,10 +110,6 @@ class Ledger:
         """That were acknowledged."""
         return sum(one.committed is True for one in self.requests)
 
-    def commits_after(self, instant_ns: int) -> int:
-        """That were acknowledged later than that."""
-        return sum((one.ended_ns or 0) > instant_ns for one in self.requests if one.committed)
-
     def longest_gap_s(self, from_ns: int, until_ns: int) -> float:
         """The longest time without an acknowledged commit that ends after an instant.
 

@@ -46,6 +46,13 @@ from pgdyno.trial.progress import Listener
 
 CHECKPOINTS = 4
 """Asked for in a load, so that cuts come before, into and after them."""
+BACK_S = 120.0
+"""A server that was struck may take so long, after its load, to come back by itself."""
+_PAUSE_S = 0.1
+_WAITS = """
+SELECT current_setting('synchronous_standby_names') <> ''
+       AND NOT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum'))
+"""
 _NS_IN_US = 1_000
 _GIB = 1 << 30
 _LAST_SEGMENT = "Latest checkpoint's REDO WAL file:"
@@ -151,8 +158,7 @@ def _outage(driven: _Driven, ledger: Ledger) -> Outage | None:
     if driven.struck_ns is None or driven.promotion_s is not None:
         return None
     seconds = ledger.longest_gap_s(driven.struck_ns, driven.ended_ns)
-    half_ns = (driven.struck_ns + driven.ended_ns) // 2
-    return Outage(seconds, driven.is_down or not ledger.commits_after(half_ns))
+    return Outage(seconds, driven.is_down)
 
 
 def _require_room(folder: Folder, bytes_max: int, data_bytes: int) -> None:
@@ -218,13 +224,26 @@ def _driven(
             _struck(record, ready, standby, strike, load_s) as struck,
         ):
             driven = drive(ready.connection, load, protocol, c_load, bench.listener, wishes)
-            ended_ns, is_down = time.monotonic_ns(), target.is_down
+            ended_ns = time.monotonic_ns()
+            is_down = struck.at_ns is not None and _is_down(target, ready)
         if driven.error and strike is None:
             raise DriveError(driven.error)
         promotion_s = standby.promotion_s if standby else None
         return _Driven(ready.server, struck.at_ns, ended_ns, is_down, promotion_s)
     finally:
         target.halt()
+
+
+def _is_down(target: OwnTarget, ready: Ready) -> bool:
+    """Whether somebody has to do something; a server that recovers is waited for."""
+    deadline = time.monotonic() + BACK_S
+    while not target.is_down and time.monotonic() < deadline:
+        try:
+            with own_session(ready.connection) as session:
+                return session.execute(_WAITS).fetchone() == (True,)
+        except psycopg.Error:
+            time.sleep(_PAUSE_S)
+    return True
 
 
 def _untold(_phase: str) -> AbstractContextManager[None]:

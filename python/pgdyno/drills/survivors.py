@@ -70,8 +70,8 @@ def require_none_yet(
                     ) from error
                 if already:
                     raise PlanError(
-                        f"the witness of {query.kind} finds {plural(already, 'row')} before the"
-                        " load begins",
+                        f"the witness of {query.kind}, asked before the load begins, finds"
+                        f" {plural(already, 'row')}",
                         "Let it leave out what was there before.",
                     )
 

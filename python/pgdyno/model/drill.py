@@ -170,8 +170,8 @@ class Outage:
 
     seconds: float  # the longest time without a commit, from the disaster on; of one that lasts:
     # until the load ended
-    # The server was gone at the end of the load, or nothing had committed for the half of what was
-    # left of it: somebody has to do something.
+    # The server is gone, does not come back within `drills.load.BACK_S` of the load's end, or its
+    # commits wait for a standby that is gone: somebody has to do something.
     needs_somebody: bool
 
 

@@ -56,5 +56,5 @@ def test_a_stage_whose_wal_was_not_read_is_said_to_be_not_known(facts: Facts) ->
     assert [cell.text for cell in stages[0][:2]] == [first, "1000 B"]
     assert [cell.text for cell in stages[1][:2]] == [second, "not known"]
     kinds = section.blocks[1].rows
-    assert (kinds[0][0].text, kinds[0][1].note) == ("Heap UPDATE", "60%, 75% images")
+    assert (kinds[0][0].text, kinds[0][1].note) == ("Heap UPDATE", "60%, 75% of it images")
     assert kinds[0][2].text == "not known"

@@ -127,8 +127,8 @@ impl Compiler<'_> {
         }
         self.all_used(&used)?;
         let Transaction { name, weight, witness, .. } = self.transaction;
-        Program { name: name.clone(), weight: *weight, steps, witness: None }
-            .with_witness(witness.as_deref(), self.builder)
+        let program = Program { name: name.clone(), weight: *weight, steps, witness: None };
+        self.builder.witnessed(program, witness.as_deref())
     }
 
     /// Parameters of different transactions have nothing to do with each other.

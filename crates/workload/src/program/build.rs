@@ -8,9 +8,10 @@ use wire::{Results, Statement, StatementId};
 use super::{
     programs::Programs,
     scan::Piece,
-    steps::{Effect, Form, Program},
+    steps::{Action, Effect, Form, Program, Source},
     value::Value,
 };
+use crate::spec::SpecError;
 
 /// A statement's parameters are counted by 16 bits, and so are the statements of a session.
 const PARAMETERS_MAX: usize = 65_535;
@@ -106,6 +107,27 @@ impl Builder {
         Ok(StatementId(id))
     }
 
+    /// A program with a query by which its committed requests are found again.
+    ///
+    /// # Errors
+    ///
+    /// It is empty, or the program sends nothing that would tell its requests apart.
+    pub fn witnessed(&mut self, program: Program, sql: Option<&str>) -> Result<Program, SpecError> {
+        let Some(sql) = sql else { return Ok(program) };
+        let sql = sql.trim().trim_end_matches(';').trim_end();
+        let name = &program.name;
+        if sql.is_empty() {
+            return Err(SpecError::plain(format!("witness of {name} is empty")));
+        }
+        if !sends(&program, self.slot(REQUEST_ID)) {
+            let fact = format!("{name} has a witness, but no statement of it uses :{REQUEST_ID}");
+            let hint = "Store that number, which no other request has, with what each request \
+                        leaves; the witness returns it.";
+            return Err(SpecError::new(fact, hint));
+        }
+        Ok(Program { witness: Some(sql.to_owned()), ..program })
+    }
+
     /// The finished workload.
     #[must_use]
     pub fn finish(mut self, programs: Vec<Program>) -> Programs {
@@ -124,6 +146,15 @@ impl Builder {
             default_seed: default_seed.unwrap_or(0),
         }
     }
+}
+
+/// Whether anything that a program sends may follow from a variable.
+fn sends(program: &Program, slot: usize) -> bool {
+    program.steps.iter().any(|step| match &step.action {
+        Action::Set(_, Source::Expression(expression)) => expression.names(slot),
+        Action::Execute(execution) => execution.parameters.iter().any(|(at, _)| *at == slot),
+        _ => false,
+    })
 }
 
 /// SQL with `$1`, `$2`, … in the places of variables. `place` gives the number of a variable's

@@ -4,11 +4,7 @@ use std::time::Duration;
 
 use wire::{Kind, StatementId};
 
-use super::{
-    build::{Builder, REQUEST_ID},
-    expression::Expression,
-};
-use crate::spec::SpecError;
+use super::expression::Expression;
 
 /// One kind of transaction.
 #[derive(Clone, Debug)]
@@ -22,43 +18,6 @@ pub struct Program {
     /// Returns the number of each of its requests that is committed; `None`: they leave nothing by
     /// which they could be found again.
     pub witness: Option<String>,
-}
-
-impl Program {
-    /// Whether anything that it sends may follow from a variable.
-    fn sends(&self, slot: usize) -> bool {
-        self.steps.iter().any(|step| match &step.action {
-            Action::Set(_, Source::Expression(expression)) => expression.names(slot),
-            Action::Execute(execution) => execution.parameters.iter().any(|(at, _)| *at == slot),
-            _ => false,
-        })
-    }
-
-    /// With a query by which its committed requests are found again.
-    ///
-    /// # Errors
-    ///
-    /// It is empty, or the program sends nothing that would tell its requests apart.
-    pub fn with_witness(
-        mut self,
-        sql: Option<&str>,
-        builder: &mut Builder,
-    ) -> Result<Self, SpecError> {
-        let Some(sql) = sql else { return Ok(self) };
-        let sql = sql.trim().trim_end_matches(';').trim_end();
-        let name = &self.name;
-        if sql.is_empty() {
-            return Err(SpecError::plain(format!("witness of {name} is empty")));
-        }
-        if !self.sends(builder.slot(REQUEST_ID)) {
-            let fact = format!("{name} has a witness, but no statement of it uses :{REQUEST_ID}");
-            let hint = "Store that number, which no other request has, with what each request \
-                        leaves; the witness returns it.";
-            return Err(SpecError::new(fact, hint));
-        }
-        self.witness = Some(sql.to_owned());
-        Ok(self)
-    }
 }
 
 /// One thing that a program does, and where its text stands, for errors.

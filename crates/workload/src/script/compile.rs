@@ -83,8 +83,9 @@ pub(super) fn compile(
         return Err(refused(script, 1, "script has no SQL statement"));
     }
     let Compiler { steps, builder, .. } = compiler;
-    Program { name: script.name.clone(), weight: script.weight, steps, witness: None }
-        .with_witness(script.witness.as_deref(), builder)
+    let program =
+        Program { name: script.name.clone(), weight: script.weight, steps, witness: None };
+    builder.witnessed(program, script.witness.as_deref())
 }
 
 struct Compiler<'a> {

@@ -91,5 +91,5 @@ def _part(part: WalPart | None, stage: StageWal) -> Cell:
     if part is None:
         return Cell(NOTHING, "quiet")
     notes = [share_text(part.bytes / stage.bytes)]
-    notes += [f"{share_text(part.image_bytes / part.bytes)} images"] if part.images else []
+    notes += [f"{share_text(part.image_bytes / part.bytes)} of it images"] if part.images else []
     return Cell(bytes_text(round(part.bytes)), note=", ".join(notes))
