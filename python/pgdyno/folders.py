@@ -26,7 +26,7 @@ from pgdyno.shell import OsUser, run
 MARK = ".pgdyno"
 _TEXT_BYTES_MAX = 16 << 20
 _REMOVE_S = 36_000
-_AS_IT_WAS = "surrogateescape"
+_AS_IT_WAS = "surrogateescape"  # what was read so, in whatever encoding, is written as it was
 _PATIENCE_S = 2.0  # making a folder takes no time
 _FRESH = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -301,9 +301,6 @@ class Folder:
 
     def write(self, name: str, text: str, mode: int = 0o644, owner: Owner | None = None) -> None:
         """Put a file there, whole; what had its name before is replaced, a link by itself.
-
-        What was read with `surrogateescape`, as a text in an encoding that nobody knows, is
-        written as it was.
 
         Raises:
             TargetError: It cannot be written.

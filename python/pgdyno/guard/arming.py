@@ -237,7 +237,7 @@ def _follow(
             while not does(look_at_primary(asked, None)):
                 if time.monotonic() >= deadline:
                     raise TargetError(
-                        f"the server on {place.data} runs, but {otherwise}",
+                        f"a server runs on {place.data}, but {otherwise}",
                         "Does its log name an error in a configuration file?",
                     )
                 time.sleep(_PAUSE_S)

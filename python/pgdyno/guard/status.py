@@ -44,8 +44,8 @@ def _unarmed(place: Place, runs: bool) -> Status:
     configuration = place.data / "postgresql.conf"
     if configuration.is_file() and (found := included(configuration)) is not None:
         wrong = (
-            f"{configuration} includes {found}, but {STATE} is gone: arm it again, or take the"
-            " line out once full pages are on and a checkpoint was made.",
+            f"In {configuration} stands the line of {found}, but {STATE} is gone: arm it again, or"
+            " take the line out once full pages are on and a checkpoint was made.",
         )
     return Status(str(place.data), None, Lock.none, runs, None, None, None, False, wrong)
 

@@ -47,9 +47,11 @@ def _files(seen: Seen) -> Iterator[Finding]:
     if local.is_armed:
         stands = local.line_include == local.include
         yield Finding(
-            "interlock", stands, f"{local.config_file} includes {local.line_include or 'nothing'}",
-            local.include, "" if stands else "`pgdyno guard arm` puts the line back; what took it"
-            " out must leave it.",
+            "interlock", stands,
+            f"{local.line_include or 'no line of the guard'}, in {local.config_file}",
+            local.include,
+            "" if stands else "`pgdyno guard arm` puts the line back; what took it out must leave"
+            " it.",
         )  # fmt: skip
     in_memory = local.run_folder_kind in IN_MEMORY
     passed = in_memory and not local.run_folder_wrong
