@@ -13,6 +13,7 @@ from pgdyno.api.runs import Run
 from pgdyno.drills.disasters import named
 from pgdyno.model.drill import DrillAsked
 from pgdyno.model.errors import PlanError
+from pgdyno.model.fleet import Fleet
 from pgdyno.model.plan import Plan, Target
 from tests.data.drills import DESIGN
 from tests.data.miniature import write_miniature
@@ -38,6 +39,13 @@ def test_a_server_of_somebody_else_is_refused(plan: Plan) -> None:
 
     with pytest.raises(PlanError, match="against which nothing is rehearsed"):
         _asked(theirs, (), DESIGN)
+
+
+def test_a_load_of_several_hosts_is_refused(plan: Plan) -> None:
+    protocol = replace(plan.protocol, fleet=Fleet(("local:a", "local:b")))
+
+    with pytest.raises(PlanError, match="of which none could keep the ledger"):
+        _asked(replace(plan, protocol=protocol), (), DESIGN)
 
 
 def test_stages_are_those_named_once_each_or_all(plan: Plan) -> None:

@@ -108,6 +108,12 @@ def _asked(plan: PlanRecord, stages: Sequence[str], design: DrillDesign) -> Dril
             'Drill a cluster that pgdyno makes: `kind = "installed"` and that server\'s `bindir`'
             " in [target].",
         )
+    if plan.protocol.fleet is not None:
+        raise PlanError(
+            f"plan {plan.name} has its load from several hosts, of which none could keep the"
+            " ledger",
+            "Drill it without its table [fleet].",
+        )
     chosen = [plan.named(name) for name in stages] if stages else list(plan.stages)
     described = describe_stages(plan)
     for stage in chosen:
