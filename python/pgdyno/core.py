@@ -43,7 +43,7 @@ __all__ = [
     "require_version", "require_written", "schema", "shapes",
 ]  # fmt: skip
 
-VERSION = 10
+VERSION = 9
 """Of the contract, as this Python knows it."""
 _REBUILD = "Build both from the same sources: `make build`."
 

@@ -456,3 +456,23 @@ def test_a_disaster_and_a_stage_that_are_not_known_are_refused(home_env: Path) -
         pgdyno.drill(plan(STOCK), design=pgdyno.DrillDesign(disasters=("flood",)))
     with pytest.raises(PlanError, match="no stage is called 'tuned'"):
         pgdyno.drill(plan(STOCK), ["tuned"], design=SHORT)
+
+
+@pytest.mark.wide
+def test_a_guarded_stage_without_page_images_loses_nothing(folder: Path, home_env: Path) -> None:
+    torn = {"full_page_writes": "off", "shared_buffers": "1MB"}
+    guarded = {"name": "guarded", "settings": torn, "guard": True}
+    design = pgdyno.DrillDesign(("power", "power-4k", "power-twice"), cuts=2, load_s=3)
+
+    run = pgdyno.drill(plan(guarded), design=design, out=folder / "run.sqlite")
+
+    facts = run.drill
+    assert [(one.disaster, one.rung, one.harmed.of) for one in facts.rows] == [
+        ("power", "D0", 0), ("power-4k", "D0", 0), ("power-twice", "D0", 0),
+    ], facts.cuts  # fmt: skip
+    repairs = [one.repair for one in facts.cuts]
+    assert all(one is not None and one.blocks_needed > 0 for one in repairs)
+    assert [one.repairs for one in facts.rows] == [2, 2, 2]
+    assert "repaired from a standby before" in run.report("md")
+    assert mounts(home_env) == []
+    assert_nothing_left(home_env)

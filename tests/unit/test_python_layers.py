@@ -15,11 +15,11 @@ import pgdyno
 
 USES = {
     "drills": "disk drive folders guard loader model pages session shell target trial",
-    "trial": "analysis catalog drive intervention loader model pages plan profiler sample session"
-    " stats store target workload",
+    "trial": "analysis catalog drive folders guard intervention loader model pages plan profiler"
+    " sample session shell stats store target workload",
     "live": "analysis model report shell store",
     "host": "access catalog folders linter model shell target",
-    "guard": "access core folders model pages session shell target",
+    "guard": "access folders model pages session shell target",
     "builder": "access drive folders loader model plan shell target",
     "profiler": "folders model sample shell",
     "target": "_core access catalog folders model mounts plan session shell",

@@ -74,8 +74,8 @@ impl Drop for Cluster {
     }
 }
 
-fn image() -> Option<Picture> {
-    Some(Picture { bytes: 1000, hole_at: 40, info: 0x3, hole_bytes: None })
+fn image() -> Picture {
+    Picture { bytes: 1000, hole_at: 40, info: 0x3, hole_bytes: None }
 }
 
 fn checkpoint(writer: &mut Writer) -> Lsn {
@@ -99,13 +99,13 @@ fn only_blocks_that_redo_reads_first_are_needed() {
     let mut writer = Writer::new(18, MIB, 8192);
     change(&mut writer, BTREE, 0, 99, None); // before redo begins
     let redo = change(&mut writer, BTREE, 0, 7, None);
-    change(&mut writer, BTREE, 0, 8, image()); // an image, then a change
+    change(&mut writer, BTREE, 0, 8, Some(image())); // an image, then a change
     change(&mut writer, BTREE, 0, 8, None);
     change(&mut writer, BTREE, INIT, 9, None); // made anew
     change(&mut writer, BTREE, 0, 6, None); // read, then an image: that comes too late
-    change(&mut writer, BTREE, 0, 6, image());
+    change(&mut writer, BTREE, 0, 6, Some(image()));
     let record = checkpoint(&mut writer);
-    change(&mut writer, BTREE, 0, 7, image());
+    change(&mut writer, BTREE, 0, 7, Some(image()));
     change(&mut writer, BTREE, 0, 120, None); // of the next file
     let end = writer.at();
 
@@ -133,7 +133,7 @@ fn an_image_that_is_not_applied_leaves_the_block_to_be_read() {
 #[test]
 fn a_table_s_visibility_map_is_needed_though_no_record_names_it() {
     let mut writer = Writer::new(18, MIB, 8192);
-    let redo = change(&mut writer, HEAP, 0, 1, image());
+    let redo = change(&mut writer, HEAP, 0, 1, Some(image()));
     change(&mut writer, HEAP, INIT, 32_672, None);
     let record = checkpoint(&mut writer);
 

@@ -63,6 +63,7 @@ def row_of(stage: str, rung: str, disaster: str, cuts: Sequence[Cut]) -> Disaste
     harmed = [one for one in cuts if one.state != "whole"]
     seconds = [one.recovery_s for one in cuts if one.recovery_s is not None]
     outages = [one.outage for one in cuts if one.outage is not None]
+    repairs = [one.repair for one in cuts if one.repair is not None]
     return DisasterFacts(
         stage, rung, disaster, len(cuts), states.count("dead"),
         states.count("damaged"), states.count("lost"), share(len(harmed), len(cuts)),
@@ -72,6 +73,8 @@ def row_of(stage: str, rung: str, disaster: str, cuts: Sequence[Cut]) -> Disaste
         next((one.reasons[0] for one in harmed if one.reasons), None),
         sum(one.needs_somebody for one in outages),
         max((one.seconds for one in outages), default=None), sum(one.met == 0 for one in cuts),
+        len(repairs), median(one.blocks_written for one in repairs) if repairs else None,
+        median(one.took_s for one in repairs) if repairs else None,
     )  # fmt: skip
 
 
@@ -105,6 +108,16 @@ def took_of(row: DisasterFacts) -> Took:
     return Took(", ".join(parts), "broken" if broken else "lost")
 
 
+def _repairs(row: DisasterFacts) -> str:
+    """What a guard did before the servers were started."""
+    if not row.repairs or row.repaired_blocks is None or row.repair_s is None:
+        return ""
+    return (
+        f" {plural(row.repairs, 'disk was', 'disks were')} repaired from a standby before, in the"
+        f" median {row.repaired_blocks:.0f} blocks in {row.repair_s:.2f} s."
+    )
+
+
 def _sentence(row: DisasterFacts) -> str:
     where = f"Stage {row.stage} ({row.rung}), {row.disaster}"
     cuts = plural(row.cuts, "cut")
@@ -112,7 +125,8 @@ def _sentence(row: DisasterFacts) -> str:
         return (
             f"{where}: everything came back from {cuts}; none of"
             f" {plural(row.acknowledged, 'acknowledged commit', thousands=True)} is missing. At"
-            f" 95 % at most {share_text(row.harmed.high)} of such cuts do harm.{_outage(row)}"
+            f" 95 % at most {share_text(row.harmed.high)} of such cuts do"
+            f" harm.{_outage(row)}{_repairs(row)}"
         )
     parts = []
     if row.dead:

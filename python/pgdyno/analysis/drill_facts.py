@@ -34,6 +34,9 @@ class DisasterFacts:
     stayed_down: int = 0  # servers that somebody had to start again, of those that were struck
     outage_s: float | None = None  # the longest time without a commit; None: no load was struck
     unmet: int = 0  # cuts in which no call met the fault
+    repairs: int = 0  # disks that were repaired from a standby before the start
+    repaired_blocks: float | None = None  # median of the blocks that were written then
+    repair_s: float | None = None  # median
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from pgdyno.guard.watch import Watch
 from pgdyno.model.errors import PgdynoError, PlanError, TargetError
 from pgdyno.model.guard import Armed, Checked, GuardLimits, Status, Step
 from pgdyno.model.repair import RepairReport
+from pgdyno.model.wording import plural
 
 __all__ = ["RUN_FOLDER", "Guard"]
 
@@ -162,7 +163,9 @@ class Guard:
                 begun is finished by the next repair.
         """
         if sessions < 1 or patience_s < 0:
-            raise PlanError(f"{sessions} sessions and {patience_s:g} s of patience make no sense")
+            raise PlanError(
+                f"{plural(sessions, 'session')} and {patience_s:g} s of patience make no sense"
+            )
         with interruptible("stopped", "What was begun is finished by the next repair."):
             standby = standby_connection(self._wanted().standby)
             asked = RepairAsked(sessions, patience_s, dry_run)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pgdyno import core
-from pgdyno.core import fact_and_hint
 from pgdyno.folders import Folder
 from pgdyno.guard.journal import JournalWriter
 from pgdyno.guard.relations import opened
 from pgdyno.guard.source import Wanted
 from pgdyno.model.errors import TargetError
-from pgdyno.model.record_json import from_json
 from pgdyno.model.repair import JudgedPages, RedoBegin
+from pgdyno.pages.repair import CopiedPages, judged
 
 
 @dataclass(slots=True)
@@ -76,19 +73,11 @@ class Judge:
             )  # fmt: skip
 
     def _judged(self, one: Wanted, pages: bytes, old: bytes) -> tuple[bytes, JudgedPages]:
-        spec = {
-            "path": one.path,
-            "first_block": one.first_block,
-            "block_bytes": self.begin.block_bytes,
-            "end_lsn": self.end_lsn,
-            "source_has_checksums": self.source_has_checksums,
-            "has_checksums": self.begin.has_checksums,
-        }
-        try:
-            new, told = core.repaired(json.dumps(spec), pages, old)
-        except core.CoreError as error:
-            raise TargetError(*fact_and_hint(error)) from error
-        return new, from_json(JudgedPages, told)
+        what = CopiedPages(
+            one.path, one.first_block, self.begin.block_bytes, self.end_lsn,
+            self.source_has_checksums, self.begin.has_checksums,
+        )  # fmt: skip
+        return judged(what, pages, old)
 
 
 def runs(places: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -11,14 +11,14 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from pgdyno.folders import Folder
 from pgdyno.guard.arming import arm
 from pgdyno.guard.heartbeat import last_beat
 from pgdyno.guard.look import Wanted, look
-from pgdyno.guard.place import RUN_FOLDER, Place, place_of, read_pages, run_folder_of
+from pgdyno.guard.place import Place, place_of, read_pages, run_folder_of
 from pgdyno.guard.preconditions import judged
 from pgdyno.model.errors import TargetError
 from pgdyno.model.guard import GuardLimits, Heartbeat
@@ -61,7 +61,8 @@ def guarding(stage: Stage, target: Target, ready: Ready, phase: Phase) -> Iterat
     with phase("standby"):
         standby = target.follow(settings_of(stage), build_of(stage))
     place = place_of(ready.data_folder)
-    above = RUN_FOLDER if os.geteuid() == 0 else _of_user()
+    above = _in_memory()
+    Folder.made(above).close()
     primary = ready.connection.to("postgres").shown()
     seen = look(place, Wanted(primary, standby.shown(), _LIMITS, above))
     findings = judged(seen, _ACCEPTED)
@@ -82,6 +83,10 @@ def guarding(stage: Stage, target: Target, ready: Ready, phase: Phase) -> Iterat
             daemon.kill()
         with Folder.hold(above) as folder:
             folder.remove_folder(include.parent.name)
+            is_last = not folder.names()
+        if is_last:
+            with suppress(OSError):
+                above.rmdir()
 
 
 class Guarding:
@@ -134,7 +139,6 @@ class Guarding:
         return "; ".join(beat.reasons) if beat and beat.reasons else "it gave no reason"
 
 
-def _of_user() -> Path:
-    """A folder in memory for who is not root; that it is not somebody else's is looked at there."""
-    in_memory = os.environ.get("XDG_RUNTIME_DIR") or "/dev/shm"  # noqa: S108
-    return Path(in_memory) / f"pgdyno-guard-{os.geteuid()}"
+def _in_memory() -> Path:
+    """A folder of this user's; that it is not somebody else's is looked at where it is opened."""
+    return Path("/dev/shm") / f"pgdyno-guard-{os.geteuid()}"  # noqa: S108

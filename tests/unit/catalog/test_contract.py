@@ -184,14 +184,15 @@ DIGESTS = {
     6: "8eb19272c53cde72",
     7: "920c0eb565c25374",
     8: "39564c2d64855bba",
+    9: "8ee9ca2733b208d3",
 }
 """Of the shapes of each version of the contract, without what they say for people.
 
 Version 2 gives them one by one, version 3 more of the bounds, version 4 the functions of a load,
 version 5 WAL, version 6 exchanges that are slower on purpose, version 7 recorded disks and
 the ledger of a load, version 8 witnesses of mixes and scripts, and faults of a part of a disk,
-version 9 what redo of a crashed cluster needs, and pages for it, version 10 hosts that drive a
-part of a load.
+version 9 what redo of a crashed cluster needs, and pages for it, and hosts that drive a part of a
+load.
 """
 
 
