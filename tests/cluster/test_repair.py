@@ -12,6 +12,7 @@ import pytest
 
 import pgdyno
 from pgdyno.model.errors import TargetError
+from pgdyno.model.settings import Origin, OriginKind, Setting
 from tests.children import started
 from tests.cluster.conftest import VERSIONS
 from tests.cluster.crashed_pair import OFF, Pair, crash, execute, pair_of, torn
@@ -85,6 +86,13 @@ def test_what_may_not_be_repaired_is_refused(pair: Pair) -> None:
         pgdyno.Guard(pair.primary.data, "host=/nowhere user=x dbname=y").repair(
             journals=pair.journals
         )
+    pair.standby.stop(clean=True)
+    target = Setting("recovery_target_lsn", "FF/0", Origin(OriginKind.PLAN, "a test"))
+    pair.standby.cluster.start([target], recovers=True)
+    with pytest.raises(TargetError, match="the standby has recovery_target_lsn set"):
+        pair.repair()
+    pair.standby.stop(clean=True)
+    pair.standby.cluster.start([], recovers=True)
     execute(pair.standby.cluster, "SELECT pg_promote()")
     with pytest.raises(TargetError, match="no standby any more: it was promoted"):
         pair.repair()

@@ -34,6 +34,11 @@ SELECT current_setting('server_version_num')::int, pg_is_in_recovery(),
        pg_last_wal_replay_lsn()::text, pg_last_wal_receive_lsn()::text,
        current_setting('data_checksums') = 'on', current_setting('block_size')::int
 """
+_TARGET = """
+SELECT min(name) FROM pg_settings WHERE setting <> '' AND name IN
+  ('recovery_target', 'recovery_target_lsn', 'recovery_target_name', 'recovery_target_time',
+   'recovery_target_xid')
+"""
 _PAGES = """
 SELECT pg_read_binary_file(path, at, bytes, true)
 FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) AS wanted (path, at, bytes)
@@ -99,7 +104,7 @@ class Source:
         """Refuse a server that is no standby of this cluster.
 
         Raises:
-            TargetError: It was promoted, or is of another cluster, timeline or layout.
+            TargetError: It was promoted or will be, or is of another cluster, timeline or layout.
         """
         facts, where = self.facts(), self._connection.shown()
         pairs = [
@@ -123,6 +128,11 @@ class Source:
                 f"the standby is on timeline {facts.timeline}, the crashed cluster on"
                 f" {begin.timeline}",
                 "It follows another primary: rebuild the crashed cluster as a standby of that.",
+            )
+        if target := self._one(_TARGET):
+            raise TargetError(
+                f"the standby has {target} set: at its recovery target it would be promoted",
+                "Take it out of its configuration, and restart it.",
             )
         return facts
 
