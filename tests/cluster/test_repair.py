@@ -12,6 +12,7 @@ import pytest
 
 import pgdyno
 from pgdyno.model.errors import TargetError
+from pgdyno.model.lsn import lsn_of
 from pgdyno.model.settings import Origin, OriginKind, Setting
 from tests.children import started
 from tests.cluster.conftest import VERSIONS
@@ -75,6 +76,20 @@ def test_a_standby_that_lacks_wal_is_given_it_or_refused(pair: Pair) -> None:
     assert done.outcome == "repaired"
     pair.primary.start(OFF, recovers=True)
     assert pair.content() == content
+
+
+def test_wal_that_the_disk_lost_though_it_was_flushed_is_refused(pair: Pair) -> None:
+    crash(pair)
+    needs = pair.crashed().needs
+    assert needs is not None
+    end = lsn_of(needs.end_lsn) % (16 << 20)
+    path = pair.primary.data / "pg_wal" / needs.ended.file
+    with path.open("r+b") as segment:
+        segment.seek(end - 16)
+        segment.write(b"\xee" * 16)
+
+    with pytest.raises(TargetError, match=r"has replayed WAL up to .*, the crashed cluster's ends"):
+        pair.repair()
 
 
 def test_what_may_not_be_repaired_is_refused(pair: Pair) -> None:

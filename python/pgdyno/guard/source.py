@@ -156,20 +156,22 @@ class Source:
             self._session.execute("SELECT pg_wal_replay_resume()")
         while True:
             facts = self.facts()
-            for what, place in (("replayed", facts.replay_lsn), ("received", facts.receive_lsn)):
-                if place is not None and lsn_of(place) > end:
-                    raise TargetError(
-                        f"the standby has {what} WAL up to {place}, the crashed cluster's ends at"
-                        f" {needs.end_lsn}",
-                        "The crashed disk lost WAL that it had said to be durable: promote the"
-                        " standby instead.",
-                    )
             at = 0 if facts.replay_lsn is None else lsn_of(facts.replay_lsn)
-            if at > wanted:
-                return facts
+            if at > end:
+                raise TargetError(
+                    f"the standby has replayed WAL up to {facts.replay_lsn}, the crashed cluster's"
+                    f" ends at {needs.end_lsn}",
+                    "The crashed disk lost WAL that it had said to be durable: promote the standby"
+                    " instead.",
+                )
             if at != seen:
                 seen, since = at, time.monotonic()
-            elif time.monotonic() - since > patience_s:
+            # It may have received a part of a record that nobody has whole: that is never replayed.
+            still_s = time.monotonic() - since
+            received = at if facts.receive_lsn is None else lsn_of(facts.receive_lsn)
+            if at > wanted and (at >= received or still_s > _STILL_S):
+                return facts
+            if still_s > patience_s:
                 if feed is None:
                     raise _behind(facts, begin, needs)
                 feed()
