@@ -111,7 +111,8 @@ $(VENV)/built: $(VENV)/installed target/compiled
 WANTED := /usr/lib/postgresql/15/bin/postgres:postgresql-15 /usr/sbin/pgbouncer:pgbouncer \
   /usr/bin/openssl:openssl /usr/bin/chromium:chromium /usr/sbin/mkfs.xfs:xfsprogs \
   /usr/sbin/sfdisk:fdisk /usr/bin/fio:fio /usr/bin/gcc:gcc /usr/include/stdio.h:libc6-dev \
-  /usr/bin/clang:clang /usr/bin/pdftoppm:poppler-utils /usr/bin/perf:linux-perf
+  /usr/bin/clang:clang /usr/bin/pdftoppm:poppler-utils /usr/bin/perf:linux-perf \
+  /usr/sbin/ip:iproute2
 
 packages: ## Debian packages that commands and tests want, as root
 	@missing=; for one in $(WANTED); do \
