@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import pwd
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pgdyno.model.errors import TargetError
@@ -140,3 +140,23 @@ def _steps(path: Path) -> Iterator[tuple[Path, int, os.stat_result]]:
                 os.close(link)
     finally:
         os.close(here)
+
+
+def state_path(name: str, variable: str, environ: Mapping[str, str]) -> Path:
+    """Where what must outlive everything lies: root's under /var/lib, another's among his states.
+
+    Args:
+        name: Of the folder there.
+        variable: Of the environment, which may name another one.
+        environ: The environment.
+
+    Raises:
+        TargetError: The variable names no absolute path.
+    """
+    if named := environ.get(variable):
+        if not Path(named).is_absolute():
+            raise TargetError(f"{variable} is {named!r}, expected an absolute path")
+        return Path(named)
+    if os.geteuid() == 0:
+        return Path("/var/lib") / name
+    return Path(environ.get("XDG_STATE_HOME") or str(Path.home() / ".local/state"), name)

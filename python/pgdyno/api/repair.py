@@ -19,7 +19,7 @@ from pgdyno.guard.writing import write_old
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
 from pgdyno.model.repair import RedoBegin, RedoNeeds, RepairReport
-from pgdyno.pages.redo import read_redo
+from pgdyno.pages.redo import redo_begin
 
 _LOCK = "lock"
 
@@ -72,7 +72,7 @@ def _held(place: Place, journals: str | Path | None) -> Iterator[tuple[Folder, F
                 f"a server runs on {place.data}: process {server.pid}",
                 "A cluster is repaired before its server is started.",
             )
-        begin = read_redo(data).begin
+        begin = redo_begin(data)
         path = Path(journals) if journals is not None else state_path() / begin.system_identifier
         kept = stack.enter_context(journals_at(path.absolute()))
         lock = kept.lock(_LOCK)

@@ -12,15 +12,14 @@ from contextlib import ExitStack, contextmanager
 
 import numpy as np
 
-from pgdyno.drills.base import copied
 from pgdyno.drills.load import Load
 from pgdyno.folders import Folder, owner_of
 from pgdyno.guard.feed import feed
 from pgdyno.guard.repair import RepairAsked, repair
 from pgdyno.model.lsn import lsn_of, lsn_text
-from pgdyno.model.repair import RepairReport
+from pgdyno.model.repair import RedoBegin, RepairReport
 from pgdyno.model.settings import Origin, OriginKind, Setting
-from pgdyno.pages.redo import Crashed, read_redo
+from pgdyno.pages.redo import Crashed, read_redo, redo_begin
 from pgdyno.target.cluster import Cluster
 from pgdyno.target.own_target import BASE, JOURNALS
 from pgdyno.target.standby import STANDBY
@@ -51,7 +50,7 @@ def mended(load: Load, disk: str, seed: int) -> RepairReport:
         crashed = read_redo(data)
         journals = stack.enter_context(folder.make(JOURNALS, 0o700))
         stack.callback(folder.remove_folder, JOURNALS)
-        base = read_redo(stack.enter_context(folder.into(BASE)))
+        base = redo_begin(stack.enter_context(folder.into(BASE)))
         until = _until(crashed, base, seed)
         standby = stack.enter_context(_standby(load, data, crashed, until))
         standby_data = stack.enter_context(folder.into(STANDBY))
@@ -64,13 +63,13 @@ def mended(load: Load, disk: str, seed: int) -> RepairReport:
         )
 
 
-def _until(crashed: Crashed, base: Crashed, seed: int) -> str:
+def _until(crashed: Crashed, base: RedoBegin, seed: int) -> str:
     """How far the standby had received WAL: as far as it is valid, or less."""
     needs, begin = crashed.needs, crashed.begin
     if needs is None:
         return begin.checkpoint_lsn
     redo, checkpoint, end = map(lsn_of, (begin.redo_lsn, begin.checkpoint_lsn, needs.end_lsn))
-    least = lsn_of(base.begin.checkpoint_lsn) + _RECORD_BYTES
+    least = lsn_of(base.checkpoint_lsn) + _RECORD_BYTES
     draw = np.random.default_rng([seed, end])
     how = draw.random()
     place = end
@@ -86,7 +85,7 @@ def _standby(load: Load, disk: Folder, crashed: Crashed, until_lsn: str) -> Iter
     """A server that follows the crashed one's WAL, and has it up to a place."""
     target, folder = load.bench.target, load.bench.target.trial_folder
     try:
-        copied(target, BASE, STANDBY)
+        target.copy(BASE, STANDBY)
         with folder.into(STANDBY) as data:
             data.write("standby.signal", "", 0o600, owner_of(target.user))
             feed(disk, data, crashed.begin, until_lsn)

@@ -17,7 +17,7 @@ from pgdyno.model.settings import Origin, OriginKind, Setting
 from pgdyno.session import own_session
 from pgdyno.target.interface import Ready
 from pgdyno.target.own_target import OwnTarget
-from pgdyno.target.standby import STANDBY, Standby
+from pgdyno.target.standby import Standby
 from pgdyno.trial.fixture import build_of
 
 _SENDER = "SELECT pid FROM pg_stat_replication LIMIT 1"
@@ -88,14 +88,11 @@ def following(
     if standing is None:
         yield None
         return
-    primary, folder = target.cluster, target.trial_folder
-    folder.remove_folder(STANDBY)
-    binaries = target.binaries_of(build_of(stage))
-    standby = Standby(primary, binaries, target.user, parent=folder)
+    standby = target.standby(build_of(stage))
     try:
         standby.start(stage.settings)
         if standing.synchronous:
-            primary.reconfigure((*stage.settings, _waits_for_it()))
+            target.cluster.reconfigure((*stage.settings, _waits_for_it()))
             _wait_in_sync(ready)
         found = Following(ready, standby, standing)
         yield found

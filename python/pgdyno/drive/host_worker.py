@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Any
 
 from pgdyno import __version__, core
-from pgdyno.drive.worker import PROGRESS_S, STOP_SIGNALS, pause_s
+from pgdyno.drive.worker import PROGRESS_S, STOP_SIGNALS, failure, pause_s
 from pgdyno.model.errors import DriveError
 from pgdyno.model.fleet import Machine
 
@@ -157,12 +157,8 @@ def main() -> int:
             if signal.sigtimedwait(STOP_SIGNALS, PROGRESS_S / 10) is not None:
                 return 0
             host.notice_silence()
-    except core.CoreError as error:
-        kind, fact, hint = error.args
-        host.say(json.dumps({"error": {"kind": kind, "fact": fact, "hint": hint}}))
-        return 1
-    except DriveError as error:  # the core is of other sources
-        host.say(json.dumps({"error": {"kind": "drive", "fact": error.fact, "hint": error.hint}}))
+    except (core.CoreError, DriveError) as error:
+        host.say(failure(error))
         return 1
     except BrokenPipeError:  # nobody listens any more: nothing to say, to nobody
         return 1

@@ -40,12 +40,8 @@ def main() -> int:
     try:
         result = _drive(spec_json)
         print(f'{{"result": {result}}}', flush=True)
-    except core.CoreError as error:
-        kind, fact, hint = error.args
-        _say({"error": {"kind": kind, "fact": fact, "hint": hint}})
-        return 1
-    except DriveError as error:  # the core is of other sources
-        _say({"error": {"kind": "drive", "fact": error.fact, "hint": error.hint}})
+    except (core.CoreError, DriveError) as error:
+        print(failure(error), flush=True)
         return 1
     except BrokenPipeError:  # nobody listens any more: nothing to say, to nobody
         return 1
@@ -82,8 +78,10 @@ def pause_s(progress: dict[str, Any]) -> float:
     return PROGRESS_S
 
 
-def _say(message: dict[str, Any]) -> None:
-    print(json.dumps(message), flush=True)
+def failure(error: core.CoreError | DriveError) -> str:
+    """The line that tells a failure; a DriveError is of a core of other sources."""
+    told = ("drive", error.fact, error.hint) if isinstance(error, DriveError) else error.args
+    return json.dumps({"error": dict(zip(("kind", "fact", "hint"), told, strict=True))})
 
 
 if __name__ == "__main__":

@@ -7,17 +7,15 @@ by the longer one, which begins with the same bytes: both are the same cluster's
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 
 from pgdyno.folders import Folder, Owner, failing, owner_of
 from pgdyno.model.errors import TargetError
 from pgdyno.model.lsn import lsn_of
 from pgdyno.model.repair import RedoBegin
-from pgdyno.pages.files import held
+from pgdyno.pages.files import held, segments_in
 from pgdyno.shell import OsUser
 
-_SEGMENT = re.compile(r"[0-9A-F]{24}")
 _CHUNK_BYTES = 1 << 20
 
 
@@ -37,13 +35,12 @@ def feed(crashed: Folder, standby: Folder, begin: RedoBegin, until_lsn: str) -> 
     owner = owner_of(OsUser("", facts.st_uid, facts.st_gid))
     copied = 0
     with Folder.hold(crashed.path / "pg_wal") as source, standby.into("pg_wal") as target:
-        for name in source.names():
-            if _SEGMENT.fullmatch(name):
-                valid = lsn_of(until_lsn) - _begin(name, begin.wal_segment_bytes)
-                if valid > 0:
-                    _copy(source, target, name, min(valid, begin.wal_segment_bytes),
-                          begin.wal_segment_bytes, owner)  # fmt: skip
-                    copied += 1
+        for name in segments_in(source, "Recover from a backup."):
+            valid = lsn_of(until_lsn) - _begin(name, begin.wal_segment_bytes)
+            if valid > 0:
+                _copy(source, target, name, min(valid, begin.wal_segment_bytes),
+                      begin.wal_segment_bytes, owner)  # fmt: skip
+                copied += 1
         target.sync()
     if not copied:
         raise TargetError(f"{crashed.path} has no segment of WAL before {until_lsn}")

@@ -143,8 +143,8 @@ def _held(
 def _require_repairable(begin: RedoBegin, needs: RedoNeeds) -> None:
     if begin.is_standby:
         raise TargetError(
-            f"the cluster is a standby ({begin.state}), which its primary repairs",
-            "Repair it with --from-primary, or rebuild it.",
+            f"the cluster is a standby ({begin.state}), not a primary",
+            "Rebuild it from its primary.",
         )
     if begin.wal_level == _MINIMAL:
         raise TargetError(

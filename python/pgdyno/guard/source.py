@@ -14,13 +14,13 @@ from typing import Any
 
 import psycopg
 
+from pgdyno.guard.observe import NAME
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
 from pgdyno.model.lsn import lsn_of
 from pgdyno.model.repair import RedoBegin, RedoNeeds
 from pgdyno.session import own_session
 
-_NAME = "pgdyno guard"
 _POLL_S = 0.1
 _STILL_S = 1.0
 _FED_PATIENCE_S = 30.0  # a standby looks for WAL each wal_retrieve_retry_interval, of 5 s
@@ -81,7 +81,7 @@ class Source:
         """
         self._connection = connection
         with _asking(connection):
-            self._session = own_session(connection, name=_NAME)
+            self._session = own_session(connection, name=NAME)
 
     def __enter__(self) -> Source:
         return self
@@ -265,7 +265,7 @@ def _asking(connection: Connection) -> Iterator[None]:
         raise TargetError(
             f"role {connection.user} may not do on the standby what a repair takes:"
             f" {str(error).strip()}",
-            "docs/concepts/torn-pages.md tells which rights it needs.",
+            "docs/concepts/guard.md tells which rights it needs.",
         ) from error
     except psycopg.Error as error:
         said = " ".join(str(error).split())

@@ -9,11 +9,10 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from pgdyno import access
 from pgdyno.folders import Folder, failing
-from pgdyno.model.errors import TargetError
 
 VARIABLE = "PGDYNO_GUARD_STATE"
-_ROOTS = Path("/var/lib/pgdyno-guard")
 
 
 def state_path(environ: Mapping[str, str] = os.environ) -> Path:
@@ -22,13 +21,7 @@ def state_path(environ: Mapping[str, str] = os.environ) -> Path:
     Raises:
         TargetError: The variable names no absolute path.
     """
-    if named := environ.get(VARIABLE):
-        if not Path(named).is_absolute():
-            raise TargetError(f"{VARIABLE} is {named!r}, expected an absolute path")
-        return Path(named)
-    if os.geteuid() == 0:
-        return _ROOTS
-    return Path(environ.get("XDG_STATE_HOME") or str(Path.home() / ".local/state"), "pgdyno-guard")
+    return access.state_path("pgdyno-guard", VARIABLE, environ)
 
 
 def journals_at(path: Path) -> Folder:

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from pgdyno import access
 from pgdyno.model.errors import TargetError
 
 VARIABLE = "PGDYNO_HOST_STATE"
-_ROOTS = Path("/var/lib/pgdyno-host")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -26,14 +26,7 @@ def state_folder(environ: Mapping[str, str] = os.environ) -> Path:
     Raises:
         TargetError: The variable names no absolute path.
     """
-    if named := environ.get(VARIABLE):
-        if not Path(named).is_absolute():
-            raise TargetError(f"{VARIABLE} is {named!r}, expected an absolute path")
-        return Path(named)
-    if os.geteuid() == 0:
-        return _ROOTS
-    states = environ.get("XDG_STATE_HOME") or str(Path.home() / ".local/state")
-    return Path(states) / "pgdyno-host"
+    return access.state_path("pgdyno-host", VARIABLE, environ)
 
 
 def open_folder(path: Path, *, make: bool) -> int | None:

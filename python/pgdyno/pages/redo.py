@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from pgdyno import core
@@ -38,6 +38,22 @@ def read_redo(data: Folder, *, on_segment: Callable[[str], None] = lambda _: Non
     Raises:
         TargetError: It is no data directory, or its WAL or pg_control is damaged or missing.
     """
+    with _opened(data) as (redo, wal):
+        return _read(redo, wal, on_segment)
+
+
+def redo_begin(data: Folder) -> RedoBegin:
+    """What a cluster says of itself, and where its redo begins; its WAL is not read.
+
+    Raises:
+        TargetError: As `read_redo`.
+    """
+    with _opened(data) as (redo, _):
+        return from_json(RedoBegin, redo.begin())
+
+
+@contextmanager
+def _opened(data: Folder) -> Iterator[tuple[core.Redo, Folder]]:
     with ExitStack() as stack:
         names = set(data.names())
         if not {"global", "pg_wal"} <= names:
@@ -56,7 +72,7 @@ def read_redo(data: Folder, *, on_segment: Callable[[str], None] = lambda _: Non
             "backup_label": text_of(data, _LABEL) if _LABEL in names else None,
         }
         try:
-            return _read(core.Redo(json.dumps(spec)), wal, on_segment)
+            yield core.Redo(json.dumps(spec)), wal
         except core.CoreError as error:
             fact, hint = fact_and_hint(error)
             raise TargetError(f"{data.path}: {fact}", hint) from error

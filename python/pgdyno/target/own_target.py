@@ -245,15 +245,20 @@ class OwnTarget:
             require_room(self._trial_folder.path, fixture.data_bytes)
         began = time.monotonic()
         source = self._fixtures.path / ident / DATA
-        with self._trial_folder.make(DATA, 0o700, owner_of(self._user)) as copy:
-            for words in (
-                ["cp", "-a", "--reflink=auto", "-T", str(source), "."],
-                # Else the kernel would still be writing the copy back during the window.
-                ["sync", "-f", "."],
-            ):
+        # Else the kernel would still be writing the copy back during the window.
+        self._copied(source, DATA, then=(["sync", "-f", "."],))
+        return Restored(method, time.monotonic() - began)
+
+    def copy(self, source: str, name: str) -> None:
+        """Copy a data directory of the trial's folder, in place of what has the copy's name."""
+        self._trial_folder.remove_folder(name)
+        self._copied(self._trial_folder.path / source, name)
+
+    def _copied(self, source: Path, name: str, then: Sequence[list[str]] = ()) -> None:
+        with self._trial_folder.make(name, 0o700, owner_of(self._user)) as copy:
+            for words in (["cp", "-a", "--reflink=auto", "-T", str(source), "."], *then):
                 run(words, user=self._user, folder=copy.handle, timeout_s=_COPY_S,
                     dies_with_us=signal.SIGKILL)  # fmt: skip
-        return Restored(method, time.monotonic() - began)
 
     def apply(
         self,
@@ -282,13 +287,16 @@ class OwnTarget:
 
     def follow(self, settings: Sequence[Setting], build: str | None = None) -> Connection:
         """See `Target.follow`."""
-        assert self._cluster is not None
-        self._trial_folder.remove_folder(STANDBY)
-        self._standby = Standby(
-            self._cluster, self.binaries_of(build), self._user, STANDBY, self._trial_folder
-        )
+        self._standby = self.standby(build)
         self._standby.start(settings)
         return self._standby.cluster.connection()
+
+    def standby(self, build: str | None) -> Standby:
+        """A standby of the server of the trial, in place of one before; nothing runs yet."""
+        self._trial_folder.remove_folder(STANDBY)
+        return Standby(
+            self.cluster, self.binaries_of(build), self._user, STANDBY, self._trial_folder
+        )
 
     @property
     def trial_folder(self) -> Folder:

@@ -10,8 +10,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pgdyno.folders import Folder
@@ -23,28 +23,18 @@ from pgdyno.guard.preconditions import judged
 from pgdyno.model.errors import TargetError
 from pgdyno.model.guard import GuardLimits, Heartbeat
 from pgdyno.model.plan import Stage
-from pgdyno.model.settings import Setting
 from pgdyno.model.wording import listed
 from pgdyno.session import own_session
 from pgdyno.shell import start
 from pgdyno.target.interface import Ready, Target
 from pgdyno.trial.fixture import build_of
+from pgdyno.trial.preparing import Phase, settings_of
 
-Phase = Callable[[str], AbstractContextManager[None]]
-
-_PAGES = "full_page_writes"
 _ACCEPTED = ("checkpoint-timeout", "checksums", "separate-power", "unlogged")
 _LIMITS = GuardLimits(hold_s=1.0)
 _PATIENCE_S = 120.0
 _END_S = 20.0
 _PAUSE_S = 0.1
-
-
-def settings_of(stage: Stage) -> Sequence[Setting]:
-    """What a stage's server is started with: of a guarded one the guard decides on full pages."""
-    if not stage.guard:
-        return stage.settings
-    return tuple(one for one in stage.settings if one.name != _PAGES)
 
 
 @contextmanager
@@ -64,11 +54,11 @@ def guarding(stage: Stage, target: Target, ready: Ready, phase: Phase) -> Iterat
     above = _in_memory()
     Folder.made(above).close()
     primary = ready.connection.to("postgres").shown()
-    seen = look(place, Wanted(primary, standby.shown(), _LIMITS, above))
+    wanted = Wanted(primary, standby.shown(), _LIMITS, above)
+    seen = look(place, wanted)
     findings = judged(seen, _ACCEPTED)
     if refused := [f"{one.name} ({one.found})" for one in findings if not one.allows]:
         raise TargetError(f"the guard refuses stage {stage.name}: {listed(refused)}")
-    wanted = Wanted(primary, standby.shown(), _LIMITS, above)
     include = Path(arm(place, wanted, seen, _ACCEPTED).include)
     daemon = start([sys.executable, "-m", "pgdyno", "guard", "watch", place.data],
                    dies_with_us=signal.SIGTERM)  # fmt: skip

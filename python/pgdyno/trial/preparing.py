@@ -11,15 +11,22 @@ from contextlib import AbstractContextManager
 from pgdyno.model.connection import Connection
 from pgdyno.model.plan import Protocol, Stage
 from pgdyno.model.run import Fixture
+from pgdyno.model.settings import Setting
 from pgdyno.model.workload import database_names
 from pgdyno.session import own_session
 from pgdyno.target.interface import NO_ENVIRONMENT, Ready, Target
 from pgdyno.target.prewarm import prewarm
 from pgdyno.trial.fixture import build_of
-from pgdyno.trial.guarding import settings_of
 
 Phase = Callable[[str], AbstractContextManager[None]]
 """Held while a phase lasts: restore, start, prewarm, checkpoint."""
+
+
+def settings_of(stage: Stage) -> Sequence[Setting]:
+    """What a stage's server is started with: of a guarded one the guard decides on full pages."""
+    if not stage.guard:
+        return stage.settings
+    return tuple(one for one in stage.settings if one.name != "full_page_writes")
 
 
 def started(
