@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -142,7 +143,7 @@ def test_a_proof_that_is_killed_leaves_nobody_and_the_next_one_works(
 
 def strays(home: Path) -> list[str]:
     """What a proof could leave: its library, its thieves, a copy of the data."""
-    folders = [one.name for one in Path("/tmp").glob("pgdyno-shim-*")]
+    folders = [one.name for one in Path("/tmp").glob("pgdyno-shim-*") if not held_by_others(one)]
     thieves = [
         one.info["pid"]
         for one in psutil.process_iter(["pid", "cmdline"])
@@ -151,6 +152,24 @@ def strays(home: Path) -> list[str]:
     ]
     copies = [one.name for one in (home / "work").glob("data")]
     return [*folders, *map(str, thieves), *copies]
+
+
+def held_by_others(folder: Path) -> bool:
+    """Whether another process works in a folder: a proof of a test beside this one."""
+    mine = {os.path.realpath(one) for one in Path("/proc/self/fd").glob("*")}
+    if str(folder) in mine:
+        return False
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:  # it ended meanwhile
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
 
 
 def test_what_cannot_be_proved_is_refused_before_anything_runs(
