@@ -47,7 +47,9 @@ documents: packages build ## Guides and the notebook carried out, every page loo
 wide: packages build ## What CI runs after `make test`: further cases, guides, notebook, pages
 	$(PYTEST) -m "(wide or document) and not long" $(ARGS)
 
-test-long: test rest ## All tests: `make test` and what it leaves out
+test-long: ## All tests: `make test`, and then what it leaves out
+	@$(MAKE) --no-print-directory test
+	@$(MAKE) --no-print-directory rest
 
 rest: packages gates ## What `make test` leaves out: the gates, and the tests marked `long`
 	$(PYTEST) -m "long or document or wide" $(ARGS)

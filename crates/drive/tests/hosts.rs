@@ -129,6 +129,15 @@ fn the_audit_is_that_of_all_requests() {
     assert!(n(&parts[0]) < n(&all) / 2);
 }
 
+/// Requests that were due in each second, up to the last one that had any: how long the seconds
+/// after the window go on is up to the answers.
+fn due_by_second(result: &Value) -> Vec<u64> {
+    let seconds = result["seconds"]["due"].as_array().unwrap().iter();
+    let mut due: Vec<u64> = seconds.map(|one| one.as_u64().unwrap()).collect();
+    due.truncate(due.iter().rposition(|&one| one > 0).map_or(0, |last| last + 1));
+    due
+}
+
 #[test]
 fn an_open_load_is_due_at_the_same_times_on_any_number_of_hosts() {
     let tpcb = json!({"kind": "tpcb", "scale": 1, "seed": 3});
@@ -138,7 +147,7 @@ fn an_open_load_is_due_at_the_same_times_on_any_number_of_hosts() {
         change["requests_max"] = Value::Null;
         let (whole, parts) = (drive(&tpcb, &change, 1), drive(&tpcb, &change, 3));
         let all = merged(&tpcb, &parts);
-        assert_eq!(all["seconds"]["due"], whole[0]["seconds"]["due"], "{spacing}");
+        assert_eq!(due_by_second(&all), due_by_second(&whole[0]), "{spacing}");
         assert_eq!(all["stream_digest"], whole[0]["stream_digest"], "{spacing}");
         assert!(parts.iter().all(|part| part["stream_digest"]["requests"].as_u64().unwrap() > 50));
     }
