@@ -86,6 +86,11 @@ def test_a_climb_is_stopped_in_a_step_gone_on_with_and_judged(
         kept = {one.name for one in climbed_stage.settings}
         assert kept >= {change.name for one in climbed.accepted if one.move in climbed.kept
                         for change in one.changes}  # fmt: skip
+        again = pgdyno.load_plan(folder / "climb" / "climbed.toml")
+        assert [one.name for one in again.stages] == ["initdb", "climbed"]
+        assert [(one.name, one.value) for one in again.stages[1].settings] == [
+            (one.name, one.value) for one in climbed_stage.settings
+        ]
     assert "climb.html" in {one.name for one in folder.iterdir()}
     with pytest.raises(PlanError, match=r"folder .* exists"):
         pgdyno.climb(plan, limits=LIMITS, out=folder / "climb.other")

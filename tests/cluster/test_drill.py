@@ -223,7 +223,8 @@ def test_a_disk_that_is_full_of_wal_or_of_data_is_met_and_takes_nothing(
 ) -> None:
     run = pgdyno.drill(
         plan(STOCK, target=SMALL_SEGMENTS),
-        design=pgdyno.DrillDesign(("wal-full", "data-full"), cuts=1, load_s=3),
+        # By this seed both strike in the first second of the load; WAL needs room in the others.
+        design=pgdyno.DrillDesign(("wal-full", "data-full"), cuts=1, load_s=6, seed=24),
         out=folder / "run.sqlite",
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from pgdyno.analysis.setting_facts import ServerSetting, SettingChange
 from pgdyno.model.plan import Stage
@@ -33,6 +33,24 @@ def found_configuration(trials: Iterable[TrialRecord]) -> tuple[ServerSetting, .
     return ()
 
 
+def _of_machine(before: Stage | None, stage: Stage) -> Iterator[SettingChange]:
+    """What it changes of the machine, which each trial read back before its server was started."""
+    old = {one.name: one for one in before.host} if before else {}
+    new = {one.name: one for one in stage.host}
+    for name in sorted(old.keys() | new.keys()):
+        then, now = old.get(name), new.get(name)
+        if then is not None and now is not None and then.value == now.value:
+            continue
+        yield SettingChange(
+            name=name,
+            before=then.value if then else _default(now),
+            after=now.value if now else None,
+            effective=now.value if now else _default(then),
+            origin=now.origin.kind.value if now else None,
+            origin_detail=now.origin.detail if now else None,
+        )
+
+
 def _default(setting: Setting | None) -> str | None:
     return setting.default if setting else None
 
@@ -53,7 +71,7 @@ def changes(
     """
     old = {setting.name: setting for setting in before.settings} if before else {}
     new = {setting.name: setting for setting in stage.settings}
-    lines = []
+    lines = list(_of_machine(before, stage))
     for name in sorted(old.keys() | new.keys()):
         then, now = old.get(name), new.get(name)
         if then is not None and now is not None and then.value == now.value:

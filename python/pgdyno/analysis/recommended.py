@@ -14,13 +14,16 @@ from pgdyno.analysis.credit import changed_settings
 from pgdyno.analysis.facts import Facts, StageFacts
 from pgdyno.analysis.run import compare_stages, plan_in
 from pgdyno.analysis.setting_facts import Recommended, RecommendedSetting
+from pgdyno.catalog import machine_knobs
 from pgdyno.catalog.entries import entries
 from pgdyno.model.durability import NOT_KNOWN
 from pgdyno.model.errors import PgdynoError, PlanError
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.settings import Rung, Setting
+from pgdyno.model.wording import listed
 from pgdyno.store import RunFile
 
+_SYSCTL = "sysctl"  # the layer
 _IN_PAIRS = (
     "vm/dirty_bytes", "vm/dirty_ratio", "vm/dirty_background_bytes", "vm/dirty_background_ratio",
 )  # fmt: skip
@@ -53,12 +56,23 @@ def recommended(
     sysctl = {
         name.replace("/", "."): value for name, value in kernel.items() if _counts(name, value)
     }
+    sysctl |= {
+        one.name: one.value
+        for one in record.host
+        if one.name in machine_knobs() and machine_knobs()[one.name].layer == _SYSCTL
+    }
     return Recommended(
         info.ident, info.pgdyno, facts.versions[0], chosen.name,
-        tuple(_sentences(facts, chosen, lowest)),
+        (*_sentences(facts, chosen, lowest), *_of_machine(record)),
         tuple(_setting(one, record, plan, run) for one in record.settings),
         sysctl,
     )  # fmt: skip
+
+
+def _of_machine(stage: Stage) -> Iterator[str]:
+    if stage.host:
+        asked = listed([f"{one.name} = {one.value}" for one in stage.host])
+        yield f"While it was measured, the machine had {asked}, put back after each trial."
 
 
 def _counts(name: str, value: object) -> bool:

@@ -164,7 +164,7 @@ def apply(planned: Planned) -> None:
         TargetError: One failed; all are put back.
     """
     if planned.changes:
-        change.apply(planned.changes, _journals()[0])
+        change.apply(planned.changes, journals()[0])
 
 
 def restore(*, overwrite: Sequence[str] = (), keep: Sequence[str] = ()) -> tuple[Undone, ...]:
@@ -174,7 +174,7 @@ def restore(*, overwrite: Sequence[str] = (), keep: Sequence[str] = ()) -> tuple
         overwrite: Put back though somebody else changed them.
         keep: Leave as they are, and forget that we changed them.
     """
-    return tuple(undo.restore(_journals(), wills=Wills(tuple(overwrite), tuple(keep))))
+    return tuple(undo.restore(journals(), wills=Wills(tuple(overwrite), tuple(keep))))
 
 
 def layout(
@@ -228,7 +228,7 @@ def _book() -> layout_steps.Book:
     return layout_steps.Book(state_folder() / layout_steps.NAME)
 
 
-def _journals() -> tuple[Journal, ...]:
+def journals() -> tuple[Journal, ...]:
     """That of today, and the one that earlier versions kept among what may be removed."""
     earlier = Journal(home() / EARLIER_NAME, earlier=True)
     return Journal(state_folder() / NAME), earlier

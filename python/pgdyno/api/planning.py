@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console, RenderableType
 
+from pgdyno.api.stage_machine import looked_at
 from pgdyno.api.table import Table
 from pgdyno.model.errors import DriveError, PgdynoError, PlanError
 from pgdyno.model.plan import Estimate, Stage, Trial, Workload
@@ -221,7 +222,7 @@ def load_plan(
     plan = _resolved(draft, source)
     describe_stages(plan.record)
     require_folders(plan.record, plan.data_bytes)
-    return plan
+    return replace(plan, record=looked_at(plan.record))
 
 
 def load_onward(earlier: PlanRecord, document: Mapping[str, object]) -> Plan:

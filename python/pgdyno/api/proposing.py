@@ -12,18 +12,21 @@ from pgdyno.analysis.run import plan_in
 from pgdyno.api.planning import Plan, load_onward
 from pgdyno.api.printed import Printed
 from pgdyno.api.runs import Run
-from pgdyno.catalog import Move
+from pgdyno.catalog import NEEDED_PAGES, Move
 from pgdyno.diagnosis.moves import LEAST, Candidate, candidates
+from pgdyno.host import change
 from pgdyno.model.durability import rung_named
 from pgdyno.model.errors import PgdynoError, PlanError
 from pgdyno.model.plan import Plan as PlanRecord
 from pgdyno.model.plan import Stage
-from pgdyno.model.proposal import Changed, NotTried, Proposed, Try
-from pgdyno.model.settings import Rung
-from pgdyno.model.wording import listed
+from pgdyno.model.proposal import Allowed, Changed, NotTried, Proposed, Try
+from pgdyno.model.wording import listed, small
+from pgdyno.plan.estimate.needs import huge_pages_needed
 from pgdyno.plan.onward import onward
+from pgdyno.plan.resolve.machine import as_asked
 from pgdyno.plan.resolve.profile import size_profile
 from pgdyno.plan.settings.checkpoints import shapes_cycle
+from pgdyno.plan.settings.configured import Configured
 from pgdyno.plan.settings.values import BadValue, canonical, default_text
 from pgdyno.report.proposal import lines
 from pgdyno.store.run_file import as_written
@@ -71,6 +74,7 @@ def propose(
     *,
     lowest_rung: str = "D0",
     client: bool = False,
+    host: bool = False,
 ) -> Proposal:
     """Say what to try next on a stage: moves against what limits it, the best first.
 
@@ -83,6 +87,7 @@ def propose(
         stage: To build on; None: the best one that the rung allows, else the first.
         lowest_rung: Of durability, that a stage may stand on.
         client: Also moves that change how the client asks, e.g. in fewer round trips.
+        host: Also moves that change settings of this machine while trials run; see `run`.
 
     Raises:
         StoreError: It is no run file, or cannot be read.
@@ -93,20 +98,20 @@ def propose(
         name = best_stage(run.facts, lowest).name
     else:
         name = plan_in(run.info).named(stage).name
-    return proposal(run, name, lowest, client=client)
+    return proposal(run, name, Allowed(lowest, client, host))
 
 
-def proposal(run: Run, stage: str, lowest: Rung, *, client: bool) -> Proposal:
+def proposal(run: Run, stage: str, allowed: Allowed) -> Proposal:
     """See `propose`; of a stage that there is."""
     (diagnosed,) = (one for one in run.facts.diagnosis if one.stage == stage)
     record = plan_in(run.info)
     base = record.stage(stage)
     with as_written(run.path):  # the plan's own text may be another one than its record says
-        document = onward(record, base, (), lowest)
+        document = onward(record, base, (), allowed.lowest)
     known = load_onward(record, document)
     tries, not_tried, tables = [], [], {}
     for one in candidates(diagnosed):
-        found = _tried(one, record, base, known, lowest, client=client)
+        found = _tried(one, record, base, known, allowed)
         if isinstance(found, NotTried):
             not_tried.append(found)
         else:
@@ -115,7 +120,8 @@ def proposal(run: Run, stage: str, lowest: Rung, *, client: bool) -> Proposal:
     window = diagnosed.window
     return Proposal(
         Proposed(
-            run.info.ident, stage, diagnosed.sentence, window.deciding if window else None, lowest,
+            run.info.ident, stage, diagnosed.sentence, window.deciding if window else None,
+            allowed.lowest,
             tuple(sorted(tries, key=lambda one: -one.gain_per_hour)), tuple(not_tried),
         ),
         record, base, tables,
@@ -123,18 +129,23 @@ def proposal(run: Run, stage: str, lowest: Rung, *, client: bool) -> Proposal:
 
 
 def _tried(
-    one: Candidate, record: PlanRecord, base: Stage, known: Plan, lowest: Rung, *, client: bool
+    one: Candidate, record: PlanRecord, base: Stage, known: Plan, allowed: Allowed
 ) -> tuple[Try, dict[str, Any]] | NotTried:
-    move = one.move
-    changes = _changes(move, base, known)
-    if why := _against(move, changes, known, lowest, client=client):
+    move, lowest = one.move, allowed.lowest
+    try:
+        why = _not_allowed(move, allowed)
+        changes = () if why else _changes(move, base, known)
+    except PgdynoError as error:  # of the machine
+        why = small(error.fact)
+    if why := why or _against(changes, known):
         return NotTried(move.name, why)
     if one.predicted.ratio < LEAST:
         return NotTried(move.name, f"it is believed to bring less than ×{LEAST:g}")
     table: dict[str, Any] = {
         "name": stage_of(move.name, base.name), "why": move.why,
-        "settings": {each.name: each.after for each in changes if not each.of_client},
+        "settings": {one.name: one.after for one in changes if one.table == "settings"},
         "client": move.client,
+        "host": {one.name: one.after for one in changes if one.of_host},
         "expects": asdict(one.predicted),
     }  # fmt: skip
     try:
@@ -160,8 +171,9 @@ def stage_of(move: str, base: str) -> str:
 def _changes(move: Move, base: Stage, known: Plan) -> tuple[Changed, ...]:
     """What really differs from the stage, sized to the machine as the stage would have it."""
     before = {one.name: one.value for one in base.settings}
-    sized, _ = size_profile(move, {}, before, known.server, known.host)
-    found = []
+    machine = as_asked(known.host, {one.name: one for one in base.host})
+    sized, _ = size_profile(move, {}, before, known.server, machine)
+    found = _of_machine(move, base, known)
     for one in sized:
         knob = known.server.knobs[one.name]
         now = before.get(one.name) or default_text(knob) or ""
@@ -179,14 +191,42 @@ def _changes(move: Move, base: Stage, known: Plan) -> tuple[Changed, ...]:
     return tuple(found)
 
 
-def _against(
-    move: Move, changes: tuple[Changed, ...], known: Plan, lowest: Rung, *, client: bool
-) -> str | None:
-    """Why a move is not tried; None: nothing speaks against it."""
-    if move.rung > lowest:
-        return f"it stands on rung {move.rung}, {lowest} is allowed"
-    if move.client and not client:
+def _of_machine(move: Move, base: Stage, known: Plan) -> list[Changed]:
+    """What differs of the machine.
+
+    Raises:
+        PgdynoError: The machine has no such setting, does not take the value, or not of this user.
+    """
+    asked = {one.name: one.value for one in base.host}
+    config = Configured(known.server, {one.name: one.value for one in base.settings})
+    wanted = {
+        name: str(huge_pages_needed(config, known.host)) if one.value == NEEDED_PAGES else one.value
+        for name, one in move.host.items()
+    }
+    changes = change.plan(tuple(wanted.items()))
+    if not change.may_write(changes):
+        raise PlanError(f"this user may not change {listed([one.key for one in changes])}")
+    now = {one.key: one.before for one in changes}
+    return [
+        Changed(name, asked.get(name, now.get(name, value)), value, of_host=True)
+        for name, value in wanted.items()
+        if asked.get(name, now.get(name, value)) != value
+    ]
+
+
+def _not_allowed(move: Move, allowed: Allowed) -> str | None:
+    """Why nobody wants it tried; None: it is allowed."""
+    if move.rung > allowed.lowest:
+        return f"it stands on rung {move.rung}, {allowed.lowest} is allowed"
+    if move.client and not allowed.client:
         return "it changes the client, which was not allowed"
+    if move.host and not allowed.host:
+        return "it changes settings of this machine, which was not allowed"
+    return None
+
+
+def _against(changes: tuple[Changed, ...], known: Plan) -> str | None:
+    """Why a move is not tried; None: nothing speaks against it."""
     if not changes:
         return "the stage has all of it already"
     names = [one.name for one in changes]

@@ -21,6 +21,8 @@ Type: TypeAlias = Literal[
     "bool", "integer", "float", "size", "time", "enum", "string", "list", "mask", "flag"
 ]
 SERVER = "server"  # the layer of the knobs in `data/knobs`
+RUNTIME_LAYERS = ("sysctl", "memory", "clock", "cpu", "block", "interrupts", "network")
+"""Of what a running machine has in files."""
 
 
 class Layer(Table):

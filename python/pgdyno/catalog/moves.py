@@ -15,7 +15,17 @@ from typing import Any
 from pydantic import Field
 
 from pgdyno.catalog.profiles import Profile, ProfileSetting
-from pgdyno.catalog.tables import read_tables
+from pgdyno.catalog.tables import Table, read_tables
+
+NEEDED_PAGES = "needed"
+"""Of `vm.nr_hugepages`: as many as the stage's shared memory fills."""
+
+
+class HostSetting(Table):
+    """A setting of the machine, of a move."""
+
+    value: str  # NEEDED_PAGES: the huge pages that the stage's shared memory fills
+    why: str
 
 
 class Move(Profile):
@@ -25,6 +35,7 @@ class Move(Profile):
     takes: float = Field(gt=0, le=1)
     setting: dict[str, ProfileSetting] = Field({})
     client: dict[str, Any] = Field({})
+    host: dict[str, HostSetting] = Field({})
     left_alone: dict[str, str] = Field({})
 
 

@@ -25,6 +25,14 @@ def climb(
     client: Annotated[
         bool, typer.Option("--client", help="Also try what changes how the client asks.")
     ] = _LIMITS.client,
+    host: Annotated[
+        bool,
+        typer.Option(
+            "--host",
+            help="Also try settings of this machine; each is journalled, and put back after each"
+            " trial.",
+        ),
+    ] = _LIMITS.host,
     minutes: Annotated[
         float,
         typer.Option(min=1, help="For the steps; the rounds that judge the end come after them."),
@@ -46,7 +54,8 @@ def climb(
     Example: pgdyno climb tuning --minutes 60
     """
     loaded = api.load_plan(plan, set=overrides or (), quick=quick, bindir=bindir)
-    limits = api.ClimbLimits(lowest=Rung(rung), client=client, minutes=minutes, at_once=at_once)
+    limits = api.ClimbLimits(lowest=Rung(rung), client=client, host=host, minutes=minutes,
+                              at_once=at_once)  # fmt: skip
     with LiveView(stderr) as view:
         run = api.climb(
             loaded, limits=limits, out=out, command=shell_line(["pgdyno", *sys.argv[1:]]),

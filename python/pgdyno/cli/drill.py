@@ -11,7 +11,7 @@ import typer
 from pgdyno import api
 from pgdyno.cli.console import say_where, stderr, stdout
 from pgdyno.cli.live_view import LiveView
-from pgdyno.cli.run import BindirOption, PlanSource, QuickOption, SetOption
+from pgdyno.cli.run import BindirOption, HostOption, PlanSource, QuickOption, SetOption
 from pgdyno.cli.run_file_option import RunFileOption
 from pgdyno.model.text import shell_line
 
@@ -55,6 +55,7 @@ def drill(
     overrides: SetOption = None,
     quick: QuickOption = False,
     bindir: BindirOption = None,
+    host: HostOption = False,
     out: RunFileOption = None,
 ) -> None:
     """Rehearse disasters against the stages of a plan, and tell what survived.
@@ -74,7 +75,7 @@ def drill(
     )  # fmt: skip
     with LiveView(stderr) as view:
         run = api.drill(
-            loaded, stage or (), design=design, beside=beside, out=out,
+            loaded, stage or (), design=design, beside=beside, host=host, out=out,
             command=shell_line(["pgdyno", *sys.argv[1:]]), on_event=view,
         )  # fmt: skip
     stdout.print(run.summary())

@@ -30,6 +30,14 @@ def next_command(
     client: Annotated[
         bool, typer.Option("--client", help="Also propose what changes how the client asks.")
     ] = False,
+    host: Annotated[
+        bool,
+        typer.Option(
+            "--host",
+            help="Also propose settings of this machine; each is journalled, and put back after"
+            " each trial.",
+        ),
+    ] = False,
     measure: Annotated[
         bool, typer.Option("--run", help="Measure the first of them, beside what it builds on.")
     ] = False,
@@ -49,7 +57,7 @@ def next_command(
 
     Example: pgdyno next runs/demo.sqlite --run
     """
-    found = api.propose(run_file, stage, lowest_rung=rung, client=client)
+    found = api.propose(run_file, stage, lowest_rung=rung, client=client, host=host)
     chosen = () if move is None else (move,)
     if format_ == "plan":
         sys.stdout.write(found.plan(*chosen).to_toml())
@@ -61,7 +69,7 @@ def next_command(
             stdout.print(Text(line))
     if measure:
         with LiveView(stderr) as view:
-            run = api.run(found.plan(*chosen), out=out, on_event=view)
+            run = api.run(found.plan(*chosen), host=host, out=out, on_event=view)
         stdout.print(run.summary())
         for one in run.facts.stages:
             if one.predicted:

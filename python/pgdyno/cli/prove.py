@@ -11,6 +11,7 @@ import typer
 from pgdyno import api
 from pgdyno.cli.console import say_where, stderr, stdout
 from pgdyno.cli.live_view import LiveView
+from pgdyno.cli.run import HostOption
 from pgdyno.cli.run_file_option import RunFileOption
 from pgdyno.model.text import shell_line
 
@@ -46,6 +47,7 @@ def prove(
             help="Also make all combinations of what is free, for what each is worth among them.",
         ),
     ] = _DESIGN.prices,
+    host: HostOption = False,
     out: RunFileOption = None,
 ) -> None:
     """Prove what limits a stage: make resources dearer, or free, and measure what that does.
@@ -60,7 +62,7 @@ def prove(
     design = api.Design(block_s=block, pairs=pairs, sittings=sittings, seed=seed, prices=prices)
     with LiveView(stderr) as view:
         run = api.prove(
-            run_file, stage, probes=probe or (), design=design, out=out,
+            run_file, stage, probes=probe or (), design=design, host=host, out=out,
             command=shell_line(["pgdyno", *sys.argv[1:]]), on_event=view,
         )  # fmt: skip
     stdout.print(run.summary())

@@ -51,6 +51,14 @@ EngineOption = Annotated[
     Literal["pgdyno", "pgbench"] | None,
     typer.Option(help="Who drives, instead of the plan's engine, where no stage says otherwise."),
 ]
+HostOption = Annotated[
+    bool,
+    typer.Option(
+        "--host",
+        help="Let stages change settings of this machine, where they ask for it; each is journalled"
+        " and put back when the server of the trial has stopped.",
+    ),
+]
 FolderOption = Annotated[
     str | None,
     typer.Option(
@@ -74,6 +82,7 @@ def run(
     conninfo: ConninfoOption = None,
     engine: EngineOption = None,
     folder: FolderOption = None,
+    host: HostOption = False,
     live: LiveOption = None,
     metrics: MetricsOption = None,
     out: RunFileOption = None,
@@ -91,7 +100,7 @@ def run(
         loaded.require_possible(out)
         return
     with LiveView(stderr) as view, watched(view, live, metrics) as listener:
-        done = api.run(loaded, out=out, on_event=listener)
+        done = api.run(loaded, host=host, out=out, on_event=listener)
     _end(done)
 
 

@@ -154,7 +154,7 @@ def may_write(changes: Sequence[Change], root: Path = ROOT) -> bool:
 
 def apply(
     changes: Sequence[Change], journal: Journal, on_step: OnStep = lambda _: None, root: Path = ROOT
-) -> None:
+) -> tuple[Standing, ...]:
     """Make the changes, each journalled before and read back after; all or none of them stand.
 
     Args:
@@ -163,6 +163,9 @@ def apply(
         on_step: Hears of every step before it is taken: `journal KEY`, `write KEY`, `read KEY`,
             `keep KEY`, and of those of `undo.undo` where something fails.
         root: Of the file tree.
+
+    Returns:
+        Them as they stand, in this order.
 
     Raises:
         TargetError: The kernel refuses a value or makes another one of it, or somebody else changed
@@ -182,6 +185,7 @@ def apply(
                     "`pgdyno host restore` tries it again.",
                 ) from error
             raise
+        return tuple(made)
 
 
 def _make(

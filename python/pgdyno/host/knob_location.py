@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from pgdyno.catalog import MachineKnob, file_of, knobs, machine_knobs
+from pgdyno.catalog import RUNTIME_LAYERS, MachineKnob, file_of, knobs, machine_knobs
 from pgdyno.host.file_tree import folders, text
 from pgdyno.model.errors import PlanError, TargetError
 
@@ -23,7 +23,6 @@ _IN_BLOCK = "sys/block"
 _OF_POLICY = "sys/devices/system/cpu/cpufreq"
 _MASK_DIGITS = 8  # between two commas
 _CARDS = "sys/class/net"
-RUNTIME_LAYERS = ("sysctl", "memory", "clock", "cpu", "block", "interrupts", "network")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pgdyno.catalog import entries, layers
+from pgdyno.catalog import RUNTIME_LAYERS, entries, layers
 from pgdyno.host.advice import Line, Part
 from pgdyno.host.file_tree import folders, text
 from pgdyno.host.huge_pages import Count, total
-from pgdyno.host.knob_location import ROOT, RUNTIME_LAYERS, knob_locations
+from pgdyno.host.knob_location import ROOT, knob_locations
 from pgdyno.host.network import Ethtool, cards, interrupts, queues
 from pgdyno.host.processors import clock, processors, speed
 from pgdyno.host.storage import disks, file_systems

@@ -20,6 +20,7 @@ class ClimbLimits:
 
     lowest: Rung = Rung.D0  # that a stage may stand on
     client: bool = False  # whether moves may change how the client asks
+    host: bool = False  # whether moves may change settings of this machine, while trials run
     minutes: float = 120.0  # for its steps; what judges the end comes after them
     at_once: int = 2  # moves that are tried beside each other
 

@@ -107,6 +107,7 @@ class Stage:
     checkpoints: Checkpoints = "ignore"  # how its windows follow them
     expects: Prediction | None = None  # to the first stage, written down beforehand
     guard: bool = False  # torn pages are repaired from a standby
+    host: tuple[Setting, ...] = ()  # of the machine while its trials run, sorted by name
 
     @property
     def rung_known(self) -> str:

@@ -9,6 +9,15 @@ from pgdyno.model.units import times_text
 
 
 @dataclass(frozen=True, slots=True)
+class Allowed:
+    """What moves may do."""
+
+    lowest: Rung  # of durability, that a stage may stand on
+    client: bool = False  # change how the client asks
+    host: bool = False  # change settings of this machine while trials run
+
+
+@dataclass(frozen=True, slots=True)
 class Prediction:
     """How many times the throughput a stage is believed to reach, written down before it ran."""
 
@@ -23,12 +32,18 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A setting, or a key of the client, that a try changes."""
+    """A setting of the server or of the machine, or a key of the client, that a try changes."""
 
     name: str
     before: str  # as it would be without; "" where that is not known
     after: str
     of_client: bool = False
+    of_host: bool = False
+
+    @property
+    def table(self) -> str:
+        """Where a stage of a plan has it."""
+        return "client" if self.of_client else "host" if self.of_host else "settings"
 
 
 @dataclass(frozen=True, slots=True)

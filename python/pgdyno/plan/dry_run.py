@@ -187,6 +187,8 @@ def _stages(plan: Plan, configs: Sequence[Configured], host: HostFacts) -> Itera
             yield Padding(Text(build_text(stage.build)), (0, 0, 0, 2))
         if stage.folder is not None:
             yield Padding(Text(_folder(stage.folder, host)), (0, 0, 0, 2))
+        if stage.host and stage.twin_of is None:
+            yield Padding(_machine(stage, before), (0, 0, 0, 2))
         yield Padding(_settings(stage, before, config.server), (0, 0, 0, 2))
         before = stage
 
@@ -208,6 +210,16 @@ def _client(stage: Stage, before: Stage | None, plan: Plan) -> Table:
     for one in stage.client:
         who = f"as in {before.name}" if before and one in inherited else _origin(one)
         table.add_row(one.name, own[one.name], base[one.name], who)
+    return table
+
+
+def _machine(stage: Stage, before: Stage | None) -> Table:
+    """What the stage changes of the machine while its trials run."""
+    table = _origin_table("with --host, while its trials run:", "machine", "value", "now")
+    inherited = set() if before is None or stage.afresh else set(before.host)
+    for one in stage.host:
+        who = f"as in {before.name}" if before and one in inherited else _origin(one)
+        table.add_row(one.name, one.value, one.default or "?", who)
     return table
 
 

@@ -55,14 +55,18 @@ def onward(
         protocol.pop("confidence", None)
     client, build = _client_and_build(tables, base)
     settings = {one.name: one.value for one in base.settings}
-    shared = {"build": build} if build else {}
+    shared: dict[str, Any] = {"build": build} if build else {}
     shared |= {"folder": base.folder} if base.folder else {}
-    first = {"name": base.name, "why": base.why, "settings": settings, "client": client, **shared}
+    shared |= {"guard": True} if base.guard else {}
+    host = {one.name: one.value for one in base.host}
+    first = {"name": base.name, "why": base.why, "settings": settings, "client": client,
+             "host": host, **shared}  # fmt: skip
     others = [
         {
             **one, "afresh": True, **shared,
             "settings": {**settings, **one.get("settings", {})},
             "client": {**client, **one.get("client", {})},
+            "host": {**host, **one.get("host", {})},
         }
         for one in tried
     ]  # fmt: skip

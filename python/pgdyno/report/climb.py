@@ -104,7 +104,8 @@ def document(found: Climbed, made: Made) -> Document:
         label="Steps are tries: only the last rounds say what was gained",
         about=(
             f"rung {limits.lowest} or above, {limits.minutes:g} minutes of steps,"
-            f" {'the client may change' if limits.client else 'the client stays as it is'}",
+            f" {'the client may change' if limits.client else 'the client stays as it is'}"
+            f"{', so may settings of the machine' * limits.host}",
             made.server,
             f"{plural(len(found.steps), 'step')}, {_spent(found)}",
         ),

@@ -9,7 +9,8 @@ Each step takes the record of the step before and returns its own; steps do not 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from pgdyno.drive.driver import Driven
@@ -48,6 +49,7 @@ class TestBed:
     described: Mapping[str, Description]  # by stage
     run: RunFile
     listener: Listener
+    machine: Callable[[Stage], AbstractContextManager[None]]  # holds what a stage asks of it
 
 
 def measure(stage: Stage, protocol: Protocol, bed: TestBed, planned: TrialRecord) -> TrialRecord:
@@ -71,7 +73,7 @@ def measure(stage: Stage, protocol: Protocol, bed: TestBed, planned: TrialRecord
     bed.run.put_trial(record)
     sampled = Sampled()
     try:
-        with ending(bed.target.stop), explained(bed.target):
+        with bed.machine(stage), ending(bed.target.stop), explained(bed.target):
             result, sampled, log, text = steps(stage, protocol, bed, record)
             state, reason = judge(result, log, protocol.survive)
             record = replace(record, state=state, reason=reason, result=result)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pgdyno.analysis.window_facts import StageWindows, WindowFacts
-from pgdyno.catalog import known_settings, moves
+from pgdyno.catalog import known_settings, machine_knobs, moves
 from pgdyno.diagnosis.moves import candidates
 from pgdyno.diagnosis.rules import rules
 from pgdyno.diagnosis.stages import diagnose_stages
@@ -36,7 +36,9 @@ def test_every_move_is_against_rules_there_are_and_every_rule_has_one_or_a_reaso
 @pytest.mark.parametrize("name", moves())
 def test_a_move_changes_what_the_catalogue_knows(name: str) -> None:
     move = moves()[name]
-    assert bool(move.setting) != bool(move.client), "one of both, so that a gain has one cause"
+    server = bool(move.setting or move.host)
+    assert server != bool(move.client), "one of both, so that a gain has one cause"
+    assert {name.partition("@")[0] for name in move.host} <= machine_knobs().keys()
     assert move.setting.keys() <= known_settings().keys()
     assert move.why.endswith(".")
 

@@ -26,6 +26,7 @@ def aa(
     *,
     stage: str | None = None,
     rounds: int = AA_ROUNDS,
+    host: bool = False,
     out: str | Path | None = None,
     command: str = "pgdyno.api.aa(plan), from Python",
     on_event: Listener = lambda _: None,
@@ -36,6 +37,7 @@ def aa(
         plan: See `load_plan`; how many rounds it has, and what could end them, does not count.
         stage: Its name; None: the first one.
         rounds: All of them are measured, as many as are asked for, at least 3.
+        host: See `run`.
         out: The run file, a page goes beside it; None: `runs/<time>-aa-<plan>.sqlite`.
         command: How to repeat it, as the run file keeps it.
         on_event: Told how it goes.
@@ -49,7 +51,7 @@ def aa(
     """
     plan = plan.replace({"protocol.stop": "rounds", "protocol.rounds": rounds})
     alone = against_itself(plan.record, stage)
-    return of_plan.carried_out(plan, alone, "aa", command, out, on_event)
+    return of_plan.carried_out(plan, alone, "aa", command, out, on_event, host=host)
 
 
 def _summary(run: Run) -> RenderableType:

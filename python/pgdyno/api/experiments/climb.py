@@ -24,8 +24,10 @@ from pgdyno.api.notebook_line import with_line
 from pgdyno.api.planning import Plan, load_onward
 from pgdyno.api.proposing import Proposal, proposal, stage_of
 from pgdyno.api.runs import Run
+from pgdyno.api.stage_machine import require_allowed
 from pgdyno.api.storing import Begun, begun, going_on, stored
 from pgdyno.catalog.contract import require_release
+from pgdyno.folders import Folder
 from pgdyno.model.climb import (
     FUTILE_MAX,
     ClimbAsked,
@@ -39,16 +41,19 @@ from pgdyno.model.climb import (
 from pgdyno.model.errors import PgdynoError, PlanError
 from pgdyno.model.manifest import Installation
 from pgdyno.model.progress import Noted
-from pgdyno.model.proposal import NotTried
+from pgdyno.model.proposal import Allowed, NotTried
 from pgdyno.model.settings import Rung
 from pgdyno.model.units import seconds_text
 from pgdyno.model.wording import listed, plural, small
 from pgdyno.plan.onward import onward
+from pgdyno.plan.schema.toml_text import toml_text
 from pgdyno.report import climb as report
 from pgdyno.trial.progress import Listener
 
 _LIMITS = ClimbLimits()
 _START_ROUNDS = 3
+PLAN_FILE = "climbed.toml"
+"""In the folder of the steps: where the climb began and what it reached, as a plan."""
 _RIVALS = ("tuned", "pgtune")
 """Profiles that people would take instead, measured beside the best stage at the end."""
 Keep = Callable[[Climbed], None]
@@ -87,6 +92,7 @@ def climb(
             "a climb restarts the server and tries settings, and this one is not pgdyno's own",
             'Climb on a copy: a plan with kind = "installed" and that server\'s `bindir`.',
         )
+    require_allowed(plan.stages[:1], allowed=limits.host)
     build = Installation(version=plan.server.version)
     new = begun("climb", f"climb-{plan.name}", command, out, build=build)
     if _folder(new.path).exists():
@@ -141,7 +147,9 @@ class _Climb:
         """The run of this name, begun or gone on with, and the seconds that it took now."""
         path, began = self._folder / name, time.monotonic()
         if plan is not None and not path.exists():
-            run = of_plan.carried_out(plan, plan.record, "plan", plan.command, path, self._on_event)
+            run = of_plan.carried_out(
+                plan, plan.record, "plan", plan.command, path, self._on_event, host=True
+            )  # a stage of it asks for the machine only where the climb may
         else:
             run = Run(path)
             if not run.is_whole:
@@ -200,7 +208,8 @@ class _Climb:
 
     def _proposal(self, lowest: Rung) -> Proposal:
         run, stage = self._last()
-        return proposal(run, stage, lowest, client=self._now.asked.limits.client)
+        limits = self._now.asked.limits
+        return proposal(run, stage, Allowed(lowest, limits.client, limits.host))
 
     def _proposed(self) -> tuple[Step, Plan | None]:
         """The next step, and its plan; a step without tries is the end, and says why."""
@@ -248,6 +257,8 @@ class _Climb:
             self._put(replace(self._now, kept=tuple(one.move for one in self._now.accepted)))
         kept = [one for one in self._now.accepted if one.move in self._now.kept]
         plan, left_out = _last_plan(asked, kept)
+        with Folder.made(self._folder) as folder:
+            folder.write(PLAN_FILE, _plan_file(asked, kept))
         self._on_event(Noted("The end: what was reached, beside where it began, on fresh rounds."))
         run, _ = self._measured("final.sqlite", plan)
         beyond = [one for one in self._proposal(Rung.D6).facts.tries if one.rung > limits.lowest]
@@ -338,24 +349,33 @@ def _futile(now: Climbed) -> str | None:
 
 def _without(one: Tried) -> dict[str, Any]:
     """The stage without a move: as things were before it."""
-    keys: dict[str, dict[str, Any]] = {"settings": {}, "client": {}}
+    keys: dict[str, dict[str, Any]] = {"settings": {}, "client": {}, "host": {}}
     for change in one.changes:
         if change.before:
-            keys["client" if change.of_client else "settings"][change.name] = change.before
+            keys[change.table][change.name] = change.before
     return {"name": f"without-{one.move}", "why": f"Whether {one.move} is still missed.", **keys}
+
+
+def _climbed(kept: Sequence[Tried]) -> dict[str, Any]:
+    """The stage with all that is left of what helped, and nothing else."""
+    keys: dict[str, dict[str, str]] = {"settings": {}, "client": {}, "host": {}}
+    for change in (change for one in kept for change in one.changes):
+        keys[change.table][change.name] = change.after
+    moves = listed([one.move for one in kept])
+    return {"name": "climbed", "why": f"What the climb reached: {moves or 'nothing'}.", **keys}
+
+
+def _plan_file(asked: ClimbAsked, kept: Sequence[Tried]) -> str:
+    """A plan of the first stage and that one alone, to be run again by itself."""
+    record, lowest = asked.plan, asked.limits.lowest
+    document = onward(record, record.stages[0], [_climbed(kept)], lowest)
+    return toml_text({**document, "name": f"{record.name}-climbed"})
 
 
 def _last_plan(asked: ClimbAsked, kept: Sequence[Tried]) -> tuple[Plan, list[NotTried]]:
     """First stage, that with all that was kept, and the profiles that can be carried out here."""
-    settings: dict[str, str] = {}
-    client: dict[str, str] = {}
-    for change in (change for one in kept for change in one.changes):
-        (client if change.of_client else settings)[change.name] = change.after
     record, lowest = asked.plan, asked.limits.lowest
-    tables: list[Mapping[str, Any]] = [
-        {"name": "climbed", "why": "What the climb reached.", "settings": settings,
-         "client": client},
-    ]  # fmt: skip
+    tables: list[Mapping[str, Any]] = [_climbed(kept)]
 
     def plan() -> Plan:
         return load_onward(record, onward(record, record.stages[0], tables, lowest))
@@ -363,7 +383,7 @@ def _last_plan(asked: ClimbAsked, kept: Sequence[Tried]) -> tuple[Plan, list[Not
     left_out, found = [], plan()
     for name in _RIVALS:
         table = {"name": name, "why": f"What people would take: profile {name}.", "profile": name,
-                 "client": client}  # fmt: skip
+                 "client": tables[0]["client"]}  # fmt: skip
         tables.append(table)
         try:
             found = plan()

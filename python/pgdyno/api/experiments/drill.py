@@ -20,6 +20,7 @@ from pgdyno.api.experiments.plan import rehearsed_again
 from pgdyno.api.notebook_line import with_line
 from pgdyno.api.planning import Plan
 from pgdyno.api.runs import Run
+from pgdyno.api.stage_machine import machine_of, require_allowed
 from pgdyno.api.storing import Begun, begun, going_on, stored
 from pgdyno.catalog.contract import require_release
 from pgdyno.disk.recording import require_possible
@@ -54,6 +55,7 @@ def drill(
     *,
     design: DrillDesign = _DESIGN,
     beside: str | Path | None = None,
+    host: bool = False,
     out: str | Path | None = None,
     command: str = "pgdyno.drill(...), from Python",
     on_event: Listener = lambda _: None,
@@ -70,6 +72,7 @@ def drill(
         design: What strikes, how often, and into how many seconds of load.
         beside: The run file of a run of the same plan: what its stages brought stands beside what
             they lost.
+        host: See `run`: stages that change settings of this machine need it.
         out: The run file, a page goes beside it; None: `runs/<time>-drill-<plan>.sqlite`.
         command: How to repeat it, as the run file keeps it.
         on_event: Told how it goes.
@@ -85,6 +88,7 @@ def drill(
     require_release()
     require_possible()
     asked = _asked(plan.record, stages, design)
+    require_allowed([asked.plan.stage(name) for name in asked.stages], allowed=host)
     if beside is not None:
         asked = replace(asked, gains=_gains(Run(beside), asked))
     new = begun("drill", f"drill-{asked.plan.name}", command, out)
@@ -150,7 +154,9 @@ def _gains(earlier: Run, asked: DrillAsked) -> Gains:
 
 
 def _require_alike(here: Stage, there: Stage, run: str) -> None:
-    ours, theirs = ({one.name: one.value for one in stage.settings} for stage in (here, there))
+    ours, theirs = (
+        {one.name: one.value for one in (*stage.settings, *stage.host)} for stage in (here, there)
+    )
     if differing := sorted(
         name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)
     ):
@@ -205,15 +211,29 @@ def make_cuts(
             continue
         fixture = make_fixture(asked.plan, target, listener, build_of(stage))
         bench = Bench(target, fixture, described[name], listener)
-        if copies := [one for one in left if not one[0].is_live]:
-            with recorded_load(asked.plan, stage, asked.design, bench) as load:
-                so_far = _of_load(so_far, load, copies, keep)
-        for disaster, number in left:
-            if disaster.is_live:
-                share, _ = share_and_seed(name, disaster.name, number, asked.design.seed)
-                struck = Strike(disaster, share)
-                with recorded_load(asked.plan, stage, asked.design, bench, struck) as load:
-                    so_far = _of_load(so_far, load, [(disaster, number)], keep)
+        with machine_of(stage):
+            so_far = _cuts_of(stage, left, so_far, bench, keep)
+    return so_far
+
+
+def _cuts_of(
+    stage: Stage,
+    left: Sequence[tuple[Disaster, int]],
+    so_far: Drilled,
+    bench: Bench,
+    keep: Callable[[Drilled], None],
+) -> Drilled:
+    """The cuts of a stage that are left."""
+    asked = so_far.asked
+    if copies := [one for one in left if not one[0].is_live]:
+        with recorded_load(asked.plan, stage, asked.design, bench) as load:
+            so_far = _of_load(so_far, load, copies, keep)
+    for disaster, number in left:
+        if disaster.is_live:
+            share, _ = share_and_seed(stage.name, disaster.name, number, asked.design.seed)
+            struck = Strike(disaster, share)
+            with recorded_load(asked.plan, stage, asked.design, bench, struck) as load:
+                so_far = _of_load(so_far, load, [(disaster, number)], keep)
     return so_far
 
 

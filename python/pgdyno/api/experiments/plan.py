@@ -21,6 +21,7 @@ from pgdyno.api.experiments import Experiment
 from pgdyno.api.notebook_line import with_line
 from pgdyno.api.planning import Plan
 from pgdyno.api.runs import Run, named_now, reported
+from pgdyno.api.stage_machine import machine_of, require_allowed
 from pgdyno.catalog.contract import require_release
 from pgdyno.drive.fleet import look
 from pgdyno.model.build import Build
@@ -61,11 +62,19 @@ from pgdyno.workload.describe import describe
 
 
 @with_line
-def run(plan: Plan, *, out: str | Path | None = None, on_event: Listener = lambda _: None) -> Run:
+def run(
+    plan: Plan,
+    *,
+    host: bool = False,
+    out: str | Path | None = None,
+    on_event: Listener = lambda _: None,
+) -> Run:
     """Measure every stage of a plan; writes a run file, and a page beside it.
 
     Args:
         plan: See `load_plan`.
+        host: Stages may change settings of this machine, where they ask for it: journalled, and put
+            back when the server of the trial has stopped.
         out: The run file; None: `runs/<time>-<plan>.sqlite`.
         on_event: Told how it goes, see `model.progress`.
 
@@ -76,7 +85,8 @@ def run(plan: Plan, *, out: str | Path | None = None, on_event: Listener = lambd
         PgdynoError: It cannot be carried out; what was measured until then is kept.
         Interrupted: Ctrl-C; servers are stopped, finished trials are kept.
     """
-    return carried_out(plan, plan.record, "plan", plan.command, out, on_event)
+    command = f"{plan.command}{' --host' * host}"
+    return carried_out(plan, plan.record, "plan", command, out, on_event, host=host)
 
 
 def carried_out(
@@ -87,6 +97,8 @@ def carried_out(
     out: str | Path | None,
     on_event: Listener,
     page: bool = True,
+    *,
+    host: bool = False,
 ) -> Run:
     """Carry out trials of a plan.
 
@@ -98,11 +110,13 @@ def carried_out(
         out: The run file; None: below `runs`.
         on_event: Told how it goes.
         page: Write one beside the run file.
+        host: See `run`.
 
     Raises:
         PgdynoError: See `run`.
     """
     require_release()
+    require_allowed(record.stages, allowed=host)
     ident, started_ns, path = named_now(record.name, out, plan.files)
     require_rights(record, plan.server)
 
@@ -138,6 +152,7 @@ def resume(run: Run, again: bool, on_event: Listener, page: bool = True) -> Run:
 
 def _go_on(run: Run, again: bool, on_event: Listener) -> None:
     path, info, plan = run.path, run.info, plan_in(run.info)
+    require_allowed(plan.stages, allowed=True)  # it was, when the run was begun
     with RunFile.append(path) as file:
         require_same(
             {"pgdyno": info.pgdyno, **asdict(info.host)},
@@ -311,7 +326,11 @@ def _require_ready(plan: PlanRecord, target: Target, stages: Sequence[Stage]) ->
         PlanError: Servers of stages do not start.
         DriveError: Hosts cannot be reached, or are not alike.
     """
-    require_rehearsed(plan, target, stages)
+    require_rehearsed(plan, target, [stage for stage in stages if not stage.host])
+    for stage in stages:
+        if stage.host:
+            with machine_of(stage):
+                require_rehearsed(plan, target, [stage])
     if plan.protocol.fleet is not None:
         look(plan.protocol.fleet, [stage.workload for stage in stages])
 
@@ -374,7 +393,7 @@ def carry_out(
     fixtures = make_fixtures(plan, target, listener)
     for fixture in fixtures.values():
         run.put_fixture(fixture)
-    bed = TestBed(target, fixtures, described, run, listener)
+    bed = TestBed(target, fixtures, described, run, listener, machine_of)
     stopping = Stopping(plan, run, listener)
     for trial in plan.trials if todo is None else todo:
         if stopping.needs(trial):

@@ -21,6 +21,7 @@ from pgdyno.api.experiments import Experiment
 from pgdyno.api.experiments.plan import rehearsed_again
 from pgdyno.api.notebook_line import with_line
 from pgdyno.api.runs import Run
+from pgdyno.api.stage_machine import machine_of, require_allowed
 from pgdyno.api.storing import Begun, begun, going_on, stored
 from pgdyno.catalog.contract import require_release
 from pgdyno.intervention.probes import PROBES, idle, is_of_driver, needs_library
@@ -57,6 +58,7 @@ def prove(
     *,
     probes: Sequence[str] = (),
     design: Design = _DESIGN,
+    host: bool = False,
     out: str | Path | None = None,
     command: str = "pgdyno.prove(...), from Python",
     on_event: Listener = lambda _: None,
@@ -71,6 +73,7 @@ def prove(
         stage: One of its stages; None: the last one.
         probes: Names of those to be made; empty: all that can be made.
         design: Seconds of blocks, and how many.
+        host: See `run`: a stage that changes settings of this machine needs it.
         out: The run file, a page goes beside it; None: `runs/<time>-prove-<stage>.sqlite`.
         command: How to repeat it, as the run file keeps it.
         on_event: Told how it goes.
@@ -87,6 +90,7 @@ def prove(
     require_release()
     earlier = Run(run_file)
     asked = _asked(earlier, plan_in(earlier.info), stage, probes, design)
+    require_allowed([asked.plan.stage(asked.stage)], allowed=host)
     new = begun("prove", f"prove-{asked.stage}", command, out)
     for one in asked.left_out:
         on_event(Noted(f"Probe {one.probe} is left out: {one.why}"))
@@ -222,7 +226,7 @@ def _cost(asked: ProofAsked) -> str:
 
 
 def _carried_out(new: Begun, so_far: Proved, target: Target, on_event: Listener) -> Run:
-    with stored(new) as keep:
+    with stored(new) as keep, machine_of(so_far.asked.plan.stage(so_far.asked.stage)):
         hold_sittings(so_far, target, keep=keep, listener=on_event)
     return new.reported()
 

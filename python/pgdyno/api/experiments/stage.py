@@ -23,6 +23,7 @@ def measure(
     workload: Keys,
     *,
     target: Keys | None = None,
+    host: bool = False,
     out: str | Path | None = None,
     command: str = "pgdyno.measure(...), from Python",
     on_event: Listener = lambda _: None,
@@ -38,6 +39,7 @@ def measure(
         protocol: Keys of a plan's `[protocol]`: rounds, seconds of warm-up and window, ...
         workload: Keys of a plan's `[workload]`: what is loaded and driven.
         target: Keys of a plan's `[target]`; None: the embedded PostgreSQL.
+        host: See `run`.
         out: The run file; None: `runs/<time>-<name>.sqlite`.
         command: How to repeat it, as the run file keeps it.
         on_event: Told how it goes, see `model.progress`.
@@ -71,7 +73,9 @@ def measure(
             "stage": [{"name": name, "why": _WHY, **stage}],
         }
     )
-    return of_plan.carried_out(plan, plan.record, "stage", command, out, on_event, page=False)
+    return of_plan.carried_out(
+        plan, plan.record, "stage", command, out, on_event, page=False, host=host
+    )
 
 
 def resume(run: Run, again: bool, on_event: Listener) -> Run:

@@ -139,6 +139,7 @@ def trial_idents(
         # Only where one is named, so that other trials keep their names.
         **({"build": stage.build.ident} if stage.build else {}),
         **({"folder": stage.folder} if stage.folder else {}),
+        **({"host": {one.name: one.value for one in stage.host}} if stage.host else {}),
     }  # fmt: skip
     return [
         _digest({**shape, "protocol": kept | _followed(protocol, stage, one), "round": one})

@@ -15,6 +15,12 @@ from pgdyno.model.workload import Workload
 from pgdyno.plan.resolve.contradictions import contradictions
 from pgdyno.plan.resolve.earlier_figures import figures_of
 from pgdyno.plan.resolve.guard import guard_problems
+from pgdyno.plan.resolve.machine import (
+    as_asked,
+    machine_losses,
+    machine_problems,
+    machine_settings,
+)
 from pgdyno.plan.resolve.profile import size_profile
 from pgdyno.plan.schema.complaint import COMPLAINTS_MAX, Complaint, leave_out, shown
 from pgdyno.plan.schema.plan_file import ExpectsTable, StageTable
@@ -68,6 +74,7 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
     before: dict[str, Setting] = {}
     folder: str | None = None
     guard = False
+    asked: dict[str, Setting] = {}
     seen: set[Seen] = set()
     for table, client, server in zip(draft.document.stage, draft.clients, servers, strict=True):
         if len(result.complaints) > COMPLAINTS_MAX:
@@ -75,33 +82,30 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
         settings = {} if table.afresh else dict(before)
         folder = table.folder or (None if table.afresh else folder)
         guard = (guard and not table.afresh) if table.guard is None else table.guard
-        settings |= _own_settings(table, settings, draft, server.facts, host, result)
+        own = machine_settings(table, draft)
+        asked = ({} if table.afresh else asked) | own
+        there = as_asked(host, asked)
+        settings |= _own_settings(table, settings, draft, server.facts, there, result)
         if server.build is not None:
             settings = _taken(table, settings, before, server.facts, result)
         before = settings
         values = {name: one.value for name, one in settings.items()}
         config = Configured(server.facts, values)
         workload = workload_of(client.table, draft.sources)
-        durability = _durability(config, settings, workload, draft, folder, host, guard)
+        durability = together(
+            _durability(config, settings, workload, draft, folder, host, guard),
+            Durability(machine_losses(asked)),
+        )
+        kind, lowest = draft.document.target.kind, draft.document.protocol.lowest_rung
         problems = [
-            *_rung_problems(config, draft.document.protocol.lowest_rung, guard),
-            *(guard_problems(config, draft.document.target.kind) if guard else ()),
+            *_rung_problems(config, lowest, guard),
+            *(guard_problems(config, kind) if guard else ()),
             *_problems_together(
-                config, draft, client.table.connections * client.table.databases, host, table.name
+                config, draft, client.table.connections * client.table.databases, there, table.name
             ),
+            *machine_problems(own, kind, lowest),
         ]
-        # What an earlier stage brought in was told there.
-        keyed = {(settings.get(name), name, text): hint for name, text, hint in problems}
-        result.complaints += [
-            _of(table.name, name, text, hint=hint)
-            for (setting, name, text), hint in keyed.items()
-            if (setting, name, text) not in seen
-        ]
-        seen |= set(keyed)
-        for name, text in _setting_notes(config):
-            if (settings[name], name, text) not in seen:
-                seen.add((settings[name], name, text))
-                result.notes.append(f"stage {table.name}: {name} = {text}")
+        _tell(result, table.name, settings, problems, _setting_notes(config), seen)
         ordered = tuple(
             replace(settings[name], default=default_text(server.facts.knobs.get(name)))
             for name in sorted(settings)
@@ -112,6 +116,7 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
                 reason_of(durability), workload, client.chosen, build=server.build,
                 earlier=figures_of(table.earlier), folder=folder, durability=durability,
                 expects=_prediction(table.expects), guard=guard,
+                host=tuple(asked[name] for name in sorted(asked)),
             )
         )  # fmt: skip
         result.configs.append(config)
@@ -119,6 +124,28 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
         result.stages.append(twin(result.stages[0]))
         result.configs.append(result.configs[0])
     return result
+
+
+def _tell(
+    result: Resolved,
+    stage: str,
+    settings: Mapping[str, Setting],
+    problems: Sequence[Problem],
+    notes: Iterator[tuple[str, str]],
+    seen: set[Seen],
+) -> None:
+    """Problems and notes of a stage; what an earlier stage brought in was told there."""
+    keyed = {(settings.get(name), name, text): hint for name, text, hint in problems}
+    result.complaints += [
+        _of(stage, name, text, hint=hint)
+        for (setting, name, text), hint in keyed.items()
+        if (setting, name, text) not in seen
+    ]
+    seen |= set(keyed)
+    for name, text in notes:
+        if (settings[name], name, text) not in seen:
+            seen.add((settings[name], name, text))
+            result.notes.append(f"stage {stage}: {name} = {text}")
 
 
 def _prediction(table: ExpectsTable | None) -> Prediction | None:
@@ -291,6 +318,7 @@ def twin(first: Stage) -> Stage:
         durability=first.durability,
         twin_of=first.name,
         guard=first.guard,
+        host=first.host,
     )
 
 

@@ -66,13 +66,16 @@ def _setting_text(value: object) -> str | bool:
 
 
 def _flat(value: object) -> object:
-    # `pg_stat_statements.track = "all"` is a nested table to TOML, one name to PostgreSQL.
+    # `pg_stat_statements.track = "all"` is a nested table to TOML, one name to PostgreSQL; so is
+    # `net.ipv4.tcp_rmem` to the kernel.
     if not isinstance(value, dict):
         return value
     result: dict[str, Any] = {}
     for name, content in value.items():
         if isinstance(content, dict):
-            result |= {f"{name}.{key}": deeper for key, deeper in content.items()}
+            deeper = _flat(content)
+            assert isinstance(deeper, dict)
+            result |= {f"{name}.{key}": one for key, one in deeper.items()}
         else:
             result[name] = content
     return result
@@ -325,6 +328,12 @@ class StageTable(Table):
         {},
         description="PostgreSQL's settings, over those of the profile: text with a unit "
         '(`"16GB"`), numbers in the setting\'s own unit, `true` or `false`.',
+    )
+    host: Annotated[Settings, Field(max_length=SETTINGS_MAX)] = Field(
+        {},
+        description="Settings of this machine from this stage on, by their names of `pgdyno knobs`,"
+        ' e.g. `{ "vm.swappiness" = 1 }`. They are journalled, made before the server of a trial '
+        "starts and put back after it has stopped, and only with `--host`. Private clusters only.",
     )
     guard: bool | None = Field(
         None,

@@ -50,6 +50,7 @@ class PlanDraft:
     folders: tuple[str, ...]  # of `--folder`
     origins: Mapping[str, str]  # dotted key of target, workload, protocol -> who chose its value
     set_settings: frozenset[tuple[str, str]]  # (stage, setting) that --set chose
+    set_host: frozenset[tuple[str, str]]  # (stage, setting of the machine) that --set chose
     clients: tuple[StageClient, ...]  # of the stages, in order
     sources: Mapping[str, str]  # path of a file that the workload names -> its content
     skipped: tuple[str, ...] = ()  # stages that are left out
@@ -147,6 +148,7 @@ def read_plan_text(
         folders=tuple(folders),
         origins=_origins(document, raw, source, set(quick_by_path) if quick else set(), chosen),
         set_settings=_set_in_stages(chosen, "settings"),
+        set_host=_set_in_stages(chosen, "host"),
         clients=clients,
         sources=sources,
         skipped=skipped,
@@ -168,7 +170,7 @@ def _raw(text: str, source: str, folders: Sequence[str]) -> tuple[dict[str, Any]
 def _set_in_stages(chosen: Sequence[Override], table: str) -> frozenset[tuple[str, str]]:
     """What --set chose in a table of stages: (stage, key)."""
     return frozenset(
-        (one.path[1], ".".join(one.path[3:]) if table == "settings" else one.path[3])
+        (one.path[1], one.path[3] if table == "client" else ".".join(one.path[3:]))
         for one in chosen
         if len(one.path) > 3 and one.path[0] == "stage" and one.path[2] == table
     )

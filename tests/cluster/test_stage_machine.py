@@ -1,0 +1,179 @@
+"""Stages that change settings of this machine: asked for, in force in their trials, put back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import pgdyno
+from pgdyno.host.in_force import in_force
+from pgdyno.host.knob_location import knob_location
+from pgdyno.model.errors import Interrupted, PlanError, TargetError
+from pgdyno.model.progress import DriveProgress, Event, PhaseBegun
+from pgdyno.model.run import TrialState
+from pgdyno.store.run_file import RunFile
+from tests.children import started
+from tests.waiting import until
+
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("machine")]
+KNOB = "vm.dirty_writeback_centisecs"
+PLAN = f"""
+name = "machine"
+question = "Does it matter how often the kernel writes back?"
+[workload]
+kind = "tpcb"
+scale = 1
+connections = 2
+[protocol]
+rounds = 2
+warmup_s = 0.2
+window_s = 1.0
+[[stage]]
+name = "as-it-is"
+why = "The machine as it is."
+[[stage]]
+name = "seldom"
+why = "The kernel writes back every six seconds."
+host = {{ "{KNOB}" = 600 }}
+"""
+_DRIVES = """
+import sys
+import pgdyno
+def tell(event):
+    print(type(event).__name__, getattr(event, "phase", ""), flush=True)
+plan = pgdyno.load_plan(sys.argv[1], set=["protocol.window_s=120"])
+pgdyno.run(plan, host=True, out=sys.argv[2], on_event=tell)
+"""
+
+
+def now() -> str:
+    return knob_location(KNOB).read()
+
+
+@pytest.fixture
+def before(home_env: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    if not os.access(knob_location(KNOB).path, os.W_OK):
+        pytest.skip("this user may not change the machine; test_without_the_right covers that")
+    monkeypatch.setenv("PGDYNO_HOST_STATE", str(tmp_path / "state"))
+    found = now()
+    assert found != "600"
+    yield found
+    pgdyno.machine.restore(overwrite=[KNOB] if now() != found else ())
+    assert now() == found
+
+
+class Watched:
+    """What the machine had while each stage was driven."""
+
+    def __init__(self) -> None:
+        self.seen: dict[str, set[str]] = {}
+        self._stage = ""
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, PhaseBegun) and event.trial:
+            self._stage = event.trial.stage
+        if isinstance(event, DriveProgress) and event.phase == "window":
+            self.seen.setdefault(self._stage, set()).add(now())
+
+
+def test_it_holds_in_the_trials_of_its_stage_alone_and_is_told(before: str, folder: Path) -> None:
+    watched = Watched()
+    plan = pgdyno.load_plan(tomllib.loads(PLAN))
+    assert KNOB in str(plan.preview())
+
+    run = pgdyno.run(plan, host=True, out=folder / "run.sqlite", on_event=watched)
+
+    assert run.is_whole
+    assert watched.seen == {"as-it-is": {before}, "seldom": {"600"}}
+    assert now() == before
+    assert f"| `{KNOB}` | `{before}` | `600` | `600` |" in run.report("md")
+    assert f"{KNOB} = 600\n" in run.configuration("sysctl", stage="seldom")
+    assert run.info.command.endswith("from Python --host")
+
+
+def test_it_is_refused_until_it_is_allowed(before: str, folder: Path) -> None:
+    path = folder / "machine.toml"
+    path.write_text(PLAN)
+    command = [sys.executable, "-m", "pgdyno", "run", str(path), "--out", str(folder / "no.sqlite")]
+
+    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert refused.returncode != 0
+    assert f"stage seldom changes settings of this machine: {KNOB} = 600" in refused.stderr
+    assert "--host" in refused.stderr
+    shown = subprocess.run([*command, "--dry-run"], capture_output=True, text=True, check=False)
+    assert shown.returncode == 0, shown.stderr
+    assert "with --host, while its trials run:" in shown.stdout
+    assert now() == before
+    assert not (folder / "no.sqlite").exists()
+
+
+def test_what_the_kernel_does_not_take_is_told_when_the_plan_is_read(before: str) -> None:
+    document = tomllib.loads(PLAN)
+    document["stage"][1]["host"] = {KNOB: "often"}
+    with pytest.raises(PlanError, match=f"stage seldom: {KNOB} is 'often', expected a number"):
+        pgdyno.load_plan(document)
+
+
+def test_ctrl_c_puts_it_back(before: str, folder: Path) -> None:
+    def stop(event: Event) -> None:
+        if isinstance(event, DriveProgress) and now() == "600":
+            raise KeyboardInterrupt
+
+    out = folder / "stopped.sqlite"
+    with pytest.raises(Interrupted):
+        pgdyno.run(pgdyno.load_plan(tomllib.loads(PLAN)), host=True, out=out, on_event=stop)
+    assert now() == before
+
+    watched = Watched()
+    assert pgdyno.resume(out, on_event=watched).is_whole
+    assert watched.seen["seldom"] == {"600"}
+    assert now() == before
+
+
+def test_what_a_killed_run_left_is_put_back_before_it_goes_on(before: str, folder: Path) -> None:
+    path, out = folder / "machine.toml", folder / "killed.sqlite"
+    path.write_text(PLAN.replace('name = "as-it-is"', 'name = "as-it-is"\nskip = true'))
+    killed = started([sys.executable, "-c", _DRIVES, str(path), str(out)], stdout=subprocess.PIPE,
+                     text=True)  # fmt: skip
+    assert killed.stdout is not None
+    until(lambda: "DriveProgress window" in killed.stdout.readline(), "the load runs")
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    assert now() == "600"
+
+    with pytest.raises(TargetError, match=f"pgdyno has changed {KNOB} on this machine"):
+        pgdyno.resume(out)
+    (undone,) = pgdyno.machine.restore()
+    assert (undone.change.key, undone.fate) == (KNOB, "restored")
+    assert now() == before
+
+
+def test_a_trial_in_which_it_cannot_be_made_fails_and_says_why(
+    before: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else changes the machine at that moment: the journal of this machine is held."""
+    real, calls = in_force, []
+
+    def busy(*arguments: object) -> object:
+        calls.append(arguments)
+        if len(calls) == 2:  # the first is the rehearsal
+            raise TargetError("another pgdyno is changing this machine")
+        return real(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("pgdyno.api.stage_machine.in_force", busy)
+    run = pgdyno.run(
+        pgdyno.load_plan(tomllib.loads(PLAN)), host=True, out=folder / "run.sqlite"
+    )  # fmt: skip
+    with RunFile.read(run.path) as file:
+        failed = [one for one in file.trials() if one.state is TrialState.FAILED]
+    assert [one.stage for one in failed] == ["seldom"]
+    assert failed[0].reason == "another pgdyno is changing this machine"
+    assert now() == before

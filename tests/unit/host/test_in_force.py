@@ -1,0 +1,80 @@
+"""Settings that are in force for a while, on a machine made of files: put back in any case."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pgdyno.host.change import apply, plan
+from pgdyno.host.in_force import in_force, require_none_standing
+from pgdyno.host.journal import Journal
+from pgdyno.host.knob_location import knob_location
+from pgdyno.model.errors import PlanError, TargetError
+from tests.unit.host.test_host_change import BOOT, journal, standing, state
+
+ASKED = (("vm.swappiness", "1"), ("vm.dirty_background_bytes", "67108864"))
+
+
+def values(tree: Path) -> list[str]:
+    return [knob_location(key, tree).read() for key, _ in ASKED]
+
+
+def test_they_hold_meanwhile_and_are_put_back(tree: Path) -> None:
+    before = state(tree)
+
+    with in_force(ASKED, [journal(tree)], tree):
+        assert values(tree) == ["1", "67108864"]
+        assert standing(journal(tree)) == [key for key, _ in ASKED][::-1]
+
+    assert state(tree) == before
+    assert standing(journal(tree)) == []
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, TargetError])
+def test_they_are_put_back_whatever_happens(tree: Path, error: type[BaseException]) -> None:
+    before = state(tree)
+    with pytest.raises(error), in_force(ASKED, [journal(tree)], tree):
+        raise error("broken off")
+    assert state(tree) == before
+
+
+def test_what_the_machine_has_already_is_left_to_whoever_made_it_so(tree: Path) -> None:
+    with in_force([("vm.swappiness", "60")], [journal(tree)], tree):
+        knob_location("vm.swappiness", tree).write("10")
+    assert knob_location("vm.swappiness", tree).read() == "10"
+
+
+def test_what_somebody_else_changed_meanwhile_stays_and_is_said(tree: Path) -> None:
+    with (
+        pytest.raises(
+            TargetError, match="not all settings of this machine could be put back"
+        ) as it,
+        in_force(ASKED, [journal(tree)], tree),
+    ):
+        knob_location("vm.swappiness", tree).write("30")
+    assert "vm.swappiness left: it is '30' now" in it.value.fact
+    assert values(tree) == ["30", "0"]
+
+
+def test_what_a_killed_run_left_is_not_taken_for_the_machine(tree: Path) -> None:
+    apply(plan(ASKED, tree), journal(tree), root=tree)
+
+    with (
+        pytest.raises(TargetError, match=r"pgdyno has changed vm\.swappiness on this machine"),
+        in_force([("vm.swappiness", "5")], [journal(tree)], tree),
+    ):
+        raise AssertionError("nothing may begin")
+    require_none_standing(["queue/scheduler@vda"], [journal(tree)])
+    earlier = Journal(tree.parent / "none.jsonl", BOOT, earlier=True)
+    require_none_standing(["vm.swappiness"], [earlier])
+
+
+def test_what_the_machine_does_not_take_is_refused_before_anything_is_changed(tree: Path) -> None:
+    before = state(tree)
+    with (
+        pytest.raises(PlanError, match="allowed are 0 to 200"),
+        in_force([ASKED[1], ("vm.swappiness", "300")], [journal(tree)], tree),
+    ):
+        raise AssertionError("nothing may begin")
+    assert state(tree) == before
