@@ -352,9 +352,11 @@ class Guard:
         self, plan: Plan, trials: Sequence[TrialRecord], cycles: Mapping[str, CycleFacts]
     ) -> None:
         self._cycles = cycles
+        machine = {one.name: one.default or "" for stage in plan.stages for one in stage.host}
         self._settings = {
             stage.name: DEFAULTS
-            | {one.name: one.value for one in stage.settings}
+            | machine
+            | {one.name: one.value for one in (*stage.settings, *stage.host)}
             | effective_of(stage.name, trials)
             for stage in plan.stages
         }

@@ -109,7 +109,10 @@ def known_runs(run: RunFile) -> tuple[KnownRun, ...]:
             found.append(
                 KnownRun(
                     info.ident, stage.name, info.started_ns, same_host(of), same_load(of),
-                    (*_lines(of["build"]), *(f"{s.name}={s.value}" for s in stage.settings)),
+                    (
+                        *_lines(of["build"]),
+                        *(f"{s.name}={s.value}" for s in (*stage.settings, *stage.host)),
+                    ),
                     means[stage.name],
                 )
             )  # fmt: skip
@@ -205,13 +208,14 @@ def _lines(lines: Mapping[str, str]) -> list[str]:
 
 
 def _settings(stage: Stage, trials: Sequence[TrialRecord]) -> dict[str, str]:
-    """As the server had them; what pgdyno needs to run a cluster is no setting of the stage."""
+    """As server and machine had them; what pgdyno needs to run a cluster is none of the stage."""
     for trial in trials:
         if trial.stage == stage.name and trial.result is not None:
             ours = {one.name for one in trial.result.settings if one.origin == OriginKind.TARGET}
             read = effective_of(stage.name, trials)
-            return {name: value for name, value in read.items() if name not in ours}
-    return {one.name: one.value for one in stage.settings}
+            kept = {name: value for name, value in read.items() if name not in ours}
+            return kept | {one.name: one.value for one in stage.host}
+    return {one.name: one.value for one in (*stage.settings, *stage.host)}
 
 
 def _wal(results: Sequence[TrialResult]) -> dict[str, float]:

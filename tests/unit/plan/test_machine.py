@@ -125,3 +125,10 @@ def test_huge_pages_that_a_stage_reserves_are_there_for_its_server() -> None:
     with pytest.raises(PlanError, match="are free"):
         resolved(pages)
     assert resolved(f'{pages}host = {{ "vm.nr_hugepages" = 4000 }}\n').stages
+
+
+def test_what_puts_writing_off_is_said_not_to_be_judged_in_windows_by_the_clock() -> None:
+    text = ASKS.replace('"vm.swappiness" = 1', '"vm.dirty_background_bytes" = 67108864')
+    notes = " ".join(resolved(text).notes)
+    assert "stage asks will not be judged against before: it changes vm.dirty" in notes
+    assert "stage anew" not in notes

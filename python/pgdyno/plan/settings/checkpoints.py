@@ -19,7 +19,7 @@ from pgdyno.plan.schema.complaint import Complaint
 from pgdyno.plan.settings.configured import Configured
 
 _NAMES = ("max_wal_size", "min_wal_size", "full_page_writes", "wal_compression")
-_PREFIXES = ("checkpoint_", "bgwriter_")
+_PREFIXES = ("checkpoint_", "bgwriter_", "vm.dirty_")
 _OF_VACUUM = ("autovacuum", "vacuum_cost")
 _HARMLESS = ("checkpoint_warning",)  # a line in the log
 _MICROSECONDS = 1e6
@@ -30,7 +30,7 @@ _TIMEOUT_S, _WAL_BYTES, _TARGET = 300.0, float(1 << 30), 0.9  # where a server's
 
 
 def shapes_cycle(name: str) -> bool:
-    """Whether a setting decides how often checkpoints come, or what they cost.
+    """Whether a setting, of server or machine, decides when checkpoints come or what they cost.
 
     What such a setting moves in time, or spares until later, shows in whole cycles only.
     """
@@ -162,4 +162,5 @@ def cycle_notes(
 def _words(stage: Stage, config: Configured) -> dict[str, str]:
     names = [one for one in config.server.knobs if shapes_cycle(one)]
     found = {name: config.word(name) for name in names}
+    found |= {one.name: one.value for one in stage.host if shapes_cycle(one.name)}
     return {name: word for name, word in found.items() if word is not None}
