@@ -27,7 +27,7 @@ from pgdyno.model.errors import TargetError
 
 _POLL_S = 0.01
 _WISHES = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # to end
-_OURS = ("PGDYNO_HOME",)
+_OURS = "PGDYNO_"  # begin of variables that are no libpq's
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,13 +367,17 @@ def forget_postgres_variables() -> None:
     Some of it no argument of a connection can override. Whoever connects to a server of ours calls
     this before; a running server is named with these variables, and by then is resolved.
     """
-    for name in [name for name in os.environ if name.startswith("PG") and name not in _OURS]:
+    for name in [name for name in os.environ if _is_of_libpq(name)]:
         del os.environ[name]
+
+
+def _is_of_libpq(name: str) -> bool:
+    return name.startswith("PG") and not name.startswith(_OURS)
 
 
 def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
     # PG* variables of the user would redirect our own servers' programs to somebody else's.
-    own = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+    own = {name: value for name, value in os.environ.items() if not _is_of_libpq(name)}
     return {**own, "LC_ALL": "C.UTF-8", **(extra or {})}
 
 

@@ -13,10 +13,15 @@ from pathlib import Path
 import pytest
 
 import pgdyno
+from pgdyno.analysis.diagnosis_facts import Gain, RuleAnswer
+from pgdyno.api import proposing
+from pgdyno.catalog import moves
+from pgdyno.diagnosis.moves import Candidate
 from pgdyno.host.in_force import in_force
 from pgdyno.host.knob_location import knob_location
 from pgdyno.model.errors import Interrupted, PlanError, TargetError
 from pgdyno.model.progress import DriveProgress, Event, PhaseBegun
+from pgdyno.model.proposal import Prediction
 from pgdyno.model.run import TrialState
 from pgdyno.store.run_file import RunFile
 from tests.children import started
@@ -65,8 +70,10 @@ def before(home_env: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     found = now()
     assert found != "600"
     yield found
-    pgdyno.machine.restore(overwrite=[KNOB] if now() != found else ())
-    assert now() == found
+    pgdyno.machine.restore()
+    left = now()
+    knob_location(KNOB).write(found)
+    assert left == found
 
 
 class Watched:
@@ -177,3 +184,42 @@ def test_a_trial_in_which_it_cannot_be_made_fails_and_says_why(
     assert [one.stage for one in failed] == ["seldom"]
     assert failed[0].reason == "another pgdyno is changing this machine"
     assert now() == before
+
+
+@pytest.fixture(scope="module")
+def measured(session_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of one stage, to go on from."""
+    document = tomllib.loads(PLAN)
+    document["stage"] = document["stage"][:1]
+    document["protocol"]["rounds"] = 1
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PGDYNO_HOME", str(session_home))
+        out = tmp_path_factory.mktemp("measured") / "run.sqlite"
+        return pgdyno.run(pgdyno.load_plan(document), out=out).path
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("move", ["reserved-huge-pages", "swap-last"])
+def test_a_move_of_the_machine_is_proposed_and_measured_where_it_is_allowed(
+    measured: Path, before: str, folder: Path, monkeypatch: pytest.MonkeyPatch, move: str
+) -> None:
+    limit = RuleAnswer(1, "cpu", "CPUs", "finding", "CPUs are busy", gain=Gain(1.4, 1.5, 1.6))
+    believed = Candidate(moves()[move], limit, Prediction(1.1, 1.0, 1.6, "cpu"))
+    monkeypatch.setattr(proposing, "candidates", lambda _: (believed,))
+    held = {name: knob_location(name).read() for name in moves()[move].host}
+
+    (left_out,) = pgdyno.propose(measured).facts.not_tried
+    assert left_out.why == "it changes settings of this machine, which was not allowed"
+    found = pgdyno.propose(measured, host=True)
+    (tried,) = found.facts.tries
+    asked = {one.name: one.after for one in tried.changes if one.of_host}
+    assert asked.keys() == held.keys()
+    assert all(one.before == held[one.name] for one in tried.changes if one.of_host)
+
+    plan = found.plan().replace({"protocol.rounds": 3})
+    with pytest.raises(PlanError, match=f"stage {move} changes settings of this machine"):
+        pgdyno.run(plan, out=folder / "no.sqlite")
+    run = pgdyno.run(plan, host=True, out=folder / "next.sqlite")
+    assert run.is_whole
+    assert {one.name: one.value for one in plan.stages[1].host} == asked
+    assert {name: knob_location(name).read() for name in held} == held

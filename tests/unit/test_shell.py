@@ -1,9 +1,11 @@
-"""A wish to end that comes while a program is started: none runs on that nobody knows."""
+"""Programs that are started: none outlives a wish to end, none is told what libpq is told."""
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -65,3 +67,20 @@ def test_a_wish_that_nobody_listens_to_stays_unheard(
 
     assert done.code == 0
     assert not asked
+
+
+def test_variables_of_libpq_are_forgotten_and_those_of_pgdyno_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A journal named by PGDYNO_HOST_STATE was written elsewhere once a server had been started."""
+    ours = {"PGDYNO_HOME": "/a", "PGDYNO_HOST_STATE": "/b", "PGDYNO_GUARD_STATE": "/c"}
+    theirs = {"PGOPTIONS": "-c work_mem=8MB", "PGSERVICE": "x"}
+    for name, value in (ours | theirs).items():
+        monkeypatch.setenv(name, value)
+    ask = "import os; print(sorted(one for one in os.environ if one.startswith('PG')))"
+
+    child = shell.run([sys.executable, "-c", ask])
+
+    assert child.stdout.strip() == str(sorted(ours))
+    shell.forget_postgres_variables()
+    assert {name: value for name, value in os.environ.items() if name in ours | theirs} == ours
