@@ -14,6 +14,7 @@ import pytest
 from pgdyno import GuardLimits
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.guard import Finding
+from pgdyno.model.settings import Origin, OriginKind, Setting
 from pgdyno.shell import postgres_user
 from pgdyno.target.cluster import SUPERUSER, Cluster
 from tests.cluster.conftest import cluster_apart
@@ -202,6 +203,23 @@ def test_a_standby_that_uses_no_slot_or_is_gone_is_named(guarded: Guarded) -> No
         assert "uses none" in until_refused(guarded, "slot").found
     finally:
         execute(standby.cluster, "ALTER SYSTEM RESET primary_slot_name;\nSELECT pg_reload_conf()")
+    until_allowed(guarded)
+
+
+@pytest.mark.wide
+def test_a_recovery_target_of_the_standby_is_named(guarded: Guarded) -> None:
+    until_allowed(guarded)
+    standby = guarded.standby
+    standby.stop(clean=True)
+    standby.start([Setting("recovery_target_lsn", "FF/0", Origin(OriginKind.PLAN, "a test"))])
+    try:
+        finding = until_refused(guarded, "recovery-target")
+        assert finding.found == "recovery_target_lsn = FF/0"
+        assert "Take recovery_target_lsn out" in finding.change
+        assert not finding.may_be_accepted
+    finally:
+        standby.stop(clean=True)
+        standby.start()
     until_allowed(guarded)
 
 

@@ -78,6 +78,7 @@ class StandbyFacts:
     slot: str  # that this names; empty: none
     is_paused: bool
     delay_ms: int  # recovery_min_apply_delay
+    recovery_target: tuple[str, str] | None  # a setting and its value; None: it has none
     settings: Mapping[str, str]
     tablespaces: frozenset[int] | None  # oids; None: the role may not look
     missing_rights: tuple[str, ...]

@@ -65,6 +65,13 @@ SELECT (SELECT system_identifier::text FROM pg_control_system()), pg_is_in_recov
          SELECT FROM pg_roles WHERE rolname = 'pg_checkpoint' AND pg_has_role(oid, 'USAGE'))
 FROM pg_control_checkpoint()
 """
+TARGET = """
+SELECT name, setting FROM pg_settings WHERE setting <> '' AND name IN
+  ('recovery_target', 'recovery_target_lsn', 'recovery_target_name', 'recovery_target_time',
+   'recovery_target_xid')
+ORDER BY name LIMIT 1
+"""
+"""Where recovery of a standby is to end."""
 _RIGHTS = "SELECT f FROM unnest(%s::text[]) AS f WHERE NOT has_function_privilege(f, 'EXECUTE')"
 _LINKS = """
 SELECT name::bigint FROM pg_ls_dir('pg_tblspc', true, false) AS name WHERE name ~ '^[0-9]+$'
@@ -182,6 +189,7 @@ def look_at_standby(asked: psycopg.Connection[Any]) -> StandbyFacts:
         missing.append("CHECKPOINT (as superuser)" if older else "CHECKPOINT (as pg_checkpoint)")
     may_read = asked.execute(_MAY_READ).fetchone() == (True,)
     boot = asked.execute(_BOOT).fetchone() if may_read else None
+    target = asked.execute(TARGET).fetchone()
     return StandbyFacts(
         version_num=version,
         system_identifier=row[0],
@@ -193,6 +201,7 @@ def look_at_standby(asked: psycopg.Connection[Any]) -> StandbyFacts:
         slot=row[6] or "",
         is_paused=row[7],
         delay_ms=row[8],
+        recovery_target=(target[0], target[1]) if target else None,
         settings=dict(asked.execute(_SETTINGS).fetchall()),
         tablespaces=frozenset(oid for (oid,) in asked.execute(_LINKS)) if may_list else None,
         missing_rights=tuple(missing),

@@ -38,6 +38,7 @@ STANDBY = StandbyFacts(
     slot="standby",
     is_paused=False,
     delay_ms=0,
+    recovery_target=None,
     settings={"fsync": "on"},
     tablespaces=frozenset(),
     missing_rights=(),

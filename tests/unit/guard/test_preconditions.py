@@ -69,6 +69,7 @@ SPOILED = {
     ],
     "replay": [standby(is_paused=True)],
     "apply-delay": [standby(delay_ms=1)],
+    "recovery-target": [standby(recovery_target=("recovery_target_xid", "7"))],
     "lag": [primary(flush_lsn=(120 + 257) * MIB), replace(SEEN, pair=replace(PAIR, lag_s=31))],
     "restartpoint": [
         standby(redo_lsn=(100 - CYCLES * 10) * MIB - 1), primary(redo_oldest_lsn=90 * MIB + 1)],

@@ -61,6 +61,12 @@ def _replay(seen: Seen) -> Iterator[Finding]:
         "apply-delay", passed, f"{standby.delay_ms} ms", "0 ms",
         "" if passed else "Set recovery_min_apply_delay = 0, or name another standby.",
     )  # fmt: skip
+    name, value = standby.recovery_target or ("", "")
+    yield Finding(
+        "recovery-target", not name, f"{name} = {value}" if name else "none", "none",
+        f"Take {name} out of the standby's configuration, and restart it: at its target it stops"
+        " replaying, and a repair would promote it." if name else "",
+    )  # fmt: skip
 
 
 def _lag(seen: Seen) -> Iterator[Finding]:
