@@ -56,18 +56,22 @@ class Pair:
             return read_redo(data)
 
     def content(self) -> tuple[int, int]:
-        """Rows and their sum, by the table and by its index."""
-        row = rows(
-            self.primary,
-            "SET enable_indexscan = off; SET enable_bitmapscan = off;"
-            " SELECT count(*), sum(v) FROM t",
-        )[0]
-        by_index = rows(
-            self.primary,
-            "SET enable_seqscan = off; SELECT count(*), sum(v) FROM t WHERE i > 0",
-        )[0]
-        assert row == by_index
-        return row[0], row[1]
+        """Rows and their sum on the primary, by the table and by its index."""
+        return content_of(self.primary)
+
+
+def content_of(cluster: Cluster) -> tuple[int, int]:
+    """Rows and their sum, by the table and by its index."""
+    row = rows(
+        cluster,
+        "SET enable_indexscan = off; SET enable_bitmapscan = off; SELECT count(*), sum(v) FROM t",
+    )[0]
+    by_index = rows(
+        cluster,
+        "SET enable_seqscan = off; SELECT count(*), sum(v) FROM t WHERE i > 0",
+    )[0]
+    assert row == by_index
+    return row[0], row[1]
 
 
 def rows(cluster: Cluster, query: str) -> list[tuple[int, ...]]:
@@ -85,12 +89,12 @@ def execute(cluster: Cluster, *statements: str) -> None:
 
 
 @contextmanager
-def pair_of(version: str, folder: Path) -> Iterator[Pair]:
+def pair_of(version: str, folder: Path, settings: Sequence[Setting] = OFF) -> Iterator[Pair]:
     """A primary with a table and full pages off, and its standby, which streams."""
     binaries: Binaries = find_binaries(TARGETS[version], postgres_user())
     with cluster_apart(version, "socket") as primary:
         primary.stop(clean=True)
-        primary.start(OFF)
+        primary.start(settings)
         execute(
             primary,
             f"CREATE TABLE t AS SELECT i, 0 AS v FROM generate_series(1, {ROWS}) AS i",
@@ -128,11 +132,16 @@ def crash(pair: Pair, *, unseen: str | None = None) -> tuple[int, int]:
 
 
 def torn(pair: Pair) -> Sequence[tuple[str, int]]:
-    """Overwrite the second half of each third block that redo reads; which."""
-    needs = pair.crashed().needs
-    assert needs is not None
+    """Overwrite the second half of each third block that redo of the primary reads; which."""
+    return torn_at(pair.primary.data)
+
+
+def torn_at(path: Path) -> Sequence[tuple[str, int]]:
+    """The same of any data directory."""
     found = []
-    with Folder.hold(pair.primary.data) as data:
+    with Folder.hold(path) as data:
+        needs = read_redo(data).needs
+        assert needs is not None
         for file in needs.files:
             with opened(data, file.path, writes=True) as handle:
                 if handle is None:

@@ -135,7 +135,7 @@ def test_a_repair_that_is_wrong_in_one_way_is_found_out(
     broken.breaks(monkeypatch)
     has_checksums = pair.crashed().begin.has_checksums
     if broken.name == "takes the block before" and has_checksums:
-        with pytest.raises(TargetError, match="not whole on the standby"):
+        with pytest.raises(TargetError, match="not whole at the source"):
             pair.repair()
         return
     pair.repair()

@@ -57,7 +57,7 @@ DONE_BY = {
     "host layout": "pgdyno.machine.layout", "build": "pgdyno.builds.build",
     "guard check": "guard.check", "guard arm": "guard.arm", "guard disarm": "guard.disarm",
     "guard status": "guard.status", "guard watch": "guard.watch", "guard unit": "guard.unit",
-    "guard repair": "guard.repair", "guard undo": "guard.undo",
+    "guard repair": "guard.repair", "guard rejoin": "guard.rejoin", "guard undo": "guard.undo",
     "builds list": "pgdyno.builds.builds", "builds remove": "pgdyno.builds.remove_build",
 }  # fmt: skip
 

@@ -58,7 +58,7 @@ def test_what_was_repaired_can_be_undone(pair: Pair) -> None:
     assert pair.guard.undo(journals=pair.journals).endswith("repair-0001")
 
     assert {path: path.read_bytes() for path in before} == before
-    with pytest.raises(TargetError, match="there is no repair of"):
+    with pytest.raises(TargetError, match="there is no repair or rejoin of"):
         pair.guard.undo(journals=pair.journals)
 
 

@@ -12,20 +12,27 @@ from dataclasses import replace
 from pathlib import Path
 
 from pgdyno.api.interrupts import interruptible
-from pgdyno.api.repair import repaired, undone
+from pgdyno.api.repair import rejoined, repaired, undone
 from pgdyno.guard import arming
 from pgdyno.guard.facts import Seen
 from pgdyno.guard.interlock import admit_repaired, read_armed
-from pgdyno.guard.look import Wanted, look, primary_connection, standby_connection
+from pgdyno.guard.look import (
+    Wanted,
+    look,
+    primary_connection,
+    require_no_password,
+    standby_connection,
+)
 from pgdyno.guard.place import RUN_FOLDER, place_of
 from pgdyno.guard.preconditions import judged, require_acceptable
+from pgdyno.guard.rejoin import RejoinAsked
 from pgdyno.guard.repair import RepairAsked
 from pgdyno.guard.status import require_armed, status_of
 from pgdyno.guard.unit import unit
 from pgdyno.guard.watch import Watch
 from pgdyno.model.errors import PgdynoError, PlanError, TargetError
 from pgdyno.model.guard import Armed, Checked, GuardLimits, Status, Step
-from pgdyno.model.repair import RepairReport
+from pgdyno.model.repair import RejoinReport, RepairReport
 from pgdyno.model.wording import plural
 
 __all__ = ["RUN_FOLDER", "Guard"]
@@ -174,17 +181,65 @@ class Guard:
                 admit_repaired(self._place, armed)
             return report
 
-    def undo(self, *, journals: str | Path | None = None) -> str:
-        """Put back what the latest repair overwrote; the server was not started since.
+    def rejoin(
+        self,
+        *,
+        follow: str = "",
+        slot: str = "",
+        journals: str | Path | None = None,
+        sessions: int = 4,
+        whole: bool = False,
+        dry_run: bool = False,
+        on_event: Callable[[str], None] = lambda _: None,
+    ) -> RejoinReport:
+        """Make what a power cut tore a standby of a running primary; then it may be started.
+
+        For a primary whose standby was promoted meanwhile, and for a standby that lost power. The
+        primary is the one that this guard was given, else the standby that was armed with.
 
         Args:
-            journals: As `repair` was told.
+            follow: Conninfo by which it streams, its primary_conninfo, without password; empty: as
+                it is configured. A standby's stays as it is.
+            slot: A physical slot of the primary, which keeps WAL for it; empty: as it is
+                configured.
+            journals: As `repair`.
+            sessions: That fetch side by side.
+            whole: Copy every file, whatever WAL says, where WAL does not say enough.
+            dry_run: Find out all, and write nothing; the primary makes a checkpoint all the same.
+            on_event: Told what is done.
+
+        Raises:
+            PlanError: No primary is named, or a conninfo cannot be used.
+            TargetError: It cannot be done, or may not: nothing was changed then, or what was begun
+                is finished by the next call.
+        """
+        if sessions < 1:
+            raise PlanError(f"{plural(sessions, 'session')} make no sense")
+        require_no_password(follow)
+        with interruptible("stopped", "What was begun is finished by the next call."):
+            armed = self._armed()
+            primary = self._primary or self._standby or (armed.standby if armed else "")
+            if not primary.strip():
+                raise PlanError(
+                    "no primary is named", "Name its conninfo: --primary 'host=… user=…'."
+                )
+            asked = RejoinAsked(follow, slot, sessions, whole, dry_run)
+            report = rejoined(self._place, standby_connection(primary), journals, asked, on_event)
+            if not dry_run and armed is not None:
+                admit_repaired(self._place, armed)
+            return report
+
+    def undo(self, *, journals: str | Path | None = None) -> str:
+        """Put back what the latest repair or rejoin overwrote; the server was not started since.
+
+        Args:
+            journals: As that was told.
 
         Returns:
             The folder of its journal.
 
         Raises:
-            TargetError: There is no such repair, or the server was started since.
+            TargetError: There is none, or the server was started since.
         """
         with interruptible("stopped", "Do it again: it writes the same bytes."):
             return undone(self._place, journals)

@@ -1,4 +1,4 @@
-"""A crashed cluster repaired from its standby, and the repair taken back: parts of `Guard`."""
+"""A crashed cluster repaired or made a standby, and that taken back: parts of `Guard`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from pgdyno.folders import Folder
 from pgdyno.guard import journal
 from pgdyno.guard.feed import feed
 from pgdyno.guard.place import Place
+from pgdyno.guard.rejoin import RejoinAsked, rejoin, require_no_rejoin, require_not_started
 from pgdyno.guard.repair import RepairAsked, repair
 from pgdyno.guard.state import journals_at, state_path
 from pgdyno.guard.writing import write_old
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
-from pgdyno.model.repair import RedoBegin, RedoNeeds, RepairReport
+from pgdyno.model.repair import RedoBegin, RedoNeeds, RejoinReport, RepairReport
 from pgdyno.pages.redo import redo_begin
 
 _LOCK = "lock"
@@ -35,6 +36,7 @@ def repaired(
     """Repair the cluster of a place; see `Guard.repair`."""
     require_release()
     with _held(place, journals) as (data, kept, begin), ExitStack() as stack:
+        require_no_rejoin(data)
         fed = None
         if standby_data is not None:
             target = stack.enter_context(Folder.hold(Path(standby_data)))
@@ -42,17 +44,34 @@ def repaired(
         return repair(data, standby, asked, kept, feed=fed, on_event=on_event)
 
 
-def undone(place: Place, journals: str | Path | None) -> str:
-    """Put back what the latest repair overwrote, and tell its journal; see `Guard.undo`."""
+def rejoined(
+    place: Place,
+    primary: Connection,
+    journals: str | Path | None,
+    asked: RejoinAsked,
+    on_event: Callable[[str], None],
+) -> RejoinReport:
+    """Make the cluster of a place a standby; see `Guard.rejoin`."""
+    require_release()
     with _held(place, journals) as (data, kept, begin):
-        found = journal.latest(kept)
+        return rejoin(data, begin, primary, asked, kept, on_event=on_event)
+
+
+def undone(place: Place, journals: str | Path | None) -> str:
+    """Put back what was overwritten last, and tell its journal; see `Guard.undo`."""
+    with _held(place, journals) as (data, kept, begin):
+        found = journal.latest(kept, data)
         if found is None:
             raise TargetError(
-                f"there is no repair of {place.data} to be undone", f"Journals lie in {kept.path}."
+                f"there is no repair or rejoin of {place.data} to be undone",
+                f"Journals lie in {kept.path}.",
             )
         folder, head = found
         with folder:
-            journal.require_of(folder, head, begin)
+            if journal.is_rejoin(folder):
+                require_not_started(data, begin, folder, head)
+            else:
+                journal.require_of(folder, head, begin)
             write_old(data, folder, head)
             return str(folder.path)
 

@@ -16,7 +16,7 @@ from pgdyno import api
 from pgdyno.cli.console import stderr, stdout
 from pgdyno.cli.help import STYLE, Command, Group
 from pgdyno.model.guard import Checked, GuardLimits, Heartbeat, Status
-from pgdyno.model.repair import RepairReport
+from pgdyno.model.repair import RejoinReport, RepairReport
 from pgdyno.model.units import bytes_text, seconds_text
 from pgdyno.model.wording import plural
 
@@ -81,6 +81,8 @@ JOURNALS = Annotated[
     Path | None,
     typer.Option(help="A folder for old and new bytes; without it one in /var/lib/pgdyno-guard."),
 ]
+SESSIONS = Annotated[int, typer.Option(help="Sessions that fetch side by side.", min=1)]
+DRY_RUN = Annotated[bool, typer.Option("--dry-run", help="Find out all, and write nothing.")]
 JSON = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 
 
@@ -206,13 +208,11 @@ def repair(
         typer.Option(help="The standby's data directory, if on this host: it is fed WAL."),
     ] = None,
     journals: JOURNALS = None,
-    sessions: Annotated[int, typer.Option(help="Sessions that fetch side by side.", min=1)] = 4,
+    sessions: SESSIONS = 4,
     patience: Annotated[
         float, typer.Option(metavar="SECONDS", help="For a standby without progress.", min=0)
     ] = 60.0,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Find out all, and write nothing.")
-    ] = False,
+    dry_run: DRY_RUN = False,
     as_json: JSON = False,
 ) -> None:
     """Put whole pages of the standby in place of those that a power cut may have torn.
@@ -233,8 +233,56 @@ def repair(
 
 
 @app.command(cls=Command)
+def rejoin(
+    data: DATA,
+    primary: Annotated[
+        str,
+        typer.Option(
+            metavar="CONNINFO",
+            help="The primary that it will follow; without it, the standby that it was armed with.",
+        ),
+    ] = "",
+    follow: Annotated[
+        str,
+        typer.Option(
+            metavar="CONNINFO",
+            help="Its primary_conninfo, as a role with REPLICATION; without it, as configured.",
+        ),
+    ] = "",
+    slot: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="A physical slot of the primary that keeps WAL for it."),
+    ] = "",
+    journals: JOURNALS = None,
+    sessions: SESSIONS = 4,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Copy every file, where WAL does not say enough.")
+    ] = False,
+    dry_run: DRY_RUN = False,
+    as_json: JSON = False,
+) -> None:
+    """Make a crashed server a standby of a running primary, by what differs from it.
+
+    For a primary whose standby was promoted when it lost power, where pg_rewind refuses or would
+    trust torn pages; and for a standby that lost power. The server does not run; afterwards it may
+    be started. Old bytes are kept for `undo`.
+
+    Example: pgdyno guard rejoin /var/lib/postgresql/18/main --primary 'host=b user=pgdyno_guard'
+    """
+    with stderr.status("rejoin") as shown:
+        found = api.Guard(data, primary=primary).rejoin(
+            follow=follow, slot=slot, journals=journals, sessions=sessions, whole=whole,
+            dry_run=dry_run, on_event=shown.update,
+        )  # fmt: skip
+    if as_json:
+        stdout.print_json(json.dumps(asdict(found)))
+    else:
+        stdout.print(_rejoined(found))
+
+
+@app.command(cls=Command)
 def undo(data: DATA, journals: JOURNALS = None) -> None:
-    """Put back the bytes that the latest repair overwrote, if the server was not started since.
+    """Put back what the latest repair or rejoin overwrote, if the server was not started since.
 
     Example: pgdyno guard undo /var/lib/postgresql/18/main
     """
@@ -256,6 +304,26 @@ def _mended(found: RepairReport) -> Table:
     for name, (count, what) in counts.items():
         table.add_row(name, f"{plural(count, 'block', thousands=True)} {what}")
     table.add_row("fetched", bytes_text(found.fetched_bytes))
+    table.add_row("took", seconds_text(found.took_s))
+    if found.journal is not None:
+        table.add_row("journal", Text(found.journal))
+    return table
+
+
+def _rejoined(found: RejoinReport) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_row("outcome", Text(found.outcome, "green"))
+    if found.outcome != "finished":
+        forked = f", left at {found.fork_lsn}" if found.fork_lsn else ""
+        table.add_row("timeline", f"{found.timeline}, of {found.begin.timeline} before{forked}")
+        table.add_row("redo", f"from {found.backup_lsn}, in the primary's WAL")
+        named = f"{plural(found.blocks_named, 'block', thousands=True)}, by the WAL of either"
+        table.add_row("named", "every file was copied" if found.whole else named)
+        table.add_row("files", f"{found.files_copied} copied, {found.files_removed} removed")
+        table.add_row("fetched", bytes_text(found.fetched_bytes))
+    table.add_row("written", plural(found.blocks_written, "block", thousands=True))
+    for slot in found.slots:
+        table.add_row("slot gone", Text(slot))
     table.add_row("took", seconds_text(found.took_s))
     if found.journal is not None:
         table.add_row("journal", Text(found.journal))

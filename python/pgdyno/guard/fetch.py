@@ -124,6 +124,6 @@ def _stable(
         return pages
     raise TargetError(
         f"blocks {one.first_block} to {one.first_block + one.blocks - 1} of {one.path} are not"
-        f" whole on the standby, however often they are read",
-        "The standby is damaged, or still writes: repair nothing from it.",
+        f" whole at the source, however often they are read",
+        "It is damaged, or still writes: take nothing from it.",
     )

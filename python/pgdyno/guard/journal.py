@@ -1,7 +1,7 @@
-"""What a repair overwrites, and with what, on the disk before the first byte is: a folder a repair.
+"""What is overwritten, and with what, on the disk before the first byte is: a folder each time.
 
-    pages    old bytes of a run of blocks, then the new ones, run after run
-    runs     a line each: where it is in `pages`, which blocks of which file, their LSNs, sums
+    pages    old bytes of a run, then the new ones, run after run
+    runs     a line each: where it is in `pages`, which bytes of which file, LSNs, sums
     state    `whole` once both are synced, `written` when the cluster is, `undone`
 
 A journal that is not whole was cut off before anything was written: it is thrown away. One that is
@@ -23,15 +23,19 @@ from typing import Literal, TypeAlias
 from pgdyno.folders import Folder, failing
 from pgdyno.model.errors import TargetError
 from pgdyno.model.record_json import from_json
-from pgdyno.model.repair import RedoBegin, RedoNeeds
+from pgdyno.model.repair import RedoBegin
 from pgdyno.model.units import bytes_text
 
-VERSION = 1
-_NAME = "repair-"
+VERSION = 2
+REPAIR, REJOIN = "repair", "rejoin"
+"""What wrote a journal: its folder's name begins so."""
+_NAME = re.compile(rf"({REPAIR}|{REJOIN})-(\d+)")
 _PAGES, _RUNS, _STATE = "pages", "runs", "state"
 _SPARE_BYTES = 16 << 20
 
 JournalState: TypeAlias = Literal["whole", "written", "undone"]
+Ends: TypeAlias = tuple[int | None, int | None]
+"""Bytes of a file before and after; None: it is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +45,8 @@ class JournalHead:
     version: int
     state: JournalState
     system_identifier: str
-    redo_lsn: str
-    end_lsn: str
+    redo_lsn: str  # where redo began before
+    end_lsn: str  # of a repair: of WAL; of a rejoin: where the copy's redo begins
     data: str  # the data directory, as it was called
     block_bytes: int
     runs: int
@@ -52,14 +56,18 @@ class JournalHead:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Blocks of a file that follow each other, and are overwritten."""
+    """Bytes of a file that follow each other, and are overwritten."""
 
     at: int  # of the old bytes, in `pages`; the new ones follow
     path: str  # of the file, below the data directory
-    first_block: int  # within the fork
+    first_block: int  # within the fork; of other files 0
     file_at: int  # bytes into the file
-    lsns: tuple[str | None, ...]  # of the new pages; None: zeroes
+    old_bytes: int
+    new_bytes: int
+    lsns: tuple[str | None, ...]  # of the new pages; None: zeroes; empty: nobody asked
     sha256: str  # of old and new bytes
+    ends: Ends | None = None  # None: the file is there, and keeps its length
+    step: int = 0  # those of a lower one are on the disk before
 
 
 class JournalWriter:
@@ -79,15 +87,17 @@ class JournalWriter:
 
     def add(
         self, path: str, first_block: int, file_at: int, old: bytes, new: bytes,
-        lsns: tuple[str | None, ...],
+        lsns: tuple[str | None, ...] = (), *, ends: Ends | None = None, step: int = 0,
     ) -> None:  # fmt: skip
-        """Write down a run of blocks.
+        """Write down a run; see `Run`.
 
         Raises:
             TargetError: It cannot be written.
         """
         sha256 = hashlib.sha256(old + new).hexdigest()
-        run = Run(self._at, path, first_block, file_at, lsns, sha256)
+        run = Run(
+            self._at, path, first_block, file_at, len(old), len(new), lsns, sha256, ends, step
+        )
         line = json.dumps(asdict(run)).encode() + b"\n"
         with failing(f"write {self._folder.path}"):
             _write(self._pages, old + new)
@@ -120,14 +130,18 @@ class JournalWriter:
 
 
 @contextmanager
-def new(journals: Folder) -> Iterator[tuple[Folder, JournalWriter]]:
+def new(journals: Folder, kind: str = REPAIR) -> Iterator[tuple[Folder, JournalWriter]]:
     """A journal to be written; one that does not become whole is removed at the end.
+
+    Args:
+        journals: Those of this cluster.
+        kind: What writes it.
 
     Raises:
         TargetError: It cannot be made.
     """
-    taken = [int(name.removeprefix(_NAME)) for name in _names(journals)]
-    name = f"{_NAME}{max(taken, default=0) + 1:04d}"
+    taken = [_number(name) for name in _names(journals)]
+    name = f"{kind}-{max(taken, default=0) + 1:04d}"
     with journals.make(name, 0o700) as folder:
         writer = JournalWriter(folder)
         try:
@@ -139,21 +153,53 @@ def new(journals: Folder) -> Iterator[tuple[Folder, JournalWriter]]:
 
 
 def unfinished(journals: Folder, begin: RedoBegin) -> tuple[Folder, JournalHead] | None:
-    """A whole journal whose bytes may not all be on the cluster; those cut off are removed.
+    """A whole journal of a repair whose bytes may not all be on the cluster.
+
+    Those that were cut off before they were whole are removed.
 
     Raises:
         TargetError: It is of another state of the cluster: it was started in between.
     """
+    for folder, head in _kept(journals, REPAIR):
+        if head.state == "whole":
+            require_of(folder, head, begin)
+            return folder, head
+        folder.close()
+    return None
+
+
+def rejoining(journals: Folder, data: Folder) -> tuple[Folder, JournalHead] | None:
+    """The latest whole journal of a rejoin of these data; those that were cut off are removed.
+
+    Raises:
+        TargetError: It is of another pgdyno, or cannot be read.
+    """
+    found = None
+    for folder, head in _kept(journals, REJOIN):
+        if head.state != "undone" and head.data == str(data.path):
+            found = folder, head
+        else:
+            folder.close()
+    return found
+
+
+def is_rejoin(folder: Folder) -> bool:
+    """Whether a rejoin wrote this journal, not a repair."""
+    return folder.path.name.startswith(REJOIN)
+
+
+def _kept(journals: Folder, kind: str) -> Iterator[tuple[Folder, JournalHead]]:
+    """Whole journals, oldest first; those that are not are removed."""
     for name in _names(journals):
+        if not name.startswith(kind):
+            continue
         folder = journals.into(name)
         head = head_of(folder)
         if head is None:
             folder.close()
             journals.remove_folder(name)
-        elif head.state == "whole":
-            require_of(folder, head, begin)
-            return folder, head
-    return None
+        else:
+            yield folder, head
 
 
 def require_of(folder: Folder, head: JournalHead, begin: RedoBegin) -> None:
@@ -175,18 +221,24 @@ def require_of(folder: Folder, head: JournalHead, begin: RedoBegin) -> None:
         )
 
 
-def latest(journals: Folder) -> tuple[Folder, JournalHead] | None:
-    """The newest journal that was carried out, even in part."""
+def latest(journals: Folder, data: Folder) -> tuple[Folder, JournalHead] | None:
+    """The newest journal that was carried out, even in part; rejoins of other data are left out."""
     for name in reversed(_names(journals)):
         folder = journals.into(name)
-        if (head := head_of(folder)) is not None and head.state != "undone":
+        head = head_of(folder)
+        is_theirs = is_rejoin(folder) and head is not None and head.data != str(data.path)
+        if head is not None and head.state != "undone" and not is_theirs:
             return folder, head
         folder.close()
     return None
 
 
 def _names(journals: Folder) -> list[str]:
-    return [name for name in journals.names() if re.fullmatch(rf"{_NAME}\d+", name)]
+    return sorted(filter(_NAME.fullmatch, journals.names()), key=_number)
+
+
+def _number(name: str) -> int:
+    return int(name.partition("-")[2])
 
 
 def require_room(folder: Folder, bytes_wanted: int) -> None:
@@ -204,10 +256,10 @@ def require_room(folder: Folder, bytes_wanted: int) -> None:
         )
 
 
-def head_for(begin: RedoBegin, needs: RedoNeeds, data: Folder) -> JournalHead:
+def head_for(begin: RedoBegin, end_lsn: str, data: Folder) -> JournalHead:
     """What a journal of this cluster will say, but for what it holds."""
     return JournalHead(
-        VERSION, "whole", begin.system_identifier, begin.redo_lsn, needs.end_lsn, str(data.path),
+        VERSION, "whole", begin.system_identifier, begin.redo_lsn, end_lsn, str(data.path),
         begin.block_bytes, 0, 0, "",
     )  # fmt: skip
 
@@ -238,25 +290,39 @@ def said(folder: Folder, head: JournalHead, state: JournalState) -> JournalHead:
     return _told(folder, JournalHead(**{**asdict(head), "state": state}))
 
 
-def runs_of(folder: Folder, head: JournalHead) -> Iterator[tuple[Run, bytes, bytes]]:
-    """Each run with its old and its new bytes, as they were written down.
+def steps_of(folder: Folder, head: JournalHead) -> list[int]:
+    """The steps of a journal, in their order.
 
     Raises:
         TargetError: The journal is damaged: nothing of it may be used.
     """
-    pages, runs = folder.open(_PAGES), folder.open(_RUNS)
-    with os.fdopen(pages, "rb") as old_and_new, os.fdopen(runs, "rb") as lines:
+    return sorted({run.step for run in _lines(folder, head)})
+
+
+def runs_of(folder: Folder, head: JournalHead, step: int) -> Iterator[tuple[Run, bytes, bytes]]:
+    """Each run of a step with its old and its new bytes, as they were written down.
+
+    Raises:
+        TargetError: The journal is damaged: nothing of it may be used.
+    """
+    with os.fdopen(folder.open(_PAGES), "rb") as old_and_new:
+        for run in _lines(folder, head):
+            if run.step != step:
+                continue
+            old_and_new.seek(run.at)
+            both = old_and_new.read(run.old_bytes + run.new_bytes)
+            if hashlib.sha256(both).hexdigest() != run.sha256:
+                raise _damaged(folder, f"byte {run.file_at} of {run.path}")
+            yield run, both[: run.old_bytes], both[run.old_bytes :]
+
+
+def _lines(folder: Folder, head: JournalHead) -> Iterator[Run]:
+    with os.fdopen(folder.open(_RUNS), "rb") as lines:
         if hashlib.file_digest(lines, "sha256").hexdigest() != head.runs_sha256:
             raise _damaged(folder, "its list of runs")
         lines.seek(0)
         for line in lines:
-            run = from_json(Run, line.decode())
-            size = len(run.lsns) * head.block_bytes
-            old_and_new.seek(run.at)
-            both = old_and_new.read(2 * size)
-            if hashlib.sha256(both).hexdigest() != run.sha256:
-                raise _damaged(folder, f"block {run.first_block} of {run.path}")
-            yield run, both[:size], both[size:]
+            yield from_json(Run, line.decode())
 
 
 def _damaged(folder: Folder, what: str) -> TargetError:

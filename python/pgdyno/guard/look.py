@@ -56,6 +56,19 @@ def without_passwords(conninfo: str) -> str:
                                 if name not in _SECRETS})  # fmt: skip
 
 
+def require_no_password(conninfo: str) -> None:
+    """Refuse a conninfo that will stand in a configuration file, and has a password.
+
+    Raises:
+        PlanError: It has, or libpq does not understand it.
+    """
+    if conninfo_to_dict(without_passwords(conninfo)) != conninfo_to_dict(conninfo):
+        raise PlanError(
+            "the conninfo that a standby is to follow has a password",
+            "Put it into the ~/.pgpass of the server's user.",
+        )
+
+
 def primary_connection(place: Place, conninfo: str) -> Connection:
     """How the primary is reached: as said, or by its pid file as the role of the server's user.
 

@@ -1,8 +1,8 @@
-"""Files of relations on a cluster that is not running: read and written in place, nothing followed.
+"""Files of a cluster that is not running: read and written in place, nothing followed.
 
 As root they are opened name by name without links, and have to be regular files of whoever owns the
 data, under one name: else that owner could lead root's writes elsewhere. A tablespace is a link by
-its nature; where it leads, the same is asked.
+its nature, and pg_wal may be one; where it leads, the same is asked.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pgdyno.access import user_name
-from pgdyno.folders import Folder, failing
+from pgdyno.folders import Folder, failing, owner_of
 from pgdyno.model.errors import TargetError
 from pgdyno.model.system_errors import reason
+from pgdyno.shell import OsUser
 
-_SPACES = "pg_tblspc"
+_SPACES, _WAL = "pg_tblspc", "pg_wal"
+_DEPTHS = {"base": 2, _SPACES: 4, "pg_replslot": 2}  # of folders that go with their last file
+_GROUP_MAY_READ = 0o040
 
 
 @contextmanager
@@ -38,7 +41,7 @@ def opened(data: Folder, path: str, *, writes: bool) -> Iterator[int | None]:
         TargetError: It is a link, no regular file, has several names, or is somebody else's.
     """
     *folders, name = path.split("/")
-    with _folder(data, folders) as folder:
+    with held_folder(data, folders) as folder:
         handle = None if folder is None else _file(folder, name, data.facts.st_uid, writes)
     try:
         yield handle
@@ -48,16 +51,84 @@ def opened(data: Folder, path: str, *, writes: bool) -> Iterator[int | None]:
 
 
 @contextmanager
-def _folder(data: Folder, names: list[str]) -> Iterator[Folder | None]:
-    """The folder below the data directory; None: there is none."""
+def made(data: Folder, path: str) -> Iterator[int]:
+    """A file to be written, made where it is missing, with the folders above it.
+
+    Args:
+        data: The data directory.
+        path: Below it.
+
+    Yields:
+        Its descriptor.
+
+    Raises:
+        TargetError: As `opened`; or it cannot be made.
+    """
+    *folders, name = path.split("/")
+    with held_folder(data, folders, makes=True) as folder:
+        assert folder is not None
+        handle = _file(folder, name, data.facts.st_uid, writes=True)
+        if handle is None:
+            handle = _new(folder, name, data.facts)
+        try:
+            yield handle
+        finally:
+            os.close(handle)
+
+
+def removed(data: Folder, path: str) -> None:
+    """Remove a file, and a database's or slot's folder that is empty then; a missing one is fine.
+
+    Raises:
+        TargetError: It cannot be removed.
+    """
+    *folders, name = path.split("/")
+    with held_folder(data, folders) as folder:
+        if folder is None:
+            return
+        folder.remove(name)
+        empties = len(folders) == _DEPTHS.get(folders[0] if folders else "") and not folder.names()
+    if empties:
+        with held_folder(data, folders[:-1]) as above, failing(f"remove folder {path}"):
+            if above is not None:
+                os.rmdir(folders[-1], dir_fd=above.handle)
+
+
+def sync_folder(data: Folder, path: str) -> None:
+    """Wait until the names in the folder of a file are on the disk; a missing one is fine.
+
+    Raises:
+        TargetError: The disk failed.
+    """
+    with held_folder(data, path.split("/")[:-1]) as folder:
+        if folder is not None:
+            with failing(f"sync {folder.path}"):
+                folder.sync()
+
+
+@contextmanager
+def held_folder(data: Folder, names: list[str], *, makes: bool = False) -> Iterator[Folder | None]:
+    """The folder below the data directory; None: there is none.
+
+    Args:
+        data: The data directory.
+        names: From there on.
+        makes: Whether those that are missing are made.
+
+    Raises:
+        TargetError: One is a link where none belongs, or leads to somebody else's folder.
+    """
     current = data.again()
     try:
         for at, name in enumerate(names):
             if not current.has(name):
-                yield None
-                return
-            is_space = at == 1 and names[0] == _SPACES
-            after = _linked(current, name) if is_space else current.into(name)
+                if not makes:
+                    yield None
+                    return
+                mode = 0o750 if data.facts.st_mode & _GROUP_MAY_READ else 0o700
+                current.make(name, mode, owner_of(_owner(data.facts))).close()
+            leads = (at == 1 and names[0] == _SPACES) or (at == 0 and name == _WAL)
+            after = linked(current, name) if leads else current.into(name)
             current.close()
             current = after
         yield current
@@ -65,14 +136,31 @@ def _folder(data: Folder, names: list[str]) -> Iterator[Folder | None]:
         current.close()
 
 
-def _linked(spaces: Folder, name: str) -> Folder:
-    """Where a tablespace lies."""
-    with failing(f"read link {spaces.path / name}"):
-        if not stat.S_ISLNK(os.lstat(name, dir_fd=spaces.handle).st_mode):
-            return spaces.into(name)  # one made in place
-        leads_to = Path(os.readlink(name, dir_fd=spaces.handle))
-    with failing(f"open tablespace {leads_to}"):
-        return Folder.hold(spaces.path / leads_to)
+def _owner(facts: os.stat_result) -> OsUser:
+    return OsUser("", facts.st_uid, facts.st_gid)
+
+
+def linked(above: Folder, name: str) -> Folder:
+    """Where a tablespace, or WAL, lies.
+
+    Raises:
+        TargetError: It is somebody else's folder: a server's own user could lead us there.
+    """
+    with failing(f"read link {above.path / name}"):
+        if not stat.S_ISLNK(os.lstat(name, dir_fd=above.handle).st_mode):
+            return above.into(name)  # one made in place
+        leads_to = Path(os.readlink(name, dir_fd=above.handle))
+    with failing(f"open {leads_to}"):
+        folder = Folder.hold(above.path / leads_to)
+    ours, theirs = above.facts.st_uid, folder.facts.st_uid
+    if ours == theirs:
+        return folder
+    folder.close()
+    raise TargetError(
+        f"{above.path / name} leads to {leads_to}, which belongs to user {user_name(theirs)}, not"
+        f" to {user_name(ours)}",
+        "Repair a data directory as its server left it.",
+    )
 
 
 def _file(folder: Folder, name: str, owner: int, writes: bool) -> int | None:
@@ -92,6 +180,17 @@ def _file(folder: Folder, name: str, owner: int, writes: bool) -> int | None:
         f"{path} is no regular file of user {user_name(owner)} under one name",
         "Repair a data directory as its server left it.",
     )
+
+
+def _new(folder: Folder, name: str, data: os.stat_result) -> int:
+    how = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with failing(f"make {folder.path / name}"):
+        handle = os.open(name, how, 0o600, dir_fd=folder.handle)
+        if data.st_mode & _GROUP_MAY_READ:
+            os.fchmod(handle, 0o640)
+        if (owner := owner_of(_owner(data))) is not None:
+            os.fchown(handle, owner.uid, owner.gid)
+    return handle
 
 
 def sync_file(handle: int, path: str) -> None:

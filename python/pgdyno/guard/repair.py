@@ -101,7 +101,7 @@ def repair(
         )  # fmt: skip
         if asked.dry_run or writer.blocks == 0:
             return replace(report, outcome="would repair" if writer.blocks else "nothing torn")
-        head = writer.seal(journal.head_for(crashed.begin, crashed.needs, data))
+        head = writer.seal(journal.head_for(crashed.begin, crashed.needs.end_lsn, data))
         on_event(f"writing {plural(head.blocks, 'block', thousands=True)}")
         write_s = write_new(data, folder, head)
     return replace(report, outcome="repaired", write_s=write_s, journal=str(folder.path))
@@ -144,7 +144,7 @@ def _require_repairable(begin: RedoBegin, needs: RedoNeeds) -> None:
     if begin.is_standby:
         raise TargetError(
             f"the cluster is a standby ({begin.state}), not a primary",
-            "Rebuild it from its primary.",
+            "Repair it from its primary: `pgdyno guard rejoin`.",
         )
     if begin.wal_level == _MINIMAL:
         raise TargetError(

@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import psycopg
 
-from pgdyno.guard.observe import NAME
+from pgdyno.guard.observe import NAME, TARGET
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
 from pgdyno.model.lsn import lsn_of
@@ -33,11 +33,6 @@ SELECT current_setting('server_version_num')::int, pg_is_in_recovery(),
           FROM pg_control_checkpoint(), pg_control_recovery()),
        pg_last_wal_replay_lsn()::text, pg_last_wal_receive_lsn()::text,
        current_setting('data_checksums') = 'on', current_setting('block_size')::int
-"""
-_TARGET = """
-SELECT min(name) FROM pg_settings WHERE setting <> '' AND name IN
-  ('recovery_target', 'recovery_target_lsn', 'recovery_target_name', 'recovery_target_time',
-   'recovery_target_xid')
 """
 _PAGES = """
 SELECT pg_read_binary_file(path, at, bytes, true)
@@ -79,15 +74,15 @@ class Source:
         Raises:
             TargetError: It does not let us in.
         """
-        self._connection = connection
-        with _asking(connection):
-            self._session = own_session(connection, name=NAME)
+        self.connection = connection
+        with asking(connection):
+            self.session = own_session(connection, name=NAME)
 
-    def __enter__(self) -> Source:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._session.close()
+        self.session.close()
 
     def facts(self) -> StandbyFacts:
         """What it says of itself now.
@@ -95,10 +90,33 @@ class Source:
         Raises:
             TargetError: It is gone, or its role may not ask.
         """
-        with _asking(self._connection):
-            row = self._session.execute(_FACTS).fetchone()
+        with asking(self.connection):
+            row = self.session.execute(_FACTS).fetchone()
         assert row is not None
         return StandbyFacts(*row)
+
+    @property
+    def shown(self) -> str:
+        """Where it is, without passwords."""
+        return self.connection.shown()
+
+    def require_alike(self, begin: RedoBegin, facts: StandbyFacts, what: str) -> None:
+        """Refuse a server of another cluster or layout; `what` it should be.
+
+        Raises:
+            TargetError: It is.
+        """
+        pairs = [
+            ("system identifier", facts.system_identifier, begin.system_identifier),
+            ("major version", facts.version_num // 10_000, begin.major),
+            ("bytes of a page", facts.block_bytes, begin.block_bytes),
+        ]
+        for name, theirs, ours in pairs:
+            if theirs != ours:
+                raise TargetError(
+                    f"the {name} of the {what} is {theirs}, of the crashed cluster {ours}",
+                    f"Name its own {what}; {self.shown} is another one.",
+                )
 
     def require_of(self, begin: RedoBegin) -> StandbyFacts:
         """Refuse a server that is no standby of this cluster.
@@ -106,30 +124,21 @@ class Source:
         Raises:
             TargetError: It was promoted or will be, or is of another cluster, timeline or layout.
         """
-        facts, where = self.facts(), self._connection.shown()
-        pairs = [
-            ("system identifier", facts.system_identifier, begin.system_identifier),
-            ("major version", facts.version_num // 10_000, begin.major),
-            ("bytes of a page", facts.block_bytes, begin.block_bytes),
-        ]
-        for what, theirs, ours in pairs:
-            if theirs != ours:
-                raise TargetError(
-                    f"the {what} of the standby is {theirs}, of the crashed cluster {ours}",
-                    f"Name its own standby; {where} is another one.",
-                )
+        facts, where = self.facts(), self.shown
+        self.require_alike(begin, facts, "standby")
         if not facts.is_in_recovery:
             raise TargetError(
                 f"the server at {where} is no standby any more: it was promoted",
-                "Its timeline is the cluster's now. Rebuild the crashed one as its standby.",
+                "Make the crashed cluster its standby: `pgdyno guard rejoin`.",
             )
         if facts.timeline > begin.timeline:
             raise TargetError(
                 f"the standby is on timeline {facts.timeline}, the crashed cluster on"
                 f" {begin.timeline}",
-                "It follows another primary: rebuild the crashed cluster as a standby of that.",
+                "It follows another primary: make the crashed cluster a standby of that, by"
+                " `pgdyno guard rejoin`.",
             )
-        if target := self._one(_TARGET):
+        if target := self._one(TARGET):
             raise TargetError(
                 f"the standby has {target} set: at its recovery target it would be promoted",
                 "Take it out of its configuration, and restart it.",
@@ -152,8 +161,8 @@ class Source:
         """
         wanted, end = lsn_of(begin.checkpoint_lsn), lsn_of(needs.end_lsn)
         seen, since = -1, time.monotonic()
-        with _asking(self._connection):
-            self._session.execute("SELECT pg_wal_replay_resume()")
+        with asking(self.connection):
+            self.session.execute("SELECT pg_wal_replay_resume()")
         while True:
             facts = self.facts()
             at = 0 if facts.replay_lsn is None else lsn_of(facts.replay_lsn)
@@ -187,13 +196,13 @@ class Source:
             TargetError: It does not stand still, or keeps no restartpoint that is late enough.
         """
         try:
-            with _asking(self._connection):
-                self._session.execute("SELECT pg_wal_replay_pause()")
+            with asking(self.connection):
+                self.session.execute("SELECT pg_wal_replay_pause()")
             self._stand_still(patience_s)
             facts = self.facts()
             if lsn_of(facts.redo_lsn) < lsn_of(begin.redo_lsn):
-                with _asking(self._connection):
-                    self._session.execute("CHECKPOINT")
+                with asking(self.connection):
+                    self.session.execute("CHECKPOINT")
                 facts = self.facts()
             if lsn_of(facts.redo_lsn) < lsn_of(begin.redo_lsn):
                 raise TargetError(
@@ -203,14 +212,14 @@ class Source:
                 )
             yield facts
         finally:
-            if not self._session.closed:
-                with _asking(self._connection):
-                    self._session.execute("SELECT pg_wal_replay_resume()")
+            if not self.session.closed:
+                with asking(self.connection):
+                    self.session.execute("SELECT pg_wal_replay_resume()")
 
     def _stand_still(self, patience_s: float) -> None:
         """Wait until replay does."""
         deadline = time.monotonic() + patience_s
-        if self._session.info.server_version >= _SINCE_PAUSE_STATE:
+        if self.session.info.server_version >= _SINCE_PAUSE_STATE:
             while self._one("SELECT pg_get_wal_replay_pause_state()") != "paused":
                 if time.monotonic() > deadline:
                     raise TargetError(
@@ -227,8 +236,8 @@ class Source:
             time.sleep(_STILL_S)
 
     def _one(self, query: str) -> Any:  # noqa: ANN401  a column of any type
-        with _asking(self._connection):
-            row = self._session.execute(query.encode()).fetchone()
+        with asking(self.connection):
+            row = self.session.execute(query.encode()).fetchone()
         return None if row is None else row[0]
 
     def pages(self, wanted: Sequence[Wanted], block_bytes: int) -> Iterator[bytes]:
@@ -242,7 +251,7 @@ class Source:
             [one.file_at for one in wanted],
             [one.blocks * block_bytes for one in wanted],
         )
-        with _asking(self._connection), self._session.cursor(binary=True) as cursor:
+        with asking(self.connection), self.session.cursor(binary=True) as cursor:
             for (page,) in cursor.stream(_PAGES.encode(), columns):
                 yield b"" if page is None else bytes(page)
 
@@ -257,19 +266,19 @@ def _behind(facts: StandbyFacts, begin: RedoBegin, needs: RedoNeeds) -> TargetEr
 
 
 @contextmanager
-def _asking(connection: Connection) -> Iterator[None]:
-    """Errors of the standby's, told as such."""
+def asking(connection: Connection) -> Iterator[None]:
+    """Errors of the server's, told as such."""
     try:
         yield
     except psycopg.errors.InsufficientPrivilege as error:
         raise TargetError(
-            f"role {connection.user} may not do on the standby what a repair takes:"
+            f"role {connection.user} may not do at {connection.shown()} what a repair takes:"
             f" {str(error).strip()}",
             "docs/concepts/guard.md tells which rights it needs.",
         ) from error
     except psycopg.Error as error:
         said = " ".join(str(error).split())
         raise TargetError(
-            f"the standby at {connection.shown()} does not answer: {said}",
+            f"the server at {connection.shown()} does not answer: {said}",
             "Start it, and see that it lets this host in.",
         ) from error

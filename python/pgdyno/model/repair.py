@@ -21,8 +21,10 @@ class RedoBegin:
     checkpoint_lsn: str  # that redo begins with
     timeline: int  # that redo follows
     has_checksums: bool
+    logs_hints: bool  # wal_log_hints
     wal_level: int  # 0: minimal, 1: replica, 2: logical
     block_bytes: int
+    segment_blocks: int  # of a file of a relation
     wal_segment_bytes: int
 
 
@@ -89,3 +91,28 @@ class RepairReport:
     def took_s(self) -> float:
         """All of it."""
         return self.wal_s + self.standby_s + self.fetch_s + self.write_s
+
+
+RejoinOutcome: TypeAlias = Literal["would rejoin", "rejoined", "finished"]
+"""A dry run; done; what an earlier call had written down was carried out."""
+
+
+@dataclass(frozen=True, slots=True)
+class RejoinReport:
+    """What it took to make a crashed cluster a standby of a running primary."""
+
+    outcome: RejoinOutcome
+    begin: RedoBegin  # of the crashed cluster
+    end_lsn: str | None  # of its WAL; None: it was not read
+    fork_lsn: str | None  # where the primary's timeline left its; None: it is the same one
+    timeline: int  # of the primary
+    backup_lsn: str  # redo of the rejoined cluster begins here, in the primary's WAL
+    whole: bool  # every file was copied, whatever WAL says
+    blocks_named: int  # of tables and indexes, by the WAL of either since they were alike
+    blocks_written: int  # of these and of new ones, that differed
+    files_copied: int  # written otherwise: the primary's alone, maps, transaction states, WAL
+    files_removed: int  # that the primary does not have
+    slots: tuple[str, ...]  # of the crashed cluster, that are no more
+    fetched_bytes: int
+    took_s: float
+    journal: str | None  # folder of old and new bytes; None: a dry run

@@ -1,0 +1,287 @@
+"""A running primary as the source of a copy: known, in backup mode, its files and WAL read.
+
+It is asked in SQL alone, as a standby is. While it is in backup mode it writes images of whole
+pages into its WAL, so that a page which is read while it is written is mended by replay.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pgdyno.guard.source import Source, Wanted, asking
+from pgdyno.model.errors import TargetError
+from pgdyno.model.lsn import lsn_of
+from pgdyno.model.repair import RedoBegin
+
+LABEL = "pgdyno guard rejoin"
+CHUNK_BYTES = 1 << 20
+_BATCH_BYTES = 8 << 20
+_STABLE_READS_MAX = 10
+_SINCE_BACKUP_NAMES = 150_000
+_SEGMENT = re.compile(r"([0-9A-F]{8})([0-9A-F]{8})([0-9A-F]{8})")
+_FACTS = """
+SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8), pg_current_wal_flush_lsn()::text,
+       (SELECT catalog_version_no FROM pg_control_system()),
+       (SELECT setting::bigint FROM pg_settings WHERE name = 'wal_segment_size'),
+       current_setting('wal_level'), current_setting('fsync') = 'on'
+"""
+_TREE = """
+WITH RECURSIVE tree (path, bytes, is_folder) AS (
+  SELECT top, 0::bigint, true FROM unnest(%s::text[]) AS top
+  UNION ALL
+  SELECT tree.path || '/' || name, facts.size, facts.isdir
+  FROM tree, pg_ls_dir(CASE WHEN tree.is_folder THEN tree.path END, true, false) AS name,
+       pg_stat_file(tree.path || '/' || name, true) AS facts)
+SELECT path, bytes FROM tree WHERE NOT is_folder
+"""
+_SPACES = "SELECT name FROM pg_ls_dir('pg_tblspc', true, false) AS name"
+_RAW = """
+SELECT pg_read_binary_file(path, at, bytes, true)
+FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) AS wanted (path, at, bytes)
+"""
+_START = "SELECT pg_backup_start(%s, true)::text"
+_STOP = "SELECT lsn::text, labelfile FROM pg_backup_stop(false)"
+_START_BEFORE = "SELECT pg_start_backup(%s, true, false)::text"
+_STOP_BEFORE = "SELECT lsn::text, labelfile FROM pg_stop_backup(false, false)"
+_SLOT = """
+SELECT slot_type, coalesce((restart_lsn - '0/0'::pg_lsn)::bigint, -1)
+FROM pg_replication_slots WHERE slot_name = %s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderFacts:
+    """What a primary says of itself."""
+
+    timeline: int
+    flush_lsn: str
+    version: str  # the folder of relations in a tablespace, e.g. PG_18_202506291
+    wal_segment_bytes: int
+    history: str  # of its timeline, as its file says it; empty: it is the first
+
+    def fork_from(self, timeline: int) -> str | None:
+        """Where its timeline, or one that it came from, left another one; None: it never did."""
+        return dict(lines_of(self.history)).get(timeline)
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """A backup that ended."""
+
+    begin_lsn: str
+    stop_lsn: str
+    label: str  # what belongs into backup_label
+
+
+class Leader(Source):
+    """A session on the primary; closed where it is used as a context."""
+
+    def known(self, begin: RedoBegin) -> LeaderFacts:
+        """Refuse a server that the crashed cluster cannot follow.
+
+        Raises:
+            TargetError: It is a standby, or of another cluster or layout, or loses what it wrote.
+        """
+        facts, where = self.facts(), self.shown
+        self.require_alike(begin, facts, "primary")
+        if facts.is_in_recovery:
+            raise TargetError(
+                f"the server at {where} is a standby, not a primary", "Name its primary."
+            )
+        if facts.has_checksums != begin.has_checksums:
+            words = {True: "has checksums", False: "has none"}
+            raise TargetError(
+                f"the primary {words[facts.has_checksums]}, the crashed cluster"
+                f" {words[begin.has_checksums]}",
+                "Make a new copy: pg_basebackup.",
+            )
+        with asking(self.connection):
+            row = self.session.execute(_FACTS.encode()).fetchone()
+        assert row is not None
+        timeline, flush_lsn, catalogue, segment_bytes, wal_level, is_synced = row
+        if segment_bytes != begin.wal_segment_bytes:
+            raise TargetError(
+                f"segments of WAL have {segment_bytes} bytes on the primary,"
+                f" {begin.wal_segment_bytes} in the crashed cluster",
+                "Make a new copy: pg_basebackup.",
+            )
+        if wal_level == "minimal" or not is_synced:
+            raise TargetError(
+                f"the primary has wal_level = {wal_level} and fsync {'on' if is_synced else 'off'}",
+                "A standby needs replica, and what is copied has to be on its disk.",
+            )
+        number = int(timeline, 16)
+        name = f"pg_wal/{timeline}.history"
+        history = b"" if number == 1 else self.whole(name)
+        if history is None:
+            raise TargetError(
+                f"the primary has no {name}", "It cannot tell what it came from: pg_basebackup."
+            )
+        version = f"PG_{begin.major}_{catalogue}"
+        return LeaderFacts(number, flush_lsn, version, segment_bytes, history.decode())
+
+    def require_slot(self, name: str, begin_lsn: str) -> None:
+        """Refuse a slot that does not keep the WAL which the rejoined cluster will ask for.
+
+        Raises:
+            TargetError: There is none of that name, or it keeps no WAL from there on.
+        """
+        with asking(self.connection):
+            row = self.session.execute(_SLOT.encode(), [name]).fetchone()
+        make = f"SELECT pg_create_physical_replication_slot('{name}', true)"
+        if row is None:
+            raise TargetError(f"the primary has no slot {name}", f"Make it: {make}.")
+        kind, at = row
+        if kind != "physical" or at < 0 or at > lsn_of(begin_lsn):
+            raise TargetError(
+                f"slot {name} of the primary is {kind} and does not keep WAL from {begin_lsn} on",
+                f"Make one that does: {make}.",
+            )
+
+    @contextmanager
+    def backing_up(self) -> Iterator[str]:
+        """Meanwhile it is in backup mode; it leaves it with this session at the latest.
+
+        Yields:
+            Where redo of the copy begins.
+        """
+        query = _START
+        if self.session.info.server_version < _SINCE_BACKUP_NAMES:
+            query = _START_BEFORE
+        with asking(self.connection):
+            row = self.session.execute(query.encode(), [LABEL]).fetchone()
+        assert row is not None
+        try:
+            yield row[0]
+        except BaseException:
+            self.session.close()  # which ends the backup
+            raise
+
+    def stop_backup(self, begin_lsn: str) -> Backup:
+        """End the backup.
+
+        Raises:
+            TargetError: It is gone.
+        """
+        query = _STOP
+        if self.session.info.server_version < _SINCE_BACKUP_NAMES:
+            query = _STOP_BEFORE
+        with asking(self.connection):
+            found = self.session.execute(query.encode()).fetchone()
+        assert found is not None
+        return Backup(begin_lsn, found[0], found[1])
+
+    def tree(self, tops: Sequence[str]) -> dict[str, int]:
+        """Files below some folders of the data directory, with their bytes.
+
+        Raises:
+            TargetError: It is gone, or its role may not look.
+        """
+        with asking(self.connection):
+            return dict(self.session.execute(_TREE.encode(), [list(tops)]).fetchall())
+
+    def spaces(self) -> set[str]:
+        """Names of what lies in its `pg_tblspc`.
+
+        Raises:
+            TargetError: It is gone, or its role may not look.
+        """
+        with asking(self.connection):
+            return {name for (name,) in self.session.execute(_SPACES.encode())}
+
+    def raw(self, wanted: Sequence[Wanted]) -> Iterator[tuple[Wanted, bytes | None]]:
+        """Bytes of files, where a block is a byte; None: there is no such file.
+
+        Raises:
+            TargetError: It is gone, or its role may not read.
+        """
+        for batch in _batches(wanted):
+            columns = (
+                [one.path for one in batch],
+                [one.file_at for one in batch],
+                [one.blocks for one in batch],
+            )
+            with asking(self.connection), self.session.cursor(binary=True) as cursor:
+                rows = cursor.stream(_RAW.encode(), columns)
+                for one, (data,) in zip(batch, rows, strict=True):
+                    yield one, None if data is None else bytes(data)
+
+    def whole(self, path: str) -> bytes | None:
+        """A small file, as it is read twice in a row; None: there is none.
+
+        Raises:
+            TargetError: It is another one at each look; or as `raw`.
+        """
+        seen: bytes | None = b""
+        for _ in range(_STABLE_READS_MAX):
+            ((_, data),) = self.raw([Wanted(path, 0, 0, CHUNK_BYTES)])
+            if data is None or data == seen:
+                return data
+            seen = data
+        raise TargetError(f"{path} of the primary is another one at each look", "Try again.")
+
+    def segments(self, from_lsn: str, to_lsn: str, segment_bytes: int) -> list[str]:
+        """Names of its segments of WAL from one place to another, of every timeline.
+
+        Raises:
+            TargetError: It is gone, or its role may not look.
+        """
+        first, last = (lsn_of(lsn) // segment_bytes for lsn in (from_lsn, to_lsn))
+        per_id = (1 << 32) // segment_bytes
+        found = []
+        for path in self.tree(["pg_wal"]):
+            name = path.removeprefix("pg_wal/")
+            if parts := _SEGMENT.fullmatch(name):
+                number = int(parts[2], 16) * per_id + int(parts[3], 16)
+                if first <= number <= last:
+                    found.append(name)
+        return sorted(found)
+
+    def histories(self) -> list[str]:
+        """Names of its history files."""
+        return sorted(
+            path.removeprefix("pg_wal/")
+            for path in self.tree(["pg_wal"])
+            if re.fullmatch(r"pg_wal/[0-9A-F]{8}\.history", path)
+        )
+
+
+def lines_of(history: str) -> list[tuple[int, str]]:
+    """Timelines of a history file, and where each ended.
+
+    Raises:
+        TargetError: It cannot be read.
+    """
+    found = []
+    for line in history.splitlines():
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        try:
+            found.append((int(words[0]), words[1]))
+            lsn_of(words[1])
+        except (ValueError, IndexError) as error:
+            raise TargetError(f"a history of timelines has the line {line!r}") from error
+    return found
+
+
+def chunks_of(path: str, bytes_: int) -> Iterator[Wanted]:
+    """A whole file, in pieces."""
+    for at in range(0, max(bytes_, 1), CHUNK_BYTES):
+        yield Wanted(path, 0, at, min(CHUNK_BYTES, bytes_ - at))
+
+
+def _batches(wanted: Sequence[Wanted]) -> Iterator[Sequence[Wanted]]:
+    batch: list[Wanted] = []
+    size = 0
+    for one in wanted:
+        batch.append(one)
+        size += one.blocks
+        if size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

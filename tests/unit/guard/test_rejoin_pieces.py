@@ -1,0 +1,94 @@
+"""Which files a rejoin copies, what histories say, and what WAL of a checkpoint is not enough."""
+
+from __future__ import annotations
+
+import pytest
+
+from pgdyno.guard.leader import LeaderFacts, lines_of
+from pgdyno.guard.look import require_no_password
+from pgdyno.guard.named import Named
+from pgdyno.guard.tree import Relation, relation_of, trees_of
+from pgdyno.model.errors import PlanError, TargetError
+from pgdyno.model.wal import WalBlock, WalRecord
+
+VERSION = "PG_18_1"
+
+
+def test_a_path_is_a_file_of_a_relation_or_of_none() -> None:
+    assert relation_of("base/5/16384") == Relation("base/5/16384", "main", 0)
+    assert relation_of("base/5/16384_fsm.2") == Relation("base/5/16384", "fsm", 2)
+    assert relation_of("global/1262.1") == Relation("global/1262", "main", 1)
+    stem = f"pg_tblspc/9/{VERSION}/5/7"
+    assert relation_of(f"{stem}_vm") == Relation(stem, "vm", 0)
+    for other in ("base/5/PG_VERSION", "base/5/t3_16384", "pg_xact/0000", "base/5/pg_filenode.map"):
+        assert relation_of(other) is None
+
+
+def test_what_is_temporary_or_unlogged_is_left_alone_and_the_rest_becomes_the_sources() -> None:
+    source = dict.fromkeys(
+        ("base/5/1", "base/5/2", "base/5/2_init", "base/5/t3_4", "global/pg_control",
+         "pg_xact/0000", f"pg_tblspc/9/{VERSION}/5/7", "pg_tblspc/9/PG_17_1/5/7",
+         "base/5/pg_internal.init.77",
+         "base/pgsql_tmp/pgsql_tmp1.0"), 8192)  # fmt: skip
+    local = dict.fromkeys(("base/5/1", "base/5/2", "base/5/3", "base/5/3_init", "base/5/t3_9"), 1)
+
+    trees = trees_of(source, local, VERSION)
+
+    assert set(trees.source) == {
+        "base/5/1", "base/5/2_init", "pg_xact/0000", f"pg_tblspc/9/{VERSION}/5/7",
+    }  # fmt: skip
+    assert trees.removed == ["base/5/3", "base/5/3_init"]
+
+
+def test_a_history_tells_where_a_timeline_was_left() -> None:
+    history = "1\t0/3000110\tno recovery target specified\n\n# a comment\n2\t0/5000000\tx\n"
+    assert lines_of(history) == [(1, "0/3000110"), (2, "0/5000000")]
+    facts = LeaderFacts(3, "0/6000000", VERSION, 16 << 20, history)
+    assert facts.fork_from(2) == "0/5000000"
+    assert facts.fork_from(4) is None
+    for wrong in ("1\n", "one 0/1\n", "1 place\n"):
+        with pytest.raises(TargetError, match="a history of timelines has the line"):
+            lines_of(wrong)
+
+
+def record(manager: str, kind: str, *blocks: WalBlock) -> WalRecord:
+    return WalRecord("0/28", "0/0", manager, kind, 3, 50, 0, blocks)
+
+
+def block(tablespace: int, database: int, number: int, fork: str = "main") -> WalBlock:
+    return WalBlock(0, tablespace, database, 7, fork, number, 8, False, None, False, 0, 0, None)
+
+
+def test_blocks_are_named_by_their_relations_first_file() -> None:
+    named = Named(VERSION)
+    named.add(
+        record("Heap", "UPDATE", block(1663, 5, 200_000), block(1664, 0, 1), block(9, 5, 2),
+               block(1663, 5, 0, "vm")), "primary",
+    )  # fmt: skip
+    assert named.blocks == {
+        "base/5/7": {200_000}, "global/7": {1}, f"pg_tblspc/9/{VERSION}/5/7": {2},
+    }  # fmt: skip
+    assert (named.count, named.doubts) == (3, {})
+
+
+@pytest.mark.parametrize(
+    ("manager", "kind", "doubt"),
+    [("Database", "CREATE", "a database copied"),
+     ("Database", "CREATE_FILE_COPY", "a database copied"),
+     ("custom128", "?", "records of an extension (custom128)")],
+)  # fmt: skip
+def test_what_no_record_names_is_a_doubt(manager: str, kind: str, doubt: str) -> None:
+    named = Named(VERSION)
+    for _ in range(2):
+        named.add(record(manager, kind), "primary")
+    (told,) = named.doubts
+    assert doubt in told
+    named.add(record("Database", "CREATE_WAL_LOG"), "primary")
+    assert len(named.doubts) == 1
+
+
+def test_a_password_is_not_followed_by() -> None:
+    require_no_password("")
+    require_no_password("host=a user=b passfile=/x")
+    with pytest.raises(PlanError, match="has a password"):
+        require_no_password("host=a password=b")
