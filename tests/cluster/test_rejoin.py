@@ -306,7 +306,7 @@ def test_where_wal_does_not_say_enough_every_file_is_copied(pair: Pair, version:
     new = promoted(pair)
     execute(new, "CREATE DATABASE copied STRATEGY file_copy")
 
-    done = rejoin(pair.primary, new, pair, whole=True)
+    done = rejoin(pair.primary, new, pair, whole=True, slot="")
 
     assert (done.outcome, done.whole, done.end_lsn) == ("rejoined", True, None)
     pair.primary.start(LOGGED, recovers=True)

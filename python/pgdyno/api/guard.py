@@ -200,8 +200,8 @@ class Guard:
         Args:
             follow: Conninfo by which it streams, its primary_conninfo, without password; empty: as
                 it is configured. A standby's stays as it is.
-            slot: A physical slot of the primary, which keeps WAL for it; empty: as it is
-                configured.
+            slot: A physical slot of the primary, which keeps WAL for it from now on; empty: as it
+                is configured, and the role, which has REPLICATION, makes one meanwhile.
             journals: As `repair`.
             sessions: That fetch side by side.
             whole: Copy every file, whatever WAL says, where WAL does not say enough.

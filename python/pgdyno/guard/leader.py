@@ -7,9 +7,12 @@ pages into its WAL, so that a page which is read while it is written is mended b
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+
+import psycopg
 
 from pgdyno.guard.source import Source, Wanted, asking
 from pgdyno.model.errors import TargetError
@@ -46,6 +49,7 @@ _START = "SELECT pg_backup_start(%s, true)::text"
 _STOP = "SELECT lsn::text, labelfile FROM pg_backup_stop(false)"
 _START_BEFORE = "SELECT pg_start_backup(%s, true, false)::text"
 _STOP_BEFORE = "SELECT lsn::text, labelfile FROM pg_stop_backup(false, false)"
+_KEEP = "SELECT pg_create_physical_replication_slot(%s, true, true)"
 _SLOT = """
 SELECT slot_type, coalesce((restart_lsn - '0/0'::pg_lsn)::bigint, -1)
 FROM pg_replication_slots WHERE slot_name = %s
@@ -123,21 +127,39 @@ class Leader(Source):
         version = f"PG_{begin.major}_{catalogue}"
         return LeaderFacts(number, flush_lsn, version, segment_bytes, history.decode())
 
-    def require_slot(self, name: str, begin_lsn: str) -> None:
-        """Refuse a slot that does not keep the WAL which the rejoined cluster will ask for.
+    def keep_wal(self, slot: str, from_lsn: str) -> None:
+        """See to it that WAL from a place on is kept, which a checkpoint would remove.
+
+        Args:
+            slot: A physical slot that keeps it; empty: one is made that goes with this session.
+            from_lsn: The place.
 
         Raises:
-            TargetError: There is none of that name, or it keeps no WAL from there on.
+            TargetError: There is no such slot, it keeps no WAL from there on, or none can be made.
         """
+        if slot:
+            self._require_slot(slot, from_lsn)
+            return
+        try:
+            self.session.execute(_KEEP.encode(), [f"pgdyno_{secrets.token_hex(6)}"])
+        except psycopg.Error as error:
+            said = " ".join(str(error).split())
+            raise TargetError(
+                f"the primary makes no slot that keeps its WAL meanwhile: {said}",
+                "Name one that keeps it: --slot; or let the role make one: ALTER ROLE …"
+                " REPLICATION.",
+            ) from error
+
+    def _require_slot(self, name: str, from_lsn: str) -> None:
         with asking(self.connection):
             row = self.session.execute(_SLOT.encode(), [name]).fetchone()
         make = f"SELECT pg_create_physical_replication_slot('{name}', true)"
         if row is None:
             raise TargetError(f"the primary has no slot {name}", f"Make it: {make}.")
         kind, at = row
-        if kind != "physical" or at < 0 or at > lsn_of(begin_lsn):
+        if kind != "physical" or at < 0 or at > lsn_of(from_lsn):
             raise TargetError(
-                f"slot {name} of the primary is {kind} and does not keep WAL from {begin_lsn} on",
+                f"slot {name} of the primary is {kind} and does not keep WAL from {from_lsn} on",
                 f"Make one that does: {make}.",
             )
 

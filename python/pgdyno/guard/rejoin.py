@@ -52,7 +52,7 @@ class RejoinAsked:
     """How a cluster is to be made a standby."""
 
     follow: str = ""  # its primary_conninfo; empty: as it is configured
-    slot: str = ""  # its primary_slot_name; empty: as it is configured
+    slot: str = ""  # its primary_slot_name, which keeps WAL from now on; empty: as it is configured
     sessions: int = 4  # that fetch side by side
     whole: bool = False  # copy every file, whatever WAL says
     dry_run: bool = False
@@ -106,6 +106,7 @@ def rejoin(
         facts = leader.known(begin)
         fork = _fork(data, begin, facts)
         _require_spaces(data, leader)
+        leader.keep_wal(asked.slot, facts.flush_lsn)
         told = _Told(begin, facts, fork)
         if not asked.whole:
             on_event("reading the WAL")
@@ -115,8 +116,6 @@ def rejoin(
         on_event("waiting for a checkpoint of the primary")
         with leader.backing_up() as backup_lsn:
             told.backup_lsn = backup_lsn
-            if asked.slot:
-                leader.require_slot(asked.slot, backup_lsn)
             if told.named is not None:
                 _fetch_wal(leader, room, told, backup_lsn)
                 wanted = WalRange(told.alike_lsn, backup_lsn, facts.timeline)
@@ -302,7 +301,10 @@ def _require_no_doubt(named: Named) -> None:
 
 
 def _fetch_wal(leader: Leader, room: Folder, told: _Told, to_lsn: str) -> None:
-    """Bring the primary's segments here, before a checkpoint removes them; the latest one again."""
+    """Bring the primary's segments here; the latest one again, which went on since.
+
+    Those before the slot are whole, and go with the checkpoint that a backup begins with.
+    """
     from_lsn, size = told.alike_lsn, told.begin.wal_segment_bytes
     have = set(room.names())
     latest = max((name[8:] for name in have if not name.endswith(_HISTORY)), default="")
@@ -404,7 +406,7 @@ def _take_wal(copier: Copier, leader: Leader, facts: LeaderFacts, backup: Backup
     if not mine or mine[0][8:] != first or mine[-1][8:] < last:
         raise TargetError(
             f"the primary's WAL from {backup.begin_lsn} to {backup.stop_lsn} is not there any more",
-            "Call it again; a slot on the primary keeps it: --slot.",
+            "Does max_slot_wal_keep_size allow for so much?",
         )
     copier.take_wal(leader, mine)
     histories = leader.histories()
