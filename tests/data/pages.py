@@ -43,6 +43,7 @@ from pgdyno.analysis.run import analyse, plan_in
 from pgdyno.analysis.setting_facts import ServerSetting
 from pgdyno.analysis.storage import storage_facts
 from pgdyno.analysis.wal_facts import StageWal, WalPart
+from pgdyno.api.imports import import_results
 from pgdyno.model.calibration import Calibrated, Machine, Round
 from pgdyno.model.knee import Knee, Point
 from pgdyno.model.run import PgbenchStatement, PgbenchSummary, TrialRecord, TrialState
@@ -53,6 +54,7 @@ from tests.data import climbs, drills, proofs
 from tests.data.curves import CURVE, KEPT
 from tests.data.hostile import ENDS
 from tests.data.hosts import DRIVEN
+from tests.data.imported import FOLDER
 from tests.data.miniature import CHARACTERS, a_result, write_miniature
 from tests.data.probed import MEMORY, floor, probed
 
@@ -87,6 +89,15 @@ def stopped(folder: Path) -> str:
     """Broken off in its second round."""
     planned = tuple(range(5, 10))
     return html.render(facts_of(folder, invalid=(), failed=(3,), planned=planned))
+
+
+def beside_others(folder: Path) -> str:
+    """Results of other tools, of many clients and of another database."""
+    path = write_miniature(folder / "run.sqlite")
+    names = ("field-six-stages.txt", "benchmarksql-5.0-console-oracle.txt", "hammerdb-4.9-cli.txt")
+    import_results([FOLDER / name for name in names], into=path)
+    with RunFile.read(path) as run:
+        return html.render(analyse(run))
 
 
 def nothing(folder: Path) -> str:
@@ -345,9 +356,9 @@ _CURVE = replace(CURVE, points=(KEPT, _FAILING, KEPT, _FAILING))
 PAGES: dict[str, Callable[[Path], str]] = {
     make.__name__: make
     for make in (
-        plan, decided, stopped, nothing, against_itself, many, long_names, hostile_names,
-        everything, knee, unsettled_knee, proved, drilled, climbed, storage_of_two, storage_of_six,
-        calibration,
+        plan, decided, stopped, beside_others, nothing, against_itself, many, long_names,
+        hostile_names, everything, knee, unsettled_knee, proved, drilled, climbed, storage_of_two,
+        storage_of_six, calibration,
     )
 }  # fmt: skip
 """The text of each page, by its name; a function makes it in a folder of the test's own."""

@@ -15,6 +15,7 @@ from pgdyno.analysis.cycle_facts import CycleFacts
 from pgdyno.analysis.diagnosis_facts import StageDiagnosis
 from pgdyno.analysis.drill_facts import MeasuredLoss
 from pgdyno.analysis.host_facts import FleetFacts
+from pgdyno.analysis.others import OtherConditions
 from pgdyno.analysis.profile_facts import ProfileFacts
 from pgdyno.analysis.replaced import ReplacedFacts
 from pgdyno.analysis.resource_facts import ResourceRow
@@ -421,6 +422,7 @@ class Facts:
     earlier: EarlierReportFacts | None  # None: the plan names no earlier report
     imported: tuple[Imported, ...]  # results of other tools: in no verdict, no interval
     imported_together: tuple[Together, ...]  # of these, clients of one run
+    imported_conditions: OtherConditions | None  # what they do not share with the stages
     recovery: tuple[RecoveryFacts, ...]  # none where servers were not killed
     cycles: tuple[CycleFacts, ...]  # of each stage
     sessions: tuple[StageSessions, ...]  # of stages whose sessions were sampled

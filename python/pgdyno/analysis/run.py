@@ -21,6 +21,7 @@ from pgdyno.analysis.hosts import fleet_facts
 from pgdyno.analysis.judge import placement
 from pgdyno.analysis.losses import Losses, with_losses
 from pgdyno.analysis.mistakes import Seen, mistake_facts
+from pgdyno.analysis.others import OtherConditions, beside_each_other, other_conditions
 from pgdyno.analysis.predictions import with_predictions
 from pgdyno.analysis.profile_facts import ProfileFacts
 from pgdyno.analysis.profiles import profile_facts
@@ -43,6 +44,7 @@ from pgdyno.analysis.wal import stage_wal
 from pgdyno.imports.together import together
 from pgdyno.model.build import Build
 from pgdyno.model.errors import PgdynoError, PlanError
+from pgdyno.model.imported import Imported
 from pgdyno.model.plan import Plan
 from pgdyno.model.run import Fixture, RunInfo, Series, SnapshotRows, TrialRecord, TrialState
 from pgdyno.model.units import bytes_text
@@ -103,7 +105,8 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
         replaced=tuple(replaced_facts(trial) for trial in replaced),
         parts=part_facts(names, finished, merged_quantiles),
         outages=outages(trials), earlier=then_and_now(plan, finished),
-        imported=(others := run.imported()), imported_together=together(others),
+        imported=(others := beside_each_other(run.imported())), imported_together=together(others),
+        imported_conditions=_conditions_beside(plan, info, stages, others),
         recovery=recovery_facts(names, finished), cycles=cycles.facts,
         sessions=_sessions(stored, names, finished), wal=stage_wal(names, finished),
         resources=resource_rows(names, finished, series), signals=signals(names, finished, series),
@@ -117,16 +120,22 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
         audit=audit, conditions=merged_conditions(fixtures, trials),
         checked_rounds=plan.protocol.checked_rounds, same=shared(plan, finished),
         differences=differing, mistakes=mistakes, phases=_phases(info, trials),
-        deviations=deviations(info, names),
+        deviations=deviations(info, names), versions=_versions(plan, info),
         reference=words.flat(plan.reference), host=words.flat(asdict(info.host)),
         build=words.flat(asdict(info.build)) if _runs_installed(plan) else {},
         builds={one.label: words.flat(asdict(one)) for one in _builds(plan)},
         server=info.server, configuration=found_configuration(trials), diagnosis=(),  # by others
-        versions=_versions(plan, info),
         fixture=_fixture(fixtures[0]) if fixtures else {},
         further_fixtures=tuple(_fixture(one) for one in fixtures[1:]),
         profiles=_profiles(run, names, finished, stages), fleet=_fleet(plan, finished),
     )  # fmt: skip
+
+
+def _conditions_beside(
+    plan: Plan, info: RunInfo, stages: Sequence[StageFacts], others: Sequence[Imported]
+) -> OtherConditions | None:
+    rungs, versions = [one.rung for one in stages], _versions(plan, info)
+    return other_conditions(plan, rungs, versions, info.started_ns, others)
 
 
 def _fleet(plan: Plan, finished: Sequence[TrialRecord]) -> FleetFacts | None:

@@ -18,6 +18,12 @@ from pgdyno.model.imported import (
 )
 
 TOLD_MAX = 5000  # figures of one result that are kept; more are counted
+RESULTS_MAX = 1000  # of one file
+_TEXT_MAX = 200  # characters of a name or a condition; no tool has longer ones
+
+
+class TooManyError(Exception):
+    """A file holds more than `RESULTS_MAX` results."""
 
 
 class Reader(Protocol):
@@ -68,7 +74,7 @@ class Draft:
         """Keep a figure as it was told."""
         self.last_line = max(self.last_line, line)
         if len(self.told) < TOLD_MAX:
-            self.told.append(Told(metric, value, unit, line, of))
+            self.told.append(Told(metric[:_TEXT_MAX], value, unit, line, of and of[:_TEXT_MAX]))
         else:
             self.count("figures that were not kept")
 
@@ -89,8 +95,28 @@ class Draft:
     def finished(self, of: Format, source: Source) -> Imported:
         """The result."""
         return Imported(
-            tool=of.tool, version=self.version, form=self.form or of.form, source=source,
-            told=tuple(self.told), comparable=tuple(self.comparable), conditions=self.conditions,
+            tool=of.tool, version=self.version and self.version[:_TEXT_MAX],
+            form=self.form or of.form, source=source, told=tuple(self.told),
+            comparable=tuple(self.comparable),
+            conditions={key: _short(one) for key, one in self.conditions.items()},
             failed=self.failed, span=self.span, latencies=self.latencies, counts=self.counts,
             missing=tuple(self.missing),
         )  # fmt: skip
+
+
+def _short(value: Condition) -> Condition:
+    return value[:_TEXT_MAX] if isinstance(value, str) else value
+
+
+class Drafts(list[Draft]):
+    """The results of a file as they begin: of a file of any length in bounded memory."""
+
+    def append(self, draft: Draft, /) -> None:
+        """Begin one more.
+
+        Raises:
+            TooManyError: There are `RESULTS_MAX`.
+        """
+        if len(self) >= RESULTS_MAX:
+            raise TooManyError
+        super().append(draft)

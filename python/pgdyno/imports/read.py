@@ -5,16 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from pgdyno.imports import hammerdb_jobs
-from pgdyno.imports.format import Draft, Format, Reader
+from pgdyno.imports.format import RESULTS_MAX, Draft, Format, Reader, TooManyError
 from pgdyno.imports.formats import formats
 from pgdyno.imports.reading import Lines, Progress, is_sqlite
-from pgdyno.imports.recognise import recognised, two_tools
+from pgdyno.imports.recognise import recognised, several
 from pgdyno.model.errors import PlanError
 from pgdyno.model.imported import Imported, Source
 from pgdyno.model.text import one_line
 from pgdyno.model.wording import plural
-
-RESULTS_MAX = 1000  # of one file
 
 
 def read(
@@ -32,17 +30,20 @@ def read(
     """
     if is_sqlite(path):
         return hammerdb_jobs.read(path, tool)
-    format_, begin = recognised(path, tool)
+    format_, begin = recognised(path, tool, progress)
     lines = Lines(path, progress)
-    drafts = _drafts(format_, lines, begin if tool is None else None)
+    try:
+        drafts = _drafts(format_, lines, begin if tool is None else None)
+    except TooManyError:
+        raise PlanError(
+            f"file {path} holds more than {plural(RESULTS_MAX, 'result')}, one more begins in line"
+            f" {lines.last}",
+            "Split it.",
+        ) from None
     if not drafts:
         raise PlanError(
             f"file {path} holds no result of {format_.tool}",
             "It may be cut short: the figures stand at its end.",
-        )
-    if len(drafts) > RESULTS_MAX:
-        raise PlanError(
-            f"file {path} holds {plural(len(drafts), 'result')}, allowed are {RESULTS_MAX}"
         )
     return tuple(_imported(draft, format_, lines) for draft in drafts)
 
@@ -57,7 +58,7 @@ def _imported(draft: Draft, format_: Format, lines: Lines) -> Imported:
 
 def _drafts(format_: Format, lines: Lines, begin: int | None) -> list[Draft]:
     reader: Reader = format_.reader()
-    strangers = [one for one in formats() if one.tool != format_.tool]
+    strangers = [one for one in formats() if one is not format_]
     strange = unread = 0
     first = 1
     for number, text in lines:
@@ -73,12 +74,12 @@ def _drafts(format_: Format, lines: Lines, begin: int | None) -> list[Draft]:
         if begin is not None:  # nobody named the tool
             for one in strangers:
                 if one.signs.search(text):
-                    raise two_tools(lines.path, {format_.tool: begin, one.tool: number})
+                    raise several(lines.path, {format_: begin, one: number})
     drafts = list(reader.finish())
     for draft in drafts[:1]:
         if strange:
             draft.count("lines of the file that are of no figure", strange)
         if unread:
             draft.count("lines of the file that could not be read", unread)
-            draft.missing.append("lines of the file could not be read")
+            draft.missing.append("what lines that could not be read hold")
     return drafts

@@ -20,8 +20,14 @@ from pgdyno.plan.schema.files import BadFile, open_regular
 LINE_MAX = 1 << 16
 """Characters of a line that are read at once."""
 _BUFFER = 1 << 20
+_COLOURS = re.compile(
+    r"\x1b(?:\[[0-?]{0,40}[ -/]{0,4}[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\-_])"
+)
+"""What a terminal was told in between, as `script` and loggers with colours write it."""
 _REWRITTEN = re.compile("\x08+")
 _MARKS = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"), (b"\xef\xbb\xbf", "utf-8"))
+_UNMARKED = {"utf-16-le": [False, True] * 2, "utf-16-be": [True, False] * 2}
+"""UTF-16 without a mark: where the first two letters, of any western tool, have their zeros."""
 _SQLITE = b"SQLite format 3\x00"
 
 Progress = Callable[[int, int], None]
@@ -93,6 +99,8 @@ class Lines:
             line = line.rstrip("\n")
             if number == 1:
                 line = line.lstrip("\ufeff")
+            if "\x1b" in line:
+                line = _COLOURS.sub("", line)
             if "\x08" in line:
                 yield from ((number, part) for part in _REWRITTEN.split(line))
             else:
@@ -121,4 +129,8 @@ def sha256_of(path: Path) -> tuple[str, int]:
 
 
 def _encoding(head: bytes) -> str:
-    return next((name for mark, name in _MARKS if head.startswith(mark)), "utf-8")
+    for mark, name in _MARKS:
+        if head.startswith(mark):
+            return name
+    zeros = [byte == 0 for byte in head]
+    return next((name for name, where in _UNMARKED.items() if where == zeros), "utf-8")

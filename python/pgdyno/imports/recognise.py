@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
 from pgdyno.imports.format import Format
 from pgdyno.imports.formats import formats
-from pgdyno.imports.reading import Lines
+from pgdyno.imports.reading import Lines, Progress
 from pgdyno.model.errors import PlanError
 from pgdyno.model.wording import listed
 
 _FIRST_LINES = 20_000
 """Lines in which every sign is looked for; after the first sign nothing more is read."""
+_SPLIT = "Split it: each output is a file of its own."
 HINT = "Name the tool with --tool; `pgdyno import --help` lists the tools."
 
 
@@ -35,44 +37,59 @@ def named(tool: str) -> tuple[Format, ...]:
     return found
 
 
-def recognised(path: Path, tool: str | None) -> tuple[Format, int]:
+def recognised(
+    path: Path, tool: str | None, progress: Progress | None = None
+) -> tuple[Format, int]:
     """The format of a file, and the line of its first sign.
+
+    Args:
+        path: The file.
+        tool: Whose output it is; None: by its content.
+        progress: Is told bytes read and bytes in all.
 
     Raises:
         PlanError: It is of no tool, of several, or not of the one that was named.
     """
     allowed = formats() if tool is None else named(tool)
-    seen = _seen(path)
+    seen = _seen(path, progress)
     ours = [one for one in seen if one in allowed]
     if tool is not None and not ours:
         said = f"; it looks like {listed(_tools(seen))}" if seen else ""
         raise PlanError(f"file {path} holds no output of {allowed[0].tool}{said}", HINT)
     if not seen:
         raise PlanError(f"file {path} holds no output of a tool that is known", HINT)
-    if tool is None and len(_tools(seen)) > 1:
-        raise two_tools(path, {one.tool: line for one, line in seen.items()})
+    if tool is None and len(seen) > 1:
+        raise several(path, seen)
     return ours[0], seen[ours[0]]
 
 
-def two_tools(path: Path, lines: dict[str, int]) -> PlanError:
-    """The refusal of a file that holds output of several tools."""
-    said = listed([f"{tool} (line {line})" for tool, line in lines.items()])
+def several(path: Path, lines: Mapping[Format, int]) -> PlanError:
+    """The refusal of a file that holds outputs of several tools, or several ones of a tool.
+
+    Args:
+        path: The file.
+        lines: The line of the first sign of each output.
+    """
+    if len(_tools(lines)) == 1:
+        said = listed([f"{one.form} (line {line})" for one, line in lines.items()])
+        return PlanError(f"file {path} holds several outputs of {_tools(lines)[0]}: {said}", _SPLIT)
+    said = listed([f"{one.tool} (line {line})" for one, line in lines.items()])
     return PlanError(
         f"file {path} holds output of {said}",
         "Split it, or name one with --tool: the rest is left.",
     )
 
 
-def _tools(seen: dict[Format, int]) -> list[str]:
+def _tools(seen: Mapping[Format, int]) -> list[str]:
     return list(dict.fromkeys(one.tool for one in seen))
 
 
-def _seen(path: Path) -> dict[Format, int]:
+def _seen(path: Path, progress: Progress | None) -> dict[Format, int]:
     """Formats with a sign in the file, and the line of the first one."""
     seen: dict[Format, int] = {}
     shapes = [one for one in formats() if one.first_line is not None]
     is_first = True
-    for number, text in Lines(path):
+    for number, text in Lines(path, progress):
         if number > _FIRST_LINES and seen:
             break
         if not text.strip():

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 
 HIDDEN = "(hidden)"
+# Every repetition has an end: a line of 64 KiB without a blank would take minutes otherwise.
 _NAMED = re.compile(
     r"""(?ix)
-    (["']?[\w.-]*(?:password|passwd|passphrase|pwd|secret|token|pass)["']?\s*(?:=|:|\s)\s*)
-    ("(?:[^"\\]|\\.)*"|'[^']*'|\{[^}]*\}|[^\s,;&"'}]+)
+    (["']?[\w.-]{0,40}(?:password|passwd|passphrase|pwd|secret|token|pass)["']?
+        \s{0,40}(?:=|:|\s)\s{0,40})
+    ("(?:[^"\\]|\\.){0,4000}"|'[^']{0,4000}'|\{[^}]{0,4000}\}|[^\s,;&"'}]+)
     """
 )
-_URL = re.compile(r"(\w+://[^\s:/@]+:)([^\s@]+)(@)")
+_URL = re.compile(r"(\w{1,40}://[^\s:/@]{1,200}:)([^\s@]{1,4000})(@)")
 
 
 def scrubbed(line: str) -> str:

@@ -13,6 +13,7 @@ from pgdyno.imports.numbers import grouped, printed, whole
 from pgdyno.imports.read import read
 from pgdyno.imports.scrub import scrubbed
 from pgdyno.model.errors import PlanError
+from tests.attack.outcome import bounded
 from tests.data.hammerdb_jobs import job_store
 from tests.data.imported import FOLDER, SAMPLES, Sample
 
@@ -62,6 +63,24 @@ def test_a_second_tool_far_behind_is_refused_too(tmp_path: Path) -> None:
     path = written(tmp_path, log + text("go-tpc-1-plain.txt"))
 
     with pytest.raises(PlanError, match=r"pgbench \(line 1\) and go-tpc \(line 24\d\d\d\)"):
+        read(path)
+
+
+def test_two_outputs_of_a_tool_in_one_file_are_refused(tmp_path: Path) -> None:
+    both = text("benchmarksql-5.0-console.txt") + text("benchmarksql-6-console.txt")
+
+    with pytest.raises(PlanError, match=r"BenchmarkSQL: console \(line 3\) and console of 6 \("):
+        read(written(tmp_path, both))
+    late = text("pgbench-18-log.log") * 60 + text("pgbench-18-tpcb.txt")
+    with pytest.raises(PlanError, match=r"pgbench: log \(line 1\) and summary \(line 24\d\d\d\)"):
+        read(written(tmp_path, late))
+
+
+def test_more_results_than_anybody_has_end_the_reading(tmp_path: Path) -> None:
+    line = "[Thread-{}] INFO jTPCC : Term-00, Measured tpmC (NewOrders) = 1.5\n"
+    path = written(tmp_path, "".join(line.format(number) for number in range(5000)))
+
+    with pytest.raises(PlanError, match="more than 1000 results, one more begins in line 1001"):
         read(path)
 
 
@@ -144,6 +163,54 @@ def test_a_line_without_an_end_takes_no_memory(tmp_path: Path) -> None:
     assert read(path)[0].value("tps") is not None
 
 
+LONG = 1 << 16
+TIRING = {
+    "digits": "1" * LONG, "letters": "a" * LONG, "blanks": " " * LONG, "NUL": "\0" * LONG,
+    "errors": "ERROR" * (LONG // 5), "rows": "result, | A |" * (LONG // 13),
+    "terminals": "Term-1, progress: " * (LONG // 18), "modes": "Setting " * (LONG // 8),
+    "urls": "x://a:" * (LONG // 6), "secrets": "pass {" * (LONG // 6), "lists": "[" * LONG,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sample", ONE_OF_EACH, ids=lambda one: one.file)
+def test_no_long_line_takes_long(sample: Sample, tmp_path: Path) -> None:
+    """A search that goes back and forth takes minutes for one of them."""
+    if sample.path.suffix == ".json":
+        return  # nothing may follow a document
+    path = written(tmp_path, "\n".join((sample.path.read_text(), *TIRING.values())))
+
+    with bounded():
+        assert read(path, tool=sample.tool)
+
+
+@pytest.mark.parametrize("kind", TIRING)
+def test_no_long_line_takes_long_to_be_kept(kind: str) -> None:
+    with bounded():
+        assert scrubbed(TIRING[kind] + " password=hunter2").endswith("password=(hidden)")
+
+
+@pytest.mark.parametrize("sample", ONE_OF_EACH, ids=lambda one: one.file)
+def test_colours_and_an_encoding_without_a_mark_change_nothing(
+    sample: Sample, tmp_path: Path
+) -> None:
+    mine = read(sample.path)
+    shown = sample.path.read_text()
+    coloured = "".join(f"\x1b[1;32m{line}\x1b[0m\n\x1b]0;title\x07" for line in shown.splitlines())
+    path = written(tmp_path, coloured)
+    assert [one.told for one in read(path)] == [one.told for one in mine]
+
+    for encoding in ("utf-16-le", "utf-16-be"):
+        path.write_bytes(shown.encode(encoding))
+        assert [one.told for one in read(path)] == [one.told for one in mine]
+
+
+def test_names_have_an_end(tmp_path: Path) -> None:
+    console = text("benchmarksql-5.0-console-oracle.txt").replace("oracle", "o" * 50_000)
+    (one,) = read(written(tmp_path, console))
+
+    assert one.conditions["database"] == "o" * 200
+
+
 # -- HammerDB's job store --------------------------------------------------------------------
 
 
@@ -223,7 +290,7 @@ def test_an_instant_of_a_log_is_one(tmp_path: Path) -> None:
 
     assert one.counts["transactions"] == 3
     assert one.counts["lines of the file that could not be read"] == 2
-    assert one.missing == ("lines of the file could not be read",)
+    assert one.missing == ("what lines that could not be read hold",)
 
 
 def test_a_hostile_name_is_shown_by_its_numbers(tmp_path: Path) -> None:

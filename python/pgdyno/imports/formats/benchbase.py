@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pgdyno.imports.buckets import Buckets
-from pgdyno.imports.format import Draft, Format
+from pgdyno.imports.format import Draft, Drafts, Format
 from pgdyno.imports.numbers import printed
 from pgdyno.model.imported import Span
 from pgdyno.model.numbers import finite
@@ -33,7 +33,7 @@ class _Reader:
         self._json: list[str] = []
         self._size = 0
         self._begin = 0
-        self._drafts: list[Draft] = []
+        self._drafts = Drafts()
 
     def line(self, number: int, text: str) -> bool:
         """Take a line."""

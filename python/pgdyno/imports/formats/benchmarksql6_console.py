@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pgdyno.imports.format import Draft, Format
+from pgdyno.imports.format import Draft, Drafts, Format
 from pgdyno.imports.numbers import grouped, printed
 from pgdyno.model.wording import plural
 
 _BANNER = re.compile(r"main,\s+BenchmarkSQL v(\d[\w.]*)")
 _SETTING = re.compile(r"main, ([a-zA-Z]+)=(\S+)")
-_ROW = re.compile(r"result, \| (\w+)\s*\|(.*)\|\s*$")
+_ROW = re.compile(r"result, \| (\w{1,40})\s{0,40}\|(.{0,1000})\|\s*$")
 _OVERALL = re.compile(r"result, Overall (NOPM|TPM):\s+(.+?)(?: \((.+?)%.*)?$")
 _SCHEDULER = re.compile(r"Scheduler, |result,|main,")
 _COLUMNS = (
@@ -30,7 +30,7 @@ _MINUTES = {"runMins": "asked_duration_s", "rampupMins": "rampup_s"}
 
 class _Reader:
     def __init__(self) -> None:
-        self._drafts: list[Draft] = []
+        self._drafts = Drafts()
         self._open: Draft | None = None
 
     def line(self, number: int, text: str) -> bool:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from pgdyno.imports.format import Draft, Format
+from pgdyno.imports.format import Draft, Drafts, Format
 from pgdyno.imports.numbers import printed, whole
 from pgdyno.model.imported import Condition, Span
 
@@ -22,8 +22,8 @@ _COUNT = re.compile(r"Transaction Count\s*=\s*(\S+)")
 _BANNER = re.compile(r"BenchmarkSQL v(\d[\w.]*)")
 _FOLDER = re.compile(r"benchmarksql-(\d+(?:\.\d+)+)", re.IGNORECASE)
 _SETTING = re.compile(r"\s*([a-zA-Z]+)\s*=\s*(\S+)")
-_RUNNING = re.compile(r"Running Average tpmTOTAL:|progress: .*tpmTOTAL:")
-_FAILED = re.compile(r"Unexpected SQLException in|ERROR.*SQLException")
+_RUNNING = re.compile(r"Running Average tpmTOTAL:|progress: .{0,200}tpmTOTAL:")
+_FAILED = re.compile(r"Unexpected SQLException in|ERROR.{0,500}SQLException")
 _SETTINGS = {
     "warehouses": "warehouses",
     "terminals": "clients",
@@ -42,7 +42,7 @@ _RESULT = ("tpmC", "tpmTOTAL", "Transaction Count")
 
 class _Reader:
     def __init__(self) -> None:
-        self._drafts: list[Draft] = []
+        self._drafts = Drafts()
         self._of_thread: dict[str, Draft] = {}
         self._version: str | None = None
         self._settings: dict[str, Condition] = {}
@@ -160,7 +160,7 @@ FORMAT = Format(
     form="console",
     signs=re.compile(
         r"Term-\d+,\s*(?:Measured tpm|Running Average tpmTOTAL|Session (?:Start|End)|"
-        r"BenchmarkSQL v[45]|Transaction Count|progress: .*tpmTOTAL)"
+        r"BenchmarkSQL v[45]|Transaction Count|progress: .{0,200}tpmTOTAL)"
     ),
     reader=_Reader,
 )

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from pgdyno.imports.format import Draft, Format
+from pgdyno.imports.format import Draft, Drafts, Format
 from pgdyno.imports.numbers import printed
 from pgdyno.model.numbers import finite
 
@@ -39,7 +39,7 @@ ERROR_KINDS = "_ERR"
 
 class _Reader:
     def __init__(self) -> None:
-        self._drafts: list[Draft] = []
+        self._drafts = Drafts()
         self._warehouses: float | None = None
 
     def line(self, number: int, text: str) -> bool:

@@ -11,19 +11,19 @@ import json
 import re
 from collections.abc import Sequence
 
-from pgdyno.imports.format import Draft, Format
+from pgdyno.imports.format import Draft, Drafts, Format
 from pgdyno.imports.numbers import whole
 
 _RESULT = re.compile(
     r"TEST RESULT\s*: System achieved (?:(\d+) NOPM from (\d+) ([\w ]*?)\s*TPM"
     r"|(\d+) ([\w ]*?)\s*TPM at (\d+) NOPM)"
 )
-_USERS = re.compile(r"(\d+) Active Virtual Users configured")
+_USERS = re.compile(r"(?<!\d)(\d+) Active Virtual Users configured")
 _PERIOD = re.compile(r"Timing test period of (\d+) in minutes")
 _RAMPUP = re.compile(r"Beginning rampup time of (\d+) minutes?|Rampup (\d+) minutes? complete")
 _BANNER = re.compile(r"HammerDB(?: CLI| Log)? v(\d[\w.]*)")
 _MODE = re.compile(
-    r"\b(Primary|Replica|Master|Slave) (?:mode|instance)|(?:Setting|Mode).*(Primary|Replica)"
+    r"\b(Primary|Replica|Master|Slave) (?:mode|instance)|(?:Setting|Mode).{0,200}(Primary|Replica)"
     r"|No snapshots are taken",
     re.IGNORECASE,
 )
@@ -38,7 +38,7 @@ _SPOKEN_MAX = 1000
 
 class _Reader:
     def __init__(self) -> None:
-        self._drafts: list[Draft] = []
+        self._drafts = Drafts()
         self._open: Draft | None = None
         self._version: str | None = None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pgdyno.imports.format import Draft, Format
+from pgdyno.imports.format import Draft, Drafts, Format
 from pgdyno.imports.numbers import printed, whole
 
 _VERSION = re.compile(r"pgbench \((?:PostgreSQL\) )?([\d.]+\w*)")
@@ -33,7 +33,9 @@ _STATEMENTS = re.compile(r"statement latencies in milliseconds")
 _PROGRESS = re.compile(
     r"progress: ([\d.,]+) s, (\S+) tps, lat (\S+) ms stddev ([^\s,]+)(?:, (\d+) failed)?"
 )
-_LOADED = re.compile(r"(\d+) of (\d+) tuples \(100%\) (?:of \w+ )?done \(elapsed ([\d.,]+) s")
+_LOADED = re.compile(
+    r"(?<!\d)(\d+) of (\d+) tuples \(100%\) (?:of \w+ )?done \(elapsed ([\d.,]+) s"
+)
 _TYPE = re.compile(r"transaction type: (.+)")
 _TEXTS = {"query mode": "query_mode"}
 _NUMBERS = {
@@ -52,7 +54,7 @@ _CHATTER = re.compile(
 
 class _Reader:
     def __init__(self) -> None:
-        self._drafts: list[Draft] = []
+        self._drafts = Drafts()
         self._open: Draft | None = None
         self._version: str | None = None
         self._asked: dict[str, str | float] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pgdyno.imports.format import Draft, Format
+from pgdyno.imports.format import Draft, Drafts, Format
 from pgdyno.imports.numbers import printed, whole
 
 _BANNER = re.compile(r"^sysbench (\d[\w.+-]*)(?: \(|:)")
@@ -46,7 +46,7 @@ _JSON_KEYS = {"tps": "1/s", "latency": "ms", "errors": "1/s"}
 
 class _Reader:
     def __init__(self) -> None:
-        self._drafts: list[Draft] = []
+        self._drafts = Drafts()
         self._open: Draft | None = None
         self._script: str | None = None
         self._asked: dict[str, float] = {}

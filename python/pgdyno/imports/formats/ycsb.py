@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pgdyno.imports.format import Draft, Format
+from pgdyno.imports.format import Draft, Drafts, Format
 from pgdyno.imports.numbers import printed
 
 _LINE = re.compile(r"^\[([\w-]+)\], ([^,]{1,80}), (\S+)$")
@@ -28,7 +28,7 @@ _CHATTER = re.compile(r"^(?:YCSB Client|Loading workload|Starting test|DBWrapper
 
 class _Reader:
     def __init__(self) -> None:
-        self._drafts: list[Draft] = []
+        self._drafts = Drafts()
         self._asked: dict[str, float] = {}
         self._pending: dict[str, str] = {}  # of an object over several lines
 

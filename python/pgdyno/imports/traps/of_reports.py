@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pgdyno.imports.together import overlap
 from pgdyno.imports.trap import Unknown, number, trap
 from pgdyno.model.imported import Imported
-from pgdyno.model.wording import listed
+from pgdyno.model.wording import listed, plural
 
 _PAYMENT_LEAST, _OTHER_LEAST = 43.0, 4.0  # percent, clause 5.2.3
 _TIME_NEAR = 0.05
@@ -146,11 +146,11 @@ def _digits(value: float) -> int:
 def not_comparable(one: Imported, beside: Sequence[Imported]) -> str | None:
     """Everything that differs is named."""
     found = []
-    for key, name in (
-        ("clients", "clients"),
-        ("threads", "threads"),
-        ("warehouses", "warehouses"),
-        ("duration_s", "seconds"),
+    for key, noun in (
+        ("clients", "client"),
+        ("threads", "thread"),
+        ("warehouses", "warehouse"),
+        ("duration_s", "second"),
     ):
         if (mine := number(one, key)) is None:
             continue
@@ -158,5 +158,7 @@ def not_comparable(one: Imported, beside: Sequence[Imported]) -> str | None:
         others = {value for other in kin if (value := number(other, key)) is not None}
         apart = sorted(v for v in others if abs(v - mine) > _TIME_NEAR * mine)
         if apart:
-            found.append(f"{mine:g} {name} stand beside {listed([f'{v:g}' for v in apart[:5]])}")
+            counted = plural(int(mine), noun) if mine.is_integer() else f"{mine:g} {noun}s"
+            verb = "stands" if mine == 1 else "stand"
+            found.append(f"{counted} {verb} beside {listed([f'{v:g}' for v in apart[:5]])}")
     return "; ".join(found) or None

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Facts, StageFacts
-from pgdyno.imports.alike import alike
+from pgdyno.analysis.others import NOT_TOLD, OtherConditions
+from pgdyno.imports.alike import alike, result_numbers
 from pgdyno.imports.together import Together
 from pgdyno.model.imported import COMPARABLE, Imported
 from pgdyno.model.units import count_text
 from pgdyno.model.wording import listed, plural
-from pgdyno.report.document import Cell, Points, Section, Table, Text, columns
+from pgdyno.report.document import Cell, Column, Points, Section, Table, Text, columns
 
 _NOTE = (
     "Figures of other tools were imported as they were told. Each is one run, without an interval,"
     " and none is in a verdict, an answer or a chart of this report; no ratio to them is printed,"
     " because server, host, data and what a tool counts are others, or not known."
 )
+_GROUPS_MAX = 4  # columns of others; JSON has all
 _RATES = ("nopm_committed", "nopm_ended", "tpm_all_ended", "tps")
 
 
@@ -39,7 +41,8 @@ def section(facts: Facts) -> Section | None:
     )  # fmt: skip
     minded = tuple(_minded(facts))
     points = (Points(minded, "warn"),) if minded else ()
-    blocks = (Text(_NOTE, "quiet"), table, *points, Text(_meanings(facts), "quiet"))
+    unlike = tuple(_unlike(facts.imported_conditions)) if facts.imported_conditions else ()
+    blocks = (Text(_NOTE, "quiet"), table, *unlike, *points, Text(_meanings(facts), "quiet"))
     return Section("imported", "Results of other tools", blocks)
 
 
@@ -86,7 +89,7 @@ def _sum(group: Together) -> tuple[Cell, ...]:
 
 def _figure(value: float | str | None) -> Cell:
     if value is None:
-        return Cell("not told", "quiet")
+        return Cell(NOT_TOLD, "quiet")
     return Cell(value if isinstance(value, str) else count_text(value))
 
 
@@ -95,7 +98,34 @@ def _size(one: Imported) -> str:
         value = one.conditions.get(key)
         if isinstance(value, int | float):
             return plural(int(value), noun) if key == "warehouses" else f"scale {value:g}"
-    return "not told"
+    return NOT_TOLD
+
+
+def _unlike(found: OtherConditions) -> Iterator[Table | Text]:
+    """A line for each thing that is not the same of ours and of others."""
+    shown = found.groups[:_GROUPS_MAX]
+    heads = [f"○ {_numbers(places)}" for places in shown]
+    yield Table(
+        "What is not the same of ours and of those of other tools: their figures hold all of it.",
+        (Column("what", align="left"), *(Column(head, align="left") for head in ("ours", *heads))),
+        tuple(
+            (
+                Cell(line.what), Cell(line.ours),
+                *(
+                    Cell(text, "quiet" if text == NOT_TOLD else "")
+                    for text in line.theirs[:_GROUPS_MAX]
+                ),
+            )
+            for line in found.lines
+        ),
+    )  # fmt: skip
+    left = [place for places in found.groups[_GROUPS_MAX:] for place in places]
+    if left:
+        yield Text(f"What {result_numbers(left)} ran under is in the JSON.", "quiet")
+
+
+def _numbers(places: Sequence[int]) -> str:
+    return result_numbers(places).partition(" ")[2]
 
 
 def _minded(facts: Facts) -> Iterator[str]:
