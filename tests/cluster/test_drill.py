@@ -120,6 +120,27 @@ def test_what_gives_up_durability_loses_what_it_gave_up(folder: Path, home_env: 
     assert mounts(home_env) == []
 
 
+@pytest.mark.wide
+def test_a_crash_empties_unlogged_tables_and_the_drill_says_so(
+    folder: Path, home_env: Path
+) -> None:
+    design = pgdyno.DrillDesign(("crash",), cuts=2, load_s=2)
+    unlogged = {"name": "unlogged", "unlogged": True}
+    run = pgdyno.drill(plan(unlogged), design=design, out=folder / "run.sqlite")
+
+    facts = run.drill
+    (row,) = facts.rows
+    assert (row.rung, row.lost, row.damaged, row.dead) == ("D6", 2, 0, 0), facts.cuts
+    assert [one.lost for one in facts.cuts] == [one.acknowledged for one in facts.cuts]
+    assert all(one.acknowledged > 0 for one in facts.cuts)
+    said = "All rows of 3 unlogged tables are gone, those that were loaded as well: pgbench_"
+    assert all(one.reasons[0].startswith(said) for one in facts.cuts), facts.cuts
+    assert facts.controls == ()  # nothing is left that faults could be planted in
+    assert said in run.report("md")
+    assert mounts(home_env) == []
+    assert_nothing_left(home_env)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("face", ["statement", "pipeline", "procedure"])
 def test_tpcc_finds_its_orders_payments_and_deliveries_again(

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from pgdyno.analysis.judge import window_end
+from pgdyno.model.durability import Rung
 from pgdyno.model.run import TrialRecord, TrialResult, TrialState
 from pgdyno.model.wording import plural
 from pgdyno.store.run_file import RunFile
@@ -72,6 +73,51 @@ name = "procedure"
 why = "One call."
 client = { face = "procedure", terminals = 20 }
 """
+
+
+UNLOGGED = """kind = "tpcc"
+warehouses = 1
+foreign_keys = true
+
+[[stage]]
+name = "logged"
+why = "As tables are."
+
+[[stage]]
+name = "unlogged"
+why = "They write no WAL."
+unlogged = true
+"""
+
+
+def test_unlogged_tables_are_a_fixture_of_their_own(
+    plan: Path, folder: Path, home_env: Path
+) -> None:
+    head = HEAD.replace("[protocol]", '[protocol]\nlowest_rung = "D6"')
+    plan.write_text(head + UNLOGGED)
+    out = folder / "run.sqlite"
+
+    pgdyno("run", plan, "--out", out)
+
+    found = {trial.stage: result for trial, result in measured(out)}
+    logged, unlogged = found["logged"], found["unlogged"]
+    with RunFile.read(out) as run:
+        shapes = {one.shape.unlogged for one in run.fixtures()}
+    assert shapes == {None, True}
+    assert logged.durability is not None
+    assert unlogged.durability is not None
+    assert (logged.durability.lowest, unlogged.durability.lowest) == (Rung.D0, Rung.D6)
+    (loss,) = [one for one in unlogged.durability.losses if one.rung is Rung.D6]
+    # Read back: all nine tables, and not the one that remembers the load.
+    assert loss.what.startswith("unlogged tables: ")
+    assert "and 6 more" in loss.what
+    assert loss.source.startswith("pg_class")
+    wal = {
+        name: one.deltas["wal.bytes"] / sum(kind.window.succeeded for kind in one.kinds)
+        for name, one in found.items()
+    }
+    assert wal["unlogged"] < wal["logged"] / 4, wal
+    assert_nothing_left(home_env)
 
 
 @pytest.mark.long

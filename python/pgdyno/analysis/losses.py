@@ -45,7 +45,7 @@ def with_losses(
 def _measured(facts: StageFacts, stage: Stage, losses: Losses) -> tuple[MeasuredLoss, ...]:
     drilled = losses.drilled
     struck = [drilled.asked.plan.stage(name) for name in drilled.asked.stages]
-    alike = [one for one in struck if one.name == stage.name and _settings(one) == _settings(stage)]
+    alike = [one for one in struck if one.name == stage.name and _same(one, stage)]
     chosen = alike or [one for one in struck if one.rung_known == facts.rung]
     names = tuple(one.name for one in chosen)
     found = []
@@ -60,5 +60,7 @@ def _measured(facts: StageFacts, stage: Stage, losses: Losses) -> tuple[Measured
     return tuple(found)
 
 
-def _settings(stage: Stage) -> dict[str, str]:
-    return {one.name: one.value for one in stage.settings}
+def _same(one: Stage, other: Stage) -> bool:
+    """Whether both give up the same of durability."""
+    mine, its = ({set_.name: set_.value for set_ in stage.settings} for stage in (one, other))
+    return mine == its and one.unlogged == other.unlogged

@@ -214,8 +214,14 @@ def _settings(stage: Stage, trials: Sequence[TrialRecord]) -> dict[str, str]:
             ours = {one.name for one in trial.result.settings if one.origin == OriginKind.TARGET}
             read = effective_of(stage.name, trials)
             kept = {name: value for name, value in read.items() if name not in ours}
-            return kept | {one.name: one.value for one in stage.host}
-    return {one.name: one.value for one in (*stage.settings, *stage.host)}
+            return kept | {one.name: one.value for one in stage.host} | _of_tables(stage)
+    asked = {one.name: one.value for one in (*stage.settings, *stage.host)}
+    return asked | _of_tables(stage)
+
+
+def _of_tables(stage: Stage) -> dict[str, str]:
+    """No setting of the server, and as much the stage's choice as one."""
+    return {"unlogged tables": "yes"} if stage.unlogged else {}
 
 
 def _wal(results: Sequence[TrialResult]) -> dict[str, float]:

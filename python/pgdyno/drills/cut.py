@@ -19,10 +19,11 @@ from pgdyno.drills.ledger import Found, Owed, compared
 from pgdyno.drills.load import Load
 from pgdyno.drills.survivors import rows_of
 from pgdyno.folders import Folder
+from pgdyno.loader.unlogged import emptied
 from pgdyno.model.connection import Connection
 from pgdyno.model.drill import Cut, Device, Disaster, Made, Spared, State
 from pgdyno.model.errors import Interrupted, PgdynoError, TargetError
-from pgdyno.model.wording import plural
+from pgdyno.model.wording import listed, plural
 from pgdyno.model.workload import database_names
 from pgdyno.target.cluster import DATABASE, Cluster
 from pgdyno.target.own_target import DATA, DISK, DISK_AGAIN, RECORD, RECORD_AGAIN
@@ -32,6 +33,7 @@ from pgdyno.trial.fixture import build_of
 _NS = 1_000_000_000
 _NOTHING = Spared()
 _FIRST_SHARE = 0.05  # of a load: before, too little is there to be lost
+_NAMED = 3  # tables in a sentence
 _DISK_SEEDS = 2**31
 _FATAL = ("PANIC: ", "FATAL: ", "CONTEXT: ", "HINT: ")
 
@@ -42,6 +44,7 @@ class Looked:
 
     found: Found
     damage: list[str]
+    emptied: tuple[str, ...] = ()  # unlogged tables, by the crash
 
 
 def share_and_seed(stage: str, disaster: str, number: int, seed: int) -> tuple[float, int]:
@@ -87,7 +90,7 @@ def strike(
                 recovery_s = load.promotion_s
             looked = look(load, cluster, owed)
             state = state_of(looked)
-            reasons = (*_of_ledger(looked.found, owed), *looked.damage)
+            reasons = (*_of_tables(looked), *_of_ledger(looked.found, owed), *looked.damage)
         except TargetError as error:
             reasons = (_why(error),)
         finally:
@@ -177,7 +180,7 @@ def state_of(looked: Looked) -> State:
     """The worst that was found."""
     if looked.damage or looked.found.torn or looked.found.unasked:
         return "damaged"
-    return "lost" if looked.found.lost else "whole"
+    return "lost" if looked.found.lost or looked.emptied else "whole"
 
 
 def look(load: Load, cluster: Cluster, owed: Owed) -> Looked:
@@ -186,9 +189,12 @@ def look(load: Load, cluster: Cluster, owed: Owed) -> Looked:
     binaries, user = target.binaries_of(build), target.user
     databases = databases_of(load, cluster)
     found, damage = Found(), []
+    gone: tuple[str, ...] = ()
     try:
         found = compared(owed, rows_of(databases, load.bench.described, load.begun_unix_us))
-        damage += checks.conditions(databases, load.bench.described)
+        gone = _emptied(load, databases)
+        if not gone:  # what is empty promises nothing
+            damage += checks.conditions(databases, load.bench.described)
         damage += checks.relations(cluster, binaries, user)
         damage += checks.visibility(databases)
         damage += checks.readable(databases, binaries, user)
@@ -202,7 +208,19 @@ def look(load: Load, cluster: Cluster, owed: Owed) -> Looked:
     except (psycopg.Error, PgdynoError) as error:
         text = error.line if isinstance(error, PgdynoError) else " ".join(str(error).split())
         damage.append(f"It cannot be read: {text}.")
-    return Looked(found, damage)
+    return Looked(found, damage, gone)
+
+
+def _emptied(load: Load, databases: Sequence[Connection]) -> tuple[str, ...]:
+    """Tables that a crash has emptied, by their databases where there are several."""
+    if not load.stage.unlogged:
+        return ()
+    several = len(databases) > 1
+    return tuple(
+        f"{database.database}.{table}" if several else table
+        for database in databases
+        for table in emptied(database, load.bench.described.tables)
+    )
 
 
 def databases_of(load: Load, cluster: Cluster) -> list[Connection]:
@@ -216,6 +234,16 @@ def _why(error: TargetError) -> str:
     said = [one.strip() for one in error.fact.split(" / ")]
     fatal = [one for one in said if any(level in one for level in _FATAL)]
     return f"The server did not come back: {' '.join(fatal) or error.fact}."
+
+
+def _of_tables(looked: Looked) -> Sequence[str]:
+    if not looked.emptied:
+        return []
+    named = looked.emptied[:_NAMED]
+    more = len(looked.emptied) - len(named)
+    names = listed([*named, *([f"{more} more"] if more else [])])
+    tables = plural(len(looked.emptied), "unlogged table")
+    return [f"All rows of {tables} are gone, those that were loaded as well: {names}."]
 
 
 def _of_ledger(found: Found, owed: Owed) -> Sequence[str]:

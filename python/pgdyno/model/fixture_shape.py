@@ -24,6 +24,7 @@ class FixtureShape:
     order: Order | None = None  # None: by warehouse
     setup: str | None = None  # SHA-256 of the script that made them
     databases: int | None = None  # None: one
+    unlogged: bool | None = None  # None: tables are logged
     rows_version: int | None = None  # of the core's rows; None: none are loaded
     wal_block_size: int | None = None  # this and the next five: of a server unlike the releases
     segment_size: int | None = None

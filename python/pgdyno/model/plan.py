@@ -108,6 +108,7 @@ class Stage:
     expects: Prediction | None = None  # to the first stage, written down beforehand
     guard: bool = False  # torn pages are repaired from a standby
     host: tuple[Setting, ...] = ()  # of the machine while its trials run, sorted by name
+    unlogged: bool = False  # the workload's tables are: a crash of the server empties them
 
     @property
     def rung_known(self) -> str:

@@ -6,6 +6,7 @@ from pgdyno.loader.consistency import check, require
 from pgdyno.loader.copy import How, estimate, load
 from pgdyno.loader.room import require_room, room_text
 from pgdyno.loader.setup import run_setup
+from pgdyno.loader.unlogged import make_unlogged
 from pgdyno.model.connection import Connection
 from pgdyno.model.plan import Plan, Stage, Workload
 from pgdyno.model.progress import Noted
@@ -18,19 +19,26 @@ from pgdyno.workload.describe import describe
 
 
 def make_fixtures(plan: Plan, target: Target, listener: Listener) -> dict[str, Fixture]:
-    """The loaded database of each stage; stages share one unless their builds store otherwise.
+    """The loaded database of each stage.
+
+    Stages share one unless their builds store otherwise, or some have unlogged tables.
 
     Raises:
         PgdynoError: Loading failed, or what was loaded is not consistent.
     """
-    of_build: dict[str | None, Fixture] = {}
+    of_kind: dict[tuple[str | None, bool], Fixture] = {}
     made: dict[str, Fixture] = {}
     for stage in plan.stages:
-        if (build := build_of(stage)) not in of_build:
-            fixture = make_fixture(plan, target, listener, build)
+        if (kind := _kind(stage)) not in of_kind:
+            fixture = make_fixture(plan, target, listener, stage)
             # What was loaded for a build before this one is not reused from an earlier run.
-            of_build[build] = made.setdefault(fixture.ident, fixture)
-    return {stage.name: of_build[build_of(stage)] for stage in plan.stages}
+            of_kind[kind] = made.setdefault(fixture.ident, fixture)
+    return {stage.name: of_kind[_kind(stage)] for stage in plan.stages}
+
+
+def _kind(stage: Stage) -> tuple[str | None, bool]:
+    """What stages of one plan share that start from one loaded database."""
+    return build_of(stage), stage.unlogged
 
 
 def build_of(stage: Stage) -> str | None:
@@ -55,18 +63,17 @@ def _how(plan: Plan, connection: Connection, workload: Workload, listener: Liste
     return How()
 
 
-def make_fixture(
-    plan: Plan, target: Target, listener: Listener, build: str | None = None
-) -> Fixture:
-    """Find the loaded database that a build can run on, or load it, check it and keep it.
+def make_fixture(plan: Plan, target: Target, listener: Listener, stage: Stage) -> Fixture:
+    """Find the loaded database that a stage starts from, or load it, check it and keep it.
 
     Raises:
         PgdynoError: Loading failed, or what was loaded is not consistent.
     """
-    workload = plan.workload.to_load
+    workload, build = plan.workload.to_load, build_of(stage)
     described = describe(workload) if workload else None
     version = described.version if described else None
-    shape = fixture_shape(plan.target, plan.workload, target.facts_of(build), version)
+    server = target.facts_of(build)
+    shape = fixture_shape(plan.target, plan.workload, server, version, unlogged=stage.unlogged)
     ident = fixture_ident(shape)
     if found := target.find_fixture(ident):
         return found
@@ -79,6 +86,8 @@ def make_fixture(
             with phases.phase("load"):
                 how = _how(plan, connection, workload, listener)
                 loaded = load(connection, workload, how, progress=listener)
+                if stage.unlogged and described is not None:
+                    make_unlogged(connection, described.tables)
         with phases.phase("check"):
             conditions = (
                 check(connection, described.conditions, work_mem=own_work_mem(target))

@@ -40,7 +40,7 @@ from pgdyno.plan.same_machine import require_same
 from pgdyno.report import drill as report
 from pgdyno.target.own_target import OwnTarget
 from pgdyno.trial.description import describe_stages
-from pgdyno.trial.fixture import build_of, make_fixture
+from pgdyno.trial.fixture import make_fixture
 from pgdyno.trial.progress import Listener
 
 _DESIGN = DrillDesign()
@@ -154,6 +154,12 @@ def _gains(earlier: Run, asked: DrillAsked) -> Gains:
 
 
 def _require_alike(here: Stage, there: Stage, run: str) -> None:
+    if here.unlogged != there.unlogged:
+        raise PlanError(
+            f"stage {here.name} has unlogged = {str(here.unlogged).lower()} here, and"
+            f" {str(there.unlogged).lower()} in run {run}",
+            "Name a run of the same plan.",
+        )
     ours, theirs = (
         {one.name: one.value for one in (*stage.settings, *stage.host)} for stage in (here, there)
     )
@@ -209,7 +215,7 @@ def make_cuts(
         left = list(_left(so_far, name))
         if not left:
             continue
-        fixture = make_fixture(asked.plan, target, listener, build_of(stage))
+        fixture = make_fixture(asked.plan, target, listener, stage)
         bench = Bench(target, fixture, described[name], listener)
         with machine_of(stage):
             so_far = _cuts_of(stage, left, so_far, bench, keep)
@@ -246,7 +252,8 @@ def _of_load(
     """The cuts of one load; of the first load of a stage also the controls."""
     asked, name, listener = so_far.asked, load.stage.name, load.bench.listener
     so_far = replace(so_far, loads=(*so_far.loads, load.told))
-    if all(one.stage != name for one in so_far.controls):
+    # Where a crash empties the tables no cluster is left that is whole, and nothing can be planted.
+    if not load.stage.unlogged and all(one.stage != name for one in so_far.controls):
         listener(StepBegun(f"stage {name}: planting faults that must be found"))
         so_far = replace(so_far, controls=(*so_far.controls, *planted(load)))
         keep(so_far)

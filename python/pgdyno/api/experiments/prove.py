@@ -41,7 +41,7 @@ from pgdyno.shell import postgres_user
 from pgdyno.stats.switchback import turns
 from pgdyno.store.run_file import RunFile
 from pgdyno.target.interface import Target
-from pgdyno.trial.fixture import build_of, make_fixture
+from pgdyno.trial.fixture import make_fixture
 from pgdyno.trial.progress import Listener
 from pgdyno.trial.switchback import Seat, sit
 
@@ -252,7 +252,7 @@ def hold_sittings(
     """
     asked = so_far.asked
     stage, design = asked.plan.stage(asked.stage), asked.design
-    fixture = make_fixture(asked.plan, target, listener, build_of(stage))
+    fixture = make_fixture(asked.plan, target, listener, stage)
     names = [one.name for one in asked.probes]
     keep(so_far)
     with ExitStack() as held:

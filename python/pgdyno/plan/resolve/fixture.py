@@ -39,7 +39,12 @@ _CHECKSUMS_BY_DEFAULT = 18  # major version of PostgreSQL
 
 
 def fixture_shape(
-    target: Target, workload: Workload, server: ServerFacts, rows_version: int | None = None
+    target: Target,
+    workload: Workload,
+    server: ServerFacts,
+    rows_version: int | None = None,
+    *,
+    unlogged: bool = False,
 ) -> FixtureShape:
     """What shapes the data of a plan's database, and nothing else.
 
@@ -48,10 +53,12 @@ def fixture_shape(
         workload: Of the plan.
         server: What makes and runs the cluster.
         rows_version: Of the core's rows of this workload; None: none are loaded.
-    """
+        unlogged: Whether its tables are unlogged.
+    """  # fmt: skip
     return replace(
         _unreleased(_data_shape(workload), server),
         rows_version=rows_version,
+        unlogged=unlogged or None,
         postgres_major=server.major,
         block_size=_compiled("block_size", server, _BLOCK_BYTES),
         checksums=_checksums(target, server),
@@ -140,6 +147,7 @@ def trial_idents(
         **({"build": stage.build.ident} if stage.build else {}),
         **({"folder": stage.folder} if stage.folder else {}),
         **({"host": {one.name: one.value for one in stage.host}} if stage.host else {}),
+        **({"unlogged": True} if stage.unlogged else {}),
     }  # fmt: skip
     return [
         _digest({**shape, "protocol": kept | _followed(protocol, stage, one), "round": one})

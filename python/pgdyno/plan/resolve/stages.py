@@ -22,6 +22,7 @@ from pgdyno.plan.resolve.machine import (
     machine_settings,
 )
 from pgdyno.plan.resolve.profile import size_profile
+from pgdyno.plan.resolve.unlogged import unlogged_losses, unlogged_problems, unlogged_stages
 from pgdyno.plan.schema.complaint import COMPLAINTS_MAX, Complaint, leave_out, shown
 from pgdyno.plan.schema.plan_file import ExpectsTable, StageTable
 from pgdyno.plan.schema.read import TWIN_SUFFIX, PlanDraft
@@ -76,7 +77,9 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
     guard = False
     asked: dict[str, Setting] = {}
     seen: set[Seen] = set()
-    for table, client, server in zip(draft.document.stage, draft.clients, servers, strict=True):
+    tables = draft.document.stage
+    of_stages = zip(tables, draft.clients, servers, unlogged_stages(tables), strict=True)
+    for table, client, server, unlogged in of_stages:
         if len(result.complaints) > COMPLAINTS_MAX:
             break
         settings = {} if table.afresh else dict(before)
@@ -92,13 +95,16 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
         values = {name: one.value for name, one in settings.items()}
         config = Configured(server.facts, values)
         workload = workload_of(client.table, draft.sources)
+        protocol = draft.document.protocol
         durability = together(
             _durability(config, settings, workload, draft, folder, host, guard),
             Durability(machine_losses(asked)),
+            unlogged_losses(table.name, draft.source) if unlogged else Durability(),
         )
-        kind, lowest = draft.document.target.kind, draft.document.protocol.lowest_rung
+        kind, lowest = draft.document.target.kind, protocol.lowest_rung
         problems = [
             *_rung_problems(config, lowest, guard),
+            *(unlogged_problems(workload, protocol, guarded=guard) if unlogged else ()),
             *(guard_problems(config, kind) if guard else ()),
             *_problems_together(
                 config, draft, client.table.connections * client.table.databases, there, table.name
@@ -115,7 +121,7 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
                 table.name, table.why, table.afresh, ordered, durability.lowest,
                 reason_of(durability), workload, client.chosen, build=server.build,
                 earlier=figures_of(table.earlier), folder=folder, durability=durability,
-                expects=_prediction(table.expects), guard=guard,
+                expects=_prediction(table.expects), guard=guard, unlogged=unlogged,
                 host=tuple(asked[name] for name in sorted(asked)),
             )
         )  # fmt: skip
@@ -319,6 +325,7 @@ def twin(first: Stage) -> Stage:
         twin_of=first.name,
         guard=first.guard,
         host=first.host,
+        unlogged=first.unlogged,
     )
 
 

@@ -340,6 +340,12 @@ class StageTable(Table):
         description="Whether a standby of its own guards the stage, from this stage on: what a "
         "power cut tears without full page writes is repaired from it. Private clusters only.",
     )
+    unlogged: bool | None = Field(
+        None,
+        description="Whether the workload's tables are unlogged, from this stage on: they write "
+        "no WAL, no standby has their rows, and a crash of the server empties them. They are a "
+        "fixture of their own.",
+    )
     earlier: FiguresTable = Field(
         FiguresTable(), description="What the report of `[earlier]` measured in this stage."
     )

@@ -1,0 +1,59 @@
+"""Stages whose tables are unlogged: which, what that loses, and what does not go with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pgdyno.model.durability import LADDER, Durability, Loss
+from pgdyno.model.settings import Rung
+from pgdyno.model.workload import Workload
+from pgdyno.plan.schema.plan_file import ProtocolTable, StageTable
+
+_KEY = "unlogged"
+
+
+def unlogged_stages(tables: Sequence[StageTable]) -> tuple[bool, ...]:
+    """Of each stage; one that builds on the stage before takes what that says."""
+    found: list[bool] = []
+    for table in tables:
+        before = bool(found) and found[-1] and not table.afresh
+        found.append(before if table.unlogged is None else table.unlogged)
+    return tuple(found)
+
+
+def unlogged_losses(stage: str, source: str) -> Durability:
+    """What it gives up, whatever the server's settings are."""
+    where = f"{source}: stage {stage}"
+    loss = Loss(Rung.D6, "unlogged tables", "a crash of the server empties them", "tables", where)
+    return Durability((loss,))
+
+
+def unlogged_problems(
+    workload: Workload, protocol: ProtocolTable, *, guarded: bool
+) -> Iterator[tuple[str, str, str | None]]:
+    """What keeps the tables of a stage from being unlogged: key, text, hint.
+
+    Args:
+        workload: Of the stage.
+        protocol: Of the plan.
+        guarded: Whether the stage has a guard.
+    """
+    if workload.to_load is None:
+        text = "true, and the workload loads no tables of ours"
+        yield _KEY, text, "Let its `setup` make them: CREATE UNLOGGED TABLE."
+    if guarded:
+        text = "true, and the stage has a guard: a standby gets no row of unlogged tables"
+        yield _KEY, text, "Write unlogged = false, or guard = false."
+    tpcc = workload.tpcc
+    if tpcc is not None and tpcc.partitions is not None and tpcc.foreign_keys:
+        text = "true, and foreign keys point to partitioned tables, which cannot be unlogged"
+        yield _KEY, text, "Leave out partitions, or foreign_keys."
+    if protocol.crash_recovery:
+        text = "true, and protocol.crash_recovery = true: after a crash there are no rows to check"
+        yield _KEY, text, "Let a drill tell what a crash takes: `pgdyno drill`."
+    if protocol.lowest_rung < Rung.D6:
+        text = (
+            f"true puts it on rung {Rung.D6}, below protocol.lowest_rung = {protocol.lowest_rung}"
+        )
+        meant = f"if that is meant: on {Rung.D6}, {LADDER[Rung.D6]}"
+        yield _KEY, text, f'Write lowest_rung = "{Rung.D6}" below [protocol] {meant}.'
