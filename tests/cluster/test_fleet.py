@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -17,16 +16,17 @@ from typing import Any
 import pytest
 
 from pgdyno.api import fleet as pgdyno_fleet
-from pgdyno.api import load_plan
+from pgdyno.api import host_ceilings, kept_ceilings, load_plan
 from pgdyno.drive import fleet as head
 from pgdyno.drive import transport
 from pgdyno.drive.checkpoint_pace import Pace
 from pgdyno.drive.driver import Driven, drive
+from pgdyno.drive.errand import run_errand
 from pgdyno.drive.fleet import look
 from pgdyno.drive.null import null_server
 from pgdyno.model.connection import Connection
 from pgdyno.model.cycle import Spacing
-from pgdyno.model.errors import DriveError, PlanError
+from pgdyno.model.errors import DriveError, HostLostError, PlanError
 from pgdyno.model.fleet import Fleet
 from pgdyno.model.host_address import HostAddress
 from pgdyno.model.plan import Protocol
@@ -34,13 +34,11 @@ from pgdyno.model.run import TrialState
 from pgdyno.model.settings import Origin, OriginKind, Rung, Setting
 from pgdyno.model.workload import Workload
 from pgdyno.shell import Process, start
-from pgdyno.stats.fleet import fleet_reasons
 from pgdyno.store.run_file import RunFile
 from pgdyno.target.cluster import Cluster
 from tests.cluster.conftest import cluster_apart
 from tests.cluster.test_run import pgdyno
 from tests.data.workloads import tpcb, tpcc
-from tests.waiting import until
 
 pytestmark = pytest.mark.cluster
 ORIGIN = Origin(OriginKind.PLAN, "a test")
@@ -110,8 +108,8 @@ def test_hosts_begin_and_end_together_and_keep_their_own_accounts() -> None:
 def hosts_in(command: Callable[[str], tuple[str, ...]]) -> transport.Transport:
     """A transport whose processes are started by another command."""
 
-    def begin(address: HostAddress, _fleet: Fleet, log: int) -> Process:
-        words = (*command(address.place), *transport.HERE)
+    def begin(address: HostAddress, _fleet: Fleet, log: int, module: str) -> Process:
+        words = (*command(address.place), *transport.here(module))
         return start(words, pipes=True, log=log, dies_with_us=signal.SIGTERM)
 
     return transport.Transport("local", begin)
@@ -139,172 +137,6 @@ def test_a_clock_that_is_shifted_changes_nothing(monkeypatch: pytest.MonkeyPatch
     assert driven.fleet.overlap > 0.99
 
 
-def test_a_lost_host_ends_the_window_and_is_named() -> None:
-    load = replace(tpcb(1), connections=4, terminals=4)
-    pids: list[int] = []
-    lost_s: list[float] = []
-
-    def kill(state: Any) -> None:
-        if state.phase == "window" and not lost_s:
-            os.kill(pids[1], signal.SIGKILL)
-            lost_s.append(time.monotonic())
-
-    with null_server(load) as server:
-        protocol = replace(PROTOCOL, window_s=300.0, fleet=processes(3))
-        driven = drive(server.connection, load, protocol, None, kill, started=pids.append)
-        passed_s = time.monotonic() - lost_s[0]
-
-    assert driven.fleet is not None
-    (reason,) = fleet_reasons(driven.fleet)
-    assert reason == "host local:1 was lost: its process ended with code -9"
-    assert [host.name for host in driven.fleet.hosts] == ["local:0", "local:2"]
-    assert passed_s < 6
-    assert driven.outcome == "stopped"
-
-
-@pytest.mark.wide
-def test_a_silent_host_is_lost_too() -> None:
-    load = replace(tpcb(1), connections=4, terminals=4)
-    pids: list[int] = []
-    stopped_s: list[float] = []
-
-    def stop(state: Any) -> None:
-        if state.phase == "window" and not stopped_s:
-            os.kill(pids[0], signal.SIGSTOP)
-            stopped_s.append(time.monotonic())
-
-    with null_server(load) as server:
-        protocol = replace(PROTOCOL, window_s=300.0, fleet=processes(2))
-        driven = drive(server.connection, load, protocol, None, stop, started=pids.append)
-
-    assert driven.fleet is not None
-    assert list(fleet_reasons(driven.fleet)) == ["host local:0 was lost: it said nothing for 5 s"]
-    assert not Path(f"/proc/{pids[0]}").exists(), "what does not end is killed"
-
-
-@pytest.mark.wide
-def test_a_host_that_ends_before_its_clock_was_compared_is_lost(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """It gave its result, but whether it drove with the others is not known."""
-    load = replace(tpcb(1), connections=4, terminals=4)
-    pids: list[int] = []
-    compare = head.Head.compare_clocks
-
-    def killed(self: head.Head) -> None:
-        if all(link.result is not None for link in self.links):
-            os.kill(pids[1], signal.SIGKILL)
-        compare(self)
-
-    monkeypatch.setattr(head.Head, "compare_clocks", killed)
-    with null_server(load) as server:
-        protocol = replace(PROTOCOL, fleet=processes(2))
-        driven = drive(server.connection, load, protocol, None, started=pids.append)
-
-    assert driven.fleet is not None
-    assert list(fleet_reasons(driven.fleet)) == [
-        "host local:1 was lost: it did not tell its clock for 5 s"
-    ]
-
-
-HEAD = """
-import json, sys
-from dataclasses import replace
-from pgdyno.drive.driver import drive
-from pgdyno.model.connection import Connection
-from tests.cluster.test_fleet import PROTOCOL, processes
-from tests.data.workloads import tpcb
-load = replace(tpcb(1), connections=4, terminals=4)
-protocol = replace(PROTOCOL, window_s=300.0, fleet=processes(2))
-pids = []
-def tell(state):
-    print(json.dumps({"phase": state.phase, "pids": pids}), flush=True)
-drive(Connection(sys.argv[1], 5432, "u", "d"), load, protocol, None, tell, started=pids.append)
-"""
-
-
-@contextmanager
-def driving_head(connection: Connection) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
-    """A head in a process of its own, whose hosts drive; and their numbers."""
-    words = [sys.executable, "-c", HEAD, connection.host]
-    root = Path(__file__).parents[2]
-    with subprocess.Popen(words, cwd=root, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            said = json.loads(line)
-            if said["phase"] == "window":
-                yield process, said["pids"]
-                break
-        process.kill()
-
-
-@pytest.mark.wide
-def test_no_load_is_left_when_the_head_dies() -> None:
-    load = replace(tpcb(1), connections=4, terminals=4)
-    with null_server(load) as server, driving_head(server.connection) as (process, pids):
-        assert len(pids) == 2
-        process.kill()
-        killed_s = time.monotonic()
-        until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), "both have ended")
-        assert time.monotonic() - killed_s < 5
-        before = server.status().executions
-        time.sleep(0.2)
-        assert server.status().executions == before
-
-
-@pytest.mark.wide
-def test_no_load_is_left_when_the_head_is_cut_off() -> None:
-    """As behind a network that swallows everything: its pipe stays open, and nothing comes."""
-    load = replace(tpcb(1), connections=4, terminals=4)
-    with null_server(load) as server, driving_head(server.connection) as (process, pids):
-        process.send_signal(signal.SIGSTOP)
-        stopped_s = time.monotonic()
-        until(
-            lambda: not any(Path(f"/proc/{pid}/fd/0").exists() for pid in pids), "both have ended"
-        )
-        assert time.monotonic() - stopped_s < 6
-        before = server.status().executions
-        time.sleep(0.2)
-        assert server.status().executions == before
-        process.send_signal(signal.SIGCONT)
-
-
-LOST = """
-import os, signal, sys
-from pathlib import Path
-import pgdyno
-from pgdyno.model.progress import DriveProgress
-killed = []
-def tell(event):
-    if isinstance(event, DriveProgress) and event.phase == "window" and not killed:
-        for one in Path("/proc").glob("[0-9]*/stat"):
-            words = one.read_text().rpartition(")")[2].split()
-            asked = (one.parent / "cmdline").read_text()
-            if int(words[1]) == os.getpid() and "host_worker" in asked:
-                killed.append(int(one.parent.name))
-        os.kill(max(killed), signal.SIGKILL)
-run = pgdyno.run(pgdyno.load_plan(sys.argv[1]), out=sys.argv[2], on_event=tell)
-"""
-
-
-@pytest.mark.wide
-def test_a_trial_that_lost_a_host_is_invalid_and_the_next_one_is_not(
-    folder: Path, home_env: Path
-) -> None:
-    path, out = folder / "lost.toml", folder / "lost.sqlite"
-    path.write_text(PLAN.format(hosts='"local:a", "local:b"'))
-    subprocess.run([sys.executable, "-c", LOST, path, out], check=True)
-
-    with RunFile.read(out) as run:
-        first, second = run.trials()
-    assert (first.state, second.state) == (TrialState.INVALID, TrialState.FINISHED)
-    assert first.reason is not None
-    assert "host local:b was lost: its process ended with code -9" in first.reason
-    assert first.result is not None
-    assert first.result.fleet is not None
-    assert [host.name for host in first.result.fleet.hosts] == ["local:a"]
-
-
 @pytest.mark.wide
 def test_hosts_are_looked_at_without_a_load(tmp_path: Path) -> None:
     found = look(processes(2), [replace(tpcb(1), connections=5, terminals=5)])
@@ -319,6 +151,40 @@ def test_hosts_are_looked_at_without_a_load(tmp_path: Path) -> None:
     scripted.write_text("Host *\n  ProxyCommand sh -c 'echo no such key >&2; exit 1'\n")
     with pytest.raises(DriveError, match="host ssh://b could not be reached: its process ended"):
         look(Fleet(("local:a", "ssh://b"), ssh_config=str(scripted)))
+
+
+@pytest.mark.wide
+def test_a_host_measures_its_ceiling_once_and_keeps_it(
+    home_env: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its own program, as over SSH; by the command of this host's processes."""
+    monkeypatch.setattr(kept_ceilings, "WINDOW_S", 0.5)
+    monkeypatch.setattr(kept_ceilings, "ROUNDS", 1)
+    fleet = processes(2)
+    load = replace(tpcb(1), connections=5, terminals=5)
+    question: dict[str, Any] = {"loads": [["tpcb", load.face, 3]], "measure": False}
+    module = "pgdyno.api.host_ceilings"
+    assert run_errand("local:0", fleet, module, question, 60.0) == {"ceilings": []}
+    answer: Any = run_errand("local:0", fleet, module, question | {"measure": True}, 600.0)
+    (measured,) = answer["ceilings"]
+    assert measured["transactions_per_s"]["centre"] > 0
+
+    found = host_ceilings.measured_ceilings(fleet, [load])
+
+    assert [len(one) for one in found.values()] == [1, 1]
+    (kept,) = found["local:1"]
+    assert kept.measured_unix_ns == measured["measured_unix_ns"], "once"
+    path = folder / "hosts.toml"
+    path.write_text(PLAN.format(hosts='"local:a", "local:b"'))
+    looked = json.loads(pgdyno("fleet", "check", path, "--calibrate", "--json").stdout)
+    fits = kept.limit == "driver"
+    assert [host["ceiling_per_s"] is not None for host in looked] == [fits, fits]
+
+
+@pytest.mark.wide
+def test_an_errand_without_an_answer_is_an_error() -> None:
+    with pytest.raises(HostLostError, match="host local:0 gave no answer: its process ended"):
+        run_errand("local:0", processes(1), "pgdyno.no_such_module", {}, 60.0)
 
 
 PLAN = """

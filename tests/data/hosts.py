@@ -5,11 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pgdyno.model.client import Client
-from pgdyno.model.fleet import FleetResult, HostKind, HostResult, Machine, Offset
+from pgdyno.model.fleet import (
+    FleetResult,
+    HostKind,
+    HostResult,
+    Machine,
+    NetworkCard,
+    Offset,
+    Surroundings,
+)
 
 SECOND_NS = 1_000_000_000
 MACHINE = Machine("0.1.0", 8, "c0ffee", "3.11.2", "6.1.0-18", "boot-a", "net:[1]", 8, 65_536)
 CLIENT = Client(4.0, 2.0, 60.0, 8, 0.0125, 1, 1, 0.5, 2, 1000, (3.0, 2.5), (0.2, 0.3))
+
+
+CARD = NetworkCard("eth0", 900_000_000, 2_100_000_000, 10_000_000_000)
 
 
 def summary(p50_ns: int) -> dict[str, int]:
@@ -36,5 +47,6 @@ FAR = replace(
     client=replace(CLIENT, thread_cpu_s=(55.0, 40.0), user_s=80.0, system_s=15.0),
     machine=replace(MACHINE, boot="boot-b"),
     late_ns=summary(3_000_000),
+    around=Surroundings(60.2, 110.0, 480.0, 95.0, {"ssh": 0.3}, (CARD,)),
 )
 DRIVEN = FleetResult((host("local:a"), host("netns:client"), FAR))

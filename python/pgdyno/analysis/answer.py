@@ -16,6 +16,7 @@ from pgdyno.analysis.facts import (
     StageFacts,
     TrialFacts,
 )
+from pgdyno.analysis.host_facts import FleetFacts
 from pgdyno.analysis.plain import plain, tail_sentence
 from pgdyno.model.durability import NOT_KNOWN
 from pgdyno.model.wording import listed, plural
@@ -68,6 +69,7 @@ def further_doubts(
     mistakes: Sequence[MistakeFacts],
     placement: Judgement,
     cycles: Sequence[CycleFacts] = (),
+    fleet: FleetFacts | None = None,
 ) -> list[Doubt]:
     """What else the report finds, so that it never speaks against numbers that it calls good.
 
@@ -76,8 +78,13 @@ def further_doubts(
         mistakes: What was found of the mistakes that reports make.
         placement: Whether trials differ with where the scheduler placed sessions.
         cycles: Of each stage, with what its windows hold of autovacuum's work.
+        fleet: The hosts of the load; None: it came from one process.
     """
     doubts = []
+    if fleet is not None and fleet.degraded:
+        of = "driven without hosts that were lost, and compared with nothing"
+        text = plural(len(fleet.degraded), f"trial was {of}", f"trials were {of}")
+        doubts.append(Doubt(text, grave=False))
     if again:
         rounds = listed([str(number) for number in again])
         doubts.append(Doubt(f"round{'s' * (len(again) > 1)} {rounds} measured again", grave=False))

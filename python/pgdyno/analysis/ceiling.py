@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from pgdyno.analysis.efficiency import transactions
+from pgdyno.model.fleet import HostResult
 from pgdyno.model.plan import Workload
 from pgdyno.model.run import RunInfo, TrialResult
-from pgdyno.stats.ceiling import ceiling_per_s, fitting
+from pgdyno.stats.ceiling import ceiling_per_s, ceiling_that_fits
 
 
 def ceiling_of_trial(info: RunInfo, workload: Workload, result: TrialResult) -> float | None:
     """Transactions a second that the driver could have reached; None: it was not calibrated."""
-    known = info.calibration
-    if not known or workload.engine != "pgdyno":
-        return None  # it is that of our own driver
     # A run file keeps the ceilings of its own machine only.
-    machine = known[0].machine
-    found = fitting(known, machine, workload.kind, workload.face, workload.connections)
+    found = ceiling_that_fits(info.calibration, workload, workload.connections)
     return None if found is None else ceiling_per_s(found, result.client.threads)
+
+
+def ceiling_of_host(info: RunInfo, workload: Workload, host: HostResult) -> float | None:
+    """Transactions a second that one of several hosts could have reached; None: not known."""
+    found = ceiling_that_fits(
+        info.host_ceilings.get(host.name, ()), workload, max(1, host.connections)
+    )
+    return None if found is None else ceiling_per_s(found, host.client.threads)
 
 
 def rate(result: TrialResult) -> float:

@@ -174,7 +174,7 @@ def _p99(finished: Sequence[TrialRecord]) -> int | None:
 
 
 def _doubt(plan: Plan, mine: Sequence[TrialRecord], finished: Sequence[TrialRecord]) -> str | None:
-    failed = sum(one.failed for one in mine)
+    failed = sum(one.counts_against_its_stage for one in mine)
     if failed:
         return f"{failed} of {plural(len(mine), 'trial')} failed"
     if len(finished) < ROUNDS_MIN:

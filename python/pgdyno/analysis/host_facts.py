@@ -25,6 +25,11 @@ class HostRow:
     drift_ppm: float  # of its clock against the head's, furthest from 0
     drift_bound_ppm: float  # within which that is known, the same round
     unlike: float | None  # by which share its service time differs, median; None: nothing to say
+    ceiling_per_s: float | None  # what its driver could have reached, least; None: not known
+    ceiling_share: float | None  # of that it reached, the worst round
+    card: str  # the network card that carried most, with its share of the speed, the worst round
+    beside: float | None  # of its CPUs used by others than the driver, the worst round
+    carriers: dict[str, float]  # CPUs that carried lines to the head took in the window, most
     limit: str  # was it the limit? clear | finding | unknown, of the most doubtful round
     limit_fact: str
     remarks: tuple[str, ...]  # what is unlike the others, each a clause
@@ -41,9 +46,29 @@ class FleetRow:
 
 
 @dataclass(frozen=True, slots=True)
+class DegradedRow:
+    """A trial that went on without hosts that were lost, as the plan asks: compared with nothing.
+
+    Its numbers are of the hosts that were left. What a lost one had asked for until then the server
+    did, and nobody counted.
+    """
+
+    trial: int
+    round: int
+    stage: str
+    lost: tuple[str, ...]  # sentences without full stop
+    hosts: int  # that were left
+    terminals_lost: int
+    connections_lost: int
+    throughput: float | None
+    tpm_total: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class FleetFacts:
     """The hosts of a run."""
 
     stages: tuple[FleetRow, ...]
     hosts: tuple[HostRow, ...]
     machines: tuple[tuple[str, str], ...]  # host, and what it is
+    degraded: tuple[DegradedRow, ...] = ()

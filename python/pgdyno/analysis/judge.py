@@ -5,8 +5,9 @@ Contradictory values are an answer too: unknown, with the contradiction as its f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ from pgdyno.model.run import TrialRecord, TrialResult
 from pgdyno.stats.client_limit import client_limit as judge_client
 from pgdyno.stats.client_limit import host_idle_share, load_of
 from pgdyno.stats.finding import Answer, Clear, Finding
+from pgdyno.stats.fleet import card_limit
 from pgdyno.stats.placement import placement as judge_placement
 from pgdyno.stats.steady import check_window
 from pgdyno.stats.window import Checkpoint, checkpoint_facts
@@ -33,46 +35,75 @@ _DOUBT = ("clear", "steady", "unknown", "drifting", "finding")  # most doubtful 
 
 
 def client_limit(
-    result: TrialResult, *, server_on_host: bool, ceiling_per_s: float | None = None
+    result: TrialResult,
+    *,
+    server_on_host: bool,
+    ceiling_per_s: float | None = None,
+    host_ceilings: Mapping[str, float] = MappingProxyType({}),
 ) -> Judgement:
-    """Whether the load generator was the limit, instead of the server; of hosts the worst one."""
+    """Whether the load generator was the limit, instead of the server; of hosts the worst one.
+
+    Args:
+        result: Of the trial.
+        server_on_host: Whether the server is on the host that the head runs on.
+        ceiling_per_s: What one driver could have reached; None: not known.
+        host_ceilings: The same of each host that several come from, as far as it is known.
+    """
     if result.fleet is not None:
-        found = [(host.name, host_limit(result, host, server_on_host=server_on_host))
+        found = [(host.name, host_limit(result, host, server_on_host=server_on_host,
+                                        ceiling_per_s=host_ceilings.get(host.name)))
                  for host in result.fleet.hosts]  # fmt: skip
         name, worst = max(found, key=lambda one: _DOUBT.index(one[1].verdict))
         return replace(worst, fact=f"host {name}: {worst.fact}")
     return _client_limit(
-        result, result.client, server_on_host=server_on_host, ceiling_per_s=ceiling_per_s
-    )
+        result.client, rate(result), host_idle_share(result.deltas), server_on_host=server_on_host,
+        ceiling_per_s=ceiling_per_s,
+    )  # fmt: skip
 
 
-def host_limit(result: TrialResult, host: HostResult, *, server_on_host: bool) -> Judgement:
-    """Whether one of several hosts was the limit.
+def host_limit(
+    result: TrialResult,
+    host: HostResult,
+    *,
+    server_on_host: bool,
+    ceiling_per_s: float | None = None,
+) -> Judgement:
+    """Whether one of several hosts was the limit: its threads, its CPUs or its network card.
 
     Args:
         result: Of all of them.
         host: The one that is asked about.
         server_on_host: Whether the server is on the host that the head runs on.
+        ceiling_per_s: What its driver could have reached; None: not known.
     """
     here = host_address(host.name).is_here
-    return _client_limit(result, host.client, server_on_host=here and server_on_host,
-                         sampled=here)  # fmt: skip
+    idle = None if host.around is None else host.around.idle_share
+    if here:  # sampled all the time by the head
+        idle = host_idle_share(result.deltas)
+    found = _client_limit(
+        host.client, host.ended / host.client.window_s, idle,
+        server_on_host=here and server_on_host, ceiling_per_s=ceiling_per_s,
+    )  # fmt: skip
+    card = card_limit(host.around)
+    if card is None or found.verdict == "finding":
+        return found
+    return Judgement("finding", card, "Take more hosts, faster cards, or a face with less to send.")
 
 
 def _client_limit(
-    result: TrialResult,
     client: Client,
+    per_s: float,
+    idle_share: float | None,
     *,
     server_on_host: bool,
     ceiling_per_s: float | None = None,
-    sampled: bool = True,  # its host is the one whose CPUs were looked at
 ) -> Judgement:
     try:
         load = load_of(
             client,
-            host_idle_share=host_idle_share(result.deltas) if sampled else None,
+            host_idle_share=idle_share,
             server_on_host=server_on_host,
-            transactions_per_s=rate(result),
+            transactions_per_s=per_s,
             ceiling_per_s=ceiling_per_s,
         )
         return _judgement(judge_client(load))

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from pgdyno.analysis import words
 from pgdyno.analysis.answer import answer, further_doubts
-from pgdyno.analysis.ceiling import ceiling_of_trial
+from pgdyno.analysis.ceiling import ceiling_of_host, ceiling_of_trial
 from pgdyno.analysis.changes import found_configuration
 from pgdyno.analysis.comparable import asked_of, differences, shared
 from pgdyno.analysis.compliance import requirements
@@ -72,8 +72,7 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
         PgdynoError: The plan in it asks for an impossible comparison.
     """
     info, fixtures, replaced = run.info(), run.fixtures(), run.replaced()
-    stored = stored or Stored(run)
-    plan = plan_in(info)
+    stored, plan = stored or Stored(run), plan_in(info)
     trials = still_needed(plan, run.trials(), replaced)
     finished = [trial for trial in trials if trial.state is TrialState.FINISHED]
     series = {trial.number: stored.series(trial.number) for trial in trials}
@@ -92,10 +91,11 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
     differing = differences(plan, finished)
     mistakes = mistake_facts(Seen(plan, finished, stages, differing))
     placed = placement(finished, server_on_host=plan.target.kind != "running")
-    again = sorted({one.round for one in replaced})
+    again = sorted({one.round for one in replaced if not one.host_lost})
+    fleet = _fleet(info, plan, trials)
     said = answer(stages, measured, audit, differing, metric=plan.workload.headline,
                   quick=plan.quick,
-                  further=further_doubts(again, mistakes, placed, cycles.facts))  # fmt: skip
+                  further=further_doubts(again, mistakes, placed, cycles.facts, fleet))  # fmt: skip
     return Facts(
         schema=SCHEMA, label=LABELS[plan.workload.headline], ident=info.ident, pgdyno=info.pgdyno,
         command=info.command, plan=plan.name, question=plan.question, answer=said,
@@ -127,7 +127,7 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
         server=info.server, configuration=found_configuration(trials), diagnosis=(),  # by others
         fixture=_fixture(fixtures[0]) if fixtures else {},
         further_fixtures=tuple(_fixture(one) for one in fixtures[1:]),
-        profiles=_profiles(run, names, finished, stages), fleet=_fleet(plan, finished),
+        profiles=_profiles(run, names, finished, stages), fleet=fleet,
     )  # fmt: skip
 
 
@@ -136,11 +136,6 @@ def _conditions_beside(
 ) -> OtherConditions | None:
     rungs, versions = [one.rung for one in stages], _versions(plan, info)
     return other_conditions(plan, rungs, versions, info.started_ns, others)
-
-
-def _fleet(plan: Plan, finished: Sequence[TrialRecord]) -> FleetFacts | None:
-    names = [stage.name for stage in plan.stages]
-    return fleet_facts(names, finished, server_on_host=plan.target.kind != "running")
 
 
 def _sessions(
@@ -207,6 +202,7 @@ def _trial_facts(
     plan: Plan,
     trials: Sequence[TrialRecord],
 ) -> tuple[TrialFacts, ...]:
+    ceilings = _host_ceilings(info, plan, trials)
     return tuple(
         trial_facts(
             trial,
@@ -215,11 +211,31 @@ def _trial_facts(
             snapshots=snapshots[trial.number],
             quantiles=merged_quantiles,
             ceiling_per_s=ceiling_of_trial(info, plan.stage(trial.stage).workload, trial.result)
-            if trial.result
+            if trial.result and not trial.result.fleet
             else None,
+            host_ceilings=ceilings.get(trial.number, {}),
         )
         for trial in trials
     )
+
+
+def _fleet(info: RunInfo, plan: Plan, trials: Sequence[TrialRecord]) -> FleetFacts | None:
+    names, ceilings = [stage.name for stage in plan.stages], _host_ceilings(info, plan, trials)
+    return fleet_facts(names, trials, ceilings, server_on_host=plan.target.kind != "running")
+
+
+def _host_ceilings(
+    info: RunInfo, plan: Plan, trials: Sequence[TrialRecord]
+) -> dict[int, dict[str, float]]:
+    """What the driver of each host could have reached, by trial and host, as far as known."""
+    found: dict[int, dict[str, float]] = {}
+    for trial in trials:
+        fleet = trial.result.fleet if trial.result else None
+        for host in fleet.hosts if fleet else ():
+            ceiling = ceiling_of_host(info, plan.stage(trial.stage).workload, host)
+            if ceiling is not None:
+                found.setdefault(trial.number, {})[host.name] = ceiling
+    return found
 
 
 def _runs_installed(plan: Plan) -> bool:

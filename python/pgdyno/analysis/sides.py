@@ -13,6 +13,7 @@ from pgdyno.analysis.changes import effective_of
 from pgdyno.analysis.cycles import plan_cycles
 from pgdyno.analysis.efficiency import transactions
 from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.hosts import machine_text
 from pgdyno.analysis.profile_facts import ProfileFacts
 from pgdyno.analysis.run import plan_in
 from pgdyno.analysis.snapshots import shapes_of
@@ -25,7 +26,7 @@ from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.run import RunInfo, TrialRecord, TrialResult, TrialState
 from pgdyno.model.settings import OriginKind
 from pgdyno.model.units import bytes_text
-from pgdyno.model.wording import listed
+from pgdyno.model.wording import listed, plural
 from pgdyno.plan.describe import build_text, size_text, workload_values
 from pgdyno.plan.settings.checkpoints import protocol_text
 from pgdyno.stats.between_runs import RunMean, run_mean
@@ -79,7 +80,8 @@ def side_of(stored: Stored, facts: Facts, stage: str, label: str) -> Side:
     return Side(
         label=label, run=info.ident, started_ns=info.started_ns, plan=plan.name, stage=stage,
         metric=plan.stage(stage).workload.headline, rung=found.rung, rounds=len(found.rounds),
-        failed=sum(one.failed for one in mine), margin=facts.margin, confidence=facts.confidence,
+        failed=sum(one.counts_against_its_stage for one in mine),
+        margin=facts.margin, confidence=facts.confidence,
         throughput=found.throughput, tpm_total=found.tpm_total, latency=found.latency,
         per_transaction=found.per_transaction, wal=_wal(results),
         wal_kinds={part.name: part.bytes for one in facts.wal if one.stage == stage
@@ -175,12 +177,30 @@ def aspects(
             "prewarm": "yes" if protocol.prewarm else "no",
             "CHECKPOINT before the load": "yes" if protocol.checkpoint_before else "no",
             "transport": plan.target.transport, "engine": listed(sorted(drivers)),
+            "load from": listed(protocol.fleet.hosts) if protocol.fleet else "one process",
         },
         "host": _host(info.host),
         "build": build,
         "settings": _settings(stage, trials),
-        "pgdyno": {"version": info.pgdyno, "driver": info.host.driver or ""},
+        "pgdyno": {
+            "version": info.pgdyno, "driver": info.host.driver or "", **_hosts(stage, trials),
+        },
     }  # fmt: skip
+
+
+def _hosts(stage: Stage, trials: Sequence[TrialRecord]) -> dict[str, str]:
+    """What the hosts of the load are, and trials that are left out since some of them were lost."""
+    mine = [one for one in trials if one.stage == stage.name]
+    machines = {
+        host.name: machine_text(host.machine)
+        for trial in mine if trial.result and trial.result.fleet
+        for host in trial.result.fleet.hosts
+    }  # fmt: skip
+    found = {f"host {name}": text for name, text in sorted(machines.items())}
+    degraded = sum(one.state is TrialState.DEGRADED for one in mine)
+    if degraded:
+        found["left out, driven without lost hosts"] = plural(degraded, "trial")
+    return found
 
 
 def _host(host: HostManifest) -> dict[str, str]:

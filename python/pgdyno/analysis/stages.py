@@ -50,7 +50,8 @@ def throughput_table(
     Args:
         plan: The resolved plan.
         trials: Those that stand for their rounds.
-        replaced: Those of rounds that were measured again: what failed there did fail.
+        replaced: Those of rounds that were measured again: what failed there did fail, unless it
+            lost a host of its load.
         short: What anchors gave in the phase that the windows of other rounds have.
     """
     throughput = {
@@ -65,10 +66,20 @@ def throughput_table(
     attempts = attempts_of(
         (trial.stage, (trial.round, trial.attempt), trial.failed)
         for trial in (*trials, *replaced)
-        if trial.state in ended
+        if trial.state in ended and not trial.host_lost
     )
     table = table_of(throughput, [stage.name for stage in plan.stages])
-    return replace(table, attempts=attempts)
+    left_out = {
+        stage.name: frozenset(one.round for one in trials
+                              if one.stage == stage.name and _is_nobodys_fault(one))
+        for stage in plan.stages
+    }  # fmt: skip
+    return replace(table, attempts=attempts, left_out=left_out)
+
+
+def _is_nobodys_fault(trial: TrialRecord) -> bool:
+    """Whether it ended without a number that is compared, for which its stage is not to blame."""
+    return trial.state is TrialState.DEGRADED or (trial.failed and trial.host_lost)
 
 
 def stage_facts(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import ceil
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +36,7 @@ def trial_facts(
     snapshots: Sequence[SnapshotRows] = (),
     quantiles: Quantiles | None = None,
     ceiling_per_s: float | None = None,
+    host_ceilings: Mapping[str, float] = MappingProxyType({}),
 ) -> TrialFacts:
     """What is said of one trial.
 
@@ -45,6 +47,7 @@ def trial_facts(
         snapshots: What was read at the ends of its window.
         quantiles: Values of merged histograms at shares; None: no spread is told.
         ceiling_per_s: What the driver could have reached; None: not known.
+        host_ceilings: The same of each host that several come from, as far as it is known.
     """
     result = record.result
     completed, cycle = checkpoint_cycle(result) if result else (None, None)
@@ -60,7 +63,10 @@ def trial_facts(
         checkpoints=completed,
         checkpoint_cycle=cycle,
         client_limit=client_limit(
-            result, server_on_host=server_on_host, ceiling_per_s=ceiling_per_s
+            result,
+            server_on_host=server_on_host,
+            ceiling_per_s=ceiling_per_s,
+            host_ceilings=host_ceilings,
         )
         if result
         else None,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pgdyno.api.host_ceilings import measured_ceilings
+from pgdyno.api.kept_ceilings import ceilings_of
 from pgdyno.api.planning import Plan
 from pgdyno.drive.fleet import look
 from pgdyno.model.calibration import Ceiling
@@ -14,23 +16,24 @@ from pgdyno.model.fleet_check import FleetLooked, HostLooked
 from pgdyno.model.host_address import BadAddress, host_address
 from pgdyno.model.plan import Workload
 from pgdyno.model.wording import plural
-from pgdyno.stats.ceiling import fitting
-from pgdyno.store.calibration import calibration_of
-from pgdyno.target.home import home
-from pgdyno.target.host_facts import this_machine
+from pgdyno.stats.ceiling import ceiling_per_s, ceiling_that_fits
+from pgdyno.stats.fleet import ceiling_remarks
 
 
-def fleet(hosts: Plan | Fleet) -> FleetLooked:
-    """Look at the hosts that a load is to come from: nothing is driven, no server is reached.
+def fleet(hosts: Plan | Fleet, *, calibrate: bool = False) -> FleetLooked:
+    """Look at the hosts that a load is to come from: no server is reached.
 
     Each is reached as a trial would reach it. Versions have to be the same, no host may be there
     twice, and each must be allowed to open its connections.
 
     Args:
         hosts: A plan with `[fleet]`, or the hosts themselves: `Fleet(("local:a", "ssh://b"))`.
+        calibrate: Measure the ceiling of each host that was not calibrated for the plan's load,
+            against a server that does nothing, one host after the other; they keep it.
 
     Returns:
-        What each host is, and how far its steady clock is from this host's.
+        What each host is, how far its steady clock is from this host's, and, for a plan, what its
+        driver reaches.
 
     Raises:
         PlanError: The plan names no hosts, or a host is not named as one can be.
@@ -43,7 +46,13 @@ def fleet(hosts: Plan | Fleet) -> FleetLooked:
                 'Name hosts there: hosts = ["local:a", "ssh://b"].',
             )
         workloads = tuple(stage.workload for stage in hosts.stages)
-        return _with_ceilings(look(hosts.record.protocol.fleet, workloads), workloads)
+        looked = look(hosts.record.protocol.fleet, workloads)
+        return _with_ceilings(looked, hosts, measure=calibrate)
+    if calibrate:
+        raise PlanError(
+            "there is no plan, and so no load to calibrate hosts for",
+            "Name a plan with [fleet].",
+        )
     for name in hosts.hosts:
         try:
             host_address(name)
@@ -55,29 +64,31 @@ def fleet(hosts: Plan | Fleet) -> FleetLooked:
     return look(hosts)
 
 
-def _with_ceilings(found: FleetLooked, workloads: Sequence[Workload]) -> FleetLooked:
-    """What drivers of this host reach; the calibrations of others lie on those."""
-    kinds = list(dict.fromkeys(one.kind for one in workloads))
-    known = calibration_of(home(), this_machine(), kinds)
-    return FleetLooked(
-        tuple(
-            replace(one, ceiling_per_s=_ceiling(one, known, workloads))
-            if host_address(one.name).is_here
-            else one
-            for one in found.hosts
-        )
-    )
+def _with_ceilings(found: FleetLooked, plan: Plan, *, measure: bool) -> FleetLooked:
+    """What the drivers of each host reach, and which host is unlike the others by it."""
+    fleet_, workloads = plan.record.protocol.fleet, [stage.workload for stage in plan.stages]
+    assert fleet_ is not None
+    known = (measured_ceilings if measure else ceilings_of)(fleet_, workloads)
+    found_ceilings = {one.name: ceiling for one in found.hosts
+                      if (ceiling := _ceiling(one, known[one.name], workloads))}  # fmt: skip
+    per_thread = {name: rate / threads for name, (rate, threads) in found_ceilings.items()}
+    asked = max((one.arrivals.per_s or 0.0 for one in workloads), default=0.0)
+    hosts = []
+    for one in found.hosts:
+        rate, _ = found_ceilings.get(one.name, (None, 1))
+        remarks = ceiling_remarks(one.name, rate, per_thread, asked / len(found.hosts))
+        hosts.append(replace(one, ceiling_per_s=rate, remarks=tuple(remarks)))
+    return FleetLooked(tuple(hosts))
 
 
 def _ceiling(
     host: HostLooked, known: Sequence[Ceiling], workloads: Sequence[Workload]
-) -> float | None:
-    """The least of those that fit."""
-    found = [
-        # A run file keeps the ceilings of its own machine only, and so does this list.
-        fitting(known, known[0].machine, one.kind, one.face, host.connections or one.connections)
-        for one in workloads
-        if known
-    ]
-    rates = [one.transactions_per_s.centre for one in found if one is not None]
-    return min(rates, default=None)
+) -> tuple[float, int] | None:
+    """The least of those that fit, with how many threads the host's driver has for it."""
+    found = []
+    for one in workloads:
+        connections = max(1, host.connections or one.connections)
+        if (fits := ceiling_that_fits(known, one, connections)) is not None:
+            threads = min(one.threads or host.machine.cpus, host.machine.cpus, connections)
+            found.append((ceiling_per_s(fits, threads), threads))
+    return min(found, default=None)

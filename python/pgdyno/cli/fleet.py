@@ -39,16 +39,26 @@ def check(
     overrides: SetOption = None,
     bindir: BindirOption = None,
     conninfo: ConninfoOption = None,
+    calibrate: Annotated[
+        bool,
+        typer.Option(
+            "--calibrate", help="Measure the ceiling of hosts that have none for the plan's load."
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Reach every host of a plan's [fleet], and compare versions, clocks and limits.
+    """Reach every host of a plan's [fleet], and compare versions, clocks, limits and ceilings.
 
-    Nothing is driven. Hosts of other versions, one that is there twice and one that may not open
-    its connections are refused.
+    No server is reached. Hosts of other versions, one that is there twice and one that may not open
+    its connections are refused. A ceiling is what the host's driver reaches against a server that
+    does nothing.
 
     Example: pgdyno fleet check plan.toml --json
     """
-    found = api.fleet(api.load_plan(plan, set=overrides or (), bindir=bindir, conninfo=conninfo))
+    found = api.fleet(
+        api.load_plan(plan, set=overrides or (), bindir=bindir, conninfo=conninfo),
+        calibrate=calibrate,
+    )
     if as_json:
         stdout.print_json(json.dumps([asdict(host) for host in found.hosts]))
         return
@@ -71,4 +81,8 @@ def check(
             f"{machine.pgdyno}, Python {machine.python}",
         )
     stdout.print(table)
-    stdout.print("`pgdyno calibrate` on a host measures its driver's ceiling.")
+    for host in found.hosts:
+        for remark in host.remarks:
+            stdout.print(f"{host.name}: {remark}", markup=False, soft_wrap=True)
+    if any(host.ceiling_per_s is None for host in found.hosts):
+        stdout.print("`--calibrate` measures ceilings that are not known.")

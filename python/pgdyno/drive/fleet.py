@@ -21,7 +21,7 @@ from pgdyno.drive.host_results import combined, share_of
 from pgdyno.drive.result import Driven
 from pgdyno.drive.transport import Transport, transports
 from pgdyno.model.connection import Connection
-from pgdyno.model.errors import DriveError
+from pgdyno.model.errors import DriveError, HostLostError
 from pgdyno.model.fleet import LOST_AFTER_S, Fleet, Offset
 from pgdyno.model.fleet_check import FleetLooked, HostLooked
 from pgdyno.model.host_address import host_address
@@ -30,8 +30,7 @@ from pgdyno.model.progress import DriveProgress
 from pgdyno.model.record_json import JsonObject
 from pgdyno.model.wording import listed, plural
 
-HELLO_S = 30.0
-"""So long a host may take to be reached."""
+_LATE_S = 30.0  # besides its drain: so long a host may take to end when it was told to
 _PROBES = 16
 _BEGIN_S = 1.0  # from when hosts are told to the begin, at least
 _TELL_S = 0.1  # likewise of what is told while they drive
@@ -63,7 +62,8 @@ def drive_fleet(
         started: Told each driver process of this host.
 
     Raises:
-        DriveError: A host cannot be reached, is not alike, failed, or was lost before the window.
+        DriveError: A host is not alike, or failed.
+        HostLostError: A host cannot be reached, was lost before the window, or all were in it.
         KeyboardInterrupt: Ctrl-C; all hosts are stopped first.
     """
     with Head(fleet, transports()) as head:
@@ -73,7 +73,7 @@ def drive_fleet(
         head.begin()
         head.watch(progress, pace, drain_s)
         head.compare_clocks()
-        return combined(head.links, spec["workload"], workload, pace)
+        return combined(head.links, spec["workload"], workload, pace, went_on=fleet.degraded)
 
 
 def look(fleet: Fleet, workloads: Sequence[Workload] = ()) -> FleetLooked:
@@ -84,8 +84,9 @@ def look(fleet: Fleet, workloads: Sequence[Workload] = ()) -> FleetLooked:
         workloads: That they are to drive; none: whether they could is not looked at.
 
     Raises:
-        DriveError: A host cannot be reached, is of another version, is there twice, or may not
-            open as many connections as it would have to.
+        DriveError: A host is of another version, is there twice, or may not open as many
+            connections as it would have to.
+        HostLostError: A host cannot be reached.
     """
     with Head(fleet, transports()) as head:
         require_alike(head.links)
@@ -110,12 +111,12 @@ class Head:
         """Reach all hosts: each has said what it is."""
         try:
             for name in self._fleet.hosts:
-                way = self._ways[name.partition(":")[0]]
-                link = open_link(name, self._fleet, way, self._inbox)
+                link = open_link(name, self._fleet, self._way_to(name), self._inbox)
                 self.links.append(link)
                 self._stack.callback(link.end)
             threading.Thread(target=self._show_life, name="pgdyno head", daemon=True).start()
-            self._until(lambda: all(one.machine for one in self.links), HELLO_S, "be reached")
+            patience_s = max(self._way_to(one.name).hello_s for one in self.links)
+            self._until(lambda: all(one.machine for one in self.links), patience_s, "be reached")
         except BaseException:
             self._close()
             raise
@@ -124,6 +125,9 @@ class Head:
     def __exit__(self, *_: object) -> None:
         """End what still runs on any host."""
         self._close()
+
+    def _way_to(self, name: str) -> Transport:
+        return self._ways[name.partition(":")[0]]
 
     def _show_life(self) -> None:
         """Say something twice a second, whatever else we wait for: hosts go by our silence."""
@@ -168,14 +172,15 @@ class Head:
     def tell_here(self, started: Callable[[int], None]) -> None:
         """Tell which processes of this host drive."""
         for link in self.links:
-            if link.name.partition(":")[0] != "ssh":
+            if host_address(link.name).is_here:
                 started(link.process.pid)
 
     def connect(self, spec: JsonObject) -> None:
         """Have all hosts connect, the first one first: it sets up what the others' sessions need.
 
         Raises:
-            DriveError: A host cannot, or is lost.
+            DriveError: A host cannot.
+            HostLostError: A host is lost.
         """
         hosts = len(self.links)
         for number, link in enumerate(self.links):
@@ -203,10 +208,13 @@ class Head:
     def watch(
         self, progress: Callable[[DriveProgress], None], pace: Pace | None, drain_s: float
     ) -> None:
-        """Hear the hosts until each has given its result; a lost one ends the window of all.
+        """Hear the hosts until each has given its result.
+
+        A lost one ends the window of all, unless the plan lets the load go on without it.
 
         Raises:
-            DriveError: A host failed, or was lost before the window began.
+            DriveError: A host failed.
+            HostLostError: One was lost before the window began.
         """
         told_s, stopped_s = 0.0, None
         while not all(link.is_over for link in self.links):
@@ -216,12 +224,13 @@ class Head:
             self._hear(_PACE_S)
             now_s = time.monotonic()
             lost = [link for link in self.links if link.lost is not None]
-            if lost and stopped_s is None:
-                stopped_s = now_s
+            if lost:
                 self._require_begun(lost[0], phase)
+            if lost and stopped_s is None and not self._fleet.degraded:
+                stopped_s = now_s
                 for link in self.links:
                     link.say({"stop": None})
-            if stopped_s is not None and now_s > stopped_s + drain_s + HELLO_S:
+            if stopped_s is not None and now_s > stopped_s + drain_s + _LATE_S:
                 for link in self.links:
                     link.lost = link.lost or "it did not end when it was told to"
             if now_s - told_s >= _TOLD_S:
@@ -230,7 +239,7 @@ class Head:
 
     def _require_begun(self, link: HostLink, phase: str) -> None:
         if _PHASES.index(phase) < _PHASES.index("window"):
-            raise DriveError(f"host {link.name} was lost before the window: {link.lost}")
+            raise HostLostError(f"host {link.name} was lost before the window: {link.lost}")
 
     def _follow(self, pace: Pace, phase: str) -> None:
         due = pace.turn(phase, time.monotonic())
@@ -279,11 +288,11 @@ class Head:
         """Refuse to go on without a host.
 
         Raises:
-            DriveError: One is lost, before it could do what it was to do.
+            HostLostError: One is lost, before it could do what it was to do.
         """
         for link in self.links:
             if link.lost is not None:
-                raise DriveError(f"host {link.name} could not {what}: {link.lost}", _way(link))
+                raise HostLostError(f"host {link.name} could not {what}: {link.lost}", _way(link))
 
     def _hear(self, patience_s: float, *, silence: bool = True) -> None:
         """Take in what hosts said; wait for the first of it."""
@@ -342,7 +351,7 @@ def require_alike(links: Sequence[HostLink]) -> None:
                     f"host {first.name} has {what} {a}, host {link.name} has {b}",
                     "Install the same wheel of pgdyno on all hosts.",
                 )
-        if link.name.partition(":")[0] != "ssh":
+        if host_address(link.name).is_here:
             continue
         other = seen.setdefault((theirs.boot, theirs.network), link)
         if other is not link:
@@ -373,8 +382,9 @@ def _phase(link: HostLink) -> str:
 
 
 def _together(links: Iterable[HostLink]) -> DriveProgress:
-    """How far all hosts are: as the last of them, with the counts of all."""
-    told = [replace(one.progress, phase=_phase(one)) for one in links if one.progress is not None]
+    """How far the hosts that are left are: as the last of them, with the counts of all."""
+    told = [replace(one.progress, phase=_phase(one))
+            for one in links if one.progress is not None and one.lost is None]  # fmt: skip
     if not told:
         return DriveProgress("connect", 0.0)
     last = min(told, key=lambda one: _PHASES.index(one.phase))

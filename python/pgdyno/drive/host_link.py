@@ -12,9 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO
 
-from pgdyno.drive.transport import Transport
+from pgdyno.drive.transport import WORKER, Transport
 from pgdyno.model.errors import DriveError, PgdynoError
-from pgdyno.model.fleet import LOST_AFTER_S, Fleet, Machine, Offset
+from pgdyno.model.fleet import LOST_AFTER_S, Fleet, Machine, Offset, Surroundings
 from pgdyno.model.host_address import host_address
 from pgdyno.model.progress import DriveProgress
 from pgdyno.model.record_json import JsonObject, from_plain
@@ -49,6 +49,7 @@ class HostLink:
     progress: DriveProgress | None = None
     answer: JsonObject | None = None  # to the last question for its clock, with when it came
     result: str | None = None
+    around: Surroundings | None = None
     offsets: list[Offset] = field(default_factory=list)
     lost: str | None = None  # why it is
     _saying: threading.Lock = field(default_factory=threading.Lock)
@@ -87,6 +88,8 @@ class HostLink:
             self.machine = from_plain(Machine, message["hello"])
         elif "result" in message:
             self.result = json.dumps(message["result"])
+            around = message.get("around")
+            self.around = None if around is None else from_plain(Surroundings, around)
         elif "error" in message:
             error = message["error"]
             raise DriveError(f"host {self.name}: {error['fact']}", error.get("hint"))
@@ -117,7 +120,9 @@ class HostLink:
         self.errors.close()
 
 
-def open_link(name: str, fleet: Fleet, transport: Transport, inbox: Inbox) -> HostLink:
+def open_link(
+    name: str, fleet: Fleet, transport: Transport, inbox: Inbox, module: str = WORKER
+) -> HostLink:
     """Start the process of a host; it says hello when it is there.
 
     Raises:
@@ -125,7 +130,7 @@ def open_link(name: str, fleet: Fleet, transport: Transport, inbox: Inbox) -> Ho
     """
     errors = tempfile.TemporaryFile()  # noqa: SIM115  it lives as long as the link
     try:
-        process = transport.start(host_address(name), fleet, errors.fileno())
+        process = transport.start(host_address(name), fleet, errors.fileno(), module)
     except PgdynoError as error:
         errors.close()
         raise DriveError(f"host {name}: {error.fact}", error.hint) from error

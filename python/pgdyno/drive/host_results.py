@@ -11,14 +11,19 @@ from pgdyno.drive.checkpoint_pace import Pace
 from pgdyno.drive.host_link import HostLink
 from pgdyno.drive.result import Driven, RunResult, parse_result
 from pgdyno.model.client import Client
-from pgdyno.model.errors import DriveError
+from pgdyno.model.errors import DriveError, HostLostError
 from pgdyno.model.fleet import FleetResult, HostKind, HostResult, Offset
 from pgdyno.model.plan import Workload
 from pgdyno.model.record_json import from_plain
 
 
 def combined(
-    links: Sequence[HostLink], workload_spec: object, workload: Workload, pace: Pace | None
+    links: Sequence[HostLink],
+    workload_spec: object,
+    workload: Workload,
+    pace: Pace | None,
+    *,
+    went_on: bool = False,
 ) -> Driven:
     """Add up what the hosts measured.
 
@@ -27,16 +32,23 @@ def combined(
         workload_spec: The workload as the core was told it.
         workload: What was driven by all together.
         pace: That said when the window ends.
+        went_on: Whether the load went on without hosts that were lost; then nothing of theirs
+            counts, whatever they gave.
 
     Raises:
-        DriveError: No host gave a result, or the results are not of one load.
+        DriveError: The results are not of one load.
+        HostLostError: No host gave a result.
     """
-    given = [(link, link.result) for link in links if link.result is not None]
+    given = [
+        (link, link.result)
+        for link in links
+        if link.result is not None and (link.lost is None or not went_on)
+    ]
     lost = tuple(
         f"host {link.name} was lost: {link.lost}" for link in links if link.lost is not None
     )
     if not given:
-        raise DriveError("; ".join(lost) or "no host gave a result")
+        raise HostLostError("; ".join(lost) or "no host gave a result")
     try:
         text = core.merge_results(json.dumps(workload_spec), [result for _, result in given])
     except core.CoreError as error:
@@ -45,16 +57,27 @@ def combined(
     hosts = tuple(
         host_result(link, from_plain(RunResult, json.loads(result)), number, len(links), workload)
         for number, link in enumerate(links)
-        if (result := link.result) is not None
+        if (result := link.result) is not None and (link, result) in given
     )
-    if pace is not None and pace.has_stopped and driven.outcome == "stopped" and not lost:
+    asked = went_on or not lost
+    if pace is not None and pace.has_stopped and driven.outcome == "stopped" and asked:
         # As it was asked for.
         ended = "complete" if driven.given_up_s is None else "unanswered"
         driven = replace(driven, outcome=ended)
     if pace is not None:
         driven = replace(driven, followed=pace.followed(driven.window_ns))
-    whole = workload.requests_max is None
-    return replace(driven, client=together(hosts), fleet=FleetResult(hosts, lost, whole))
+    gone = [number for number, link in enumerate(links) if link.lost is not None]
+    fleet = FleetResult(
+        hosts, lost, whole=workload.requests_max is None, went_on=went_on,
+        terminals_lost=_of_hosts(workload.terminals, gone, len(links)) * workload.databases,
+        connections_lost=_of_hosts(workload.connections, gone, len(links)) * workload.databases,
+    )  # fmt: skip
+    return replace(driven, client=together(hosts), fleet=fleet)
+
+
+def _of_hosts(there: int, numbers: Sequence[int], hosts: int) -> int:
+    """How many of so many things these hosts have together."""
+    return sum(share_of(there, number, hosts) for number in numbers)
 
 
 def host_result(
@@ -88,6 +111,7 @@ def host_result(
         late_ns=result.late_ns,
         requests=result.stream_digest.requests,
         digest=result.stream_digest.sum,
+        around=link.around,
     )
 
 

@@ -2,8 +2,9 @@
 
 Run as `python -m pgdyno.drive.host_worker`, by whatever reaches the host. Standard output: lines of
 JSON. First `{"hello": ...}` with what the host is; then, twice a second, the progress, or
-`{"waiting": true}` while there is none; at the end `{"result": ...}` or `{"error": ...}` as
-`drive.worker` has them. Standard input, a line each:
+`{"waiting": true}` while there is none; at the end `{"result": ..., "around": ...}`, with what the
+host itself did (`drive.surroundings`), or `{"error": ...}` as `drive.worker` has it. Standard
+input, a line each:
 
 | line | what it does |
 |---|---|
@@ -35,6 +36,7 @@ from pathlib import Path
 from typing import Any
 
 from pgdyno import __version__, core
+from pgdyno.drive.surroundings import Reading, between, read
 from pgdyno.drive.worker import PROGRESS_S, STOP_SIGNALS, failure, pause_s
 from pgdyno.model.errors import DriveError
 from pgdyno.model.fleet import Machine
@@ -152,7 +154,8 @@ def main() -> int:
         threading.Thread(target=host.listen, name="pgdyno head", daemon=True).start()
         if (spec := host.spec()) is None:
             return 0
-        host.say(f'{{"result": {_drive(host, spec)}}}')
+        result, around = _drive(host, spec)
+        host.say(f'{{"result": {result}, "around": {json.dumps(around)}}}')
         while host.left_s is None:  # the clocks are compared once more
             if signal.sigtimedwait(STOP_SIGNALS, PROGRESS_S / 10) is not None:
                 return 0
@@ -165,8 +168,25 @@ def main() -> int:
     return 0
 
 
-def _drive(host: _Host, spec: str) -> str:
-    run = core.Drive(spec)
+class _Window:
+    """Reads the host's counters when the window begins, and when it is over."""
+
+    def __init__(self) -> None:
+        self._readings: list[Reading] = []
+
+    def hear(self, phase: str) -> None:
+        """Be told what the driver does now."""
+        due = {"window": 0, "drain": 1, "done": 1}.get(phase)
+        if due == len(self._readings):
+            self._readings.append(read())
+
+    def around(self) -> dict[str, Any] | None:
+        """What passed meanwhile; None: the window was too short to be heard of."""
+        return asdict(between(*self._readings)) if len(self._readings) == 2 else None
+
+
+def _drive(host: _Host, spec: str) -> tuple[str, dict[str, Any] | None]:
+    run, window = core.Drive(spec), _Window()
     run.start()
     host.run = run
     if host.left_s is not None:
@@ -175,8 +195,9 @@ def _drive(host: _Host, spec: str) -> str:
     while True:
         text = run.poll()
         progress = json.loads(text)
+        window.hear(progress["phase"])
         if progress["phase"] == "done":
-            return run.result()
+            return run.result(), window.around()
         host.notice_silence()
         if host.left_s is not None and time.monotonic() - host.left_s > LEFT_S:
             # Its sockets close with it, and so the server's sessions end.

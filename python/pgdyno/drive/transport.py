@@ -14,18 +14,31 @@ from pgdyno.model.fleet import Fleet
 from pgdyno.model.host_address import HostAddress
 from pgdyno.shell import Process
 
-PROGRAM = ("-P", "-m", "pgdyno.drive.host_worker")
-"""What a Python runs on a host. -P: no module is looked for in the folder where it starts."""
-HERE = (sys.executable, *PROGRAM)
-"""The same on this host, by this Python."""
+WORKER = "pgdyno.drive.host_worker"
+"""The module that drives a part of a load."""
+
+
+def program(module: str) -> tuple[str, ...]:
+    """What a Python runs on a host. -P: no module is looked for in the folder where it starts."""
+    return "-P", "-m", module
+
+
+def here(module: str) -> tuple[str, ...]:
+    """The same on this host, by this Python."""
+    return sys.executable, *program(module)
 
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """A way to a host. `start` gets a descriptor for what the process says of its failures."""
+    """A way to a host.
+
+    `start` gets a descriptor for what the process says of its failures, and the module of pgdyno
+    that it is to run there. `hello_s` is how long that may take until it says something.
+    """
 
     scheme: str
-    start: Callable[[HostAddress, Fleet, int], Process]
+    start: Callable[[HostAddress, Fleet, int, str], Process]
+    hello_s: float = 30.0
 
 
 def transports() -> Mapping[str, Transport]:

@@ -53,6 +53,10 @@ class DriveError(PgdynoError):
     exit_code = 4
 
 
+class HostLostError(DriveError):
+    """A host that the load comes from was not reached, or was lost: no stage is to blame."""
+
+
 class CheckError(PgdynoError):
     """The database violates a consistency condition of its workload."""
 

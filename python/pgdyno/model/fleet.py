@@ -20,6 +20,7 @@ class Fleet:
     hosts: tuple[str, ...]  # e.g. "local:a", "netns:client", "ssh://bench@b:2222"
     python: str = "python3"  # that has pgdyno, on hosts that are reached by SSH
     ssh_config: str | None = None  # a file for `ssh -F`; None: the user's own
+    degraded: bool = False  # the load goes on without hosts that were lost in the window
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,44 @@ class HostKind:
 
 
 @dataclass(frozen=True, slots=True)
+class NetworkCard:
+    """What went over one network card of a host between two readings."""
+
+    name: str
+    received_bytes: int
+    sent_bytes: int
+    speed_bits_s: int  # as it says; 0: it does not, as virtual ones
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a whole host did while its driver drove the window."""
+
+    seconds: float  # between both readings
+    cpu_busy_s: float  # of all its CPUs
+    cpu_total_s: float
+    cpu_ours_s: float  # of the driver's process
+    carriers_cpu_s: dict[str, float]  # of processes that carry lines to the head: "ray", "ssh"
+    cards: tuple[NetworkCard, ...]  # the one that carried most; none: only loopback was used
+
+    @property
+    def idle_share(self) -> float | None:
+        """Of all CPU time of the host; None: too little passed to say."""
+        if self.cpu_total_s <= 0:
+            return None
+        return min(1.0, max(0.0, 1 - self.cpu_busy_s / self.cpu_total_s))
+
+    @property
+    def card_share(self) -> float | None:
+        """What its busiest card carried in one direction, of its speed; None: not known."""
+        if not self.cards or not self.cards[0].speed_bits_s or self.seconds <= 0:
+            return None
+        card = self.cards[0]
+        bits = 8 * max(card.received_bytes, card.sent_bytes)
+        return bits / self.seconds / card.speed_bits_s
+
+
+@dataclass(frozen=True, slots=True)
 class HostResult:
     """What one host did in a trial."""
 
@@ -84,6 +123,7 @@ class HostResult:
     late_ns: dict[str, int]  # how late its schedule noticed due times, at a glance
     requests: int  # of the whole run, in its part of the stream's digest
     digest: str
+    around: Surroundings | None = None  # None: not read
 
     @property
     def ended(self) -> int:
@@ -117,6 +157,14 @@ class FleetResult:
     hosts: tuple[HostResult, ...]
     lost: tuple[str, ...] = ()  # sentences without full stop: who, when, how it was noticed
     whole: bool = True  # False: windows end with the last request, each host's with its own
+    went_on: bool = False  # without those that were lost, as the plan asks
+    terminals_lost: int = 0  # of them
+    connections_lost: int = 0
+
+    @property
+    def is_degraded(self) -> bool:
+        """Whether its numbers are those of the hosts that were left, and of another load."""
+        return self.went_on and bool(self.lost)
 
     @property
     def overlap(self) -> float:

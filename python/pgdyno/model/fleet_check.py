@@ -15,7 +15,8 @@ class HostLooked:
     machine: Machine
     offset: Offset  # of its steady clock
     connections: int | None  # that it will open, at most over all stages; None: nobody said
-    ceiling_per_s: float | None = None  # transactions of its driver, by `pgdyno calibrate`
+    ceiling_per_s: float | None = None  # transactions of its driver, as it was calibrated
+    remarks: tuple[str, ...] = ()  # what is unlike the others or too little, each a clause
 
 
 @dataclass(frozen=True, slots=True)

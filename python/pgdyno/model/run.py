@@ -35,6 +35,7 @@ class TrialState(StrEnum):
     RUNNING = "running"
     FINISHED = "finished"
     INVALID = "invalid"  # measured, but its numbers must not be used: see reason
+    DEGRADED = "degraded"  # measured with the hosts that were left: compared with nothing
     FAILED = "failed"  # no numbers: see reason
 
 
@@ -419,8 +420,9 @@ class TrialResult:
 class TrialRecord:
     """A trial of the run file.
 
-    A round that broke may be measured again as a whole; what was measured first stays in the file
-    under a number of its own, which tells what took its place.
+    A round that broke may be measured again as a whole, and a trial that lost a host of its load
+    is, at once; what was measured first stays in the file under a number of its own, which tells
+    what took its place.
     """
 
     number: int
@@ -434,11 +436,17 @@ class TrialRecord:
     result: TrialResult | None = None
     attempt: int = 1  # which measurement of its round
     replaced_by: int | None = None  # number of the trial that took its place; None: it is used
+    host_lost: bool = False  # the only reason: one of the hosts that its load came from was lost
 
     @property
     def failed(self) -> bool:
         """Whether it came to its end without numbers that may be used."""
         return self.state in (TrialState.FAILED, TrialState.INVALID)
+
+    @property
+    def counts_against_its_stage(self) -> bool:
+        """Whether it failed, and not for what happened to a host of the load."""
+        return self.failed and not self.host_lost
 
 
 def _or_none(loaded: object) -> object:
@@ -475,3 +483,4 @@ class RunInfo:
     calibration: tuple[Ceiling, ...] = ()  # ceilings of this machine, measured before
     server: dict[str, str] = field(default_factory=dict)  # what one that is not ours says of itself
     experiment: str = "plan"  # a module of `api.experiments`; what it found stands beside the head
+    host_ceilings: dict[str, tuple[Ceiling, ...]] = field(default_factory=dict)  # of a fleet

@@ -38,7 +38,8 @@ def rest_of(
 
     A round that was interrupted is measured again. So is one with failed or invalid trials, once:
     what fails twice for a reason of its own would fail for ever, and go on costing hours. Whoever
-    removed the reason asks for it with `again`.
+    removed the reason asks for it with `again`. A host of the load that was lost is no reason of
+    its own. A trial that went on without such a host, as the plan asks, stands.
 
     Args:
         plan: The resolved plan.
@@ -57,12 +58,16 @@ def rest_of(
         planned = [one for one in plan.trials if one.round == number and one.stage in needing]
         mine = [one for one in trials if one.round == number and one.stage in needing]
         states = {trial.state for trial in mine}
-        if states <= {TrialState.FINISHED}:
+        if states <= {TrialState.FINISHED, TrialState.DEGRADED}:
             continue
         if number <= looked:
             notes.append(f"round {number} stays as it is: {_why(mine)}, and a look was taken on it")
             continue
-        before = {trial.attempt for trial in replaced if trial.round == number and trial.failed}
+        before = {
+            trial.attempt
+            for trial in replaced
+            if trial.round == number and trial.counts_against_its_stage
+        }
         whole = not states & {TrialState.PLANNED, TrialState.RUNNING}
         if whole and len(before) >= _FAILURES_REPEATED and not again:
             notes.append(

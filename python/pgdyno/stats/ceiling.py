@@ -113,6 +113,21 @@ def fitting(
     )
 
 
+def ceiling_that_fits(
+    known: Sequence[Ceiling], workload: Workload, connections: int
+) -> Ceiling | None:
+    """The ceiling of one machine that fits its part of a workload best; None: not known.
+
+    Args:
+        known: Of that machine alone.
+        workload: What it drives.
+        connections: That it has of it.
+    """
+    if not known or workload.engine != "pgdyno":
+        return None  # it is that of our own driver
+    return fitting(known, known[0].machine, workload.kind, workload.face, connections)
+
+
 def ceiling_per_s(ceiling: Ceiling, threads: int) -> float:
     """Transactions a second that so many driver threads reach: they share nothing, so it scales."""
     return ceiling.transactions_per_s.centre / ceiling.threads * threads

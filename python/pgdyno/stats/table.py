@@ -6,7 +6,7 @@ Missing and invalid trials are NaN and stay so: nothing is imputed, no outlier i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import isfinite
 
@@ -43,6 +43,7 @@ class Table:
     rounds: tuple[int, ...]  # ascending
     tpm: FloatArray  # (stages, rounds); NaN: no valid trial; 0: nothing was completed
     attempts: Mapping[str, Attempts] = field(default_factory=dict)  # by stage; none: none failed
+    left_out: Mapping[str, frozenset[int]] = field(default_factory=dict)  # rounds, see `ended`
 
     def row(self, stage: str) -> FloatArray:
         """Throughput of a stage, shape `(rounds,)`; an unknown stage is a bug."""
@@ -51,7 +52,7 @@ class Table:
     def only(self, stages: Sequence[str]) -> Table:
         """The same rounds of some of the stages."""
         rows = np.array([self.row(name) for name in stages])
-        return Table(tuple(stages), self.rounds, rows, self.attempts)
+        return replace(self, stages=tuple(stages), tpm=rows)
 
     def until(self, last: int) -> Table:
         """The rounds up to this one, and what failed in them."""
@@ -60,12 +61,19 @@ class Table:
             stage: Attempts(one.tried, frozenset(a for a in one.failed if a[0] <= last))
             for stage, one in self.attempts.items()
         }
-        return Table(self.stages, self.rounds[: len(kept)], self.tpm[:, kept], attempts)
+        left_out = {
+            stage: frozenset(number for number in rounds if number <= last)
+            for stage, rounds in self.left_out.items()
+        }
+        return Table(self.stages, self.rounds[: len(kept)], self.tpm[:, kept], attempts, left_out)
 
     def ended(self, stage: str) -> npt.NDArray[np.bool_]:
-        """In which rounds its trial came to an end, well or badly; shape `(rounds,)`."""
-        failed = {round_ for round_, _ in self._failed(stage)}
-        return ~np.isnan(self.row(stage)) | np.isin(self.rounds, sorted(failed))
+        """In which rounds its trial came to an end, well or badly; shape `(rounds,)`.
+
+        Some end without a number for which the stage is not to blame: what they had is left out.
+        """
+        numbers = {round_ for round_, _ in self._failed(stage)} | self.left_out.get(stage, set())
+        return ~np.isnan(self.row(stage)) | np.isin(self.rounds, sorted(numbers))
 
     def lost(self, stage: str, other: str) -> int:
         """Attempts that this stage failed in and the other one did not.

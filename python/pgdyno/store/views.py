@@ -116,7 +116,8 @@ VIEWS = (
         "trial",
         (
             *TRIAL,
-            Column("state", "text", "planned, running, finished, invalid, failed", "trial.state"),
+            Column("state", "text", "planned, running, finished, invalid, degraded, failed",
+                   "trial.state"),
             _record("reason", "text", "reason", "why it has no numbers that may be used"),
             _record("attempt", "integer", "attempt", "which measurement of its round"),
             _record("replaced_by", "integer", "replaced_by", "trial that took its place"),

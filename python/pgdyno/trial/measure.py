@@ -16,7 +16,13 @@ from dataclasses import dataclass, replace
 from pgdyno.drive.driver import Driven
 from pgdyno.model.connection import Connection
 from pgdyno.model.description import Description
-from pgdyno.model.errors import Interrupted, LostError, StoppedError, StoreError
+from pgdyno.model.errors import (
+    HostLostError,
+    Interrupted,
+    LostError,
+    StoppedError,
+    StoreError,
+)
 from pgdyno.model.plan import Protocol, Stage, Workload
 from pgdyno.model.progress import TrialEnded
 from pgdyno.model.run import Failures, Fixture, TrialRecord, TrialResult, TrialState
@@ -33,7 +39,7 @@ from pgdyno.trial.profiling import take_profile
 from pgdyno.trial.progress import Listener, Phases
 from pgdyno.trial.step import After, Learned
 from pgdyno.trial.steps_after import steps_after
-from pgdyno.trial.validity import is_lost, judge
+from pgdyno.trial.validity import is_fault_of_hosts, is_lost, judge
 from pgdyno.trial.window import Sampled, drive_and_sample, growth
 from pgdyno.trial.window_wal import window_wal
 
@@ -76,7 +82,8 @@ def measure(stage: Stage, protocol: Protocol, bed: TestBed, planned: TrialRecord
         with bed.machine(stage), ending(bed.target.stop), explained(bed.target):
             result, sampled, log, text = steps(stage, protocol, bed, record)
             state, reason = judge(result, log, protocol.survive)
-            record = replace(record, state=state, reason=reason, result=result)
+            record = replace(record, state=state, reason=reason, result=result,
+                             host_lost=is_fault_of_hosts(state, reason, result))  # fmt: skip
             if text is not None:
                 bed.run.put_log("server", text, record.number)
     except (Interrupted, StoreError):
@@ -88,7 +95,8 @@ def measure(stage: Stage, protocol: Protocol, bed: TestBed, planned: TrialRecord
     except Exception as error:
         if (failure := as_pgdyno_error(error)) is None:
             raise
-        record = replace(record, state=TrialState.FAILED, reason=failure.line, result=None)
+        record = replace(record, state=TrialState.FAILED, reason=failure.line, result=None,
+                         host_lost=isinstance(failure, HostLostError))  # fmt: skip
     return _ended(record, sampled, bed)
 
 

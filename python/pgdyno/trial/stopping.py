@@ -12,7 +12,7 @@ from pgdyno.stats.verdict import Comparison
 from pgdyno.store.run_file import RunFile
 from pgdyno.trial.progress import Listener
 
-_ENDED = (TrialState.FINISHED, TrialState.FAILED, TrialState.INVALID)
+_ENDED = (TrialState.FINISHED, TrialState.FAILED, TrialState.INVALID, TrialState.DEGRADED)
 _TOLD_BEFORE_ROUND = 3  # of a plan without looks: as of those with, whose first is after round 3
 
 

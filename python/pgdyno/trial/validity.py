@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pgdyno.loader.consistency import require
 from pgdyno.model.errors import CheckError
+from pgdyno.model.fleet import FleetResult
 from pgdyno.model.run import Failures, TrialResult, TrialState
 from pgdyno.model.wording import plural
 from pgdyno.sample.server_log import LogSummary
 from pgdyno.stats.fleet import fleet_reasons
 from pgdyno.stats.window_end import stuck_reason, window_end
 
+_ONE_PROCESS = FleetResult(())  # no host of it can be lost
 _NO_ANSWER = "connection lost"  # as the driver counts a session that ended without a word
 _LOST_SESSIONS = (  # what a server says of sessions that end, while it goes down, or comes up
     "terminating connection", "connection to client lost", "data from client", "data to client",
@@ -32,9 +34,11 @@ def judge(
     Inconsistent data, failed transactions, lost connections, requests that the server left without
     an answer for longer than the drain, and errors in the server's log make them invalid: the load
     was not the one that the plan asked for. A plan that is to `survive` asked for lost connections;
-    what failed with them is then a part of the result.
+    what failed with them is then a part of the result. Sessions that end with a host that was lost
+    have that reason.
     """
     reasons = []
+    fleet = result.fleet or _ONE_PROCESS
     try:
         require(result.conditions)
     except CheckError as error:
@@ -45,7 +49,8 @@ def judge(
         reasons.append(f"{plural(failed, 'transaction')} failed{_example(result.errors)}")
     if result.reconnects and not survive:
         reasons.append(f"{plural(result.reconnects, 'connection was', 'connections were')} lost")
-    if not any(kind.window.succeeded for kind in result.kinds):
+    ended = not fleet.lost or fleet.went_on
+    if ended and not any(kind.window.succeeded for kind in result.kinds):
         reasons.append("no transaction succeeded in the window")
     if result.fleet is not None:
         reasons += fleet_reasons(result.fleet)
@@ -53,14 +58,28 @@ def judge(
         reasons.append(stuck)
     if any(one.sqlstate in ("stopped", "gave_up") for one in result.errors):
         reasons.append("the driver did not reach the end of the window")
-    known, bad = (*_NOISE, *_RETRIED, *(_LOST_SESSIONS if survive else ())), log.bad if log else {}
+    reasons += _reported(log, sessions_end=survive or bool(fleet.lost))
+    if reasons:
+        return TrialState.INVALID, "; ".join(reasons)
+    if fleet.is_degraded:
+        return TrialState.DEGRADED, "; ".join(fleet.lost)
+    return TrialState.FINISHED, None
+
+
+def _reported(log: LogSummary | None, *, sessions_end: bool) -> Iterator[str]:
+    """What the server's log has of errors that nothing explains."""
+    known = (*_NOISE, *_RETRIED, *(_LOST_SESSIONS if sessions_end else ()))
+    bad = log.bad if log else {}
     unexplained = {text: n for text, n in bad.items() if not any(one in text for one in known)}
     if unexplained:
         count, first = sum(unexplained.values()), next(iter(unexplained))
-        reasons.append(f"the server reported {plural(count, 'error')}, first {first}")
-    if reasons:
-        return TrialState.INVALID, "; ".join(reasons)
-    return TrialState.FINISHED, None
+        yield f"the server reported {plural(count, 'error')}, first {first}"
+
+
+def is_fault_of_hosts(state: TrialState, reason: str | None, result: TrialResult) -> bool:
+    """Whether lost hosts of the load are the only reason for which `judge` called it invalid."""
+    lost = result.fleet.lost if result.fleet is not None else ()
+    return state is TrialState.INVALID and bool(lost) and reason == "; ".join(lost)
 
 
 def _example(errors: Sequence[Failures]) -> str:

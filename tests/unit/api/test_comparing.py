@@ -14,8 +14,10 @@ import pgdyno
 from pgdyno.analysis.beside_facts import Against
 from pgdyno.api.comparing import Beside
 from pgdyno.model.errors import PgdynoError, PlanError, StoreError
-from pgdyno.model.run import Cell, SnapshotColumn, SnapshotRows
+from pgdyno.model.fleet import Fleet, FleetResult
+from pgdyno.model.run import Cell, SnapshotColumn, SnapshotRows, TrialState
 from pgdyno.store.run_file import RunFile
+from tests.data.hosts import DRIVEN
 from tests.data.imported import FOLDER
 from tests.data.miniature import CHARACTERS, write_miniature
 from tests.data.profiled import add_profiles
@@ -53,6 +55,44 @@ def test_stages_of_one_run_are_paired_as_its_report_pairs_them(folder: Path) -> 
     assert one.comparison == pgdyno.Run(run).compare("tuned", "initdb")
     named = {line.what for line in one.differences if line.group == "settings"}
     assert {"shared_buffers", "effective_cache_size"} <= named
+
+
+def from_hosts(path: Path, *names: str, degraded: int = 0) -> Path:
+    """The same run, as if its load had come from hosts, some of them lost in the first trials."""
+    with RunFile.append(path) as run:
+        info = run.info()
+        assert info.plan is not None
+        fleet = Fleet(names, degraded=True)
+        plan = replace(info.plan, protocol=replace(info.plan.protocol, fleet=fleet))
+        run.put_found("info", replace(info, plan=plan))
+        for trial in run.trials():
+            if trial.result is None:
+                continue
+            hosts = tuple(replace(one, name=name)
+                          for one, name in zip(DRIVEN.hosts, names, strict=False))  # fmt: skip
+            lost = ("host ssh://c was lost: gone",) if trial.round <= degraded else ()
+            result = replace(trial.result, fleet=FleetResult(hosts, lost, went_on=True))
+            state = TrialState.DEGRADED if lost else trial.state
+            run.put_trial(replace(trial, state=state, result=result))
+    return path
+
+
+def test_runs_whose_load_came_from_other_hosts_are_not_judged_and_say_so(tmp_path: Path) -> None:
+    one = from_hosts(session(tmp_path, 1), "local:a", "local:b")
+    same = from_hosts(session(tmp_path, 2), "local:a", "local:b", degraded=1)
+    other = from_hosts(session(tmp_path, 3), "local:a", "ssh://c")
+    alone = session(tmp_path, 4)
+
+    for path, value in ((other, "local:a and ssh://c"), (alone, "one process")):
+        found = only(pgdyno.compare(f"{one}:tuned", f"{path}:tuned"))
+        assert found.comparison.verdict == "not judged"
+        line = next(line for line in found.differences if line.what == "load from")
+        assert line.values == ("local:a and local:b", value)
+    alike = only(pgdyno.compare(f"{one}:tuned", f"{same}:tuned"))
+    assert {
+        (line.what, line.values[1]) for line in alike.differences if line.group == "pgdyno"
+    } == {("left out, driven without lost hosts", "1 trial")}
+    assert "load from" not in {line.what for line in alike.differences}
 
 
 def test_of_several_comparisons_each_has_to_be_surer(folder: Path) -> None:

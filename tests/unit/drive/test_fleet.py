@@ -22,7 +22,7 @@ from pgdyno.model.errors import DriveError
 from pgdyno.model.fleet import Fleet, FleetResult, HostKind, HostResult, Machine, Offset
 from pgdyno.model.host_address import SCHEMES, BadAddress, host_address
 from pgdyno.model.progress import DriveProgress
-from pgdyno.stats.fleet import fleet_reasons, unlike
+from pgdyno.stats.fleet import ceiling_remarks, fleet_reasons, unlike
 
 SECOND_NS = 1_000_000_000
 MACHINE = Machine("0.1.0", 8, "c0ffee", "3.11.2", "6.1", "boot-a", "net:[1]", 2, 1024)
@@ -242,3 +242,14 @@ def test_drift_is_the_change_of_the_offset_over_time() -> None:
 
     assert drifting.drift_ppm == pytest.approx(5.0)
     assert drifting.bound_ns == 20
+
+
+def test_a_host_whose_ceiling_is_unlike_the_others_or_too_low_is_told_before() -> None:
+    per_thread = {"local:a": 10_000.0, "ssh://b": 10_500.0, "ssh://c": 6_000.0}
+
+    assert not list(ceiling_remarks("local:a", 20_000.0, per_thread, 15_000.0))
+    assert not list(ceiling_remarks("ssh://d", None, per_thread, 10**9))
+    assert list(ceiling_remarks("ssh://c", 12_000.0, per_thread, 15_000.0)) == [
+        "each of its threads drives 40% less than those of the others",
+        "its part of the rate, 15,000/s, is 125% of its ceiling: it would be the limit",
+    ]

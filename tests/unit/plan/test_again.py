@@ -54,6 +54,22 @@ def test_a_round_that_was_broken_off_is_repeated_and_those_after_it_begun(
     assert rest.notes == ("round 2 is measured again as a whole: it was interrupted",)
 
 
+def test_a_trial_that_went_on_without_a_host_stands() -> None:
+    rest = rest_of(PLAN, trials(t5=TrialState.DEGRADED))
+    assert (rest.todo, rest.repeated, rest.notes) == ((), (), ())
+
+
+def test_a_host_that_was_lost_is_no_failure_that_is_repeated_once_only() -> None:
+    now = trials(t5=LOST)
+    before = [
+        replace(trial, number=20 + trial.number, replaced_by=trial.number, host_lost=True)
+        for trial in now[3:6]
+    ]
+    assert numbers(rest_of(PLAN, now, before).todo) == [4, 5, 6]
+    own = [replace(trial, host_lost=False) for trial in before]
+    assert not rest_of(PLAN, now, own).todo
+
+
 def test_what_failed_twice_is_not_repeated_until_asked_for() -> None:
     now = trials(t5=LOST)
     before = [

@@ -11,8 +11,16 @@ from typing import cast
 import pytest
 
 from pgdyno.api.experiments.plan import carry_out
-from pgdyno.model.errors import DriveError, LostError, PlanError, StoppedError, TargetError
+from pgdyno.model.errors import (
+    DriveError,
+    HostLostError,
+    LostError,
+    PlanError,
+    StoppedError,
+    TargetError,
+)
 from pgdyno.model.fixture_shape import FixtureShape
+from pgdyno.model.progress import Event, Noted
 from pgdyno.model.run import Condition, Failures, Fixture, TrialRecord, TrialResult, TrialState
 from pgdyno.model.settings import ServerFacts
 from pgdyno.plan import read_plan
@@ -21,7 +29,7 @@ from pgdyno.sample.server_log import LogSummary, read_log
 from pgdyno.store import RunFile
 from pgdyno.target.interface import Target
 from pgdyno.trial.description import describe_stages, differences
-from pgdyno.trial.validity import judge
+from pgdyno.trial.validity import is_fault_of_hosts, judge
 from tests.data.builds import builds_of
 from tests.data.hosts import DRIVEN
 from tests.data.miniature import write_miniature
@@ -134,6 +142,39 @@ def test_a_lost_host_makes_it_invalid_by_name(result: TrialResult) -> None:
     assert judge(replace(result, fleet=lost), None) == (TrialState.INVALID, lost.lost[0])
 
 
+def test_a_lost_host_explains_the_sessions_that_end_with_it_and_nothing_else(
+    result: TrialResult,
+) -> None:
+    lost = replace(DRIVEN, lost=("host ssh://b was lost: it said nothing for 5 s",))
+    without = replace(result, fleet=lost)
+    log = logged("FATAL", "connection to client lost")
+
+    state, reason = judge(without, log)
+    assert (state, reason) == (TrialState.INVALID, lost.lost[0])
+    assert is_fault_of_hosts(state, reason, without)
+    assert judge(result, log)[0] is TrialState.INVALID
+    broken = Condition(4, "sum(O_OL_CNT) = lines", 2, "(1, 1, 30, 29)", 0.1)
+    worse = replace(without, conditions=(broken,))
+    assert not is_fault_of_hosts(*judge(worse, log), worse)
+
+
+def test_a_plan_that_goes_on_without_a_host_has_degraded_trials(result: TrialResult) -> None:
+    lost = replace(DRIVEN, lost=("host ssh://b was lost: it said nothing for 5 s",), went_on=True)
+    without = replace(result, fleet=lost)
+
+    state, reason = judge(without, None)
+
+    assert (state, reason) == (TrialState.DEGRADED, lost.lost[0])
+    assert not is_fault_of_hosts(state, reason, without)
+    assert judge(replace(result, fleet=replace(DRIVEN, went_on=True)), None)[0] is (
+        TrialState.FINISHED
+    )
+    nothing = tuple(replace(one, window=replace(one.window, succeeded=0)) for one in result.kinds)
+    assert judge(replace(without, kinds=nothing), None) == (
+        TrialState.INVALID, "no transaction succeeded in the window",
+    )  # fmt: skip
+
+
 def test_a_window_without_a_commit_is_invalid(result: TrialResult) -> None:
     nothing = tuple(
         replace(kind, window=replace(kind.window, succeeded=0)) for kind in result.kinds
@@ -232,8 +273,11 @@ class Failing:
             raise error
 
 
-def conducted(tmp_path: Path, target: Failing) -> list[TrialRecord]:
-    """Trials of a plan after the target was conducted, whether or not to the end."""
+def conducted(
+    tmp_path: Path, target: Failing, said: list[Event] | None = None
+) -> list[TrialRecord]:
+    """Trials of a plan after the target was conducted, and those measured again; what was said."""
+    said = [] if said is None else said
     plan = resolve(read_plan(ROOT / "plans" / "tuning.toml", quick=True), installed(18), HOST)
     write_miniature(tmp_path / "other.sqlite")
     with RunFile.read(tmp_path / "other.sqlite") as other:
@@ -244,8 +288,8 @@ def conducted(tmp_path: Path, target: Failing) -> list[TrialRecord]:
     ]
     with RunFile.create(tmp_path / "plan.sqlite", info, planned) as run:
         with suppress(LostError):
-            carry_out(plan, cast("Target", target), run, lambda _: None, plan.trials[:3])
-        return run.trials()[:3]
+            carry_out(plan, cast("Target", target), run, said.append, plan.trials[:3])
+        return [*run.trials()[:3], *run.replaced()]
 
 
 def test_a_failed_stop_does_not_hide_why_the_trial_failed(tmp_path: Path) -> None:
@@ -278,3 +322,24 @@ def test_a_trial_whose_server_was_stopped_is_broken_off_and_did_not_fail(tmp_pat
         TrialState.FAILED, TrialState.RUNNING, TrialState.PLANNED,
     ]  # fmt: skip
     assert records[1].reason == "it was stopped"
+
+
+def test_a_trial_that_lost_a_host_is_measured_once_more_in_its_place(tmp_path: Path) -> None:
+    """Once: what is lost again stays as it is. No other failure is repeated by itself."""
+    lost = HostLostError("host ssh://b was lost before the window: it said nothing for 5 s")
+    said: list[Event] = []
+    trials = [lost, TargetError("no room"), lost, lost, DriveError("no connection")]
+
+    records = conducted(tmp_path, Failing(trials, [None] * 5), said)
+
+    assert [(one.number, one.attempt, one.host_lost) for one in records[:3]] == [
+        (1, 2, False), (2, 2, True), (3, 1, False),
+    ]  # fmt: skip
+    assert [record.reason for record in records[:3]] == ["no room", lost.fact, "no connection"]
+    assert [(one.replaced_by, one.reason) for one in records[3:]] == [
+        (1, lost.fact), (2, lost.fact),
+    ]  # fmt: skip
+    assert [one.counts_against_its_stage for one in records] == [True, False, True, False, False]
+    noted = [event.text for event in said if isinstance(event, Noted)]
+    assert len(noted) == 2
+    assert noted[0].startswith(f"Trial 1 lost a host of its load ({lost.fact})")

@@ -62,7 +62,7 @@ Measure = Callable[[Stage, Protocol, TestBed, TrialRecord], TrialRecord]
 
 
 def measuring(result: TrialResult, factor: dict[str, float]) -> Measure:
-    """Stands for `trial.measure`: a throughput by stage and round, stored as finished."""
+    """Stands for `trial.once_more`: a throughput by stage and round, stored as finished."""
 
     def measure(stage: Stage, _: Protocol, bed: TestBed, planned: TrialRecord) -> TrialRecord:
         wobble = WOBBLE[(planned.round * (3 if stage.name == "initdb" else 1)) % len(WOBBLE)]
@@ -82,7 +82,7 @@ def carried_out(
         TrialRecord(one.number, one.round, one.stage, one.ident, TrialState.PLANNED)
         for one in plan.trials
     ]
-    monkeypatch.setattr(experiment, "measure", measure)
+    monkeypatch.setattr(experiment, "measured", measure)
     events: list[Event] = []
     with RunFile.create(path, replace(info, plan=plan), planned) as run:
         experiment.carry_out(plan, cast("Target", Idle()), run, events.append)
@@ -173,7 +173,7 @@ def test_a_run_that_was_broken_off_goes_on_where_its_looks_left_it(
         rest = rest_of(plan, trials, until=until)
         assert {(one.stage, one.round) for one in rest.todo if one.stage == "async"} == set()
         assert {one.round for one in rest.todo} == {4, 5, 6, 7, 8}
-        monkeypatch.setattr(experiment, "measure", usual)
+        monkeypatch.setattr(experiment, "measured", usual)
         experiment.carry_out(plan, cast("Target", Idle()), run, lambda _: None, rest.todo)
     whole = tmp_path / "whole.sqlite"
     carried_out(plan, info, whole, monkeypatch, usual)

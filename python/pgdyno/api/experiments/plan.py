@@ -18,6 +18,7 @@ from pgdyno.analysis.changes import found_configuration
 from pgdyno.analysis.run import plan_in
 from pgdyno.analysis.stopping import at_looks, last_rounds, still_needed
 from pgdyno.api.experiments import Experiment
+from pgdyno.api.kept_ceilings import ceilings_of
 from pgdyno.api.notebook_line import with_line
 from pgdyno.api.planning import Plan
 from pgdyno.api.runs import Run, named_now, reported
@@ -25,6 +26,7 @@ from pgdyno.api.stage_machine import machine_of, require_allowed
 from pgdyno.catalog.contract import require_release
 from pgdyno.drive.fleet import look
 from pgdyno.model.build import Build
+from pgdyno.model.calibration import Ceiling
 from pgdyno.model.errors import Interrupted, LostError, PlanError
 from pgdyno.model.manifest import HostManifest
 from pgdyno.model.plan import Plan as PlanRecord
@@ -55,7 +57,8 @@ from pgdyno.target.open_target import (
 )
 from pgdyno.trial.description import describe_stages, differences
 from pgdyno.trial.fixture import make_fixtures
-from pgdyno.trial.measure import TestBed, measure
+from pgdyno.trial.measure import TestBed
+from pgdyno.trial.once_more import measured
 from pgdyno.trial.progress import Listener
 from pgdyno.trial.stopping import Stopping
 from pgdyno.workload.describe import describe
@@ -133,7 +136,7 @@ def carried_out(
                 target.build, described,
                 differences(record, described, describe_stages(record)),
                 calibration_of(home(), this_machine(), [record.workload.kind]),
-                target.facts_of(None).about, experiment,
+                target.facts_of(None).about, experiment, host_ceilings=_host_ceilings(record),
             )  # fmt: skip
             planned = [
                 TrialRecord(t.number, t.round, t.stage, t.ident, TrialState.PLANNED)
@@ -189,6 +192,13 @@ def _require_same_configuration(
     begun = {one.name: one.value for one in found_configuration(finished[:1])}
     now = {name: value for name, value in target.configuration().items() if name not in own}
     require_same({"setting": begun}, {"setting": now if begun else {}})
+
+
+def _host_ceilings(plan: PlanRecord) -> dict[str, tuple[Ceiling, ...]]:
+    """What the hosts of the load are known to reach; nothing is measured for it."""
+    if plan.protocol.fleet is None:
+        return {}
+    return ceilings_of(plan.protocol.fleet, [stage.workload for stage in plan.stages])
 
 
 class _CameBack(Exception):
@@ -361,11 +371,11 @@ def _builds_of(stages: Sequence[Stage]) -> list[Build]:
 
 
 def is_whole(run: Run) -> bool:
-    """Whether every trial that is needed has numbers that may be used."""
+    """Whether every trial that is needed has numbers, those without lost hosts if asked for."""
     with RunFile.read(run.path) as file:
         trials, replaced = file.trials(), file.replaced()
     needed = still_needed(plan_in(run.info), trials, replaced)
-    return all(trial.state is TrialState.FINISHED for trial in needed)
+    return all(trial.state in (TrialState.FINISHED, TrialState.DEGRADED) for trial in needed)
 
 
 def carry_out(
@@ -397,7 +407,7 @@ def carry_out(
     stopping = Stopping(plan, run, listener)
     for trial in plan.trials if todo is None else todo:
         if stopping.needs(trial):
-            measure(plan.stage(trial.stage), plan.protocol, bed, run.trial(trial.number))
+            measured(plan.stage(trial.stage), plan.protocol, bed, run.trial(trial.number))
             stopping.after(trial)
 
 

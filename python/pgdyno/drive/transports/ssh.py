@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 import signal
 
-from pgdyno.drive.transport import PROGRAM, Transport
+from pgdyno.drive.transport import WORKER, Transport, program
 from pgdyno.model.fleet import Fleet
 from pgdyno.model.host_address import HostAddress
 from pgdyno.shell import Process, start
@@ -28,7 +28,7 @@ _OPTIONS = {
 }
 
 
-def command(address: HostAddress, fleet: Fleet) -> tuple[str, ...]:
+def command(address: HostAddress, fleet: Fleet, module: str = WORKER) -> tuple[str, ...]:
     """The command line that goes there."""
     destination, port = address.destination
     options = [word for name, value in _OPTIONS.items() for word in ("-o", f"{name}={value}")]
@@ -40,12 +40,12 @@ def command(address: HostAddress, fleet: Fleet) -> tuple[str, ...]:
         *(("-p", port) if port else ()),
         "--",
         destination,
-        shlex.join(("exec", fleet.python, *PROGRAM)),
+        shlex.join(("exec", fleet.python, *program(module))),
     )
 
 
-def _start(address: HostAddress, fleet: Fleet, log: int) -> Process:
-    return start(command(address, fleet), pipes=True, log=log, dies_with_us=signal.SIGTERM)
+def _start(address: HostAddress, fleet: Fleet, log: int, module: str) -> Process:
+    return start(command(address, fleet, module), pipes=True, log=log, dies_with_us=signal.SIGTERM)
 
 
 TRANSPORT = Transport("ssh", _start)

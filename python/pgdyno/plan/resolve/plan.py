@@ -208,7 +208,9 @@ def resolve_workload(draft: PlanDraft) -> Workload:
 def resolve_fleet(draft: PlanDraft) -> Fleet | None:
     """The hosts of the load; None: one process of this host."""
     table = draft.document.fleet
-    return None if table is None else Fleet(table.hosts, table.python, table.ssh_config)
+    if table is None:
+        return None
+    return Fleet(table.hosts, table.python, table.ssh_config, degraded=table.degraded)
 
 
 def _unable(resolved: Resolved, protocol: Protocol, target: Target) -> list[Complaint]:

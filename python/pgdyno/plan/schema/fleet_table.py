@@ -35,6 +35,12 @@ class FleetTable(Table):
     ssh_config: Line | None = Field(
         None, description="A file for `ssh -F`, by its absolute path, instead of the user's own."
     )
+    degraded: bool = Field(
+        False,
+        description="Whether the load goes on with the hosts that are left when one is lost in the "
+        "window. Such trials are marked, and compared with nothing. Without it they are invalid, "
+        "and measured once more at once.",
+    )
 
 
 def fleet_complaints(fleet: FleetTable) -> Iterator[Complaint]:
@@ -48,5 +54,8 @@ def fleet_complaints(fleet: FleetTable) -> Iterator[Complaint]:
             host_address(name)
         except BadAddress as error:
             yield Complaint("fleet.hosts", f"{shown(name)} {error}")
+    if fleet.degraded and len(fleet.hosts) == 1:
+        text = "is true, but without its only host there is no load; allowed with 1 host: false"
+        yield Complaint("fleet.degraded", text)
     if fleet.ssh_config is not None and not fleet.ssh_config.startswith("/"):
         yield Complaint("fleet.ssh_config", f"{shown(fleet.ssh_config)} is no absolute path")

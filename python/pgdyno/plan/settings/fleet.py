@@ -32,8 +32,10 @@ def _unreached(target: Target, hosts: Sequence[str]) -> Iterator[Complaint]:
     """A private cluster is there for this host alone, by its socket or by loopback."""
     if target.kind == "running":
         return
-    schemes = {"ssh"} | ({"netns"} if target.transport == "tcp" else set())
-    far = [name for name in hosts if host_address(name).scheme in schemes]
+    apart = target.transport == "tcp"  # a namespace has its files here, and a loopback of its own
+    addresses = [(name, host_address(name)) for name in hosts]
+    far = [name for name, one in addresses
+           if not one.is_here or (apart and one.scheme == "netns")]  # fmt: skip
     if far:
         how = "its socket" if target.transport == "socket" else "loopback"
         text = f"a private cluster is reached by {how}, and so not from {listed(far)}"

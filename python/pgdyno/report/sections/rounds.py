@@ -65,8 +65,8 @@ def _left_out(facts: Facts) -> Block:
 
 def _replaced(facts: Facts) -> Table:
     return Table(
-        "Trials of rounds that were measured again as a whole: not used, but what failed counts"
-        " against its stage.",
+        "Trials that were measured again, with their rounds or because a host of the load was lost:"
+        " not used. What failed counts against its stage, unless it lost a host.",
         (
             Column("trial", align="left"),
             Column("round"),

@@ -1,0 +1,68 @@
+"""An errand at a host of a fleet: a program of ours there is asked one thing, and answers.
+
+Over the same transports as a load. The program reads a line of JSON and prints one.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import time
+from dataclasses import dataclass
+
+from pgdyno.drive.host_link import Inbox, open_link
+from pgdyno.drive.transport import transports
+from pgdyno.model.errors import DriveError, HostLostError
+from pgdyno.model.fleet import Fleet
+from pgdyno.model.record_json import JsonObject, from_plain
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    fact: str
+    hint: str | None
+
+
+def run_errand(
+    name: str, fleet: Fleet, module: str, question: JsonObject, patience_s: float
+) -> JsonObject:
+    """Ask a program at a host one thing.
+
+    Args:
+        name: The host.
+        fleet: It is one of these.
+        module: Of pgdyno, run there as a program.
+        question: What it reads.
+        patience_s: So long it may take, in seconds.
+
+    Returns:
+        What it answers.
+
+    Raises:
+        DriveError: It answers with an error.
+        HostLostError: It cannot be reached, or gives no answer.
+    """
+    inbox: Inbox = queue.SimpleQueue()
+    link = open_link(name, fleet, transports()[name.partition(":")[0]], inbox, module)
+    until_s = time.monotonic() + patience_s
+    try:
+        link.say(question)
+        heard = inbox.get(timeout=max(0.0, until_s - time.monotonic()))
+    except queue.Empty:
+        text = f"host {name} gave no answer in {patience_s:g} s{link.last_words()}"
+        raise HostLostError(text) from None
+    else:
+        if heard.text is None:
+            link.take(heard)
+            raise HostLostError(f"host {name} gave no answer: {link.lost}")
+        try:
+            answer: JsonObject = json.loads(heard.text)
+        except ValueError:
+            said = heard.text.strip()[:300]
+            raise HostLostError(f"host {name} answered {said!r}, which is no answer") from None
+        if "error" in answer:
+            failed = from_plain(_Failed, answer["error"])
+            raise DriveError(f"host {name}: {failed.fact}", failed.hint)
+        return answer
+    finally:
+        link.end()

@@ -1,0 +1,29 @@
+"""Which ceilings a host is asked for: of its own part, once for each kind and face."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pgdyno.api.kept_ceilings import loads_of
+from tests.data.workloads import tpcb, tpcc
+
+
+def test_a_host_is_asked_for_its_own_part_of_each_load_once() -> None:
+    one = replace(tpcb(1), connections=5)
+    loads = [
+        one,
+        replace(one, face="pipeline"),
+        replace(one, seed=7),
+        replace(tpcc(2), connections=8),
+    ]
+
+    assert loads_of(loads, 0, 3) == (
+        ("tpcb", "statement", 2), ("tpcb", "pipeline", 2), ("tpcc", "statement", 3),
+    )  # fmt: skip
+    assert [count for _, _, count in loads_of([one], 2, 3)] == [1]
+
+
+def test_nobody_is_asked_for_what_a_null_server_does_not_answer() -> None:
+    loads = [replace(tpcb(1), engine="pgbench"), replace(tpcb(1), kind="mix")]
+
+    assert loads_of(loads, 0, 2) == ()
