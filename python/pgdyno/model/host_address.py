@@ -5,6 +5,7 @@
 | `local:NAME` | a process of this host |
 | `netns:NAME` | a process of this host in the network namespace of that name |
 | `ssh://[USER@]HOST[:PORT]` | a host that is reached by SSH |
+| `ray:NODE` | a node of a Ray cluster, by its name or address |
 """
 
 from __future__ import annotations
@@ -18,9 +19,13 @@ _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 _PLACES = {
     "local": re.compile(_NAME),
     "netns": re.compile(_NAME),
+    "ray": re.compile(_NAME),
     "ssh": re.compile(rf"//(?:{_NAME}@)?(?:{_NAME}|\[[0-9a-fA-F:.]+\])(?::[0-9]{{1,5}})?"),
 }
-_FORMS = {"local": "local:NAME", "netns": "netns:NAME", "ssh": "ssh://[USER@]HOST[:PORT]"}
+_FORMS = {
+    "local": "local:NAME", "netns": "netns:NAME", "ray": "ray:NODE",
+    "ssh": "ssh://[USER@]HOST[:PORT]",
+}  # fmt: skip
 SCHEMES = tuple(_PLACES)
 """Transports that there are."""
 HERE = frozenset(("local", "netns"))

@@ -86,7 +86,14 @@ def test_a_transport_is_registered_by_where_it_lies() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["local:a", "netns:client-1", "ssh://b", "ssh://bench@b.example:2222", "ssh://[fe80::1]:22"],
+    [
+        "local:a",
+        "netns:client-1",
+        "ssh://b",
+        "ssh://bench@b.example:2222",
+        "ssh://[fe80::1]:22",
+        "ray:10.0.0.7",
+    ],
 )
 def test_addresses_are_read(name: str) -> None:
     assert host_address(name).scheme == name.partition(":")[0]
@@ -96,7 +103,8 @@ def test_addresses_are_read(name: str) -> None:
     ("name", "text"),
     [
         ("b", "is of no known transport; allowed: local:NAME"),
-        ("ray://b", "is of no known transport"),
+        ("ray://b", "is no address; allowed: ray:NODE"),
+        ("dask:b", "is of no known transport"),
         ("ssh:b", "is no address; allowed: ssh://"),
         ("ssh://-oProxyCommand=x", "is no address"),
         ("ssh://a b", "is no address"),

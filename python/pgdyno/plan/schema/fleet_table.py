@@ -27,7 +27,7 @@ class FleetTable(Table):
         max_length=HOSTS_MAX,
         description="Each once: `local:NAME` is a process of this host, `netns:NAME` one in a "
         "network namespace of it, `ssh://[USER@]HOST[:PORT]` a host that SSH reaches and whose "
-        "key is known.",
+        "key is known, `ray:NODE` a node of a Ray cluster by its name or address.",
     )
     python: Line = Field(
         "python3", description="The Python that has pgdyno on hosts that are reached by SSH."

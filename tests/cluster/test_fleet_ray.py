@@ -1,0 +1,183 @@
+"""A host that Ray reaches: on a cluster that the test starts in a folder of its own, and stops."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from pgdyno.drive import driver
+from pgdyno.drive import fleet as head
+from pgdyno.drive.driver import drive
+from pgdyno.drive.fleet import look
+from pgdyno.drive.null import null_server
+from pgdyno.drive.transport import Transport, transports
+from pgdyno.model.errors import HostLostError
+from pgdyno.model.fleet import Fleet
+from pgdyno.shell import Process, start
+from pgdyno.stats.fleet import fleet_reasons
+from tests.cluster.test_fleet import PROTOCOL
+from tests.data.workloads import tpcb
+from tests.waiting import until
+
+pytestmark = pytest.mark.cluster
+NODE = "ray:pgdyno-node"
+FLEET = Fleet(("local:a", NODE))
+LOAD = replace(tpcb(1), connections=4, terminals=4)
+SECRET = "planted-c0ffee-0815"
+PATIENT = {  # Ray's own deadlines, on a machine that is busy
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_agent_register_timeout_ms": "300000",
+    "RAY_worker_register_timeout_seconds": "300",
+    "RAY_health_check_timeout_ms": "300000",
+}
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def of_folder(folder: Path) -> list[psutil.Process]:
+    """Processes whose command line names a folder: Ray's daemons all do."""
+    found = []
+    for one in psutil.process_iter(["cmdline"]):
+        if any(str(folder) in word for word in one.info["cmdline"] or []):
+            found.append(one)
+    return found
+
+
+def started(process: Process, log: Path) -> bool:
+    """Whether Ray runs; a process that has ended will not."""
+    assert process.code() is None, log.read_text()
+    return "Ray runtime started" in log.read_text()
+
+
+@contextmanager
+def ray_cluster(mode: str) -> Iterator[tuple[Path, dict[str, str]]]:
+    """A cluster of one node; its folder, and what the environment of its users holds."""
+    folder = Path(tempfile.mkdtemp(prefix="pgd-ray-"))  # short: sockets lie in it
+    token = folder / "token"
+    token.write_text("0123456789abcdef" * 4)
+    token.chmod(0o600)
+    port = free_port()
+    env = {"RAY_AUTH_MODE": mode, "RAY_AUTH_TOKEN_PATH": str(token)}
+    words = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block",
+             "--port", str(port), "--node-name", NODE.partition(":")[2], "--num-cpus=1",
+             "--include-dashboard=false", "--disable-usage-stats", "--temp-dir", str(folder / "s"),
+             "--object-store-memory=80000000"]  # fmt: skip
+    with (folder / "log").open("wb") as log:
+        process = start(words, env=env | PATIENT, log=log.fileno(), dies_with_us=signal.SIGTERM)
+        try:
+            until(lambda: started(process, folder / "log"), "Ray runs")
+            yield folder, env | {"RAY_ADDRESS": f"127.0.0.1:{port}"}
+        finally:
+            process.signal(signal.SIGTERM)
+            process.wait(30.0)
+            for one in of_folder(folder):
+                one.kill()
+            process.kill()
+            until(lambda: not of_folder(folder), "Ray has ended")
+            shutil.rmtree(folder)
+
+
+def patient() -> Mapping[str, Transport]:
+    """The transports, with a deadline that only a defect reaches."""
+    return {name: replace(one, hello_s=600.0) for name, one in transports().items()}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[tuple[Path, dict[str, str]]]:
+    with ray_cluster("token") as found:
+        yield found
+
+
+@pytest.fixture
+def session(cluster: tuple[Path, dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a cluster that this process may enter."""
+    folder, env = cluster
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(head, "transports", patient)
+    # The node is this host, and so are the null server's sockets.
+    monkeypatch.setattr(driver, "require_reachable", lambda *_: None)
+    return folder
+
+
+@pytest.mark.wide
+def test_a_node_of_ray_drives_beside_a_process_and_its_cpu_is_measured(session: Path) -> None:
+    with null_server(LOAD) as server:
+        connection = replace(server.connection, password=SECRET)
+        protocol = replace(PROTOCOL, window_s=2.0, fleet=FLEET)
+        driven = drive(connection, LOAD, protocol, None)
+
+    fleet = driven.fleet
+    assert fleet is not None
+    assert not fleet.lost
+    assert [host.name for host in fleet.hosts] == list(FLEET.hosts)
+    here, there = fleet.hosts
+    assert here.ended > 0
+    assert there.ended > 0
+    assert sum(host.ended for host in fleet.hosts) == driven.transactions
+    assert there.around is not None
+    assert there.around.carriers_cpu_s["ray"] >= 0
+    assert here.around is not None
+    assert "ray" not in here.around.carriers_cpu_s
+    written = [path for path in session.rglob("*") if path.is_file() and path.stat().st_size]
+    assert len(written) > 5
+    for path in written:
+        assert SECRET.encode() not in path.read_bytes(), path
+
+
+@pytest.mark.long
+def test_a_worker_that_dies_on_a_node_is_a_lost_host_and_no_call_is_repeated(session: Path) -> None:
+    killed: list[int] = []
+
+    def kill(state: Any) -> None:
+        if state.phase == "window" and not killed:
+            for one in psutil.process_iter(["cmdline", "ppid"]):
+                if "pgdyno.drive.host_worker" in (one.info["cmdline"] or []):
+                    parent = psutil.Process(one.info["ppid"]).cmdline()
+                    if parent and parent[0].startswith("ray::"):
+                        killed.append(one.pid)
+            os.kill(killed[0], signal.SIGKILL)
+
+    with null_server(LOAD) as server:
+        protocol = replace(PROTOCOL, window_s=300.0, fleet=FLEET)
+        driven = drive(server.connection, LOAD, protocol, None, kill)
+
+    assert len(killed) == 1
+    assert driven.fleet is not None
+    (reason,) = fleet_reasons(driven.fleet)
+    assert reason.startswith(f"host {NODE} was lost: its process ended with code 1")
+    assert "the worker ended with code -9" in reason
+    assert [host.name for host in driven.fleet.hosts] == ["local:a"]
+
+
+@pytest.mark.long
+def test_a_node_that_ray_does_not_have_is_named_with_those_that_it_has(session: Path) -> None:
+    with pytest.raises(HostLostError, match="0 nodes called nobody, 1 expected; it has pgdyno-no"):
+        look(Fleet(("local:a", "ray:nobody")))
+
+
+@pytest.mark.long
+def test_a_cluster_that_lets_everybody_in_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ray_cluster("disabled") as (_, env):
+        for name, value in (env | {"RAY_AUTH_MODE": "token"}).items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(head, "transports", patient)
+        with pytest.raises(HostLostError, match="the Ray cluster lets in who has no token"):
+            look(FLEET)
