@@ -120,6 +120,21 @@ def without_slot(guarded: Guarded) -> Callable[[], None]:
     )
 
 
+def dropped_slot(guarded: Guarded) -> Callable[[], None]:
+    name = guarded.standby.slot
+    execute(
+        guarded.primary,
+        f"DO $$ BEGIN LOOP BEGIN"
+        f" PERFORM pg_terminate_backend(active_pid) FROM pg_replication_slots"
+        f" WHERE slot_name = '{name}';"
+        f" PERFORM pg_drop_replication_slot('{name}'); RETURN;"
+        f" EXCEPTION WHEN object_in_use THEN NULL; END; END LOOP; END $$",
+    )
+    return lambda: execute(
+        guarded.primary, f"SELECT pg_create_physical_replication_slot('{name}', true)"
+    )
+
+
 def without_line(guarded: Guarded) -> Callable[[], None]:
     conf = guarded.data / "postgresql.conf"
     whole = conf.read_text()
@@ -134,7 +149,7 @@ def without_line(guarded: Guarded) -> Callable[[], None]:
 
 REASONS = {
     "replay": paused, "standby-answers": killed_standby, "slot": without_slot,
-    "interlock": without_line,
+    "interlock": without_line, "slot: the standby uses none": dropped_slot,
 }  # fmt: skip
 
 
@@ -168,6 +183,80 @@ def test_an_unlogged_table_that_is_new_is_found(guarded: Guarded) -> None:
     guarded.until_on("unlogged")
     undo()
     stop(daemon)
+
+
+@pytest.mark.wide
+def test_a_server_in_the_place_of_the_standby_turns_them_on(guarded: Guarded) -> None:
+    with pair("embedded-18") as other:
+        ours = Path(guarded.standby.cluster.connection().host)
+        daemon = guarded.watching()
+        guarded.until_off()
+        guarded.standby.stop(clean=True)
+        aside = ours.with_name("aside")
+        ours.rename(aside)
+        ours.symlink_to(other.standby.cluster.connection().host)
+        try:
+            guarded.until_on("same-system")
+        finally:
+            ours.unlink()
+            aside.rename(ours)
+            other.standby.stop(clean=True)  # in which the daemon still has a session
+            guarded.standby.start()
+        guarded.until_off()
+        stop(daemon)
+
+
+_JUMPING = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <sys/time.h>
+#include <time.h>
+static long jump(void) { static long calls; return (++calls % 3 - 1) * 86400; }
+int clock_gettime(clockid_t which, struct timespec *at) {
+    static int (*real)(clockid_t, struct timespec *);
+    if (!real) real = dlsym(RTLD_NEXT, "clock_gettime");
+    int code = real(which, at);
+    if (which == CLOCK_REALTIME) at->tv_sec += jump();
+    return code;
+}
+time_t time(time_t *at) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (at) *at = now.tv_sec;
+    return now.tv_sec;
+}
+"""
+
+
+@pytest.mark.wide
+def test_clocks_that_jump_change_nothing(guarded: Guarded, tmp_path: Path) -> None:
+    source, library = tmp_path / "jumping.c", tmp_path / "jumping.so"
+    source.write_text(_JUMPING)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    jumping = os.environ | {"LD_PRELOAD": str(library)}
+    told = subprocess.run(
+        [sys.executable, "-c", "import time; print([time.time() // 86400 for _ in range(3)])"],
+        env=jumping, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert len(set(told.strip("[]\n").split(", "))) == 3, "the clock of a process jumps by days"
+
+    daemon = guarded.watching(jumping)
+    guarded.until_off()
+    seen_s: set[float] = set()
+
+    def beats() -> bool:
+        beat = guarded.status().heartbeat
+        assert beat is not None
+        assert (beat.pages, beat.turns, beat.watchdog_turns) == ("off", 0, 0)
+        seen_s.add(beat.at_s)
+        return len(seen_s) > 8  # looks that are a second apart
+
+    until(beats, "it goes on")
+    undo = paused(guarded)
+    guarded.until_on("replay")
+    undo()
+    guarded.until_off()
+    assert "no sign of life" not in stop(daemon)
 
 
 @pytest.mark.wide
