@@ -22,9 +22,9 @@ from pgdyno.api import kept_ceilings
 from pgdyno.api.experiments.calibration import calibrate
 from pgdyno.api.kept_ceilings import Load, ceilings_of, kept_here
 from pgdyno.model.calibration import Ceiling
-from pgdyno.model.errors import PgdynoError
+from pgdyno.model.errors import Interrupted, PgdynoError
 from pgdyno.model.fleet import Fleet
-from pgdyno.model.workload import Workload, WorkloadKind
+from pgdyno.model.workload import CONNECTIONS, Workload, WorkloadKind
 
 
 def measured_here(loads: Sequence[Load]) -> tuple[Ceiling, ...]:
@@ -32,17 +32,23 @@ def measured_here(loads: Sequence[Load]) -> tuple[Ceiling, ...]:
 
     Raises:
         PgdynoError: They cannot be read, or not be measured.
+        Interrupted: Ctrl-C.
     """
+    cpus = len(os.sched_getaffinity(0))
     known = {(one.workload, one.face) for one in kept_here(loads)}
     for kind, face, connections in loads:
         if (kind, face) in known:
             continue
         with tempfile.TemporaryDirectory(prefix="pgdyno-") as folder:
-            calibrate(
-                kind, faces=[face], connections=max(connections, len(os.sched_getaffinity(0))),
-                seconds=kept_ceilings.WINDOW_S, rounds=kept_ceilings.ROUNDS,
-                out=Path(folder) / "calibration.sqlite",
-            )  # fmt: skip
+            try:
+                calibrate(
+                    kind, faces=[face], connections=max(connections, CONNECTIONS, cpus),
+                    seconds=kept_ceilings.WINDOW_S, rounds=kept_ceilings.ROUNDS,
+                    out=Path(folder) / "calibration.sqlite",
+                )  # fmt: skip
+            except Interrupted:
+                fact = "stopped while a ceiling was measured; nothing is kept of it"
+                raise Interrupted(fact, "The same command measures it anew.") from None
     return kept_here(loads)
 
 

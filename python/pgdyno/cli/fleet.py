@@ -85,4 +85,8 @@ def check(
         for remark in host.remarks:
             stdout.print(f"{host.name}: {remark}", markup=False, soft_wrap=True)
     if any(host.ceiling_per_s is None for host in found.hosts):
-        stdout.print("`--calibrate` measures ceilings that are not known.")
+        stdout.print(
+            "`--calibrate` measures ceilings that are not known. Where it did, the driver was not"
+            " the limit, and what it could reach stays unknown.",
+            soft_wrap=True,
+        )
