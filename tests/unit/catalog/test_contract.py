@@ -35,7 +35,7 @@ READ: dict[str, type] = {
 }  # fmt: skip
 UNREAD = {
     "RunResult": {"statements", "tally"},
-    "RedoBegin": {"full_page_writes", "logs_hints", "segment_blocks"},
+    "RedoBegin": {"full_page_writes"},
     "RedoNeeds": {"blocks_visibility"},
 }
 """What the core writes and nobody reads."""
