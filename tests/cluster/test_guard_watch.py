@@ -17,6 +17,7 @@ from pgdyno import Guard, GuardLimits
 from pgdyno.guard.deadman import MODULE
 from pgdyno.guard.interlock import STATE
 from pgdyno.guard.place import place_of, write_pages
+from pgdyno.model.guard import Heartbeat
 from pgdyno.target.cluster import Cluster
 from tests.cluster.guarded import (
     ACCEPTED,
@@ -228,6 +229,12 @@ time_t time(time_t *at) {
 """
 
 
+def heartbeat(guarded: Guarded) -> Heartbeat:
+    found = guarded.status().heartbeat
+    assert found is not None
+    return found
+
+
 @pytest.mark.wide
 def test_clocks_that_jump_change_nothing(guarded: Guarded, tmp_path: Path) -> None:
     source, library = tmp_path / "jumping.c", tmp_path / "jumping.so"
@@ -242,11 +249,11 @@ def test_clocks_that_jump_change_nothing(guarded: Guarded, tmp_path: Path) -> No
 
     daemon = guarded.watching(jumping)
     guarded.until_off()
+    until(lambda: heartbeat(guarded).pages == "off", "its next look says so")
     seen_s: set[float] = set()
 
     def beats() -> bool:
-        beat = guarded.status().heartbeat
-        assert beat is not None
+        beat = heartbeat(guarded)
         assert (beat.pages, beat.turns, beat.watchdog_turns) == ("off", 0, 0)
         seen_s.add(beat.at_s)
         return len(seen_s) > 8  # looks that are a second apart
