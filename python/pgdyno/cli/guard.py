@@ -234,7 +234,9 @@ def repair(
 
 @app.command(cls=Command)
 def rejoin(
-    data: DATA,
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="The crashed server's data directory.")
+    ],
     primary: Annotated[
         str,
         typer.Option(
