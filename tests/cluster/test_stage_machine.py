@@ -19,7 +19,7 @@ from pgdyno.catalog import moves
 from pgdyno.diagnosis.moves import Candidate
 from pgdyno.host.in_force import in_force
 from pgdyno.host.knob_location import knob_location
-from pgdyno.model.errors import Interrupted, PlanError, TargetError
+from pgdyno.model.errors import Interrupted, PgdynoError, PlanError, TargetError
 from pgdyno.model.progress import DriveProgress, Event, PhaseBegun, RunBegun, TrialEnded
 from pgdyno.model.proposal import Prediction
 from pgdyno.model.run import TrialState
@@ -30,6 +30,9 @@ from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("machine")]
 KNOB = "vm.dirty_writeback_centisecs"
+ATTEMPTS = 6
+# Servers of other tests take huge pages that are free, and files in the cache keep some from being.
+TAKEN = ("could not map anonymous shared memory", "vm.nr_hugepages was set to")
 PLAN = f"""
 name = "machine"
 question = "Does it matter how often the kernel writes back?"
@@ -205,6 +208,18 @@ def with_room(event: Event) -> None:
         make_room()
 
 
+def ended(plan: pgdyno.Plan, out: Path) -> tuple[set[str], list[str]]:
+    """Stages that have a finished trial, and why others have not, trials or all of the run."""
+    try:
+        run = pgdyno.run(plan, host=True, out=out, on_event=with_room)
+    except PgdynoError as error:  # it was rehearsed
+        return set(), [error.fact]
+    with RunFile.read(run.path) as file:
+        trials = file.trials()
+    finished = {one.stage for one in trials if one.state is TrialState.FINISHED}
+    return finished, [one.reason for one in trials if one.reason is not None]
+
+
 @pytest.mark.wide
 @pytest.mark.parametrize("move", ["reserved-huge-pages", "swap-last"])
 def test_a_move_of_the_machine_is_proposed_and_measured_where_it_is_allowed(
@@ -226,8 +241,14 @@ def test_a_move_of_the_machine_is_proposed_and_measured_where_it_is_allowed(
     plan = found.plan().replace({"protocol.stop": "rounds", "protocol.rounds": 3})
     with pytest.raises(PlanError, match=f"stage {move} changes settings of this machine"):
         pgdyno.run(plan, out=folder / "no.sqlite")
-    run = pgdyno.run(plan, host=True, out=folder / "next.sqlite", on_event=with_room)
-    with RunFile.read(run.path) as file:
-        assert {one.reason for one in file.trials()} == {None}
+    for attempt in range(ATTEMPTS):
+        finished, failed = ended(plan, folder / f"next{attempt}.sqlite")
+        assert {name: knob_location(name).read() for name in held} == held
+        if move in finished:
+            break
+        assert move == "reserved-huge-pages", failed
+        assert all(any(words in one for words in TAKEN) for one in failed), failed
+    else:
+        raise AssertionError(failed)
     assert {one.name: one.value for one in plan.stages[1].host} == asked
     assert {name: knob_location(name).read() for name in held} == held
