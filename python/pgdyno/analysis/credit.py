@@ -26,9 +26,7 @@ Change = tuple[tuple[str, str, str], ...]
 
 def changed_settings(before: Stage, stage: Stage) -> set[str]:
     """Names of the settings that differ, of the server and of the machine."""
-    old = {(one.name, one.value) for one in (*before.settings, *before.host)}
-    new = {(one.name, one.value) for one in (*stage.settings, *stage.host)}
-    return {name for name, _ in old ^ new}
+    return {name for name, _ in before.values.items() ^ stage.values.items()}
 
 
 def changed_client(before: Stage, stage: Stage) -> set[str]:

@@ -354,10 +354,7 @@ class Guard:
         self._cycles = cycles
         machine = {one.name: one.default or "" for stage in plan.stages for one in stage.host}
         self._settings = {
-            stage.name: DEFAULTS
-            | machine
-            | {one.name: one.value for one in (*stage.settings, *stage.host)}
-            | effective_of(stage.name, trials)
+            stage.name: DEFAULTS | machine | stage.values | effective_of(stage.name, trials)
             for stage in plan.stages
         }
 

@@ -62,7 +62,4 @@ def _measured(facts: StageFacts, stage: Stage, losses: Losses) -> tuple[Measured
 
 def _same(one: Stage, other: Stage) -> bool:
     """Whether both give up the same of durability."""
-    mine, its = (
-        {set_.name: set_.value for set_ in (*stage.settings, *stage.host)} for stage in (one, other)
-    )
-    return mine == its and one.unlogged == other.unlogged
+    return one.values == other.values and one.unlogged == other.unlogged

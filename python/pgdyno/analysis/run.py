@@ -16,7 +16,6 @@ from pgdyno.analysis.cycles import PlanCycles, plan_cycles
 from pgdyno.analysis.deviations import deviations
 from pgdyno.analysis.earlier_figures import then_and_now
 from pgdyno.analysis.facts import LABELS, SCHEMA, Comparison, Facts, Phases, StageFacts, TrialFacts
-from pgdyno.analysis.host_facts import FleetFacts
 from pgdyno.analysis.hosts import fleet_facts
 from pgdyno.analysis.judge import placement
 from pgdyno.analysis.losses import Losses, with_losses
@@ -80,19 +79,20 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
     table = throughput_table(plan, trials, replaced, cycles.short)
     compared = _compared(plan, table, cycles)
     snapshots = {trial.number: stored.snapshots(trial.number) for trial in trials}
-    measured = _trial_facts(series, snapshots, info, plan, trials)
+    ceilings = _host_ceilings(info, plan, trials)
+    measured = _trial_facts(series, snapshots, info, plan, trials, ceilings)
     stages = stage_facts(plan, trials, measured, compared, merged_quantiles, cycles,
                          cycle_steadiness(plan, trials, series))  # fmt: skip
     stages = with_predictions(with_credit(stages, plan, table, compared), plan)
     stages = with_tails(with_losses(stages, plan, losses), plan, trials, table,
                         cycles.compared.not_judged)  # fmt: skip
-    names = [stage.name for stage in plan.stages]
+    names, versions = [stage.name for stage in plan.stages], _versions(plan, info)
     audit = merged_audit(finished, {one.name: asked_of(one.workload) for one in plan.stages})
     differing = differences(plan, finished)
     mistakes = mistake_facts(Seen(plan, finished, stages, differing))
     placed = placement(finished, server_on_host=plan.target.kind != "running")
     again = sorted({one.round for one in replaced if not one.host_lost})
-    fleet = _fleet(info, plan, trials)
+    fleet = fleet_facts(names, trials, ceilings, server_on_host=plan.target.kind != "running")
     said = answer(stages, measured, audit, differing, metric=plan.workload.headline,
                   quick=plan.quick,
                   further=further_doubts(again, mistakes, placed, cycles.facts, fleet))  # fmt: skip
@@ -106,13 +106,12 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
         parts=part_facts(names, finished, merged_quantiles),
         outages=outages(trials), earlier=then_and_now(plan, finished),
         imported=(others := beside_each_other(run.imported())), imported_together=together(others),
-        imported_conditions=_conditions_beside(plan, info, stages, others),
+        imported_conditions=_beside(plan, info, stages, versions, others),
         recovery=recovery_facts(names, finished), cycles=cycles.facts,
         sessions=_sessions(stored, names, finished), wal=stage_wal(names, finished),
         resources=resource_rows(names, finished, series), signals=signals(names, finished, series),
         statements=statement_rows(names, finished, snapshots),
-        tables=table_rows(names, finished, snapshots),
-        plans=plan_facts(names, finished, snapshots),
+        tables=table_rows(names, finished, snapshots), plans=plan_facts(names, finished, snapshots),
         protocol=protocol_costs(plan, finished), compliance=requirements(plan, finished),
         margin=plan.protocol.margin, confidence=plan.protocol.confidence,
         looks=plan.protocol.looks, warnings=compared.warnings,
@@ -120,7 +119,7 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
         audit=audit, conditions=merged_conditions(fixtures, trials),
         checked_rounds=plan.protocol.checked_rounds, same=shared(plan, finished),
         differences=differing, mistakes=mistakes, phases=_phases(info, trials),
-        deviations=deviations(info, names), versions=_versions(plan, info),
+        deviations=deviations(info, names), versions=versions,
         reference=words.flat(plan.reference), host=words.flat(asdict(info.host)),
         build=words.flat(asdict(info.build)) if _runs_installed(plan) else {},
         builds={one.label: words.flat(asdict(one)) for one in _builds(plan)},
@@ -131,10 +130,14 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
     )  # fmt: skip
 
 
-def _conditions_beside(
-    plan: Plan, info: RunInfo, stages: Sequence[StageFacts], others: Sequence[Imported]
+def _beside(
+    plan: Plan,
+    info: RunInfo,
+    stages: Sequence[StageFacts],
+    versions: Sequence[str],
+    others: Sequence[Imported],
 ) -> OtherConditions | None:
-    rungs, versions = [one.rung for one in stages], _versions(plan, info)
+    rungs = [one.rung for one in stages]
     return other_conditions(plan, rungs, versions, info.started_ns, others)
 
 
@@ -201,8 +204,8 @@ def _trial_facts(
     info: RunInfo,
     plan: Plan,
     trials: Sequence[TrialRecord],
+    ceilings: Mapping[int, Mapping[str, float]],
 ) -> tuple[TrialFacts, ...]:
-    ceilings = _host_ceilings(info, plan, trials)
     return tuple(
         trial_facts(
             trial,
@@ -217,11 +220,6 @@ def _trial_facts(
         )
         for trial in trials
     )
-
-
-def _fleet(info: RunInfo, plan: Plan, trials: Sequence[TrialRecord]) -> FleetFacts | None:
-    names, ceilings = [stage.name for stage in plan.stages], _host_ceilings(info, plan, trials)
-    return fleet_facts(names, trials, ceilings, server_on_host=plan.target.kind != "running")
 
 
 def _host_ceilings(

@@ -111,10 +111,7 @@ def known_runs(run: RunFile) -> tuple[KnownRun, ...]:
             found.append(
                 KnownRun(
                     info.ident, stage.name, info.started_ns, same_host(of), same_load(of),
-                    (
-                        *_lines(of["build"]),
-                        *(f"{s.name}={s.value}" for s in (*stage.settings, *stage.host)),
-                    ),
+                    (*_lines(of["build"]), *_lines(stage.values | _of_tables(stage))),
                     means[stage.name],
                 )
             )  # fmt: skip
@@ -235,8 +232,7 @@ def _settings(stage: Stage, trials: Sequence[TrialRecord]) -> dict[str, str]:
             read = effective_of(stage.name, trials)
             kept = {name: value for name, value in read.items() if name not in ours}
             return kept | {one.name: one.value for one in stage.host} | _of_tables(stage)
-    asked = {one.name: one.value for one in (*stage.settings, *stage.host)}
-    return asked | _of_tables(stage)
+    return stage.values | _of_tables(stage)
 
 
 def _of_tables(stage: Stage) -> dict[str, str]:

@@ -27,7 +27,7 @@ from pgdyno.plan.packaged import packaged_plans, plan_path
 from pgdyno.plan.resolve.builds import Builds, stage_builds
 from pgdyno.plan.resolve.fixture import fixture_ident, fixture_shape
 from pgdyno.plan.resolve.plan import resolve, resolve_target, resolve_workload
-from pgdyno.plan.resolve.unlogged import unlogged_stages
+from pgdyno.plan.schema.plan_file import from_there_on
 from pgdyno.plan.schema.read import PlanDraft, read_plan, read_plan_text
 from pgdyno.plan.schema.toml_text import toml_text, value_text
 from pgdyno.plan.settings.rights import require_rights
@@ -281,9 +281,10 @@ def _resolved(draft: PlanDraft, source: _Source) -> Plan:
     folders = [stage.folder for stage in draft.document.stage if stage.folder]
     server, host = _asked(draft, target), local_facts(folders)
     version = _rows_version(draft.source, workload)
+    unlogged = from_there_on(draft.document.stage, "unlogged")
     shapes = [
-        fixture_shape(target, workload, builds.server(one, server), version, unlogged=unlogged)
-        for one, unlogged in zip(named, unlogged_stages(draft.document.stage), strict=True)
+        fixture_shape(target, workload, builds.server(build, server), version, unlogged=is_unlogged)
+        for build, is_unlogged in zip(named, unlogged, strict=True)
     ]
     fixtures = {fixture_ident(shape): fixture_bytes(target, shape) for shape in shapes}
     there = tuple(fixtures.values())

@@ -66,20 +66,14 @@ def require_allowed(stages: Sequence[Stage], *, allowed: bool) -> None:
             "Allow it with `--host` (`host=True`): each is journalled, and put back when the"
             " server of the trial has stopped. `pgdyno host restore` does it after a kill.",
         )
-    changes = change.plan([wish for stage in asking for wish in _distinct(stage, asking)])
-    if not change.may_write(changes):
-        raise PlanError(
-            f"this user may not change {listed([one.key for one in changes])}",
-            "Run it as root, or leave `host` out of the stages.",
-        )
+    for stage in asking:
+        changes = change.plan(_wishes(stage))
+        if not change.may_write(changes):
+            raise PlanError(
+                f"this user may not change {listed([one.key for one in changes])}",
+                "Run it as root, or leave `host` out of the stages.",
+            )
     require_none_standing([one.name for stage in asking for one in stage.host], journals())
-
-
-def _distinct(stage: Stage, stages: Sequence[Stage]) -> list[tuple[str, str]]:
-    """Its wishes of keys that no stage before it has: two of them may differ in a value."""
-    before = stages[: stages.index(stage)]
-    known = {one.name for other in before for one in other.host}
-    return [wish for wish in _wishes(stage) if wish[0] not in known]
 
 
 def _wishes(stage: Stage) -> list[tuple[str, str]]:

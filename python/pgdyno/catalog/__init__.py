@@ -2,7 +2,14 @@
 
 from pgdyno.catalog.entries import Entry, entries
 from pgdyno.catalog.knobs import Fall, Knob, Note, knobs
-from pgdyno.catalog.machine import RUNTIME_LAYERS, MachineKnob, file_of, layers, machine_knobs
+from pgdyno.catalog.machine import (
+    RUNTIME_LAYERS,
+    MachineKnob,
+    file_of,
+    layers,
+    machine_knobs,
+    meant_by,
+)
 from pgdyno.catalog.moves import NEEDED_PAGES, Move, moves
 from pgdyno.catalog.postgres import KnownSetting, known_settings
 from pgdyno.catalog.profiles import Profile, ProfileSetting, profile, profile_names
@@ -27,6 +34,7 @@ __all__ = [
     "known_settings",
     "layers",
     "machine_knobs",
+    "meant_by",
     "moves",
     "profile",
     "profile_names",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import cache
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from pydantic import Field
 
-from pgdyno.catalog.knobs import Fall
+from pgdyno.catalog.knobs import Fall, knobs
 from pgdyno.catalog.tables import Table, read_table, read_tables
 
 Apply: TypeAlias = Literal[
@@ -82,6 +83,19 @@ class MachineKnob(Table):
         until = _parts(self.until) if self.until else None
         # Until 5.12 means all of 5.12, so it is compared as far as it is told.
         return since <= version and (until is None or version[: len(until)] <= until)
+
+
+def meant_by(name: str, of_server: str) -> str:
+    """A hint for a name that no knob of the machine has.
+
+    Args:
+        name: As somebody wrote it.
+        of_server: The hint where it is a setting of the server.
+    """
+    if name in knobs():
+        return of_server
+    near = get_close_matches(name, machine_knobs(), 1)
+    return f"Did you mean {near[0]}?" if near else "See `pgdyno knobs`."
 
 
 def file_of(name: str, knob: MachineKnob) -> str | None:

@@ -14,6 +14,7 @@ from pgdyno.model.errors import TargetError
 from pgdyno.model.lsn import lsn_of
 from pgdyno.model.repair import RedoBegin
 from pgdyno.pages.files import held, segments_in
+from pgdyno.pages.segment_names import begin_of
 from pgdyno.shell import OsUser
 
 _CHUNK_BYTES = 1 << 20
@@ -36,7 +37,7 @@ def feed(crashed: Folder, standby: Folder, begin: RedoBegin, until_lsn: str) -> 
     copied = 0
     with Folder.hold(crashed.path / "pg_wal") as source, standby.into("pg_wal") as target:
         for name in segments_in(source, "Recover from a backup."):
-            valid = lsn_of(until_lsn) - _begin(name, begin.wal_segment_bytes)
+            valid = lsn_of(until_lsn) - begin_of(name, begin.wal_segment_bytes)
             if valid > 0:
                 _copy(source, target, name, min(valid, begin.wal_segment_bytes),
                       begin.wal_segment_bytes, owner)  # fmt: skip
@@ -44,12 +45,6 @@ def feed(crashed: Folder, standby: Folder, begin: RedoBegin, until_lsn: str) -> 
         target.sync()
     if not copied:
         raise TargetError(f"{crashed.path} has no segment of WAL before {until_lsn}")
-
-
-def _begin(name: str, segment_bytes: int) -> int:
-    """Where a segment begins."""
-    number = int(name[8:16], 16) * ((1 << 32) // segment_bytes) + int(name[16:], 16)
-    return number * segment_bytes
 
 
 def _copy(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import TypeAlias, TypeVar
 
-from pgdyno.guard.source import Source, Wanted
+from pgdyno.guard.source import Source, Wanted, batches
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
 
@@ -39,8 +39,8 @@ def fetched(
     Raises:
         TargetError: The standby is gone, or a page is not whole however often it is read.
     """
-    batches = list(_batches(wanted))
-    count = max(1, min(sessions, len(batches)))
+    asked = list(batches(wanted, _BATCH_BLOCKS))
+    count = max(1, min(sessions, len(asked)))
     done: queue.Queue[Batch | BaseException] = queue.Queue(count)
     over = threading.Event()
 
@@ -55,13 +55,13 @@ def fetched(
             _given(done, error, over)
 
     threads = [
-        threading.Thread(target=fetch, args=(batches[at::count],), name="pgdyno fetch", daemon=True)
+        threading.Thread(target=fetch, args=(asked[at::count],), name="pgdyno fetch", daemon=True)
         for at in range(count)
     ]
     for thread in threads:
         thread.start()
     try:
-        for _ in batches:
+        for _ in asked:
             got = done.get()
             if isinstance(got, BaseException):
                 raise got
@@ -81,19 +81,6 @@ def _given(where: queue.Queue[_Given], what: _Given, over: threading.Event) -> b
             continue
         return True
     return False
-
-
-def _batches(wanted: Sequence[Wanted]) -> Iterator[Sequence[Wanted]]:
-    batch: list[Wanted] = []
-    blocks = 0
-    for one in wanted:
-        batch.append(one)
-        blocks += one.blocks
-        if blocks >= _BATCH_BLOCKS:
-            yield batch
-            batch, blocks = [], 0
-    if batch:
-        yield batch
 
 
 def _stable(

@@ -6,7 +6,6 @@ pages into its WAL, so that a page which is read while it is written is mended b
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,17 +13,23 @@ from dataclasses import dataclass
 
 import psycopg
 
-from pgdyno.guard.source import Source, Wanted, asking
+from pgdyno.guard.source import Source, Wanted, asking, batches
 from pgdyno.model.errors import TargetError
 from pgdyno.model.lsn import lsn_of
 from pgdyno.model.repair import RedoBegin
+from pgdyno.pages.segment_names import (
+    history_name,
+    is_history,
+    is_segment,
+    place_name,
+    without_timeline,
+)
 
 LABEL = "pgdyno guard rejoin"
 CHUNK_BYTES = 1 << 20
 _BATCH_BYTES = 8 << 20
 _STABLE_READS_MAX = 10
 _SINCE_BACKUP_NAMES = 150_000
-_SEGMENT = re.compile(r"([0-9A-F]{8})([0-9A-F]{8})([0-9A-F]{8})")
 _FACTS = """
 SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8), pg_current_wal_flush_lsn()::text,
        (SELECT catalog_version_no FROM pg_control_system()),
@@ -41,10 +46,6 @@ WITH RECURSIVE tree (path, bytes, is_folder) AS (
 SELECT path, bytes FROM tree WHERE NOT is_folder
 """
 _SPACES = "SELECT name FROM pg_ls_dir('pg_tblspc', true, false) AS name"
-_RAW = """
-SELECT pg_read_binary_file(path, at, bytes, true)
-FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) AS wanted (path, at, bytes)
-"""
 _START = "SELECT pg_backup_start(%s, true)::text"
 _STOP = "SELECT lsn::text, labelfile FROM pg_backup_stop(false)"
 _START_BEFORE = "SELECT pg_start_backup(%s, true, false)::text"
@@ -63,7 +64,6 @@ class LeaderFacts:
     timeline: int
     flush_lsn: str
     version: str  # the folder of relations in a tablespace, e.g. PG_18_202506291
-    wal_segment_bytes: int
     history: str  # of its timeline, as its file says it; empty: it is the first
 
     def fork_from(self, timeline: int) -> str | None:
@@ -118,14 +118,14 @@ class Leader(Source):
                 "A standby needs replica, and what is copied has to be on its disk.",
             )
         number = int(timeline, 16)
-        name = f"pg_wal/{timeline}.history"
+        name = f"pg_wal/{history_name(number)}"
         history = b"" if number == 1 else self.whole(name)
         if history is None:
             raise TargetError(
                 f"the primary has no {name}", "It cannot tell what it came from: pg_basebackup."
             )
         version = f"PG_{begin.major}_{catalogue}"
-        return LeaderFacts(number, flush_lsn, version, segment_bytes, history.decode())
+        return LeaderFacts(number, flush_lsn, version, history.decode())
 
     def keep_wal(self, slot: str, from_lsn: str) -> None:
         """See to it that WAL from a place on is kept, which a checkpoint would remove.
@@ -220,16 +220,8 @@ class Leader(Source):
         Raises:
             TargetError: It is gone, or its role may not read.
         """
-        for batch in _batches(wanted):
-            columns = (
-                [one.path for one in batch],
-                [one.file_at for one in batch],
-                [one.blocks for one in batch],
-            )
-            with asking(self.connection), self.session.cursor(binary=True) as cursor:
-                rows = cursor.stream(_RAW.encode(), columns)
-                for one, (data,) in zip(batch, rows, strict=True):
-                    yield one, None if data is None else bytes(data)
+        for batch in batches(wanted, _BATCH_BYTES):
+            yield from zip(batch, self.read(batch, block_bytes=1), strict=True)
 
     def whole(self, path: str) -> bytes | None:
         """A small file, as it is read twice in a row; None: there is none.
@@ -245,30 +237,19 @@ class Leader(Source):
             seen = data
         raise TargetError(f"{path} of the primary is another one at each look", "Try again.")
 
-    def segments(self, from_lsn: str, to_lsn: str, segment_bytes: int) -> list[str]:
-        """Names of its segments of WAL from one place to another, of every timeline.
+    def wal_files(
+        self, from_lsn: str, to_lsn: str, segment_bytes: int
+    ) -> tuple[list[str], list[str]]:
+        """Names of its segments from one place to another, of every timeline, and of histories.
 
         Raises:
             TargetError: It is gone, or its role may not look.
         """
-        first, last = (lsn_of(lsn) // segment_bytes for lsn in (from_lsn, to_lsn))
-        per_id = (1 << 32) // segment_bytes
-        found = []
-        for path in self.tree(["pg_wal"]):
-            name = path.removeprefix("pg_wal/")
-            if parts := _SEGMENT.fullmatch(name):
-                number = int(parts[2], 16) * per_id + int(parts[3], 16)
-                if first <= number <= last:
-                    found.append(name)
-        return sorted(found)
-
-    def histories(self) -> list[str]:
-        """Names of its history files."""
-        return sorted(
-            path.removeprefix("pg_wal/")
-            for path in self.tree(["pg_wal"])
-            if re.fullmatch(r"pg_wal/[0-9A-F]{8}\.history", path)
-        )
+        first, last = (place_name(lsn_of(lsn), segment_bytes) for lsn in (from_lsn, to_lsn))
+        names = sorted(path.removeprefix("pg_wal/") for path in self.tree(["pg_wal"]))
+        segments = [name for name in names
+                    if is_segment(name) and first <= without_timeline(name) <= last]  # fmt: skip
+        return segments, [name for name in names if is_history(name)]
 
 
 def lines_of(history: str) -> list[tuple[int, str]]:
@@ -294,16 +275,3 @@ def chunks_of(path: str, bytes_: int) -> Iterator[Wanted]:
     """A whole file, in pieces."""
     for at in range(0, max(bytes_, 1), CHUNK_BYTES):
         yield Wanted(path, 0, at, min(CHUNK_BYTES, bytes_ - at))
-
-
-def _batches(wanted: Sequence[Wanted]) -> Iterator[Sequence[Wanted]]:
-    batch: list[Wanted] = []
-    size = 0
-    for one in wanted:
-        batch.append(one)
-        size += one.blocks
-        if size >= _BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch

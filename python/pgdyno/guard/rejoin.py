@@ -33,6 +33,7 @@ from pgdyno.model.lsn import lsn_of
 from pgdyno.model.repair import RedoBegin, RejoinReport
 from pgdyno.model.wording import listed, plural
 from pgdyno.pages.files import text_of
+from pgdyno.pages.segment_names import history_name, is_segment, place_name, without_timeline
 from pgdyno.pages.wal import WalRange
 
 LABEL = "backup_label"
@@ -41,8 +42,6 @@ _CLOSED = b"0 until a pgdyno guard rejoin that was broken off is called again\n"
 """Meanwhile: a server says that it is of another version than these data, and starts not."""
 _SIGNAL, _SETTINGS = "standby.signal", "postgresql.auto.conf"
 _NOT_OURS = ("recovery.signal", "tablespace_map")  # they would lead recovery elsewhere
-_SEGMENT = re.compile(r"[0-9A-F]{24}")
-_HISTORY = ".history"
 _MINIMAL = 0
 _WHOLE = "Copy every file, as a new base backup would: --whole."
 
@@ -214,7 +213,7 @@ def _fork(data: Folder, begin: RedoBegin, facts: LeaderFacts) -> str | None:
         )
     fork = facts.fork_from(begin.timeline)
     theirs = lines_of(facts.history)
-    name = f"{begin.timeline:08X}.history"
+    name = history_name(begin.timeline)
     with Folder.hold(data.path / "pg_wal") as wal:
         ours = lines_of(text_of(wal, name)) if wal.has(name) else []
     if fork is None or theirs[: len(ours)] != ours:
@@ -307,10 +306,11 @@ def _fetch_wal(leader: Leader, room: Folder, told: _Told, to_lsn: str) -> None:
     """
     from_lsn, size = told.alike_lsn, told.begin.wal_segment_bytes
     have = set(room.names())
-    latest = max((name[8:] for name in have if not name.endswith(_HISTORY)), default="")
+    latest = max(map(without_timeline, filter(is_segment, have)), default="")
     how = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    for name in (*leader.segments(from_lsn, to_lsn, size), *leader.histories()):
-        if name in have and name[8:] != latest:
+    segments, histories = leader.wal_files(from_lsn, to_lsn, size)
+    for name in (*segments, *histories):
+        if name in have and without_timeline(name) != latest:
             continue
         with failing(f"write {room.path / name}"):
             handle = os.open(name, how, 0o600, dir_fd=room.handle)
@@ -340,7 +340,7 @@ def _copied(
         copier.take_relations(leader.connection, wanted, asked.sessions)
         copier.take_files(leader)
         backup = leader.stop_backup(told.backup_lsn)
-        kept = _take_wal(copier, leader, told.facts, backup)
+        kept = _take_wal(copier, leader, told.facts.timeline, backup)
         slots = _clear(data, copier, told, kept)
         copier.put(LABEL, backup.label.encode(), Step.label)
         if not begin.is_standby:
@@ -374,12 +374,13 @@ def _clear(data: Folder, copier: Copier, told: _Told, kept: Container[str]) -> t
 
     Segments behind the WAL's end are names that wait to be written again: nobody asks for them.
     """
-    last = "" if told.end_lsn is None else _segment_at(told.end_lsn, told.begin.wal_segment_bytes)
+    size = told.begin.wal_segment_bytes
+    last = "" if told.end_lsn is None else place_name(lsn_of(told.end_lsn), size)
     for path in files_below(data, "pg_wal"):
         name = path.removeprefix("pg_wal/")
         if name in kept:
             continue
-        if last and _SEGMENT.fullmatch(name) and name[8:] > last:
+        if last and is_segment(name) and without_timeline(name) > last:
             copier.drop(path, Step.clearing)
         else:
             copier.remove(path, Step.clearing)
@@ -389,27 +390,19 @@ def _clear(data: Folder, copier: Copier, told: _Told, kept: Container[str]) -> t
     return tuple(sorted({path.split("/")[1] for path in slots}))
 
 
-def _segment_at(lsn: str, segment_bytes: int) -> str:
-    """The name of a segment, without its timeline."""
-    number, per_id = lsn_of(lsn) // segment_bytes, (1 << 32) // segment_bytes
-    return f"{number // per_id:08X}{number % per_id:08X}"
-
-
-def _take_wal(copier: Copier, leader: Leader, facts: LeaderFacts, backup: Backup) -> Container[str]:
+def _take_wal(copier: Copier, leader: Leader, timeline: int, backup: Backup) -> Container[str]:
     """The WAL from where redo begins to where it is consistent, and the histories; their names."""
-    names = leader.segments(backup.begin_lsn, backup.stop_lsn, facts.wal_segment_bytes)
-    timeline = f"{facts.timeline:08X}"
-    first, last = (
-        _segment_at(lsn, facts.wal_segment_bytes) for lsn in (backup.begin_lsn, backup.stop_lsn)
-    )
-    mine = [name for name in names if name.startswith(timeline)]
-    if not mine or mine[0][8:] != first or mine[-1][8:] < last:
+    size, ends = copier.begin.wal_segment_bytes, (backup.begin_lsn, backup.stop_lsn)
+    segments, histories = leader.wal_files(*ends, size)
+    mine = [name for name in segments if name.startswith(f"{timeline:08X}")]
+    first, last = (place_name(lsn_of(lsn), size) for lsn in ends)
+    places = [without_timeline(name) for name in mine]
+    if not places or places[0] != first or places[-1] < last:
         raise TargetError(
             f"the primary's WAL from {backup.begin_lsn} to {backup.stop_lsn} is not there any more",
             "Does max_slot_wal_keep_size allow for so much?",
         )
     copier.take_wal(leader, mine)
-    histories = leader.histories()
     for name in histories:
         if (history := leader.whole(f"pg_wal/{name}")) is not None:
             copier.put(f"pg_wal/{name}", history, Step.wal)

@@ -65,6 +65,20 @@ class Wanted:
     blocks: int
 
 
+def batches(wanted: Sequence[Wanted], blocks_min: int) -> Iterator[Sequence[Wanted]]:
+    """What is asked for at once: each but the last has so many blocks at least."""
+    batch: list[Wanted] = []
+    blocks = 0
+    for one in wanted:
+        batch.append(one)
+        blocks += one.blocks
+        if blocks >= blocks_min:
+            yield batch
+            batch, blocks = [], 0
+    if batch:
+        yield batch
+
+
 class Source:
     """A session on the standby; closed where it is used as a context."""
 
@@ -241,7 +255,16 @@ class Source:
         return None if row is None else row[0]
 
     def pages(self, wanted: Sequence[Wanted], block_bytes: int) -> Iterator[bytes]:
-        """The bytes of some blocks, in their order: fewer where the file ends, none without file.
+        """The same, where a file that is not there has no bytes.
+
+        Raises:
+            TargetError: As `read`.
+        """
+        for page in self.read(wanted, block_bytes):
+            yield b"" if page is None else page
+
+    def read(self, wanted: Sequence[Wanted], block_bytes: int) -> Iterator[bytes | None]:
+        """The bytes of some blocks, in their order: fewer where the file ends, None without file.
 
         Raises:
             TargetError: It is gone, or its role may not read.
@@ -253,7 +276,7 @@ class Source:
         )
         with asking(self.connection), self.session.cursor(binary=True) as cursor:
             for (page,) in cursor.stream(_PAGES.encode(), columns):
-                yield b"" if page is None else bytes(page)
+                yield None if page is None else bytes(page)
 
 
 def _behind(facts: StandbyFacts, begin: RedoBegin, needs: RedoNeeds) -> TargetError:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pgdyno.host import change
-from pgdyno.host.journal import Journal, Standing
+from pgdyno.host.journal import Journal, Standing, standing_keys
 from pgdyno.host.knob_location import ROOT
 from pgdyno.host.undo import undo
 from pgdyno.model.errors import TargetError
@@ -53,11 +53,7 @@ def require_none_standing(keys: Sequence[str], journals: Sequence[Journal]) -> N
     Raises:
         TargetError: Naming them.
     """
-    standing: set[str] = set()
-    for journal in journals:
-        with journal.locked(make=False) as there:
-            standing |= {one.change.key for one in journal.standing()} if there else set()
-    if found := sorted(standing & set(keys)):
+    if found := sorted(standing_keys(journals) & set(keys)):
         raise TargetError(
             f"pgdyno has changed {listed(found)} on this machine, and not put it back",
             "`pgdyno host restore` does; another run may be using it at this moment.",

@@ -14,7 +14,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -203,6 +203,19 @@ class Journal:
         if whole != found:
             os.ftruncate(self._handle, len(whole))
             os.fsync(self._handle)
+
+
+def standing_keys(journals: Iterable[Journal]) -> set[str]:
+    """What stands changed by pgdyno, by all journals that there are.
+
+    Raises:
+        TargetError: Another one is at work, or a journal cannot be read.
+    """
+    found: set[str] = set()
+    for journal in journals:
+        with journal.locked(make=False) as there:
+            found |= {one.change.key for one in journal.standing()} if there else set()
+    return found
 
 
 def _entry(raw: dict[str, Any]) -> Entry:

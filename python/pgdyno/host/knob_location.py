@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
-from pgdyno.catalog import RUNTIME_LAYERS, MachineKnob, file_of, knobs, machine_knobs
+from pgdyno.catalog import RUNTIME_LAYERS, MachineKnob, file_of, machine_knobs, meant_by
 from pgdyno.host.file_tree import folders, text
 from pgdyno.model.errors import PlanError, TargetError
 
@@ -112,7 +111,13 @@ def knob_location(key: str, root: Path = ROOT) -> KnobLocation:
     name, _, device = key.partition("@")
     knob = machine_knobs().get(name)
     if knob is None:
-        raise PlanError(f"no knob of the machine is called {name!r}", _meant(name))
+        raise PlanError(
+            f"no knob of the machine is called {name!r}",
+            meant_by(
+                name,
+                "It is a setting of the server: it belongs in its postgresql.conf, or into a plan.",
+            ),
+        )
     where = _template(name, knob)
     if where is None:
         raise PlanError(
@@ -135,13 +140,6 @@ def knob_location(key: str, root: Path = ROOT) -> KnobLocation:
         )
     path = root / _filled(where, device).lstrip("/")
     return KnobLocation(key, name, device or None, path, root)
-
-
-def _meant(name: str) -> str:
-    if name in knobs():
-        return "It is a setting of the server: it belongs in its postgresql.conf, or into a plan."
-    near = get_close_matches(name, machine_knobs(), 1)
-    return f"Did you mean {near[0]}?" if near else "See `pgdyno knobs`."
 
 
 def knob_locations(root: Path = ROOT) -> Iterator[KnobLocation]:

@@ -111,6 +111,11 @@ class Stage:
     unlogged: bool = False  # the workload's tables are: a crash of the server empties them
 
     @property
+    def values(self) -> dict[str, str]:
+        """What it sets, of the server and of the machine, by name."""
+        return {one.name: one.value for one in (*self.settings, *self.host)}
+
+    @property
     def rung_known(self) -> str:
         """The rung, or `NOT_KNOWN` where nothing was found but not all could be looked at."""
         if self.durability is not None and self.durability.rung is None:

@@ -6,16 +6,14 @@ The core is given descriptors, and opens nothing by name.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from pgdyno.folders import Folder
 from pgdyno.model.errors import TargetError
+from pgdyno.pages.segment_names import is_history, is_segment
 
 CONTROL = "pg_control"
-_SEGMENT = re.compile(r"[0-9A-F]{24}")
-_HISTORY = re.compile(r"[0-9A-F]{8}\.history")
 _TEXT_BYTES_MAX = 1 << 20
 
 
@@ -25,7 +23,7 @@ def segments_in(folder: Folder, hint: str) -> Sequence[str]:
     Raises:
         TargetError: There is none.
     """
-    segments = [name for name in folder.names() if _SEGMENT.fullmatch(name)]
+    segments = [name for name in folder.names() if is_segment(name)]
     if not segments:
         raise TargetError(
             f"folder {folder.path} holds no WAL: no file has a name of 24 hexadecimal digits", hint
@@ -35,7 +33,7 @@ def segments_in(folder: Folder, hint: str) -> Sequence[str]:
 
 def histories_in(folder: Folder) -> Mapping[str, str]:
     """Texts of the history files in a folder of WAL, by name."""
-    return {name: text_of(folder, name) for name in folder.names() if _HISTORY.fullmatch(name)}
+    return {name: text_of(folder, name) for name in folder.names() if is_history(name)}
 
 
 @contextmanager

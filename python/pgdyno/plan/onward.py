@@ -57,7 +57,7 @@ def onward(
     settings = {one.name: one.value for one in base.settings}
     shared: dict[str, Any] = {"build": build} if build else {}
     shared |= {"folder": base.folder} if base.folder else {}
-    shared |= {"guard": True} if base.guard else {}
+    shared |= {key: True for key in ("guard", "unlogged") if getattr(base, key)}
     host = {one.name: one.value for one in base.host}
     first = {"name": base.name, "why": base.why, "settings": settings, "client": client,
              "host": host, **shared}  # fmt: skip

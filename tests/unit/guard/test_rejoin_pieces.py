@@ -43,7 +43,7 @@ def test_what_is_temporary_or_unlogged_is_left_alone_and_the_rest_becomes_the_so
 def test_a_history_tells_where_a_timeline_was_left() -> None:
     history = "1\t0/3000110\tno recovery target specified\n\n# a comment\n2\t0/5000000\tx\n"
     assert lines_of(history) == [(1, "0/3000110"), (2, "0/5000000")]
-    facts = LeaderFacts(3, "0/6000000", VERSION, 16 << 20, history)
+    facts = LeaderFacts(3, "0/6000000", VERSION, history)
     assert facts.fork_from(2) == "0/5000000"
     assert facts.fork_from(4) is None
     for wrong in ("1\n", "one 0/1\n", "1 place\n"):

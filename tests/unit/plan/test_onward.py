@@ -103,3 +103,12 @@ def test_a_belief_that_cannot_be_held_is_refused(expects: dict[str, Any], fact: 
     plan = resolved("demo")
     with pytest.raises(PlanError, match=fact):
         again(onward(plan, plan.stages[0], ({**TRY, "expects": expects},), Rung.D0))
+
+
+def test_tables_that_are_unlogged_stay_so() -> None:
+    """Else the next stage would be measured on logged ones."""
+    plan = resolved("durability")
+    base = plan.stages[-1]
+    assert base.unlogged
+    found = again(onward(plan, base, (TRY,), Rung.D6))
+    assert [one.unlogged for one in found.stages] == [True, True]

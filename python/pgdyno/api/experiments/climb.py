@@ -11,7 +11,7 @@ alone, because the best of many tries looks better than it is.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ from pgdyno.model.climb import (
 from pgdyno.model.errors import PgdynoError, PlanError
 from pgdyno.model.manifest import Installation
 from pgdyno.model.progress import Noted
-from pgdyno.model.proposal import Allowed, NotTried
+from pgdyno.model.proposal import Allowed, Changed, NotTried
 from pgdyno.model.settings import Rung
 from pgdyno.model.units import seconds_text
 from pgdyno.model.wording import listed, plural, small
@@ -349,20 +349,24 @@ def _futile(now: Climbed) -> str | None:
 
 def _without(one: Tried) -> dict[str, Any]:
     """The stage without a move: as things were before it."""
-    keys: dict[str, dict[str, Any]] = {"settings": {}, "client": {}, "host": {}}
-    for change in one.changes:
-        if change.before:
-            keys[change.table][change.name] = change.before
-    return {"name": f"without-{one.move}", "why": f"Whether {one.move} is still missed.", **keys}
+    before = ((change, change.before) for change in one.changes if change.before)
+    why = f"Whether {one.move} is still missed."
+    return {"name": f"without-{one.move}", "why": why, **_keys(before)}
 
 
 def _climbed(kept: Sequence[Tried]) -> dict[str, Any]:
     """The stage with all that is left of what helped, and nothing else."""
+    after = ((change, change.after) for one in kept for change in one.changes)
+    why = f"What the climb reached: {listed([one.move for one in kept]) or 'nothing'}."
+    return {"name": "climbed", "why": why, **_keys(after)}
+
+
+def _keys(values: Iterable[tuple[Changed, str]]) -> dict[str, dict[str, str]]:
+    """Tables of a stage that give these values to what was changed."""
     keys: dict[str, dict[str, str]] = {"settings": {}, "client": {}, "host": {}}
-    for change in (change for one in kept for change in one.changes):
-        keys[change.table][change.name] = change.after
-    moves = listed([one.move for one in kept])
-    return {"name": "climbed", "why": f"What the climb reached: {moves or 'nothing'}.", **keys}
+    for change, value in values:
+        keys[change.table][change.name] = value
+    return keys
 
 
 def _plan_file(asked: ClimbAsked, kept: Sequence[Tried]) -> str:

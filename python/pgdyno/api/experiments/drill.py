@@ -160,9 +160,7 @@ def _require_alike(here: Stage, there: Stage, run: str) -> None:
             f" {str(there.unlogged).lower()} in run {run}",
             "Name a run of the same plan.",
         )
-    ours, theirs = (
-        {one.name: one.value for one in (*stage.settings, *stage.host)} for stage in (here, there)
-    )
+    ours, theirs = here.values, there.values
     if differing := sorted(
         name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)
     ):

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 
-from pgdyno.catalog import RUNTIME_LAYERS, knobs, machine_knobs
+from pgdyno.catalog import RUNTIME_LAYERS, machine_knobs, meant_by
 from pgdyno.model.durability import Loss
-from pgdyno.model.settings import HostFacts, Origin, OriginKind, Rung, Setting
+from pgdyno.model.settings import HostFacts, Rung, Setting
+from pgdyno.plan.resolve.lowest_rung import too_low
 from pgdyno.plan.schema.complaint import shown
 from pgdyno.plan.schema.plan_file import StageTable
 from pgdyno.plan.schema.read import PlanDraft
@@ -19,18 +19,14 @@ from pgdyno.plan.schema.read import PlanDraft
 Problem = tuple[str, str, str | None]  # name, text, hint
 
 _HUGE_PAGES = "vm.nr_hugepages"
+_OF_SERVER = "It is a setting of the server: it belongs into `settings`."
 
 
 def machine_settings(table: StageTable, draft: PlanDraft) -> dict[str, Setting]:
     """What a stage itself asks of the machine, by name."""
     found = {}
     for name, given in table.host.items():
-        overridden = (table.name, name) in draft.set_host
-        origin = (
-            Origin(OriginKind.OVERRIDE, f"--set stage.{table.name}.host.{name}")
-            if overridden
-            else Origin(OriginKind.PLAN, f"{draft.source}: stage {table.name}")
-        )
+        origin = draft.origin_of(table.name, "host", name)
         value = {True: "1", False: "0"}[given] if isinstance(given, bool) else given
         found[name] = Setting(name, " ".join(value.split()), origin)
     return found
@@ -45,7 +41,8 @@ def machine_problems(own: Mapping[str, Setting], kind: str, lowest: Rung) -> Ite
             continue
         knob = machine_knobs().get(name.partition("@")[0])
         if knob is None:
-            yield name, f"{shown(one.value)} is no setting of a machine that is known", _meant(name)
+            text = f"{shown(one.value)} is no setting of a machine that is known"
+            yield name, text, meant_by(name, _OF_SERVER)
         elif knob.layer not in RUNTIME_LAYERS:
             text = f"{shown(one.value)} is of layer {knob.layer}, and not of a machine that runs"
             yield name, text, f"`pgdyno knobs {name!r}` says how it is applied."
@@ -53,9 +50,8 @@ def machine_problems(own: Mapping[str, Setting], kind: str, lowest: Rung) -> Ite
             yield name, f"{shown(one.value)} cannot be written", None
         for loss in machine_losses({name: one}):
             if loss.rung > lowest:
-                text = f"{shown(one.value)} puts it on rung {loss.rung}, below protocol.lowest_rung"
-                hint = f'If that is meant, write lowest_rung = "{loss.rung}" below [protocol].'
-                yield name, f"{text} = {lowest}", hint
+                text, hint = too_low(shown(one.value), loss.rung, lowest)
+                yield name, text, hint
 
 
 def machine_losses(asked: Mapping[str, Setting]) -> tuple[Loss, ...]:
@@ -73,13 +69,6 @@ def machine_losses(asked: Mapping[str, Setting]) -> tuple[Loss, ...]:
         for fall in knob.fall
         if fall.holds(one.value)
     )
-
-
-def _meant(name: str) -> str:
-    if name in knobs():
-        return "It is a setting of the server: it belongs into `settings`."
-    near = get_close_matches(name, machine_knobs(), 1)
-    return f"Did you mean {near[0]}?" if near else "See `pgdyno knobs`."
 
 
 def as_asked(host: HostFacts, asked: Mapping[str, Setting]) -> HostFacts:

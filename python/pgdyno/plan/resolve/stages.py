@@ -7,14 +7,15 @@ from dataclasses import dataclass, field, replace
 
 from pgdyno.catalog import knobs, profile
 from pgdyno.model.build import Build
-from pgdyno.model.durability import LADDER, Durability, together
+from pgdyno.model.durability import Durability, together
 from pgdyno.model.plan import Stage
 from pgdyno.model.proposal import Prediction
-from pgdyno.model.settings import HostFacts, Origin, OriginKind, Rung, ServerFacts, Setting
+from pgdyno.model.settings import HostFacts, Rung, ServerFacts, Setting
 from pgdyno.model.workload import Workload
 from pgdyno.plan.resolve.contradictions import contradictions
 from pgdyno.plan.resolve.earlier_figures import figures_of
 from pgdyno.plan.resolve.guard import guard_problems
+from pgdyno.plan.resolve.lowest_rung import too_low
 from pgdyno.plan.resolve.machine import (
     as_asked,
     machine_losses,
@@ -22,9 +23,9 @@ from pgdyno.plan.resolve.machine import (
     machine_settings,
 )
 from pgdyno.plan.resolve.profile import size_profile
-from pgdyno.plan.resolve.unlogged import unlogged_losses, unlogged_problems, unlogged_stages
+from pgdyno.plan.resolve.unlogged import unlogged_losses, unlogged_problems
 from pgdyno.plan.schema.complaint import COMPLAINTS_MAX, Complaint, leave_out, shown
-from pgdyno.plan.schema.plan_file import ExpectsTable, StageTable
+from pgdyno.plan.schema.plan_file import ExpectsTable, StageTable, from_there_on
 from pgdyno.plan.schema.read import TWIN_SUFFIX, PlanDraft
 from pgdyno.plan.schema.toml import toml_key
 from pgdyno.plan.schema.workload import workload_of
@@ -74,17 +75,16 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
     result = Resolved()
     before: dict[str, Setting] = {}
     folder: str | None = None
-    guard = False
     asked: dict[str, Setting] = {}
     seen: set[Seen] = set()
     tables = draft.document.stage
-    of_stages = zip(tables, draft.clients, servers, unlogged_stages(tables), strict=True)
-    for table, client, server, unlogged in of_stages:
+    flags = (from_there_on(tables, "guard"), from_there_on(tables, "unlogged"))
+    of_stages = zip(tables, draft.clients, servers, *flags, strict=True)
+    for table, client, server, guard, unlogged in of_stages:
         if len(result.complaints) > COMPLAINTS_MAX:
             break
         settings = {} if table.afresh else dict(before)
         folder = table.folder or (None if table.afresh else folder)
-        guard = (guard and not table.afresh) if table.guard is None else table.guard
         own = machine_settings(table, draft)
         asked = ({} if table.afresh else asked) | own
         there = as_asked(host, asked)
@@ -195,13 +195,7 @@ def _own_settings(
         if problem := problem or setting_problem(name, value, server, kind):
             result.complaints.append(_of(table.name, name, problem))
             continue
-        overridden = (table.name, name) in draft.set_settings
-        origin = (
-            Origin(OriginKind.OVERRIDE, f"--set stage.{table.name}.settings.{name}")
-            if overridden
-            else Origin(OriginKind.PLAN, f"{draft.source}: stage {table.name}")
-        )
-        own[name] = Setting(name, value.strip(), origin)
+        own[name] = Setting(name, value.strip(), draft.origin_of(table.name, "settings", name))
     if table.profile is None:
         return own
     own_values = {name: one.value for name, one in own.items()}
@@ -272,9 +266,7 @@ def _rung_problems(config: Configured, lowest: Rung, guard: bool) -> Iterator[Pr
     rung, reason = stage_rung(config, guarded=guard)
     if rung > lowest:
         name, _, value = reason.partition(", ")[0].partition(" = ")
-        text = f"{value} puts it on rung {rung}, below protocol.lowest_rung = {lowest}"
-        meant = f"if that is meant: on {rung}, {LADDER[rung]}"
-        hint = f'Write lowest_rung = "{rung}" below [protocol] {meant}.'
+        text, hint = too_low(value, rung, lowest)
         if stage_rung(config, guarded=True)[0] <= lowest:
             hint += " Or let a standby repair what is torn: guard = true in the stage."
         yield name, text, hint

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from pgdyno.model.durability import LADDER, Durability, Loss
+from pgdyno.model.durability import Durability, Loss
 from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Workload
-from pgdyno.plan.schema.plan_file import ProtocolTable, StageTable
+from pgdyno.plan.resolve.lowest_rung import too_low
+from pgdyno.plan.schema.plan_file import ProtocolTable
 
 _KEY = "unlogged"
-
-
-def unlogged_stages(tables: Sequence[StageTable]) -> tuple[bool, ...]:
-    """Of each stage; one that builds on the stage before takes what that says."""
-    found: list[bool] = []
-    for table in tables:
-        before = bool(found) and found[-1] and not table.afresh
-        found.append(before if table.unlogged is None else table.unlogged)
-    return tuple(found)
 
 
 def unlogged_losses(stage: str, source: str) -> Durability:
@@ -52,8 +44,4 @@ def unlogged_problems(
         text = "true, and protocol.crash_recovery = true: after a crash there are no rows to check"
         yield _KEY, text, "Let a drill tell what a crash takes: `pgdyno drill`."
     if protocol.lowest_rung < Rung.D6:
-        text = (
-            f"true puts it on rung {Rung.D6}, below protocol.lowest_rung = {protocol.lowest_rung}"
-        )
-        meant = f"if that is meant: on {Rung.D6}, {LADDER[Rung.D6]}"
-        yield _KEY, text, f'Write lowest_rung = "{Rung.D6}" below [protocol] {meant}.'
+        yield _KEY, *too_low("true", Rung.D6, protocol.lowest_rung)

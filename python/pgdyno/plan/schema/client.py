@@ -15,9 +15,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from pgdyno.catalog import workload_profile, workload_profile_names
-from pgdyno.model.settings import Origin, OriginKind, Setting
+from pgdyno.model.settings import Origin, Setting
 from pgdyno.plan.schema.complaint import Complaint, shown
 from pgdyno.plan.schema.errors import faults_of, unknown_key
+from pgdyno.plan.schema.override import stage_origin
 from pgdyno.plan.schema.pgbench_limits import unmapped
 from pgdyno.plan.schema.plan_file import StageTable
 from pgdyno.plan.schema.toml import toml_key
@@ -90,7 +91,7 @@ def stage_clients(
         complaints += wrong
         values = {**values, **({} if wrong else stage.client)}
         for key in stage.client:
-            origins = {**origins, key: _origin(stage.name, key, source, by_set)}
+            origins = {**origins, key: stage_origin(stage.name, "client", key, source, by_set)}
         try:
             table = model.model_validate(_merged(raw, values))
         except ValidationError as error:
@@ -137,12 +138,6 @@ def _wrong_keys(stage: StageTable, model: type[WorkloadTable]) -> list[Complaint
         elif key not in allowed:
             wrong.append(Complaint(where, unknown_key(key, allowed)))
     return wrong
-
-
-def _origin(stage: str, key: str, source: str, by_set: frozenset[tuple[str, str]]) -> Origin:
-    if (stage, key) in by_set:
-        return Origin(OriginKind.OVERRIDE, f"--set stage.{stage}.client.{key}")
-    return Origin(OriginKind.PLAN, f"{source}: stage {stage}")
 
 
 def value_text(value: object) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pgdyno.model.settings import Origin, OriginKind
 from pgdyno.plan.schema.complaint import Complaint, shown
 from pgdyno.plan.schema.plan_file import QUICK_KEYS
 from pgdyno.plan.schema.toml import BadToml, parse_toml, toml_key
@@ -98,6 +99,23 @@ def with_quick(raw: dict[str, Any], values: dict[Path, Any]) -> dict[str, Any]:
     for path, value in values.items():
         _put(result, path, value)
     return result
+
+
+def stage_origin(
+    stage: str, table: str, key: str, source: str, by_set: frozenset[tuple[str, str]]
+) -> Origin:
+    """Who chose a value in a table of a stage.
+
+    Args:
+        stage: Its name.
+        table: E.g. `settings`.
+        key: In that table.
+        source: The plan file.
+        by_set: Stage and key of what --set chose in such tables.
+    """
+    if (stage, key) in by_set:
+        return Origin(OriginKind.OVERRIDE, f"--set stage.{stage}.{table}.{key}")
+    return Origin(OriginKind.PLAN, f"{source}: stage {stage}")
 
 
 def _put(node: dict[str, Any], path: Path, value: object) -> str | None:

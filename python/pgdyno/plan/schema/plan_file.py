@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
@@ -352,6 +353,18 @@ class StageTable(Table):
     expects: ExpectsTable | None = Field(
         None, description="What it is believed to reach, to be held against what it does."
     )
+
+
+def from_there_on(
+    tables: Sequence[StageTable], key: Literal["guard", "unlogged"]
+) -> tuple[bool, ...]:
+    """A key of each stage; one that builds on the stage before takes what that says."""
+    found: list[bool] = []
+    for table in tables:
+        before = bool(found) and found[-1] and not table.afresh
+        own: bool | None = getattr(table, key)
+        found.append(before if own is None else own)
+    return tuple(found)
 
 
 class PlanDocument(Table):

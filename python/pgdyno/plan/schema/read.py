@@ -8,13 +8,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
 from pgdyno.catalog import profile_names
 from pgdyno.model.errors import PlanError
+from pgdyno.model.settings import Origin
 from pgdyno.model.wording import plural
 from pgdyno.plan.schema.client import StageClient, impossible, stage_clients, with_profile
 from pgdyno.plan.schema.complaint import Complaint, refuse, shown
@@ -27,6 +28,7 @@ from pgdyno.plan.schema.override import (
     apply_overrides,
     parse_override,
     quick_values,
+    stage_origin,
     with_quick,
 )
 from pgdyno.plan.schema.plan_file import PlanDocument, TargetTable
@@ -54,6 +56,11 @@ class PlanDraft:
     clients: tuple[StageClient, ...]  # of the stages, in order
     sources: Mapping[str, str]  # path of a file that the workload names -> its content
     skipped: tuple[str, ...] = ()  # stages that are left out
+
+    def origin_of(self, stage: str, table: Literal["settings", "host"], name: str) -> Origin:
+        """Who chose a value in a table of a stage."""
+        by_set = self.set_host if table == "host" else self.set_settings
+        return stage_origin(stage, table, name, self.source, by_set)
 
 
 def read_plan(
