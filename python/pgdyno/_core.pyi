@@ -143,6 +143,12 @@ def describe(workload_json: str, /) -> str:
 def estimate_load(spec_json: str, /) -> str:
     """What a load would need (`LoadEstimate`): takes the spec of a `Load`."""
 
+def take_stock(spec_json: str, /) -> str:
+    """Begin a record that a preloaded library adds to (`RecordSpec`); returns a `Stocked`."""
+
+def close_record(spec_json: str, /) -> str:
+    """Number the files of such a record, and end it (`CloseSpec`); returns a `Recorded`."""
+
 def make_disk(spec_json: str, /) -> str:
     """Make a disk that a power cut may leave, of a record (`MakeSpec`); returns a `Made`."""
 

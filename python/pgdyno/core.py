@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Recording,
         Redo,
         Wal,
+        close_record,
         describe,
         estimate_load,
         hand_back,
@@ -34,16 +35,17 @@ if TYPE_CHECKING:
         repaired,
         schema,
         shapes,
+        take_stock,
     )
 
 __all__ = [
     "VERSION", "CoreError", "Drive", "Export", "Load", "NullServer", "Recording", "Redo", "Wal",
-    "describe", "estimate_load", "fact_and_hint", "hand_back", "histogram_count", "is_release",
-    "make_disk", "merge_histograms", "merge_results", "quantiles", "record_span", "repaired",
-    "require_version", "require_written", "schema", "shapes",
+    "close_record", "describe", "estimate_load", "fact_and_hint", "hand_back", "histogram_count",
+    "is_release", "make_disk", "merge_histograms", "merge_results", "quantiles", "record_span",
+    "repaired", "require_version", "require_written", "schema", "shapes", "take_stock",
 ]  # fmt: skip
 
-VERSION = 9
+VERSION = 10
 """Of the contract, as this Python knows it."""
 _REBUILD = "Build both from the same sources: `make build`."
 

@@ -17,7 +17,6 @@ import psutil
 import pytest
 
 import pgdyno
-from pgdyno.disk import recording
 from pgdyno.disk.record import hand_back, make_disk
 from pgdyno.drills import cut, memory
 from pgdyno.folders import Folder
@@ -446,17 +445,6 @@ def test_room_that_is_not_there_is_said_before_the_load_begins(
 
     assert mounts(home_env) == []
     assert_nothing_left(home_env)
-
-
-def test_without_a_device_for_it_nothing_is_begun(
-    folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(recording, "_DEVICE", folder / "fuse")
-
-    with pytest.raises(TargetError, match=r"there is no .*fuse, which a file system that records"):
-        pgdyno.drill(plan(STOCK), design=SHORT, out=folder / "run.sqlite")
-
-    assert not (folder / "run.sqlite").exists()
 
 
 def test_without_a_memory_cgroup_nothing_is_begun(

@@ -33,7 +33,7 @@ def files(*suffixes: str) -> Iterator[Path]:
 def test_files_are_short() -> None:
     long = {
         str(path.relative_to(ROOT)): lines
-        for path in files(".py", ".rs", ".pyi")
+        for path in files(".py", ".rs", ".pyi", ".c", ".h")
         if (lines := len(path.read_text().splitlines())) > LINES_MAX
     }
 

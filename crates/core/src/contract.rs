@@ -4,6 +4,7 @@
 use disk::{
     fault::FaultSpec,
     make::{Made, MakeSpec, RecordSpan},
+    preloaded::{CloseSpec, Stocked},
     recording::{RecordSpec, Recorded},
 };
 use drive::{progress::Progress, result::RunResult, spec::Spec};
@@ -25,7 +26,7 @@ use workload::{
 use crate::error::unwritten;
 
 /// Raised whenever a shape changes that crosses.
-const VERSION: u32 = 9;
+const VERSION: u32 = 10;
 
 /// Version of everything that crosses.
 #[pyfunction]
@@ -36,7 +37,7 @@ pub(crate) fn contract_version() -> u32 {
 /// Makes a schema.
 type Shape = fn() -> Schema;
 /// What crosses, by name: what is read here, then what is written.
-const SHAPES: [(&str, Shape); 31] = [
+const SHAPES: [(&str, Shape); 33] = [
     ("DriveSpec", read::<Spec>),
     ("LoadSpec", read::<LoadSpec>),
     ("ExportSpec", read::<ExportSpec>),
@@ -51,6 +52,7 @@ const SHAPES: [(&str, Shape); 31] = [
     ("RecordSpec", read::<RecordSpec>),
     ("MakeSpec", read::<MakeSpec>),
     ("FaultSpec", read::<FaultSpec>),
+    ("CloseSpec", read::<CloseSpec>),
     ("DriveProgress", written::<Progress>),
     ("RunResult", written::<RunResult>),
     ("LoadProgress", written::<LoadProgress>),
@@ -68,6 +70,7 @@ const SHAPES: [(&str, Shape); 31] = [
     ("Recorded", written::<Recorded>),
     ("RecordSpan", written::<RecordSpan>),
     ("Made", written::<Made>),
+    ("Stocked", written::<Stocked>),
 ];
 
 /// Names of everything that crosses.

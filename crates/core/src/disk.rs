@@ -1,4 +1,5 @@
-//! `Recording`: a file system that records. `make_disk`: what a power cut leaves, of a record.
+//! `Recording`: a file system that records; `take_stock` and `close_record`: a record between whose
+//! ends a preloaded library writes. `make_disk`: what a power cut leaves, of a record.
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
@@ -6,6 +7,7 @@ use std::sync::{Mutex, MutexGuard};
 use disk::back::hand_back as back;
 use disk::fault::FaultSpec;
 use disk::make::{MakeSpec, make, record_span as span_of};
+use disk::preloaded::{CloseSpec, begin, close};
 use disk::recording::{RecordSpec, Recording as Mounted};
 use drive::error::RunError;
 use pyo3::prelude::*;
@@ -69,6 +71,24 @@ impl Recording {
     fn lock(&self) -> PyResult<MutexGuard<'_, Option<Mounted>>> {
         self.mounted.lock().map_err(|_| misuse("recording panicked in another call".to_owned()))
     }
+}
+
+/// Begin a record that a preloaded library adds to.
+#[pyfunction]
+#[pyo3(signature = (spec_json, /))]
+pub(crate) fn take_stock(py: Python<'_>, spec_json: &str) -> PyResult<String> {
+    let spec: RecordSpec = read(spec_json)?;
+    let stocked = py.detach(|| begin(&spec)).map_err(failed)?;
+    serde_json::to_string(&stocked).map_err(|e| unwritten(&e))
+}
+
+/// End such a record.
+#[pyfunction]
+#[pyo3(signature = (spec_json, /))]
+pub(crate) fn close_record(py: Python<'_>, spec_json: &str) -> PyResult<String> {
+    let spec: CloseSpec = read(spec_json)?;
+    let recorded = py.detach(|| close(&spec)).map_err(failed)?;
+    serde_json::to_string(&recorded).map_err(|e| unwritten(&e))
 }
 
 /// Make a disk of a record.

@@ -24,7 +24,7 @@ mod _core {
     use crate::{
         contract::{contract_version, schema, shapes},
         describe::describe,
-        disk::{Recording, hand_back, make_disk, record_span},
+        disk::{Recording, close_record, hand_back, make_disk, record_span, take_stock},
         drive::{Drive, is_release, merge_results},
         error::CoreError,
         export::Export,

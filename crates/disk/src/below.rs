@@ -21,6 +21,7 @@ pub(crate) struct Below {
     numbers: HashMap<u64, Ino>,
     next: Ino,
     device: u64,
+    by_inode: bool,
 }
 
 struct Node {
@@ -52,7 +53,16 @@ impl Below {
             numbers: HashMap::from([(facts.st_ino, ROOT)]),
             next: ROOT + 1,
             device: facts.st_dev,
+            by_inode: false,
         })
+    }
+
+    /// The same, where all but the folder itself is called by its inode.
+    ///
+    /// # Errors
+    /// Its facts cannot be read.
+    pub(crate) fn by_inode(folder: OwnedFd) -> io::Result<Self> {
+        Ok(Self { by_inode: true, ..Self::new(folder)? })
     }
 
     /// Its descriptor.
@@ -101,6 +111,9 @@ impl Below {
 
     /// The number of a file that lies there.
     fn number(&mut self, inode: u64) -> Ino {
+        if self.by_inode {
+            return inode;
+        }
         let next = &mut self.next;
         *self.numbers.entry(inode).or_insert_with(|| {
             *next += 1;

@@ -15,6 +15,7 @@ pub mod fault;
 mod log;
 pub mod make;
 pub mod names;
+pub mod preloaded;
 pub mod record;
 mod recorder;
 pub mod recording;

@@ -79,6 +79,27 @@ impl Log {
         self.inner().writer.is_full()
     }
 
+    /// Write what waits, and go on; returns the bytes so far.
+    ///
+    /// # Errors
+    /// Some of it could not be written.
+    pub(crate) fn flush(&self) -> io::Result<u64> {
+        let mut inner = self.inner();
+        if let Some(error) = inner.failed.take() {
+            return Err(error);
+        }
+        inner.writer.flush()?;
+        Ok(inner.writer.bytes())
+    }
+
+    /// From now on it is a user's.
+    ///
+    /// # Errors
+    /// The system says no.
+    pub(crate) fn give_to(&self, uid: u32, gid: u32) -> io::Result<()> {
+        std::os::unix::fs::fchown(self.inner().writer.get_ref(), Some(uid), Some(gid))
+    }
+
     /// Write the rest, and wait until it lies on the disk.
     ///
     /// # Errors

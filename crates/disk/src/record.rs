@@ -110,7 +110,11 @@ impl<W: Write> Writer<W> {
         self.flush()
     }
 
-    fn flush(&mut self) -> io::Result<()> {
+    /// Write everything that waits.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn flush(&mut self) -> io::Result<()> {
         let wrote = self.out.write_all(&self.buffer);
         self.full |= wrote.is_err(); // what comes after a gap cannot be read
         self.buffer.clear();
@@ -157,6 +161,8 @@ pub struct Entry<'a> {
     pub event: Event<'a>,
     /// When, in ns of the monotonic clock.
     pub time_ns: u64,
+    /// Where in the record it begins.
+    pub at: u64,
     /// Where in the record the data of a write begin.
     pub data_at: u64,
 }
@@ -196,7 +202,7 @@ impl<'a, S: Stored + ?Sized> Reader<'a, S> {
         let event = decode(whole[4], &whole[HEAD_BYTES..])
             .map_err(|error| Unreadable(format!("the event at byte {at}: {error}")))?;
         let data_at = at + (HEAD_BYTES + WRITTEN_FIELDS_BYTES) as u64;
-        Ok(Some(Entry { event, time_ns: u64::from_le_bytes(time), data_at }))
+        Ok(Some(Entry { event, time_ns: u64::from_le_bytes(time), at, data_at }))
     }
 
     /// Bytes from a place; None where the record ends before.

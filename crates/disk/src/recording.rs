@@ -162,11 +162,11 @@ impl Drop for Recording {
     }
 }
 
-fn tell(what: &str, folder: &std::path::Path, error: &io::Error) -> String {
+pub(crate) fn tell(what: &str, folder: &std::path::Path, error: &io::Error) -> String {
     format!("{what} {}: {error}", folder.display())
 }
 
-fn begin_log(folder: BorrowedFd, spec: &RecordSpec) -> io::Result<Log> {
+pub(crate) fn begin_log(folder: BorrowedFd, spec: &RecordSpec) -> io::Result<Log> {
     let room = rustix::fs::fstatvfs(folder)?;
     let free = room.f_bavail * room.f_frsize;
     if free < spec.bytes_max {

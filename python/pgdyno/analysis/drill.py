@@ -31,7 +31,8 @@ def drill_facts(drilled: Drilled, info: RunInfo) -> DrillFacts:
         )
     rows = tuple(_rows(drilled))
     return DrillFacts(
-        info.ident, info.pgdyno, asked.plan.name, design.load_s, design.seed, drilled.loads,
+        info.ident, info.pgdyno, asked.plan.name, design.load_s,
+        design.recorder or "mount", design.seed, drilled.loads,
         asked.disasters, rows, drilled.cuts, drilled.controls, drilled.shrunk, asked.gains,
         tuple(_prices(drilled, rows)) if asked.gains else (),
         tuple(_sentence(one) for one in rows), tuple(_doubts(drilled, rows)),

@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from pgdyno.model.drill import Control, Cut, Disaster, Gain, Gains, RecordedLoad, Shrunk
+from pgdyno.model.drill import (
+    Control,
+    Cut,
+    Disaster,
+    Gain,
+    Gains,
+    RecordedLoad,
+    Recorder,
+    Shrunk,
+)
 from pgdyno.stats.shares import Share
 
 Worst = Literal["whole", "down", "lost", "broken"]
@@ -79,6 +88,7 @@ class DrillFacts:
     pgdyno: str
     plan: str
     load_s: float
+    recorder: Recorder  # that has written down what was asked of the disk
     seed: int
     loads: tuple[RecordedLoad, ...]
     disasters: tuple[Disaster, ...]

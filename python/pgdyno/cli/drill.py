@@ -13,6 +13,7 @@ from pgdyno.cli.console import say_where, stderr, stdout
 from pgdyno.cli.live_view import LiveView
 from pgdyno.cli.run import BindirOption, HostOption, PlanSource, QuickOption, SetOption
 from pgdyno.cli.run_file_option import RunFileOption
+from pgdyno.model.drill import Recorder
 from pgdyno.model.text import shell_line
 
 _DESIGN = api.DrillDesign()
@@ -48,6 +49,14 @@ def drill(
         float,
         typer.Option(min=0.1, help="Most that the record of a stage's load may take, in GiB."),
     ] = _DESIGN.record_max_gib,
+    recorder: Annotated[
+        Recorder | None,
+        typer.Option(
+            help="What records the disk: a file system that is mounted over it (as root, with"
+            " /dev/fuse), or a library that is preloaded into the server (with a C compiler)."
+            " Default: a mount, where one is possible."
+        ),
+    ] = None,
     beside: Annotated[
         Path | None,
         typer.Option(help="The run file of a run of this plan: what stages brought, beside it."),
@@ -63,7 +72,7 @@ def drill(
     The load of a stage is driven once, while every call to its disk is recorded. Of that record
     disks are made, each as a power cut or a crash at some instant may have left it; a server
     recovers on each, and is held against every commit that was acknowledged, and against itself.
-    All of it happens on copies that are thrown away. It takes root, and /dev/fuse.
+    All of it happens on copies that are thrown away.
     It writes a run file, which `pgdyno resume` goes on with, and a page.
 
     Example: pgdyno drill demo --cuts 20
@@ -71,7 +80,7 @@ def drill(
     loaded = api.load_plan(plan, set=overrides or (), quick=quick, bindir=bindir)
     design = api.DrillDesign(
         disasters=tuple(disaster or _DESIGN.disasters), cuts=cuts, load_s=load, seed=seed,
-        shrinks=shrink, record_max_gib=record,
+        shrinks=shrink, record_max_gib=record, recorder=recorder,
     )  # fmt: skip
     with LiveView(stderr) as view:
         run = api.drill(

@@ -11,10 +11,11 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 
 from pgdyno.disk.record import Recorded
 from pgdyno.folders import Folder
@@ -28,34 +29,27 @@ _DEVICE = Path("/dev/fuse")
 _END_S = 60.0  # a record of some GiB is synced
 
 
-class Recording:
-    """A record that grows; what became of it is known when the recording has ended."""
+class Mounted:
+    """See `Recording`."""
 
     recorded: Recorded | None = None
+    environment: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, process: Process) -> None:
         self._process = process
 
     def fail(self, fault: Fault) -> None:
-        """From now on, for a while, the disk does this.
-
-        Raises:
-            TargetError: The recorder has ended.
-        """
+        """See `Recording`."""
         _write(self._process, json.dumps({"fault": asdict(fault)}))
 
     def cut(self) -> None:
-        """The power goes, now: every call fails, and the record ends with this instant.
-
-        Raises:
-            TargetError: The recorder has ended.
-        """
+        """See `Recording`."""
         _write(self._process, json.dumps({"cut": True}))
         _told(self._process, self._process.stdout.readline())
 
 
 @contextmanager
-def recording(folder: Folder, data: str, record: str, bytes_max: int) -> Iterator[Recording]:
+def recording(folder: Folder, data: str, record: str, bytes_max: int) -> Iterator[Mounted]:
     """Meanwhile, write down what is asked of a data directory.
 
     Args:
@@ -67,7 +61,8 @@ def recording(folder: Folder, data: str, record: str, bytes_max: int) -> Iterato
     Raises:
         TargetError: It cannot be mounted, or the record cannot be written.
     """
-    require_possible()
+    if (fault := mountable()) is not None:
+        raise fault
     folder.require_closed()
     unmount_left(folder)
     spec = {"folder": ".", "data": data, "record": record, "bytes_max": bytes_max}
@@ -81,7 +76,7 @@ def recording(folder: Folder, data: str, record: str, bytes_max: int) -> Iterato
         process.close_pipes()
         unmount_left(folder)
         raise
-    current = Recording(process)
+    current = Mounted(process)
     try:
         yield current
     finally:
@@ -91,19 +86,16 @@ def recording(folder: Folder, data: str, record: str, bytes_max: int) -> Iterato
             unmount_left(folder)
 
 
-def require_possible() -> None:
-    """Refuse what cannot work, before anything is begun.
-
-    Raises:
-        TargetError: We are not root, or the kernel serves no file system in user space.
-    """
+def mountable() -> TargetError | None:
+    """What keeps us from mounting a file system, before anything is begun; None: nothing."""
     if os.geteuid() != 0:
-        raise TargetError("a file system that records is mounted by root alone", "Run it as root.")
+        return TargetError("a file system that records is mounted by root alone", "Run it as root.")
     if not _DEVICE.exists():
-        raise TargetError(
+        return TargetError(
             f"there is no {_DEVICE}, which a file system that records needs",
-            "Load the module fuse, or give the container this device.",
+            "Load the module fuse, or give the container this device; or leave out --recorder.",
         )
+    return None
 
 
 def _ask(process: Process, spec_json: str) -> None:

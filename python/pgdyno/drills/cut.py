@@ -12,7 +12,7 @@ import numpy as np
 import psycopg
 
 from pgdyno.disk.record import hand_back, make_disk
-from pgdyno.disk.recording import recording
+from pgdyno.disk.recorder import recorded
 from pgdyno.drills import checks
 from pgdyno.drills.guarded import mended
 from pgdyno.drills.ledger import Found, Owed, compared
@@ -162,13 +162,15 @@ def _recovered(load: Load, seed: int) -> int:
     target, folder = load.bench.target, load.bench.target.trial_folder
     if load.stage.guard:
         mended(load, DISK, seed)
-    with recording(folder, DISK, RECORD_AGAIN, load.record_bytes_max):
+    with recorded(
+        load.recorder, folder, DISK, RECORD_AGAIN, load.record_bytes_max, target.user
+    ) as record:
         begun_ns = time.monotonic_ns()
         cluster = target.server_on(DISK, build_of(load.stage))
         try:
             # Where it does not come back it is cut all the same: that is what this disk is like.
             with suppress(TargetError):
-                cluster.start(load.stage.settings, recovers=True)
+                cluster.start(load.stage.settings, record.environment, recovers=True)
             ended_ns = time.monotonic_ns()
         finally:
             cluster.close()

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import psycopg
 
 from pgdyno.disk.record import record_span
-from pgdyno.disk.recording import Recording, recording
+from pgdyno.disk.recorder import Recording, possible, recorded
 from pgdyno.drills.base import keep_base, keeps_wal
 from pgdyno.drills.kills import kill
 from pgdyno.drills.ledger import Ledger
@@ -28,7 +28,7 @@ from pgdyno.drive.driver import LedgerFile, Wishes, drive
 from pgdyno.folders import Folder
 from pgdyno.model.connection import Connection
 from pgdyno.model.description import Description
-from pgdyno.model.drill import Disaster, DrillDesign, Outage, RecordedLoad
+from pgdyno.model.drill import Disaster, DrillDesign, Outage, RecordedLoad, Recorder
 from pgdyno.model.errors import DriveError, PgdynoError, PlanError, TargetError
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.progress import StepBegun
@@ -86,6 +86,7 @@ class Load:
     ledger: Ledger
     begun_unix_us: int
     record_bytes_max: int
+    recorder: Recorder
     ends_ns: int  # of the record's clock: the last answer, or when the power went
     outage: Outage | None = None  # None: nothing struck it, or a standby took over
     promotion_s: float | None = None  # until a standby took over; None: none did
@@ -116,7 +117,7 @@ def recorded_load(
         bench.listener(StepBegun(f"stage {stage.name}: {text}"))
 
     require_ledger(stage, bench.described)
-    bytes_max = round(design.record_max_gib * _GIB)
+    bytes_max, recorder = round(design.record_max_gib * _GIB), possible(design.recorder)
     with ending(target.stop), explained(target):
         step("copying the data")
         target.restore(bench.fixture.ident, stage.workload.databases, stage.folder)
@@ -129,7 +130,7 @@ def recorded_load(
         _require_room(folder, bytes_max, bench.fixture.data_bytes)
         begun_unix_us = (time.time_ns() - _NS_IN_US * 1_000_000) // _NS_IN_US
         try:
-            with recording(folder, DATA, RECORD, bytes_max) as record:
+            with recorded(recorder, folder, DATA, RECORD, bytes_max, target.user) as record:
                 driven = _driven(plan, stage, design.load_s, bench, step, record, strike,
                                  begun_unix_us)  # fmt: skip
             ledger = Ledger.read(folder, LEDGER)
@@ -144,7 +145,7 @@ def recorded_load(
             told = RecordedLoad(stage.name, driven.server, ledger.at(last_ns).commits,
                                 (last_ns - first_ns) / 1e9, record.recorded.bytes)  # fmt: skip
             met = record.recorded.met if strike and strike.disaster.fault else None
-            yield Load(stage, bench, told, ledger, begun_unix_us, bytes_max, last_ns,
+            yield Load(stage, bench, told, ledger, begun_unix_us, bytes_max, recorder, last_ns,
                        _outage(driven, ledger), driven.promotion_s, met)  # fmt: skip
         finally:
             folder.remove(RECORD)
@@ -208,7 +209,7 @@ def _driven(
         if stage.guard:
             binaries = target.binaries_of(build_of(stage))
             settings = (*settings, keeps_wal(binaries.version_num // 10_000))
-        ready = target.apply(settings, build_of(stage))
+        ready = target.apply(settings, build_of(stage), record.environment)
         protocol = replace(plan.protocol, warmup_s=0.0, window_s=load_s)
         names = database_names(ready.connection.database, stage.workload.databases)
         databases = [ready.connection.to(name) for name in names]

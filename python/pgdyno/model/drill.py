@@ -64,6 +64,10 @@ ServerProcess = Literal["postmaster", "client backend", "checkpointer"]
 """As `pg_stat_activity` calls them, where it does."""
 
 
+Recorder = Literal["mount", "library"]
+"""What records a disk: a file system that is mounted over it, or a library in its server."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """What a device does for a while, under a load that goes on."""
@@ -121,6 +125,7 @@ class DrillDesign:
     seed: int = 1  # of instants, and of what each disk keeps
     shrinks: bool = False  # whether the first harm of each kind is made as small as it can be
     record_max_gib: float = 8.0  # for each stage, the data that it begins with included
+    recorder: Recorder | None = None  # None: a mount where one is possible
 
     def __post_init__(self) -> None:
         if self.cuts < 1 or self.load_s < 1 or not self.disasters:

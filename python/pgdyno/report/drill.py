@@ -40,6 +40,7 @@ _WORDS: dict[str, tuple[str, Tone]] = {
 }
 _WORST = {"whole": "lost nothing", "down": "lost the service", "lost": "lost commits",
           "broken": "lost the database"}  # fmt: skip
+_RECORDERS = {"mount": "a file system", "library": "a preloaded library"}
 _REASONS_LETTERS = 300
 
 
@@ -77,8 +78,8 @@ def document(facts: DrillFacts) -> Document:
         label="Disasters, rehearsed on copies",
         about=(
             f"plan {facts.plan}, seed {facts.seed}",
-            f"{plural(len(facts.loads), 'load')} of {facts.load_s:g} s, recorded call by call;"
-            f" {plural(len(facts.cuts), 'cut')}",
+            f"{plural(len(facts.loads), 'load')} of {facts.load_s:g} s, recorded call by call by"
+            f" {_RECORDERS[facts.recorder]}; {plural(len(facts.cuts), 'cut')}",
             *sorted({one.server for one in facts.loads}),
         ),
         answer=facts.sentences,

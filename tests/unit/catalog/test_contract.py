@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 
 from pgdyno import core
 from pgdyno.catalog import contract
+from pgdyno.disk.preloaded import Stocked
 from pgdyno.disk.record import Recorded, RecordSpan
 from pgdyno.drive.null import NullStatus
 from pgdyno.drive.result import RunResult
@@ -31,7 +32,7 @@ READ: dict[str, type] = {
     "ExportReport": ExportReport, "NullStatus": NullStatus, "Described": Description,
     "WalPart": WalPart, "WalSummary": WalSummary,
     "RedoBegin": RedoBegin, "RedoNeeds": RedoNeeds, "Repaired": JudgedPages,
-    "Recorded": Recorded, "RecordSpan": RecordSpan, "Made": Made,
+    "Recorded": Recorded, "RecordSpan": RecordSpan, "Made": Made, "Stocked": Stocked,
 }  # fmt: skip
 UNREAD = {
     "RunResult": {"statements", "tally"},
@@ -185,6 +186,7 @@ DIGESTS = {
     7: "920c0eb565c25374",
     8: "39564c2d64855bba",
     9: "8ee9ca2733b208d3",
+    10: "7eb19d5071084ff3",
 }
 """Of the shapes of each version of the contract, without what they say for people.
 
@@ -192,7 +194,7 @@ Version 2 gives them one by one, version 3 more of the bounds, version 4 the fun
 version 5 WAL, version 6 exchanges that are slower on purpose, version 7 recorded disks and
 the ledger of a load, version 8 witnesses of mixes and scripts, and faults of a part of a disk,
 version 9 what redo of a crashed cluster needs, and pages for it, and hosts that drive a part of a
-load.
+load, version 10 records of disks that a library writes.
 """
 
 

@@ -107,22 +107,22 @@ def test_flushes_that_are_left_out_are_no_part_of_what_one_takes(
 
 
 def test_without_its_file_everything_passes_through(shim: Shim, tmp_path: Path) -> None:
-    shim.words.unlink()
+    shim.preloaded.words.unlink()
     assert calls(shim, tmp_path) == "9\n"
     assert shim.dose(WAL).units == 0, "the old file, which we still hold"
 
 
 def test_words_that_somebody_cuts_short_are_an_error_and_no_signal(shim: Shim) -> None:
-    os.truncate(shim.words, 8)
+    os.truncate(shim.preloaded.words, 8)
     with pytest.raises(TargetError, match="was cut short by somebody else"):
         shim.dose(READ)
 
 
 def test_nothing_is_left_of_it(tmp_path: Path) -> None:
     with preloadable(postgres_user()) as one:
-        folder = one.library.parent
+        folder = one.preloaded.library.parent
         assert folder.is_dir()
-        owner = one.words.stat()
+        owner = one.preloaded.words.stat()
         assert (owner.st_uid, owner.st_mode & 0o777) == (postgres_user().uid, 0o600)
     assert not folder.exists()
 

@@ -23,7 +23,7 @@ from pgdyno.api.runs import Run
 from pgdyno.api.stage_machine import machine_of, require_allowed
 from pgdyno.api.storing import Begun, begun, going_on, stored
 from pgdyno.catalog.contract import require_release
-from pgdyno.disk.recording import require_possible
+from pgdyno.disk.recorder import possible
 from pgdyno.drills.controls import planted
 from pgdyno.drills.cut import share_and_seed, strike
 from pgdyno.drills.disasters import DISASTERS, named
@@ -86,7 +86,7 @@ def drill(
         Interrupted: Ctrl-C; the same.
     """
     require_release()
-    require_possible()
+    design = replace(design, recorder=possible(design.recorder))
     asked = _asked(plan.record, stages, design)
     require_allowed([asked.plan.stage(name) for name in asked.stages], allowed=host)
     if beside is not None:
