@@ -152,9 +152,12 @@ def main() -> None:
     parser.add_argument("--load", type=float, default=5.0, help="seconds of each load")
     parser.add_argument("--stages", default="", help="those alone, by comma")
     parser.add_argument("--only", help="cells whose names hold this")
+    parser.add_argument("--recorder", choices=["mount", "library"], help="default: what works here")
     asked = parser.parse_args()
     asked.folder.mkdir(exist_ok=True)
-    design = pgdyno.DrillDesign(DISASTERS, asked.cuts, asked.load, record_max_gib=4)
+    design = pgdyno.DrillDesign(
+        DISASTERS, asked.cuts, asked.load, record_max_gib=4, recorder=asked.recorder
+    )
     stages = [name for name in asked.stages.split(",") if name]
     runs = []
     for cell in cells(asked.only):
