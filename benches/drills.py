@@ -151,12 +151,17 @@ def main() -> None:
     parser.add_argument("--cuts", type=int, default=4, help="of each disaster, stage and cell")
     parser.add_argument("--load", type=float, default=5.0, help="seconds of each load")
     parser.add_argument("--stages", default="", help="those alone, by comma")
+    parser.add_argument("--disasters", default=",".join(DISASTERS), help="by comma")
     parser.add_argument("--only", help="cells whose names hold this")
     parser.add_argument("--recorder", choices=["mount", "library"], help="default: what works here")
     asked = parser.parse_args()
     asked.folder.mkdir(exist_ok=True)
     design = pgdyno.DrillDesign(
-        DISASTERS, asked.cuts, asked.load, record_max_gib=4, recorder=asked.recorder
+        tuple(asked.disasters.split(",")),
+        asked.cuts,
+        asked.load,
+        record_max_gib=4,
+        recorder=asked.recorder,
     )
     stages = [name for name in asked.stages.split(",") if name]
     runs = []
