@@ -31,7 +31,7 @@ from pgdyno.model.description import Description
 from pgdyno.model.drill import Disaster, DrillDesign, Outage, RecordedLoad, Recorder
 from pgdyno.model.errors import DriveError, PgdynoError, PlanError, TargetError
 from pgdyno.model.plan import Plan, Stage
-from pgdyno.model.progress import StepBegun
+from pgdyno.model.progress import DriveProgress, StepBegun
 from pgdyno.model.run import Fixture
 from pgdyno.model.units import bytes_text
 from pgdyno.model.workload import database_names
@@ -219,12 +219,13 @@ def _driven(
         c_load = fixture.loaded.c_load if fixture.loaded else None
         load = replace(stage.workload, steps=(), requests_max=None)
         wishes = Wishes(ledger=LedgerFile(target.trial_folder, LEDGER))
+        window = _Window(bench.listener)
         with (
             following(target, stage, ready, strike.disaster.standby if strike else None) as standby,
             _checkpoints(ready.connection, load_s / CHECKPOINTS),
-            _struck(record, ready, standby, strike, load_s) as struck,
+            _struck(record, ready, standby, strike, load_s, window) as struck,
         ):
-            driven = drive(ready.connection, load, protocol, c_load, bench.listener, wishes)
+            driven = drive(ready.connection, load, protocol, c_load, window.hear, wishes)
             ended_ns = time.monotonic_ns()
             is_down = struck.at_ns is not None and _is_down(target, ready)
         if driven.error and strike is None:
@@ -262,6 +263,29 @@ class _Driven:
     promotion_s: float | None  # until a standby took over; None: none did
 
 
+class _Window:
+    """When the window of a load ends, by what its driver tells."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._is_open = threading.Event()
+        self._ends_s = 0.0  # of the monotonic clock
+
+    def hear(self, state: DriveProgress) -> None:
+        """Told of the driver; connecting may take longer than the window itself."""
+        if state.phase == "window" and not self._is_open.is_set():
+            self._ends_s = time.monotonic() + state.phase_left_s
+            self._is_open.set()
+        self._listener(state)
+
+    def waited(self, left_s: float, over: threading.Event) -> bool:
+        """Wait until so much is left of it; False: the load is over before."""
+        while not self._is_open.wait(_PAUSE_S):
+            if over.is_set():
+                return False
+        return not over.wait(max(self._ends_s - left_s - time.monotonic(), 0.0))
+
+
 @dataclass(slots=True)
 class _Struck:
     """When a disaster struck, in ns of the record's clock; None: it has not yet."""
@@ -276,16 +300,17 @@ def _struck(
     standby: Following | None,
     strike: Strike | None,
     load_s: float,
+    window: _Window,
 ) -> Iterator[_Struck]:
-    """Meanwhile the disaster strikes, at its time."""
+    """Meanwhile the disaster strikes, at its time in the window."""
     struck = _Struck()
     if strike is None:
         yield struck
         return
-    at_s, failed = strike.share * load_s, []
+    left_s, failed = (1 - strike.share) * load_s, []
 
     def begin(over: threading.Event) -> None:
-        if over.wait(at_s):
+        if not window.waited(left_s, over):
             return
         struck.at_ns = time.monotonic_ns()
         try:
