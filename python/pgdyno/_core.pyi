@@ -14,6 +14,7 @@ __all__ = [
     "Recording",
     "Redo",
     "Wal",
+    "close_record",
     "contract_version",
     "describe",
     "estimate_load",
@@ -28,6 +29,7 @@ __all__ = [
     "repaired",
     "schema",
     "shapes",
+    "take_stock",
 ]
 
 class CoreError(Exception):
@@ -122,6 +124,8 @@ class Wal:
         """Names of the segments that hold the range, in order."""
     def read(self, name: str, handle: int, /) -> str:
         """Read the next segment from a descriptor: `WalPart` as JSON."""
+    def named(self) -> str:
+        """What it names, as far as its segments were read: `WalNamed` as JSON."""
     def result(self) -> str:
         """What the range was made of, once its segments were read: `WalSummary` as JSON."""
 

@@ -14,7 +14,7 @@ use load::{
 };
 use pages::{
     repair::{RepairSpec, Repaired},
-    wal::{RedoBegin, RedoNeeds, RedoSpec, WalPart, WalSpec, WalSummary},
+    wal::{RedoBegin, RedoNeeds, RedoSpec, WalNamed, WalPart, WalSpec, WalSummary},
 };
 use pyo3::{exceptions::PyKeyError, prelude::*};
 use schemars::{JsonSchema, Schema, generate::SchemaSettings};
@@ -37,7 +37,7 @@ pub(crate) fn contract_version() -> u32 {
 /// Makes a schema.
 type Shape = fn() -> Schema;
 /// What crosses, by name: what is read here, then what is written.
-const SHAPES: [(&str, Shape); 33] = [
+const SHAPES: [(&str, Shape); 34] = [
     ("DriveSpec", read::<Spec>),
     ("LoadSpec", read::<LoadSpec>),
     ("ExportSpec", read::<ExportSpec>),
@@ -62,6 +62,7 @@ const SHAPES: [(&str, Shape); 33] = [
     ("ExportReport", written::<ExportReport>),
     ("NullStatus", written::<NullStatus>),
     ("WalPart", written::<WalPart>),
+    ("WalNamed", written::<WalNamed>),
     ("WalSummary", written::<WalSummary>),
     ("RedoBegin", written::<RedoBegin>),
     ("RedoNeeds", written::<RedoNeeds>),

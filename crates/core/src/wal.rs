@@ -39,6 +39,10 @@ impl Wal {
         })
     }
 
+    fn named(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| serde_json::to_string(&self.lock()?.named()).map_err(|e| unwritten(&e)))
+    }
+
     fn result(&self, py: Python<'_>) -> PyResult<String> {
         py.detach(|| {
             let summary = self.lock()?.finish().map_err(refused)?;

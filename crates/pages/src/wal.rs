@@ -6,6 +6,7 @@
 
 mod history;
 mod kind;
+mod named;
 mod page;
 mod reading;
 mod record;
@@ -18,6 +19,7 @@ mod window;
 
 pub use history::{Ancestor, History};
 pub use kind::{kind_name, manager_name};
+pub use named::{NamedRelation, WalCheckpoint, WalNamed};
 pub use page::{Format, PageHead};
 pub use reading::{Reading, WalBlock, WalHead, WalPart, WalRecord, WalSpec};
 pub use record::{Block, Compression, Image, Record, RecordHead};

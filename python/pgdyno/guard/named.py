@@ -9,11 +9,10 @@ from pathlib import Path
 
 from pgdyno.model.errors import TargetError
 from pgdyno.model.lsn import lsn_of
-from pgdyno.model.wal import WalRecord
+from pgdyno.model.wal import NamedRelation, WalKind, WalNamed
 from pgdyno.pages.wal import WalRange, read_wal
 
 _DEFAULT, _GLOBAL = 1663, 1664  # pg_default, pg_global
-_CHECKPOINTS = ("CHECKPOINT_ONLINE", "CHECKPOINT_SHUTDOWN")
 _COPIED = ("CREATE", "CREATE_FILE_COPY")  # a database whose blocks no record names
 _CUSTOM = "custom"  # what the core calls resource managers of extensions
 
@@ -26,16 +25,24 @@ class Named:
     blocks: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
     doubts: dict[str, None] = field(default_factory=dict)  # each a fact
 
-    def add(self, record: WalRecord, whose: str) -> None:
-        """Take what a record names."""
-        if record.manager == "Database" and record.kind in _COPIED:
-            self._doubt(f"the {whose}'s WAL has a database copied, whose blocks it does not name")
-        if record.manager.startswith(_CUSTOM):
-            self._doubt(f"the {whose}'s WAL has records of an extension ({record.manager})")
-        for block in record.blocks:
-            if block.fork == "main":
-                path = self._path(block.tablespace, block.database, block.relfilenode)
-                self.blocks[path].add(block.block)
+    def add(self, relations: Sequence[NamedRelation], kinds: Sequence[WalKind], whose: str) -> None:
+        """Take what WAL names.
+
+        Args:
+            relations: With their blocks.
+            kinds: Of all its records.
+            whose: Told in doubts, e.g. `primary`.
+        """
+        for one in kinds:
+            if one.manager == "Database" and one.kind in _COPIED:
+                self._doubt(
+                    f"the {whose}'s WAL has a database copied, whose blocks it does not name"
+                )
+            if one.manager.startswith(_CUSTOM):
+                self._doubt(f"the {whose}'s WAL has records of an extension ({one.manager})")
+        for relation in relations:
+            path = self._path(relation.tablespace, relation.database, relation.relfilenode)
+            self.blocks[path].update(relation.blocks)
 
     def _doubt(self, fact: str) -> None:
         self.doubts[fact] = None
@@ -58,7 +65,9 @@ class Named:
         Raises:
             TargetError: A segment is missing, WAL is damaged, or ends before the range does.
         """
-        summary = read_wal(path, wanted, on_record=lambda record: self.add(record, whose))
+        found: list[WalNamed] = []
+        summary = read_wal(path, wanted, on_named=found.append)
+        self.add(found[0].relations, summary.kinds, whose)
         if wanted.to_lsn is not None and summary.ended is not None:
             raise TargetError(
                 f"the {whose}'s WAL ends at {summary.end_lsn}, and is wanted up to {wanted.to_lsn}"
@@ -87,16 +96,12 @@ def checkpoint_before(path: Path, fork_lsn: str, timeline: int) -> str | None:
     Raises:
         TargetError: A segment is missing, or WAL is damaged.
     """
-    found: list[WalRecord] = []
-
-    def take(record: WalRecord) -> None:
-        if record.manager == "XLOG" and record.kind in _CHECKPOINTS:
-            found.append(record)
-
-    read_wal(path, WalRange(None, fork_lsn, timeline), on_record=take)
-    if found and found[-1].kind == "CHECKPOINT_SHUTDOWN":
-        return found[-1].lsn  # its redo is itself
-    return found[-2].lsn if len(found) > 1 else None
+    found: list[WalNamed] = []
+    read_wal(path, WalRange(None, fork_lsn, timeline), on_named=found.append)
+    checkpoints = found[0].checkpoints
+    if checkpoints and checkpoints[-1].is_shutdown:
+        return checkpoints[-1].lsn  # its redo is itself
+    return checkpoints[-2].lsn if len(checkpoints) > 1 else None
 
 
 def first_of(places: Sequence[str]) -> str:

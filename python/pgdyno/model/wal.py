@@ -125,6 +125,32 @@ class WalPart:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedRelation:
+    """A relation of which WAL names blocks."""
+
+    tablespace: int
+    database: int  # 0: shared by all
+    relfilenode: int
+    blocks: tuple[int, ...]  # of its main fork, each once, in order
+
+
+@dataclass(frozen=True, slots=True)
+class WalCheckpoint:
+    """A checkpoint's record."""
+
+    lsn: str
+    is_shutdown: bool  # redo begins at the record itself
+
+
+@dataclass(frozen=True, slots=True)
+class WalNamed:
+    """What a range of WAL names."""
+
+    relations: tuple[NamedRelation, ...]
+    checkpoints: tuple[WalCheckpoint, ...]  # in their order
+
+
+@dataclass(frozen=True, slots=True)
 class WrittenTo:
     """What the WAL of a window held of one relation."""
 

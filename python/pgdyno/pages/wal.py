@@ -13,7 +13,7 @@ from pgdyno.core import fact_and_hint, require_written
 from pgdyno.folders import Folder
 from pgdyno.model.errors import TargetError
 from pgdyno.model.record_json import from_json, from_plain
-from pgdyno.model.wal import WalPart, WalRecord, WalSummary
+from pgdyno.model.wal import WalNamed, WalPart, WalRecord, WalSummary
 from pgdyno.pages.files import CONTROL, held, histories_in, segments_in
 
 SUMMARY_VERSION = 1
@@ -35,6 +35,7 @@ def read_wal(
     *,
     on_record: Callable[[WalRecord], None] | None = None,
     on_segment: Callable[[str], None] = lambda _: None,
+    on_named: Callable[[WalNamed], None] | None = None,
 ) -> WalSummary:
     """Sum up a range of WAL.
 
@@ -43,6 +44,7 @@ def read_wal(
         wanted: The range.
         on_record: Given each record.
         on_segment: Told the name of each segment before it is read.
+        on_named: Given what all of it names.
 
     Raises:
         TargetError: It holds no WAL, a segment is missing, or WAL is damaged.
@@ -62,7 +64,7 @@ def read_wal(
             "records": on_record is not None,
         }
         try:
-            return _summed(folder, segments[0], spec, on_record, on_segment)
+            return _summed(folder, segments[0], spec, on_record, on_segment, on_named)
         except core.CoreError as error:
             raise TargetError(*fact_and_hint(error)) from error
 
@@ -73,6 +75,7 @@ def _summed(
     spec: Mapping[str, object],
     on_record: Callable[[WalRecord], None] | None,
     on_segment: Callable[[str], None],
+    on_named: Callable[[WalNamed], None] | None,
 ) -> WalSummary:
     with held(folder, head) as handle:
         wal = core.Wal(json.dumps({**spec, "head": {"name": head, "handle": handle}}))
@@ -86,6 +89,8 @@ def _summed(
         if part.done:
             break
     plain = json.loads(wal.result())
+    if on_named is not None:
+        on_named(from_json(WalNamed, wal.named()))
     require_written("the summary of the WAL", plain.get("version"), SUMMARY_VERSION)
     return from_plain(WalSummary, plain)
 

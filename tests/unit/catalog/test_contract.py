@@ -22,7 +22,7 @@ from pgdyno.model.drill import Made
 from pgdyno.model.loading import ExportReport, LoadEstimate, LoadReport
 from pgdyno.model.progress import DriveProgress, ExportProgress, LoadProgress
 from pgdyno.model.repair import JudgedPages, RedoBegin, RedoNeeds
-from pgdyno.model.wal import WalPart, WalSummary
+from pgdyno.model.wal import WalNamed, WalPart, WalSummary
 from pgdyno.model.workload import Pgbench, Tpcc
 
 Schema = dict[str, Any]
@@ -30,7 +30,7 @@ READ: dict[str, type] = {
     "RunResult": RunResult, "DriveProgress": DriveProgress, "LoadProgress": LoadProgress,
     "LoadReport": LoadReport, "LoadEstimate": LoadEstimate, "ExportProgress": ExportProgress,
     "ExportReport": ExportReport, "NullStatus": NullStatus, "Described": Description,
-    "WalPart": WalPart, "WalSummary": WalSummary,
+    "WalPart": WalPart, "WalNamed": WalNamed, "WalSummary": WalSummary,
     "RedoBegin": RedoBegin, "RedoNeeds": RedoNeeds, "Repaired": JudgedPages,
     "Recorded": Recorded, "RecordSpan": RecordSpan, "Made": Made, "Stocked": Stocked,
 }  # fmt: skip
@@ -186,7 +186,7 @@ DIGESTS = {
     7: "920c0eb565c25374",
     8: "39564c2d64855bba",
     9: "8ee9ca2733b208d3",
-    10: "7eb19d5071084ff3",
+    10: "e5f058874892827f",
 }
 """Of the shapes of each version of the contract, without what they say for people.
 
@@ -194,7 +194,8 @@ Version 2 gives them one by one, version 3 more of the bounds, version 4 the fun
 version 5 WAL, version 6 exchanges that are slower on purpose, version 7 recorded disks and
 the ledger of a load, version 8 witnesses of mixes and scripts, and faults of a part of a disk,
 version 9 what redo of a crashed cluster needs, and pages for it, and hosts that drive a part of a
-load, version 10 records of disks that a library writes.
+load, version 10 records of disks that a library
+writes, and blocks that WAL names.
 """
 
 

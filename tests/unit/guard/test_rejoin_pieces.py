@@ -9,7 +9,7 @@ from pgdyno.guard.look import require_no_password
 from pgdyno.guard.named import Named
 from pgdyno.guard.tree import Relation, relation_of, trees_of
 from pgdyno.model.errors import PlanError, TargetError
-from pgdyno.model.wal import WalBlock, WalRecord
+from pgdyno.model.wal import NamedRelation, WalKind
 
 VERSION = "PG_18_1"
 
@@ -51,39 +51,37 @@ def test_a_history_tells_where_a_timeline_was_left() -> None:
             lines_of(wrong)
 
 
-def record(manager: str, kind: str, *blocks: WalBlock) -> WalRecord:
-    return WalRecord("0/28", "0/0", manager, kind, 3, 50, 0, blocks)
-
-
-def block(tablespace: int, database: int, number: int, fork: str = "main") -> WalBlock:
-    return WalBlock(0, tablespace, database, 7, fork, number, 8, False, None, False, 0, 0, None)
+def kind(manager: str, name: str) -> WalKind:
+    return WalKind(manager, name, 1, 50, 0, 0)
 
 
 def test_blocks_are_named_by_their_relations_first_file() -> None:
     named = Named(VERSION)
     named.add(
-        record("Heap", "UPDATE", block(1663, 5, 200_000), block(1664, 0, 1), block(9, 5, 2),
-               block(1663, 5, 0, "vm")), "primary",
+        [NamedRelation(1663, 5, 7, (1, 200_000)), NamedRelation(1664, 0, 7, (1,)),
+         NamedRelation(9, 5, 7, (2,))],
+        [kind("Heap", "UPDATE")], "primary",
     )  # fmt: skip
+    named.add([NamedRelation(1663, 5, 7, (1, 3))], [], "crashed cluster")
     assert named.blocks == {
-        "base/5/7": {200_000}, "global/7": {1}, f"pg_tblspc/9/{VERSION}/5/7": {2},
+        "base/5/7": {1, 3, 200_000}, "global/7": {1}, f"pg_tblspc/9/{VERSION}/5/7": {2},
     }  # fmt: skip
-    assert (named.count, named.doubts) == (3, {})
+    assert (named.count, named.doubts) == (5, {})
 
 
 @pytest.mark.parametrize(
-    ("manager", "kind", "doubt"),
+    ("manager", "name", "doubt"),
     [("Database", "CREATE", "a database copied"),
      ("Database", "CREATE_FILE_COPY", "a database copied"),
      ("custom128", "?", "records of an extension (custom128)")],
 )  # fmt: skip
-def test_what_no_record_names_is_a_doubt(manager: str, kind: str, doubt: str) -> None:
+def test_what_no_record_names_is_a_doubt(manager: str, name: str, doubt: str) -> None:
     named = Named(VERSION)
     for _ in range(2):
-        named.add(record(manager, kind), "primary")
+        named.add([], [kind(manager, name)], "primary")
     (told,) = named.doubts
     assert doubt in told
-    named.add(record("Database", "CREATE_WAL_LOG"), "primary")
+    named.add([], [kind("Database", "CREATE_WAL_LOG")], "primary")
     assert len(named.doubts) == 1
 
 

@@ -16,6 +16,7 @@ use crate::{
     wal::{
         history::History,
         kind::{kind_name, manager_name},
+        named::{Checkpoints, WalNamed},
         record::{Block, Compression, Record},
         segment::{Segment, SegmentName, choose},
         summary::{Summary, WalSummary},
@@ -129,6 +130,7 @@ pub struct Reading {
     window: Window,
     from: Lsn,
     summary: Summary,
+    checkpoints: Checkpoints,
     segments: Vec<Segment>,
     gives_records: bool,
 }
@@ -160,8 +162,8 @@ impl Reading {
         let from = from.or_else(|| segments.first().map(|first| first.start)).unwrap_or_default();
         let block_bytes = control.and_then(|control| u16::try_from(control.block_bytes).ok());
         let window = Window::new(format, block_bytes.unwrap_or(BLOCK_BYTES), Range { from, to });
-        let summary = Summary::default();
-        Ok(Self { window, from, summary, segments, gives_records: spec.records })
+        let (summary, checkpoints) = (Summary::default(), Checkpoints::default());
+        Ok(Self { window, from, summary, checkpoints, segments, gives_records: spec.records })
     }
 
     /// Names of the segments, in the order in which they are to be read.
@@ -175,11 +177,12 @@ impl Reading {
     ///
     /// As [`Window::segment`].
     pub fn read(&mut self, file: &WalHead) -> Result<WalPart, Error> {
-        let Self { window, summary, gives_records, .. } = self;
+        let Self { window, summary, checkpoints, gives_records, .. } = self;
         let major = window.format().major;
         let mut records = Vec::new();
         let step = window.segment(&file.name, &file.open()?, &mut |record| {
             summary.add(record);
+            checkpoints.add(record);
             if *gives_records {
                 records.push(WalRecord::of(record, major));
             }
@@ -195,6 +198,12 @@ impl Reading {
     pub fn finish(&mut self) -> Result<WalSummary, Error> {
         let ended = self.window.finish()?;
         Ok(self.summary.finish(&self.window, self.from, ended))
+    }
+
+    /// What it names, as far as its segments were read.
+    #[must_use]
+    pub fn named(&self) -> WalNamed {
+        self.checkpoints.named(self.summary.touches())
     }
 }
 
