@@ -10,7 +10,7 @@ from pgdyno.api.table import Table
 from pgdyno.imports.beside import Beside, beside
 from pgdyno.imports.read import read
 from pgdyno.imports.reading import Lines, is_sqlite
-from pgdyno.imports.scrub import scrubbed
+from pgdyno.imports.scrub import Scrubber
 from pgdyno.imports.together import Together, together
 from pgdyno.imports.traps import checked
 from pgdyno.model.errors import PlanError
@@ -183,13 +183,13 @@ def _keep(run_file: Path, done: ImportedResults, paths: dict[str, Path]) -> None
 
 def _parts(path: Path, sha256: str) -> Iterator[str]:
     """The text without secrets, in parts; what is not the file that was read is refused."""
-    lines, part, size = Lines(path), [], 0
+    lines, scrubber, part, size = Lines(path), Scrubber(), [], 0
     for _, text in lines:
-        part.append(scrubbed(text))
+        part.append(scrubber.piece(text, ended=lines.ended) + ("\n" if lines.ended else ""))
         size += len(part[-1])
         if size >= _PART:
-            yield "\n".join(part)
+            yield "".join(part)
             part, size = [], 0
-    yield "\n".join(part)
+    yield "".join([*part, scrubber.piece("", ended=True)])
     if lines.sha256 != sha256:
         raise PlanError(f"file {path} changed while it was read")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from pgdyno.imports.scrub import scrubbed
 from pgdyno.model.imported import (
     Comparable,
     Condition,
@@ -93,19 +94,27 @@ class Draft:
         self.counts[what] = self.counts.get(what, 0) + times
 
     def finished(self, of: Format, source: Source) -> Imported:
-        """The result."""
+        """The result, of whose texts none is long or holds what may be a password."""
+        told = [
+            replace(one, metric=scrubbed(one.metric), of=one.of and scrubbed(one.of))
+            for one in self.told
+        ]
         return Imported(
-            tool=of.tool, version=self.version and self.version[:_TEXT_MAX],
-            form=self.form or of.form, source=source, told=tuple(self.told),
+            tool=of.tool, version=self.version and _kept(self.version),
+            form=self.form or of.form, source=source, told=tuple(told),
             comparable=tuple(self.comparable),
-            conditions={key: _short(one) for key, one in self.conditions.items()},
-            failed=self.failed, span=self.span, latencies=self.latencies, counts=self.counts,
-            missing=tuple(self.missing),
+            conditions={
+                key: _kept(one) if isinstance(one, str) else one
+                for key, one in self.conditions.items()
+            },
+            failed=self.failed, span=self.span, latencies=self.latencies,
+            counts={_kept(what): count for what, count in self.counts.items()},
+            missing=tuple(map(_kept, self.missing)),
         )  # fmt: skip
 
 
-def _short(value: Condition) -> Condition:
-    return value[:_TEXT_MAX] if isinstance(value, str) else value
+def _kept(text: str) -> str:
+    return scrubbed(text[:_TEXT_MAX])
 
 
 class Drafts(list[Draft]):

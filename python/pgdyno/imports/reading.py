@@ -1,7 +1,8 @@
 """A file of another tool, line by line: any length in constant memory, any line end, UTF-16 too.
 
 The hash is of the bytes as they lie there. Lines that are rewritten by backspaces, as progress of
-BenchmarkSQL is, come as several with one number; what is longer than `LINE_MAX` comes in parts.
+BenchmarkSQL is, come as several with one number; what is longer than `LINE_MAX` comes in pieces,
+which end at a blank where there is one, so that no number is cut.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from pgdyno.plan.schema.files import BadFile, open_regular
 LINE_MAX = 1 << 16
 """Characters of a line that are read at once."""
 _BUFFER = 1 << 20
+_WORD_MAX = 1 << 12  # characters of a word that is not cut at the end of a piece
+_BLANK = re.compile(r"[\s,;](?=[^\s,;]*\Z)")
 _COLOURS = re.compile(
     r"\x1b(?:\[[0-?]{0,40}[ -/]{0,4}[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\-_])"
 )
@@ -64,7 +67,10 @@ class _Hashed(io.RawIOBase):
 
 
 class Lines:
-    """The lines of an open file with their numbers; then its hash and size."""
+    """The lines of an open file with their numbers; then its hash and size.
+
+    `ended` says of the text that came last whether its line ends there, or goes on in the next one.
+    """
 
     def __init__(self, path: Path, progress: Progress | None = None) -> None:
         self.path = path
@@ -72,6 +78,7 @@ class Lines:
         self.sha256 = ""
         self.size_bytes = 0
         self.last = 0  # number of the last line
+        self.ended = True
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
         """Number and text of each line, without its end.
@@ -93,20 +100,39 @@ class Lines:
         encoding = _encoding(buffered.peek(4)[:4])
         text = io.TextIOWrapper(buffered, encoding, errors="backslashreplace")
         number = 1
-        while line := text.readline(LINE_MAX):
+        for line, ended in _pieces(text):
             self.last = number
-            ended = line.endswith("\n")
-            line = line.rstrip("\n")
             if number == 1:
-                line = line.lstrip("\ufeff")
+                line = line.lstrip("\ufeff")  # noqa: PLW2901
             if "\x1b" in line:
-                line = _COLOURS.sub("", line)
-            if "\x08" in line:
-                yield from ((number, part) for part in _REWRITTEN.split(line))
-            else:
-                yield number, line
+                line = _COLOURS.sub("", line)  # noqa: PLW2901
+            *rewritten, shown = _REWRITTEN.split(line) if "\x08" in line else [line]
+            self.ended = True
+            yield from ((number, part) for part in rewritten)
+            self.ended = ended
+            yield number, shown
             number += ended
         self.sha256, self.size_bytes = hashed.sha256, hashed.count
+
+
+def _pieces(text: io.TextIOBase) -> Iterator[tuple[str, bool]]:
+    """Lines without their ends, long ones in pieces; and whether each is the last of its line."""
+    carried = ""
+    while read := text.readline(LINE_MAX - len(carried)):
+        piece, carried = carried + read, ""
+        if len(piece) < LINE_MAX or piece.endswith("\n"):
+            yield piece.rstrip("\n"), True
+        else:
+            piece, carried = _at_a_blank(piece)
+            yield piece, False
+    if carried:
+        yield carried, True
+
+
+def _at_a_blank(piece: str) -> tuple[str, str]:
+    """A piece without its last word, which may go on; and that word."""
+    found = _BLANK.search(piece, len(piece) - _WORD_MAX)
+    return (piece, "") if found is None else (piece[: found.end()], piece[found.end() :])
 
 
 def is_sqlite(path: Path) -> bool:

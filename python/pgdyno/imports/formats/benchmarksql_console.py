@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 
 from pgdyno.imports.format import Draft, Drafts, Format
 from pgdyno.imports.numbers import printed, whole
@@ -38,12 +39,14 @@ _OTHER_SETTINGS = {
     "rampupDelay", "runMins",
 }  # fmt: skip
 _RESULT = ("tpmC", "tpmTOTAL", "Transaction Count")
+_ALL = {*_RESULT, "Start", "End"}
+_MIXED = "of which client each figure is (two with one name of a thread wrote line by line)"
 
 
 class _Reader:
     def __init__(self) -> None:
         self._drafts = Drafts()
-        self._of_thread: dict[str, Draft] = {}
+        self._of_thread: dict[str, list[Draft]] = {}
         self._version: str | None = None
         self._settings: dict[str, Condition] = {}
         self._failed: int | None = None  # known once a console was seen from its banner on
@@ -112,42 +115,63 @@ class _Reader:
         """The result of the thread that printed a line; a second figure begins another result."""
         found = _THREAD.search(text)
         thread = found[1] if found else ""
-        draft = self._of_thread.get(thread)
-        repeats = draft is not None and (
-            what in draft.conditions
-            if what in ("Start", "End")
-            else draft.told_value(what) is not None
-        )
-        if draft is None or repeats or (what == "tpmC" and "End" in draft.conditions):
+        drafts = self._of_thread.setdefault(thread, [])
+        draft = drafts[-1] if drafts else None
+        has = set() if draft is None else _figures(draft)
+        if draft is None or what in has or (what == "tpmC" and "End" in has):
             draft = Draft(number, version=self._version, conditions=dict(self._settings))
             draft.failed = self._failed
-            self._of_thread[thread] = draft
+            drafts.append(draft)
             self._drafts.append(draft)
             self._is_fresh = False
         return draft
 
     def finish(self) -> Sequence[Draft]:
         """The results."""
+        mixed = {id(one) for drafts in self._of_thread.values() for one in _mixed(drafts)}
         for draft in self._drafts:
-            _complete(draft)
+            _complete(draft, is_mixed=id(draft) in mixed)
         return [one for one in self._drafts if one.told]
 
 
-def _complete(draft: Draft) -> None:
+def _figures(draft: Draft) -> set[str]:
+    """What of a result is there."""
+    return {one.metric for one in draft.told} | ({"Start", "End"} & draft.conditions.keys())
+
+
+def _mixed(drafts: Sequence[Draft]) -> list[Draft]:
+    """Those of one thread's name, one behind the other, that both have a figure and neither all.
+
+    Clients that write line by line into one file are told apart by the names of their threads. Two
+    that have one name are not: a figure may be of either.
+    """
+    found = []
+    for one, other in pairwise(drafts):
+        has = _figures(one), _figures(other)
+        if has[0] & has[1] and not any(some >= _ALL for some in has):
+            found += [one, other]
+    return found
+
+
+def _complete(draft: Draft, *, is_mixed: bool) -> None:
     begin, end = (draft.conditions.pop(name, None) for name in ("Start", "End"))
     if isinstance(begin, float) and isinstance(end, float) and end > begin:
         draft.span = Span(begin, end, "local", 1.0)
         draft.conditions["duration_s"] = end - begin
-        if (count := draft.told_value("Transaction Count")) is not None:
+        count = draft.told_value("Transaction Count")
+        if count is not None and not is_mixed:
             draft.compare(
                 "tpm_all_ended", count / (end - begin) * 60, "Transaction Count by session"
             )
     draft.missing += [name for name in _RESULT if draft.told_value(name) is None]
     draft.missing += [] if draft.span else ["Session Start and End"]
+    draft.conditions.setdefault("keying_and_thinking", "none")
+    if is_mixed:
+        draft.missing.append(_MIXED)
+        return
     draft.compare("nopm_ended", draft.told_value("tpmC"), "tpmC")
     if all(one.metric != "tpm_all_ended" for one in draft.comparable):
         draft.compare("tpm_all_ended", draft.told_value("tpmTOTAL"), "tpmTOTAL")
-    draft.conditions.setdefault("keying_and_thinking", "none")
 
 
 def _seconds(text: str) -> float:
