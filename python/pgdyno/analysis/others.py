@@ -23,6 +23,7 @@ _IF_TOLD = (
     "rampup_s", "transaction_type", "new_order_percent", "payment_percent", "other_percent",
     "keying_and_thinking", "isolation", "rate_limit_tps", "statement_form",
 )  # fmt: skip
+_MEASURED = "measured"
 _LAST_S = 253_402_300_800  # year 10000
 _OTHER_KINDS = ("order_status", "delivery", "stock_level")
 
@@ -40,7 +41,7 @@ class Unlike:
 class OtherConditions:
     """What differs between the stages of a run and the results of others beside them."""
 
-    groups: tuple[tuple[int, ...], ...]  # places of results, from 0, that share all of it
+    groups: tuple[tuple[int, ...], ...]  # places of results, from 0, that share all but the day
     lines: tuple[Unlike, ...]
 
 
@@ -79,7 +80,7 @@ def other_conditions(
     if not others:
         return None
     ours = {
-        "measured": _day(started_ns / 1e9),
+        _MEASURED: _day(started_ns / 1e9),
         "runs": plural(plan.protocol.rounds, "round"),
         "what a crash may take": _joined(rungs),
         "settings of the server": "in this report",
@@ -95,12 +96,20 @@ def other_conditions(
         if any(column[name] not in same for column in columns)
     ]
     for place, column in enumerate(columns):
-        groups.setdefault(tuple(column[name] for name in names), []).append(place)
+        alike = tuple(column[name] for name in names if name != _MEASURED)
+        groups.setdefault(alike, []).append(place)
     lines = [
-        Unlike(name, ours[name], tuple(values[number] for values in groups))
-        for number, name in enumerate(names)
-    ]
+        Unlike(name, ours[name], tuple(_of_group(name, places, columns) for places in
+                                       groups.values()))
+        for name in names
+    ]  # fmt: skip
     return OtherConditions(tuple(map(tuple, groups.values())), tuple(lines))
+
+
+def _of_group(name: str, places: Sequence[int], columns: Sequence[Mapping[str, str]]) -> str:
+    """What results of a group share; of their days, which alone they may not, first and last."""
+    texts = sorted({columns[place][name] for place in places})
+    return texts[0] if len(texts) == 1 else f"{texts[0]} to {texts[-1]}"
 
 
 def _ours(plan: Plan, versions: Sequence[str]) -> dict[str, str]:
@@ -145,7 +154,7 @@ def _theirs(one: Imported) -> dict[str, str]:
     """The same of a result; what it does not tell is said to be so, unless few ever tell it."""
     repeats = "repeats" in one.conditions
     found = {
-        "measured": NOT_TOLD if one.span is None else _day(one.span.begin_s),
+        _MEASURED: NOT_TOLD if one.span is None else _day(one.span.begin_s),
         "runs": "one of several" if repeats else "1",
         "what a crash may take": NOT_TOLD, "settings of the server": NOT_TOLD,
     }  # fmt: skip

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import pgdyno
 import pgdyno.report.charts as package
 from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.signal_facts import Signal, SignalLine
@@ -14,6 +15,8 @@ from pgdyno.analysis.timeline_facts import Checkpoint, Mark
 from pgdyno.model.units import count_text
 from pgdyno.report.charts import charts, look
 from pgdyno.report.html import render
+from tests.data.imported import FOLDER
+from tests.data.miniature import write_miniature
 from tests.unit.conftest import analysed
 
 
@@ -188,3 +191,64 @@ def test_the_first_that_was_measured_of_a_load_begins_at_zero(facts: Facts) -> N
     assert [bar.y[0] for bar in bars[1:]] == [initdb.name, later.name]
     assert bars[0].x[1] == 0
     assert bars[2].base[0] == 0
+
+
+def beside(tmp_path: Path, *names: str) -> Facts:
+    """A run with results of other tools."""
+    run = write_miniature(tmp_path / "run.sqlite")
+    pgdyno.import_results([FOLDER / name for name in names], into=run)
+    return pgdyno.Run(run).facts
+
+
+def test_figures_of_other_tools_are_hollow_named_by_tool_and_version_and_have_no_interval(
+    tmp_path: Path,
+) -> None:
+    facts = beside(
+        tmp_path, "field-six-stages.txt", "benchmarksql-5.0-console-oracle.txt",
+        "hammerdb-4.9-cli.txt",
+    )  # fmt: skip
+    orders, every = charts()["imported"].panels(facts)
+    rounds, medians, *theirs = orders.figure.data
+    labels = [label.replace("<br>", " ") for label in orders.figure.layout.yaxis.ticktext]
+
+    assert list(medians.x) == [one.throughput.median for one in facts.stages if one.throughput]
+    assert len(rounds.x) == sum(
+        len(one.throughput.rounds) for one in facts.stages if one.throughput
+    )
+    assert labels[:3] == [stage.name for stage in facts.stages]
+    assert "○ BenchmarkSQL 5.0 on oracle" in labels
+    assert "○ HammerDB 4.9 on PostgreSQL" in labels
+    drawn = {value for one in theirs for value in one.x}
+    assert {118204.31, 69200.0} <= drawn
+    assert all(symbol.endswith("-open") for one in theirs for symbol in one.marker.symbol)
+    assert all(one.error_x.array is None for one in orders.figure.data)
+    # HammerDB tells orders that were committed, and no transactions of all kinds.
+    (hammer,) = [one for one in theirs if "HammerDB" in one.y[0]]
+    assert hammer.marker.symbol == ("circle-open",)
+    assert not [one for one in every.figure.data if "HammerDB" in one.y[0]]
+    assert "BenchmarkSQL 5.0 on oracle 118,204" in orders.alt
+    assert {key.mark for key in charts()["imported"].keys(facts)} == {
+        "dot", "ring", "frame", "rhomb",
+    }  # fmt: skip
+    assert 'id="chart-imported-1"' in render(facts)
+
+
+def test_what_means_something_else_stands_beside_none_of_ours(tmp_path: Path) -> None:
+    facts = beside(tmp_path, "pgbench-18-tpcb.txt")
+
+    assert charts()["imported"].panels(facts) == ()
+    page = render(facts)
+    assert "None of their figures means what one of ours means" in page
+    assert "chart-imported" not in page
+
+
+def test_a_chart_has_room_for_every_tool_and_says_how_many_it_leaves_out(tmp_path: Path) -> None:
+    facts = beside(tmp_path, "hammerdb-4.9-cli.txt")
+    many = tuple(replace(facts.imported[0], version=f"4.{n}") for n in range(30))
+    few, full = (replace(facts, imported=some) for some in (many[:2], many))
+    chart = charts()["imported"]
+
+    assert chart.height(full) - chart.height(few) == 22 * chart.per_row_px
+    (panel,) = chart.panels(full)
+    assert panel.title == "New-Orders a minute, the first 24 of 30 tools"
+    assert len(panel.figure.layout.yaxis.ticktext) == len(facts.stages) + 24

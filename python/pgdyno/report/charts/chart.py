@@ -10,6 +10,9 @@ import plotly.graph_objects as go
 
 from pgdyno.analysis.facts import Facts
 
+Mark = Literal["bar", "line", "dot", "band", "cross", "dash", "ring", "frame", "rhomb"]
+"""How a line of the key is drawn; the last three are hollow."""
+
 
 @dataclass(frozen=True, slots=True)
 class Panel:
@@ -26,7 +29,7 @@ class Key:
 
     label: str
     colour: str  # a variable of the style sheet
-    mark: Literal["bar", "line", "dot", "band", "cross", "dash"]
+    mark: Mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +43,10 @@ class Chart:
     panels: Callable[[Facts], tuple[Panel, ...]]
     keys: Callable[[Facts], tuple[Key, ...]]
     across: Callable[[Facts], int] = lambda _: 1  # panels in a row of a wide page
-    per_stage_px: int = 0  # further height for each stage
+    per_row_px: int = 0  # further height for each row
+    rows: Callable[[Facts], int] = lambda facts: len(facts.stages)
     section: str | None = None  # at whose end it stands; None: a section says where
 
     def height(self, facts: Facts) -> int:
         """Height of a panel."""
-        return self.height_px + self.per_stage_px * len(facts.stages)
+        return self.height_px + self.per_row_px * self.rows(facts)

@@ -162,7 +162,7 @@ CHART = Chart(
         " Whisker: interval of the ratio to the first stage (of its load), from paired rounds."
     ),
     height_px=70,
-    per_stage_px=58,
+    per_row_px=58,
     panels=_panels,
     keys=_keys,
 )

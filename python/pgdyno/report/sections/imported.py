@@ -16,9 +16,11 @@ from pgdyno.report.document import Cell, Column, Points, Section, Table, Text, c
 
 _NOTE = (
     "Figures of other tools were imported as they were told. Each is one run, without an interval,"
-    " and none is in a verdict, an answer or a chart of this report; no ratio to them is printed,"
-    " because server, host, data and what a tool counts are others, or not known."
+    " and none is in a verdict or an answer of this report; no ratio to them is printed, because"
+    " server, host, data and what a tool counts are others, or not known. Tables mark them ○, and"
+    " charts draw them hollow."
 )
+_APART = "None of their figures means what one of ours means, so no chart sets them beside ours."
 _GROUPS_MAX = 4  # columns of others; JSON has all
 _RATES = ("nopm_committed", "nopm_ended", "tpm_all_ended", "tps")
 
@@ -42,8 +44,17 @@ def section(facts: Facts) -> Section | None:
     minded = tuple(_minded(facts))
     points = (Points(minded, "warn"),) if minded else ()
     unlike = tuple(_unlike(facts.imported_conditions)) if facts.imported_conditions else ()
-    blocks = (Text(_NOTE, "quiet"), table, *unlike, *points, Text(_meanings(facts), "quiet"))
+    apart = () if _meet(facts) else (Text(_APART, "quiet"),)
+    blocks = (
+        Text(_NOTE, "quiet"), table, *unlike, *points, Text(_meanings(facts), "quiet"), *apart,
+    )  # fmt: skip
     return Section("imported", "Results of other tools", blocks)
+
+
+def _meet(facts: Facts) -> bool:
+    """Whether a figure of others means what one of ours does."""
+    ours = {"tps"} if facts.headline == "tps" else {"nopm_committed", "nopm_ended", "tpm_all_ended"}
+    return any(figure.metric in ours for one in facts.imported for figure in one.comparable)
 
 
 def _ours(stage: StageFacts, facts: Facts) -> tuple[Cell, ...]:
