@@ -15,6 +15,7 @@ _NEW_ORDER_MOST = 0.45
 _HAMMERDB_SHARE = 10 / 23
 _NEAR = 0.03  # relative: what a mix may be off in a window of any length
 _RATE_NEAR = 0.01
+_ROWS_5 = "result.csv of 5"
 _PERCENTILES = ("50th", "90th", "95th", "99th", "99.9th", "Max")
 
 
@@ -74,24 +75,46 @@ def no_waiting(one: Imported, _beside: Sequence[Imported]) -> str | None:
 @trap(
     "T3", "BenchmarkSQL",
     what="4.1 and 5: tpmC counts New-Orders that failed, and those that rolled back",
-    fires="a failure was logged, or the rows count other New-Orders than were committed and rolled"
-    " back; unknown where the console is not whole",
+    fires="a failure was logged, or rows beside a console tell fewer committed New-Orders than"
+    " ended; unknown where the console is not whole",
 )  # fmt: skip
 def failed_counted(one: Imported, beside: Sequence[Imported]) -> str | None:
     """The counter is raised after the catch."""
     if "6" in one.form or one.form in ("summary.csv", "histogram.csv", "runInfo.csv"):
         return None
+    if one.form == _ROWS_5:
+        return _failed_rows(one)
+    rows = next((other for other in beside if other.form == _ROWS_5), None)
+    if rows is not None:
+        return _beside_rows(one, rows)
     if one.failed:
         return (
             f"{plural(one.failed, 'transaction')} failed, and tpmC and tpmTOTAL count them: only"
             " result.csv could tell which were New-Orders"
         )
-    if one.failed is None and not any(other.form == "result.csv of 5" for other in beside):
+    if one.failed is None:
         return Unknown(
             "whether transactions failed is not told: the console from its first line tells it, or"
             " result.csv"
         )
     return None
+
+
+def _failed_rows(rows: Imported) -> str | None:
+    if not rows.failed:
+        return None
+    return f"{plural(rows.failed, 'transaction')} failed, and tpmC and tpmTOTAL count them"
+
+
+def _beside_rows(console: Imported, rows: Imported) -> str | None:
+    """What a tpmC holds besides New-Orders that were committed, by the rows of its run."""
+    ended, committed = rows.value("nopm_ended"), rows.value("nopm_committed")
+    if console.said("tpmC") is None or not ended or committed is None or committed >= ended:
+        return None
+    return (
+        f"tpmC counts New-Orders that rolled back or failed: of those in {rows.source.file}"
+        f" {1 - committed / ended:.2%} did, and {count_text(committed)} a minute were committed"
+    )
 
 
 @trap(
