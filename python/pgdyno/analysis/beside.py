@@ -8,17 +8,18 @@ noise no interval is given. Nothing is judged where load or measurement differ.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import exp
 
 from pgdyno.analysis.beside_facts import SCHEMA, Against, Compared, Differs, How, Row, Side
 from pgdyno.analysis.cycles import lacking
 from pgdyno.analysis.facts import Comparison
+from pgdyno.analysis.others import postgres
 from pgdyno.analysis.sides import GROUPS, KnownRun, levels, mean_of, same_host, same_load
 from pgdyno.imports.beside import beside
 from pgdyno.model.errors import PgdynoError, PlanError
-from pgdyno.model.imported import Comparable, Condition, Imported, Source
+from pgdyno.model.imported import Comparable, Imported, Source
 from pgdyno.model.units import seconds_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.plan.settings.checkpoints import changed_in_cycle
@@ -249,29 +250,16 @@ def _no_interval(base: Side, ratio: float | None, reason: str) -> Comparison:
     )  # fmt: skip
 
 
-_CONDITIONS: Mapping[str, tuple[str, str]] = {
-    "clients": ("load", "connections"), "isolation": ("load", "isolation"),
-    "transaction_type": ("load", "workload"),
-}  # fmt: skip
-
-
 def as_imported(side: Side) -> Imported:
     """A stage of ours as other tools' results stand: figures of shared meaning, no interval."""
     nopm = side.throughput.median if side.throughput and side.metric == "NOPM" else None
     tps = side.throughput.median if side.throughput and side.metric == "tps" else None
     every = side.tpm_total.median if side.tpm_total else None
-    figures = (("nopm_committed", nopm), ("tpm_all_ended", every), ("tps", tps))
-    conditions: dict[str, Condition] = {}
-    for key, (group, name) in _CONDITIONS.items():
-        text = side.aspects[group][name]  # type: ignore[index]
-        conditions[key] = float(text) if text.isdecimal() else text
-    size = side.aspects["load"]["size"].split()
-    for word, key in (("warehouse", "warehouses"), ("scale", "scale")):
-        numbers = [float(one) for one in size if one.isdecimal()]
-        if numbers and any(one.startswith(word) for one in size):
-            conditions[key] = numbers[0]
-    conditions["duration_s"] = float(side.aspects["measurement"]["window"].split()[0])
-    conditions["database"] = side.aspects["build"].get("version", _NOT_TOLD)
+    ended = side.orders_ended.median if side.orders_ended else None
+    figures = (
+        ("nopm_committed", nopm), ("nopm_ended", ended), ("tpm_all_ended", every), ("tps", tps),
+    )  # fmt: skip
+    version = side.aspects["build"].get("version", _NOT_TOLD)
     return Imported(
         tool="pgdyno", version=side.aspects["pgdyno"]["version"], form=f"stage {side.stage}",
         source=Source(side.label, "", 0, 0, 0), told=(),
@@ -280,5 +268,6 @@ def as_imported(side: Side) -> Imported:
             for metric, value in figures
             if value is not None
         ),
-        conditions=conditions, failed=side.failed, span=None, latencies=None, counts={}, missing=(),
+        conditions={**side.conditions, "database": postgres(version)},
+        failed=side.requests_failed, span=None, latencies=None, counts={}, missing=(),
     )  # fmt: skip

@@ -12,7 +12,7 @@ from pgdyno.analysis.cycle_facts import CycleFacts
 from pgdyno.analysis.facts import Comparison, Percentiles, Spread
 from pgdyno.analysis.session_facts import SessionShare
 from pgdyno.imports.beside import Beside
-from pgdyno.model.imported import Imported
+from pgdyno.model.imported import Condition, Imported
 from pgdyno.stats.between_runs import SessionNoise
 
 SCHEMA = "pgdyno.compare/1"
@@ -38,10 +38,12 @@ class Side:
     rung: str
     rounds: int  # finished ones
     failed: int  # trials that ended without numbers that may be used
+    requests_failed: int  # of finished trials
     margin: float
     confidence: float
     throughput: Spread | None
     tpm_total: Spread | None
+    orders_ended: Spread | None  # New-Orders a minute however they ended; None: another workload
     latency: tuple[Percentiles, ...]  # of the merged histograms of all rounds
     per_transaction: dict[str, Spread]  # names and units: `analysis.efficiency`
     wal: dict[str, float]  # counters of WAL by transaction, median of rounds; none: not counted
@@ -50,6 +52,7 @@ class Side:
     functions: dict[str, float] | None  # CPU µs of a transaction, see `sides`; None: no profile
     cycles: CycleFacts | None
     aspects: dict[Group, dict[str, str]]  # what it may differ from others in
+    conditions: dict[str, Condition]  # the same of its load as of results of other tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,21 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class Gate:
+    """A stage against the one that it is held against."""
+
+    stage: str
+    run: str
+    against: str
+    limit: float
+    ratio: float
+    low: float
+    high: float
+    fails: bool | None  # None: the interval holds the limit
+    least_found: float | None  # a drop to this ratio is found with 80 % chance, about; None: paired
+
+
+@dataclass(frozen=True, slots=True)
 class Compared:
     """All that a comparison says."""
 
@@ -90,3 +108,4 @@ class Compared:
     imported: tuple[Imported, ...]  # of other tools: no interval, no verdict
     ratios: tuple[Beside, ...]  # to imported results; none unless somebody asked
     known_runs: int  # that the noise between sessions was looked for in
+    gates: tuple[Gate, ...] = ()  # none unless a limit was named

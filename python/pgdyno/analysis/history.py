@@ -8,6 +8,7 @@ from math import exp, log
 
 from scipy import special
 
+from pgdyno.analysis.beside_facts import Gate
 from pgdyno.analysis.run import plan_in
 from pgdyno.analysis.sides import KnownRun, aspects, known_runs, levels
 from pgdyno.analysis.tails import BEYOND_MIN
@@ -56,21 +57,6 @@ class LevelChange:
     line: int  # of the first run of the new level, from 0
     ratio: float
     p: float
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """The newest run of a stage against one that was named."""
-
-    stage: str
-    run: str
-    against: str
-    limit: float
-    ratio: float
-    low: float
-    high: float
-    fails: bool | None  # None: the interval holds the limit
-    least_found: float  # a drop to this ratio is found with 80 % chance, about
 
 
 @dataclass(frozen=True, slots=True)

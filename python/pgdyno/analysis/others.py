@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from pgdyno.imports.traps import checked
 from pgdyno.model.imported import CONDITIONS, Condition, Imported
-from pgdyno.model.plan import Plan
+from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.wording import plural
 from pgdyno.model.workload import Workload
 
@@ -114,20 +114,30 @@ def _of_group(name: str, places: Sequence[int], columns: Sequence[Mapping[str, s
 
 def _ours(plan: Plan, versions: Sequence[str]) -> dict[str, str]:
     """What is known of the load of our stages, by the names that others have it by."""
-    loads = [stage.workload for stage in plan.stages]
     texts: dict[str, list[str]] = {}
-    for load in loads:
-        for key, value in _conditions(load).items():
+    for stage in plan.stages:
+        for key, value in told_of(plan, stage).items():
             texts.setdefault(key, []).append(_shown(value))
     known = {key: _joined(values) for key, values in texts.items()}
-    known["duration_s"] = f"{plan.protocol.window_s:g}"
-    known["rampup_s"] = f"{plan.protocol.warmup_s:g}"
-    known["database"] = _joined([_postgres(one) for one in versions])
+    known["database"] = _joined([postgres(one) for one in versions])
     return {CONDITIONS[key]: known[key] for key in (*_ALWAYS, *_IF_TOLD) if key in known}
 
 
-def _conditions(load: Workload) -> Mapping[str, Condition]:
-    """Of one stage. Each of several databases has data and connections of its own."""
+def told_of(plan: Plan, stage: Stage) -> dict[str, Condition]:
+    """What is known of a stage's load, as it is of a result of another tool.
+
+    Args:
+        plan: The stage's.
+        stage: One of its stages.
+    """
+    return {
+        **_conditions(stage.workload), "duration_s": plan.protocol.window_s,
+        "rampup_s": plan.protocol.warmup_s,
+    }  # fmt: skip
+
+
+def _conditions(load: Workload) -> dict[str, Condition]:
+    """Each of several databases has data and connections of its own."""
     found: dict[str, Condition] = {
         "clients": load.connections * load.databases, "isolation": load.isolation,
     }  # fmt: skip
@@ -164,7 +174,8 @@ def _theirs(one: Imported) -> dict[str, str]:
     return found
 
 
-def _postgres(version: str) -> str:
+def postgres(version: str) -> str:
+    """PostgreSQL by its version, as results of other tools name their database."""
     return version if version.startswith("PostgreSQL") else f"PostgreSQL {version}"
 
 

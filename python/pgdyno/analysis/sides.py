@@ -12,8 +12,9 @@ from pgdyno.analysis.beside_facts import Group, Side
 from pgdyno.analysis.changes import effective_of
 from pgdyno.analysis.cycles import plan_cycles
 from pgdyno.analysis.efficiency import transactions
-from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.facts import Facts, Spread
 from pgdyno.analysis.hosts import machine_text
+from pgdyno.analysis.others import told_of
 from pgdyno.analysis.profile_facts import ProfileFacts
 from pgdyno.analysis.run import plan_in
 from pgdyno.analysis.snapshots import shapes_of
@@ -81,8 +82,10 @@ def side_of(stored: Stored, facts: Facts, stage: str, label: str) -> Side:
         label=label, run=info.ident, started_ns=info.started_ns, plan=plan.name, stage=stage,
         metric=plan.stage(stage).workload.headline, rung=found.rung, rounds=len(found.rounds),
         failed=sum(one.counts_against_its_stage for one in mine),
+        requests_failed=sum(kind.window.failed for one in results for kind in one.kinds),
         margin=facts.margin, confidence=facts.confidence,
-        throughput=found.throughput, tpm_total=found.tpm_total, latency=found.latency,
+        throughput=found.throughput, tpm_total=found.tpm_total,
+        orders_ended=_orders_ended(results), latency=found.latency,
         per_transaction=found.per_transaction, wal=_wal(results),
         wal_kinds={part.name: part.bytes for one in facts.wal if one.stage == stage
                    for part in one.kinds},
@@ -90,6 +93,7 @@ def side_of(stored: Stored, facts: Facts, stage: str, label: str) -> Side:
         functions=_functions(facts.profiles, stage),
         cycles=next((one for one in facts.cycles if one.stage == stage), None),
         aspects={**aspects(info, plan, plan.stage(stage), trials), "plans": _plans(stored, mine)},
+        conditions=told_of(plan, plan.stage(stage)),
     )  # fmt: skip
 
 
@@ -238,6 +242,15 @@ def _settings(stage: Stage, trials: Sequence[TrialRecord]) -> dict[str, str]:
 def _of_tables(stage: Stage) -> dict[str, str]:
     """No setting of the server, and as much the stage's choice as one."""
     return {"unlogged tables": "yes"} if stage.unlogged else {}
+
+
+def _orders_ended(results: Sequence[TrialResult]) -> Spread | None:
+    """New-Orders a minute of the windows, however they ended; None: another workload."""
+    kinds = [(one, kind) for one in results for kind in one.kinds if kind.kind == "new_order"]
+    return Spread.of(tuple(
+        60 * (kind.window.succeeded + kind.window.rolled_back + kind.window.failed) / one.window_s
+        for one, kind in kinds
+    ))  # fmt: skip
 
 
 def _wal(results: Sequence[TrialResult]) -> dict[str, float]:

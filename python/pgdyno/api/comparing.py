@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from pgdyno.analysis.beside import compared
 from pgdyno.analysis.beside_facts import Compared, Side
 from pgdyno.analysis.facts import Comparison, Facts
+from pgdyno.analysis.limit import gates, require_limit
 from pgdyno.analysis.run import analyse, compare_stages, plan_in
 from pgdyno.analysis.sides import KnownRun, known_runs, side_of
 from pgdyno.analysis.stored import Stored
@@ -33,6 +34,11 @@ class Beside(Printed):
     """What `compare` found: sides, differences, and verdicts as far as they can be given."""
 
     facts: Compared
+
+    @property
+    def falls_below(self) -> bool:
+        """Whether any stage was shown to lie below the limit."""
+        return any(one.fails for one in self.facts.gates)
 
     def lines(self) -> Iterator[str]:
         """What a terminal prints."""
@@ -93,7 +99,10 @@ class _Opened:
 
 
 def compare(
-    *subjects: str | Path, runs: str | Path | None = None, ratio: str | None = None
+    *subjects: str | Path,
+    runs: str | Path | None = None,
+    ratio: str | None = None,
+    fail_below: float | None = None,
 ) -> Beside:
     """Set stages, run files and results of other tools beside each other.
 
@@ -107,11 +116,17 @@ def compare(
         runs: A folder of further run files, which tell of the noise between sessions.
         ratio: A metric of `pgdyno.import_results`, by which results of other tools are set beside
             the first; None: no ratio to them.
+        fail_below: A ratio, e.g. 0.95: a stage falls below it if the whole 95 % interval of its
+            ratio does. One that truly stands at the limit, or above, is failed in 2.5 % of cases
+            at most. None: nothing is held against a limit.
 
     Raises:
-        PlanError: Nothing can be compared, or a subject does not exist or has no such stage.
+        PlanError: Nothing can be compared, a subject does not exist or has no such stage, or a
+            limit is named and an interval is not known.
         StoreError: A run file cannot be read.
     """
+    if fail_below is not None:
+        require_limit(fail_below)
     asked, others = _parsed(subjects)
     with ExitStack() as stack:
         opened = _Opened(stack)
@@ -124,7 +139,10 @@ def compare(
         def paired(one: Side, base: Side) -> Comparison:
             return compare_stages(opened.file(by_run[one.run]), one.stage, base.stage)
 
-        return Beside(compared(rows, known, paired, others, ratio))
+        found = compared(rows, known, paired, others, ratio)
+        if fail_below is not None:
+            found = replace(found, gates=gates(found, fail_below))
+        return Beside(found)
 
 
 def _parsed(subjects: Sequence[str | Path]) -> tuple[list[_Asked], list[Imported]]:

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from pgdyno.analysis.history import Gate, HistoryFacts, RunLines, run_lines
+from pgdyno.analysis.beside_facts import Gate
+from pgdyno.analysis.history import HistoryFacts, RunLines, run_lines
 from pgdyno.analysis.history import history as in_order
+from pgdyno.analysis.limit import require_limit
 from pgdyno.api.comparing import compare
 from pgdyno.api.printed import Printed
 from pgdyno.api.table import Table
 from pgdyno.model.errors import PlanError, StoreError
 from pgdyno.report.history import lines
-from pgdyno.stats.between_runs import falls_below, least_found
 from pgdyno.store.run_file import RunFile, as_written, is_run_file
 
 _COLUMNS = (
@@ -61,8 +62,8 @@ def history(
     """
     if (fail_below is None) != (against is None):
         raise PlanError("--fail-below and --against go together, one was named")
-    if fail_below is not None and not 0 < fail_below <= 1:
-        raise PlanError(f"--fail-below is {fail_below:g}, above 0 and at most 1 is allowed")
+    if fail_below is not None:
+        require_limit(fail_below)
     found, left_out = _read(Path(folder))
     facts = in_order(found, left_out)
     if not facts.lines:
@@ -106,21 +107,4 @@ def _gates(facts: HistoryFacts, folder: Path, limit: float, against: Path) -> tu
     if not others:
         raise PlanError(f"folder {folder} holds no other run of the plan of {against}")
     newest = folder / others[-1].file
-    found = compare(against, newest, runs=folder)
-    gates = []
-    for row in found.facts.rows:
-        (one,) = row.against
-        comparison = one.comparison
-        if comparison.low is None or comparison.high is None or row.noise is None:
-            raise PlanError(f"{row.sides[1].label}: {comparison.reason}", one.hint)
-        if comparison.verdict == "not judged":
-            raise PlanError(f"{row.sides[1].label} is not judged: {comparison.reason}")
-        gates.append(
-            Gate(
-                stage=row.sides[1].stage, run=row.sides[1].run, against=base, limit=limit,
-                ratio=comparison.ratio or 0.0, low=comparison.low, high=comparison.high,
-                fails=falls_below(comparison.low, comparison.high, limit),
-                least_found=least_found(limit, row.noise, comparison.confidence),
-            )
-        )  # fmt: skip
-    return tuple(gates)
+    return compare(against, newest, runs=folder, fail_below=limit).facts.gates

@@ -37,6 +37,14 @@ def compare(
             " nopm_committed, nopm_ended, tpm_all_ended or tps.",
         ),
     ] = None,
+    fail_below: Annotated[
+        float | None,
+        typer.Option(
+            metavar="RATIO",
+            help="Exit with 1 if a stage lies below this ratio to the first, e.g. 0.95: its whole"
+            " interval. One that stands at it or above is failed in 2.5 % of cases at most.",
+        ),
+    ] = None,
     format_: Annotated[
         Literal["text", "json"], typer.Option("--format", "-f", help="text or json.")
     ] = "text",
@@ -46,13 +54,16 @@ def compare(
     Stages of one run are paired by their rounds. Runs of different sessions are not: the interval
     then holds the noise between sessions, which takes three or more runs of one stage on the same
     host by the same load. Where that is not known there is a ratio and no interval, and where load
-    or measurement differ, no verdict. Results of other tools never have either.
+    or measurement differ, no verdict. Results of other tools never have either. With --fail-below
+    nothing is passed where there is no interval: exit code 2, with how to find out.
 
     Example: pgdyno compare runs/monday.sqlite:tuned runs/tuesday.sqlite:tuned --runs runs
     """
-    found = api.compare(*subjects, runs=runs, ratio=ratio)
+    found = api.compare(*subjects, runs=runs, ratio=ratio, fail_below=fail_below)
     if format_ == "json":
         sys.stdout.write(found.json())
-        return
-    for line in found.lines():
-        stdout.print(Text(line))
+    else:
+        for line in found.lines():
+            stdout.print(Text(line))
+    if found.falls_below:
+        raise typer.Exit(1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pgdyno.analysis import words
-from pgdyno.analysis.beside_facts import Against, Compared, Differs, Row, Side
+from pgdyno.analysis.beside_facts import Against, Compared, Differs, Gate, Row, Side
 from pgdyno.analysis.efficiency import METRICS
 from pgdyno.analysis.sides import GROUPS
 from pgdyno.model.units import at_least_text, count_text, ratio_text
@@ -39,6 +39,9 @@ def lines(found: Compared) -> Iterator[str]:
         if number:
             yield ""
         yield from _row(row)
+    if found.gates:
+        yield ""
+        yield from map(gate_line, found.gates)
     if found.imported:
         yield ""
         yield _OTHERS
@@ -244,6 +247,19 @@ def grid_lines(rows: Sequence[tuple[str, ...]], left: int = 1) -> Iterator[str]:
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         yield f"  {'  '.join(cells)}".rstrip()
+
+
+def gate_line(one: Gate) -> str:
+    """What a stage is against a limit, and which drop would be found."""
+    interval = f"{one.ratio:.3f} ({one.low:.3f} to {one.high:.3f})"
+    what = f"{one.stage} of {one.run} against {one.against}: {interval}"
+    found = one.least_found
+    least = "" if found is None else f"; a drop to {found:.2f} would be found in four of five cases"
+    if one.fails:
+        return f"{what} lies below {one.limit:g}"
+    if one.fails is None:
+        return f"{what} holds {one.limit:g}: not shown to be below{least}"
+    return f"{what} does not lie below {one.limit:g}{least}"
 
 
 def _number(value: float) -> str:

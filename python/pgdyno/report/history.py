@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pgdyno.analysis import words
-from pgdyno.analysis.history import Gate, HistoryFacts, HistoryLine
+from pgdyno.analysis.history import HistoryFacts, HistoryLine
 from pgdyno.model.units import count_text, ns_text, ratio_text
-from pgdyno.report.beside import grid_lines
+from pgdyno.report.beside import gate_line, grid_lines
 
 _HEAD = (
     "time",
@@ -20,13 +20,19 @@ _HEAD = (
     "p99",
     "doubt",
 )
+_OFTEN_SHARED = (1, 3, 4)  # columns that are told once where all runs share them
 
 
 def lines(found: HistoryFacts) -> Iterator[str]:
     """All that is printed of a history."""
     starts = {change.line: change for change in found.changes}
     rows = [_HEAD, *(_row(line) for line in found.lines)]
-    printed = list(grid_lines(rows, left=len(_HEAD) - 4))
+    shared = [place for place in _OFTEN_SHARED if len({row[place] for row in rows[1:]}) == 1]
+    if shared:
+        said = (f"{_HEAD[place]} {rows[1][place].removeprefix('PostgreSQL ')}" for place in shared)
+        yield f"all runs: {', '.join(said)}"
+    narrow = [tuple(text for place, text in enumerate(row) if place not in shared) for row in rows]
+    printed = list(grid_lines(narrow, left=len(narrow[0]) - 4))
     yield printed[0]
     for number, text in enumerate(printed[1:]):
         if change := starts.get(number):
@@ -34,13 +40,17 @@ def lines(found: HistoryFacts) -> Iterator[str]:
             ratio = ratio_text(change.ratio).replace("x", "×")
             yield (
                 f"  --- {line.plan}, {line.stage}: another level from here on, {ratio} of the one"
-                f" before (p {change.p:.3f})"
+                f" before ({_chance(change.p)})"
             )
         yield text
     for one in found.gates:
-        yield _gate(one)
+        yield gate_line(one)
     for one_left in found.left_out:
         yield f"left out: {one_left}"
+
+
+def _chance(p: float) -> str:
+    return "p < 0.001" if p < 0.001 else f"p {p:.3f}"
 
 
 def _row(line: HistoryLine) -> tuple[str, ...]:
@@ -53,14 +63,3 @@ def _row(line: HistoryLine) -> tuple[str, ...]:
         words.NOTHING if line.p99_ns is None else ns_text(line.p99_ns),
         line.doubt or "none",
     )  # fmt: skip
-
-
-def _gate(one: Gate) -> str:
-    interval = f"{one.ratio:.3f} ({one.low:.3f} to {one.high:.3f})"
-    what = f"{one.stage} of {one.run} against {one.against}: {interval}"
-    least = f"a drop to {one.least_found:.2f} would be found in four of five cases"
-    if one.fails:
-        return f"{what} lies below {one.limit:g}"
-    if one.fails is None:
-        return f"{what} holds {one.limit:g}: not shown to be below; {least}"
-    return f"{what} does not lie below {one.limit:g}; {least}"

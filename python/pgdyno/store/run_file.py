@@ -204,10 +204,7 @@ class RunFile:
             (first,) = db.execute(
                 "SELECT count(*) FROM head WHERE key LIKE ?", (f"{_IMPORTED} %",)
             ).fetchone()
-            db.executemany(
-                "INSERT INTO head VALUES (?, ?)",
-                [(f"{_IMPORTED} {n}", to_json(one)) for n, one in enumerate(results, first + 1)],
-            )
+            _put_imported(db, results, first + 1)
 
     def put_imported_text(self, sha256: str, parts: Iterable[str]) -> None:
         """Keep the text of a file by its hash, unless it is there; its secrets are gone already."""
@@ -299,10 +296,11 @@ class RunFile:
 
     def laid_out(self) -> dict[str, list[tuple[str | float | None, ...]]]:
         """The rows of all views, by name; files of all formats have them here."""
-        info, trials = self.info(), self._all()
+        info, trials, imported = self.info(), self._all(), self.imported()
         with self._reading("records"), closing(sqlite3.connect(":memory:")) as db:
             db.executescript(f"{_SCHEMA} {views.SCHEMA}")
             _put_plan(db, info, trials)
+            _put_imported(db, imported, 1)
             return {
                 one.name: db.execute(f"SELECT * FROM {one.name}").fetchall()  # noqa: S608
                 for one in views.VIEWS
@@ -388,6 +386,13 @@ def _put_plan(db: sqlite3.Connection, info: RunInfo, trials: Iterable[TrialRecor
     db.execute("INSERT INTO head VALUES ('info', ?)", (to_json(info),))
     db.executemany(
         "INSERT INTO trial VALUES (?, ?, ?, ?, ?)", [_trial_row(trial) for trial in trials]
+    )
+
+
+def _put_imported(db: sqlite3.Connection, results: Iterable[Imported], first: int) -> None:
+    db.executemany(
+        "INSERT INTO head VALUES (?, ?)",
+        [(f"{_IMPORTED} {n}", to_json(one)) for n, one in enumerate(results, first)],
     )
 
 

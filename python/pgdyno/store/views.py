@@ -204,5 +204,29 @@ VIEWS = (
             Column("example", "text", "what one of them said", _at("example", "error.value")),
         ),
     ),
+    View(
+        "imported", "A figure of another tool that was imported: told by it, or counted of it.",
+        "head AS one, json_each(json_array(json_extract(one.value, '$.told'),"
+        " json_extract(one.value, '$.comparable'))) AS part, json_each(part.value) AS figure"
+        " WHERE one.key LIKE 'imported %'",
+        (
+            RUN,
+            Column("result", "integer", "number of the result, as they were imported",
+                   "CAST(substr(one.key, 10) AS INTEGER)"),
+            *(Column(name, "text", meaning, _at(name, "one.value"))
+              for name, meaning in (("tool", "who told it"), ("version", "its version, if told"),
+                                    ("form", "which of its outputs"))),
+            Column("file", "text", "name of the file", _at("source.file", "one.value")),
+            Column("sha256", "text", "of the file", _at("source.sha256", "one.value")),
+            Column("line", "integer", "where it was told", _at("line", "figure.value")),
+            Column("metric", "text", "its name: the tool's own, or one that tools share",
+                   _at("metric", "figure.value")),
+            Column("value", "real", "the figure", _at("value", "figure.value")),
+            Column("unit", "text", "of what was told", _at("unit", "figure.value")),
+            Column("of", "text", "kind of transaction, statement, ...", _at("of", "figure.value")),
+            Column("told", "integer", "1: as it was told; 0: in a meaning that tools share",
+                   "1 - part.key"),
+        ),
+    ),
 )  # fmt: skip
 SCHEMA = " ".join(one.sql for one in VIEWS)

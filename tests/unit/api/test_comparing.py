@@ -7,12 +7,15 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 
 import pytest
+from typer.testing import CliRunner
 
 import pgdyno
 from pgdyno.analysis.beside_facts import Against
 from pgdyno.api.comparing import Beside
+from pgdyno.cli.app import app
 from pgdyno.model.errors import PgdynoError, PlanError, StoreError
 from pgdyno.model.fleet import Fleet, FleetResult
 from pgdyno.model.run import Cell, SnapshotColumn, SnapshotRows, TrialState
@@ -216,11 +219,83 @@ def test_a_result_of_another_tool_has_no_verdict_and_a_ratio_only_if_asked(folde
         pgdyno.compare(*subjects, ratio="tps")
 
 
+def test_a_console_of_benchmarksql_has_a_figure_in_common_with_ours(folder: Path) -> None:
+    """It tells New-Orders however they ended, and ours are counted in the same way for it."""
+    run, console = folder / "1.sqlite", FOLDER / "benchmarksql-5.0-console-oracle.txt"
+    (ratio,) = pgdyno.compare(f"{run}:tuned", console, ratio="nopm_ended").facts.ratios
+    told = {one.what: one.values for one in ratio.differences}
+    with RunFile.read(run) as file:
+        ended = [
+            60 * (kind.window.succeeded + kind.window.rolled_back + kind.window.failed)
+            / trial.result.window_s
+            for trial in file.trials() if trial.stage == "tuned" and trial.result
+            for kind in trial.result.kinds if kind.kind == "new_order"
+        ]  # fmt: skip
+
+    assert ratio.values == (pytest.approx(median(ended)), 118204.31)
+    assert told["New-Orders in the mix, %"] == ("45", "40")
+    assert told["Payments in the mix, %"] == ("43", "36")
+    assert told["database"] == ("PostgreSQL 18.6", "oracle")
+    assert "keying and think times" not in told  # neither waits
+
+
 def test_results_of_other_tools_alone_are_laid_beside_each_other() -> None:
     found = pgdyno.compare(FOLDER / "pgbench-18-tpcb.txt", FOLDER / "pgbench-15-tpcb.txt",
                            ratio="tps")  # fmt: skip
     assert found.facts.rows == ()
     assert len(found.facts.ratios) == 1
+
+
+def test_a_drop_below_the_limit_fails_the_command_of_ci(folder: Path, tmp_path: Path) -> None:
+    slow, base = session(tmp_path, 6, 0.6), folder / "3.sqlite"
+    sides = (f"{base}:tuned", f"{slow}:tuned")
+    bad = pgdyno.compare(*sides, runs=folder, fail_below=0.95)
+    (gate,) = bad.facts.gates
+    assert gate.fails
+    assert bad.falls_below
+    assert gate.least_found is not None
+    assert gate.least_found < 0.95
+
+    shown = CliRunner().invoke(
+        app, ["compare", *sides, "--runs", str(folder), "--fail-below", "0.95"]
+    )
+    assert shown.exit_code == 1
+    assert "lies below 0.95" in bad.text()
+
+
+def test_a_stage_at_its_level_is_not_failed_and_each_says_what_would_be_found(folder: Path) -> None:
+    found = pgdyno.compare(folder / "1.sqlite", folder / "5.sqlite", runs=folder, fail_below=0.9)
+
+    assert [one.stage for one in found.facts.gates] == ["initdb", "tuned", "async-commit"]
+    assert not found.falls_below
+    assert found.text().count("would be found in four of five cases") == 3
+
+
+def test_stages_of_one_run_are_held_against_a_limit_by_their_rounds(folder: Path) -> None:
+    run = folder / "1.sqlite"
+    found = pgdyno.compare(f"{run}:async-commit", f"{run}:initdb", fail_below=0.95)
+    (gate,) = found.facts.gates
+
+    assert gate.fails
+    assert (gate.stage, gate.against, gate.least_found) == ("initdb", "async-commit", None)
+    better = pgdyno.compare(f"{run}:initdb", f"{run}:async-commit", fail_below=0.95)
+    assert better.facts.gates[0].fails is False
+
+
+@pytest.mark.parametrize(
+    ("subjects", "limit", "said"),
+    [
+        (("1.sqlite:tuned", "2.sqlite:tuned"), 0.95, "the noise between sessions is not known"),
+        (("1.sqlite:tuned", "2.sqlite:tuned"), 1.5, "is 1.5, above 0 and at most 1 is allowed"),
+        (("1.sqlite:tuned", "2.sqlite:tuned"), float("nan"), "above 0 and at most 1 is allowed"),
+        (("1.sqlite:tuned", str(FOLDER / "hammerdb-4.9-cli.txt")), 0.95, "no stage is compared"),
+    ],
+)
+def test_nothing_is_passed_that_is_not_known(
+    folder: Path, subjects: tuple[str, ...], limit: float, said: str
+) -> None:
+    with pytest.raises(PlanError, match=said):
+        pgdyno.compare(*(folder / one for one in subjects), fail_below=limit)
 
 
 @pytest.mark.parametrize(

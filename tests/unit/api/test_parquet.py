@@ -18,6 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pgdyno.api import table
+from pgdyno.api.imports import import_results
 from pgdyno.api.parquet import TABLES
 from pgdyno.api.runs import Run
 from pgdyno.api.table import Table
@@ -25,6 +26,7 @@ from pgdyno.cli.app import app
 from pgdyno.model.errors import PgdynoError, StoreError
 from pgdyno.store.run_file import RunFile
 from pgdyno.store.views import VIEWS
+from tests.data.imported import FOLDER
 from tests.data.miniature import write_miniature
 
 DATA = Path(__file__).parents[2] / "data"
@@ -76,13 +78,34 @@ def test_each_view_has_rows_of_this_run_and_its_documented_columns(path: Path) -
             rows = cursor.fetchall()
         assert [name for name, *_ in cursor.description] == [each.name for each in one.columns]
         assert {row[0] for row in rows} <= {Run(path).info.ident}
-        # A miniature's requests do not fail.
-        assert bool(rows) == (one.name != "errors"), one.name
+        # A miniature's requests do not fail, and nothing of others is in it.
+        assert bool(rows) == (one.name not in ("errors", "imported")), one.name
         types: dict[str, Any] = {"integer": int, "real": (int, float), "text": str}
         for row in rows:
             for each, value in zip(one.columns, row, strict=True):
                 fits = value is None or isinstance(value, types[each.type])
                 assert fits, (one.name, each.name)
+
+
+def test_results_of_other_tools_have_a_view_and_a_file(tmp_path: Path) -> None:
+    run = write_miniature(tmp_path / "run.sqlite")
+    names = ("hammerdb-4.9-cli.txt", "benchmarksql-5.0-result.csv")
+    found = import_results([FOLDER / name for name in names], into=run).results
+    rows = asked(run, 'SELECT result, tool, version, metric, value, unit, "of", told FROM imported')
+    written = Run(run).parquet(tmp_path / "parquet")
+
+    hammer = ("HammerDB", "4.9")
+    assert rows[:3] == [
+        (1, *hammer, "NOPM", 69200.0, "1/min", None, 1),
+        (1, *hammer, "TPM", 160000.0, "1/min", None, 1),
+        (1, *hammer, "nopm_committed", 69200.0, None, None, 0),
+    ]
+    assert [row[4] for row in rows[3:]] == [one.value for one in found[1].comparable]
+    (table,) = [one for one in written.files if one.name == "imported.parquet"]
+    assert table.rows == len(rows)
+    assert {row[0] for row in asked(run, "SELECT sha256 FROM imported")} == {
+        one.source.sha256 for one in found
+    }
 
 
 def test_a_file_from_before_the_views_gets_them_where_it_is_gone_on_with(tmp_path: Path) -> None:

@@ -46,7 +46,8 @@ COUNTED: dict[str, dict[str, float]] = {
     "dbt2-0.61-mix.log": {"nopm_committed": 176.0656, "nopm_ended": 176.0656},
     "pgbench-12-aggregate.log": {"tps": (7884 + 7208 + 7685 + 7073) / 8},
     "hammerdb-4.9-cli.txt": {"nopm_committed": 69200},
-    "sysbench-1.0-text.txt": {"tps": 488.70},
+    "sysbench-1.0-text.txt": {"tps": 2453 / 5.0189},
+    "sysbench-1.0-tpcc.txt": {"tps": 1402 / 8.1353},
 }
 
 

@@ -162,10 +162,10 @@ class _Reader:
 
 def _complete(draft: Draft) -> None:
     count, duration = draft.told_value("transactions"), draft.conditions.get("duration_s")
-    if draft.told_value("transactions per sec.") is not None:
-        draft.compare("tps", draft.told_value("transactions per sec."), "transactions per sec.")
-    elif count is not None and isinstance(duration, float) and duration > 0:
+    if count is not None and isinstance(duration, float) and duration > 0:
         draft.compare("tps", count / duration, "transactions by total time")
+    elif (told := draft.told_value("transactions per sec.")) is not None:
+        draft.compare("tps", told, "transactions per sec.")
     else:
         draft.missing.append("the summary: only intervals are there")
         each = [one.value for one in draft.told if one.metric == "interval tps"]

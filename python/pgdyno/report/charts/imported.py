@@ -15,6 +15,7 @@ from pgdyno.analysis.facts import Facts, Spread, StageFacts
 from pgdyno.imports.together import Together
 from pgdyno.model.imported import COMPARABLE, Imported
 from pgdyno.model.units import count_text
+from pgdyno.model.wording import plural
 from pgdyno.report.charts import look
 from pgdyno.report.charts.chart import Chart, Key, Mark, Panel
 
@@ -83,7 +84,11 @@ def _panel(axis: _Axis, facts: Facts) -> Panel | None:
         ),
     )  # fmt: skip
     more = len(theirs) - len(shown)
-    title = f"{axis.title}, the first {_NAMES_MAX} of {len(theirs)} tools" if more else axis.title
+    title = (
+        f"{axis.title}, the first {_NAMES_MAX} of {plural(len(theirs), 'tool')}"
+        if more
+        else axis.title
+    )
     return Panel(title, _alt(axis, ours, theirs), drawing)
 
 
@@ -117,7 +122,7 @@ def _figures(axis: _Axis, number: int, one: Imported) -> Iterator[_Ring]:
 def _sums(axis: _Axis, group: Together) -> Iterator[_Ring]:
     for metric in axis.metrics:
         if (value := group.sums.get(metric)) is not None:
-            said = f"{len(group.places)} results together: {count_text(value)}"
+            said = f"{plural(len(group.places), 'result')} together: {count_text(value)}"
             yield _Ring(value, _SUM, f"{said} {COMPARABLE[metric]}")
 
 
@@ -139,7 +144,7 @@ def _medians(ours: Sequence[tuple[StageFacts, Spread]], axis: _Axis) -> go.Scatt
         mode="markers",
         marker={"size": 12, "color": [look.rung_colour(stage.rung) for stage, _ in ours],
                 "line": {"width": 1.5, "color": look.SURFACE}},
-        text=[f"{look.plain(stage.name)}, ours, median of {len(spread.rounds)} rounds:"
+        text=[f"{look.plain(stage.name)}, ours, median of {plural(len(spread.rounds), 'round')}:"
               f" {count_text(spread.median)}" for stage, spread in ours],
         hovertemplate="%{text}<extra></extra>",
     )  # fmt: skip
@@ -174,7 +179,8 @@ def _said(rings: Sequence[_Ring]) -> str:
     values = [ring.value for ring in rings]
     if len(values) <= _SAID_MAX:
         return ", ".join(map(count_text, values))
-    return f"{len(values)} figures from {count_text(min(values))} to {count_text(max(values))}"
+    ends = f"from {count_text(min(values))} to {count_text(max(values))}"
+    return f"{plural(len(values), 'figure')} {ends}"
 
 
 def _keys(facts: Facts) -> tuple[Key, ...]:
