@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from pgdyno.api.table import Table
+from pgdyno.imports import hammerdb_jobs
 from pgdyno.imports.beside import Beside, beside
 from pgdyno.imports.read import read
-from pgdyno.imports.reading import Lines, is_sqlite
-from pgdyno.imports.scrub import Scrubber
+from pgdyno.imports.reading import Lines, is_sqlite, sha256_of
+from pgdyno.imports.scrub import Scrubber, scrubbed
 from pgdyno.imports.together import Together, together
 from pgdyno.imports.traps import checked
 from pgdyno.model.errors import PlanError
@@ -176,20 +177,40 @@ def _asked(one: Imported, warehouses: int | None, repeats: bool) -> Imported:
 def _keep(run_file: Path, done: ImportedResults, paths: dict[str, Path]) -> None:
     with RunFile.append(run_file) as file:
         for sha256, path in paths.items():
-            if not is_sqlite(path):
-                file.put_imported_text(sha256, _parts(path, sha256))
+            parts = _of_store if is_sqlite(path) else _of_text
+            file.put_imported_text(sha256, parts(path, sha256))
         file.put_imported(done.results)
 
 
-def _parts(path: Path, sha256: str) -> Iterator[str]:
-    """The text without secrets, in parts; what is not the file that was read is refused."""
-    lines, scrubber, part, size = Lines(path), Scrubber(), [], 0
-    for _, text in lines:
-        part.append(scrubber.piece(text, ended=lines.ended) + ("\n" if lines.ended else ""))
-        size += len(part[-1])
+def _of_store(path: Path, sha256: str) -> Iterator[str]:
+    """What users of a job store said, without secrets: the rest of it is figures."""
+    yield from _in_parts(f"{scrubbed(line)}\n" for line in hammerdb_jobs.said(path))
+    _require_same(path, sha256_of(path)[0], sha256)
+
+
+def _of_text(path: Path, sha256: str) -> Iterator[str]:
+    """The text without secrets."""
+    lines, scrubber = Lines(path), Scrubber()
+    yield from _in_parts(
+        scrubber.piece(text, ended=lines.ended) + ("\n" if lines.ended else "") for _, text in lines
+    )
+    if held := scrubber.piece("", ended=True):
+        yield held
+    _require_same(path, lines.sha256, sha256)
+
+
+def _in_parts(texts: Iterable[str]) -> Iterator[str]:
+    part, size = [], 0
+    for text in texts:
+        part.append(text)
+        size += len(text)
         if size >= _PART:
             yield "".join(part)
             part, size = [], 0
-    yield "".join([*part, scrubber.piece("", ended=True)])
-    if lines.sha256 != sha256:
+    yield "".join(part)
+
+
+def _require_same(path: Path, now: str, read: str) -> None:
+    """Refuse a text that is not of the file whose figures were read."""
+    if now != read:
         raise PlanError(f"file {path} changed while it was read")

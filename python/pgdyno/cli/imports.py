@@ -62,3 +62,5 @@ def import_command(
         return
     for line in found.lines(ratio):
         stdout.print(Text(line))
+    if into is not None:
+        stdout.print(Text(f"Kept in {into}: `pgdyno report` shows them beside its stages."))

@@ -94,13 +94,33 @@ def _jobs(db: sqlite3.Connection) -> list[str]:
     return [str(job) for (job,) in found]
 
 
+def said(path: Path) -> Iterator[str]:
+    """The lines that users of all jobs said, behind the name of each job.
+
+    Raises:
+        PlanError: The store is damaged.
+    """
+    try:
+        with _opened(path) as db:
+            for job in _jobs(db):
+                yield f"job {job}"
+                for text in _outputs(db, job):
+                    yield from text.splitlines()[:_LINES_MAX]
+    except (sqlite3.Error, UnicodeError) as error:
+        raise PlanError(f"file {path} is a damaged database: {error}") from error
+
+
+def _outputs(db: sqlite3.Connection, job: str) -> Iterator[str]:
+    found = db.execute("SELECT output FROM JOBOUTPUT WHERE jobid = ? LIMIT ?", (job, _LINES_MAX))
+    return (str(text) for (text,) in found)
+
+
 def _of_job(db: sqlite3.Connection, job: str, tables: dict[str, set[str]]) -> list[Draft]:
     """A job's result: what its users said, then its timings."""
     reader = hammerdb.FORMAT.reader()
-    said = db.execute("SELECT output FROM JOBOUTPUT WHERE jobid = ? LIMIT ?", (job, _LINES_MAX))
     number = 0
-    for number, (text,) in enumerate(said, 1):
-        for line in str(text).splitlines()[:_LINES_MAX]:
+    for number, text in enumerate(_outputs(db, job), 1):
+        for line in text.splitlines()[:_LINES_MAX]:
             try:
                 reader.line(number, line)
             except ValueError:

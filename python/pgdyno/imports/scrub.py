@@ -19,6 +19,8 @@ _NAME = re.compile(
     ["']?\s{0,40}(?:=|:|\s)\s{0,40}(?=\S)
     """
 )
+_MAY_BE = re.compile(r"(?i)pass|pwd|secret|token|identified|@")
+"""What every line with one has; of most it says quickly that there is none."""
 _QUOTED = {
     '"': re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+"'),
     "'": re.compile(r"[^']*+(?:''[^']*+)*+'"),
@@ -64,6 +66,8 @@ class Scrubber:
             ended: Whether it is the last one of its line; nothing is held back then.
         """
         text, self._held = self._held + text, ""
+        if ended and self._rest is None and _MAY_BE.search(text) is None:
+            return text
         begin = 0
         if self._rest is not None:
             found = self._rest.match(text)

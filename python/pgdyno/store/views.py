@@ -205,7 +205,8 @@ VIEWS = (
         ),
     ),
     View(
-        "imported", "A figure of another tool that was imported: told by it, or counted of it.",
+        "imported",
+        "A figure of another tool, told by it or counted of it; one imported again stands again.",
         "head AS one, json_each(json_array(json_extract(one.value, '$.told'),"
         " json_extract(one.value, '$.comparable'))) AS part, json_each(part.value) AS figure"
         " WHERE one.key LIKE 'imported %'",

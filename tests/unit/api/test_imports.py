@@ -10,6 +10,7 @@ import pytest
 import pgdyno
 from pgdyno.model.errors import PlanError, StoreError
 from pgdyno.store import RunFile
+from tests.data.hammerdb_jobs import job_store
 from tests.data.imported import FOLDER
 from tests.data.miniature import write_miniature
 
@@ -94,6 +95,21 @@ def test_a_run_file_keeps_results_and_texts_without_secrets(tmp_path: Path) -> N
     assert {name.split()[1] for name in named} == {one.source.sha256 for one in found.results}
     assert "System achieved 69200 NOPM" in "".join(texts[name] for name in named)
     assert "hunter2" not in "".join(texts.values())
+
+
+def test_a_job_store_is_kept_by_what_its_users_said(tmp_path: Path) -> None:
+    run = write_miniature(tmp_path / "run.sqlite")
+    said = ("pg_superuserpass = hunter2", "Vuser 1:TEST RESULT : System achieved 7 NOPM from 9"
+            " PostgreSQL TPM")  # fmt: skip
+    store = job_store(tmp_path / "hammer.DB", said=said)
+    (one,) = pgdyno.import_results([store], into=run).results
+
+    with RunFile.read(run) as file:
+        kept = {name: text for name, text in file.logs().items() if one.source.sha256 in name}
+    assert "".join(kept.values()).splitlines()[1:] == [
+        "pg_superuserpass = (hidden)", "Vuser 1:TEST RESULT : System achieved 7 NOPM from 9"
+        " PostgreSQL TPM",
+    ]  # fmt: skip
 
 
 def test_a_report_shows_both_and_rests_on_ours_alone(tmp_path: Path) -> None:
