@@ -17,6 +17,7 @@ from pgdyno.analysis.stored import Stored
 from pgdyno.api.imports import import_results
 from pgdyno.api.printed import Printed
 from pgdyno.api.table import Table
+from pgdyno.imports.traps import checked
 from pgdyno.model.errors import PlanError
 from pgdyno.model.imported import Imported
 from pgdyno.model.wording import listed, plural
@@ -161,7 +162,7 @@ def _parsed(subjects: Sequence[str | Path]) -> tuple[list[_Asked], list[Imported
                 )
             found = found[int(part) - 1 : int(part)]
         others += found
-    return asked, others
+    return asked, list(checked(others))
 
 
 def _split(subject: str) -> tuple[Path, str | None]:

@@ -19,9 +19,10 @@ from pgdyno.cli.app import app
 from pgdyno.model.errors import PgdynoError, PlanError, StoreError
 from pgdyno.model.fleet import Fleet, FleetResult
 from pgdyno.model.run import Cell, SnapshotColumn, SnapshotRows, TrialState
+from pgdyno.model.wal import WalKind, WindowWal
 from pgdyno.store.run_file import RunFile
 from tests.data.hosts import DRIVEN
-from tests.data.imported import FOLDER
+from tests.data.imported import FOLDER, warned
 from tests.data.miniature import CHARACTERS, write_miniature
 from tests.data.profiled import add_profiles
 
@@ -246,6 +247,16 @@ def test_results_of_other_tools_alone_are_laid_beside_each_other() -> None:
     assert len(found.facts.ratios) == 1
 
 
+def test_results_of_several_files_are_checked_beside_each_other() -> None:
+    names = ("pgbench-18-tpcb.txt", "pgbench-18-select-connect.txt")
+    one, other = pgdyno.compare(*(FOLDER / name for name in names)).facts.imported
+    assert [warned(result, "T10").outcome for result in (one, other)] == ["fires", "fires"]
+    # Of a file's results one may be chosen: what the others say is then not beside it.
+    pages = FOLDER / "field-full-page-writes.txt"
+    alone, _ = pgdyno.compare(f"{pages}:1", FOLDER / names[0]).facts.imported
+    assert warned(alone, "E6").outcome == "fires"
+
+
 def test_a_drop_below_the_limit_fails_the_command_of_ci(folder: Path, tmp_path: Path) -> None:
     slow, base = session(tmp_path, 6, 0.6), folder / "3.sqlite"
     sides = (f"{base}:tuned", f"{slow}:tuned")
@@ -368,6 +379,25 @@ def test_plans_of_statements_that_both_know_are_told_where_they_differ(tmp_path:
     assert (plan.what, plan.values) == ("no_stock", ("Index Scan stock", "Seq Scan stock"))
     found = only(pgdyno.compare(f"{path}:initdb", f"{path}:async-commit"))
     assert [one for one in found.differences if one.group == "plans"] == []
+
+
+def test_wal_stands_beside_each_other_by_kind_of_record(tmp_path: Path) -> None:
+    path, bare = session(tmp_path, 1), session(tmp_path, 2)
+    images = {"initdb": 450, "tuned": 900}
+    with RunFile.append(path) as file:
+        for trial in file.trials():
+            if trial.result is not None and trial.stage in images:
+                kinds = (WalKind("Heap", "UPDATE", 100, 100 * images[trial.stage], 50, 4_500),)
+                wal = WindowWal(1.0, 100_000, 600, 90_000, 50, 45_000, 100, kinds, ())
+                file.put_trial(replace(trial, result=replace(trial.result, wal=wal)))
+    found = pgdyno.compare(f"{path}:initdb", f"{path}:tuned", f"{bare}:tuned")
+    (row,) = found.facts.rows
+
+    assert [side.wal_kinds for side in row.sides] == [
+        {"Heap UPDATE": 450.0}, {"Heap UPDATE": 900.0}, {},
+    ]  # fmt: skip
+    (line,) = [one.split() for one in found.lines() if "Heap UPDATE" in one]
+    assert line == ["Heap", "UPDATE", "450", "900", "–", "×2.000", "–"]
 
 
 def test_functions_of_profiles_stand_beside_each_other(tmp_path: Path) -> None:

@@ -69,6 +69,14 @@ def test_e10_a_loading_time_is_copied_and_e11_clients_differ() -> None:
     assert "32 and 52" in str(warned(differ[0], "E11").fact)
 
 
+@pytest.mark.parametrize("name", ["field-benchmarksql-9.5.txt", "field-six-stages.txt"])
+def test_e3_the_first_stage_has_one_client_and_the_others_four(name: str) -> None:
+    first, *others = (str(warned(one, "E11").fact) for one in imported(name))
+
+    assert "1 client of the tool ran alone, beside results of 4" in first
+    assert all("4 clients of the tool ran together, beside results of 1" in one for one in others)
+
+
 def test_e9_the_measured_figures_stand_where_they_were_measured() -> None:
     # The report's own summary has these three rotated.
     found = {}

@@ -169,6 +169,17 @@ def test_figures_that_agree_to_the_digit_are_copies() -> None:
     assert all("1058.21" in str(warned(x, "E10").fact) for x in copied)
 
 
+def test_other_isolation_and_other_statements_are_named() -> None:
+    told = one("benchmarksql-5.0-console.txt")
+    forms = {"statement_form": "procedures", "isolation": "serializable"}
+    other = replace(told, conditions=told.conditions | forms, span=None)
+    mine = replace(told, conditions=told.conditions | {"statement_form": "client's SQL"})
+    (first, _) = checked([mine, other])
+
+    assert warned(first, "E11").fact == "statements client's SQL beside procedures"
+    assert warned(checked([mine, replace(mine, span=None)])[0], "E11").outcome == "silent"
+
+
 def test_other_numbers_of_clients_are_named() -> None:
     both = imported("field-storage-local-ssd.txt", "field-storage-essd-32-cores.txt")
     found = [warned(x, "E11") for x in both if x.conditions.get("scale") == 10000 and x.comparable]

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pgdyno.imports.together import overlap
+from pgdyno.imports.together import TOGETHER, overlap
 from pgdyno.imports.trap import Unknown, number, trap
-from pgdyno.model.imported import Imported
+from pgdyno.model.imported import CONDITIONS, Imported
 from pgdyno.model.wording import listed, plural
 
 _PAYMENT_LEAST, _OTHER_LEAST = 43.0, 4.0  # percent, clause 5.2.3
 _TIME_NEAR = 0.05
 _TIME_NEAR_S = 2.0
 _DIGITS_MIN = 5  # significant ones; shorter figures agree by chance
+_COUNTED = (
+    ("clients", "client"), ("threads", "thread"), ("warehouses", "warehouse"),
+    ("duration_s", "second"),
+)  # fmt: skip
+_WORDS = ("isolation", "statement_form", "keying_and_thinking")
+_KIN_MAX = 100  # results, of which each is held against each
 _SAME_LOAD = ("transaction_type", "scale")
 
 
@@ -141,24 +147,58 @@ def _digits(value: float) -> int:
 @trap(
     "E11",
     what="results are compared although more than one thing differs",
-    fires="results of the same tool and load beside it have other clients, sizes or modes",
+    fires="results of the same tool and load beside it have other clients, sizes, times, isolation,"
+    " waiting or form of statements, or more of them ran together than of it",
 )
 def not_comparable(one: Imported, beside: Sequence[Imported]) -> str | None:
     """Everything that differs is named."""
-    found = []
-    for key, noun in (
-        ("clients", "client"),
-        ("threads", "thread"),
-        ("warehouses", "warehouse"),
-        ("duration_s", "second"),
-    ):
-        if (mine := number(one, key)) is None:
-            continue
-        kin = [other for other in beside if _is_alike(one, other, _SAME_LOAD)]
-        others = {value for other in kin if (value := number(other, key)) is not None}
-        apart = sorted(v for v in others if abs(v - mine) > _TIME_NEAR * mine)
-        if apart:
-            counted = plural(int(mine), noun) if mine.is_integer() else f"{mine:g} {noun}s"
-            verb = "stands" if mine == 1 else "stand"
-            found.append(f"{counted} {verb} beside {listed([f'{v:g}' for v in apart[:5]])}")
-    return "; ".join(found) or None
+    kin = [other for other in beside if _is_alike(one, other, _SAME_LOAD)]
+    found = [
+        *(_other_number(one, kin, key, noun) for key, noun in _COUNTED),
+        *(_other_word(one, kin, key) for key in _WORDS),
+        _other_company(one, kin),
+    ]
+    return "; ".join(said for said in found if said) or None
+
+
+def _other_number(one: Imported, kin: Sequence[Imported], key: str, noun: str) -> str | None:
+    if (mine := number(one, key)) is None:
+        return None
+    others = {value for other in kin if (value := number(other, key)) is not None}
+    apart = sorted(v for v in others if abs(v - mine) > _TIME_NEAR * mine)
+    if not apart:
+        return None
+    counted = plural(int(mine), noun) if mine.is_integer() else f"{mine:g} {noun}s"
+    verb = "stands" if mine == 1 else "stand"
+    return f"{counted} {verb} beside {listed([f'{v:g}' for v in apart[:5]])}"
+
+
+def _other_word(one: Imported, kin: Sequence[Imported], key: str) -> str | None:
+    mine = one.conditions.get(key)
+    others = sorted({str(value) for other in kin if (value := other.conditions.get(key))})
+    apart = [other for other in others if other != mine]
+    if mine is None or not apart:
+        return None
+    return f"{CONDITIONS[key]} {mine} beside {listed(apart[:5])}"
+
+
+def _other_company(one: Imported, kin: Sequence[Imported]) -> str | None:
+    """Whether others ran with more clients of the tool, or with fewer: another load."""
+    if one.span is None or len(kin) > _KIN_MAX:
+        return None
+    mine = _together(one, kin)
+    apart = {
+        _together(other, [one, *(third for third in kin if third is not other)])
+        for other in kin
+        if other.span is not None and overlap(one, other) < TOGETHER
+    } - {mine}  # fmt: skip
+    if not apart:
+        return None
+    verb = "ran alone" if mine == 1 else "ran together"
+    others = listed([str(count) for count in sorted(apart)[:5]])
+    return f"{plural(mine, 'client')} of the tool {verb}, beside results of {others}"
+
+
+def _together(one: Imported, others: Sequence[Imported]) -> int:
+    """How many clients of the tool ran at its time, itself included."""
+    return 1 + sum(overlap(one, other) >= TOGETHER for other in others)

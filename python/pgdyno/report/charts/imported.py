@@ -33,18 +33,19 @@ class _Axis:
 
     title: str
     metrics: tuple[str, ...]  # of others
-    headline: str | None  # ours, where it is the headline; None: transactions of all kinds
+    headline: str  # of the runs of ours that have it
+    of_all_kinds: bool = False
 
     def ours(self, stage: StageFacts, facts: Facts) -> Spread | None:
         """What a stage has of it."""
-        if self.headline is None:
-            return stage.tpm_total
-        return stage.throughput if facts.headline == self.headline else None
+        if facts.headline != self.headline:
+            return None
+        return stage.tpm_total if self.of_all_kinds else stage.throughput
 
 
 _AXES = (
     _Axis("New-Orders a minute", ("nopm_committed", "nopm_ended"), "NOPM"),
-    _Axis("Transactions of all kinds a minute", ("tpm_all_ended",), None),
+    _Axis("Transactions of all kinds a minute", ("tpm_all_ended",), "NOPM", of_all_kinds=True),
     _Axis("Transactions a second", ("tps",), "tps"),
 )
 
@@ -168,9 +169,8 @@ def _alt(
 ) -> str:
     mine = "; ".join(f"{stage.name} {count_text(spread.median)}" for stage, spread in ours)
     its = "; ".join(f"{name.removeprefix('○ ')} {_said(rings)}" for name, rings in theirs.items())
-    what = axis.title[0].lower() + axis.title[1:] if axis.headline != "NOPM" else axis.title
     return (
-        f"Dot plot of {what}. Ours, filled, medians of rounds: {mine}. Those of other tools,"
+        f"Dot plot: {axis.title}. Ours, filled, medians of rounds: {mine}. Those of other tools,"
         f" hollow, each one run without an interval: {its}."
     )
 
