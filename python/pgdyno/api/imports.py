@@ -22,7 +22,7 @@ from pgdyno.report.imported import lines, ratio_lines
 from pgdyno.store.run_file import RunFile
 
 SCHEMA = "pgdyno.imports/1"
-_RUN_INFO = "runInfo.csv"
+_SETTINGS = ("runInfo.csv", "properties")  # outputs that say how a run was asked for, and no more
 _SAID_EACH = 64 << 20  # bytes
 _PART = 1 << 20  # characters of a text that is kept, in one row
 _COLUMNS = (
@@ -119,7 +119,7 @@ def import_results(
     if not files:
         raise PlanError("no file was named")
     read_ = [(Path(one), _read(Path(one), tool, progress)) for one in files]
-    results = _with_run_info([one for _, found in read_ for one in found])
+    results = _with_settings([one for _, found in read_ for one in found])
     results = [_asked(one, warehouses, repeats) for one in results]
     done = ImportedResults(checked(results), together(results))
     if into is not None:
@@ -141,26 +141,30 @@ def _read(
     return read(path, tool=tool, progress=tell)
 
 
-def _with_run_info(results: Sequence[Imported]) -> list[Imported]:
-    """What `runInfo.csv` says belongs to the results of its run; alone it stays."""
-    infos = [one for one in results if one.form == _RUN_INFO]
-    if len(infos) != 1:
-        return list(results)
-    info = infos[0]
-    of_run = [one for one in results if one.tool == info.tool and one is not info]
-    if not of_run:
-        return list(results)
-    return [
-        replace(
-            one,
-            conditions=info.conditions | one.conditions,
-            version=one.version or info.version,
-        )
-        if one in of_run
-        else one
-        for one in results
-        if one is not info
-    ]
+def _with_settings(results: Sequence[Imported]) -> list[Imported]:
+    """What a file says of how a run was asked for belongs to the tool's results; alone it stays.
+
+    Where there are two such files of one kind, nobody knows which results are of which.
+    """
+    found = list(results)
+    for form in _SETTINGS:
+        infos = [one for one in found if one.form == form]
+        if len(infos) != 1:
+            continue
+        info = infos[0]
+        of_run = [one for one in found if one.tool == info.tool and one.form not in _SETTINGS]
+        if of_run:
+            found = [
+                replace(
+                    one, conditions=info.conditions | one.conditions,
+                    version=one.version or info.version,
+                )
+                if one in of_run
+                else one
+                for one in found
+                if one is not info
+            ]  # fmt: skip
+    return found
 
 
 def _asked(one: Imported, warehouses: int | None, repeats: bool) -> Imported:

@@ -69,6 +69,30 @@ def test_the_run_info_belongs_to_the_results_of_its_run() -> None:
     assert one.conditions["warehouses"] == 1
 
 
+def test_properties_that_come_with_the_end_of_a_console_belong_to_it(tmp_path: Path) -> None:
+    console = at("benchmarksql-5.0-console.txt").read_text()
+    tail = tmp_path / "tail.txt"
+    tail.write_text("".join(f"> {line}\n" for line in console.splitlines()[-5:]))
+    properties = at("benchmarksql-5.0-properties.txt")
+    (alone,) = pgdyno.import_results([tail]).results
+    (one,) = pgdyno.import_results([tail, properties]).results
+    (whole,) = pgdyno.import_results([at("benchmarksql-5.0-console.txt")]).results
+
+    assert {"T2", "E2", "E7"} <= {
+        check.trap for check in alone.checks if check.outcome == "unknown"
+    }
+    assert one.conditions == whole.conditions
+    assert one.told[0].value == 11226.71
+    (settings,) = pgdyno.import_results([properties]).results
+    assert (settings.form, settings.comparable, settings.told) == ("properties", (), ())
+    # Of two such files nobody knows which is this run's.
+    other = tmp_path / "other.properties"
+    other.write_text(properties.read_text().replace("warehouses=1", "warehouses=9"))
+    found = pgdyno.import_results([tail, properties, other]).results
+    assert [result.form for result in found] == ["console", "properties", "properties"]
+    assert "warehouses" not in found[0].conditions
+
+
 def test_warehouses_are_named_where_nobody_told_and_must_not_contradict() -> None:
     (one,) = pgdyno.import_results([at("hammerdb-3.2-console.txt")], warehouses=800).results
     assert one.conditions["warehouses"] == 800

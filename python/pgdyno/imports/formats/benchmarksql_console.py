@@ -1,7 +1,8 @@
 """What BenchmarkSQL 4.1, 5.0 and 5.1 print at their end, however log4j begins the lines.
 
 Several clients may have written into one text, one after the other or line by line: results are
-told apart by the thread that printed them. Lines of a properties file count as its settings.
+told apart by the thread that printed them. Lines of a properties file count as its settings; such a
+file alone, which people send along, is settings without a result.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ class _Reader:
         self._settings: dict[str, Condition] = {}
         self._failed: int | None = None  # known once a console was seen from its banner on
         self._is_fresh = True  # no result since the last banner
+        self._is_printed = False  # whether a line of the tool's own was seen
+        self._lines = (0, 0)  # first and last one that sets something
 
     def line(self, number: int, text: str) -> bool:
         """Take a line."""
@@ -58,7 +61,8 @@ class _Reader:
             self._failed = (self._failed or 0) + 1
             return True
         if (found := _MESSAGE.search(text)) is None:
-            return self._beside(text)
+            return self._beside(number, text)
+        self._is_printed = True
         message = found[1]
         if _RUNNING.search(message):
             return True
@@ -84,10 +88,13 @@ class _Reader:
             self._settings = {}
         self._version, self._failed, self._is_fresh = version, 0, True
 
-    def _beside(self, text: str) -> bool:
+    def _beside(self, number: int, text: str) -> bool:
         if (folder := _FOLDER.search(text)) and self._version is None:
             self._version = folder[1]
-        return self._setting(text) or folder is not None
+        is_setting = self._setting(text)
+        if is_setting:
+            self._lines = (self._lines[0] or number, number)
+        return is_setting or folder is not None
 
     def _setting(self, text: str) -> bool:
         found = _SETTING.match(text)
@@ -128,6 +135,9 @@ class _Reader:
 
     def finish(self) -> Sequence[Draft]:
         """The results."""
+        if not self._drafts and not self._is_printed and self._settings:
+            first, last = self._lines
+            return [Draft(first, form="properties", conditions=self._settings, last_line=last)]
         mixed = {id(one) for drafts in self._of_thread.values() for one in _mixed(drafts)}
         for draft in self._drafts:
             _complete(draft, is_mixed=id(draft) in mixed)
@@ -185,6 +195,7 @@ FORMAT = Format(
     signs=re.compile(
         r"Term-\d+,\s*(?:Measured tpm|Running Average tpmTOTAL|Session (?:Start|End)|"
         r"BenchmarkSQL v[45]|Transaction Count|progress: .{0,200}tpmTOTAL)"
+        r"|^(?:newOrderWeight|paymentWeight)\s{0,9}=\s{0,9}\d"
     ),
     reader=_Reader,
 )

@@ -48,7 +48,7 @@ def clients_apart(one: Imported, beside: Sequence[Imported]) -> str | None:
 )
 def not_told(one: Imported, _beside: Sequence[Imported]) -> str | None:
     """Unknown is unknown, never 0."""
-    if one.form in ("loading", "runInfo.csv"):
+    if one.form in ("loading", "runInfo.csv", "properties"):
         return None
     lacking = [name for name in one.unknown if name not in ("settings of the server", "host")]
     lacking += list(one.missing)

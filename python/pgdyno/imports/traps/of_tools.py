@@ -15,6 +15,7 @@ _NEW_ORDER_MOST = 0.45
 _HAMMERDB_SHARE = 10 / 23
 _NEAR = 0.03  # relative: what a mix may be off in a window of any length
 _RATE_NEAR = 0.01
+_NO_CONSOLE = ("summary.csv", "histogram.csv", "runInfo.csv", "properties")
 _ROWS_5 = "result.csv of 5"
 _PERCENTILES = ("50th", "90th", "95th", "99th", "99.9th", "Max")
 
@@ -80,7 +81,7 @@ def no_waiting(one: Imported, _beside: Sequence[Imported]) -> str | None:
 )  # fmt: skip
 def failed_counted(one: Imported, beside: Sequence[Imported]) -> str | None:
     """The counter is raised after the catch."""
-    if "6" in one.form or one.form in ("summary.csv", "histogram.csv", "runInfo.csv"):
+    if "6" in one.form or one.form in _NO_CONSOLE:
         return None
     if one.form == _ROWS_5:
         return _failed_rows(one)
