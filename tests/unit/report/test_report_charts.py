@@ -233,6 +233,17 @@ def test_figures_of_other_tools_are_hollow_named_by_tool_and_version_and_have_no
     assert 'id="chart-imported-1"' in render(facts)
 
 
+def test_transactions_of_another_workload_stand_beside_no_orders(tmp_path: Path) -> None:
+    """Those of all kinds are of TPC-C's mix: what another workload counts is none of them."""
+    facts = beside(tmp_path, "pgbench-18-tpcb.txt", "benchmarksql-5.0-console-oracle.txt")
+    (panel,) = charts()["imported"].panels(replace(facts, headline="tps"))
+
+    assert panel.title == "Transactions a second"
+    assert [line for one in panel.figure.data for line in one.y if "○" in line] == [
+        "○ pgbench 18.6"
+    ]
+
+
 def test_what_means_something_else_stands_beside_none_of_ours(tmp_path: Path) -> None:
     facts = beside(tmp_path, "pgbench-18-tpcb.txt")
 
