@@ -49,7 +49,8 @@ def history(
     """The runs of a folder in the order of time.
 
     Args:
-        folder: Holds run files; others in it are left out.
+        folder: Holds run files; others in it are left out, and so is a damaged one, which is named,
+            unless a limit is asked for: it may be the newest.
         fail_below: A ratio, e.g. 0.95: the newest run falls below it if the whole 95 % interval of
             its ratio does. A stage that truly stands at the limit, or above, is failed in 2.5 % of
             cases at most; which drop is found in four of five cases is part of the answer.
@@ -58,13 +59,16 @@ def history(
     Raises:
         PlanError: There is no such folder or no run in it, one of `fail_below` and `against` is
             named alone, or the noise between sessions is not known.
-        StoreError: A run file is damaged.
+        StoreError: A run file is damaged, and a limit is asked for.
     """
     if (fail_below is None) != (against is None):
         raise PlanError("--fail-below and --against go together, one was named")
     if fail_below is not None:
         require_limit(fail_below)
-    found, left_out = _read(Path(folder))
+    found, left_out, damaged = _read(Path(folder))
+    if damaged and fail_below is not None:
+        raise damaged[0]
+    left_out += [one.fact for one in damaged]
     facts = in_order(found, left_out)
     if not facts.lines:
         raise PlanError(f"folder {folder} holds no run of a plan", "Runs lie in `runs`.")
@@ -73,11 +77,13 @@ def history(
     return RunHistory(facts)
 
 
-def _read(folder: Path) -> tuple[list[RunLines], list[str]]:
+def _read(folder: Path) -> tuple[list[RunLines], list[str], list[StoreError]]:
+    """What run files tell, what other files are, and what cannot be read."""
     if not folder.is_dir():
         raise PlanError(f"{folder} is no folder", "Name one that holds run files.")
     found: dict[str, RunLines] = {}
-    left_out = []
+    left_out: list[str] = []
+    damaged: list[StoreError] = []
     for path in sorted(folder.glob("*.sqlite")):
         try:
             if not is_run_file(path):
@@ -86,16 +92,18 @@ def _read(folder: Path) -> tuple[list[RunLines], list[str]]:
         except StoreError as error:
             left_out.append(error.fact)
             continue
-        with RunFile.read(path) as run, as_written(path):
-            ident = run.info().ident
-            if ident in found:
-                left_out.append(f"{path.name} is a copy of run {ident}")
-                continue
-            try:
+        try:
+            with RunFile.read(path) as run, as_written(path):
+                ident = run.info().ident
+                if ident in found:
+                    left_out.append(f"{path.name} is a copy of run {ident}")
+                    continue
                 found[ident] = run_lines(run)
-            except PlanError as error:
-                left_out.append(error.fact)
-    return list(found.values()), left_out
+        except PlanError as error:
+            left_out.append(error.fact)
+        except StoreError as error:
+            damaged.append(error)
+    return list(found.values()), left_out, damaged
 
 
 def _gates(facts: HistoryFacts, folder: Path, limit: float, against: Path) -> tuple[Gate, ...]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import pgdyno
-from pgdyno.model.errors import PlanError
+from pgdyno.model.errors import PlanError, StoreError
 from tests.data.miniature import CHARACTERS, write_miniature
 
 FACTORS = (1.0, 1.02, 0.99, 1.01, 0.98, 0.8, 0.79, 0.81, 0.8, 0.78)
@@ -92,6 +92,20 @@ def test_a_drop_below_the_limit_fails_and_a_stage_at_its_level_does_not(
     bad = pgdyno.history(tmp_path, fail_below=0.9, against=before[0])
     assert bad.falls_below
     assert "lies below 0.9" in bad.text()
+
+
+def test_a_damaged_run_of_a_year_is_named_and_left_out_but_of_no_limit(tmp_path: Path) -> None:
+    for days in range(1, 6):
+        a_run(tmp_path, days, FACTORS[days - 1])
+    cut = tmp_path / "05.sqlite"
+    cut.write_bytes(cut.read_bytes()[: cut.stat().st_size // 2])
+    found = pgdyno.history(tmp_path)
+
+    assert [line.file for line in found.facts.lines] == [f"{n:02}.sqlite" for n in range(1, 5)]
+    (said,) = found.facts.left_out
+    assert "05.sqlite cannot be read" in said
+    with pytest.raises(StoreError, match=r"05\.sqlite cannot be read"):  # it may be the newest
+        pgdyno.history(tmp_path, fail_below=0.9, against=tmp_path / "01.sqlite")
 
 
 def test_what_cannot_be_told_is_refused(folder: Path, tmp_path: Path) -> None:
