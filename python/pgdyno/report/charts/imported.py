@@ -76,8 +76,8 @@ def _panel(axis: _Axis, facts: Facts) -> Panel | None:
         *(ring.value for rings in shown.values() for ring in rings),
     )
     drawing = look.figure(
-        [_rounds(ours), _medians(ours, axis), *map(_rings, shown.items())],
-        xaxis=look.axis(range=[0, most * 1.05], nticks=5, tickformat=",~r"),
+        [_rounds(ours), _medians(ours), *map(_rings, shown.items())],
+        xaxis=look.axis(range=[0, most * 1.05 or 1], nticks=5, tickformat=",~r"),
         yaxis=look.axis(
             type="category", categoryorder="array", categoryarray=keys,
             range=[len(keys) - 0.5, -0.5], tickfont={"size": look.FONT_PX}, tickvals=keys,
@@ -138,7 +138,7 @@ def _rounds(ours: Sequence[tuple[StageFacts, Spread]]) -> go.Scatter:
     )
 
 
-def _medians(ours: Sequence[tuple[StageFacts, Spread]], axis: _Axis) -> go.Scatter:
+def _medians(ours: Sequence[tuple[StageFacts, Spread]]) -> go.Scatter:
     return go.Scatter(
         y=[f"ours {stage.name}" for stage, _ in ours],
         x=[spread.median for _, spread in ours],
@@ -186,8 +186,7 @@ def _said(rings: Sequence[_Ring]) -> str:
 def _keys(facts: Facts) -> tuple[Key, ...]:
     there = {
         ring.symbol
-        for axis in _AXES
-        if any(axis.ours(stage, facts) for stage in facts.stages)
+        for axis in _axes_of(facts)
         for rings in _lines(axis, facts).values()
         for ring in rings
     }
@@ -211,13 +210,13 @@ def _keys(facts: Facts) -> tuple[Key, ...]:
 
 def _height(facts: Facts) -> int:
     """Lines of the fullest panel."""
-    return max(
-        (
-            len(facts.stages) + min(_NAMES_MAX, len(_lines(axis, facts)))
-            for axis in _AXES
-        ),
-        default=0,
-    )  # fmt: skip
+    theirs = [_lines(axis, facts) for axis in _axes_of(facts)]
+    return len(facts.stages) + max((min(_NAMES_MAX, len(lines)) for lines in theirs), default=0)
+
+
+def _axes_of(facts: Facts) -> list[_Axis]:
+    """Those on which ours stand."""
+    return [axis for axis in _AXES if any(axis.ours(stage, facts) for stage in facts.stages)]
 
 
 CHART = Chart(
