@@ -5,6 +5,7 @@
 
 mod answers;
 pub mod audit;
+pub mod blocks;
 pub mod bmsql;
 pub mod cardinalities;
 pub mod consistency;

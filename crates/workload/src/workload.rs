@@ -99,6 +99,13 @@ pub trait Workload: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// The number under which requests know a terminal of a part of the load, `number` of `all` of
+    /// that part's: other parts have other terminals, or all would ask for the same, and nothing
+    /// asked for would be independent of the rest.
+    fn terminal(&self, part: u32, number: u32, all: u32) -> u32 {
+        number.wrapping_add(part.wrapping_mul(all))
+    }
+
     /// The `number`-th request of a terminal (both from 0), and when it is due.
     fn request(&self, terminal: u32, number: u64) -> (Self::Request, Timing);
 

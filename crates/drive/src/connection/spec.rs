@@ -225,6 +225,14 @@ fn refused(error: &wire::Error) -> RunError {
 }
 
 impl ConnectionSpec {
+    /// Where it leads, so far as names tell: hosts and ports in their order, and the database.
+    #[must_use]
+    pub fn place(&self) -> (Vec<(&str, u16)>, &str) {
+        let first = self.host.as_deref().zip(self.port);
+        let named = self.hosts.iter().map(|one| (one.host.as_str(), one.port));
+        (first.into_iter().chain(named).collect(), &self.database)
+    }
+
     /// What a session needs; certificates and keys are read here.
     ///
     /// # Errors

@@ -268,11 +268,10 @@ impl<W: Workload> Queue<W> {
         matches!(self.source, Source::Closed(_))
     }
 
-    /// The number under which the workload knows a terminal: other parts have other terminals, or
-    /// all would ask for the same, and nothing asked for would be independent of the rest.
+    /// The number under which the workload knows a terminal.
     fn who(&self, terminal: u32) -> u32 {
         let part = u32::try_from(self.schedule.part).unwrap_or(u32::MAX);
-        self.terminals.id(terminal).wrapping_add(part.wrapping_mul(self.terminals.all))
+        self.workload.terminal(part, self.terminals.id(terminal), self.terminals.all)
     }
 
     /// Without its times.

@@ -154,8 +154,8 @@ impl TpccAudit {
 pub(super) fn lines(spec: &TpccSpec, constants: &Constants, audit: &TpccAudit) -> Vec<AuditLine> {
     let mut lines = mix(spec, audit);
     let [orders, payments, statuses, ..] = audit.kinds;
-    // With one warehouse there is nothing remote.
-    let remote = spec.warehouses > 1;
+    // With one warehouse, or one in each block, there is nothing remote.
+    let remote = spec.block_size() > 1;
     lines.extend([
         share(
             "rolled back New-Orders",

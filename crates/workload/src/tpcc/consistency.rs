@@ -160,7 +160,7 @@ const CONDITIONS: [Template; 12] = [
 /// Cardinalities and contents of clause 4.3.3.1.
 #[must_use]
 pub fn load_checks(spec: &TpccSpec, rows: &RowSource) -> Vec<LoadCheck> {
-    let warehouses = wide(spec.warehouses);
+    let warehouses = wide(spec.warehouses_held());
     let schema = spec.schema;
     let mut checks: Vec<LoadCheck> = Target::ALL
         .iter()

@@ -43,7 +43,7 @@ impl TpccDataset {
             batches: target.map_or(0, |target| rows.batches(target)),
             batches_per_copy: target
                 .map_or(1, |target| (target.batches_per_warehouse() / COPIES_PER_WAREHOUSE).max(1)),
-            disk_bytes: table.disk_bytes(spec.warehouses),
+            disk_bytes: table.disk_bytes(spec.warehouses_held()),
         };
         let tables = tables.iter().zip(&targets).map(describe).collect();
         Self { spec, config, rows, tables, targets }
@@ -60,7 +60,7 @@ impl Dataset for TpccDataset {
     }
 
     fn units(&self) -> u32 {
-        self.spec.warehouses.unsigned_abs()
+        self.spec.warehouses_held().unsigned_abs()
     }
 
     fn unit_name(&self) -> &'static str {
@@ -126,16 +126,20 @@ impl Dataset for TpccDataset {
 
     fn record(&self) -> Vec<(&'static str, String)> {
         let spec = &self.spec;
-        vec![
+        let mut record = vec![
             ("version", VERSION.to_string()),
             ("schema", json!(spec.schema).as_str().unwrap_or_default().to_owned()),
-            ("warehouses", spec.warehouses.to_string()),
+            ("warehouses", spec.warehouses_held().to_string()),
             ("seed", spec.seed.to_string()),
             ("c_last", of_load(spec).c_last.to_string()),
             ("foreign_keys", spec.foreign_keys.to_string()),
             ("partitions", json!(spec.partitions).to_string()),
             ("order", json!(spec.order).as_str().unwrap_or_default().to_owned()),
-        ]
+        ];
+        if spec.blocks.is_some() {
+            record.push(("warehouses_before", spec.warehouses_before().to_string()));
+        }
+        record
     }
 
     fn spec(&self) -> Value {

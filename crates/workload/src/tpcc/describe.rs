@@ -92,7 +92,7 @@ impl Tpcc {
             witnesses: witness::queries(schema),
             load_checks: consistency::load_checks(self.spec(), &rows),
             deviations: deviations::deviations(self.spec()),
-            disk_bytes_estimate: schema.disk_bytes(self.spec().warehouses),
+            disk_bytes_estimate: schema.disk_bytes(self.spec().warehouses_held()),
         }
     }
 

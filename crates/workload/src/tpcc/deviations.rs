@@ -83,6 +83,7 @@ pub fn deviations(spec: &TpccSpec) -> Vec<Deviation> {
         let what = "each request goes to a random warehouse and district";
         found.push(Deviation::new(what, "the plan says so", "2.4.1.1, 2.8.1.1"));
     }
+    found.extend(of_blocks(spec));
     if spec.delivery == DeliveryMode::Inline {
         let what = "terminals wait for their deliveries";
         found.push(Deviation::new(what, "the plan says so", "2.7.2"));
@@ -107,6 +108,22 @@ pub fn deviations(spec: &TpccSpec) -> Vec<Deviation> {
         found.push(Deviation::new(what, "the plan says so", "5.2.3"));
     }
     found
+}
+
+/// What the text has cross from one server to another, and what of it is not done.
+fn of_blocks(spec: &TpccSpec) -> Option<Deviation> {
+    let count = spec.blocks?.count;
+    let (own, across) = (spec.block_size(), 100.0 * spec.share_across());
+    let (payments, lines) = (0.15 * across, 0.01 * across);
+    let drawn = if own > 1 { "is drawn among those of the same server" } else { "is not drawn" };
+    let what = format!(
+        "{count} servers hold {own} of {} warehouses each, and another warehouse {drawn}: without \
+         blocks {payments:.2} % of the payments and {lines:.2} % of the order lines would go to \
+         another server's, here none does",
+        spec.warehouses
+    );
+    let why = "no transaction reaches two servers: nothing here commits on several";
+    Some(Deviation::new(what, why, "2.4.1.5, 2.5.1.2"))
 }
 
 fn is_one(multiplier: f64) -> bool {

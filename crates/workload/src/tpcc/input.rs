@@ -148,6 +148,7 @@ const THINK_CUT: f64 = 10.0;
 pub struct Input {
     seed: u64,
     warehouses: i32,
+    block_size: i32,
     home: Home,
     deferred: bool,
     keying_multiplier: f64,
@@ -169,6 +170,7 @@ impl Input {
         Self {
             seed: spec.seed,
             warehouses: spec.warehouses,
+            block_size: spec.block_size(),
             home: spec.home,
             deferred: spec.delivery == DeliveryMode::Deferred,
             keying_multiplier: spec.keying_multiplier,
@@ -291,12 +293,19 @@ impl Input {
         }
     }
 
-    /// A warehouse other than the given one, uniformly; itself where there is no other.
+    /// A warehouse of the same block other than the given one, uniformly; itself where there is no
+    /// other.
     fn other_warehouse(&self, warehouse: i32, draw: &mut Draw) -> i32 {
-        if self.warehouses == 1 {
+        let size = self.block_size;
+        if size == 1 {
+            if self.warehouses > 1 {
+                // What is drawn after it stays as it is without blocks.
+                let _elsewhere = draw.int(1, self.warehouses - 1);
+            }
             return warehouse;
         }
-        let other = draw.int(1, self.warehouses - 1);
+        let before = (warehouse - 1) / size * size;
+        let other = before + draw.int(1, size - 1);
         other + i32::from(other >= warehouse)
     }
 

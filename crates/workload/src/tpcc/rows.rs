@@ -116,6 +116,8 @@ pub struct RowSource {
     seed: u64,
     schema: Schema,
     warehouses: i32,
+    /// Warehouses that come before these, and are elsewhere.
+    before: i32,
     last_name: NuRand,
     loaded_at: Timestamp,
     names: LastNames,
@@ -127,13 +129,20 @@ impl RowSource {
     pub fn new(seed: u64, warehouses: i32, c_last: i32, loaded_at: Timestamp) -> Self {
         let last_name = NuRand { a: 255, low: 0, high: 999, c: c_last };
         let schema = Schema::Spec;
-        Self { seed, schema, warehouses, last_name, loaded_at, names: LastNames::default() }
+        let names = LastNames::default();
+        Self { seed, schema, warehouses, before: 0, last_name, loaded_at, names }
     }
 
     /// The same rows with what another schema has in addition.
     #[must_use]
     pub fn of_schema(self, schema: Schema) -> Self {
         Self { schema, ..self }
+    }
+
+    /// Rows of as many warehouses, numbered after others that are elsewhere.
+    #[must_use]
+    pub fn after(self, before: i32) -> Self {
+        Self { before, ..self }
     }
 
     /// Whose columns the rows have: those of [`Schema::copy_columns`].
@@ -178,7 +187,8 @@ impl RowSource {
     }
 
     fn order_lines(&self) -> u64 {
-        (1..=self.warehouses).map(|warehouse| self.lines_of_warehouse(warehouse)).sum()
+        let own = self.before + 1..=self.before + self.warehouses;
+        own.map(|warehouse| self.lines_of_warehouse(warehouse)).sum()
     }
 
     /// Replaces `out` by the rows of a batch, without header and trailer; returns how many.
@@ -189,7 +199,7 @@ impl RowSource {
     pub fn batch(&self, target: Target, number: u32, out: &mut Vec<u8>) -> u32 {
         assert!(number < self.batches(target), "{target:?} has no batch {number}");
         out.clear();
-        let part = Part::of(target, number);
+        let part = Part::of(target, number, self.before);
         let mut rows = Rows::new(out);
         match target {
             Target::Stock => self.stock(part, &mut rows),
@@ -230,7 +240,7 @@ impl RowSource {
         Some(match target {
             Target::Orders => self.arrived_orders(units, places, &mut rows),
             Target::OrderLine => self.arrived_lines(units, places, &mut rows),
-            _ => Self::arrived_new_orders(units, places, &mut rows),
+            _ => self.arrived_new_orders(units, places, &mut rows),
         })
     }
 
@@ -254,9 +264,10 @@ struct Part {
 }
 
 impl Part {
-    fn of(target: Target, number: u32) -> Self {
+    fn of(target: Target, number: u32, before: i32) -> Self {
         let of = target.batches_per_warehouse();
-        let warehouse = i32::try_from(number / of).map_or(i32::MAX, |before| before + 1);
+        let before = if target.grows() { before } else { 0 };
+        let warehouse = i32::try_from(number / of).map_or(i32::MAX, |own| before + own + 1);
         Self { warehouse, index: number % of, of }
     }
 

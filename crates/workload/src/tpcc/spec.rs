@@ -61,6 +61,9 @@ pub struct TpccSpec {
     /// In which order the rows of orders are loaded.
     #[serde(default)]
     pub order: Order,
+    /// How the warehouses are divided over several servers; absent: one has them all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<Blocks>,
 }
 
 /// Discriminates the workloads' specifications.
@@ -92,6 +95,21 @@ pub enum Rules {
     /// `BenchmarkSQL` 5's, statement by statement, with its faults.
     #[serde(rename = "benchmarksql-5")]
     BenchmarkSql5,
+}
+
+/// Most servers that one TPC-C is divided over.
+pub const BLOCKS_MAX: i32 = 1_000;
+
+/// Into how many blocks of the same size the warehouses are divided.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct Blocks {
+    /// How many: one for each part of a load.
+    #[schemars(range(min = 1, max = BLOCKS_MAX))]
+    pub count: i32,
+    /// Which of them a database holds, from 0; absent: all, as a load of all parts has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<i32>,
 }
 
 /// In which order the rows of orders, their lines and the undelivered ones lie in their tables.
@@ -240,6 +258,7 @@ impl TpccSpec {
             }
         }
         self.check_partitions()?;
+        self.check_blocks()?;
         self.check_mix()
     }
 

@@ -77,15 +77,16 @@ impl Tpcc {
     #[must_use]
     pub fn rows(&self, loaded_at: Timestamp) -> RowSource {
         let c_last = constants::of_load(&self.spec).c_last;
-        RowSource::new(self.spec.seed, self.spec.warehouses, c_last, loaded_at)
+        RowSource::new(self.spec.seed, self.spec.warehouses_held(), c_last, loaded_at)
             .of_schema(self.spec.schema)
+            .after(self.spec.warehouses_before())
     }
 
     /// What `BenchmarkSQL` keeps of a load, by its names: scale, and constants of `NURand`.
     #[must_use]
     pub fn config(&self) -> [(&'static str, i32); 4] {
         [
-            ("warehouses", self.spec.warehouses),
+            ("warehouses", self.spec.warehouses_held()),
             ("nURandCLast", constants::of_load(&self.spec).c_last),
             ("nURandCC_ID", self.constants.customer.c),
             ("nURandCI_ID", self.constants.item.c),
@@ -122,6 +123,13 @@ impl Workload for Tpcc {
         match self.spec.face {
             Face::Statement | Face::Pipeline => Vec::new(),
             Face::Procedure => procedures::settings(self.spec.isolation),
+        }
+    }
+
+    fn terminal(&self, part: u32, number: u32, all: u32) -> u32 {
+        match self.spec.blocks {
+            None => number.wrapping_add(part.wrapping_mul(all)),
+            Some(_) => self.spec.terminal_of_block(part, number),
         }
     }
 

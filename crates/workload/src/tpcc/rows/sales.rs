@@ -22,14 +22,14 @@ pub(super) struct Order {
 impl Order {
     /// The `position`-th order, from 0, as orders arrive from number `first` on: the first of each
     /// district of each warehouse, then the second of each, and so on.
-    fn arrived(units: &Units, position: u64, first: i32) -> Self {
+    fn arrived(before: i32, units: &Units, position: u64, first: i32) -> Self {
         let districts = wide(DISTRICTS);
         let round = districts * u64::from(units.count());
         let within = position % round;
         let number = |value: u64| i32::try_from(value).unwrap_or(i32::MAX);
         let unit = units.nth(u32::try_from(within / districts).unwrap_or(u32::MAX));
         Self {
-            warehouse: narrow(unit) + 1,
+            warehouse: before + narrow(unit) + 1,
             district: number(within % districts) + 1,
             number: first + number(position / round),
         }
@@ -150,7 +150,7 @@ impl RowSource {
     ) -> u32 {
         let mut made = 0;
         for place in places {
-            let order = Order::arrived(units, place, 1);
+            let order = Order::arrived(self.before, units, place, 1);
             District::of(self, order.warehouse, order.district).order(order, rows);
             made += 1;
         }
@@ -165,7 +165,7 @@ impl RowSource {
         rows: &mut Rows<'_>,
     ) -> u32 {
         places
-            .map(|place| Order::arrived(units, place, 1))
+            .map(|place| Order::arrived(self.before, units, place, 1))
             .map(|order| {
                 District::of(self, order.warehouse, order.district).order_lines(order, rows)
             })
@@ -174,13 +174,14 @@ impl RowSource {
 
     /// As [`RowSource::new_orders`], for orders as they arrived.
     pub(super) fn arrived_new_orders(
+        &self,
         units: &Units,
         places: std::ops::Range<u64>,
         rows: &mut Rows<'_>,
     ) -> u32 {
         let mut made = 0;
         for place in places {
-            new_order(Order::arrived(units, place, FIRST_NEW_ORDER), rows);
+            new_order(Order::arrived(self.before, units, place, FIRST_NEW_ORDER), rows);
             made += 1;
         }
         made
