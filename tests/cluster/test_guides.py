@@ -39,10 +39,27 @@ def server() -> Iterator[Connection]:
         yield cluster.connection()
 
 
+@pytest.fixture(scope="module")
+def another() -> Iterator[Connection]:
+    """A second server, for guides that want two."""
+    with cluster_apart("embedded-18", "socket") as cluster:
+        yield cluster.connection()
+
+
+def conninfo(server: Connection, database: str) -> str:
+    return f"host={server.host} port={server.port} user={server.user} dbname={database}"
+
+
 @pytest.mark.document
 @pytest.mark.parametrize("guide", GUIDES)
 @pytest.mark.same_machine
-def test_guide(guide: Path, folder: Path, home_env: Path, server: Connection) -> None:
+def test_guide(
+    guide: Path,
+    folder: Path,
+    home_env: Path,
+    server: Connection,
+    request: pytest.FixtureRequest,
+) -> None:
     database = "guide_" + re.sub(r"\W", "_", guide.stem)
     with psycopg.connect(**server.arguments(), autocommit=True) as session:
         session.execute(f"CREATE DATABASE {database}".encode())
@@ -51,9 +68,11 @@ def test_guide(guide: Path, folder: Path, home_env: Path, server: Connection) ->
     environment = os.environ | {
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "PGDYNO_HOME": str(home_env),
-        "CONNINFO": f"host={server.host} port={server.port} user={server.user} dbname={database}",
+        "CONNINFO": conninfo(server, database),
         "PLANS": str(ROOT / "plans"),
     }
+    if "$ANOTHER" in guide.read_text():
+        environment["ANOTHER"] = conninfo(request.getfixturevalue("another"), "postgres")
     for block, shown in blocks:
         done = subprocess.run(
             in_memory_of_its_own(block),

@@ -6,7 +6,7 @@ columns and stages there are, how long names are, which sections have something 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,6 +40,7 @@ from pgdyno.analysis.hosts import fleet_facts
 from pgdyno.analysis.proof import proof_facts
 from pgdyno.analysis.replaced import ReplacedFacts
 from pgdyno.analysis.run import analyse, plan_in
+from pgdyno.analysis.server_facts import ServerRow, ServersFacts, UnlikeSetting
 from pgdyno.analysis.setting_facts import ServerSetting
 from pgdyno.analysis.storage import storage_facts
 from pgdyno.analysis.wal_facts import StageWal, WalPart
@@ -57,6 +58,7 @@ from tests.data.hosts import DRIVEN
 from tests.data.imported import FOLDER
 from tests.data.miniature import CHARACTERS, a_result, write_miniature
 from tests.data.probed import MEMORY, floor, probed
+from tests.data.servers_result import NAMES
 
 MS = 1_000_000
 LONG = "wal-compression-and-full-page-writes-with-checksums-of-the-second-disk-array"
@@ -173,6 +175,22 @@ def _from_hosts(number: int, stage: str) -> TrialRecord:
     return TrialRecord(number, 1, stage, "", TrialState.FINISHED, result=result)
 
 
+def _servers(stages: Sequence[StageFacts]) -> ServersFacts:
+    """Of a workload over two servers: with one that violates conditions, and tells little."""
+    times = (12 * MS, 34 * MS, 156 * MS, 2_345 * MS)
+    rows = tuple(
+        ServerRow(stage.name, name, held, "PostgreSQL 18.6", 3, 61_728.0, share, times, None,
+                  commits, 5e6, 4_321.0, checkpoints, 3, violations)
+        for stage in stages
+        for name, held, share, commits, checkpoints, violations in (
+            (NAMES[0], "warehouses 1 to 5", 0.67, 1_234.5, 3.0, 0),
+            (NAMES[1], "warehouses 6 to 10", 0.33, None, None, 12),
+        )
+    )  # fmt: skip
+    unlike = (UnlikeSetting("shared_buffers", ("6GB", None)),)
+    return ServersFacts(NAMES, "block", rows, unlike)
+
+
 def filled(facts: Facts) -> Facts:
     """The facts with all that only some runs have."""
     stages = tuple(_filled(stage) for stage in facts.stages)
@@ -214,6 +232,7 @@ def filled(facts: Facts) -> Facts:
         cycles=tuple(_cycles(name) for name in names),
         fleet=fleet_facts(names, [_from_hosts(number, name) for number, name in enumerate(names)],
                           server_on_host=True),
+        servers=_servers(stages),
         looks=(3, 4, 5, 6, 8),
         warnings=("round 2 of stage tuned lies 6.1 MAD (-12.0%) off what the other trials let"
                   " expect; interference? It is kept",),

@@ -33,6 +33,18 @@ def found_configuration(trials: Iterable[TrialRecord]) -> tuple[ServerSetting, .
     return ()
 
 
+def further_configurations(trials: Iterable[TrialRecord]) -> dict[str, str]:
+    """The same of further servers of a run, by server and name."""
+    for trial in trials:
+        if trial.result is not None:
+            return {
+                f"{server.name}: {name}": value
+                for server in trial.result.servers[1:]
+                for name, value in server.configured.items()
+            }
+    return {}
+
+
 def _of_machine(before: Stage | None, stage: Stage) -> Iterator[SettingChange]:
     """What it changes of the machine, which each trial read back before its server was started."""
     old = {one.name: one for one in before.host} if before else {}

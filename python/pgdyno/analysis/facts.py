@@ -19,6 +19,7 @@ from pgdyno.analysis.others import OtherConditions
 from pgdyno.analysis.profile_facts import ProfileFacts
 from pgdyno.analysis.replaced import ReplacedFacts
 from pgdyno.analysis.resource_facts import ResourceRow
+from pgdyno.analysis.server_facts import ServersFacts
 from pgdyno.analysis.session_facts import StageSessions
 from pgdyno.analysis.setting_facts import ServerSetting, SettingChange
 from pgdyno.analysis.signal_facts import Signal
@@ -460,6 +461,7 @@ class Facts:
     diagnosis: tuple[StageDiagnosis, ...]  # of each stage; none: nobody asked
     profiles: ProfileFacts | None  # None: none was taken
     fleet: FleetFacts | None  # None: the load came from one process
+    servers: ServersFacts | None  # None: one server had all of the workload
 
     @property
     def first(self) -> StageFacts:

@@ -27,6 +27,7 @@ from pgdyno.analysis.profiles import profile_facts
 from pgdyno.analysis.protocol import protocol_costs
 from pgdyno.analysis.replaced import replaced_facts
 from pgdyno.analysis.resources import resource_rows
+from pgdyno.analysis.servers import servers_facts
 from pgdyno.analysis.session_facts import StageSessions
 from pgdyno.analysis.sessions import stage_sessions
 from pgdyno.analysis.shape import outages, part_facts, recovery_facts, step_facts
@@ -70,7 +71,8 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
         StoreError: The file cannot be read.
         PgdynoError: The plan in it asks for an impossible comparison.
     """
-    info, fixtures, replaced = run.info(), run.fixtures(), run.replaced()
+    info, replaced = run.info(), run.replaced()
+    fixtures = [each for one in run.fixtures() for each in (one, *one.others)]
     stored, plan = stored or Stored(run), plan_in(info)
     trials = still_needed(plan, run.trials(), replaced)
     finished = [trial for trial in trials if trial.state is TrialState.FINISHED]
@@ -81,11 +83,7 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
     snapshots = {trial.number: stored.snapshots(trial.number) for trial in trials}
     ceilings = _host_ceilings(info, plan, trials)
     measured = _trial_facts(series, snapshots, info, plan, trials, ceilings)
-    stages = stage_facts(plan, trials, measured, compared, merged_quantiles, cycles,
-                         cycle_steadiness(plan, trials, series))  # fmt: skip
-    stages = with_predictions(with_credit(stages, plan, table, compared), plan)
-    stages = with_tails(with_losses(stages, plan, losses), plan, trials, table,
-                        cycles.compared.not_judged)  # fmt: skip
+    stages = _judged(plan, trials, measured, compared, cycles, series, table, losses)
     names, versions = [stage.name for stage in plan.stages], _versions(plan, info)
     audit = merged_audit(finished, {one.name: asked_of(one.workload) for one in plan.stages})
     differing = differences(plan, finished)
@@ -93,6 +91,8 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
     placed = placement(finished, server_on_host=plan.target.kind != "running")
     again = sorted({one.round for one in replaced if not one.host_lost})
     fleet = fleet_facts(names, trials, ceilings, server_on_host=plan.target.kind != "running")
+    parts = part_facts(names, finished, merged_quantiles)
+    servers = servers_facts(plan, finished, parts)
     said = answer(stages, measured, audit, differing, metric=plan.workload.headline,
                   quick=plan.quick,
                   further=further_doubts(again, mistakes, placed, cycles.facts, fleet))  # fmt: skip
@@ -103,7 +103,7 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
         trials_planned=len(trials), trials_finished=len(finished), quick=plan.quick,
         stages=stages, trials=measured, steps=step_facts(names, finished, merged_quantiles),
         replaced=tuple(replaced_facts(trial) for trial in replaced),
-        parts=part_facts(names, finished, merged_quantiles),
+        parts=() if servers else parts,
         outages=outages(trials), earlier=then_and_now(plan, finished),
         imported=(others := beside_each_other(run.imported())), imported_together=together(others),
         imported_conditions=_beside(plan, info, stages, versions, others),
@@ -126,8 +126,26 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
         server=info.server, configuration=found_configuration(trials), diagnosis=(),  # by others
         fixture=_fixture(fixtures[0]) if fixtures else {},
         further_fixtures=tuple(_fixture(one) for one in fixtures[1:]),
-        profiles=_profiles(run, names, finished, stages), fleet=fleet,
+        profiles=_profiles(run, names, finished, stages), fleet=fleet, servers=servers,
     )  # fmt: skip
+
+
+def _judged(
+    plan: Plan,
+    trials: Sequence[TrialRecord],
+    measured: Sequence[TrialFacts],
+    compared: PlanComparison,
+    cycles: PlanCycles,
+    series: Mapping[int, Mapping[str, Series]],
+    table: Table,
+    losses: Losses | None,
+) -> tuple[StageFacts, ...]:
+    """The stages with all that is said of each."""
+    found = stage_facts(plan, trials, measured, compared, merged_quantiles, cycles,
+                        cycle_steadiness(plan, trials, series))  # fmt: skip
+    found = with_predictions(with_credit(found, plan, table, compared), plan)
+    return with_tails(with_losses(found, plan, losses), plan, trials, table,
+                      cycles.compared.not_judged)  # fmt: skip
 
 
 def _beside(

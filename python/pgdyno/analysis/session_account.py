@@ -36,6 +36,7 @@ from pgdyno.analysis.account_facts import (
 from pgdyno.analysis.sessions import TALLY, Key, Window, group_of, met_in
 from pgdyno.model.run import TallySeries, TrialRecord, TrialResult
 from pgdyno.model.wait import CPU, CPU_WAIT
+from pgdyno.model.wording import plural
 
 HOLDERS_MIN = 10  # looks at holders; of fewer, waits for locks stay what they are
 RUNNABLE_MIN = 0.2  # of what is not the client's: from here on holders of latches want a CPU
@@ -74,6 +75,9 @@ def account_of(
     result = record.result
     if result is None:
         return NoAccount("the trial has no numbers")
+    if result.servers:
+        many = plural(len(result.servers), "server")
+        return NoAccount(f"the load went to {many}, whose sessions were sampled apart")
     if (tally := tallies.get(TALLY)) is None:
         return NoAccount("sessions were not sampled")
     window = met_in(record, tally)

@@ -42,7 +42,7 @@ Load = tuple[WorkloadKind, str, int]
 def loads_of(workloads: Sequence[Workload], number: int, hosts: int) -> tuple[Load, ...]:
     """What a host is to drive of workloads, each kind and face once."""
     found = {
-        (one.kind, one.face): len(range(number, one.connections, hosts)) * one.databases
+        (one.kind, one.face): len(range(number, one.of_part(one.connections), hosts)) * one.parts
         for one in workloads
         if one.engine == "pgdyno" and one.kind not in _NOT_ANSWERED
     }

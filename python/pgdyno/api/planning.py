@@ -298,7 +298,8 @@ def _asked(draft: PlanDraft, target: TargetPlan) -> ServerFacts:
     try:
         return server_facts(target)
     except PgdynoError as error:
-        key = {"installed": "target.bindir", "running": "target.conninfo"}.get(target.kind)
+        running = "target.servers" if target.servers else "target.conninfo"
+        key = {"installed": "target.bindir", "running": running}.get(target.kind)
         if key is None:
             raise
         by_option = draft.origins[key].startswith("--set")

@@ -34,7 +34,6 @@ from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.progress import DriveProgress, StepBegun
 from pgdyno.model.run import Fixture
 from pgdyno.model.units import bytes_text
-from pgdyno.model.workload import database_names
 from pgdyno.session import own_session
 from pgdyno.shell import run
 from pgdyno.target.interface import Ready, ending, explained
@@ -211,8 +210,7 @@ def _driven(
             settings = (*settings, keeps_wal(binaries.version_num // 10_000))
         ready = target.apply(settings, build_of(stage), record.environment)
         protocol = replace(plan.protocol, warmup_s=0.0, window_s=load_s)
-        names = database_names(ready.connection.database, stage.workload.databases)
-        databases = [ready.connection.to(name) for name in names]
+        databases = ready.databases(stage.workload)
         require_none_yet(databases, bench.described, begun_unix_us)
         warmed(ready, databases, protocol, _untold)
         step(f"driving for {load_s:g} s, recorded")

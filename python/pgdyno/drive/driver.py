@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pgdyno.drive.checkpoint_pace import OPEN, STOP, Pace
 from pgdyno.drive.fleet import drive_fleet, require_reachable
 from pgdyno.drive.result import Driven, parse_result
-from pgdyno.drive.spec import drive_spec
+from pgdyno.drive.spec import Part, drive_spec
 from pgdyno.folders import Folder
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
@@ -45,11 +45,12 @@ class LedgerFile:
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """How the driver itself runs."""
+    """How the driver itself runs, and where it goes beside the connection."""
 
     cpus: Sequence[int] = ()  # that it may use; none: as this process
     slowdowns: Sequence[Slowdown] = ()  # when exchanges are made slower on purpose, by time
     ledger: LedgerFile | None = None  # None: no account is kept of single requests
+    parts: Sequence[Part] = ()  # of several servers; none: one has all of the workload
 
 
 _NONE = Wishes()
@@ -73,7 +74,7 @@ def drive(
         protocol: Seconds of warm-up, window and drain.
         c_load: The constants that the data were loaded with.
         progress: Told twice a second.
-        wishes: How the driver itself runs.
+        wishes: How the driver itself runs, and which servers have a part of the workload each.
         pace: Says when warm-up and window end; None: as the protocol has it, by the clock.
         started: Told the driver's process, or each of this host.
 
@@ -81,12 +82,13 @@ def drive(
         DriveError: The driver failed, crashed, or fell silent.
         KeyboardInterrupt: Ctrl-C; the driver is stopped first.
     """
-    spec = drive_spec(connection, workload, protocol, c_load, wishes.slowdowns)
+    spec = drive_spec(connection, workload, protocol, c_load, wishes.slowdowns, wishes.parts)
     if pace is not None:
         spec |= {"warmup_s": pace.warmup_max_s, "window_s": pace.window_max_s}
     if protocol.fleet is not None:
         assert wishes.ledger is None, "a ledger is the account of one process"
-        require_reachable(protocol.fleet, connection)
+        for one in [part.connection for part in wishes.parts] or [connection]:
+            require_reachable(protocol.fleet, one)
         return drive_fleet(protocol.fleet, spec, workload, protocol.drain_s, progress, pace,
                            started)  # fmt: skip
     folder = None

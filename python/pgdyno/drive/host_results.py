@@ -69,15 +69,15 @@ def combined(
     gone = [number for number, link in enumerate(links) if link.lost is not None]
     fleet = FleetResult(
         hosts, lost, whole=workload.requests_max is None, went_on=went_on,
-        terminals_lost=_of_hosts(workload.terminals, gone, len(links)) * workload.databases,
-        connections_lost=_of_hosts(workload.connections, gone, len(links)) * workload.databases,
+        terminals_lost=_of_hosts(workload, workload.terminals, gone, len(links)),
+        connections_lost=_of_hosts(workload, workload.connections, gone, len(links)),
     )  # fmt: skip
     return replace(driven, client=together(hosts), fleet=fleet)
 
 
-def _of_hosts(there: int, numbers: Sequence[int], hosts: int) -> int:
-    """How many of so many things these hosts have together."""
-    return sum(share_of(there, number, hosts) for number in numbers)
+def _of_hosts(workload: Workload, there: int, numbers: Sequence[int], hosts: int) -> int:
+    """How many of so many connections or terminals these hosts have together."""
+    return sum(share_of_parts(workload, there, number, hosts) for number in numbers)
 
 
 def host_result(
@@ -101,8 +101,8 @@ def host_result(
     return HostResult(
         name=link.name,
         machine=link.machine,
-        connections=share_of(workload.connections, number, hosts) * workload.databases,
-        terminals=share_of(workload.terminals, number, hosts) * workload.databases,
+        connections=share_of_parts(workload, workload.connections, number, hosts),
+        terminals=share_of_parts(workload, workload.terminals, number, hosts),
         offsets=(before, after),
         window_ns=(_ours(begin_ns, before, after), _ours(end_ns, before, after)),
         begun_late_ns=result.begun_late_ns,
@@ -118,6 +118,11 @@ def host_result(
 def share_of(there: int, number: int, hosts: int) -> int:
     """How many of so many things a host has, as the core deals them."""
     return len(range(number, there, hosts))
+
+
+def share_of_parts(workload: Workload, there: int, number: int, hosts: int) -> int:
+    """How many of a workload's connections or terminals a host has: some of each part's."""
+    return share_of(workload.of_part(there), number, hosts) * workload.parts
 
 
 def _ours(host_ns: int, before: Offset, after: Offset) -> int:

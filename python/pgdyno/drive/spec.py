@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 
 from pgdyno.model.connection import Connection
 from pgdyno.model.plan import Protocol, Workload
@@ -13,27 +13,48 @@ from pgdyno.model.workload import Arrivals, database_names
 from pgdyno.workload.spec import workload_spec
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one of several servers has of a workload: a database, driven by terminals of its own."""
+
+    name: str
+    connection: Connection
+
+
 def drive_spec(
     connection: Connection,
     workload: Workload,
     protocol: Protocol,
     c_load: Mapping[str, int] | None,
     slowdowns: Sequence[Slowdown] = (),
+    parts: Sequence[Part] = (),
 ) -> JsonObject:
-    """One window as the core wants it; holds the passwords."""
+    """One window as the core wants it; holds the passwords.
+
+    Args:
+        connection: The loaded database, or the first of several.
+        workload: What is driven.
+        protocol: Seconds of warm-up, window and drain.
+        c_load: The constants that the data were loaded with.
+        slowdowns: When exchanges are made slower on purpose.
+        parts: Of several servers; none: one has all databases.
+    """
+    assert not parts or len(parts) == workload.parts, "every part has its server"
     spec: JsonObject = {
         "version": 1,
         "workload": workload_spec(workload, c_load),
         "connection": connection.spec(),
-        "connections": workload.connections,
-        "terminals": workload.terminals,
+        "connections": workload.of_part(workload.connections),
+        "terminals": workload.of_part(workload.terminals),
         "threads": workload.threads,
         "warmup_s": protocol.warmup_s,
         "window_s": protocol.window_s,
         "drain_s": protocol.drain_s,
     }
     if workload.arrivals != Arrivals():
-        spec["arrivals"] = asdict(workload.arrivals)
+        arrivals, per_s = workload.arrivals, workload.arrivals.per_s
+        own = replace(arrivals, per_s=None if per_s is None else per_s / workload.blocks)
+        spec["arrivals"] = asdict(own)
     if workload.steps:
         spec["steps"] = [
             {"seconds": one.seconds, "from": one.start, "to": one.end} for one in workload.steps
@@ -46,7 +67,9 @@ def drive_spec(
         ]  # fmt: skip
     if workload.requests_max is not None:
         spec["requests_max"] = workload.requests_max
-    if workload.databases > 1:
+    if parts:
+        spec["parts"] = [{"name": one.name, "connection": one.connection.spec()} for one in parts]
+    elif workload.databases > 1:
         spec["parts"] = [
             {"name": name, "database": name, "options": {}}
             for name in database_names(connection.database, workload.databases)

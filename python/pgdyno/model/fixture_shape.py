@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pgdyno.model.workload import Order, Partitions, Schema
+from pgdyno.model.workload import Blocks, Order, Partitions, Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,7 @@ class FixtureShape:
     foreign_keys: bool | None = None
     partitions: Partitions | None = None
     order: Order | None = None  # None: by warehouse
+    blocks: Blocks | None = None  # None: all warehouses are in it
     setup: str | None = None  # SHA-256 of the script that made them
     databases: int | None = None  # None: one
     unlogged: bool | None = None  # None: tables are logged

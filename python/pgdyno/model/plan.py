@@ -16,7 +16,7 @@ from pgdyno.model.proposal import Prediction
 from pgdyno.model.record_json import JsonObject
 from pgdyno.model.settings import Rung, Setting
 from pgdyno.model.wording import listed
-from pgdyno.model.workload import Workload
+from pgdyno.model.workload import Share, Workload
 
 __all__ = ["Estimate", "Plan", "Protocol", "Stage", "Target", "TargetKind", "Telemetry", "Trial",
            "Workload"]  # fmt: skip
@@ -35,6 +35,13 @@ class Target:
     conninfo: str | None = None  # running: without its password
     initdb: tuple[str, ...] = ()  # further arguments, e.g. ("--no-data-checksums",)
     transport: Literal["socket", "tcp"] = "socket"
+    servers: tuple[str, ...] = ()  # running: of several servers all, instead of `conninfo`
+    share: Share = "alike"  # what each of them has of the workload
+
+    @property
+    def conninfos(self) -> tuple[str, ...]:
+        """Of the servers that run already, in the order of their parts."""
+        return self.servers or ((self.conninfo,) if self.conninfo is not None else ())
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from pgdyno.model.fleet import FleetResult
 from pgdyno.model.loading import LoadReport
 from pgdyno.model.manifest import HostManifest, Installation
 from pgdyno.model.plan import Plan, Telemetry
+from pgdyno.model.server_result import ServerResult
 from pgdyno.model.wal import WindowWal
 
 
@@ -118,7 +119,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class PartResult:
-    """One of several databases that were driven at once."""
+    """One of several databases that were driven at once, on one server or on several."""
 
     name: str
     kinds: tuple[KindResult, ...]
@@ -386,6 +387,7 @@ class TrialResult:
     telemetry: TelemetryReport | None = None  # None: not told, as before format 7
     wal: WindowWal | None = None  # None: not read; a note says why where it was tried
     fleet: FleetResult | None = None  # None: the load came from one process
+    servers: tuple[ServerResult, ...] = ()  # none: one server had all of the workload
 
     @property
     def tps(self) -> float:
@@ -465,6 +467,7 @@ class Fixture:
     conditions: tuple[Condition, ...]  # checked right after the load
     restore: str  # how trials get it: "reflink", "copy", "template database"
     reused: bool  # it was there before this run
+    others: tuple[Fixture, ...] = ()  # of further servers that hold parts of the workload
 
 
 @dataclass(frozen=True, slots=True)

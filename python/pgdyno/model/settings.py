@@ -79,6 +79,8 @@ class ServerFacts:
     disk_format: DiskFormat | None = None  # None: it was not asked, or does not tell
     role: Role | None = None  # that we are on a server that is not ours
     about: dict[str, str] = field(default_factory=dict)  # what such a server says beside, in lines
+    name: str = ""  # among several servers of a plan
+    others: tuple[ServerFacts, ...] = ()  # of a plan with several servers all but the first
 
     @property
     def major(self) -> int:

@@ -5,8 +5,8 @@ Names and meaning as in `crates/workload`; `workload.spec` makes the core's JSON
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
-from typing import Literal
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Literal, Self
 
 WorkloadKind = Literal["tpcc", "tpcb", "select-only", "simple-update", "mix", "script"]
 Face = Literal["statement", "pipeline", "procedure"]
@@ -18,6 +18,8 @@ Rules = Literal["text", "benchmarksql-5"]
 Order = Literal["warehouse", "arrival"]
 Delivery = Literal["deferred", "inline"]
 Home = Literal["fixed", "random"]
+Share = Literal["alike", "block"]
+"""Of several servers: each has all of the workload's data for itself, or a block of them."""
 Schema = Literal["spec", "bmsql"]
 """Names and types of TPC-C's tables: as its text suggests, or as BenchmarkSQL 5 has them."""
 
@@ -60,6 +62,14 @@ class Partitions:
 
 
 @dataclass(frozen=True, slots=True)
+class Blocks:
+    """Into how many blocks of the same size the warehouses are divided, one for each server."""
+
+    count: int
+    held: int | None = None  # which of them a database holds, from 0; None: all, as they are driven
+
+
+@dataclass(frozen=True, slots=True)
 class Tpcc:
     """Parameters of TPC-C."""
 
@@ -74,6 +84,7 @@ class Tpcc:
     home: Home = "fixed"
     keying_multiplier: float = 0.0
     think_multiplier: float = 0.0
+    blocks: Blocks | None = None  # None: one server has all warehouses
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +204,43 @@ class Workload:
     def sessions(self) -> int:
         """Connections of all databases together."""
         return self.connections * self.databases
+
+    @property
+    def blocks(self) -> int:
+        """How many servers have a block of the data each; 1: they are not divided."""
+        divided = self.tpcc.blocks if self.tpcc is not None else None
+        return divided.count if divided is not None else 1
+
+    @property
+    def parts(self) -> int:
+        """What is driven at once, each by terminals of its own: databases, or blocks."""
+        return self.databases * self.blocks
+
+    def of_part(self, whole: int) -> int:
+        """What one part has of so many connections or terminals; see `over`."""
+        return whole // self.blocks
+
+    def over(self, servers: int, share: Share) -> Self:
+        """The same over several servers.
+
+        Args:
+            servers: How many.
+            share: `alike`: each has the data, connections and terminals of this workload for
+                itself. `block`: each has a part of them, which they must divide evenly.
+        """
+        if servers == 1:
+            return self
+        if share == "alike":
+            return replace(self, databases=servers)
+        assert self.tpcc is not None, "only warehouses are divided into blocks"
+        return replace(self, tpcc=replace(self.tpcc, blocks=Blocks(servers)))
+
+    def held_by(self, server: int) -> Self:
+        """What is loaded on one of its servers, from 0."""
+        if self.tpcc is None or self.tpcc.blocks is None:
+            return replace(self, databases=1)
+        blocks = replace(self.tpcc.blocks, held=server)
+        return replace(self, tpcc=replace(self.tpcc, blocks=blocks))
 
     @property
     def load(self) -> str:

@@ -83,7 +83,7 @@ def render_dry_run(
         *_stages(plan, configs, host),
         *_trials(plan, _cycles(plan, configs, host)),
         *_needs(plan, configs, host, fixtures),
-        *_rights(plan, server),
+        *(line for one in (server, *server.others) for line in _rights(plan, one, server)),
         *_stored(plan),
         *_notes(plan),
         Text(),
@@ -101,11 +101,15 @@ def _facts(plan: Plan, server: ServerFacts, host: HostFacts) -> Table:
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     table.add_column(style="dim")
-    origin = plan.target.bindir or plan.target.conninfo
+    origin = plan.target.bindir or "; ".join(plan.target.conninfos)
     where = f": {origin}" if origin else ""
     rows = [
         ("plan", [f"{plan.name} ({plan.source})"], []),
-        ("target", [f"{plan.target.kind}, {server.version}{where}"], _who(plan, "target")),
+        (
+            "target",
+            [f"{plan.target.kind}, {server.version}{where}", *_divided(plan)],
+            _who(plan, "target"),
+        ),
         (
             "client host" if plan.target.kind == "running" else "host",
             [
@@ -115,9 +119,13 @@ def _facts(plan: Plan, server: ServerFacts, host: HostFacts) -> Table:
             [],
         ),
         *(
-            [("server", [f"{key}: {text}" for key, text in server.about.items()], [])]
-            if server.about
-            else []
+            (
+                f"server {one.name}".strip(),
+                [f"{key}: {text}" for key, text in one.about.items()],
+                [],
+            )
+            for one in (server, *server.others)
+            if one.about
         ),
         ("workload", workload_lines(plan.workload), _who(plan, "workload")),
         ("protocol", _protocol_lines(protocol), _who(plan, "protocol")),
@@ -125,6 +133,17 @@ def _facts(plan: Plan, server: ServerFacts, host: HostFacts) -> Table:
     for name, value, who in rows:
         table.add_row(name, _cell(value), _cell(who))
     return table
+
+
+def _divided(plan: Plan) -> Iterator[str]:
+    """What each of several servers has of the workload."""
+    if plan.target.share == "block":
+        assert plan.workload.tpcc is not None, "only warehouses are divided into blocks"
+        size = plan.workload.of_part(plan.workload.tpcc.warehouses)
+        own = plural(size, "warehouse")
+        yield f"each with {own}, and an even part of connections and terminals"
+    elif plan.target.servers:
+        yield "each with the workload's data, connections and terminals for itself"
 
 
 def _cell(lines: Sequence[str]) -> Text:
@@ -357,16 +376,17 @@ def _of(needed: int, there: int | None) -> str:
     return f"{bytes_text(needed)}{of}"
 
 
-def _rights(plan: Plan, server: ServerFacts) -> Iterator[RenderableType]:
+def _rights(plan: Plan, server: ServerFacts, first: ServerFacts) -> Iterator[RenderableType]:
     """What the role may do on a server that is not ours, and what grants the rest."""
     if (role := server.role) is None:
         return
-    yield _heading(f"Rights of role {role.name}")
+    where = f" on {server.name}" if server.name else ""
+    yield _heading(f"Rights of role {role.name}{where}")
     yield Text()
     if role.is_superuser:
         yield Text("It is a superuser, who may do everything.")
         return
-    found = rights(server, plan.protocol, plan.stages)
+    found = rights(server, plan.protocol, plan.stages, 1 + len(first.others))
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")

@@ -18,6 +18,7 @@ from pgdyno.model.plan import Stage
 from pgdyno.model.run import Effective, Fixture
 from pgdyno.model.settings import ServerFacts, Setting
 from pgdyno.model.system_errors import as_pgdyno_error
+from pgdyno.model.workload import Workload, database_names
 from pgdyno.shell import OsUser
 
 _ROOMY = "256MB"
@@ -45,6 +46,20 @@ class Ready:
     bindir: Path | None = None  # programs of its installation; None: not known
     user: OsUser | None = None  # who runs it, where it is ours
     log: Path | None = None  # of the server; None where it is not ours
+    name: str = ""  # among several servers
+    others: tuple[Ready, ...] = ()  # further servers, each with a part of the workload
+
+    @property
+    def each(self) -> tuple[Ready, ...]:
+        """All servers."""
+        return (self, *self.others)
+
+    def databases(self, workload: Workload) -> list[Connection]:
+        """Those that are driven: on one server all, on several one each."""
+        if self.others:
+            return [one.connection for one in self.each]
+        names = database_names(self.connection.database, workload.databases)
+        return [self.connection.to(name) for name in names]
 
 
 @contextmanager
@@ -97,6 +112,11 @@ class Target(Protocol):
     @property
     def build(self) -> Installation:
         """What a reader of the run file must know of the target's own installation."""
+        ...
+
+    @property
+    def each(self) -> Sequence[Target]:
+        """The servers that it consists of, each of which has a fixture: itself where it is one."""
         ...
 
     def configuration(self) -> dict[str, str]:

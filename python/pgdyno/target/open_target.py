@@ -23,6 +23,7 @@ from pgdyno.target.kept_builds import build_bindir, kept_builds
 from pgdyno.target.own_target import Installed, OwnTarget, kept_fixture
 from pgdyno.target.rehearse import folder_problems
 from pgdyno.target.running_target import RunningTarget, ask_server
+from pgdyno.target.servers_target import ServersTarget, ask_servers
 
 
 def data_folder() -> Path:
@@ -42,6 +43,8 @@ def server_facts(plan: TargetPlan) -> ServerFacts:
         TargetError: It is not there.
     """
     if plan.kind == "running":
+        if plan.servers:
+            return ask_servers(plan.servers, knocks=True)
         return ask_server(_conninfo(plan), knocks=True).facts
     user = postgres_user()
     return server_settings(find_binaries(plan, user), user)
@@ -107,6 +110,8 @@ def open_target(
         TargetError: It is not there, or another pgdyno uses the server or one of its folders.
     """
     if plan.kind == "running":
+        if plan.servers:
+            return ServersTarget(plan.servers, prewarm=prewarm)
         return RunningTarget(_conninfo(plan), prewarm=prewarm)
     user = postgres_user()
     binaries = find_binaries(plan, user)

@@ -141,6 +141,11 @@ class OwnTarget:
                 self._clear(left)
             self._fixtures.remove_folder(name)
 
+    @property
+    def each(self) -> Sequence[OwnTarget]:
+        """See `Target.each`."""
+        return (self,)
+
     def configuration(self) -> dict[str, str]:
         """See `Target.configuration`: it begins anew with every trial."""
         return {}

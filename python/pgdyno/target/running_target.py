@@ -46,6 +46,10 @@ _A_FIXTURE = "pgdyno_fixture_0"  # named as all of them, for pg_hba.conf
 _PAUSE_S = 1.0  # between two looks for a server that went away
 _OF_A_DATABASE = ("database", "database user")  # as `source` in pg_settings
 _FIXTURE = "fixture "  # begins the purpose of one that is whole
+# No two postmasters of one port start in the same microsecond.
+_IDENTITY = """
+SELECT extract(epoch FROM pg_postmaster_start_time()), current_setting('port'), version()
+"""
 _STRONGER = """
 SELECT name, setting, source FROM pg_settings
 WHERE name = ANY(%s) AND source IN ('user', 'client')
@@ -61,6 +65,7 @@ class RunningServer:
     connection: Connection
     facts: ServerFacts
     build: Installation
+    identity: tuple[str, ...]  # of the server itself, however it is reached
 
 
 def ask_server(conninfo: str, *, knocks: bool = False) -> RunningServer:
@@ -85,6 +90,7 @@ def ask_server(conninfo: str, *, knocks: bool = False) -> RunningServer:
         except psycopg.errors.InsufficientPrivilege:
             disk_format = None  # fixtures never leave this server, so that none can be of another
         compiler = session.execute("SELECT version()").fetchone()
+        identity = session.execute(_IDENTITY).fetchone()
         tls = " over TLS" if session.pgconn.ssl_in_use else ""
         lines = about(session, connection)
     build = Installation(
@@ -95,7 +101,8 @@ def ask_server(conninfo: str, *, knocks: bool = False) -> RunningServer:
         origin=f"running server, {connection.shown()}{tls}",
     )
     facts = replace(facts_of_rows(rows, number, version, disk_format), role=role, about=lines)
-    return RunningServer(connection, facts, build)
+    assert identity is not None
+    return RunningServer(connection, facts, build, tuple(map(str, identity)))
 
 
 class RunningTarget:
@@ -113,22 +120,27 @@ class RunningTarget:
             TargetError: No server answers, or another pgdyno has it.
         """
         server = ask_server(conninfo)
-        self._connection, self.facts, self.build = server.connection, server.facts, server.build
-        self._started = _started(self._connection)
+        self.connection, self.facts, self.build = server.connection, server.facts, server.build
+        self._started = _started(self.connection)
         self._prewarm = prewarm
         self._fixtures: dict[str, str] = {}  # databases by ident
         self._loading: str | None = None
         self._trials: list[str] = []  # databases of the trial
-        self._owner = Owner(self._connection)
+        self._owner = Owner(self.connection)
         try:
             self._sweep()
         except BaseException:
             self._owner.release()
             raise
 
+    @property
+    def each(self) -> Sequence[RunningTarget]:
+        """See `Target.each`."""
+        return (self,)
+
     def configuration(self) -> dict[str, str]:
         """See `Target.configuration`; what its database has for itself is left out."""
-        found = read_back(self._connection, (), ours=False)
+        found = read_back(self.connection, (), ours=False)
         return {one.name: one.value for one in found if one.detail not in _OF_A_DATABASE}
 
     def facts_of(self, build: str | None) -> ServerFacts:
@@ -140,7 +152,7 @@ class RunningTarget:
         """See `Target.rehearse`: in transactions that are rolled back."""
         first = {(one.name, one.value): stage.name for stage in stages[::-1]
                  for one in stage.settings}  # fmt: skip
-        with psycopg.connect(**self._connection.arguments(), autocommit=True) as session:
+        with psycopg.connect(**self.connection.arguments(), autocommit=True) as session:
             rows = session.execute(_STRONGER, (list({name for name, _ in first}),)).fetchall()
             stronger = {name: (setting, source) for name, setting, source in rows}
             for (name, value), stage in first.items():
@@ -198,7 +210,7 @@ class RunningTarget:
         self._owner.drop(self._loading)
         self._owner.create(self._loading)
         self._owner.say(self._loading, "loading")
-        connection = self._connection.to(self._loading)
+        connection = self.connection.to(self._loading)
         if self._prewarm:
             _create_prewarm(connection)
         return connection
@@ -250,7 +262,7 @@ class RunningTarget:
                     sql.Identifier(name), sql.Identifier(setting.name), _value_of(setting)
                 )
             )  # fmt: skip
-        connection = self._connection.to(TRIAL)
+        connection = self.connection.to(TRIAL)
         return Ready(connection, read_back(connection, settings, ours=False), None, None,
                      0.0,
                      self.build.compiler or "unknown")  # fmt: skip
@@ -279,7 +291,7 @@ class RunningTarget:
         """See `Target.stop`; a server that ends in peace keeps our session and takes no other."""
         self._drop_trials()
         try:
-            _started(self._connection)
+            _started(self.connection)
         except psycopg.Error as error:
             said = " ".join(str(error).split())
             raise StoppedError(
@@ -293,7 +305,7 @@ class RunningTarget:
         went_away = self._owner.was_cut_off_by_a_crash
         while True:
             try:
-                started = _started(self._connection)
+                started = _started(self.connection)
             except psycopg.Error:
                 went_away = True
             else:
@@ -327,7 +339,7 @@ class RunningTarget:
             elif not found.is_our_roles and _OUR_TRIALS.fullmatch(found.name):
                 raise TargetError(
                     f"database {found.name} was left by a run of role {found.role}, and role"
-                    f" {self._connection.user} may not drop it",
+                    f" {self.connection.user} may not drop it",
                     hint=f"Drop it as {found.role}, or let a run of that role begin and end.",
                 )
 

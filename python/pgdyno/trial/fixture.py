@@ -14,6 +14,7 @@ from pgdyno.model.run import Fixture
 from pgdyno.plan.resolve.fixture import fixture_ident, fixture_shape
 from pgdyno.target.interface import Target, ending, explained, own_work_mem
 from pgdyno.target.server_host import server_host_of
+from pgdyno.target.servers_target import ServersTarget
 from pgdyno.trial.progress import Listener, Phases
 from pgdyno.workload.describe import describe
 
@@ -30,7 +31,11 @@ def make_fixtures(plan: Plan, target: Target, listener: Listener) -> dict[str, F
     made: dict[str, Fixture] = {}
     for stage in plan.stages:
         if (kind := _kind(stage)) not in of_kind:
-            fixture = make_fixture(plan, target, listener, stage)
+            parts = [
+                make_fixture(plan, one, listener, stage, server)
+                for server, one in enumerate(target.each)
+            ]
+            fixture = target.joined(parts) if isinstance(target, ServersTarget) else parts[0]
             # What was loaded for a build before this one is not reused from an earlier run.
             of_kind[kind] = made.setdefault(fixture.ident, fixture)
     return {stage.name: of_kind[_kind(stage)] for stage in plan.stages}
@@ -63,17 +68,29 @@ def _how(plan: Plan, connection: Connection, workload: Workload, listener: Liste
     return How()
 
 
-def make_fixture(plan: Plan, target: Target, listener: Listener, stage: Stage) -> Fixture:
+def make_fixture(
+    plan: Plan, target: Target, listener: Listener, stage: Stage, server: int = 0
+) -> Fixture:
     """Find the loaded database that a stage starts from, or load it, check it and keep it.
+
+    Args:
+        plan: Its workload is loaded.
+        target: The server, or one of several.
+        listener: Told how it goes.
+        stage: Its build loads.
+        server: Which of the plan's servers it is, from 0.
 
     Raises:
         PgdynoError: Loading failed, or what was loaded is not consistent.
     """
-    workload, build = plan.workload.to_load, build_of(stage)
+    whole, build = plan.workload, build_of(stage)
+    if plan.target.servers:
+        whole = whole.held_by(server)
+    workload = whole.to_load
     described = describe(workload) if workload else None
     version = described.version if described else None
-    server = target.facts_of(build)
-    shape = fixture_shape(plan.target, plan.workload, server, version, unlogged=stage.unlogged)
+    facts = target.facts_of(build)
+    shape = fixture_shape(plan.target, whole, facts, version, unlogged=stage.unlogged)
     ident = fixture_ident(shape)
     if found := target.find_fixture(ident):
         return found
@@ -100,4 +117,4 @@ def make_fixture(plan: Plan, target: Target, listener: Listener, stage: Stage) -
                 run_setup(connection, setup)
         with phases.phase("keep"):
             fixture = Fixture(ident, shape, 0, loaded, conditions, "", reused=False)
-            return target.keep_fixture(fixture, plan.workload.databases)
+            return target.keep_fixture(fixture, whole.databases)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pgdyno.drive.driver import Driven
 from pgdyno.model.connection import Connection
 from pgdyno.model.description import Description
+from pgdyno.model.durability import Durability, together
 from pgdyno.model.errors import (
     HostLostError,
     Interrupted,
@@ -37,10 +38,12 @@ from pgdyno.trial.guarding import guarding
 from pgdyno.trial.preparing import started, warmed
 from pgdyno.trial.profiling import take_profile
 from pgdyno.trial.progress import Listener, Phases
+from pgdyno.trial.sampled import Sampled, growth_of_all
+from pgdyno.trial.servers import server_results
 from pgdyno.trial.step import After, Learned
 from pgdyno.trial.steps_after import steps_after
 from pgdyno.trial.validity import is_fault_of_hosts, is_lost, judge
-from pgdyno.trial.window import Sampled, drive_and_sample, growth
+from pgdyno.trial.window import drive_and_sample
 from pgdyno.trial.window_wal import window_wal
 
 
@@ -121,7 +124,7 @@ def _ended(
     record: TrialRecord, sampled: Sampled, bed: TestBed, *, lost: bool = False
 ) -> TrialRecord:
     record = replace(record, ended_ns=time.time_ns())
-    bed.run.put_trial(record, sampled.series, sampled.tallies, sampled.snapshots)
+    bed.run.put_trial(record, sampled.stored, sampled.tallies, sampled.snapshots)
     bed.listener(TrialEnded(record, lost))
     return record
 
@@ -141,7 +144,7 @@ def steps(
     target, fixture = bed.target, bed.fixtures[stage.name]
     ready, databases = started(stage, target, fixture, phases.phase)
     with guarding(stage, target, ready, phases.phase) as guard:
-        durability = read_durability(databases, stage.workload, guarded=stage.guard)
+        durability = _durability(ready, databases, stage)
         warmed(ready, databases, protocol, phases.phase)
         with phases.phase("drive"):
             driven, sampled = drive_and_sample(protocol, stage, trial.round, ready, fixture,
@@ -157,7 +160,9 @@ def steps(
                 unseen = (*unseen, *_profile(stage, protocol, bed, trial, ready))
         learned: list[Learned] = []
         described = bed.described[stage.name]
-        for step in steps_after(After(target, databases, described, protocol, trial.round)):
+        names = tuple(one.name for one in ready.each) if ready.others else ()
+        after = After(target, databases, described, protocol, trial.round, names)
+        for step in steps_after(after):
             with phases.phase(step.phase):
                 learned.append(step.act())
     log = read_log(lines) if (lines := target.log_lines()) is not None else None
@@ -168,6 +173,13 @@ def steps(
     for add in learned:
         result = add(result, log)
     return result, sampled, log, target.log_text()
+
+
+def _durability(ready: Ready, databases: Sequence[Connection], stage: Stage) -> Durability:
+    """What may be lost where the load runs; of several servers, on any."""
+    if not ready.others:
+        return read_durability(databases, stage.workload, guarded=stage.guard)
+    return together(*(read_durability([one], stage.workload) for one in databases))
 
 
 def _wal(
@@ -215,7 +227,7 @@ def _result(
         tpm_total=driven.tpm_total,
         kinds=driven.kinds,
         client=driven.client,
-        deltas=growth(sampled.series, driven),
+        deltas=growth_of_all(sampled, driven),
         settings=ready.settings,
         audit=driven.audit,
         conditions=(),
@@ -241,6 +253,7 @@ def _result(
         unlogged=driven.unlogged,
         telemetry=sampled.telemetry,
         fleet=driven.fleet,
+        servers=server_results(ready, workload, sampled, driven),
     )
 
 

@@ -12,7 +12,6 @@ from pgdyno.model.connection import Connection
 from pgdyno.model.plan import Protocol, Stage
 from pgdyno.model.run import Fixture
 from pgdyno.model.settings import Setting
-from pgdyno.model.workload import database_names
 from pgdyno.session import own_session
 from pgdyno.target.interface import NO_ENVIRONMENT, Ready, Target
 from pgdyno.target.prewarm import prewarm
@@ -55,8 +54,7 @@ def started(
         target.restore(fixture.ident, stage.workload.databases, stage.folder)
     with phase("start"):
         ready = target.apply(settings_of(stage), build_of(stage), environment)
-    names = database_names(ready.connection.database, stage.workload.databases)
-    return ready, [ready.connection.to(name) for name in names]
+    return ready, ready.databases(stage.workload)
 
 
 def warmed(ready: Ready, databases: Sequence[Connection], protocol: Protocol, phase: Phase) -> None:
@@ -70,5 +68,6 @@ def warmed(ready: Ready, databases: Sequence[Connection], protocol: Protocol, ph
             prewarm(database)
     with phase("checkpoint"):
         if protocol.checkpoint_before:
-            with own_session(ready.connection) as session:
-                session.execute("CHECKPOINT")
+            for one in ready.each:
+                with own_session(one.connection) as session:
+                    session.execute("CHECKPOINT")

@@ -29,6 +29,7 @@ class After:
     description: Description  # of what was driven
     protocol: Protocol
     round_number: int
+    servers: Sequence[str] = ()  # of the databases, where each has one of its own
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,8 +50,7 @@ def judge(
     if result.reconnects and not survive:
         reasons.append(f"{plural(result.reconnects, 'connection was', 'connections were')} lost")
     ended = not fleet.lost or fleet.went_on
-    if ended and not any(kind.window.succeeded for kind in result.kinds):
-        reasons.append("no transaction succeeded in the window")
+    reasons += _idle(result) if ended else ()
     if result.fleet is not None:
         reasons += fleet_reasons(result.fleet)
     if stuck := stuck_reason(window_end([kind.window for kind in result.kinds], result.given_up_s)):
@@ -64,6 +63,16 @@ def judge(
     if fleet.is_degraded:
         return TrialState.DEGRADED, "; ".join(fleet.lost)
     return TrialState.FINISHED, None
+
+
+def _idle(result: TrialResult) -> Iterator[str]:
+    """That nothing was done, or nothing on one of several servers."""
+    if not any(kind.window.succeeded for kind in result.kinds):
+        yield "no transaction succeeded in the window"
+        return
+    for part in result.parts if result.servers else ():
+        if not any(kind.window.succeeded for kind in part.kinds):
+            yield f"no transaction succeeded on server {part.name} in the window"
 
 
 def _reported(log: LogSummary | None, *, sessions_end: bool) -> Iterator[str]:

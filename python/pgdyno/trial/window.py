@@ -8,41 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pgdyno.catalog.waits import wait_of
 from pgdyno.drive.checkpoint_pace import Pace, pace_of
 from pgdyno.drive.driver import Driven, Wishes, drive
 from pgdyno.drive.pgbench import drive_pgbench
+from pgdyno.drive.spec import Part
 from pgdyno.model.connection import Connection
 from pgdyno.model.host_address import drives_here
 from pgdyno.model.plan import Protocol, Stage, Workload
 from pgdyno.model.progress import DriveProgress
 from pgdyno.model.proof import Slowdown
-from pgdyno.model.run import Fixture, Series, SnapshotRows, TallySeries, TelemetryReport
-from pgdyno.model.workload import database_names
+from pgdyno.model.run import Fixture
 from pgdyno.sample.checkpoints import Begins
-from pgdyno.sample.recorder import Recorder, delta
+from pgdyno.sample.recorder import Recorder
 from pgdyno.sample.sampler import Subject
 from pgdyno.sample.samplers import samplers_for, samplers_of
 from pgdyno.session import own_session
 from pgdyno.stats.client_limit import HOST_IDLE_COLUMNS, host_idle_share
 from pgdyno.target.interface import Ready
 from pgdyno.target.open_target import pgbench_program
+from pgdyno.trial.sampled import Sampled, growth
+from pgdyno.trial.servers import recorders_of_servers, with_servers
 from pgdyno.workload.describe import describe
 
 Progress = Callable[[DriveProgress], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Sampled:
-    """What driver and samplers recorded while a window was driven."""
-
-    series: Sequence[Series] = ()  # the driver's first
-    tallies: Sequence[TallySeries] = ()
-    snapshots: Sequence[SnapshotRows] = ()
-    telemetry: TelemetryReport | None = None  # None: nothing was driven
 
 
 @dataclass(slots=True)
@@ -50,7 +42,7 @@ class Watch:
     """Hears the driver: passes its progress on, and tells the recorder of the window's ends."""
 
     progress: Progress
-    recorder: Recorder | None = None
+    recorders: Sequence[Recorder] = ()
     pids: list[int] = field(default_factory=list)  # of drivers on this host, once they run
     _phase: str = field(default="", init=False)
 
@@ -69,12 +61,13 @@ class Watch:
 
     def _enter(self, phase: str) -> None:
         before, self._phase = self._phase, phase
-        if self.recorder is None or before == phase:
+        if before == phase:
             return
-        if phase == "window":
-            self.recorder.window_begins()
-        elif before == "window":
-            self.recorder.window_ends()
+        for recorder in self.recorders:
+            if phase == "window":
+                recorder.window_begins()
+            elif before == "window":
+                recorder.window_ends()
 
 
 def drive_and_sample(
@@ -99,7 +92,7 @@ def drive_and_sample(
         What was measured by the driver, and what was sampled meanwhile.
     """
     workload = stage.workload
-    databases = database_names(ready.connection.database, workload.databases)
+    databases = [one.database for one in ready.databases(workload)]
     with ExitStack() as stack:
         session, another = (stack.enter_context(own_session(ready.connection)) for _ in range(2))
         begins = Begins(another)
@@ -119,8 +112,10 @@ def drive_and_sample(
             described=describe(workload),
             wait_of=wait_of,
         )
-        recorder = stack.enter_context(Recorder(samplers_of(subject), protocol.telemetry))
-        watch.recorder = recorder
+        of_host = replace(subject, session=None) if ready.others else subject
+        recorder = stack.enter_context(Recorder(samplers_of(of_host), protocol.telemetry))
+        beside = recorders_of_servers(ready, subject, stack)
+        watch.recorders = (recorder, *beside.values())
         c_load = fixture.loaded.c_load if fixture.loaded else None
         driven = drive_by_engine(ready, workload, protocol, c_load, watch, pace)
         watch.ended()
@@ -130,7 +125,7 @@ def drive_and_sample(
         recorder.snapshots(),
         recorder.telemetry(),
     )
-    return driven, sampled
+    return driven, with_servers(sampled, beside)
 
 
 def drive_by_engine(
@@ -148,8 +143,10 @@ def drive_by_engine(
         program = pgbench_program(ready.bindir)
         return drive_pgbench(program, ready.connection, workload, protocol, watch.tell, ready.user,
                              watch.started)  # fmt: skip
+    parts = [Part(one.name, one.connection) for one in ready.each] if ready.others else []
+    wishes = Wishes(slowdowns=slowdowns, parts=parts)
     return drive(ready.connection, workload, protocol, c_load, watch.tell, pace=pace,
-                 started=watch.started, wishes=Wishes(slowdowns=slowdowns))  # fmt: skip
+                 started=watch.started, wishes=wishes)  # fmt: skip
 
 
 def drive_alone(
@@ -177,12 +174,3 @@ def drive_alone(
     with Recorder(samplers_for(HOST_IDLE_COLUMNS)) as recorder:
         driven = drive_by_engine(ready, workload, protocol, c_load, Watch(progress))
     return driven, host_idle_share(growth(recorder.series(), driven))
-
-
-def growth(series: Sequence[Series], driven: Driven) -> dict[str, float]:
-    """Growth of the counters over the window, of those whose samples cover it."""
-    return {
-        s.name: value
-        for s in series
-        if s.kind == "counter" and (value := delta(s, driven.window_ns)) is not None
-    }

@@ -42,9 +42,12 @@ def workload_spec(workload: Workload, c_load: Mapping[str, int] | None = None) -
 
 def _tpcc(tpcc: Tpcc) -> JsonObject:
     spec = asdict(tpcc)
-    for key, default in (("partitions", None), ("order", "warehouse"), ("rules", "text")):
+    for key, default in (("partitions", None), ("order", "warehouse"), ("rules", "text"),
+                         ("blocks", None)):  # fmt: skip
         if spec[key] == default:
             del spec[key]
+    if tpcc.blocks is not None and tpcc.blocks.held is None:
+        spec["blocks"] = {"count": tpcc.blocks.count}
     return spec
 
 

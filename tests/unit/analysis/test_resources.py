@@ -12,7 +12,7 @@ from pgdyno.analysis.resource_facts import ResourceRow
 from pgdyno.analysis.resources import resource_rows
 from pgdyno.drive.driver import Driven
 from pgdyno.model.run import CPU_STATES, Series, TrialRecord, TrialState
-from pgdyno.trial.window import growth
+from pgdyno.trial.sampled import growth
 from tests.data.miniature import a_result
 
 NS = 1_000_000_000

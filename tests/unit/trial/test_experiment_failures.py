@@ -22,7 +22,7 @@ from pgdyno.plan.resolve.plan import resolve
 from pgdyno.store import RunFile
 from pgdyno.target.open_target import require_rehearsed
 from pgdyno.trial import measure as of_trial
-from pgdyno.trial.window import Sampled
+from pgdyno.trial.sampled import Sampled
 from tests.data.miniature import write_miniature
 from tests.data.servers import HOST, installed
 

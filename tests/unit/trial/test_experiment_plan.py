@@ -259,6 +259,10 @@ class Failing:
     ) -> None:
         self._of_trials, self._at_stops = iter(of_trials), iter(at_stops)
 
+    @property
+    def each(self) -> tuple[Failing]:
+        return (self,)
+
     def facts_of(self, build: str | None) -> ServerFacts:
         return installed(18)
 

@@ -35,6 +35,10 @@ WOBBLE = (0.99, 1.02, 1.0, 0.98, 1.01, 0.99, 1.03, 0.97)
 class Idle:
     """A target that nothing is asked of but its fixture."""
 
+    @property
+    def each(self) -> tuple[Idle]:
+        return (self,)
+
     def facts_of(self, build: str | None) -> ServerFacts:
         return installed(18)
 

@@ -36,7 +36,7 @@ class Heard(Recorder):
 def test_the_windows_ends_are_told_once(phases: Sequence[str], words: Sequence[str]) -> None:
     seen: list[str] = []
     heard = Heard()
-    watch = Watch(lambda state: seen.append(state.phase), heard)
+    watch = Watch(lambda state: seen.append(state.phase), [heard])
 
     for phase in phases:
         watch.tell(DriveProgress(phase, 0.0))

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from pgdyno.analysis.changes import found_configuration
+from pgdyno.analysis.changes import found_configuration, further_configurations
 from pgdyno.analysis.run import plan_in
 from pgdyno.analysis.stopping import at_looks, last_rounds, still_needed
 from pgdyno.api.experiments import Experiment
@@ -190,7 +190,9 @@ def _require_same_configuration(
         return
     own = {one.name for one in plan.stage(finished[0].stage).settings}
     begun = {one.name: one.value for one in found_configuration(finished[:1])}
-    now = {name: value for name, value in target.configuration().items() if name not in own}
+    now = {name: value for name, value in target.configuration().items()
+           if name.rpartition(": ")[2] not in own}  # fmt: skip
+    begun |= further_configurations(finished[:1])
     require_same({"setting": begun}, {"setting": now if begun else {}})
 
 

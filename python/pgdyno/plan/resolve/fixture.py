@@ -107,7 +107,7 @@ def _data_shape(workload: Workload) -> FixtureShape:
         order = tpcc.order if tpcc.order != "warehouse" else None
         return replace(
             shape, schema=tpcc.schema, warehouses=tpcc.warehouses, foreign_keys=tpcc.foreign_keys,
-            partitions=tpcc.partitions, order=order,
+            partitions=tpcc.partitions, order=order, blocks=tpcc.blocks,
         )  # fmt: skip
     if data.kind == "tpcb":
         own = workload.pgbench
@@ -138,7 +138,7 @@ def trial_idents(
     kept |= {} if protocol.telemetry == "default" else {"telemetry": protocol.telemetry}
     kept |= {} if protocol.fleet is None else {"fleet": list(protocol.fleet.hosts)}
     shape = {
-        "target": asdict(target),
+        "target": _target(target),
         "server": server.version_num,
         "workload": _without_paths(_driven(stage.workload)),
         "stage": stage.name,
@@ -155,6 +155,14 @@ def trial_idents(
     ]
 
 
+def _target(target: Target) -> dict[str, Any]:
+    """The target; what several servers have stands only where there are several."""
+    kept = asdict(target)
+    if not target.servers:
+        del kept["servers"], kept["share"]
+    return kept
+
+
 def _followed(protocol: Protocol, stage: Stage, round_number: int) -> dict[str, Any]:
     if stage.checkpoints == "cycles":
         return {"cycles": protocol.cycles}
@@ -166,6 +174,8 @@ def _followed(protocol: Protocol, stage: Stage, round_number: int) -> dict[str, 
 def _driven(workload: Workload) -> dict[str, Any]:
     """The workload; a key that came later stands only where it matters."""
     driven = asdict(workload)
+    if workload.tpcc is not None and workload.tpcc.blocks is None:
+        del driven["tpcc"]["blocks"]
     if workload.engine == "pgdyno":
         del driven["engine"]
     if workload.script is not None:

@@ -30,7 +30,6 @@ from pgdyno.plan.resolve.order import balanced_order
 from pgdyno.plan.resolve.stages import Resolved, StageServer, resolve_stages
 from pgdyno.plan.schema.complaint import Complaint, refuse
 from pgdyno.plan.schema.read import PlanDraft
-from pgdyno.plan.schema.workload import workload_of
 from pgdyno.plan.settings.checkpoints import (
     cycle_complaints,
     cycle_notes,
@@ -79,7 +78,7 @@ def resolve(
     resolved = resolve_stages(draft, servers, host)
     complaints += [*resolved.complaints, *_unable(resolved, protocol, target)]
     complaints += earlier_complaints(
-        document, [workload_of(client.table, draft.sources) for client in draft.clients]
+        document, [draft.driven(client.table) for client in draft.clients]
     )
     notes = [*document.notes, *_left_out(draft), *resolved.notes]
     notes += cycle_notes(protocol, resolved.stages, resolved.configs)
@@ -139,7 +138,7 @@ def _follow(resolved: Resolved, protocol: Protocol, host: HostFacts) -> dict[str
 
 
 def _target_complaints(target: Target, server: ServerFacts, protocol: Protocol) -> list[Complaint]:
-    complaints = []
+    complaints = list(_unlike(server))
     if server.major not in MAJORS:
         text = f"is {server.version}; allowed: PostgreSQL {MAJORS[0]} to {MAJORS[-1]}"
         complaints.append(Complaint("target", text))
@@ -155,17 +154,30 @@ def _target_complaints(target: Target, server: ServerFacts, protocol: Protocol) 
     return complaints
 
 
+def _unlike(server: ServerFacts) -> Iterator[Complaint]:
+    """Servers of other versions than the first: what a stage sets is resolved for one."""
+    for other in server.others:
+        if other.major != server.major:
+            text = (
+                f"are of several versions, {server.name} of {server.version} and {other.name} of"
+                f" {other.version}; allowed: one major version"
+            )
+            yield Complaint("target.servers", text)
+
+
 def _not_ours(server: ServerFacts) -> Iterator[str]:
     yield (
         "the memory of a running server is not checked; its disk is checked before loading, where"
         " pgdyno can see it"
     )
-    sessions = server.about.get("sessions of others", "0")
-    if sessions != "0":
-        yield (
-            f"the server is in use, sessions of others: {sessions}; loading and driving take CPU,"
-            " disk and WAL from them, and what they do is in the figures"
-        )
+    for one in (server, *server.others):
+        sessions = one.about.get("sessions of others", "0")
+        if sessions != "0":
+            yield (
+                f"the server {one.name}{' ' * bool(one.name)}is in use, sessions of others:"
+                f" {sessions}; loading and driving take CPU, disk and WAL from them, and what they"
+                " do is in the figures"
+            )
 
 
 def _alone(resolved: Resolved) -> list[str]:
@@ -197,12 +209,14 @@ def resolve_target(draft: PlanDraft) -> Target:
         conninfo=table.conninfo,
         initdb=table.initdb,
         transport=table.transport,
+        servers=table.servers,
+        share=table.share,
     )
 
 
 def resolve_workload(draft: PlanDraft) -> Workload:
     """The workload of the plan as a whole: what is loaded."""
-    return workload_of(draft.document.workload, draft.sources)
+    return draft.driven(draft.document.workload)
 
 
 def resolve_fleet(draft: PlanDraft) -> Fleet | None:

@@ -28,7 +28,6 @@ from pgdyno.plan.schema.complaint import COMPLAINTS_MAX, Complaint, leave_out, s
 from pgdyno.plan.schema.plan_file import ExpectsTable, StageTable, from_there_on
 from pgdyno.plan.schema.read import TWIN_SUFFIX, PlanDraft
 from pgdyno.plan.schema.toml import toml_key
-from pgdyno.plan.schema.workload import workload_of
 from pgdyno.plan.settings.allowed import (
     SESSION_CONTEXTS,
     libraries_problem,
@@ -94,7 +93,7 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
         before = settings
         values = {name: one.value for name, one in settings.items()}
         config = Configured(server.facts, values)
-        workload = workload_of(client.table, draft.sources)
+        workload = draft.driven(client.table)
         protocol = draft.document.protocol
         durability = together(
             _durability(config, settings, workload, draft, folder, host, guard),
@@ -106,9 +105,7 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
             *_rung_problems(config, lowest, guard),
             *(unlogged_problems(workload, protocol, guarded=guard) if unlogged else ()),
             *(guard_problems(config, kind) if guard else ()),
-            *_problems_together(
-                config, draft, client.table.connections * client.table.databases, there, table.name
-            ),
+            *_problems_together(config, draft, _sessions(workload, draft), there, table.name),
             *machine_problems(own, kind, lowest),
         ]
         _tell(result, table.name, settings, problems, _setting_notes(config), seen)
@@ -130,6 +127,11 @@ def resolve_stages(draft: PlanDraft, servers: Sequence[StageServer], host: HostF
         result.stages.append(twin(result.stages[0]))
         result.configs.append(result.configs[0])
     return result
+
+
+def _sessions(workload: Workload, draft: PlanDraft) -> int:
+    """Of the load with one server."""
+    return workload.sessions // max(1, len(draft.document.target.servers))
 
 
 def _tell(

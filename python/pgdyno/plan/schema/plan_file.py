@@ -19,6 +19,7 @@ from pgdyno.model.looks import Stop
 from pgdyno.model.plan import Telemetry
 from pgdyno.model.record_json import JsonObject
 from pgdyno.model.settings import Rung
+from pgdyno.model.workload import Share
 from pgdyno.plan.schema.fleet_table import FleetTable
 from pgdyno.plan.schema.workload_table import (
     TABLES,
@@ -37,6 +38,8 @@ STAGES_MAX = 1000
 """Of a plan; each is resolved, compared with the first and drawn."""
 SETTINGS_MAX = 1000
 """Of a stage; a server has not half as many."""
+SERVERS_MAX = 100
+"""Of a plan; each has sessions, samplers and a fixture of its own."""
 PROFILE_S_MAX = 60
 """Of a profile; a minute at 99 Hz tells functions of a thousandth apart."""
 
@@ -130,6 +133,19 @@ class TargetTable(Table):
         None,
         description="`running`: connection string or URI without password; the password comes "
         "from `PGPASSWORD` or `~/.pgpass`.",
+    )
+    servers: Lines = Field(
+        (),
+        max_length=SERVERS_MAX,
+        description="`running`: connection strings of several servers instead of `conninfo`; each "
+        "holds and is asked for a part of the workload. All are of one major version.",
+    )
+    share: Share = Field(
+        "alike",
+        description="What each of `servers` has. `alike`: all of the data, with `connections`, "
+        "`terminals` and rate of its own, as tenants have. `block`: an even part of TPC-C's "
+        "warehouses, connections, terminals and rate, as shards have; what is remote is drawn "
+        "among the warehouses of the same server.",
     )
     transport: Literal["socket", "tcp"] = Field(
         "socket", description="How clients reach a private cluster: Unix socket, or loopback TCP."

@@ -17,6 +17,7 @@ from pgdyno.catalog import profile_names
 from pgdyno.model.errors import PlanError
 from pgdyno.model.settings import Origin
 from pgdyno.model.wording import plural
+from pgdyno.model.workload import Workload
 from pgdyno.plan.schema.client import StageClient, impossible, stage_clients, with_profile
 from pgdyno.plan.schema.complaint import Complaint, refuse, shown
 from pgdyno.plan.schema.each_folder import repeated
@@ -32,9 +33,11 @@ from pgdyno.plan.schema.override import (
     with_quick,
 )
 from pgdyno.plan.schema.plan_file import PlanDocument, TargetTable
+from pgdyno.plan.schema.servers import servers_complaints, stage_complaints
 from pgdyno.plan.schema.sources import read_sources, text_of
 from pgdyno.plan.schema.toml import BadToml, parse_toml
-from pgdyno.plan.schema.workload_table import TABLES, kind_of
+from pgdyno.plan.schema.workload import workload_of
+from pgdyno.plan.schema.workload_table import TABLES, WorkloadTable, kind_of
 
 TWIN_SUFFIX = "-twin"
 
@@ -56,6 +59,11 @@ class PlanDraft:
     clients: tuple[StageClient, ...]  # of the stages, in order
     sources: Mapping[str, str]  # path of a file that the workload names -> its content
     skipped: tuple[str, ...] = ()  # stages that are left out
+
+    def driven(self, table: WorkloadTable) -> Workload:
+        """The workload of the plan or of a stage, over the servers that there are."""
+        target = self.document.target
+        return workload_of(table, self.sources).over(max(1, len(target.servers)), target.share)
 
     def origin_of(self, stage: str, table: Literal["settings", "host"], name: str) -> Origin:
         """Who chose a value in a table of a stage."""
@@ -141,6 +149,7 @@ def read_plan_text(
             final.get("workload", {}), document.stage, source, by_set,
             document.protocol.window_s, complaints,
         )  # fmt: skip
+        complaints += stage_complaints(document, clients)
         tables = [document.workload, *(client.table for client in clients)]
         sources = read_sources(tables, folder, complaints)
     refuse(source, complaints)
@@ -230,7 +239,7 @@ def _named(loc: tuple[int | str, ...], raw: dict[str, Any]) -> Path:
 
 def _meaning(document: PlanDocument, aa: bool) -> list[Complaint]:
     """What the types alone do not say."""
-    complaints = _target(document.target)
+    complaints = [*_target(document.target), *servers_complaints(document)]
     if document.fleet is not None:
         complaints += fleet_complaints(document.fleet)
     found = impossible(document.workload, document.protocol.window_s)
@@ -272,8 +281,8 @@ def _meaning(document: PlanDocument, aa: bool) -> list[Complaint]:
 
 
 _FOREIGN_KEYS = {
-    "embedded": ("bindir", "conninfo"),
-    "installed": ("conninfo",),
+    "embedded": ("bindir", "conninfo", "servers"),
+    "installed": ("conninfo", "servers"),
     "running": ("bindir", "initdb"),
 }
 _NEEDED_KEY = {"installed": "bindir", "running": "conninfo"}
@@ -286,18 +295,19 @@ def _target(target: TargetTable) -> list[Complaint]:
         if getattr(target, key)
     ]
     needed = _NEEDED_KEY.get(target.kind)
-    if needed and not getattr(target, needed):
+    if needed and not getattr(target, needed) and not target.servers:
         complaints.append(
             Complaint(f"target.{needed}", f"is missing, {shown(target.kind)} needs it")
         )
-    if target.conninfo and holds_password(target.conninfo):
-        complaints.append(
-            Complaint(
-                "target.conninfo",
-                "holds a password, which would be stored with the results",
-                "Set PGPASSWORD, or use ~/.pgpass.",
-            )
+    complaints += [
+        Complaint(
+            f"target.{key}",
+            "holds a password, which would be stored with the results",
+            "Set PGPASSWORD, or use ~/.pgpass.",
         )
+        for key, named in (("conninfo", (target.conninfo,)), ("servers", target.servers))
+        if any(one and holds_password(one) for one in named)
+    ]
     return complaints
 
 

@@ -19,15 +19,24 @@ OWN_CONNECTIONS = 3
 """Sessions of pgdyno itself beside the workload: two that look on, one that has the server."""
 
 
-def rights(server: ServerFacts, protocol: Protocol, stages: Iterable[Stage]) -> tuple[Right, ...]:
-    """The rights that a plan makes use of; empty where the server is ours."""
+def rights(
+    server: ServerFacts, protocol: Protocol, stages: Iterable[Stage], servers: int = 1
+) -> tuple[Right, ...]:
+    """The rights that a plan makes use of; empty where the server is ours.
+
+    Args:
+        server: Where the role is.
+        protocol: Of the plan.
+        stages: Of the plan.
+        servers: Over how many servers the load is divided.
+    """
     role = server.role
     if role is None:
         return ()
     stages = tuple(stages)
     creation = (f"ALTER ROLE {role.name} CREATEDB;",)
     found = [Right("create databases", role.can_create_databases, creation)]
-    found += [*_entry(role, server.major), *_place(role), *_sessions(role, stages)]
+    found += [*_entry(role, server.major), *_place(role), *_sessions(role, stages, servers)]
     if protocol.prewarm:
         found.append(_prewarm(role))
     if protocol.checkpoint_before:
@@ -52,13 +61,18 @@ def require_rights(plan: Plan, server: ServerFacts) -> None:
     Raises:
         PlanError: Naming each right that it lacks, and what grants it.
     """
-    if (role := server.role) is None:
-        return
-    missing = [
-        one for one in rights(server, plan.protocol, plan.stages)
-        if one.is_needed and not one.is_held
-    ]  # fmt: skip
-    refuse(plan.source, [Complaint(f"role {role.name}", _refusal(one)) for one in missing])
+    servers = (server, *server.others)
+    refuse(plan.source, [
+        Complaint(f"{of_server(one)}role {one.role.name}", _refusal(right))
+        for one in servers if one.role is not None
+        for right in rights(one, plan.protocol, plan.stages, len(servers))
+        if right.is_needed and not right.is_held
+    ])  # fmt: skip
+
+
+def of_server(server: ServerFacts) -> str:
+    """Which server a role is of, before its name; empty where there is one."""
+    return f"server {server.name}: " if server.name else ""
 
 
 def _refusal(right: Right) -> str:
@@ -107,11 +121,9 @@ def _place(role: Role) -> Iterator[Right]:
     )
 
 
-def _sessions(role: Role, stages: Iterable[Stage]) -> Iterator[Right]:
-    """Sessions that a trial has at the same time, where they are counted."""
-    needed = OWN_CONNECTIONS + max(
-        (one.workload.connections * one.workload.databases for one in stages), default=0
-    )
+def _sessions(role: Role, stages: Iterable[Stage], servers: int) -> Iterator[Right]:
+    """Sessions that a trial has at the same time with one server, where they are counted."""
+    needed = OWN_CONNECTIONS + max((one.workload.sessions // servers for one in stages), default=0)
     sessions = plural(needed, "session")
     if role.sessions_max is not None:
         yield Right(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from pgdyno.model.by_location import modules_of
 from pgdyno.model.run import Missing
@@ -24,6 +25,12 @@ def samplers_of(subject: Subject) -> list[Sampler | Tally | Snapshot | Missing]:
         for one in _each(module.sampler(subject))
         if isinstance(one, Missing) or one.telemetry in sets
     ]
+
+
+def samplers_of_server(subject: Subject) -> list[Sampler | Tally | Snapshot | Missing]:
+    """Those of the server alone: this host is read once, however many servers there are."""
+    of_host = {one.name for one in samplers_of(replace(subject, session=None))}
+    return [one for one in samplers_of(subject) if one.name not in of_host]
 
 
 def samplers_for(columns: Collection[str]) -> list[Sampler]:

@@ -6,34 +6,45 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pgdyno.loader.consistency import check
-from pgdyno.model.connection import Connection
-from pgdyno.model.description import ConditionSql
 from pgdyno.model.run import Condition
 from pgdyno.target.interface import own_work_mem
+from pgdyno.trial.servers import with_violations
 from pgdyno.trial.step import After, Learned, Step
 
 
 def step(after: After) -> Step | None:
     """Check them in the rounds that the protocol names."""
     last = after.protocol.checked_rounds or after.protocol.rounds
-    work_mem = own_work_mem(after.target)
+    work_mem, conditions = own_work_mem(after.target), after.description.conditions
 
     def act() -> Learned:
-        found = _of_all(after.databases, after.description.conditions, work_mem)
-        return lambda result, _: replace(result, conditions=found)
+        each = [check(one, conditions, work_mem=work_mem) for one in after.databases]
+        names = after.servers or [one.database for one in after.databases]
+        found = _of_all(names, each, names_first=bool(after.servers))
+        violations = [sum(one.violations for one in those) for those in each]
+        return lambda result, _: replace(
+            result, conditions=found, servers=with_violations(result.servers, violations)
+        )
 
     return Step("check", act) if after.round_number <= last else None
 
 
 def _of_all(
-    databases: Sequence[Connection], conditions: Sequence[ConditionSql], work_mem: str | None
+    names: Sequence[str], each: Sequence[Sequence[Condition]], *, names_first: bool
 ) -> tuple[Condition, ...]:
-    """Those of one number are told as one."""
-    first, *others = (check(database, conditions, work_mem=work_mem) for database in databases)
-    merged = list(first)
-    for database, more in zip(databases[1:], others, strict=True):
+    """Those of one number are told as one.
+
+    Args:
+        names: Of the databases or servers; of databases the first goes without saying.
+        each: What was found in each.
+        names_first: Whether the first is named as well.
+    """
+    merged = list(each[0])
+    if names_first:
+        merged = [replace(one, sample=one.sample and f"{names[0]}: {one.sample}") for one in merged]
+    for name, more in zip(names[1:], each[1:], strict=True):
         for index, one in enumerate(more):
-            sample = merged[index].sample or (one.sample and f"{database.database}: {one.sample}")
+            sample = merged[index].sample or (one.sample and f"{name}: {one.sample}")
             merged[index] = replace(
                 merged[index], sample=sample, violations=merged[index].violations + one.violations,
                 seconds=merged[index].seconds + one.seconds,

@@ -1,0 +1,48 @@
+"""What driver and samplers recorded while a window was driven."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from pgdyno.drive.result import Driven
+from pgdyno.model.run import Series, SnapshotRows, TallySeries, TelemetryReport
+from pgdyno.sample.recorder import delta
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """What was recorded; what is of one of several servers has its name before its own."""
+
+    series: Sequence[Series] = ()  # the driver's first
+    tallies: Sequence[TallySeries] = ()
+    snapshots: Sequence[SnapshotRows] = ()
+    telemetry: TelemetryReport | None = None  # None: nothing was driven
+    servers: Mapping[str, Sequence[Series]] = field(default_factory=dict)  # each by its own names
+
+    @property
+    def stored(self) -> tuple[Series, ...]:
+        """All series, by names that differ."""
+        of_servers = (
+            replace(one, name=f"{server}: {one.name}")
+            for server, series in self.servers.items()
+            for one in series
+        )
+        return (*self.series, *of_servers)
+
+
+def growth(series: Sequence[Series], driven: Driven) -> dict[str, float]:
+    """Growth of the counters over the window, of those whose samples cover it."""
+    return {
+        s.name: value
+        for s in series
+        if s.kind == "counter" and (value := delta(s, driven.window_ns)) is not None
+    }
+
+
+def growth_of_all(sampled: Sampled, driven: Driven) -> dict[str, float]:
+    """The same of a trial: of several servers, what they have together, where all have it."""
+    each = [growth(series, driven) for series in sampled.servers.values()]
+    names = [name for name in each[0] if all(name in one for one in each)] if each else []
+    together = {name: sum(one[name] for one in each) for name in names}
+    return growth(sampled.series, driven) | together
