@@ -25,7 +25,11 @@ use workload::{Audit, Workload, catalogue};
 
 use crate::{
     clock::{Clock, SystemClock, steady_ns},
-    connection::{background::Background, opener::ServerOpener, spec::ConnectionSpec},
+    connection::{
+        background::Background,
+        opener::{Opener, ServerOpener},
+        spec::ConnectionSpec,
+    },
     error::RunError,
     hosts::Begin,
     measure::{cpu::Account, ledger::Ledger, meter::Meter},
@@ -41,7 +45,7 @@ use crate::{
     spec::Spec,
     worker::{
         Share, merge,
-        thread::{connect, run_worker},
+        thread::{connect, connect_some, run_worker},
     },
 };
 
@@ -73,6 +77,7 @@ impl Run {
     /// The connection's specification is refused, or no thread can be started.
     pub fn start_with<W: Workload>(spec: Spec, workload: W) -> Result<Self, RunError> {
         let kinds = workload.kinds().to_vec();
+        spec.check_replica(&kinds)?;
         let openers = openers(&spec, &workload)?;
         let shared = Arc::new(Shared::new(spec.threads() * openers.len(), kinds.len()));
         let (sender, result) = mpsc::channel();
@@ -174,9 +179,10 @@ fn conduct<W: Workload>(
     let ledger = ledger.map_err(RunError::internal)?.map(Arc::new);
     local_runtime()?.block_on(set_up(spec, &**workload, openers, shared))?;
     let background = Background::start().map_err(|e| no_runtime(&e))?;
+    let routed = spec.routed(workload.kinds());
     let mut threads = Vec::new();
     for thread in 0..spec.threads() {
-        let portion = |part| share(spec, part, thread, ledger.as_ref());
+        let portion = |part| share(spec, &routed, (part, thread), ledger.as_ref());
         let portions = (0..openers.len()).map(portion).collect();
         threads.push(start_thread(portions, workload, openers, shared, &background)?);
     }
@@ -241,6 +247,11 @@ fn openers<W: Workload>(spec: &Spec, workload: &W) -> Result<Vec<ServerOpener>, 
         target.options.extend(workload.settings());
         Ok(ServerOpener::new(target, workload.statements()))
     };
+    if let Some(replica) = &spec.replica {
+        let mut target = replica.connection.target("pgdyno")?;
+        target.options.extend(workload.settings());
+        return Ok(vec![opener(&spec.connection)?.with_replica(target)]);
+    }
     if spec.parts.is_empty() {
         return Ok(vec![opener(&spec.connection)?]);
     }
@@ -312,7 +323,12 @@ async fn reach(clock: &impl Clock, shared: &Shared, at_ns: fn(&Shared) -> u64) {
 }
 
 /// What a thread has of a part: connections and terminals are dealt round robin.
-fn share(spec: &Spec, part: usize, thread: usize, ledger: Option<&Arc<Ledger>>) -> Share {
+fn share(
+    spec: &Spec,
+    routed: &[bool],
+    (part, thread): (usize, usize),
+    ledger: Option<&Arc<Ledger>>,
+) -> Share {
     let threads = spec.threads();
     let connections = (thread..spec.own_connections()).step_by(threads).count();
     let seats = spec.share.hosts as usize * threads;
@@ -326,6 +342,7 @@ fn share(spec: &Spec, part: usize, thread: usize, ledger: Option<&Arc<Ledger>>) 
     Share {
         worker: part * threads + thread,
         connections,
+        replica_connections: (thread..spec.own_replica_connections()).step_by(threads).count(),
         seat: part * seats + spec.share.host as usize + spec.share.hosts as usize * thread,
         terminals: spec.share.terminals(narrow(thread), narrow(threads), spec.terminals),
         schedule: Schedule {
@@ -336,6 +353,7 @@ fn share(spec: &Spec, part: usize, thread: usize, ledger: Option<&Arc<Ledger>>) 
             deferred_max: spec.deferred_max.unwrap_or(connections),
             waiting_max,
             seed: spec.seed(),
+            routed: routed.to_vec(),
         },
         slowdowns: spec.slowdowns.clone(),
         retries_max: spec.retries_max,
@@ -439,7 +457,14 @@ async fn connect_all(
         let sessions = connect(&share, &clock, &opener, shared).await;
         let sessions =
             sessions.map_err(|e| RunError::target(&format!("connect to {opener}"), &e))?;
-        let Some(sessions) = sessions else { return Ok(None) };
+        let Some(mut sessions) = sessions else { return Ok(None) };
+        if let Some(replica) = opener.replica() {
+            let (count, give_up_ns) = (share.replica_connections, share.give_up_ns);
+            let more = connect_some(count, give_up_ns, &clock, &replica, shared).await;
+            let more = more.map_err(|e| RunError::target(&format!("connect to {replica}"), &e))?;
+            let Some(more) = more else { return Ok(None) };
+            sessions.extend(more);
+        }
         workers.push(Ready { share, opener, clock, sessions });
     }
     Ok(Some(workers))

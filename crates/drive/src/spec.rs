@@ -65,6 +65,9 @@ pub struct Spec {
     #[serde(default)]
     #[schemars(length(max = PARTS_MAX))]
     pub parts: Vec<PartSpec>,
+    /// A server that follows the connection's, and answers some kinds; absent: there is none.
+    #[serde(default)]
+    pub replica: Option<ReplicaSpec>,
     /// Times in which every exchange is made slower on purpose, to see what that does.
     #[serde(default)]
     #[schemars(length(max = SLOWDOWNS_MAX))]
@@ -109,6 +112,19 @@ pub struct Spec {
     /// For tests: measure with a debug build.
     #[serde(default)]
     pub allow_debug: bool,
+}
+
+/// A server that follows, for kinds that only read. It may be behind.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReplicaSpec {
+    /// The same database there.
+    pub connection: ConnectionSpec,
+    /// Sessions with it; of all hosts together.
+    #[schemars(range(min = 1, max = CONNECTIONS_MAX))]
+    pub connections: usize,
+    /// Kinds of transactions that it answers.
+    pub kinds: Vec<String>,
 }
 
 fn ten() -> u32 {
@@ -166,6 +182,14 @@ impl Spec {
         }
         slowdowns::check(&self.slowdowns)?;
         parts::check(&self.parts)?;
+        if let Some(replica) = &self.replica {
+            within("replica.connections", replica.connections, 1, CONNECTIONS_MAX)?;
+            self.share.check(replica.connections, self.terminals)?;
+            if !self.parts.is_empty() {
+                let fact = "replica and parts are both given".to_owned();
+                return Err(RunError::spec(fact, Some("A replica is of one database.")));
+            }
+        }
         let all = self.connections * self.parts.len().max(1);
         within("connections of all parts", all, 1, CONNECTIONS_MAX)?;
         self.check_arrivals()
@@ -201,7 +225,41 @@ impl Spec {
     /// A thread without a connection or a terminal would do nothing.
     fn threads_max(&self) -> usize {
         let terminals = self.share.of_terminals(self.terminals);
-        self.own_connections().min(terminals as usize).min(THREADS_MAX)
+        let replicas =
+            self.replica.as_ref().map_or(THREADS_MAX, |_| self.own_replica_connections());
+        self.own_connections().min(replicas).min(terminals as usize).min(THREADS_MAX)
+    }
+
+    /// Connections of this host with the replica.
+    #[must_use]
+    pub fn own_replica_connections(&self) -> usize {
+        self.replica.as_ref().map_or(0, |replica| self.share.of(replica.connections))
+    }
+
+    /// By kind: whether the replica answers it.
+    #[must_use]
+    pub fn routed(&self, kinds: &[String]) -> Vec<bool> {
+        let Some(replica) = &self.replica else { return Vec::new() };
+        kinds.iter().map(|kind| replica.kinds.contains(kind)).collect()
+    }
+
+    /// Refuses a replica of which nothing is asked, or what the workload does not know.
+    ///
+    /// # Errors
+    ///
+    /// Those.
+    pub fn check_replica(&self, kinds: &[String]) -> Result<(), RunError> {
+        let Some(replica) = &self.replica else { return Ok(()) };
+        if replica.kinds.is_empty() {
+            return Err(RunError::spec("replica.kinds is empty".into(), None));
+        }
+        match replica.kinds.iter().find(|kind| !kinds.contains(kind)) {
+            None => Ok(()),
+            Some(kind) => {
+                let fact = format!("replica.kinds has {kind}, known are {}", kinds.join(", "));
+                Err(RunError::spec(fact, None))
+            }
+        }
     }
 
     /// Connections of this host, for each part.

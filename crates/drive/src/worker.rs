@@ -24,7 +24,7 @@ use crate::{
     },
     schedule::{
         arrivals::Terminals,
-        queue::{Head, Job, Queue, Schedule},
+        queue::{Head, Job, Lane, Queue, Schedule},
         ramps::Profile,
         slowdowns::{Slowdown, Slowdowns},
         timeline::{Timeline, Window},
@@ -41,6 +41,8 @@ pub struct Share {
     pub seat: usize,
     /// How many it opens.
     pub connections: usize,
+    /// How many it opens with the replica, if there is one.
+    pub replica_connections: usize,
     /// Its terminals.
     pub terminals: Terminals,
     /// What its requests follow.
@@ -59,7 +61,11 @@ pub struct Share {
 pub struct Worker<W: Workload, K, D> {
     pub(crate) workload: Arc<W>,
     pub(crate) clock: K,
-    pub(crate) opener: D,
+    opener: D,
+    /// Sessions with the replica; `None`: the primary answers everything.
+    replica: Option<D>,
+    /// Slots from here on are of the replica.
+    first_replica: usize,
     pub(crate) shared: Arc<Shared>,
     pub(crate) timeline: Timeline,
     pub(crate) meter: RefCell<Meter<W::Audit>>,
@@ -80,8 +86,8 @@ pub struct Worker<W: Workload, K, D> {
     /// By connection: the exchanges of what is being performed. They outlive the task that makes
     /// them, which ends in the middle when the drain does.
     pub(crate) laps: Vec<RefCell<Laps>>,
-    /// Connections without a request wait here.
-    idle: Notify,
+    /// Connections without a request wait here, by their lane.
+    idle: [Notify; 2],
     /// The earliest due time changed.
     earlier: Notify,
     /// All requests of all terminals were made and answered.
@@ -107,10 +113,14 @@ impl<W: Workload, K: Clock, D: Opener> Worker<W, K, D> {
         let part = share.schedule.part;
         let ledger = share.ledger.map(|ledger| RefCell::new(Pages::new(ledger, part)));
         let queue = Queue::new(Arc::clone(&workload), share.terminals, share.schedule, &timeline);
+        let replica = opener.replica();
+        let slots = share.connections + replica.as_ref().map_or(0, |_| share.replica_connections);
         Self {
             workload,
             clock,
             opener,
+            replica,
+            first_replica: share.connections,
             shared,
             timeline,
             meter: RefCell::new(meter),
@@ -123,10 +133,10 @@ impl<W: Workload, K: Clock, D: Opener> Worker<W, K, D> {
             slowdowns,
             ledger,
             queue: RefCell::new(queue),
-            in_flight: RefCell::new(vec![None; share.connections]),
-            keys: RefCell::new(vec![None; share.connections]),
-            laps: (0..share.connections).map(|_| RefCell::default()).collect(),
-            idle: Notify::new(),
+            in_flight: RefCell::new(vec![None; slots]),
+            keys: RefCell::new(vec![None; slots]),
+            laps: (0..slots).map(|_| RefCell::default()).collect(),
+            idle: [Notify::new(), Notify::new()],
             earlier: Notify::new(),
             exhausted: Cell::new(false),
             ended: Cell::new(false),
@@ -143,27 +153,41 @@ impl<W: Workload, K: Clock, D: Opener> Worker<W, K, D> {
     /// After the window, however it ended, there are those that became due in it. `None`: the run
     /// is over.
     pub(crate) async fn next(&self, slot: usize) -> Option<(Job<W::Request>, u64)> {
+        let lane = if slot < self.first_replica { Lane::Primary } else { Lane::Replica };
         loop {
             let now_ns = self.clock.now_ns();
             let window = self.window();
-            if let Some(job) = self.take(now_ns, window) {
+            if let Some(job) = self.take(lane, now_ns, window) {
                 self.in_flight.borrow_mut()[slot] = Some((job.head, now_ns));
                 return Some((job, now_ns));
             }
             if now_ns >= window.until_ns {
                 return None;
             }
-            self.idle.notified().await;
+            self.idle[lane as usize].notified().await;
         }
     }
 
-    fn take(&self, now_ns: u64, window: Window) -> Option<Job<W::Request>> {
+    /// How sessions of a slot are made.
+    pub(crate) fn opener_of(&self, slot: usize) -> &D {
+        let replica = self.replica.as_ref().filter(|_| slot >= self.first_replica);
+        replica.unwrap_or(&self.opener)
+    }
+
+    /// Wakes a connection of each lane in which a request waits for one.
+    pub(crate) fn wake_idle(&self, queue: &Queue<W>) {
+        for lane in Lane::ALL {
+            if queue.is_ready(lane) {
+                self.idle[lane as usize].notify_one();
+            }
+        }
+    }
+
+    fn take(&self, lane: Lane, now_ns: u64, window: Window) -> Option<Job<W::Request>> {
         let mut queue = self.queue.borrow_mut();
         let before = queue.next_due_ns().unwrap_or(u64::MAX);
-        let job = queue.take(now_ns, window);
-        if queue.is_ready() {
-            self.idle.notify_one();
-        }
+        let job = queue.take_for(lane, now_ns, window);
+        self.wake_idle(&queue);
         if queue.next_due_ns().is_some_and(|due_ns| due_ns < before) {
             self.earlier.notify_one();
         }
@@ -218,6 +242,10 @@ impl<W: Workload, K: Clock, D: Opener> Worker<W, K, D> {
         let mut queue = self.queue.borrow_mut();
         let before = queue.next_due_ns().unwrap_or(u64::MAX);
         queue.answered(record.head, record.ended_ns, window);
+        if self.replica.is_some() {
+            // What the terminal asks next may be for others than who answered it.
+            self.wake_idle(&queue);
+        }
         if queue.next_due_ns().is_some_and(|due_ns| due_ns < before) {
             self.earlier.notify_one();
         }
@@ -258,14 +286,16 @@ impl<W: Workload, K: Clock, D: Opener> Worker<W, K, D> {
 
     /// Cancels on the server what was still in flight when the drain ended.
     async fn cancel_abandoned(&self) {
-        let abandoned: Vec<CancelKey> = {
+        let abandoned: Vec<(usize, CancelKey)> = {
             let in_flight = self.in_flight.borrow();
             let keys = self.keys.borrow();
-            let slots = in_flight.iter().zip(keys.iter());
-            slots.filter_map(|(performed, key)| performed.and(*key)).collect()
+            let slots = in_flight.iter().zip(keys.iter()).enumerate();
+            slots
+                .filter_map(|(slot, (performed, key))| performed.and(*key).map(|key| (slot, key)))
+                .collect()
         };
-        for key in abandoned {
-            self.opener.cancel(key).await;
+        for (slot, key) in abandoned {
+            self.opener_of(slot).cancel(key).await;
         }
     }
 

@@ -187,6 +187,7 @@ DIGESTS = {
     8: "39564c2d64855bba",
     9: "8ee9ca2733b208d3",
     10: "e5f058874892827f",
+    11: "JOINED",
 }
 """Of the shapes of each version of the contract, without what they say for people.
 
@@ -194,8 +195,8 @@ Version 2 gives them one by one, version 3 more of the bounds, version 4 the fun
 version 5 WAL, version 6 exchanges that are slower on purpose, version 7 recorded disks and
 the ledger of a load, version 8 witnesses of mixes and scripts, and faults of a part of a disk,
 version 9 what redo of a crashed cluster needs, and pages for it, and hosts that drive a part of a
-load, version 10 records of disks that a library
-writes, and blocks that WAL names.
+load, version 10 records of disks that a library writes, and blocks that WAL names, version 11
+servers that have a part of a load, and a replica that answers reads.
 """
 
 

@@ -116,13 +116,14 @@ async fn connect_again<W: Workload, K: Clock, D: Opener>(
         let alone_ns = worker.shared.alone_ns(now_ns);
         if alone_ns >= worker.give_up_ns {
             let seconds = alone_ns / 1_000_000_000;
-            let why = format!("no connection to {} for {seconds} s: {reason}", worker.opener);
+            let why =
+                format!("no connection to {} for {seconds} s: {reason}", worker.opener_of(slot));
             worker.shared.give_up(now_ns, why);
             return None;
         }
         let pause = back_off(worker.seed, worker.seat, slot, attempt);
         worker.or_end(sleep(pause)).await?;
-        match worker.or_end(worker.opener.open()).await? {
+        match worker.or_end(worker.opener_of(slot).open()).await? {
             Ok(session) => {
                 worker.shared.replaced(worker.clock.now_ns());
                 worker.keep_key(slot, session.cancel_key());

@@ -16,6 +16,14 @@ pub trait Opener: fmt::Display + 'static {
     /// Connects, authenticates, prepares.
     fn open(&self) -> impl Future<Output = Result<Session<Self::Stream>, Error>>;
 
+    /// Makes sessions with the replica of the same database; `None`: there is none.
+    fn replica(&self) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
     /// Asks the server to cancel what an abandoned session was doing; best effort.
     fn cancel(&self, key: CancelKey) -> impl Future<Output = ()>;
 }
@@ -24,6 +32,7 @@ pub trait Opener: fmt::Display + 'static {
 #[derive(Clone, Debug)]
 pub struct ServerOpener {
     target: Arc<Target>,
+    replica: Option<Arc<Target>>,
     statements: Arc<[Statement]>,
 }
 
@@ -31,13 +40,19 @@ impl ServerOpener {
     /// Sessions with this server that know these statements.
     #[must_use]
     pub fn new(target: Target, statements: &[Statement]) -> Self {
-        Self { target: Arc::new(target), statements: statements.into() }
+        Self { target: Arc::new(target), replica: None, statements: statements.into() }
+    }
+
+    /// The same, with a replica that answers some kinds.
+    #[must_use]
+    pub fn with_replica(self, replica: Target) -> Self {
+        Self { replica: Some(Arc::new(replica)), ..self }
     }
 
     /// Sessions with the same server that know no statement.
     #[must_use]
     pub fn bare(&self) -> Self {
-        Self { target: Arc::clone(&self.target), statements: Arc::new([]) }
+        Self { target: Arc::clone(&self.target), replica: None, statements: Arc::new([]) }
     }
 }
 
@@ -54,6 +69,11 @@ impl Opener for ServerOpener {
 
     async fn open(&self) -> Result<Session<Stream>, Error> {
         Session::connect(&self.target, &self.statements).await
+    }
+
+    fn replica(&self) -> Option<Self> {
+        let target = Arc::clone(self.replica.as_ref()?);
+        Some(Self { target, replica: None, statements: Arc::clone(&self.statements) })
     }
 
     async fn cancel(&self, key: CancelKey) {

@@ -40,6 +40,22 @@ pub struct Schedule {
     pub waiting_max: usize,
     /// What is random follows from it.
     pub seed: u64,
+    /// By kind: whether a replica answers it; empty: none is there.
+    pub routed: Vec<bool>,
+}
+
+/// Which of the servers answers: where there is a replica, some kinds go there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// The server that the connection names.
+    Primary,
+    /// One that follows it, and may be behind.
+    Replica,
+}
+
+impl Lane {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Primary, Self::Replica];
 }
 
 /// What the meter must know of a request.
@@ -118,8 +134,8 @@ pub struct Queue<W: Workload> {
     /// Numbers of their next requests.
     next: Vec<u64>,
     source: Source,
-    /// Due and not taken up, oldest first.
-    ready: VecDeque<Waiting>,
+    /// Due and not taken up, oldest first: for the primary, and for the replica.
+    ready: [VecDeque<Waiting>; 2],
     parked: VecDeque<Parked>,
     deferred: usize,
     schedule: Schedule,
@@ -156,7 +172,7 @@ impl<W: Workload> Queue<W> {
             terminals,
             next: vec![0; terminals.count()],
             source,
-            ready: VecDeque::new(),
+            ready: [VecDeque::new(), VecDeque::new()],
             parked: VecDeque::new(),
             deferred: 0,
             profile: Profile::new(&schedule.steps, timeline),
@@ -188,8 +204,17 @@ impl<W: Workload> Queue<W> {
     ///
     /// When the workload draws another kind than before: a bug of the workload.
     pub fn take(&mut self, now_ns: u64, window: Window) -> Option<Job<W::Request>> {
+        self.take_for(Lane::Primary, now_ns, window)
+    }
+
+    /// The same of those that one kind of server answers.
+    ///
+    /// # Panics
+    ///
+    /// As [`Queue::take`].
+    pub fn take_for(&mut self, lane: Lane, now_ns: u64, window: Window) -> Option<Job<W::Request>> {
         self.promote(now_ns, window);
-        let waiting = self.ready.pop_front()?;
+        let waiting = self.ready[lane as usize].pop_front()?;
         if waiting.deferred {
             self.deferred -= 1;
             self.unpark(now_ns, window);
@@ -233,8 +258,19 @@ impl<W: Workload> Queue<W> {
 
     /// Whether a request waits for a connection.
     #[must_use]
-    pub fn is_ready(&self) -> bool {
-        !self.ready.is_empty()
+    pub fn is_ready(&self, lane: Lane) -> bool {
+        !self.ready[lane as usize].is_empty()
+    }
+
+    /// How many wait for any.
+    fn waiting(&self) -> usize {
+        self.ready.iter().map(VecDeque::len).sum()
+    }
+
+    /// Who answers a kind.
+    fn lane(&self, kind: u16) -> Lane {
+        let routed = self.schedule.routed.get(usize::from(kind)).copied().unwrap_or(false);
+        if routed { Lane::Replica } else { Lane::Primary }
     }
 
     /// When the next request that is not due yet will be.
@@ -249,7 +285,7 @@ impl<W: Workload> Queue<W> {
     /// Whether every terminal has made all its requests, and all were taken up.
     #[must_use]
     pub fn is_exhausted(&self) -> bool {
-        self.retired == self.terminals.count() && self.ready.is_empty()
+        self.retired == self.terminals.count() && self.waiting() == 0
     }
 
     /// Counts of what became due.
@@ -261,7 +297,7 @@ impl<W: Workload> Queue<W> {
     /// At the end: everything that became due before the window ended and was never taken up.
     pub fn left(&mut self, window: Window) -> impl Iterator<Item = Head> {
         self.promote(window.until_ns, window);
-        self.ready.iter().map(|waiting| self.head(waiting))
+        self.ready.iter().flatten().map(|waiting| self.head(waiting))
     }
 
     fn is_closed(&self) -> bool {
@@ -354,9 +390,11 @@ impl<W: Workload> Queue<W> {
             let place = DueBook::place(due_ns, window, &self.profile);
             self.book.add(kind.into(), due_ns, place, false);
             // Almost always at the end: only a request that was noticed late goes before others.
-            let at = self.ready.iter().rposition(|waiting| waiting.due_ns <= due_ns);
+            let lane = self.lane(kind) as usize;
+            let ready = &mut self.ready[lane];
+            let at = ready.iter().rposition(|waiting| waiting.due_ns <= due_ns);
             let waiting = Waiting { due_ns, number, terminal, kind, deferred, place };
-            self.ready.insert(at.map_or(0, |at| at + 1), waiting);
+            ready.insert(at.map_or(0, |at| at + 1), waiting);
             if !deferred {
                 return;
             }
@@ -379,12 +417,14 @@ impl<W: Workload> Queue<W> {
         let kind = self.timing(terminal).kind;
         let number = self.count(terminal);
         let place = DueBook::place(due_ns, window, &self.profile);
-        let is_skipped = self.ready.len() >= self.schedule.waiting_max;
+        let is_skipped = self.waiting() >= self.schedule.waiting_max;
         self.book.add(kind, due_ns, place, is_skipped);
         if !is_skipped {
             let kind = narrow(kind);
             let deferred = false;
-            self.ready.push_back(Waiting { due_ns, number, terminal, kind, deferred, place });
+            let waiting = Waiting { due_ns, number, terminal, kind, deferred, place };
+            let lane = self.lane(kind) as usize;
+            self.ready[lane].push_back(waiting);
         }
     }
 

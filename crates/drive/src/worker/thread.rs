@@ -5,7 +5,7 @@ use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use reactor::Tasks;
 use tokio::{
-    sync::watch,
+    sync::{Notify, watch},
     time::{sleep, timeout},
 };
 use wire::{Error, Session};
@@ -36,9 +36,24 @@ pub async fn connect<K: Clock, D: Opener>(
     opener: &D,
     shared: &Shared,
 ) -> Result<Option<Vec<Session<D::Stream>>>, Error> {
-    let give_up_ns = clock.now_ns() + share.give_up_ns;
-    let mut sessions = Vec::with_capacity(share.connections);
-    while sessions.len() < share.connections {
+    connect_some(share.connections, share.give_up_ns, clock, opener, shared).await
+}
+
+/// Opens so many connections, one after the other.
+///
+/// # Errors
+///
+/// As [`connect`].
+pub async fn connect_some<K: Clock, D: Opener>(
+    count: usize,
+    give_up_after_ns: u64,
+    clock: &K,
+    opener: &D,
+    shared: &Shared,
+) -> Result<Option<Vec<Session<D::Stream>>>, Error> {
+    let give_up_ns = clock.now_ns() + give_up_after_ns;
+    let mut sessions = Vec::with_capacity(count);
+    while sessions.len() < count {
         let Some(session) = connect_one(clock, opener, shared, give_up_ns).await? else {
             return Ok(None);
         };
@@ -127,7 +142,7 @@ async fn wake<W: Workload, K: Clock, D: Opener>(worker: &Worker<W, K, D>) {
         if now_ns >= worker.window().until_ns {
             worker.ended.set(true);
             worker.end.notify_waiters();
-            worker.idle.notify_waiters();
+            worker.idle.iter().for_each(Notify::notify_waiters);
             return;
         }
         if now_ns >= publish_ns {
@@ -136,9 +151,7 @@ async fn wake<W: Workload, K: Clock, D: Opener>(worker: &Worker<W, K, D>) {
         }
         let mut queue = worker.queue.borrow_mut();
         queue.promote(now_ns, worker.window());
-        if queue.is_ready() {
-            worker.idle.notify_one();
-        }
+        worker.wake_idle(&queue);
     }
 }
 

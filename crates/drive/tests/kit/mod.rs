@@ -276,6 +276,7 @@ impl Virtual {
             worker,
             seat: worker,
             connections: (worker..self.connections).step_by(self.workers).count(),
+            replica_connections: 0,
             terminals: Terminals {
                 first: narrow(worker),
                 stride: narrow(self.workers),
@@ -289,6 +290,7 @@ impl Virtual {
                 deferred_max: self.deferred_max,
                 waiting_max: self.waiting_max,
                 seed: 1,
+                routed: Vec::new(),
             },
             slowdowns: self.slowdowns.clone(),
             retries_max: self.retries_max,
