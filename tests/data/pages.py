@@ -39,6 +39,7 @@ from pgdyno.analysis.facts import (
 from pgdyno.analysis.hosts import fleet_facts
 from pgdyno.analysis.proof import proof_facts
 from pgdyno.analysis.replaced import ReplacedFacts
+from pgdyno.analysis.replica_facts import Levels, ReplicaRow
 from pgdyno.analysis.run import analyse, plan_in
 from pgdyno.analysis.server_facts import ServerRow, ServersFacts, UnlikeSetting
 from pgdyno.analysis.setting_facts import ServerSetting
@@ -191,6 +192,15 @@ def _servers(stages: Sequence[StageFacts]) -> ServersFacts:
     return ServersFacts(NAMES, "block", rows, unlike)
 
 
+def _replica(names: Sequence[str]) -> tuple[ReplicaRow, ...]:
+    """Of stages whose reads a replica answered; of all but the first its WAL was not read."""
+    return tuple(
+        ReplicaRow(name, 8, 3, 1_234.5, 0.083, 720, Levels(0.0, 0.31, 2.4),
+                   Levels(0.0, 3e6, 2.5e8) if name == names[0] else None)
+        for name in names
+    )  # fmt: skip
+
+
 def filled(facts: Facts) -> Facts:
     """The facts with all that only some runs have."""
     stages = tuple(_filled(stage) for stage in facts.stages)
@@ -233,6 +243,7 @@ def filled(facts: Facts) -> Facts:
         fleet=fleet_facts(names, [_from_hosts(number, name) for number, name in enumerate(names)],
                           server_on_host=True),
         servers=_servers(stages),
+        replica=_replica(names),
         looks=(3, 4, 5, 6, 8),
         warnings=("round 2 of stage tuned lies 6.1 MAD (-12.0%) off what the other trials let"
                   " expect; interference? It is kept",),

@@ -18,6 +18,7 @@ from pgdyno.analysis.host_facts import FleetFacts
 from pgdyno.analysis.others import OtherConditions
 from pgdyno.analysis.profile_facts import ProfileFacts
 from pgdyno.analysis.replaced import ReplacedFacts
+from pgdyno.analysis.replica_facts import ReplicaRow
 from pgdyno.analysis.resource_facts import ResourceRow
 from pgdyno.analysis.server_facts import ServersFacts
 from pgdyno.analysis.session_facts import StageSessions
@@ -462,6 +463,7 @@ class Facts:
     profiles: ProfileFacts | None  # None: none was taken
     fleet: FleetFacts | None  # None: the load came from one process
     servers: ServersFacts | None  # None: one server had all of the workload
+    replica: tuple[ReplicaRow, ...]  # of stages whose reads one answered
 
     @property
     def first(self) -> StageFacts:

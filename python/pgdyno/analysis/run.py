@@ -26,6 +26,8 @@ from pgdyno.analysis.profile_facts import ProfileFacts
 from pgdyno.analysis.profiles import profile_facts
 from pgdyno.analysis.protocol import protocol_costs
 from pgdyno.analysis.replaced import replaced_facts
+from pgdyno.analysis.replica import replica_rows, stale_reads
+from pgdyno.analysis.replica_facts import LABEL, ReplicaRow
 from pgdyno.analysis.resources import resource_rows
 from pgdyno.analysis.servers import servers_facts
 from pgdyno.analysis.session_facts import StageSessions
@@ -92,12 +94,12 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
     again = sorted({one.round for one in replaced if not one.host_lost})
     fleet = fleet_facts(names, trials, ceilings, server_on_host=plan.target.kind != "running")
     parts = part_facts(names, finished, merged_quantiles)
-    servers = servers_facts(plan, finished, parts)
+    servers, replicas = servers_facts(plan, finished, parts), replica_rows(plan, finished, series)
     said = answer(stages, measured, audit, differing, metric=plan.workload.headline,
                   quick=plan.quick,
                   further=further_doubts(again, mistakes, placed, cycles.facts, fleet))  # fmt: skip
     return Facts(
-        schema=SCHEMA, label=LABELS[plan.workload.headline], ident=info.ident, pgdyno=info.pgdyno,
+        schema=SCHEMA, label=_label(plan, replicas), ident=info.ident, pgdyno=info.pgdyno,
         command=info.command, plan=plan.name, question=plan.question, answer=said,
         headline=plan.workload.headline, started_ns=info.started_ns, notes=plan.notes,
         trials_planned=len(trials), trials_finished=len(finished), quick=plan.quick,
@@ -119,7 +121,7 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
         audit=audit, conditions=merged_conditions(fixtures, trials),
         checked_rounds=plan.protocol.checked_rounds, same=shared(plan, finished),
         differences=differing, mistakes=mistakes, phases=_phases(info, trials),
-        deviations=deviations(info, names), versions=versions,
+        deviations=(*deviations(info, names), *stale_reads(plan)), versions=versions,
         reference=words.flat(plan.reference), host=words.flat(asdict(info.host)),
         build=words.flat(asdict(info.build)) if _runs_installed(plan) else {},
         builds={one.label: words.flat(asdict(one)) for one in _builds(plan)},
@@ -127,7 +129,14 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
         fixture=_fixture(fixtures[0]) if fixtures else {},
         further_fixtures=tuple(_fixture(one) for one in fixtures[1:]),
         profiles=_profiles(run, names, finished, stages), fleet=fleet, servers=servers,
+        replica=replicas,
     )  # fmt: skip
+
+
+def _label(plan: Plan, replicas: Sequence[ReplicaRow]) -> str:
+    """What stands beside every figure."""
+    label = LABELS[plan.workload.headline]
+    return f"{label}; {LABEL}" if replicas else label
 
 
 def _judged(
@@ -136,7 +145,7 @@ def _judged(
     measured: Sequence[TrialFacts],
     compared: PlanComparison,
     cycles: PlanCycles,
-    series: Mapping[int, Mapping[str, Series]],
+    series: Mapping[int, dict[str, Series]],
     table: Table,
     losses: Losses | None,
 ) -> tuple[StageFacts, ...]:

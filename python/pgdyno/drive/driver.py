@@ -51,6 +51,13 @@ class Wishes:
     slowdowns: Sequence[Slowdown] = ()  # when exchanges are made slower on purpose, by time
     ledger: LedgerFile | None = None  # None: no account is kept of single requests
     parts: Sequence[Part] = ()  # of several servers; none: one has all of the workload
+    replica: Connection | None = None  # that answers reads, if the workload has any for it
+
+    @property
+    def further(self) -> tuple[Connection, ...]:
+        """Where it goes beside the connection."""
+        parts = tuple(part.connection for part in self.parts)
+        return parts if self.replica is None else (*parts, self.replica)
 
 
 _NONE = Wishes()
@@ -82,12 +89,13 @@ def drive(
         DriveError: The driver failed, crashed, or fell silent.
         KeyboardInterrupt: Ctrl-C; the driver is stopped first.
     """
-    spec = drive_spec(connection, workload, protocol, c_load, wishes.slowdowns, wishes.parts)
+    spec = drive_spec(connection, workload, protocol, c_load, wishes.slowdowns, wishes.parts,
+                      wishes.replica)  # fmt: skip
     if pace is not None:
         spec |= {"warmup_s": pace.warmup_max_s, "window_s": pace.window_max_s}
     if protocol.fleet is not None:
         assert wishes.ledger is None, "a ledger is the account of one process"
-        for one in [part.connection for part in wishes.parts] or [connection]:
+        for one in (connection, *wishes.further):
             require_reachable(protocol.fleet, one)
         return drive_fleet(protocol.fleet, spec, workload, protocol.drain_s, progress, pace,
                            started)  # fmt: skip

@@ -9,7 +9,7 @@ from pgdyno.model.connection import Connection
 from pgdyno.model.plan import Protocol, Workload
 from pgdyno.model.proof import Slowdown
 from pgdyno.model.record_json import JsonObject
-from pgdyno.model.workload import Arrivals, database_names
+from pgdyno.model.workload import READS, Arrivals, database_names
 from pgdyno.workload.spec import workload_spec
 
 
@@ -28,6 +28,7 @@ def drive_spec(
     c_load: Mapping[str, int] | None,
     slowdowns: Sequence[Slowdown] = (),
     parts: Sequence[Part] = (),
+    replica: Connection | None = None,
 ) -> JsonObject:
     """One window as the core wants it; holds the passwords.
 
@@ -38,6 +39,7 @@ def drive_spec(
         c_load: The constants that the data were loaded with.
         slowdowns: When exchanges are made slower on purpose.
         parts: Of several servers; none: one has all databases.
+        replica: The same database on a standby; None: there is none.
     """
     assert not parts or len(parts) == workload.parts, "every part has its server"
     spec: JsonObject = {
@@ -67,6 +69,10 @@ def drive_spec(
         ]  # fmt: skip
     if workload.requests_max is not None:
         spec["requests_max"] = workload.requests_max
+    if workload.replica_connections:
+        assert replica is not None, "a plan without one is refused"
+        spec["replica"] = {"connection": replica.spec(), "kinds": [*READS],
+                           "connections": workload.replica_connections}  # fmt: skip
     if parts:
         spec["parts"] = [{"name": one.name, "connection": one.connection.spec()} for one in parts]
     elif workload.databases > 1:

@@ -32,6 +32,7 @@ PHASES = {
     "standby": "making its standby",
     "guard": "waiting for the guard",
     "prewarm": "reading data into memory",
+    "replica": "waiting for the replica",
     "checkpoint": "checkpoint",
     "recover": "crash and recovery",
     "drive": "driving",

@@ -37,6 +37,7 @@ class Target:
     transport: Literal["socket", "tcp"] = "socket"
     servers: tuple[str, ...] = ()  # running: of several servers all, instead of `conninfo`
     share: Share = "alike"  # what each of them has of the workload
+    replica: str | None = None  # running: a standby that answers what only reads
 
     @property
     def conninfos(self) -> tuple[str, ...]:

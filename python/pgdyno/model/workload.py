@@ -26,6 +26,9 @@ Schema = Literal["spec", "bmsql"]
 CONNECTIONS = 8
 """Of a workload that says nothing of them."""
 
+READS = ("order_status", "stock_level")
+"""Kinds of TPC-C that change nothing: a replica may answer them."""
+
 TEXT_MIX = {
     "new_order": 45.0, "payment": 43.0, "order_status": 4.0, "delivery": 4.0, "stock_level": 4.0,
 }  # fmt: skip
@@ -163,6 +166,7 @@ class Workload:
     steps: tuple[Step, ...] = ()
     databases: int = 1  # loaded alike and driven at once, each by its own terminals
     requests_max: int | None = None  # of each terminal, which then asks no more
+    replica_connections: int = 0  # with a replica that answers `READS`; 0: none does
     tpcc: Tpcc | None = None
     pgbench: Pgbench | None = None
     mix: Mix | None = None

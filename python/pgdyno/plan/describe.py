@@ -68,6 +68,9 @@ def _unusual_tpcc(workload: Workload) -> list[str]:
     parts = []
     if (tpcc.schema, tpcc.rules) != ("spec", "text"):
         parts.append(f"schema {tpcc.schema}, rules {tpcc.rules}")
+    if workload.replica_connections:
+        own = plural(workload.replica_connections, "connection")
+        parts.append(f"Order-Status and Stock-Level over {own} with the replica")
     if tpcc.foreign_keys:
         parts.append("foreign keys")
     if tpcc.partitions is not None:
@@ -96,6 +99,7 @@ def workload_values(workload: Workload) -> dict[str, str]:
     if workload.tpcc is not None:
         tpcc = workload.tpcc
         values |= {
+            "replica_connections": str(workload.replica_connections),
             "rules": tpcc.rules,
             "delivery": tpcc.delivery,
             "home": tpcc.home,

@@ -114,4 +114,5 @@ class Subject:
     log: Path | None = None  # the server's log
     telemetry: Telemetry = "default"
     described: Description | None = None  # the workload that is driven
+    replica: psycopg.Connection[Any] | None = None  # that answers reads, if one does
     wait_of: WaitOf | None = None  # by the catalogue of wait events; needed with a session

@@ -48,6 +48,7 @@ class Ready:
     log: Path | None = None  # of the server; None where it is not ours
     name: str = ""  # among several servers
     others: tuple[Ready, ...] = ()  # further servers, each with a part of the workload
+    replica: Connection | None = None  # the same database on a standby that answers reads
 
     @property
     def each(self) -> tuple[Ready, ...]:

@@ -22,6 +22,7 @@ from pgdyno.target.interface import Target
 from pgdyno.target.kept_builds import build_bindir, kept_builds
 from pgdyno.target.own_target import Installed, OwnTarget, kept_fixture
 from pgdyno.target.rehearse import folder_problems
+from pgdyno.target.replica import reach_replica
 from pgdyno.target.running_target import RunningTarget, ask_server
 from pgdyno.target.servers_target import ServersTarget, ask_servers
 
@@ -45,7 +46,10 @@ def server_facts(plan: TargetPlan) -> ServerFacts:
     if plan.kind == "running":
         if plan.servers:
             return ask_servers(plan.servers, knocks=True)
-        return ask_server(_conninfo(plan), knocks=True).facts
+        server = ask_server(_conninfo(plan), knocks=True)
+        if plan.replica is not None:
+            reach_replica(plan.replica, server.connection)
+        return server.facts
     user = postgres_user()
     return server_settings(find_binaries(plan, user), user)
 
@@ -112,7 +116,7 @@ def open_target(
     if plan.kind == "running":
         if plan.servers:
             return ServersTarget(plan.servers, prewarm=prewarm)
-        return RunningTarget(_conninfo(plan), prewarm=prewarm)
+        return RunningTarget(_conninfo(plan), prewarm=prewarm, replica=plan.replica)
     user = postgres_user()
     binaries = find_binaries(plan, user)
     named = {

@@ -37,6 +37,7 @@ from pgdyno.session import own_session
 from pgdyno.target.conninfo import reach
 from pgdyno.target.interface import NO_ENVIRONMENT, Ready, Restored
 from pgdyno.target.readback import read_back
+from pgdyno.target.replica import reach_replica
 from pgdyno.target.role import role_of
 from pgdyno.target.server_about import about
 from pgdyno.target.server_owner import OWNER, Owner
@@ -108,19 +109,21 @@ def ask_server(conninfo: str, *, knocks: bool = False) -> RunningServer:
 class RunningTarget:
     """Databases of ours on somebody else's server."""
 
-    def __init__(self, conninfo: str, *, prewarm: bool = True) -> None:
+    def __init__(self, conninfo: str, *, prewarm: bool = True, replica: str | None = None) -> None:
         """Take the server, and clean up after runs that were killed there.
 
         Args:
             conninfo: Names it, as libpq has it.
             prewarm: Whether trials want pg_prewarm in their databases.
+            replica: Names a standby of it that answers reads; None: there is none.
 
         Raises:
-            PlanError: The conninfo is refused, or leads to a pooler.
+            PlanError: The conninfo is refused, or leads to a pooler; or the replica is none.
             TargetError: No server answers, or another pgdyno has it.
         """
         server = ask_server(conninfo)
         self.connection, self.facts, self.build = server.connection, server.facts, server.build
+        self._replica = None if replica is None else reach_replica(replica, self.connection)
         self._started = _started(self.connection)
         self._prewarm = prewarm
         self._fixtures: dict[str, str] = {}  # databases by ident
@@ -263,9 +266,10 @@ class RunningTarget:
                 )
             )  # fmt: skip
         connection = self.connection.to(TRIAL)
+        replica = self._replica and self._replica.to(TRIAL)
         return Ready(connection, read_back(connection, settings, ours=False), None, None,
                      0.0,
-                     self.build.compiler or "unknown")  # fmt: skip
+                     self.build.compiler or "unknown", replica=replica)  # fmt: skip
 
     def follow(self, settings: Sequence[Setting], build: str | None = None) -> Connection:
         """Not ours to follow; `plan.resolve` refuses a plan that asks for it."""

@@ -15,6 +15,7 @@ from pgdyno.model.settings import Setting
 from pgdyno.session import own_session
 from pgdyno.target.interface import NO_ENVIRONMENT, Ready, Target
 from pgdyno.target.prewarm import prewarm
+from pgdyno.target.replica import caught_up
 from pgdyno.trial.fixture import build_of
 
 Phase = Callable[[str], AbstractContextManager[None]]
@@ -60,6 +61,8 @@ def started(
 def warmed(ready: Ready, databases: Sequence[Connection], protocol: Protocol, phase: Phase) -> None:
     """Read the data into memory and end with a checkpoint, as far as the protocol asks for it.
 
+    A replica then has all that the server has: what it reads while it follows is of the load.
+
     Raises:
         PgdynoError: It cannot be done.
     """
@@ -71,3 +74,8 @@ def warmed(ready: Ready, databases: Sequence[Connection], protocol: Protocol, ph
             for one in ready.each:
                 with own_session(one.connection) as session:
                     session.execute("CHECKPOINT")
+    if ready.replica is not None:
+        with phase("replica"):
+            caught_up(ready.replica, ready.connection)
+            if protocol.prewarm:
+                prewarm(ready.replica)

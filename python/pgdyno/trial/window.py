@@ -10,6 +10,9 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
+
+import psycopg
 
 from pgdyno.catalog.waits import wait_of
 from pgdyno.drive.checkpoint_pace import Pace, pace_of
@@ -111,6 +114,7 @@ def drive_and_sample(
             telemetry=protocol.telemetry,
             described=describe(workload),
             wait_of=wait_of,
+            replica=_replica_session(ready, workload, stack),
         )
         of_host = replace(subject, session=None) if ready.others else subject
         recorder = stack.enter_context(Recorder(samplers_of(of_host), protocol.telemetry))
@@ -126,6 +130,15 @@ def drive_and_sample(
         recorder.telemetry(),
     )
     return driven, with_servers(sampled, beside)
+
+
+def _replica_session(
+    ready: Ready, workload: Workload, stack: ExitStack
+) -> psycopg.Connection[Any] | None:
+    """To look how far a replica is that answers; None: none does."""
+    if ready.replica is None or not workload.replica_connections:
+        return None
+    return stack.enter_context(own_session(ready.replica))
 
 
 def drive_by_engine(
@@ -144,7 +157,7 @@ def drive_by_engine(
         return drive_pgbench(program, ready.connection, workload, protocol, watch.tell, ready.user,
                              watch.started)  # fmt: skip
     parts = [Part(one.name, one.connection) for one in ready.each] if ready.others else []
-    wishes = Wishes(slowdowns=slowdowns, parts=parts)
+    wishes = Wishes(slowdowns=slowdowns, parts=parts, replica=ready.replica)
     return drive(ready.connection, workload, protocol, c_load, watch.tell, pace=pace,
                  started=watch.started, wishes=wishes)  # fmt: skip
 

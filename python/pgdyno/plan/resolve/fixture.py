@@ -160,6 +160,8 @@ def _target(target: Target) -> dict[str, Any]:
     kept = asdict(target)
     if not target.servers:
         del kept["servers"], kept["share"]
+    if target.replica is None:
+        del kept["replica"]
     return kept
 
 
@@ -174,6 +176,8 @@ def _followed(protocol: Protocol, stage: Stage, round_number: int) -> dict[str, 
 def _driven(workload: Workload) -> dict[str, Any]:
     """The workload; a key that came later stands only where it matters."""
     driven = asdict(workload)
+    if not workload.replica_connections:
+        del driven["replica_connections"]
     if workload.tpcc is not None and workload.tpcc.blocks is None:
         del driven["tpcc"]["blocks"]
     if workload.engine == "pgdyno":

@@ -211,6 +211,7 @@ def resolve_target(draft: PlanDraft) -> Target:
         transport=table.transport,
         servers=table.servers,
         share=table.share,
+        replica=table.replica,
     )
 
 

@@ -147,6 +147,12 @@ class TargetTable(Table):
         "warehouses, connections, terminals and rate, as shards have; what is remote is drawn "
         "among the warehouses of the same server.",
     )
+    replica: Line | None = Field(
+        None,
+        description="`running`: connection string of a streaming standby of `conninfo`'s server. "
+        "It answers the Order-Status and Stock-Level of stages with `replica_connections`: their "
+        "reads may be stale, by a lag that is sampled.",
+    )
     transport: Literal["socket", "tcp"] = Field(
         "socket", description="How clients reach a private cluster: Unix socket, or loopback TCP."
     )

@@ -33,6 +33,7 @@ from pgdyno.plan.schema.override import (
     with_quick,
 )
 from pgdyno.plan.schema.plan_file import PlanDocument, TargetTable
+from pgdyno.plan.schema.replica import replica_complaints
 from pgdyno.plan.schema.servers import servers_complaints, stage_complaints
 from pgdyno.plan.schema.sources import read_sources, text_of
 from pgdyno.plan.schema.toml import BadToml, parse_toml
@@ -149,7 +150,7 @@ def read_plan_text(
             final.get("workload", {}), document.stage, source, by_set,
             document.protocol.window_s, complaints,
         )  # fmt: skip
-        complaints += stage_complaints(document, clients)
+        complaints += [*stage_complaints(document, clients), *replica_complaints(document, clients)]
         tables = [document.workload, *(client.table for client in clients)]
         sources = read_sources(tables, folder, complaints)
     refuse(source, complaints)
@@ -281,8 +282,8 @@ def _meaning(document: PlanDocument, aa: bool) -> list[Complaint]:
 
 
 _FOREIGN_KEYS = {
-    "embedded": ("bindir", "conninfo", "servers"),
-    "installed": ("conninfo", "servers"),
+    "embedded": ("bindir", "conninfo", "servers", "replica"),
+    "installed": ("conninfo", "servers", "replica"),
     "running": ("bindir", "initdb"),
 }
 _NEEDED_KEY = {"installed": "bindir", "running": "conninfo"}
@@ -305,7 +306,11 @@ def _target(target: TargetTable) -> list[Complaint]:
             "holds a password, which would be stored with the results",
             "Set PGPASSWORD, or use ~/.pgpass.",
         )
-        for key, named in (("conninfo", (target.conninfo,)), ("servers", target.servers))
+        for key, named in (
+            ("conninfo", (target.conninfo,)),
+            ("servers", target.servers),
+            ("replica", (target.replica,)),
+        )
         if any(one and holds_password(one) for one in named)
     ]
     return complaints

@@ -66,6 +66,7 @@ def workload_of(table: WorkloadTable, sources: Mapping[str, str]) -> Workload:
         steps=tuple(_step(one) for one in table.steps),
         databases=table.databases,
         requests_max=table.requests_max,
+        replica_connections=table.replica_connections if isinstance(table, TpccTable) else 0,
         tpcc=tpcc,
         pgbench=pgbench,
         mix=mix,

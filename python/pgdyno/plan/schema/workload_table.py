@@ -246,6 +246,13 @@ class TpccTable(AnyWorkload):
         0.0, description="Times the think times of clause 5.2.5.4; 0: none."
     )
     mix: MixTable = Field(MixTable(), description="Weights of the transactions.")
+    replica_connections: int = Field(
+        0,
+        ge=0,
+        le=100_000,
+        description="Connections with `target.replica`, which then answers Order-Status and "
+        "Stock-Level; 0: the server itself answers all.",
+    )
 
 
 class PgbenchTable(AnyWorkload):

@@ -48,11 +48,15 @@ def _undriven(stage: Stage, hosts: int) -> Iterator[Complaint]:
         text = "is pgbench, which drives from one host; allowed with [fleet]: pgdyno"
         yield Complaint(f"{where}: workload.engine", text)
         return
-    for key in ("connections", "terminals"):
-        if (there := getattr(workload, key)) < hosts:
+    of_part = workload.of_part(workload.connections), workload.of_part(workload.terminals)
+    counts = {"connections": of_part[0], "terminals": of_part[1]}
+    if workload.replica_connections:
+        counts["replica_connections"] = workload.replica_connections
+    for key, there in counts.items():
+        if there < hosts:
             text = f"are {there}, fewer than the {plural(hosts, 'host')} of [fleet]"
             yield Complaint(f"{where}: workload.{key}", f"{text}; allowed: {hosts} or more")
-    least = min(workload.connections, workload.terminals) // hosts
+    least = min(counts.values()) // hosts
     if workload.threads is not None and 0 < least < workload.threads:
         text = f"are {workload.threads} for each host, one of {hosts} has work for {least}"
         yield Complaint(f"{where}: workload.threads", text)

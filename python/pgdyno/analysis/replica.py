@@ -1,0 +1,100 @@
+"""A replica that answered reads: how much of the load, and how far behind it was meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+
+import numpy as np
+import numpy.typing as npt
+
+from pgdyno.analysis.facts import Deviation
+from pgdyno.analysis.replica_facts import Levels, ReplicaRow
+from pgdyno.model.plan import Plan
+from pgdyno.model.run import Series, TrialRecord, TrialResult
+from pgdyno.model.workload import READS
+
+_LAG, _BEHIND = "replica.lag_s", "replica.behind_bytes"
+_WHAT = (
+    "Order-Status and Stock-Level are answered by a replica: their reads may be stale, an order"
+    " that a terminal has just entered may not be seen"
+)
+_WHY = "the plan says so; how far the replica is behind stands with the results"
+_CLAUSES = "2.6, 2.8, 3.4"
+
+
+def replica_rows(
+    plan: Plan,
+    finished: Sequence[TrialRecord],
+    series: Mapping[int, Mapping[str, Series]],
+) -> tuple[ReplicaRow, ...]:
+    """By stage; none where none answered.
+
+    Args:
+        plan: Of the run.
+        finished: Trials whose numbers are used.
+        series: What was sampled, by trial and name.
+    """
+    rows = []
+    for stage in plan.stages:
+        trials = [(one.number, one.result) for one in finished
+                  if one.stage == stage.name and one.result]  # fmt: skip
+        if not stage.workload.replica_connections or not trials:
+            continue
+        answered = [_ended(result, only_reads=True) for _, result in trials]
+        shares = [count / max(1, _ended(result)) for count, (_, result) in
+                  zip(answered, trials, strict=True)]  # fmt: skip
+        lags = _inside(trials, series, _LAG)
+        rows.append(
+            ReplicaRow(
+                stage.name,
+                stage.workload.replica_connections,
+                len(trials),
+                median(count / result.window_s for count, (_, result) in
+                       zip(answered, trials, strict=True)),
+                median(shares),
+                int(lags.size),
+                _levels(lags),
+                _levels(_inside(trials, series, _BEHIND)),
+            )
+        )  # fmt: skip
+    return tuple(rows)
+
+
+def stale_reads(plan: Plan) -> tuple[Deviation, ...]:
+    """The deviation of stages whose reads a replica answers."""
+    names = [one.name for one in plan.stages if one.workload.replica_connections]
+    if not names:
+        return ()
+    own = () if len(names) == len(plan.stages) else tuple(names)
+    return (Deviation(_WHAT, _WHY, _CLAUSES, own),)
+
+
+def _ended(result: TrialResult, *, only_reads: bool = False) -> int:
+    """Transactions that came to their end in the window."""
+    return sum(
+        kind.window.succeeded + kind.window.rolled_back
+        for kind in result.kinds
+        if not only_reads or kind.kind in READS
+    )
+
+
+def _inside(
+    trials: Sequence[tuple[int, TrialResult]],
+    series: Mapping[int, Mapping[str, Series]],
+    name: str,
+) -> npt.NDArray[np.float64]:
+    """Samples that lie within the windows."""
+    found = [np.empty(0)]
+    for number, result in trials:
+        one = series.get(number, {}).get(name)
+        if one is not None:
+            begin, end = result.window_ns
+            found.append(one.values[(one.unix_ns >= begin) & (one.unix_ns <= end)])
+    return np.concatenate(found)
+
+
+def _levels(values: npt.NDArray[np.float64]) -> Levels | None:
+    if not values.size:
+        return None
+    return Levels(*(float(np.quantile(values, share)) for share in (0.5, 0.99, 1.0)))

@@ -1,0 +1,67 @@
+"""How far a replica that answers reads is behind its primary, in bytes of WAL and in seconds.
+
+`replica.behind_bytes`: from what it has replayed to what the primary has written, as it stood right
+after; so it is never told too small. `replica.lag_s`: how long ago the primary was last where the
+replica is now, by this host's clock alone: clocks of servers may differ. Both four times a second;
+between two looks at the primary its position is taken to have grown evenly.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_right
+
+from pgdyno.sample.prepared import Prepared
+from pgdyno.sample.sampler import Column, Row, Sampler, Subject
+
+_COLUMNS = (
+    Column("replica.behind_bytes", "B", "gauge"),
+    Column("replica.lag_s", "s", "gauge"),
+)
+_INTERVAL_S = 0.25
+_WRITTEN = "SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::int8"
+_REPLAYED = "SELECT pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')::int8"
+
+
+class Positions:
+    """Where the primary was at which time."""
+
+    def __init__(self) -> None:
+        self._times_s: list[float] = []
+        self._bytes: list[int] = []
+
+    def add(self, at_s: float, written: int) -> None:
+        """It was there then; it never goes back."""
+        self._times_s.append(at_s)
+        self._bytes.append(written)
+
+    def lag_s(self, now_s: float, replayed: int) -> float:
+        """How long ago the primary was last there; at least, if that was before the first look."""
+        place = bisect_right(self._bytes, replayed)
+        if place == len(self._bytes):
+            return 0.0  # as far as the primary when it was last looked at
+        if place == 0:
+            return max(0.0, now_s - self._times_s[0])
+        before, after = self._bytes[place - 1], self._bytes[place]
+        share = (replayed - before) / (after - before)
+        then_s = self._times_s[place - 1]
+        return max(0.0, now_s - (then_s + share * (self._times_s[place] - then_s)))
+
+
+def sampler(subject: Subject) -> Sampler | None:
+    """None where no replica answers."""
+    if subject.session is None or subject.replica is None:
+        return None
+    written, replayed = Prepared(subject.session, _WRITTEN), Prepared(subject.replica, _REPLAYED)
+    positions = Positions()
+    positions.add(time.monotonic(), int(written.row()[0]))
+
+    def take() -> Row:
+        there = int(replayed.row()[0])
+        now_s = time.monotonic()
+        here = int(written.row()[0])
+        positions.add(time.monotonic(), here)
+        behind = float(max(0, here - there))
+        return {"replica.behind_bytes": behind, "replica.lag_s": positions.lag_s(now_s, there)}
+
+    return Sampler("replica", _COLUMNS, take, _INTERVAL_S)

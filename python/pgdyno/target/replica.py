@@ -1,0 +1,106 @@
+"""A standby of a running server that answers what only reads: whether it is one, and how far it is.
+
+Both are asked by themselves; nothing is set up between them. A replica is never owned: databases of
+ours come to it from its primary, and go with them.
+"""
+
+from __future__ import annotations
+
+import time
+
+import psycopg
+
+from pgdyno.model.connection import Connection
+from pgdyno.model.errors import PlanError, TargetError
+from pgdyno.session import own_session
+from pgdyno.target.conninfo import reach
+
+_IDENTITY = "SELECT system_identifier::text FROM pg_control_system()"
+_CATCH_UP_S = 600.0
+_PAUSE_S = 0.05
+
+
+def reach_replica(conninfo: str, primary: Connection) -> Connection:
+    """Reach a standby, and make sure that it is one of that server.
+
+    Args:
+        conninfo: Names it, as libpq has it.
+        primary: The server that it is to follow.
+
+    Raises:
+        PlanError: It is no standby, or of another server; or a pooler stands in between.
+        TargetError: It does not answer.
+    """
+    replica = reach(conninfo)
+    if replica.pooled:
+        raise PlanError(
+            "a pooler stands between pgdyno and the replica",
+            "Name the standby itself by target.replica.",
+        )
+    try:
+        with own_session(replica) as there, own_session(primary) as here:
+            row = there.execute("SELECT pg_is_in_recovery()").fetchone()
+            identities = [_identity(there), _identity(here)]
+    except psycopg.Error as error:
+        raise TargetError(f"{replica.shown()} does not answer: {str(error).strip()}") from error
+    if row != (True,):
+        raise PlanError(
+            f"{replica.shown()} is no standby: it is not in recovery",
+            "target.replica names a streaming standby of target.conninfo's server.",
+        )
+    if None not in identities and identities[0] != identities[1]:
+        raise PlanError(
+            f"{replica.shown()}: it follows another server than {primary.shown()}; their system"
+            f" identifiers are {identities[0]} and {identities[1]}",
+            "target.replica names a streaming standby of target.conninfo's server.",
+        )
+    return replica
+
+
+def _identity(session: psycopg.Connection[tuple[object, ...]]) -> str | None:
+    """What primary and standbys have in common; None: our role may not know."""
+    try:
+        row = session.execute(_IDENTITY).fetchone()
+    except psycopg.errors.InsufficientPrivilege:
+        return None
+    return None if row is None else str(row[0])
+
+
+def caught_up(replica: Connection, primary: Connection, patience_s: float = _CATCH_UP_S) -> float:
+    """Wait until a replica has replayed all that its primary has written by now.
+
+    Args:
+        replica: A database that the primary has.
+        primary: The same there.
+        patience_s: How long at most.
+
+    Returns:
+        Seconds that it took.
+
+    Raises:
+        TargetError: It has not after that time, or one of both does not answer.
+    """
+    began_s = time.monotonic()
+    try:
+        with own_session(primary) as here:
+            row = here.execute("SELECT pg_current_wal_flush_lsn()::text").fetchone()
+        assert row is not None
+        with own_session(replica.to(_maintenance(replica))) as there:
+            behind = "SELECT coalesce(pg_last_wal_replay_lsn() >= %s::pg_lsn, false)"
+            while there.execute(behind, row).fetchone() != (True,):
+                if time.monotonic() - began_s >= patience_s:
+                    raise TargetError(
+                        f"replica {replica.shown()} has not replayed {row[0]} after"
+                        f" {patience_s:.0f} s",
+                        "Does it stream? pg_stat_replication of its primary tells.",
+                    )
+                time.sleep(_PAUSE_S)
+        own_session(replica).close()  # the database is there now
+    except psycopg.Error as error:
+        raise TargetError(f"the replica does not answer: {str(error).strip()}") from error
+    return time.monotonic() - began_s
+
+
+def _maintenance(replica: Connection) -> str:
+    """A database that is there whatever was replayed."""
+    return "template1" if replica.database == "postgres" else "postgres"

@@ -1,0 +1,183 @@
+"""Order-Status and Stock-Level that a standby answers, with its lag beside the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from pgdyno.api import Run
+from pgdyno.drive.driver import Wishes, drive
+from pgdyno.loader.copy import How, load
+from pgdyno.model.connection import Connection
+from pgdyno.model.plan import Protocol
+from pgdyno.model.run import TrialState
+from pgdyno.model.settings import Rung
+from pgdyno.model.workload import READS, Face
+from pgdyno.sample.sampler import Sampler, Subject
+from pgdyno.sample.samplers.server_replica import sampler
+from pgdyno.session import own_session
+from pgdyno.shell import postgres_user
+from pgdyno.store.run_file import RunFile
+from pgdyno.target.binaries import find_binaries
+from pgdyno.target.replica import caught_up
+from pgdyno.target.standby import Standby
+from tests.cluster.conftest import TARGETS, cluster_apart
+from tests.cluster.test_run import pgdyno
+from tests.data.workloads import tpcc
+from tests.waiting import until
+
+pytestmark = pytest.mark.cluster
+PROTOCOL = Protocol(1, 0.0, 600.0, 20.0, False, 0.02, 0.95, Rung.D0)
+PLAN = """
+name = "replica"
+question = "What do reads of a replica leave to the server?"
+
+[target]
+kind = "running"
+conninfo = "{primary}"
+replica = "{replica}"
+
+[workload]
+kind = "tpcc"
+warehouses = 1
+connections = 4
+
+[protocol]
+rounds = 1
+warmup_s = 0.5
+window_s = 3
+
+[[stage]]
+name = "alone"
+why = "The server answers all."
+
+[[stage]]
+name = "with-a-replica"
+why = "It does not read."
+client = {{ replica_connections = 2 }}
+"""
+Pair = tuple[Connection, Connection]
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[Pair]:
+    """Somebody else's server with a standby."""
+    user = postgres_user()
+    with cluster_apart("embedded-18", "socket") as cluster:
+        standby = Standby(cluster, find_binaries(TARGETS["embedded-18"], user), user)
+        try:
+            standby.start()
+            yield (cluster.connection().to("postgres"),
+                   standby.cluster.connection().to("postgres"))  # fmt: skip
+        finally:
+            standby.close()
+
+
+def conninfo(connection: Connection) -> str:
+    return psycopg.conninfo.make_conninfo(**connection.arguments())
+
+
+def commits(connection: Connection, database: str) -> int:
+    query = "SELECT xact_commit FROM pg_stat_database WHERE datname = %s"
+    with psycopg.connect(**connection.arguments(), autocommit=True) as session:
+        row = session.execute(query, (database,)).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+@pytest.mark.parametrize("face", ["statement", "pipeline"])
+def test_reads_go_to_the_replica_and_nothing_else_does(pair: Pair, face: Face) -> None:
+    primary, replica = (one.to("reads") for one in pair)
+    whole = tpcc(1)
+    assert whole.tpcc is not None
+    mix = {"new_order": 25.0, "payment": 20.0, "order_status": 30.0, "delivery": 5.0,
+           "stock_level": 20.0}  # fmt: skip
+    workload = replace(whole, tpcc=replace(whole.tpcc, mix=mix), connections=3, terminals=6,
+                       requests_max=60, face=face, replica_connections=2)  # fmt: skip
+    with psycopg.connect(**pair[0].arguments(), autocommit=True) as session:
+        session.execute("DROP DATABASE IF EXISTS reads WITH (FORCE)")
+        session.execute("CREATE DATABASE reads")
+    load(primary, workload, How(connections=2))
+    caught_up(replica, primary)
+    before = commits(pair[0], "reads")
+
+    driven = drive(primary, workload, PROTOCOL, None, wishes=Wishes(replica=replica))
+
+    done = {kind.kind: kind.run.succeeded + kind.run.rolled_back for kind in driven.kinds}
+    assert driven.error is None
+    assert not driven.errors
+    assert sum(done.values()) == 6 * 60
+    reads = sum(done[kind] for kind in READS)
+    assert reads > 100
+    # What a server counts of a session comes to it within a second, or when it ends.
+    until(lambda: commits(pair[1], "reads") >= reads, "the replica has counted its reads")
+    written = sum(done.values()) - reads
+    # Sessions that prepare their statements are counted, too.
+    assert commits(pair[0], "reads") - before < written + reads / 2
+
+
+def test_its_lag_is_seen(pair: Pair) -> None:
+    primary, replica = pair
+    with own_session(primary) as here, own_session(replica) as there:
+        found = sampler(Subject(here, replica=there))
+        assert isinstance(found, Sampler)
+        until(lambda: found.take()["replica.behind_bytes"] == 0, "it has caught up")
+        there.execute("SELECT pg_wal_replay_pause()")
+        try:
+            here.execute("CREATE TABLE grown AS SELECT generate_series(1, 20000) AS i")
+            until(lambda: found.take()["replica.lag_s"] > 0.3, "it lags")
+            assert found.take()["replica.behind_bytes"] > 500_000
+        finally:
+            there.execute("SELECT pg_wal_replay_resume()")
+            here.execute("DROP TABLE grown")
+        until(lambda: found.take()["replica.behind_bytes"] == 0, "it has caught up again")
+        assert found.take()["replica.lag_s"] < 5.0
+
+
+def test_a_plan_with_a_replica(folder: Path, pair: Pair) -> None:
+    primary, replica = pair
+    path, out = folder / "replica.toml", folder / "replica.sqlite"
+    path.write_text(PLAN.format(primary=conninfo(primary), replica=conninfo(replica)))
+
+    pgdyno("run", path, "--out", out)
+
+    with RunFile.read(out) as run:
+        assert [one.state for one in run.trials()] == [TrialState.FINISHED] * 2
+        for trial in run.finished():
+            names = set(run.series(trial.number))
+            routed = trial.stage == "with-a-replica"
+            assert ("replica.lag_s" in names) == ("replica.behind_bytes" in names) == routed
+            assert trial.result is not None
+            assert all(one.ok for one in trial.result.conditions)
+    facts = Run(out).facts
+    (row,) = facts.replica
+    assert (row.stage, row.connections, row.rounds) == ("with-a-replica", 2, 1)
+    assert row.answered_per_s > 0
+    assert 0.02 < row.share < 0.25
+    assert row.samples >= 8
+    assert row.lag_s is not None
+    assert 0 <= row.lag_s.p50 <= row.lag_s.p99 <= row.lag_s.most
+    assert facts.label == "TPC-C-like, not a TPC result; reads of a replica may be stale"
+    (deviation,) = [one for one in facts.deviations if "stale" in one.what]
+    assert deviation.stages == ("with-a-replica",)
+    shown = pgdyno("report", out, "--format", "md", "--out", "-").stdout
+    assert "## Reads of a replica" in shown
+    assert "Reads may be stale" in shown
+
+
+def test_what_is_no_replica_is_refused(folder: Path, pair: Pair) -> None:
+    path = folder / "none.toml"
+    with cluster_apart("embedded-18", "socket") as other:
+        foreign = other.connection().to("postgres")
+        for named, fact in ((pair[0], "is no standby: it is not in recovery"),
+                            (foreign, "is no standby: it is not in recovery")):  # fmt: skip
+            path.write_text(PLAN.format(primary=conninfo(pair[0]), replica=conninfo(named)))
+            done = pgdyno("run", path, code=2)
+            assert fact in " ".join(done.stderr.split())
+        path.write_text(PLAN.format(primary=conninfo(foreign), replica=conninfo(pair[1])))
+        done = pgdyno("run", path, code=2)
+        assert "follows another server than" in " ".join(done.stderr.split())

@@ -1,0 +1,52 @@
+"""A replica that answered reads: its part of the load, its lag in the windows, and the label."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pgdyno.analysis.replica import replica_rows, stale_reads
+from pgdyno.model.run import Series, TrialRecord, TrialState
+from pgdyno.model.workload import READS
+from tests.data.miniature import CHARACTERS, a_plan, a_result
+
+
+def lags(begin_ns: int, end_ns: int) -> Series:
+    """One sample before the window, three in it, one after."""
+    times = np.array([begin_ns - 1, begin_ns, begin_ns + 1, end_ns, end_ns + 1])
+    return Series("replica.lag_s", "s", "gauge", times, np.array([9.0, 0.0, 0.2, 0.4, 9.0]))
+
+
+def test_what_a_replica_answered_and_how_far_it_was_behind() -> None:
+    plan = a_plan(CHARACTERS, 1)
+    first, second = plan.stages[:2]
+    routed = replace(second, workload=replace(second.workload, replica_connections=3))
+    plan = replace(plan, stages=(first, routed, *plan.stages[2:]))
+    result = a_result()
+    trials = [TrialRecord(number, 1, stage.name, "", TrialState.FINISHED, result=result)
+              for number, stage in enumerate(plan.stages[:2], start=1)]  # fmt: skip
+    series = {2: {"replica.lag_s": lags(*result.window_ns)}}
+
+    (row,) = replica_rows(plan, trials, series)
+
+    reads = sum(kind.window.succeeded for kind in result.kinds if kind.kind in READS)
+    all_of_it = sum(kind.window.succeeded + kind.window.rolled_back for kind in result.kinds)
+    assert (row.stage, row.connections, row.rounds) == (routed.name, 3, 1)
+    assert row.answered_per_s == pytest.approx(reads / result.window_s)
+    assert row.share == pytest.approx(reads / all_of_it)
+    assert row.samples == 3
+    assert row.lag_s is not None
+    assert (row.lag_s.p50, row.lag_s.most) == (0.2, 0.4)
+    assert row.behind_bytes is None, "it was not sampled"
+    (deviation,) = stale_reads(plan)
+    assert deviation.stages == (routed.name,)
+    assert "stale" in deviation.what
+
+
+def test_a_server_that_answers_all_has_no_row() -> None:
+    plan = a_plan(CHARACTERS, 1)
+    trial = TrialRecord(1, 1, plan.stages[0].name, "", TrialState.FINISHED, result=a_result())
+    assert replica_rows(plan, [trial], {}) == ()
+    assert stale_reads(plan) == ()
