@@ -16,6 +16,7 @@ from pgdyno.drive.driver import Wishes, drive
 from pgdyno.drive.null import null_server
 from pgdyno.drive.spec import Part
 from pgdyno.model.connection import Connection
+from pgdyno.model.fleet import Fleet
 from pgdyno.model.plan import Protocol
 from pgdyno.model.run import TrialRecord, TrialResult, TrialState
 from pgdyno.model.settings import Rung
@@ -220,6 +221,23 @@ def test_blocks_ask_for_what_the_whole_asks_for() -> None:
     assert counts[0] == counts[1]
     each = [sum(kind.run.due for kind in part.kinds) for part in two.parts]
     assert each == [8 * 20, 8 * 20]
+
+
+def test_hosts_of_a_fleet_ask_every_server() -> None:
+    divided = replace(tpcc(4, seed=5), connections=8, terminals=16, requests_max=10)
+    divided = divided.over(2, "block")
+    with null_server(divided) as server:
+        parts = [Part(name, server.connection.to(name)) for name in ("first", "second")]
+        one = drive(server.connection, divided, PROTOCOL, None, wishes=Wishes(parts=parts))
+        protocol = replace(PROTOCOL, fleet=Fleet(("local:a", "local:b")))
+        both = drive(server.connection, divided, protocol, None, wishes=Wishes(parts=parts))
+
+    assert both.stream_digest == one.stream_digest
+    assert both.fleet is not None
+    assert [host.connections for host in both.fleet.hosts] == [4, 4]
+    assert [host.terminals for host in both.fleet.hosts] == [8, 8]
+    each = [sum(kind.run.due for kind in part.kinds) for part in both.parts]
+    assert each == [8 * 10, 8 * 10]
 
 
 def test_servers_that_are_not_several_are_refused(folder: Path, both: list[Connection]) -> None:
