@@ -75,7 +75,7 @@ def _wait(workload: Workload) -> str:
     if tpcc is None or not (tpcc.keying_multiplier or tpcc.think_multiplier):
         return " A longer window (--seconds) shows more."
     return (
-        " With the text's keying and think times (factor 1) a terminal asks about three times a"
+        " With TPC-C's keying and think times (factor 1) a terminal asks about three times a"
         " minute:"
         " take a longer window (--seconds), or smaller factors (--keying, --think)."
     )

@@ -137,7 +137,9 @@ MixOption = Annotated[
 ]
 Rules = Annotated[
     TransactionRules | None,
-    typer.Option(help="Transactions follow the text, or BenchmarkSQL 5.", rich_help_panel=_TPCC),
+    typer.Option(
+        help="Transactions follow the text of TPC-C, or BenchmarkSQL 5.", rich_help_panel=_TPCC
+    ),
 ]
 Delivery = Annotated[
     DeliveryMode | None,
@@ -156,7 +158,7 @@ Keying = Annotated[
     typer.Option(
         min=_TIMES[0],
         max=_TIMES[1],
-        help="Factor of the text's keying times.",
+        help="Factor of TPC-C's keying times.",
         rich_help_panel=_TPCC,
     ),
 ]
@@ -165,7 +167,7 @@ Think = Annotated[
     typer.Option(
         min=_TIMES[0],
         max=_TIMES[1],
-        help="Factor of the text's think times.",
+        help="Factor of TPC-C's think times.",
         rich_help_panel=_TPCC,
     ),
 ]

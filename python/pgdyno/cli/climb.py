@@ -35,7 +35,9 @@ def climb(
     ] = _LIMITS.host,
     minutes: Annotated[
         float,
-        typer.Option(min=1, help="For the steps; the rounds that judge the end come after them."),
+        typer.Option(
+            min=1, help="Minutes for the steps; the rounds that judge the end come after them."
+        ),
     ] = _LIMITS.minutes,
     at_once: Annotated[
         int, typer.Option(min=1, max=4, help="Moves that are tried beside each other in a step.")

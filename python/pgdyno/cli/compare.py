@@ -57,7 +57,7 @@ def compare(
     or measurement differ, no verdict. Results of other tools never have either. With --fail-below
     nothing is passed where there is no interval: exit code 2, with how to find out.
 
-    Example: pgdyno compare runs/monday.sqlite:tuned runs/tuesday.sqlite:tuned --runs runs
+    Example: pgdyno compare monday.sqlite:tuned tuesday.sqlite:tuned --runs runs
     """
     found = api.compare(*subjects, runs=runs, ratio=ratio, fail_below=fail_below)
     if format_ == "json":

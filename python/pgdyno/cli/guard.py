@@ -104,7 +104,7 @@ def check(
 
     Nothing is changed. The exit code is 0 if all conditions hold or are accepted, else 1.
 
-    Example: pgdyno guard check /var/lib/postgresql/18/main --standby 'host=b user=pgdyno_guard'
+    Example: pgdyno guard check /srv/pg --standby 'host=b user=pgdyno_guard'
     """
     limits = GuardLimits(lag_bytes, lag_seconds, silence, hold, checkpoint_timeout)
     found = api.Guard(data, standby, primary=primary, run_folder=run_folder, limits=limits).check(
@@ -132,7 +132,7 @@ def arm(
     It is done only if `check` allows it. Full pages stay on until `pgdyno guard watch` turns them
     off.
 
-    Example: pgdyno guard arm /var/lib/postgresql/18/main --standby 'host=b user=pgdyno_guard'
+    Example: pgdyno guard arm /srv/pg --standby 'host=b user=pgdyno_guard'
     """
     limits = GuardLimits(lag_bytes, lag_seconds, silence, hold, checkpoint_timeout)
     found = api.Guard(data, standby, primary=primary, run_folder=run_folder, limits=limits).arm(
@@ -194,7 +194,7 @@ def unit(
 ) -> None:
     """Print a systemd unit that runs `watch`, and turns full pages on after any end of it.
 
-    Example: pgdyno guard unit /var/lib/postgresql/18/main --server postgresql@18-main.service
+    Example: pgdyno guard unit /srv/pg/18 --server postgresql-18.service
     """
     stdout.print(api.Guard(data).unit(server), soft_wrap=True, markup=False, end="")
 
@@ -210,7 +210,10 @@ def repair(
     journals: JOURNALS = None,
     sessions: SESSIONS = 4,
     patience: Annotated[
-        float, typer.Option(metavar="SECONDS", help="For a standby without progress.", min=0)
+        float,
+        typer.Option(
+            metavar="SECONDS", help="How long a standby without progress is waited for.", min=0
+        ),
     ] = 60.0,
     dry_run: DRY_RUN = False,
     as_json: JSON = False,
@@ -219,7 +222,7 @@ def repair(
 
     The server does not run; afterwards it may be started. Old bytes are kept for `undo`.
 
-    Example: pgdyno guard repair /var/lib/postgresql/18/main --standby 'host=b user=pgdyno_guard'
+    Example: pgdyno guard repair /srv/pg --standby 'host=b user=pgdyno_guard'
     """
     with stderr.status("repair") as shown:
         found = api.Guard(data, standby).repair(
@@ -269,7 +272,7 @@ def rejoin(
     trust torn pages; and for a standby that lost power. The server does not run; afterwards it may
     be started. Old bytes are kept for `undo`.
 
-    Example: pgdyno guard rejoin /var/lib/postgresql/18/main --primary 'host=b user=pgdyno_guard'
+    Example: pgdyno guard rejoin /srv/pg --primary 'host=b user=pgdyno_guard'
     """
     with stderr.status("rejoin") as shown:
         found = api.Guard(data, primary=primary).rejoin(

@@ -24,10 +24,13 @@ STYLE: dict[str, Any] = {
 """Of every command, and of every group of them."""
 
 _TAKEN = {
-    "<int range>": "N", "<int>": "N", "<float range>": "NUMBER", "<float>": "NUMBER",
-    "<file>": "FILE", "<dir>": "FOLDER", "<path>": "PATH", "<text>": "TEXT",
+    "int": "N", "float": "NUMBER", "file": "FILE", "dir": "FOLDER", "path": "PATH",
+    "datetime": "TIME",
 }  # fmt: skip
-"""Types of arguments as typer calls them, and what a reader is told."""
+"""Types of values as typer calls them, and what a reader is told. All others are texts."""
+
+_TYPE = re.compile(r"<(?:list\[)?([a-z]+)(?: range)?\]?>", re.IGNORECASE)
+"""What typer calls a type. A choice, which stands in the same brackets, has a bar."""
 
 _RANGES = (
     (r"([^\s<;]+)<=x<=([^\s;\]]+)", r"\1 to \2"),
@@ -64,6 +67,12 @@ class Command(_Whole, TyperCommand):
         """As typer does, once every option has its value."""
         return super().parse_args(ctx, with_values(args))
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401
+        """Options, then each argument by its name, in brackets where it may be left out."""
+        arguments = [one for one in self.get_params(ctx) if one.param_type_name == "argument"]
+        names = [(argument_name(one), one.required) for one in arguments]
+        return ["[OPTIONS]", *(name if required else f"[{name}]" for name, required in names)]
+
     def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
         """Write arguments, then options, then those of each heading."""
         sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
@@ -72,7 +81,10 @@ class Command(_Whole, TyperCommand):
             head = getattr(one, "rich_help_panel", None) or kind
             if record := one.get_help_record(ctx):
                 name, text = record
-                sections.setdefault(head, []).append((in_plain_words(name), _kept(_bounds(text))))
+                words = in_plain_words(name)
+                if kind == "Arguments":
+                    words = argument_in_plain_words(one, name)
+                sections.setdefault(head, []).append((words, _kept(_bounds(text))))
         for head, records in sections.items():
             if records:
                 with formatter.section(head):
@@ -96,9 +108,19 @@ class Group(_Whole, TyperGroup):
 
 def in_plain_words(words: str) -> str:
     """An option with what it takes, by a word that is no type's: `--seed N`."""
-    for kind, word in _TAKEN.items():
-        words = words.replace(kind, word)
-    return words
+    return _TYPE.sub(lambda found: _TAKEN.get(found[1].lower(), "TEXT"), words)
+
+
+def argument_name(one: Any) -> str:  # noqa: ANN401  typer hides its types
+    """An argument by the word that stands for it where it is called: `RUN_FILE`."""
+    word = str(one.metavar or one.name.upper()).strip("[]")
+    return word if one.nargs == 1 or word.endswith("...") else f"{word}..."
+
+
+def argument_in_plain_words(one: Any, words: str) -> str:  # noqa: ANN401
+    """An argument by its name, with its choices if it has some; typer would add its type."""
+    choices = re.search(r" (<[^<>]*\|[^<>]*>)$", words)
+    return f"{argument_name(one)} {choices[1]}" if choices else argument_name(one)
 
 
 def _bounds(text: str) -> str:

@@ -17,10 +17,11 @@ def import_command(
     files: Annotated[list[Path], typer.Argument(help="What the tools printed or wrote.")],
     tool: Annotated[
         str | None,
-        typer.Option(help="That wrote all files; else each is known by its content."),
+        typer.Option(help="The tool that wrote all files. Default: each is known by its content."),
     ] = None,
     warehouses: Annotated[
-        int | None, typer.Option(min=1, help="The load's, where the output does not tell.")
+        int | None,
+        typer.Option(min=1, help="Warehouses of the load, where the output does not tell."),
     ] = None,
     repeats: Annotated[
         bool, typer.Option("--repeats", help="The files are repeats of one configuration.")
@@ -41,7 +42,7 @@ def import_command(
         Literal["text", "json"], typer.Option("--format", "-f", help="text or json.")
     ] = "text",
 ) -> None:
-    """Read what BenchmarkSQL, pgbench, HammerDB, sysbench, go-tpc, DBT-2, YCSB and BenchBase told.
+    """Read results of BenchmarkSQL, pgbench, HammerDB, sysbench, go-tpc, DBT-2, YCSB and BenchBase.
 
     Their figures have no interval and get no verdict: each is one run, and what a tool did not tell
     stays unknown. `--tool` takes one of these names.

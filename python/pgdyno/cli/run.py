@@ -33,7 +33,7 @@ SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="A.B=C", help="Change a value of the plan; may be repeated."),
 ]
-QuickOption = Annotated[bool, typer.Option(help="Run the plan's own short version.")]
+QuickOption = Annotated[bool, typer.Option("--quick", help="Run the plan's own short version.")]
 AaOption = Annotated[
     bool, typer.Option("--aa", help="Measure the first stage twice, for the noise floor.")
 ]
@@ -73,7 +73,7 @@ FolderOption = Annotated[
 def run(
     plan: PlanSource,
     dry_run: Annotated[
-        bool, typer.Option(help="List trials, settings and times; touch nothing.")
+        bool, typer.Option("--dry-run", help="List trials, settings and times; touch nothing.")
     ] = False,
     overrides: SetOption = None,
     quick: QuickOption = False,

@@ -48,15 +48,22 @@ def storage(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Folders to measure in.")],
     size: Annotated[
         str | None,
-        typer.Option(help=f"Size of the file on each path. Default: {_SIZE}."),
+        typer.Option(
+            metavar="SIZE",
+            help=f"Size of the file on each path, with its unit. Default: {_SIZE}.",
+        ),
     ] = None,
     seconds: SecondsOption = None,
     depths: Annotated[
         str | None,
-        typer.Option(help=f"Requests that a job has under way. Default: {_DEPTHS}."),
+        typer.Option(metavar="N,N", help=f"Requests that a job has under way. Default: {_DEPTHS}."),
     ] = None,
     jobs: Annotated[
-        str | None, typer.Option(help=f"Jobs that run at once. Default: {_JOBS}.")
+        str | None,
+        typer.Option(
+            metavar="N,N",
+            help=f"Jobs that run at once, each with its requests. Default: {_JOBS}.",
+        ),
     ] = None,
     rounds: RoundsOption = None,
     quick: Annotated[
@@ -67,8 +74,8 @@ def storage(
         typer.Option(
             min=1,
             max=_TRANSACTION_US_MAX,
-            help="CPU time of one of your transactions; the commits a second that it allows are"
-            " added.",
+            help="CPU time of one of your transactions, µs; the commits a second that it allows"
+            " are added.",
         ),
     ] = None,
     bindir: Annotated[
@@ -95,6 +102,7 @@ def storage(
     )  # fmt: skip
     _announce(wish)
     if dry_run:
+        stderr.print("Nothing was touched.")
         return
     with LiveView(stderr) as view:
         run = api.storage(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ import typer
 from typer.testing import CliRunner
 
 from pgdyno.cli.app import COMMANDS, Commands, app
-from pgdyno.cli.help import in_plain_words
+from pgdyno.cli.help import argument_in_plain_words, in_plain_words
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -23,7 +24,15 @@ def test_a_command_can_be_called_and_says_what_it_does(name: str) -> None:
     assert f"pgdyno {name}" in shown.output
 
 
-FRAGMENTS = ("Of ", "By ", "Whose ", "At ", "Default")  # what has no subject begins so
+FRAGMENTS = (
+    "Of ",
+    "By ",
+    "Whose ",
+    "At ",
+    "For ",
+    "That ",
+    "Default",
+)  # what has no subject begins so
 
 
 def leaves(command: Any) -> Iterator[Any]:
@@ -66,6 +75,8 @@ def test_a_help_page_fits_and_nothing_of_it_is_cut(words: tuple[str, ...], colum
         record = one.get_help_record(context)
         assert record is not None
         names = in_plain_words(record[0])  # with choices and the form of the value
+        if one.param_type_name == "argument":
+            names = argument_in_plain_words(one, record[0])
         assert any(names in line for line in lines), names
         help_text = " ".join((getattr(one, "help", None) or "").split())
         assert help_text in said
@@ -76,8 +87,11 @@ def test_the_help_of_a_command_has_an_example_on_one_line(words: tuple[str, ...]
     if getattr(command_of(words[0]) if words else None, "commands", None) and len(words) == 1:
         return  # its commands have theirs
     name = " ".join(("pgdyno", *words))
-    examples = [line.strip() for line in page(*words, columns=80) if "Example:" in line]
+    lines = page(*words, columns=80)
+    examples = [line.strip() for line in lines if "Example:" in line]
     assert len(examples) == 1
+    after = lines[lines.index(f"  {examples[0]}") + 1 :]
+    assert not (after and after[0].strip()), "who copies it wants all of it"
     assert examples[0].startswith(f"Example: {name} ") or examples[0] in (
         f"Example: {name}", "Example: pgdyno demo"
     )  # fmt: skip
@@ -150,8 +164,11 @@ def test_what_typer_refuses_is_told_as_all_errors_are(
 
 @pytest.mark.parametrize("words", PATHS, ids=" ".join)
 def test_help_has_no_words_of_a_library(words: tuple[str, ...]) -> None:
+    """No types, no braces, no bounds in signs; what stands in brackets of that kind is a choice."""
     said = "\n".join(page(*words, columns=100))
-    assert not [word for word in ("<int", "<float", "x>", "x<", "<=x", "<text>") if word in said]
+    words_of_it = ("x>", "x<", "<=x", "{", "[[", "]]", "[default: no-")
+    assert not [word for word in words_of_it if word in said]
+    assert all("|" in found for found in re.findall(r"<[^<>]*>", said))
 
 
 def test_help_says_what_a_rung_may_lose() -> None:
