@@ -10,6 +10,8 @@ from types import MappingProxyType
 from pgdyno.catalog.knobs import Fall, Knob, knobs
 from pgdyno.catalog.machine import SERVER, MachineKnob, layers, machine_knobs
 from pgdyno.catalog.postgres import KnownSetting, known_settings
+from pgdyno.model.durability import LADDER
+from pgdyno.model.units import bytes_text
 
 _CONTEXTS = {  # of pg_settings: what a change costs
     "internal": "initdb or rebuild",
@@ -69,20 +71,20 @@ class Entry:
             ("type", self.kind),
             ("allowed", self.allowed),
             ("default", self.default),
-            ("advised", self.advise),
+            ("advised", _with_unit(self.advise, self.kind)),
             ("worth trying", self.search),
-            ("takes effect by", self.apply),
+            ("takes effect by", "being set, at once" if self.apply == "runtime" else self.apply),
             ("applied", self.how),
             ("read back", self.verify),
             ("undone", self.undo),
             ("risk", self.risk),
-            ("rung", self.rung),
+            ("rung", f"{self.rung}: {LADDER[self.rung]}"),
             *(
                 ("falls", f"{', '.join(one.values) or 'others'}: {one.rung.value}, {one.loses}")
                 for one in self.falls
             ),
             *(("note", note) for note in self.notes),
-            ("field reports", ", ".join(self.reports)),
+            ("field reports", ", ".join(_with_unit(one, self.kind) for one in self.reports)),
             *(("source", source) for source in self.sources),
         ]
         return [(head, text) for head, text in lines if text]
@@ -193,6 +195,13 @@ def _allowed(
 
 def _values(values: tuple[str, ...], excepted: tuple[str, ...]) -> str:
     return ", ".join(values) if values else f"all but {', '.join(excepted)}"
+
+
+def _with_unit(value: str, kind: str) -> str:
+    """A plain number of bytes also as people say it."""
+    if kind != "size, bytes" or not value.isdecimal() or not int(value):
+        return value
+    return f"{value} ({bytes_text(int(value))})"
 
 
 def _line(text: str) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.padding import Padding
-from rich.protocol import rich_cast
+from rich.protocol import is_renderable, rich_cast
 from rich.segment import Segment
 from rich.status import Status
 from rich.table import Table
@@ -40,7 +40,11 @@ class Shown(Console):
     """Whether no line of a text is broken, however long it is."""
 
     def print(self, *objects: Any, **options: Any) -> None:  # noqa: ANN401  as rich has it
-        """As rich does; where no line is to be broken, only what is no text has a width."""
+        """As rich does; where no line is to be broken, only what is no text has a width.
+
+        A record is printed as its text, where rich would print its fields.
+        """
+        objects = tuple(one if is_renderable(one) else str(one) for one in objects)
         if not self.keeps_lines or "soft_wrap" in options or len(objects) != 1:
             super().print(*objects, **options)
             return
@@ -50,9 +54,16 @@ class Shown(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """As rich does; a plain text is a cell of a table or alike, and has one line."""
+        """As rich does; a plain text is a cell of a table or alike, and has one line.
+
+        A word that is too long for its column goes on below, instead of being cut.
+        """
         if isinstance(renderable, str):
             renderable = Text(one_line(renderable))
+        if isinstance(renderable, Table):
+            for column in renderable.columns:
+                if column.overflow == "ellipsis" and not column.no_wrap:
+                    column.overflow = "fold"
         for segment in super().render(renderable, options):
             if segment.control:
                 yield segment
@@ -116,7 +127,8 @@ def say_error(fact: str, hint: str | None, notes: Iterable[str] = ()) -> None:
 
 
 def _say(what: str, style: str, text: str) -> None:
-    first, *further = visible(text).split("\n")
+    # libpq indents what it says of an address by a tab.
+    first, *further = visible(text.replace("\t", "  ")).split("\n")
     if stderr.keeps_lines:
         stderr.print(Text("\n  ".join((f"{what} {first}", *further))))
         return

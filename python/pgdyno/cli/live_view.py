@@ -78,6 +78,8 @@ class LiveView:
         for note in event.notes:
             self._console.print(note, markup=False)
         self._console.print(f"run file {event.path}")
+        if not event.todo:
+            self._console.print("all trials have ended already: nothing is measured")
         if event.todo and not self._quiet:
             self._live.start()
 

@@ -64,7 +64,7 @@ def load(
         "schema"
     ],
     foreign_keys: Annotated[
-        bool, typer.Option(help="Add foreign keys when all rows are there.")
+        bool, typer.Option("--foreign-keys", help="Add foreign keys when all rows are there.")
     ] = False,
     partitions: Annotated[
         str | None,
@@ -118,7 +118,7 @@ def load(
         return
     loaded = _shown(lambda show: api.load(
         data, connection, connections=connections, intent=intent, check=check_after,
-        on_estimate=stderr.print, on_event=show,
+        on_estimate=lambda needs: stderr.print(str(needs)), on_event=show,
     ))  # fmt: skip
     _print(loaded, as_json=as_json)
 
@@ -199,8 +199,9 @@ def _print(loaded: api.Loaded, *, as_json: bool) -> None:
         count = {} if checked is None else {"conditions": len(checked.conditions)}
         stdout.print_json(json.dumps(asdict(report) | count))
         return
+    stdout.print("Parts of the load, which overlap:")
     for phase in report.phases:
-        stdout.print(f"{phase.name:<12} {phase.seconds:7.2f} s")
+        stdout.print(f"  {phase.name:<12} {phase.seconds:7.2f} s")
     for choice in report.choices:
         stdout.print(f"{choice.name}: {choice.value} ({choice.why})", highlight=False)
     if before := report.steps_done_before:

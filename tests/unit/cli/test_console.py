@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
-from rich.console import Group
+from rich.console import Console, Group
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from pgdyno.analysis.run import plan_in
 from pgdyno.cli import console
+from pgdyno.cli.live_view import LiveView
+from pgdyno.model.progress import RunBegun
+from pgdyno.store import RunFile
+from tests.data.miniature import write_miniature
 
 LONG = "a sentence of the kind that somebody looks for, " * 4 + "and its end"
 
@@ -40,6 +48,21 @@ def test_a_sentence_in_a_pipe_is_one_line(piped: Callable[..., str], printed: ob
     assert [line.strip() for line in lines if len(line) > 20] == [LONG]
 
 
+@dataclass(frozen=True)
+class Needed:
+    """A record, as the API gives some."""
+
+    size_bytes: int
+
+    def __str__(self) -> str:
+        return f"{self.size_bytes} bytes are needed"
+
+
+@pytest.mark.parametrize("columns", [None, "60"])
+def test_a_record_is_printed_as_its_text(piped: Callable[..., str], columns: str | None) -> None:
+    assert piped(Needed(7), columns) == "7 bytes are needed\n"
+
+
 def test_an_indent_stays(piped: Callable[..., str]) -> None:
     assert piped(Padding(Text(f"{LONG}\nb"), (0, 0, 0, 2))) == f"  {LONG}\n  b\n"
 
@@ -48,6 +71,17 @@ def test_a_table_in_a_pipe_has_the_width_of_our_files(piped: Callable[..., str])
     table = Table()
     table.add_row(LONG)
     assert max(map(len, piped(table).splitlines())) == 100
+
+
+def test_a_word_too_long_for_its_column_goes_on_below(piped: Callable[..., str]) -> None:
+    address = "https://www.postgresql.org/docs/18/" + "runtime-config-wal-" * 6 + "end"
+    table = Table()
+    for _ in ("source", address):
+        table.add_column()
+    table.add_row("source", address)
+    for printed in (table, Group("above", Padding(table, (0, 0, 0, 2)))):
+        said = "".join(re.sub(r"[^\w:/.-]", "", line) for line in piped(printed, "60").split())
+        assert address in said.replace("source", "")
 
 
 @pytest.mark.parametrize("columns", ["60", "132"])
@@ -110,6 +144,20 @@ def test_complaints_are_told_apart_where_a_terminal_breaks_them(
     assert COMMAND in [line.strip() for line in lines], "what is to be copied has one line"
 
 
+@pytest.mark.parametrize("columns", [None, "60"])
+def test_a_tab_of_a_library_is_no_letter(
+    monkeypatch: pytest.MonkeyPatch, columns: str | None
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    if columns:
+        monkeypatch.setenv("COLUMNS", columns)
+    stream = io.StringIO()
+    monkeypatch.setattr(console, "stderr", console._console(stream))
+    console.say_error("connection refused\n\tIs the server running?", None)
+    assert "\\t" not in stream.getvalue()
+    assert "Is the server running?" in stream.getvalue()
+
+
 def test_an_error_in_a_pipe_has_a_line_for_each_complaint(
     error_at: Callable[[str | None], str],
 ) -> None:
@@ -117,3 +165,14 @@ def test_an_error_in_a_pipe_has_a_line_for_each_complaint(
         "error: two errors", f"    one: {LONG}", f"    two: {LONG}", f"      {COMMAND}",
         f"hint: {LONG}",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("todo", "is_told"), [(0, True), (4, False)])
+def test_who_goes_on_with_a_whole_run_is_told_so(tmp_path: Path, todo: int, is_told: bool) -> None:
+    path = tmp_path / "run.sqlite"
+    with RunFile.read(write_miniature(path)) as run:
+        plan = plan_in(run.info())
+    stream = io.StringIO()
+    with LiveView(Console(file=stream, width=100)) as view:
+        view(RunBegun(path, plan, todo))
+    assert ("nothing is measured" in stream.getvalue()) is is_told
