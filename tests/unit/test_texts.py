@@ -96,8 +96,8 @@ def counted_by_hand(tree: ast.Module) -> Iterator[str]:
 def _is_no_number(value: ast.expr) -> bool:
     """Whether it is a text of a function that says its unit or its number."""
     return isinstance(value, ast.Call) and ast.unparse(value.func) in {
-        "plural", "seconds_text", "bytes_text", "ns_text", "shown", "listed", "words.kind",
-        "words.confidence",
+        "plural", "seconds_text", "bytes_text", "ns_text", "digits_text", "shown", "listed",
+        "words.kind", "words.confidence",
     }  # fmt: skip
 
 
@@ -132,6 +132,34 @@ def test_a_check_says_what_it_speaks_of() -> None:
         if NO_SUBJECT.search(text)
     ]
     assert not found, "\n".join(found)
+
+
+LEADING_DIGITS = re.compile(r"\.\dg$")
+
+
+def test_no_number_is_shown_with_an_exponent() -> None:
+    """`3.45e+03 rows/s`: `model.units.digits_text` writes `3,450`."""
+    found = [
+        f"{name}:{node.lineno}: {{{ast.unparse(node.value)}}}"
+        for name, tree in sources()
+        if name != "model/units.py"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FormattedValue)
+        and node.format_spec is not None
+        and LEADING_DIGITS.search(ast.unparse(node.format_spec).strip("f'\""))
+        and not _is_read_back(tree, node)
+    ]
+    assert not found, "\n".join(found)
+
+
+def _is_read_back(tree: ast.Module, value: ast.FormattedValue) -> bool:
+    """Whether it is `float(f"{…}")`: a number made shorter, which nobody reads."""
+    return any(
+        isinstance(node, ast.Call)
+        and ast.unparse(node.func) == "float"
+        and any(value is one for one in ast.walk(node))
+        for node in ast.walk(tree)
+    )
 
 
 def documents() -> Iterator[Path]:

@@ -10,7 +10,7 @@ from pgdyno.analysis import words
 from pgdyno.analysis.facts import Difference
 from pgdyno.model.plan import Plan, Stage, Target
 from pgdyno.model.run import TrialRecord, TrialResult
-from pgdyno.model.units import seconds_text
+from pgdyno.model.units import digits_text, seconds_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.model.workload import Arrivals, Tpcc, Workload
 from pgdyno.plan.describe import arrivals_text, build_text, size_text
@@ -103,7 +103,9 @@ def asked_of(load: Workload) -> str:
 
 def _tpcc(tpcc: Tpcc) -> dict[str, str]:
     total = sum(tpcc.mix.values())
-    mix = ", ".join(f"{words.kind(k)} {w / total * 100:.4g}%" for k, w in tpcc.mix.items())
+    mix = ", ".join(
+        f"{words.kind(k)} {digits_text(w / total * 100, 4)}%" for k, w in tpcc.mix.items()
+    )
     return {
         "transaction mix": mix,
         "schema": tpcc.schema + (", with foreign keys" if tpcc.foreign_keys else ""),

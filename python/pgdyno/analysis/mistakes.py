@@ -22,6 +22,7 @@ from pgdyno.analysis.facts import Difference, MistakeFacts, StageFacts
 from pgdyno.catalog import knobs
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.run import TrialRecord, TrialResult
+from pgdyno.model.units import digits_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.plan.resolve.figure_checks import misplaced, mistyped
 
@@ -236,7 +237,7 @@ def other_duration(seen: Seen) -> str | None:
     """The time that the driver itself counted must be the time that was asked for."""
     planned = seen.plan.protocol.window_s
     found = [
-        f"trial {trial.number} {result.window_s:.4g} s"
+        f"trial {trial.number} {digits_text(result.window_s, 4)} s"
         for trial, result in seen.results()
         if not is_of_length(result, planned)
     ]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from pgdyno.analysis.facts import Comparison, Spread, StageFacts
 from pgdyno.model.durability import LADDER, NOT_KNOWN
-from pgdyno.model.units import bytes_text, count_text, ratio_text
+from pgdyno.model.units import bytes_text, count_text, digits_text, ratio_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.model.workload import TEXT_MIX
 
@@ -98,7 +98,7 @@ def count(spread: Spread | None) -> str:
 
 def confidence(share: float) -> str:
     """A confidence as a percentage, e.g. `95%`."""
-    return f"{share * 100:.3g}%"
+    return f"{digits_text(share * 100)}%"
 
 
 def moment(unix_ns: int) -> str:
@@ -120,7 +120,7 @@ def flat(record: Mapping[str, object], prefix: str = "") -> dict[str, str]:
         elif isinstance(value, bool):
             lines[name] = "yes" if value else "no"
         elif isinstance(value, float):
-            lines[name] = f"{value:.4g}"
+            lines[name] = digits_text(value, 4)
         elif isinstance(value, list | tuple):
             lines[name] = ", ".join(str(item) for item in value)
         else:

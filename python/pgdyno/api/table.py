@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pgdyno.model.errors import PgdynoError
+from pgdyno.model.units import digits_text
 from pgdyno.model.wording import plural
 
 _SHOWN = 20  # rows, in a notebook
@@ -90,7 +91,7 @@ class Table:
 def _cell(value: object) -> str:
     if value is None or (isinstance(value, float) and isnan(value)):
         return ""
-    return f"{value:,.6g}" if isinstance(value, float) else html.escape(str(value))
+    return digits_text(value, 6) if isinstance(value, float) else html.escape(str(value))
 
 
 def _column(values: Sequence[object]) -> npt.NDArray[Any]:

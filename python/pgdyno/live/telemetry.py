@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pgdyno.analysis.resources import DEVICE, members
 from pgdyno.model.run import Event, TrialRecord
-from pgdyno.model.units import bytes_text, seconds_text
+from pgdyno.model.units import bytes_text, digits_text, seconds_text
 
 _NS = 1e9
 EVENTS_MAX = 60  # that are listed, the last ones
@@ -112,4 +112,4 @@ def _seen(event: Event, begin_ns: int) -> Seen:
 def _value(key: str, value: object) -> str:
     if isinstance(value, int | float) and key.endswith("_bytes"):
         return bytes_text(value)
-    return f"{value:,.4g}" if isinstance(value, float) else str(value)
+    return digits_text(value, 4) if isinstance(value, float) else str(value)

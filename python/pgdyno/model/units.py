@@ -50,6 +50,12 @@ def count_text(value: float) -> str:
     return f"{value:,.0f}"
 
 
+def digits_text(value: float, digits: int = 3) -> str:
+    """A number by its leading digits, and never with an exponent, e.g. `0.0123`, `3,450`."""
+    shown = f"{value:.{digits}g}"
+    return f"{float(shown):,.0f}" if "e+" in shown else f"{value:,.{digits}g}"
+
+
 def share_text(share: float) -> str:
     """A share of a whole, small ones with a digit more, e.g. `43%`, `4.3%`."""
     return f"{share:.1%}" if 0 < share < 0.1 else f"{share:.0%}"

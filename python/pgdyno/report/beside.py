@@ -8,7 +8,7 @@ from pgdyno.analysis import words
 from pgdyno.analysis.beside_facts import Against, Compared, Differs, Gate, Row, Side
 from pgdyno.analysis.efficiency import METRICS
 from pgdyno.analysis.sides import GROUPS
-from pgdyno.model.units import at_least_text, count_text, ratio_text
+from pgdyno.model.units import at_least_text, count_text, digits_text, ratio_text
 from pgdyno.model.wording import capital, plural
 from pgdyno.report.imported import lines as imported_lines
 
@@ -263,4 +263,4 @@ def gate_line(one: Gate) -> str:
 
 
 def _number(value: float) -> str:
-    return count_text(value) if value >= 1000 else f"{value:.4g}"
+    return count_text(value) if value >= 1000 else digits_text(value, 4)

@@ -8,6 +8,7 @@ from textwrap import fill
 
 from pgdyno.analysis.diagnosis_facts import RuleAnswer, StageDiagnosis, TimePart, WindowDiagnosis
 from pgdyno.model.text import json_document, visible
+from pgdyno.model.units import digits_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.report.sections.diagnosis import figures_text, gain_text, knobs_text
 
@@ -45,8 +46,8 @@ def _proof(window: WindowDiagnosis) -> Iterator[str]:
     if window.parts:
         shown = [_part(part) for part in window.parts[:_PARTS_MAX]]
         yield _line(
-            f"Session time of round {window.round}, {window.sessions:.3g} sessions on average:"
-            f" {'; '.join(shown)}.", 2,
+            f"Session time of round {window.round}, {digits_text(window.sessions or 0)} sessions on"
+            f" average: {'; '.join(shown)}.", 2,
         )  # fmt: skip
     for answer in _findings(window):
         yield _line(f"Found: {answer.title}: {answer.fact}.", 2)

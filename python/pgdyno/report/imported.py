@@ -10,6 +10,7 @@ from pgdyno.imports.beside import Beside
 from pgdyno.imports.buckets import percentile
 from pgdyno.imports.together import Together
 from pgdyno.model.imported import COMPARABLE, CONDITIONS, Condition, Imported, Told
+from pgdyno.model.units import digits_text
 from pgdyno.model.wording import plural
 
 _FIGURES_MAX = 12  # of one result in a terminal; JSON has all
@@ -83,7 +84,10 @@ def _figures(one: Imported) -> Iterator[str]:
     for figure in one.comparable:
         yield f"  means: {_meant(figure.metric, figure.value)} ({figure.metric}, from {figure.how})"
     if one.latencies is not None:
-        each = [f"{name} {percentile(one.latencies, part) / 1000:.3g} ms" for part, name in _SHARES]
+        each = [
+            f"{name} {digits_text(percentile(one.latencies, part) / 1000)} ms"
+            for part, name in _SHARES
+        ]
         yield f"  latencies, counted: {', '.join(each)}"
     if one.failed is not None:
         yield f"  failed: {plural(one.failed, 'transaction')}"
@@ -146,4 +150,4 @@ def _condition(key: str, value: Condition) -> str:
 def _number(value: float) -> str:
     if value == int(value):
         return f"{value:,.0f}"
-    return f"{value:,.2f}" if value >= 1 else f"{value:.3g}"
+    return f"{value:,.2f}" if value >= 1 else digits_text(value)

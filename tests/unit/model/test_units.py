@@ -8,6 +8,7 @@ from pgdyno.model.units import (
     at_least_text,
     bytes_text,
     count_text,
+    digits_text,
     ns_text,
     ratio_text,
     seconds_text,
@@ -50,3 +51,12 @@ def test_durations(seconds: float, text: str) -> None:
 def test_counts_and_ratios() -> None:
     assert count_text(48210.4) == "48,210"
     assert ratio_text(1.16349) == "x1.163"
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [(0.01234, 3, "0.0123"), (3_451.7, 3, "3,450"), (999.6, 3, "1,000"), (123.4, 4, "123.4"),
+     (-56_789.0, 2, "-57,000"), (0, 3, "0"), (345.0, 3, "345"), (9_876.0, 4, "9,876")],
+)  # fmt: skip
+def test_leading_digits_are_shown_without_an_exponent(value: float, digits: int, text: str) -> None:
+    assert digits_text(value, digits) == text

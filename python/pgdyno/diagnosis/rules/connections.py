@@ -17,6 +17,7 @@ from pgdyno.diagnosis.rule import (
     Threshold,
     waits_rule_answer,
 )
+from pgdyno.model.units import digits_text
 
 
 def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
@@ -31,8 +32,8 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     use = host_use(seen.window)
     if each >= rule.limit("each") and use is not None and use.idle < rule.limit("idle"):
         return NotKnown(
-            f"there are {each:.3g} connections for each CPU of a full host: whether fewer would do"
-            " more, `pgdyno knee` would tell",
+            f"there are {digits_text(each)} connections for each CPU of a full host: whether fewer"
+            " would do more, `pgdyno knee` would tell",
             figures,
         )
     return replace(found, figures=figures)

@@ -16,7 +16,7 @@ from pgdyno.diagnosis.rule import (
     evidence,
     figure,
 )
-from pgdyno.model.units import share_text
+from pgdyno.model.units import digits_text, share_text
 
 
 def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
@@ -35,7 +35,7 @@ def answer(seen: Seen, rule: Rule) -> Found | Cleared | NotKnown:
     if wanted is not None and wanted >= rule.limit("wanted"):
         return Cleared(f"{between}, but the driver's threads are what they wait for", figures)
     if trips is not None:
-        between += f", {trips:.3g} round trips for each transaction"
+        between += f", {digits_text(trips)} round trips for each transaction"
     return Found(between, share, figures, caps_of(seen.window))
 
 

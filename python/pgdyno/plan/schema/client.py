@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from pgdyno.catalog import workload_profile, workload_profile_names
 from pgdyno.model.settings import Origin, Setting
+from pgdyno.model.units import digits_text
 from pgdyno.plan.schema.complaint import Complaint, shown
 from pgdyno.plan.schema.errors import faults_of, unknown_key
 from pgdyno.plan.schema.override import stage_origin
@@ -191,8 +192,13 @@ def _asks_nothing(table: WorkloadTable, window_s: float) -> list[tuple[str, str]
         return []
     due = table.arrivals.rate * sum(seconds * (start + end) / 2 for seconds, start, end in steps)
     if due < 1:
-        return [("arrivals.rate", f"{table.arrivals.rate:g} lets {due:.2g} requests be due in the"
-                 f" window of {window_s:g} s; allowed: so many that one is")]  # fmt: skip
+        return [
+            (
+                "arrivals.rate",
+                f"{table.arrivals.rate:g} lets {digits_text(due, 2)} requests be"
+                f" due in the window of {window_s:g} s; allowed: so many that one is",
+            )
+        ]
     return []
 
 

@@ -6,6 +6,7 @@ import plotly.graph_objects as go
 
 from pgdyno.analysis.facts import Facts, TrialFacts
 from pgdyno.analysis.signal_facts import Signal, SignalLine
+from pgdyno.model.units import digits_text
 from pgdyno.report.charts import look, time_axis
 from pgdyno.report.charts.chart import Chart, Key, Panel
 
@@ -43,7 +44,7 @@ def _panel(facts: Facts, signal: Signal, line: SignalLine, trial: TrialFacts, in
     title = f"{signal.name} · {time_axis.title(trial)}"
     alt = (
         f"Line of {signal.name} in trial {trial.number}, stage {trial.stage}: between"
-        f" {min(line.values):.3g} and {max(line.values):.3g} {unit or 'of 1'}."
+        f" {digits_text(min(line.values))} and {digits_text(max(line.values))} {unit or 'of 1'}."
     )
     return Panel(title, alt, drawing)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Facts, Requirement
+from pgdyno.model.units import digits_text
 from pgdyno.model.wording import plural
 from pgdyno.report.document import Block, Cell, Column, Section, Table, Text
 
@@ -52,9 +53,9 @@ def _number(value: float, unit: str) -> str:
         case "share":
             return f"{value:.1%}"
         case "s":
-            return f"{value:.3g} s" if value < 1000 else f"{value:,.0f} s"
+            return f"{digits_text(value, 3 if value < 1000 else 4)} s"
         case _:
-            return f"{value:,.4g}"
+            return digits_text(value, 4)
 
 
 def _asked(row: Requirement) -> str:

@@ -15,7 +15,7 @@ from pgdyno.analysis.diagnosis_facts import (
 )
 from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.words import NOTHING
-from pgdyno.model.units import bytes_text, ns_text, share_text
+from pgdyno.model.units import bytes_text, digits_text, ns_text, share_text
 from pgdyno.model.wording import listed
 from pgdyno.report.document import Block, Cell, Column, Links, Section, Table, Text, columns
 
@@ -64,7 +64,8 @@ def _stage(one: StageDiagnosis) -> Iterator[Block]:
 def time_table(stage: str, window: WindowDiagnosis) -> Table:
     """Session time by what sessions did, before and after waits are moved to their holders."""
     return Table(
-        f"{stage}, round {window.round}: where the time of {window.sessions:.3g} sessions went.",
+        f"{stage}, round {window.round}: where the time of"
+        f" {digits_text(window.sessions or 0)} sessions went.",
         columns("session time", "as met", "95% interval", "at its holders"),
         tuple(_part(one) for one in window.parts),
     )
@@ -158,11 +159,11 @@ def _value(value: float, unit: str) -> str:
         case "B/s":
             return f"{bytes_text(value)}/s"
         case "1/s":
-            return f"{value:,.3g} a second"
+            return f"{digits_text(value)} a second"
         case "times":
             return f"{value:.2f} times"
         case _:
-            return f"{value:,.3g}"
+            return digits_text(value)
 
 
 def knobs_text(answer: RuleAnswer) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Facts, RecoveryFacts, Spread
-from pgdyno.model.units import bytes_text
+from pgdyno.model.units import bytes_text, digits_text
 from pgdyno.report.document import Cell, Column, Section, Table, Text
 
 
@@ -47,8 +47,8 @@ def section(facts: Facts) -> Section | None:
 def _seconds(spread: Spread) -> Cell:
     note = None
     if len(spread.rounds) > 1:
-        note = f"{min(spread.rounds):.3g} to {max(spread.rounds):.3g}"
-    return Cell(f"{spread.median:.3g}", note=note)
+        note = f"{digits_text(min(spread.rounds))} to {digits_text(max(spread.rounds))}"
+    return Cell(digits_text(spread.median), note=note)
 
 
 def _rate(one: RecoveryFacts) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.resource_facts import ResourceRow
 from pgdyno.analysis.words import NOTHING
-from pgdyno.model.units import ns_text, share_text
+from pgdyno.model.units import digits_text, ns_text, share_text
 from pgdyno.report.document import Cell, Column, Section, Table, Text
 
 
@@ -38,4 +38,4 @@ def _cell(row: ResourceRow, value: float | None) -> Cell:
         case "s":
             return Cell(ns_text(value * 1e9))
         case _:
-            return Cell("0" if value == 0 else f"{value:,.3g}")
+            return Cell("0" if value == 0 else digits_text(value))

@@ -15,7 +15,7 @@ from pgdyno.analysis.snapshot_facts import (
     TableUse,
 )
 from pgdyno.analysis.words import NOTHING
-from pgdyno.model.units import bytes_text, ns_text
+from pgdyno.model.units import bytes_text, digits_text, ns_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import Block, Cell, Points, Section, Table, Text, columns
 
@@ -69,9 +69,9 @@ def _shortened(text: str) -> str:
 def _statement(use: StatementUse | None) -> Cell:
     if use is None:
         return _QUIET
-    parts = [f"{use.calls_per_s:,.3g}/s"]
+    parts = [f"{digits_text(use.calls_per_s)}/s"]
     parts += [f"of {ns_text(use.mean_s * 1e9)}"] if use.mean_s is not None else []
-    parts += [f"{use.read_blocks:,.2g} blocks read"] if use.read_blocks else []
+    parts += [f"{digits_text(use.read_blocks, 2)} blocks read"] if use.read_blocks else []
     parts += [f"{bytes_text(round(use.wal_bytes))} of WAL"] if use.wal_bytes else []
     return Cell(f"{use.sessions:.2f}", note=", ".join(parts))
 
@@ -102,17 +102,17 @@ def _table(use: TableUse | None) -> Cell:
         grown = bytes_text(abs(round(use.grown_bytes)))
         parts.append(f"{grown} {'more' if use.grown_bytes > 0 else 'less'}")
     if use.changed_per_s:
-        parts.append(f"{use.changed_per_s:,.3g} rows/s changed")
+        parts.append(f"{digits_text(use.changed_per_s)} rows/s changed")
     if use.hot_share is not None:
         parts.append(f"{use.hot_share:.0%} of updates HOT")
     if use.dead_rows:
         parts.append(f"{use.dead_rows:,.0f} rows dead")
     if use.vacuums:
-        parts.append(f"VACUUM {use.vacuums:.2g}×")
+        parts.append(f"VACUUM {digits_text(use.vacuums, 2)}×")
     if use.analyzes:
-        parts.append(f"ANALYZE {use.analyzes:.2g}×")
+        parts.append(f"ANALYZE {digits_text(use.analyzes, 2)}×")
     if use.scanned_rows_per_s:
-        parts.append(f"{use.scanned_rows_per_s:,.3g} rows/s scanned in sequence")
+        parts.append(f"{digits_text(use.scanned_rows_per_s)} rows/s scanned in sequence")
     return Cell(bytes_text(round(use.bytes)), note=", ".join(parts) or None)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import AuditFacts, Facts
-from pgdyno.model.units import count_text
+from pgdyno.model.units import count_text, digits_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import Block, Cell, Column, Section, Table, Text
 from pgdyno.report.sections.time import judged
@@ -86,12 +86,16 @@ def _in_band(line: AuditFacts) -> Cell:
 def _band(line: AuditFacts) -> str:
     if line.unit == "1":
         return f"{_value(line, line.low)} to {_value(line, line.high)}"
-    return f"{line.low:.4g} to {_value(line, line.high)}"
+    return f"{digits_text(line.low, 4)} to {_value(line, line.high)}"
 
 
 def _value(line: AuditFacts, value: float) -> str:
     """Shares as percentages, anything else with four digits and its unit."""
-    return f"{value * 100:.3g}%" if line.unit == "1" else f"{value:.4g} {line.unit}"
+    return (
+        f"{digits_text(value * 100)}%"
+        if line.unit == "1"
+        else f"{digits_text(value, 4)} {line.unit}"
+    )
 
 
 def _conditions(facts: Facts) -> list[Block]:
