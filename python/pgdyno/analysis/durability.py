@@ -58,9 +58,9 @@ def _losses(found: Durability) -> tuple[LossFacts, ...]:
 
 
 def _reason(found: Durability) -> str:
-    """All losses in a line, each with its layer where that is not the server."""
+    """What puts a stage on its rung, each with its layer where that is not the server."""
     lines = [
-        one.what if one.layer == "server" else f"{one.what} ({one.layer})" for one in found.losses
+        one.said if one.layer == "server" else f"{one.said} ({one.layer})" for one in found.reasons
     ]
     lines += [f"not known: {text}" for text in found.not_known]
     return ", ".join(dict.fromkeys(lines)) or _NOTHING_FOUND

@@ -32,7 +32,7 @@ from pgdyno.model.imported import Imported
 from pgdyno.model.run import PgbenchSummary
 
 SCHEMA = "pgdyno.report/3"
-LABELS = {"NOPM": "TPC-C-like, not a TPC result", "tps": "not a TPC result"}
+LABELS = {"NOPM": "TPC-C-like, not a TPC result", "tps": "Not a TPC result"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ class StageFacts:
     twin_of: str | None
     afresh: bool
     rung: str  # the lowest of all losses; "D?" where none was found but not all could be read
-    rung_reason: str  # all losses, and what is not known
+    rung_reason: str  # what puts it there, and what is not known
     rung_planned: str  # by what was known before
     losses: tuple[LossFacts, ...]  # lowest rung first; as read back, if any trial did
     not_known: tuple[str, ...]  # layers that could not be read, and why

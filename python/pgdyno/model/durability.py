@@ -59,6 +59,11 @@ class Loss:
     layer: str  # server, database, role, session, workload, tables, process, file system, device
     source: str  # where it was read, e.g. "plans/demo.toml: stage async"
 
+    @property
+    def said(self) -> str:
+        """What it is; where that leaves the rung as it is, with what it costs all the same."""
+        return f"{self.what} loses {self.loses}" if self.rung is Rung.D0 else self.what
+
 
 @dataclass(frozen=True, slots=True)
 class Durability:
@@ -76,6 +81,12 @@ class Durability:
     def rung(self) -> Rung | None:
         """The rung; None where nothing was found, but not everything could be looked at."""
         return None if self.not_known and self.lowest in HARMLESS else self.lowest
+
+    @property
+    def reasons(self) -> tuple[Loss, ...]:
+        """What puts it on its rung, lowest first; what lowers none is a reason only by itself."""
+        lowering = tuple(loss for loss in self.losses if loss.rung is not Rung.D0)
+        return lowering or self.losses
 
 
 def together(*parts: Durability) -> Durability:

@@ -96,6 +96,7 @@ class Place:
     free_bytes: int
     file_system: str  # its type
     device_number: int  # of the file system: folders of the same share its room
+    durability: Durability | None = None  # of the storage below it; None: not looked at
 
 
 @dataclass(frozen=True, slots=True)

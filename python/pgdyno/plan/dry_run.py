@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from pgdyno.model.durability import HARMLESS, LADDER
+from pgdyno.model.durability import LADDER, NOT_KNOWN
 from pgdyno.model.file_system import IN_MEMORY
 from pgdyno.model.plan import Plan, Protocol, Stage
 from pgdyno.model.settings import HostFacts, OriginKind, Rung, ServerFacts, Setting
@@ -50,6 +50,7 @@ _RUNG_STYLES = {
     Rung.D4: "red",
     Rung.D5: "red",
     Rung.D6: "red",
+    NOT_KNOWN: "yellow",
 }
 
 
@@ -192,9 +193,10 @@ def _stages(plan: Plan, configs: Sequence[Configured], host: HostFacts) -> Itera
     before: Stage | None = None
     for stage, config in zip(plan.stages, configs, strict=True):
         title = Text(f"\n{stage.name}", style="bold")
-        title.append(f"  {stage.rung_known}", style=_RUNG_STYLES[stage.rung])
-        risk = "" if stage.rung in HARMLESS else f"{LADDER[stage.rung]}: "
-        title.append(f"  {risk}{stage.rung_reason}", style="not bold dim")
+        known = stage.rung_known
+        title.append(f"  {known}", style=_RUNG_STYLES[known])
+        risk = LADDER.get(known, "what may be lost is not known")
+        title.append(f"  {risk}: {stage.rung_reason}", style="not bold dim")
         yield title
         if stage.durability is not None and stage.durability.not_known:
             unread = "; ".join(stage.durability.not_known)

@@ -67,9 +67,11 @@ def _places(folders: Iterable[str]) -> Iterator[Place]:
         path = Path(folder)
         try:
             free_bytes, device = shutil.disk_usage(path).free, path.stat().st_dev
-        except OSError:
+            real = path.resolve(strict=True)
+        except (OSError, RuntimeError):  # the latter where links go in a circle
             continue
-        yield Place(folder, free_bytes, file_system(path)["type"], device)
+        kind = file_system(path)["type"]
+        yield Place(folder, free_bytes, kind, device, storage_losses(real, "data folder"))
 
 
 def _huge_pages_free(meminfo: dict[str, int]) -> int:

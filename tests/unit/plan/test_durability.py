@@ -8,15 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from pgdyno.model.durability import Durability, Loss
-from pgdyno.model.settings import Rung
+from pgdyno.model.durability import NOT_KNOWN, Durability, Loss, together
+from pgdyno.model.settings import Place, Rung
 from pgdyno.model.workload import Data, Script, SourceFile, Workload
 from pgdyno.plan import read_plan
 from pgdyno.plan.resolve.plan import resolve
+from pgdyno.plan.resolve.stages import reason_of
 from pgdyno.plan.settings.durability import settings_losses, workload_losses
 from tests.data.servers import HOST, installed
 
 PLANS = Path(__file__).parents[2] / "data" / "plans" / "good"
+STORAGE = Path(__file__).parents[3] / "plans" / "storage-comparison.toml"
 
 
 def read(**values: str) -> Callable[[str], tuple[str, str, str] | None]:
@@ -67,6 +69,30 @@ def test_storage_counts_for_stages_without_a_folder_of_their_own() -> None:
     plan = resolve(read_plan(PLANS / "smallest.toml"), installed(18), host)
     assert plan.stages[0].rung is Rung.D6
     assert "in memory" in plan.stages[0].rung_reason
+
+
+def test_a_stage_stands_where_the_storage_of_its_folder_does() -> None:
+    memory = Loss(Rung.D6, "data folder /dev/shm in memory (tmpfs)", "…", "file system", "mount")
+    places = tuple(
+        Place(path, 1 << 40, kind, number, found)
+        for path, kind, number, found in (
+            ("/dev/shm", "tmpfs", 2, Durability((memory,))),
+            ("/srv/a", "ext4", 3, Durability()),
+            ("/srv/b", "ext4", 4, None),
+        )
+    )
+    host = replace(HOST, places=places)
+    plan = resolve(read_plan(STORAGE, folders=("/srv/a", "/srv/b")), installed(18), host)
+    rungs = {stage.folder: stage.rung_known for stage in plan.stages if stage.folder}
+    assert rungs == {"/dev/shm": "D6", "/srv/a": "D0", "/srv/b": NOT_KNOWN}
+    assert "in memory" in next(one for one in plan.stages if one.folder == "/dev/shm").rung_reason
+
+
+def test_what_lowers_no_rung_is_a_reason_only_by_itself() -> None:
+    sums = Loss(Rung.D0, "data_checksums = off", "nothing by itself", "server", "…")
+    commits = Loss(Rung.D2, "synchronous_commit = off", "…", "server", "…")
+    assert [one.said for one in together(Durability((sums, commits))).reasons] == [commits.what]
+    assert reason_of(Durability((sums,))) == "data_checksums = off loses nothing by itself"
 
 
 def test_what_is_not_known_is_no_rung_unless_something_is_lost_anyway() -> None:

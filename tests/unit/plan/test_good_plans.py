@@ -108,6 +108,7 @@ def test_a_first_plan_may_end_after_three_rounds(
     assert {stage.name: stage.rung for stage in plan.stages} == rungs
     assert plan.stages[0].settings == ()
     assert plan.protocol.looks[0] == 3
+    assert plan.protocol.checkpoints == "cycles", "a window without a checkpoint is a finding"
     assert plan.estimate.measuring_s <= most_s
     assert plan.estimate.measuring_s / plan.protocol.rounds <= round_s
     assert quick.estimate.measuring_s < plan.estimate.measuring_s / 4

@@ -224,8 +224,8 @@ def stage_rung(config: Configured, *, guarded: bool = False) -> tuple[Rung, str]
 
 
 def reason_of(durability: Durability) -> str:
-    """All that gives up durability, lowest rungs first, in a line."""
-    return ", ".join(loss.what for loss in durability.losses) or _NOTHING_LOST
+    """What puts a stage on its rung, lowest first, in a line."""
+    return ", ".join(loss.said for loss in durability.reasons) or _NOTHING_LOST
 
 
 def _durability(
@@ -246,9 +246,11 @@ def _durability(
     )
     if draft.document.target.kind == "running":
         return together(own, Durability((), ("the server's storage, tables, databases and roles",)))
-    if folder is not None:
-        return together(own, Durability((), (f"the storage of folder {folder}",)))
-    return together(own, host.durability or Durability())
+    if folder is None:
+        return together(own, host.durability or Durability())
+    place = host.place(folder)
+    unread = Durability((), (f"the storage of folder {folder}",))
+    return together(own, place.durability if place and place.durability else unread)
 
 
 def _reader(config: Configured, settings: Mapping[str, Setting]) -> Read:

@@ -39,6 +39,6 @@ def rounds_text(protocol: Protocol) -> str:
     """How many rounds there are, and when is looked."""
     if protocol.stop == "rounds":
         return plural(protocol.rounds, "round")
-    looks = listed([str(look) for look in protocol.looks])
+    looks = listed([str(look) for look in protocol.looks], "or")
     rounds = plural(protocol.rounds, "round")
-    return f"up to {rounds}, until looks after {looks} have decided each stage"
+    return f"up to {rounds}: what a look after {looks} has decided is measured no further"
