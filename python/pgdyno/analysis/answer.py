@@ -175,7 +175,8 @@ def _undone(stage: StageFacts) -> str:
     said = words.verdict(stage.to_first)
     if said == words.NO_LOOK:
         return f"`{stage.name}` shows {ratio} so far, and the first look is still to come"
-    return f"`{stage.name}` is {said} at {ratio}"
+    verdict, _, more = said.partition(", ")
+    return f"`{stage.name}` is {verdict} at {ratio}{', ' * bool(more)}{more}"
 
 
 def _interval(stage: StageFacts) -> str:

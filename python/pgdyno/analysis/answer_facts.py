@@ -71,6 +71,12 @@ class Answer:
         """Those that a stage has by itself, and not with all others."""
         return tuple(one for one in self.doubts if stage in one.stages and not one.all_stages)
 
+    def against(self, stage: str) -> tuple[Doubt, ...]:
+        """Grave ones that a verdict on a stage stands under: of it, of all, and of the run."""
+        return tuple(
+            one for one in self.doubts if one.grave and (stage in one.stages or not one.stages)
+        )
+
 
 def confidence_of(doubts: tuple[Doubt, ...]) -> Confidence:
     """High without a doubt, low with a grave one."""

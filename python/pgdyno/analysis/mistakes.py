@@ -392,22 +392,26 @@ def price_hidden(seen: Seen) -> str | None:
 
 
 def _priced(plan: Plan, rung: str) -> bool:
+    """Whether a pair shows its price: by settings of durability alone, or by the folder alone."""
     durability = {name for name, knob in knobs().items() if knob.fall} | _COMPANIONS
     return any(
         safe.rung in words.SAFE
         and fallen.rung == rung
         and safe.build == fallen.build
-        and safe.folder == fallen.folder
         and safe.workload == fallen.workload
-        and changed_settings(safe, fallen) <= durability
+        and changed_settings(safe, fallen)
+        <= (durability if safe.folder == fallen.folder else set())
         for safe in plan.stages
         for fallen in plan.stages
     )
 
 
 def _steps(plan: Plan) -> Iterator[tuple[Stage, Stage]]:
-    """Each stage after the one that it is compared with as a step."""
-    return pairwise(stage for stage in plan.stages if stage.twin_of is None)
+    """Each stage after the one that it is compared with as a step; other loads do not compare."""
+    steps = pairwise(stage for stage in plan.stages if stage.twin_of is None)
+    return (
+        (before, stage) for before, stage in steps if before.workload.load == stage.workload.load
+    )
 
 
 def mistake_facts(seen: Seen) -> tuple[MistakeFacts, ...]:

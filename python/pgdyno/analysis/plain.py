@@ -37,8 +37,8 @@ def plain(stages: Sequence[StageFacts]) -> tuple[str, ...]:
         return (f"Only `{stages[0].name}` was measured: there is nothing to compare it with.",)
     better = [one for one in others if one.to_first and one.to_first.verdict == "better"]
     if not better:
-        bases = dict.fromkeys(f"`{one.to_first.base}`" for one in others if one.to_first)
-        nothing = f"Nothing that was tried is shown to be faster than {' or '.join(bases)}."
+        bases = list(dict.fromkeys(f"`{one.to_first.base}`" for one in others if one.to_first))
+        nothing = f"Nothing that was tried is shown to be faster than {listed(bases, 'or')}."
         return (nothing, *_not_better(others))
     safe = [one for one in better if one.rung in words.SAFE]
     found = list(dict.fromkeys(max(some, key=_ratio).name for some in (safe, better) if some))

@@ -55,37 +55,41 @@ def tails(
         quantiles: As `store.histogram.merged_quantiles`.
     """
     finished = [trial for trial in trials if trial.state is TrialState.FINISHED]
-    kind = _main_kind(plan, finished)
+    kinds = _main_kinds(plan, finished)
     found: dict[str, tuple[TailFacts, ...]] = {}
-    if kind is None:
-        return found
     anchored = {stage.name for stage in plan.stages if stage.checkpoints == "anchors"}
     for percentile, share in PERCENTILES.items():
-        values = {(t.stage, t.round): _value(t, kind, share, quantiles) for t in trials}
+        values = {
+            (t.stage, t.round): _value(t, kinds.get(t.stage), share, quantiles) for t in trials
+        }
         # As a rate, so that more is better here as well.
         rates = {where: None if ns is None else 1e9 / ns for where, ns in values.items()}
         table = table_of(rates, [stage.name for stage in plan.stages])
         for one in _compared(plan, replace(table, attempts=throughput.attempts)):
             short = SHORT if anchored & {one.stage, one.base} else None
             reason = not_judged(one.stage, one.base) or short
-            fact = _fact(one, kind, percentile, reason)
-            if fact.rounds:
+            kind = kinds.get(one.stage)
+            if kind and (fact := _fact(one, kind, percentile, reason)).rounds:
                 found[one.stage] = (*found.get(one.stage, ()), fact)
     return found
 
 
-def _main_kind(plan: Plan, finished: Sequence[TrialRecord]) -> str | None:
-    """The first kind that any trial timed, as the report's first table of latency has it."""
-    for stage in plan.stages:
+def _main_kinds(plan: Plan, finished: Sequence[TrialRecord]) -> dict[str, str]:
+    """By stage, the first kind that any trial of its load timed, as the tables of latency have it.
+
+    Stages without a trial of their load have none.
+    """
+    loads = {stage.name: stage.workload.load for stage in plan.stages}
+    found: dict[str, str] = {}
+    for name, load in loads.items():
         for trial in finished:
-            if trial.stage == stage.name and trial.result:
-                for kind in trial.result.kinds:
-                    if kind.window.timed:
-                        return kind.kind
-    return None
+            if trial.stage == name and trial.result:
+                timed = [kind.kind for kind in trial.result.kinds if kind.window.timed]
+                found |= {load: timed[0]} if timed and load not in found else {}
+    return {name: found[load] for name, load in loads.items() if load in found}
 
 
-def _value(trial: TrialRecord, kind: str, share: float, quantiles: Quantiles) -> int | None:
+def _value(trial: TrialRecord, kind: str | None, share: float, quantiles: Quantiles) -> int | None:
     """A percentile of one window in ns; None where it is not known well enough."""
     if trial.state is not TrialState.FINISHED or trial.result is None:
         return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Facts, StageFacts
 from pgdyno.analysis.plain import deepest
@@ -9,7 +11,7 @@ from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import Card, Cell, Document, Light
 from pgdyno.report.sections import sections
 from pgdyno.report.sections.stages import METRICS, UNITS, tail_words
-from pgdyno.report.tone import LIGHTS, tone
+from pgdyno.report.tone import LIGHTS, tone, verdict_tone
 
 
 def compose(facts: Facts) -> Document:
@@ -90,7 +92,18 @@ def _card(stage: StageFacts, facts: Facts) -> Card:
         against=against,
         interval=interval,
         verdict=words.verdict(compared) if compared else None,
-        tone=tone(compared),
+        tone=verdict_tone(stage, facts),
         tail=Cell(tail_words(tail), tone(tail)) if tail else None,
-        doubts=tuple(one.simply or one.text for one in facts.answer.doubts_about(stage.name)),
+        doubts=tuple(_doubts(stage, facts)),
     )
+
+
+def _doubts(stage: StageFacts, facts: Facts) -> Iterator[str]:
+    """What a card says beside its number: its own doubts, and what its verdict stands under."""
+    own = facts.answer.doubts_about(stage.name)
+    yield from (one.simply or one.text for one in own)
+    if stage.to_first is None:
+        return
+    if of_all := [one for one in facts.answer.against(stage.name) if one not in own]:
+        more = f"; {len(of_all) - 1} more above" if len(of_all) > 1 else ""
+        yield f"{of_all[0].simply or of_all[0].text}{more}"

@@ -12,13 +12,15 @@ from rich.text import Text
 
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Facts, StageFacts
+from pgdyno.analysis.loads import Load, loads, main_kinds
 from pgdyno.model.units import at_least_text, bytes_text
 from pgdyno.model.wording import listed
 from pgdyno.report.document import Tone
 from pgdyno.report.sections.cycles import unlike_text
 from pgdyno.report.sections.stages import checkpoint_counts
-from pgdyno.report.tone import LIGHTS, tone
+from pgdyno.report.tone import LIGHTS, verdict_tone
 
+_NAME_LETTERS_MAX = 12  # of stages whose names no other column breaks
 _STYLES: dict[Tone, str] = {"good": "green", "bad": "red", "warn": "yellow", "quiet": "dim", "": ""}
 
 
@@ -32,8 +34,8 @@ def render(facts: Facts) -> RenderableType:
         Text(facts.answer.finding.replace("`", "")),
         "",
         Text(facts.answer.limits.replace("`", "")),
-        _throughput(facts),
-        _latency(facts),
+        *(_throughput(facts, load) for load in loads(facts)),
+        *(_latency(kind, stages) for kind, stages in main_kinds(facts).items()),
     ]
     parts += [
         Text(f"trial {t.number} ({t.stage}, round {t.round}) {t.state}: {t.reason}", style="red")
@@ -77,15 +79,20 @@ def _risks(facts: Facts) -> list[str]:
     return [*lines, *(f"{listed(names)}: {why}" for why, names in reasons.items())]
 
 
-def _throughput(facts: Facts) -> Table:
+def _throughput(facts: Facts, load: Load) -> Table:
+    """Stages of one load, beside the first of them."""
     share = words.confidence(facts.confidence)
-    table = _table("stage", "rung")
-    for head in (facts.headline, "tpmTotal", f"to {facts.base}"):
+    is_short = max(len(stage.name) for stage in load) <= _NAME_LETTERS_MAX
+    table = _table("stage", "rung", is_whole=is_short)
+    for head in (facts.headline, "tpmTotal"):
         table.add_column(head, justify="right", no_wrap=True)
     # What gives way on a narrow terminal: an interval on two lines is still whole.
-    table.add_column(f"{share} interval", justify="right")
-    table.add_column("verdict", min_width=len("undecided"))
-    for stage in facts.stages:
+    for head, at_least in (
+        (f"to {load[0].name}", "×1.234"), (f"{share} interval", "interval"),
+    ):  # fmt: skip
+        table.add_column(head, justify="right", overflow="fold", min_width=len(at_least))
+    table.add_column("verdict", overflow="fold", min_width=len("undecided,"))
+    for stage in load:
         table.add_row(
             stage.name,
             stage.rung,
@@ -93,21 +100,21 @@ def _throughput(facts: Facts) -> Table:
             words.count(stage.tpm_total),
             words.ratio(stage.to_first),
             words.interval(stage.to_first),
-            Text(words.verdict(stage.to_first), style=_STYLES[tone(stage.to_first)]),
+            Text(words.verdict(stage.to_first), style=_STYLES[verdict_tone(stage, facts)]),
         )
     return table
 
 
-def _latency(facts: Facts) -> Table:
-    table = _table(words.kind(facts.main_kind))
+def _latency(kind: str, stages: Load) -> Table:
+    table = _table(words.kind(kind))
     for head in ("p50", "p95", "p99", "max", "WAL/tx"):
         table.add_column(head, justify="right", no_wrap=True)
     table.add_column("checkpoints", justify="right", overflow="fold")
-    for stage in facts.stages:
+    for stage in stages:
         wal = stage.per_transaction.get("wal_bytes")
         table.add_row(
             stage.name,
-            *_times(stage, facts.main_kind),
+            *_times(stage, kind),
             bytes_text(wal.median) if wal else words.NOTHING,
             checkpoint_counts(stage),
         )
@@ -122,8 +129,9 @@ def _times(stage: StageFacts, kind: str) -> tuple[str, ...]:
     return tuple(at_least_text(ns, line.exact_below_ns) for ns in times)
 
 
-def _table(*names: str) -> Table:
+def _table(*names: str, is_whole: bool = False) -> Table:
+    """Its first columns are there; the first may be kept whole, which others have to pay for."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), header_style="")
-    for name in names:
-        table.add_column(name, no_wrap=True)
+    for number, name in enumerate(names):
+        table.add_column(name, overflow="fold", no_wrap=is_whole and number == 0)
     return table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pgdyno.analysis.answer_facts import TailFacts
-from pgdyno.analysis.facts import Comparison
+from pgdyno.analysis.facts import Comparison, Facts, StageFacts
 from pgdyno.report.document import Tone
 
 _TONES: dict[str, Tone] = {
@@ -18,6 +18,12 @@ _TONES: dict[str, Tone] = {
 def tone(comparison: Comparison | TailFacts | None) -> Tone:
     """How a verdict is set off."""
     return _TONES.get(comparison.verdict, "") if comparison else ""
+
+
+def verdict_tone(stage: StageFacts, facts: Facts) -> Tone:
+    """The same of a stage against the first: no gain is green while a check speaks against it."""
+    found = tone(stage.to_first)
+    return "warn" if found == "good" and facts.answer.against(stage.name) else found
 
 
 LIGHTS: dict[str, Tone] = {"high": "good", "limited": "warn", "low": "bad"}

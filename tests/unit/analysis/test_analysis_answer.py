@@ -42,7 +42,7 @@ def test_undecided_names_the_rounds_it_needs(tmp_path: Path) -> None:
     compared = facts.stages[1].to_first
     assert compared is not None
     assert compared.verdict == "undecided"
-    assert f"`tuned` is undecided, needs about {compared.rounds_needed} rounds at" in (
+    assert f"interval {words.interval(compared)}), needs about {compared.rounds_needed} rounds" in (
         facts.answer.finding
     )
 

@@ -119,6 +119,18 @@ def test_e3_several_factors_at_once() -> None:
     assert "stage-3" not in found
 
 
+def test_e3_the_first_of_another_load_is_no_step() -> None:
+    """It is compared with nothing, so nothing that it changes needs a name."""
+    plan = seen().plan
+    before, after = plan.stages[2:4]
+    assert after.workload.load == before.workload.load
+    other = replace(after, workload=replace(after.workload, kind="tpcb"))
+    stages = (*plan.stages[:3], other, *plan.stages[4:])
+    found = checks.several_factors(replace(seen(), plan=replace(plan, stages=stages)))
+    assert "stage-4" in (checks.several_factors(seen()) or "")
+    assert "stage-4" not in (found or "")
+
+
 def test_e4_no_checkpoint_in_the_window(facts_of: list[StageFacts]) -> None:
     ends = START_NS + SIX["window_s"] * SECOND_NS
     before = START_NS - SECOND_NS
@@ -301,6 +313,11 @@ def test_e15_durability_given_up_before_the_first_stage() -> None:
     )
     durable = replace(last, name="durable", settings=kept, rung=Rung.D0)
     assert checks.price_hidden(seen(plan_of([durable, last]), {})) is None
+
+    memory = replace(durable, name="memory", folder="/dev/shm", rung=Rung.D6)
+    assert checks.price_hidden(seen(plan_of([durable, memory]), {})) is None
+    both = replace(last, name="both", folder="/dev/shm", rung=Rung.D6)
+    assert checks.price_hidden(seen(plan_of([durable, both]), {})) is not None
 
 
 def test_every_class_has_a_check_and_a_line_of_the_page() -> None:

@@ -172,6 +172,7 @@ def test_a_doubt_is_told_with_its_stages(facts: Facts) -> None:
     mine, all_of_us = Doubt("a", True, ("tuned",)), Doubt("b", True, ("initdb", "tuned"), True)
     answer = replace(facts.answer, doubts=(mine, all_of_us, Doubt("c", True, ("initdb",))))
     assert answer.doubts_about("tuned") == (mine,)
+    assert answer.against("tuned") == (mine, all_of_us)
 
 
 def test_doubts_are_told_without_terms(facts: Facts) -> None:

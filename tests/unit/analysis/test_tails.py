@@ -139,3 +139,27 @@ def test_the_facts_of_a_stage_hold_them(tmp_path: Path) -> None:
     stage = analysed(tmp_path / "run.sqlite", invalid=()).stages[1]
     assert stage.tails
     assert {one.kind for one in stage.tails} == {"new_order"}
+
+
+def test_the_slowest_of_another_load_are_of_its_own_first_kind(
+    run: tuple[Plan, list[TrialRecord]],
+) -> None:
+    plan, trials = run
+    first, *others = plan.stages
+    tpcb = tuple(replace(one, workload=replace(one.workload, kind="tpcb")) for one in others)
+
+    def other_kinds(trial: TrialRecord) -> TrialRecord:
+        assert trial.result is not None
+        if trial.stage == first.name:
+            return trial
+        kinds = tuple(replace(one, kind=f"of-{one.kind}") for one in trial.result.kinds)
+        return replace(trial, result=replace(trial.result, kinds=kinds))
+
+    changed = replace(plan, stages=(first, *tpcb)), [other_kinds(trial) for trial in trials]
+    tails_found = found(
+        changed, dict.fromkeys([one.name for one in plan.stages], lambda n: n), many
+    )
+    assert {name: tail[0].kind for name, tail in tails_found.items()} == {
+        others[1].name: "of-new_order"
+    }
+    assert tails_found[others[1].name][0].base == others[0].name

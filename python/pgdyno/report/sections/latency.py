@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Facts, Judgement, Percentiles
+from pgdyno.analysis.loads import main_kinds
 from pgdyno.model.units import at_least_text, count_text
 from pgdyno.model.wording import plural
 from pgdyno.report.document import Cell, Figure, Section, Table, Text, columns
@@ -15,23 +16,27 @@ HEADS = ("p50", "p90", "p95", "p99", "p99.9", "max", "requests")
 
 def section(facts: Facts) -> Section:
     """The chart, the table of the main kind, and one of all kinds."""
-    main = [(stage.name, stage.percentiles(facts.main_kind)) for stage in facts.stages]
+    mains = main_kinds(facts)
+    shown = [
+        _table(
+            f"Response time of {words.kind(kind)}, rounds merged.",
+            [(one.name, one.percentiles(kind)) for one in stages],
+            folded=False,
+        )
+        for kind, stages in mains.items()
+    ]
     rest = [
         (f"{words.kind(line.kind)}, {stage.name}", line)
         for kind in dict.fromkeys(line.kind for stage in facts.stages for line in stage.latency)
         for stage in facts.stages
-        if kind != facts.main_kind and (line := stage.percentiles(kind)) is not None
+        if stage not in mains.get(kind, ()) and (line := stage.percentiles(kind)) is not None
     ]
     return Section(
         "latency",
         "Latency",
         (
             Figure("latency"),
-            _table(
-                f"Response time of {words.kind(facts.main_kind)}, rounds merged.",
-                main,
-                folded=False,
-            ),
+            *shown,
             _table("Response time of the other kinds, rounds merged.", rest, folded=True),
             *_statements(facts),
             *_window_ends(facts),

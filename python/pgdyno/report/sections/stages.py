@@ -19,7 +19,7 @@ from pgdyno.report.document import (
     Text,
     columns,
 )
-from pgdyno.report.tone import tone
+from pgdyno.report.tone import tone, verdict_tone
 
 METRICS = {
     "NOPM": "NOPM counts committed New-Orders a minute",
@@ -43,7 +43,7 @@ def section(facts: Facts) -> Section:
             Column("to the stage before"),
             Column("rounds"),
         ),
-        tuple(_row(stage) for stage in facts.stages),
+        tuple(_row(stage, facts) for stage in facts.stages),
     )
     blocks: list[Block] = [Figure("waterfall"), table]
     if facts.looks:
@@ -88,7 +88,7 @@ def _as_benchmarksql(facts: Facts) -> list[Block]:
     return [Table(caption, heads, rows)]
 
 
-def _row(stage: StageFacts) -> tuple[Cell, ...]:
+def _row(stage: StageFacts, facts: Facts) -> tuple[Cell, ...]:
     name = stage.name if stage.twin_of is None else f"{stage.name} (same as {stage.twin_of})"
     folder = f"data in {stage.folder}" if stage.folder else None
     notes = [note for note in (stage.build, folder, stage.rung_reason) if note]
@@ -97,7 +97,7 @@ def _row(stage: StageFacts) -> tuple[Cell, ...]:
         Cell(words.count(stage.throughput), note=spread_note(stage.throughput)),
         Cell(words.count(stage.tpm_total)),
         Cell(words.ratio(stage.to_first), note=_interval(stage, first=True)),
-        Cell(words.verdict(stage.to_first), tone(stage.to_first)),
+        Cell(words.verdict(stage.to_first), verdict_tone(stage, facts)),
         _tail(stage),
         Cell(words.ratio(stage.to_previous), note=_interval(stage, first=False)),
         Cell(f"{len(stage.rounds)} of {stage.rounds_planned}"),
