@@ -18,6 +18,7 @@ from pgdyno.catalog.waits import wait_of
 from pgdyno.model.description import Description, NamedSql
 from pgdyno.model.plan import Telemetry
 from pgdyno.model.wait import CPU, CPU_WAIT
+from pgdyno.sample.activity import Activity
 from pgdyno.sample.prepared import Prepared
 from pgdyno.sample.process_roles import ROLES
 from pgdyno.sample.recorder import Recorder
@@ -402,6 +403,25 @@ def test_sessions_that_look_on_are_no_part_of_the_load(
             looking = replace(subject, own_pids={*subject.own_pids, *others})
             keys = named(looking, server_sessions, "sessions").take()
             assert len([key for key in keys if key[0] == "backend"]) == (0 if own else 1)
+
+
+def test_who_idles_in_another_database_is_no_session_of_the_load(
+    server: pgdyno.Server, watching: Callable[..., Subject]
+) -> None:
+    subject = watching()
+    assert subject.session is not None
+    there = [connect(server), connect(server, dbname="template1")]
+    driven, elsewhere = (session.info.backend_pid for session in there)
+    try:
+        activity = Activity(subject.session, subject.databases, {}, wait_of, subject.own_pids)
+        until(lambda: driven in activity.take(), "an idle session of the load is met")
+        assert elsewhere not in activity.take()
+        with there[1].transaction():
+            there[1].execute("SELECT 1")
+            assert elsewhere in activity.take()
+    finally:
+        for session in there:
+            session.close()
 
 
 @pytest.mark.parametrize("telemetry", ["default", "full"])

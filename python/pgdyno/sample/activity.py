@@ -41,7 +41,9 @@ SELECT pid, backend_type, coalesce(state, ''), wait_event_type, wait_event,
             THEN hashtextextended(query, 0) END
 FROM pg_stat_get_activity(NULL)
 WHERE backend_type IS NOT NULL AND wait_event_type IS DISTINCT FROM 'Activity'
-  AND pid <> pg_backend_pid() AND pid <> ALL (%(own)s::integer[])"""
+  AND pid <> pg_backend_pid() AND pid <> ALL (%(own)s::integer[])
+  -- Who idles in another database does nothing, and is no session of the load.
+  AND (state IS DISTINCT FROM 'idle' OR datid IS NULL OR datid = ANY (%(databases)s::oid[]))"""
 _DATABASES = (
     "SELECT coalesce(array_agg(oid::bigint), '{}') FROM pg_database WHERE datname = ANY(%s)"
 )

@@ -105,6 +105,11 @@ def test_an_unmeasured_idle_share_matters_only_for_a_large_client() -> None:
 
 def test_a_short_window_is_unknown() -> None:
     assert isinstance(client_limit(replace(CALM, window_s=4.0)), Unknown)
+    asked = replace(
+        CALM, window_s=4.9, cpu_s=2.0, run_queue_wait_s=0.5, thread_cpu_s=(1.0, 1.0),
+        thread_wait_s=(0.25, 0.25),
+    )  # fmt: skip
+    assert not isinstance(client_limit(asked), Unknown), "5 s were asked for"
 
 
 @pytest.mark.parametrize(
