@@ -43,9 +43,20 @@ from pgdyno.analysis.replica_facts import Levels, ReplicaRow
 from pgdyno.analysis.run import analyse, plan_in
 from pgdyno.analysis.server_facts import ServerRow, ServersFacts, UnlikeSetting
 from pgdyno.analysis.setting_facts import ServerSetting
+from pgdyno.analysis.snapshot_facts import (
+    PlanChange,
+    PlanDifference,
+    Plans,
+    StatementRow,
+    StatementUse,
+    TableRow,
+    TableUse,
+)
 from pgdyno.analysis.storage import storage_facts
 from pgdyno.analysis.wal_facts import StageWal, WalPart
+from pgdyno.analysis.window_facts import StageWindows
 from pgdyno.api.imports import import_results
+from pgdyno.diagnosis.stages import diagnose_stages
 from pgdyno.model.calibration import Calibrated, Machine, Round
 from pgdyno.model.knee import Knee, Point
 from pgdyno.model.run import PgbenchStatement, PgbenchSummary, TrialRecord, TrialState
@@ -60,10 +71,13 @@ from tests.data.imported import FOLDER
 from tests.data.miniature import CHARACTERS, a_result, write_miniature
 from tests.data.probed import MEMORY, floor, probed
 from tests.data.servers_result import NAMES
+from tests.data.windows import PLANTED
 
 MS = 1_000_000
 LONG = "wal-compression-and-full-page-writes-with-checksums-of-the-second-disk-array"
 ENGINE = "pgbench (PostgreSQL) 18.6"
+USED = StatementUse(1.27, 12_345.0, 0.00051, 1.0, 1_234.0, 230_000.0)
+GROWN = TableUse(37e9, 612e6, 3_451.0, 0.74, 12_040.0, 1.0, 2.0, 123_456.0, 5.0)
 SAID = PgbenchSummary(
     ENGINE, 1_234_567, 1_000, 33_333, 98_765.4, 0.0101, 0.0033, 0.0021,
     (PgbenchStatement("tpcb", "UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid"
@@ -203,6 +217,30 @@ def _replica(names: Sequence[str]) -> tuple[ReplicaRow, ...]:
 
 def filled(facts: Facts) -> Facts:
     """The facts with all that only some runs have."""
+    return _with_what_the_server_counted(_with_what_was_found(facts))
+
+
+def _with_what_the_server_counted(facts: Facts) -> Facts:
+    names = [stage.name for stage in facts.stages]
+    return replace(
+        facts,
+        diagnosis=diagnose_stages(
+            [StageWindows(name, [replace(PLANTED["flush"], stage=name)]) for name in names]
+        ),
+        statements=tuple(
+            StatementRow(f"{LONG} ${number}", "new_order", (USED,) * len(names))
+            for number in (1, 2)
+        ),
+        tables=tuple(TableRow(f"{LONG[:40]}_{n}", (GROWN,) * len(names)) for n in (1, 2)),
+        plans=Plans(
+            34, (PlanChange("no_stock", names[0], 2, f"Seq Scan on {LONG}", "Index Scan"),),
+            (PlanDifference("pay_name", tuple(f"Index Scan by {LONG}_{n}" for n in names)),),
+            (("no_items", f"relation {LONG} does not exist"),),
+        ),
+    )  # fmt: skip
+
+
+def _with_what_was_found(facts: Facts) -> Facts:
     stages = tuple(_filled(stage) for stage in facts.stages)
     names = [stage.name for stage in stages]
     trials = tuple(replace(trial, engine=ENGINE, pgbench=SAID) for trial in facts.trials)
@@ -260,6 +298,8 @@ def filled(facts: Facts) -> Facts:
         ),
         deviations=(*facts.deviations, Deviation("the mix is 40/36/8/8/8", "as the earlier report"
                                                  " had it", "5.2.3", tuple(names))),
+        command="pgdyno run running.toml --set 'target.kind=\"running\"' --set"
+        f" 'target.conninfo=\"host={LONG}.example.org port=5432 dbname=postgres user=engineer\"'",
         reference={"tpmC of the earlier report": "256,195"},
         builds={LONG: {"configure": "'--with-lz4' '--with-zstd' '--with-liburing' CFLAGS='-O3"
                        " -march=native -fno-omit-frame-pointer'"}},
@@ -277,8 +317,9 @@ def _filled(stage: StageFacts) -> StageFacts:
     doubtful = Judgement("finding", "the window of 30 s holds 1 checkpoint and no whole cycle of"
                          " 412 s", "Use `checkpoints = \"anchors\"`.", 2, 3)  # fmt: skip
     tail = TailFacts("new_order", "p99.9", "initdb", 1.83, 1.61, 2.12, 0.95, 6, "worse", "…")
+    first = stage.to_first and replace(stage.to_first, low=0.055, high=1_157.045)
     return replace(
-        stage, tails=(tail,) if stage.to_first else (), checkpoint_cycle=doubtful,
+        stage, to_first=first, tails=(tail,) if stage.to_first else (), checkpoint_cycle=doubtful,
         client_limit=doubtful, steadiness=replace(doubtful, verdict="drifting"),
         window_end=doubtful, benchmarksql_orders=stage.nopm, benchmarksql_total=stage.tpm_total,
         rung_planned="D0", not_known=("the server's storage: it does not run on this host",),

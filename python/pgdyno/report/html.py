@@ -25,6 +25,7 @@ from pgdyno.report.document import Document, Figure, Flames
 from pgdyno.report.flame import flame_data
 
 _CODE = re.compile(r"`([^`]+)`")
+_OPTION = re.compile(r"--[a-z-]{1,18}")
 # Words too long for a column, and the pieces that a line may end after.
 _LONG_WORD = re.compile(r"(\S{21,})")
 _PIECE = re.compile(r"[^-_/.=,:]{1,20}[-_/.=,:]?|[-_/.=,:]{1,20}")
@@ -160,9 +161,14 @@ def _inline(text: str) -> Markup:
     """Escaped text; what stands between backticks becomes code."""
     parts = _CODE.split(visible(text))
     return Markup("").join(
-        Markup("<code>{}</code>").format(_breakable(part)) if index % 2 else _breakable(part)
-        for index, part in enumerate(parts)
+        _coded(part) if index % 2 else _breakable(part) for index, part in enumerate(parts)
     )
+
+
+def _coded(text: str) -> Markup:
+    """Code; a browser would break the name of an option behind its hyphens."""
+    kind = Markup(' class="whole"') if _OPTION.fullmatch(text) else Markup("")
+    return Markup("<code{}>{}</code>").format(kind, _breakable(text))
 
 
 def _breakable(text: str) -> Markup:

@@ -38,3 +38,8 @@ def test_plotly_finds_no_tag_no_tex_and_no_field_in_a_name() -> None:
     found = look.plain("<b>$x$ %{y} &amp;")
     assert not set("<>$%") & set(found)
     assert found == "&lt;b&gt;&#36;x&#36; &#37;{y} &amp;amp;"
+
+
+def test_numbers_of_axes_are_written_as_those_of_tables() -> None:
+    """`3500` beside `20,000` looks like two kinds of numbers."""
+    assert look.axis("µs")["separatethousands"]

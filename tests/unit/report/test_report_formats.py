@@ -6,14 +6,18 @@ import html as html_text
 import json as json_text
 import re
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import pytest
 from pydantic import TypeAdapter
 
+from pgdyno.analysis.answer_facts import Doubt
 from pgdyno.analysis.facts import SCHEMA, Facts
 from pgdyno.report import html, json, markdown
 from pgdyno.report.compose import compose
 from pgdyno.report.document import Table
+from pgdyno.report.sections import ORDER
+from tests.data.pages import facts_of, filled
 
 HOSTILE = "a < b & `c` | </script><script>alert(1)</script> [x](y) *z*"
 
@@ -40,6 +44,33 @@ def test_json_schema_names_every_field_of_the_report(facts: Facts) -> None:
     shape = json.schema()
     assert set(shape["properties"]) == set(asdict(facts))
     assert set(shape["required"]) == set(asdict(facts))
+
+
+def test_the_page_that_browsers_are_shown_has_every_section(tmp_path: Path) -> None:
+    """What no page holds is looked at at no width: a new section has to be put into `filled`."""
+    everything = filled(facts_of(tmp_path))
+    missing = {
+        module.__name__.rpartition(".")[2] for module in ORDER if not module.section(everything)
+    }
+    assert missing == {"imported", "profile"}, "these have pages of their own"
+
+
+def test_no_card_praises_what_a_check_speaks_against(facts: Facts) -> None:
+    """`better` in green below a red light: who looks at cards alone believes it."""
+    every = tuple(stage.name for stage in facts.stages)
+    short = Doubt("no whole checkpoint cycles", True, every, True, "measured too briefly")
+    unknown = Doubt("it is not known whether throughput was steady", False, every, True)
+    for doubts, tone, said in (
+        ((), "good", ()),
+        ((unknown,), "good", ()),
+        ((short,), "warn", ("measured too briefly",)),
+        ((short, Doubt("inputs out of their band", True)), "warn",
+         ("measured too briefly; 1 more above",)),
+    ):  # fmt: skip
+        better = replace(facts, answer=replace(facts.answer, doubts=doubts))
+        first, tuned, *_ = compose(better).cards
+        assert (tuned.verdict, tuned.tone, tuned.doubts) == ("better", tone, said)
+        assert first.doubts == ()
 
 
 def test_markdown_and_page_hold_every_cell(facts: Facts, own_page: str) -> None:

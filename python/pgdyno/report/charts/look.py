@@ -67,6 +67,7 @@ def axis(title: str | None = None, **more: Any) -> dict[str, Any]:  # noqa: ANN4
         "zeroline": False,
         "tickfont": {"size": SMALL_PX, "color": MUTED},
         "automargin": True,
+        "separatethousands": True,  # as the tables do
         "fixedrange": True,  # a finger that scrolls the page must not zoom a chart
         **more,
     }

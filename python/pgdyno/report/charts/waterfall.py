@@ -13,7 +13,9 @@ from pgdyno.report.charts import look
 from pgdyno.report.charts.chart import Chart, Key, Panel
 
 BAR_WIDTH = 0.62
-NOTES_PX = 112  # a column for the ratios, right of the bars
+NOTES_PX = 112  # a column for the ratios, right of the bars, where no interval is longer
+_NOTE_BESIDE_PX = 8
+_LETTER_PX = 7.2
 
 
 def _panels(facts: Facts) -> tuple[Panel, ...]:
@@ -51,7 +53,7 @@ def _panels(facts: Facts) -> tuple[Panel, ...]:
         [carried, *steps, *whiskers],
         barmode="overlay",
         annotations=[_note(stage) for stage in stages],
-        margin={"l": 8, "r": NOTES_PX, "t": 8, "b": 8},
+        margin={"l": 8, "r": _notes_px(stages), "t": 8, "b": 8},
         xaxis=look.axis(f"{facts.headline}, median of rounds", range=[0, longest * 1.02], nticks=5),
         yaxis=look.axis(
             autorange="reversed",
@@ -119,6 +121,12 @@ def _interval(stage: StageFacts, facts: Facts) -> tuple[float, float]:
     return against.low * first.median, against.high * first.median
 
 
+def _notes_px(stages: Sequence[StageFacts]) -> int:
+    """What the longest interval takes."""
+    letters = max(len(words.interval(stage.to_first)) for stage in stages)
+    return max(NOTES_PX, round(_NOTE_BESIDE_PX + letters * _LETTER_PX))
+
+
 def _note(stage: StageFacts) -> dict[str, object]:
     if stage.to_first is None or stage.to_first.ratio is None:
         text = stage.rung
@@ -132,7 +140,7 @@ def _note(stage: StageFacts) -> dict[str, object]:
         "text": text,
         "showarrow": False,
         "xanchor": "left",
-        "xshift": 8,
+        "xshift": _NOTE_BESIDE_PX,
         "align": "left",
         "font": {"size": look.FONT_PX, "color": look.INK},
     }
