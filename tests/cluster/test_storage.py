@@ -84,7 +84,7 @@ def test_paths_are_measured_side_by_side(
         assert done.returncode == 0, done.stderr
         assert [list(path.iterdir()) for path in paths] == [[] for _ in paths]
 
-    assert "on disk, removed at the end; about" in done.stderr
+    assert "removed at the end. It takes about" in done.stderr
     told = json.loads(done.stdout)
     with RunFile.read(out) as run:
         probed = run.found("storage", Probed)

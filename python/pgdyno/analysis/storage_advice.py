@@ -63,8 +63,9 @@ def _many_times(path: PathFacts, pattern: Pattern) -> tuple[float, GridPoint, Gr
 
 def _compared(what: str, one: GridPoint, knee: GridPoint, times: float) -> str:
     return (
-        f"one {what} at a time reaches {count_text(one.per_s)}/s ({ns_text(one.latency.p50_ns)}"
-        f" each), {knee.outstanding} at once {count_text(knee.per_s)}/s, {times:.1f} times as many"
+        f"one {what} at a time reaches {count_text(one.per_s)}/s ({ns_text(1e9 / one.per_s)}"
+        f" each, on average), {knee.outstanding} at once {count_text(knee.per_s)}/s,"
+        f" {times:.1f} times as many"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 
 from pgdyno.analysis.facts import Facts
 from pgdyno.model.text import one_line, visible
@@ -44,8 +45,10 @@ def render_document(document: Document, pgdyno: str, ident: str) -> str:
         *_light(document),
         *map(_paragraph, document.precisely),
     ]
-    for section in document.sections:
-        blocks = [_block(block) for block in section.blocks]
+    sections = [one for one in document.sections if any(map(_has_text, one.blocks))]
+    written = {section.title for section in sections}
+    for section in sections:
+        blocks = [_block(block, written) for block in section.blocks]
         parts += [f"## {_text(section.title)}", *(block for block in blocks if block)]
     parts.append(f"{document.label}. Made by pgdyno {pgdyno} from run {_text(ident)}.")
     return "\n\n".join(parts) + "\n"
@@ -63,7 +66,12 @@ def _light(document: Document) -> list[str]:
     return [*parts, *(part for part in (against, besides, unknown) if part)]
 
 
-def _block(block: Block) -> str:
+def _has_text(block: Block) -> bool:
+    """Whether Markdown has anything of it; charts are left out."""
+    return not isinstance(block, Figure | Flames)
+
+
+def _block(block: Block, written: Set[str]) -> str:
     match block:
         case Text():
             return _paragraph(block.text)
@@ -73,7 +81,8 @@ def _block(block: Block) -> str:
             fence = _fence(block.text, 3)
             return f"{fence}sh\n{visible(block.text)}\n{fence}"
         case Links():
-            titles = [f"[{_text(title)}](#{_anchor(title)})" for _, title in block.sections]
+            there = [title for _, title in block.sections if title in written]
+            titles = [f"[{_text(title)}](#{_anchor(title)})" for title in there]
             return f"{_text(block.about)}: {', '.join(titles)}." if titles else ""
         case Figure() | Flames():
             return ""

@@ -116,8 +116,8 @@ def tables(facts: StorageFacts) -> tuple[Table, ...]:
 def limits(facts: StorageFacts) -> list[str]:
     """What the numbers do not say."""
     lines = [
-        f"reading the clock takes {ns_text(facts.clock.loop_ns)}"
-        f" ({facts.programs['PostgreSQL']}, {facts.programs['fio']})"
+        f"reading the clock takes {ns_text(facts.clock.loop_ns)}; measured by the programs of"
+        f" {facts.programs['PostgreSQL']}, and by {facts.programs['fio']}"
     ]
     for path in facts.paths:
         lines.append(f"{path.path}: {path.cap.fact}")
@@ -222,7 +222,7 @@ def _deeds() -> list[Row]:
     ]
     for pattern in PATTERNS:
         rows += _pattern_rows(pattern)
-    return [*rows, ("random reads capped by", lambda f: f.cap.by)]
+    return [*rows, ("cap of random reads", lambda f: f.cap.by)]
 
 
 def _program_row(index: int) -> Row:

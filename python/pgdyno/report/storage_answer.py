@@ -106,11 +106,18 @@ def _of_path(path: PathFacts) -> str:
     )
 
 
+def _needed(one: Comparison) -> str:
+    """How many rounds would decide what is not decided; nothing where that is not within reach."""
+    if one.verdict != "undecided" or one.rounds_needed is None:
+        return ""
+    return f"; about {plural(one.rounds_needed, 'round')} would decide it"
+
+
 def _against(path: str, found: dict[str, Comparison]) -> str:
     """A sentence of verdicts, those that agree together."""
     by_verdict: dict[str, list[str]] = {}
     for figure, one in found.items():
-        said = f"{figure} {words.ratio(one)} ({words.interval(one)})"
+        said = f"{figure} {words.ratio(one)} ({words.interval(one)}{_needed(one)})"
         by_verdict.setdefault(one.verdict, []).append(said)
     first = next(iter(found.values()))
     told = "; ".join(f"{verdict} in {listed(each)}" for verdict, each in by_verdict.items())

@@ -60,7 +60,7 @@ def _panel(facts: StorageFacts, pattern: Pattern, what: str) -> Panel:
     unit = "requests/s" if what == "rate" else "µs"
     alt = "; ".join(f"{path.path}: {_peak_and_knee(path, pattern)}" for path in facts.paths)
     figure = look.figure(
-        traces, xaxis=look.log_axis("under way", loads), yaxis=look.log_axis(unit, shown)
+        traces, xaxis=look.log_axis("requests under way", loads), yaxis=look.log_axis(unit, shown)
     )
     return Panel(pattern, alt, figure)
 
@@ -112,7 +112,7 @@ def _methods(facts: StorageFacts) -> Panel:
                 x=[one.method for one in found],
                 y=[(one.ns or 0) / _US_NS for one in found],
                 marker={"color": look.stage_colour(index)},
-                hovertemplate=f"{look.plain(path.path)}, %{{x}}: %{{y:.3g}} µs<extra></extra>",
+                hovertemplate=f"{look.plain(path.path)}, %{{x}}: %{{y:,.3r}} µs<extra></extra>",
             )
         )
         lines += [f"{path.path}, {one.method}: {ns_text(one.ns or 0)}" for one in found]
@@ -137,7 +137,7 @@ def _commits(facts: StorageFacts) -> Panel:
             go.Bar(
                 x=list(values), y=[ns / _US_NS for ns in values.values()],
                 marker={"color": look.stage_colour(index)},
-                hovertemplate=f"{look.plain(path.path)}, %{{x}}: %{{y:.3g}} µs<extra></extra>",
+                hovertemplate=f"{look.plain(path.path)}, %{{x}}: %{{y:,.3r}} µs<extra></extra>",
             )
         )  # fmt: skip
         lines += [f"{path.path}, {name}: {ns_text(ns)}" for name, ns in values.items()]

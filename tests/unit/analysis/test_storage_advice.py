@@ -32,7 +32,8 @@ def test_many_reads_at_once_are_advised_where_they_are_many_times_as_fast() -> N
 
     assert reads.where == "/a"
     assert reads.because == (
-        "one read at a time reaches 1,000/s (1.00 ms each), 16 at once 15,000/s, 15.0 times as many"
+        "one read at a time reaches 1,000/s (1.00 ms each, on average), 16 at once 15,000/s,"
+        " 15.0 times as many"
     )
     assert reads.settings["effective_io_concurrency"] == "16"
     assert reads.settings["maintenance_io_concurrency"] == "16"

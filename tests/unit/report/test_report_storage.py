@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
@@ -139,6 +140,26 @@ def test_paths_are_judged_in_sentence_table_and_json() -> None:
     assert told[0]["against_first"] == {}
     assert told[1]["against_first"]["random reads"]["verdict"] == "better"
     assert "×2.000" in render_md(found)
+
+
+def test_what_is_undecided_says_how_many_rounds_would_decide_it() -> None:
+    rounds = (
+        (at_rates("/a", 5000.0, 5000.0), at_rates("/b", rate, rate))
+        for rate in (4000.0, 5500.0, 4600.0)
+    )
+    sentence = answer(storage_facts(in_rounds(*rounds)))[-1]
+    assert re.search(
+        r"undecided in commits of one client ×[\d.]+ \([\d.]+ to [\d.]+; about \d+ rounds would"
+        r" decide it\)",
+        sentence,
+    ), sentence
+
+
+def test_markdown_has_no_heading_without_text() -> None:
+    """Charts are not in it: a section of charts alone would be a heading alone."""
+    lines = [line for line in render_md(storage_facts(probed())).splitlines() if line]
+    headings = [number for number, line in enumerate(lines) if line.startswith("#")]
+    assert not [lines[one] for one in headings if lines[one + 1].startswith("#")]
 
 
 def test_paths_of_one_file_system_are_named() -> None:

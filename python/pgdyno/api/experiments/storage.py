@@ -178,7 +178,8 @@ class Cost:
     paths: int
     seconds: float  # of it, the writing of the files at an assumed rate
     writing_s: float
-    each_bytes: int  # on each path, at once
+    size_bytes: int  # of the file that is read and written, on each path
+    each_bytes: int  # on each path, at once: that file, and those for flushes and commits
     loaded_s: float  # of writing as fast as the storage can, on each path
     free_bytes: Mapping[str, int] = field(default_factory=dict)  # by path
     places: Mapping[str, str] = field(default_factory=dict)  # by path, e.g. "on ext4, vda"
@@ -187,10 +188,11 @@ class Cost:
     def sentence(self) -> str:
         """What it takes of disk and time, and how long it disturbs others."""
         return (
-            f"{self.paths} × {bytes_text(self.each_bytes)} on disk, removed at the end; about"
-            f" {seconds_text(self.seconds)}, of it {seconds_text(self.writing_s)} to write the"
-            f" files at an assumed {_WRITTEN_BYTES_PER_S / 1e6:.0f} MB/s; then"
-            f" {seconds_text(self.loaded_s)} on each path of writing as fast as it can"
+            f"{self.paths} × {bytes_text(self.each_bytes)} on disk, the file of"
+            f" {bytes_text(self.size_bytes)} and smaller ones for flushes, removed at the end. It"
+            f" takes about {seconds_text(self.seconds)}, {seconds_text(self.writing_s)} of it to"
+            f" write the files at an assumed {_WRITTEN_BYTES_PER_S / 1e6:.0f} MB/s, and"
+            f" {seconds_text(self.loaded_s)} on each path of writing as fast as the storage can."
         )
 
 
@@ -214,6 +216,7 @@ def cost(wish: Wish) -> Cost:
         paths=len(wish.paths),
         seconds=len(wish.paths) * (writing_s + measuring_s) + wish.seconds,
         writing_s=len(wish.paths) * writing_s,
+        size_bytes=wish.size_bytes,
         each_bytes=each_bytes,
         loaded_s=loading * wish.seconds,
     )
