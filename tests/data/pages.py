@@ -215,8 +215,28 @@ def _replica(names: Sequence[str]) -> tuple[ReplicaRow, ...]:
     )  # fmt: skip
 
 
+def _of_a_running_server(facts: Facts) -> Facts:
+    """The facts with what a server that runs already tells of itself."""
+    return replace(
+        facts,
+        command="pgdyno run running.toml --set 'target.kind=\"running\"' --set"
+        f" 'target.conninfo=\"host={LONG}.example.org port=5432 dbname=postgres user=engineer\"'",
+        reference={"tpmC of the earlier report": "256,195"},
+        builds={LONG: {"configure": "'--with-lz4' '--with-zstd' '--with-liburing' CFLAGS='-O3"
+                       " -march=native -fno-omit-frame-pointer'"}},
+        server={"version": "PostgreSQL 16.4", "size": "123 GiB"},
+        configuration=tuple(
+            ServerSetting(name, value, "/etc/postgresql/16/main/conf.d/90-tuning.conf:17")
+            for name, value in (
+                ("shared_buffers", "6GB"), ("archive_command", f"cp %p /srv/archive/{LONG}/%f"),
+            )
+        ),
+    )  # fmt: skip
+
+
 def filled(facts: Facts) -> Facts:
     """The facts with all that only some runs have."""
+    facts = _of_a_running_server(facts)
     return _with_what_the_server_counted(_with_what_was_found(facts))
 
 
@@ -298,18 +318,6 @@ def _with_what_was_found(facts: Facts) -> Facts:
         ),
         deviations=(*facts.deviations, Deviation("the mix is 40/36/8/8/8", "as the earlier report"
                                                  " had it", "5.2.3", tuple(names))),
-        command="pgdyno run running.toml --set 'target.kind=\"running\"' --set"
-        f" 'target.conninfo=\"host={LONG}.example.org port=5432 dbname=postgres user=engineer\"'",
-        reference={"tpmC of the earlier report": "256,195"},
-        builds={LONG: {"configure": "'--with-lz4' '--with-zstd' '--with-liburing' CFLAGS='-O3"
-                       " -march=native -fno-omit-frame-pointer'"}},
-        server={"version": "PostgreSQL 16.4", "size": "123 GiB"},
-        configuration=tuple(
-            ServerSetting(name, value, "/etc/postgresql/16/main/conf.d/90-tuning.conf:17")
-            for name, value in (
-                ("shared_buffers", "6GB"), ("archive_command", f"cp %p /srv/archive/{LONG}/%f"),
-            )
-        ),
     )  # fmt: skip
 
 

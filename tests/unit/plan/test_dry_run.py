@@ -33,8 +33,8 @@ def test_an_installed_server_is_labelled_by_the_option_that_named_it() -> None:
 @pytest.mark.parametrize(
     ("stage", "meaning"),
     [
-        ("initdb", "D0  nothing is lost:"),
-        ("async-commit", "D2  a crash may lose the last commits:"),
+        ("initdb", "D0  nothing is lost"),
+        ("async-commit", "D2  a crash may lose the last commits"),
     ],
 )
 def test_every_rung_says_what_it_means(stage: str, meaning: str) -> None:
