@@ -38,6 +38,10 @@ FIGURES: dict[str, dict[str, float]] = {
     "go-tpc-1-table.txt": {"tpmC": 10832.7, "tpmTotal": 23864.1, "efficiency": 84235.2},
     "sysbench-1.0-tpcc.txt": {"transactions": 1402, "transactions per sec.": 172.32},
     "sysbench-0.5-text.txt": {"transactions": 2057, "latency approx.  95 percentile": 52.89},
+    "sysbench-0.5-run.txt": {"transactions": 3643, "ignored errors": 27, "other operations": 7313,
+                             "latency sum": 20_006.2},
+    "sysbench-1.1-text.txt": {"transactions": 3477, "events per second": 694.1938},
+    "sysbench-1.1-rate.txt": {"transactions": 1002, "latency 99th percentile": 137.35},
     "benchbase-2023-summary.json": {"Goodput (requests/second)": 455.21},
 }  # fmt: skip
 COUNTED: dict[str, dict[str, float]] = {
@@ -50,6 +54,8 @@ COUNTED: dict[str, dict[str, float]] = {
     "pgbench-12-aggregate.log": {"tps": (7884 + 7208 + 7685 + 7073) / 8},
     "hammerdb-4.9-cli.txt": {"nopm_committed": 69200},
     "sysbench-1.0-text.txt": {"tps": 2453 / 5.0189},
+    "sysbench-1.1-text.txt": {"tps": 3477 / 5.0087},
+    "sysbench-0.5-run.txt": {"tps": 3643 / 5.0061},
     "sysbench-1.0-tpcc.txt": {"tps": 1402 / 8.1353},
 }
 
@@ -75,6 +81,14 @@ def test_no_line_of_a_sample_is_lost(sample: Sample) -> None:
     counts = read(sample.path)[0].counts
 
     assert "lines of the file that could not be read" not in counts
+
+
+@pytest.mark.parametrize("name", ["sysbench-0.5-run", "sysbench-1.1-text", "sysbench-1.1-rate"])
+def test_every_line_that_sysbench_printed_here_is_known(name: str) -> None:
+    one = first(f"{name}.txt")
+
+    assert "lines of the file that are of no figure" not in one.counts
+    assert one.conditions.get("rate_limit_tps") == (200 if name == "sysbench-1.1-rate" else None)
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -18,7 +18,8 @@ _INTERVAL = re.compile(
 )
 _PERCENT = re.compile(r"\(ms,\s*(\d+)%\): ([\d.,]+)")
 _COUNTED = re.compile(
-    r"^\s+(transactions|deadlocks|read/write requests|queries|ignored errors|reconnects):"
+    r"^\s+(transactions|deadlocks|read/write requests|other operations|queries|ignored errors"
+    r"|reconnects):"
     r"\s+(\d+)\s+\(([\d.,]+) per sec\.\)"
 )
 _EVENTS = re.compile(r"^\s+(?:events/s|events per second)(?: \(eps\))?:\s+([\d.,]+)")
@@ -28,6 +29,9 @@ _LATENCY = re.compile(
     r"^\s+(min|avg|max|sum|approx\.\s+(\d+) percentile|(\d+)th percentile):\s+([\d.,]+)"
 )
 _QUERIES = re.compile(r"^\s+(read|write|other|total):\s+(\d+)")
+_TAKEN = re.compile(r"^\s+total time taken by event execution:\s+([\d.,]+)s?$")
+_QUEUE = re.compile(r"^\[\s*([\d.,]+)s?\s*\] queue length: (\d+), concurrency: (\d+)$")
+_RATE = re.compile(r"^Target transaction rate: ([\d.,]+)/sec$")
 _THREADS = re.compile(r"^Number of threads: (\d+)")
 _CSV = re.compile(r"^\d+,\d+(?:,\d+\.\d\d){8}$")
 _COMMAND = re.compile(r"(?:^|[\s/])sysbench\s.*?([\w./-]*?(\w+))(?:\.lua)?\s.*\brun\b")
@@ -38,7 +42,7 @@ _CHATTER = re.compile(
     r"^(?:Running the test|Initializing|Threads started|SQL statistics|General statistics"
     r"|Latency \(|Threads fairness|\s+(?:queries performed|events \(avg|execution time)|Report "
     r"|Random number|OLTP test statistics|Test execution summary|Throughput:|Latency histogram"
-    r"|\s+value |\s+(?:other operations|total time taken|response time):|FATAL|WARNING|DB SCHEMA)"
+    r"|\s+value |\s+response time:|FATAL|WARNING|DB SCHEMA)"
 )
 _JSON = re.compile(r'^\s*(?:[\[\]{},]+|"(\w+)":\s*([\d.]+|\{),?|\},?)\s*$')
 _JSON_KEYS = {"tps": "1/s", "latency": "ms", "errors": "1/s"}
@@ -83,9 +87,17 @@ class _Reader:
         if found := _THREADS.match(text):
             self._result(number).conditions["clients"] = whole(found[1])
             return True
+        if found := _RATE.match(text):
+            self._result(number).conditions["rate_limit_tps"] = printed(found[1])
+            return True
         return False
 
     def _interval(self, number: int, text: str) -> bool:
+        if queue := _QUEUE.match(text):  # only where a rate is asked for
+            draft, at = self._result(number), f"{printed(queue[1]):g} s"
+            draft.tell("interval queue length", whole(queue[2]), "transactions", number, at)
+            draft.tell("interval concurrency", whole(queue[3]), "transactions", number, at)
+            return True
         found = _INTERVAL.match(text)
         if found is None:
             return False
@@ -116,6 +128,8 @@ class _Reader:
             if percent := found[2] or found[3]:
                 draft.conditions["percentile"] = whole(percent)
             draft.tell(f"latency {found[1]}", printed(found[4]), "ms", number)
+        elif found := _TAKEN.match(text):
+            self._result(number).tell("latency sum", 1_000 * printed(found[1]), "ms", number)
         elif found := _QUERIES.match(text):
             self._result(number).tell(f"queries {found[1]}", whole(found[2]), "queries", number)
         else:
