@@ -18,7 +18,7 @@ _NOTE = (
     "Figures of other tools were imported as they were told. Each is one run, without an interval,"
     " and none is in a verdict or an answer of this report; no ratio to them is printed, because"
     " server, host, data and what a tool counts are others, or not known. Tables mark them ○, and"
-    " charts draw them hollow."
+    " the charts of the page draw them hollow."
 )
 _APART = "None of their figures means what one of ours means, so no chart sets them beside ours."
 _GROUPS_MAX = 4  # columns of others; JSON has all
