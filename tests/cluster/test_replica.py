@@ -138,6 +138,7 @@ def test_its_lag_is_seen(pair: Pair) -> None:
         assert found.take()["replica.lag_s"] < 5.0
 
 
+@pytest.mark.wide
 def test_a_plan_with_a_replica(folder: Path, pair: Pair) -> None:
     primary, replica = pair
     path, out = folder / "replica.toml", folder / "replica.sqlite"
