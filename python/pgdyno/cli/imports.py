@@ -42,7 +42,7 @@ def import_command(
         Literal["text", "json"], typer.Option("--format", "-f", help="text or json.")
     ] = "text",
 ) -> None:
-    """Read results of BenchmarkSQL, pgbench, HammerDB, sysbench, go-tpc, DBT-2, YCSB and BenchBase.
+    """Read what BenchmarkSQL, pgbench, HammerDB, sysbench, go-tpc, DBT-2, YCSB, BenchBase, fio say.
 
     Their figures have no interval and get no verdict: each is one run, and what a tool did not tell
     stays unknown. `--tool` takes one of these names.

@@ -55,6 +55,19 @@ def test_e6_every_configuration_ran_once_as_far_as_anybody_told() -> None:
     assert all(warned(x, "E6").outcome == "unknown" for x in pages)
 
 
+def test_e8_fio_ran_half_as_long_as_its_script_asked_for() -> None:
+    results = imported("field-storage-fio.txt")
+
+    assert [round(one.told[0].value, -3) for one in results[:4]] == [131e3, 153e3, 134e3, 151e3]
+    assert len(results) == 8
+    for one in results:
+        found = warned(one, "E7")
+        assert found.outcome == "fires"
+        assert "60 s were asked for, and it ran 30.0" in str(found.fact)
+    (ours,) = imported("fio-3-text.txt")
+    assert warned(ours, "E7").outcome == "silent"
+
+
 def test_e10_a_loading_time_is_copied_and_e11_clients_differ() -> None:
     names = [
         f"field-storage-{where}.txt"

@@ -13,7 +13,17 @@ from pgdyno.imports.recognise import tools
 from pgdyno.model.imported import COMPARABLE, CONDITIONS, Imported
 from tests.data.imported import FOLDER, SAMPLES, Sample
 
-TOOLS = {"BenchBase", "BenchmarkSQL", "DBT-2", "go-tpc", "HammerDB", "pgbench", "sysbench", "YCSB"}
+TOOLS = {
+    "BenchBase",
+    "BenchmarkSQL",
+    "DBT-2",
+    "fio",
+    "go-tpc",
+    "HammerDB",
+    "pgbench",
+    "sysbench",
+    "YCSB",
+}
 FIGURES: dict[str, dict[str, float]] = {
     # what was told, from the files themselves
     "benchmarksql-4.1-console.txt": {"tpmC": 7412.83, "tpmTOTAL": 16444.1},
@@ -38,6 +48,8 @@ FIGURES: dict[str, dict[str, float]] = {
     "go-tpc-1-table.txt": {"tpmC": 10832.7, "tpmTotal": 23864.1, "efficiency": 84235.2},
     "sysbench-1.0-tpcc.txt": {"transactions": 1402, "transactions per sec.": 172.32},
     "sysbench-0.5-text.txt": {"transactions": 2057, "latency approx.  95 percentile": 52.89},
+    "fio-3-text.txt": {"read iops": 21_400, "write bandwidth": 168, "read latency avg": 0.19484},
+    "fio-2-text.txt": {"write iops": 89, "write latency avg": 48.53},
     "sysbench-0.5-run.txt": {"transactions": 3643, "ignored errors": 27, "other operations": 7313,
                              "latency sum": 20_006.2},
     "sysbench-1.1-text.txt": {"transactions": 3477, "events per second": 694.1938},
