@@ -42,10 +42,11 @@ def import_command(
         Literal["text", "json"], typer.Option("--format", "-f", help="text or json.")
     ] = "text",
 ) -> None:
-    """Read what BenchmarkSQL, pgbench, HammerDB, sysbench, go-tpc, DBT-2, YCSB, BenchBase, fio say.
+    """Read results of other tools, with what to mind of them.
 
-    Their figures have no interval and get no verdict: each is one run, and what a tool did not tell
-    stays unknown. `--tool` takes one of these names.
+    The tools are BenchmarkSQL, pgbench, HammerDB, sysbench, go-tpc, DBT-2, YCSB, BenchBase and fio;
+    `--tool` takes one of these names. Their figures have no interval and get no verdict: each is
+    one run, and what a tool did not tell stays unknown.
 
     Example: pgdyno import benchmarksql.log --warehouses 1000
     """
