@@ -189,8 +189,8 @@ def test_a_run_without_numbers_has_a_page(browser: Browser, tmp_path: Path) -> N
         report.write_text(html.render(analyse(run)), encoding="utf-8")
     with opened(browser, report, PHONE) as (page, noise):
         assert page.locator(".plot").count() == 0
-        # Charts of what samplers saw stand in sections of their own, which are left out.
-        empty = charts().keys() - {"active_sessions", "signals"}
+        # Charts of samplers and of other tools stand in sections of their own, which are left out.
+        empty = charts().keys() - {"active_sessions", "signals", "imported"}
         assert page.get_by_text("no trial has data for this chart").count() == len(empty)
         assert noise == []
 
