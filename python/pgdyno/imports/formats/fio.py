@@ -59,7 +59,7 @@ class _Reader:
                        printed(found[2]) * _MIB[found[3]], found[6])  # fmt: skip
         elif (found := _LATENCY.match(text)) and self._way:
             avg_ms = printed(found[2]) * _MS[found[1]]
-            self._drafts[-1].tell(f"{self._way} latency avg", avg_ms, "ms", number)
+            self._drafts[-1].tell(f"latency avg {self._way}", avg_ms, "ms", number)
         elif found := _RUNTIME.search(text):
             self._asked["asked_duration_s"] = whole(found[1]) * (60 if found[2] else 1)
         else:
@@ -75,11 +75,11 @@ class _Reader:
     def _took(self, number: int, way: str, iops: float, mib_s: float, ran_ms: str) -> None:
         """What one way of a group did; outside of a group, each line is a result of its own."""
         draft = self._group
-        if draft is None or draft.told_value(f"{way} iops") is not None:
+        if draft is None or draft.told_value(f"iops {way}") is not None:
             draft = self._begun(number)
         self._way = way
-        draft.tell(f"{way} iops", iops, "1/s", number)
-        draft.tell(f"{way} bandwidth", mib_s, "MiB/s", number)
+        draft.tell(f"iops {way}", iops, "1/s", number)
+        draft.tell(f"bandwidth {way}", mib_s, "MiB/s", number)
         draft.conditions["duration_s"] = whole(ran_ms) / 1_000
 
     def finish(self) -> Sequence[Draft]:
