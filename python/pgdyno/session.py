@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import time
+from typing import Any, LiteralString
 
 import psycopg
 
@@ -13,6 +14,7 @@ SELECT set_config(name, '0', false) FROM pg_settings
 WHERE name IN ('statement_timeout', 'lock_timeout', 'transaction_timeout', 'idle_session_timeout',
                'idle_in_transaction_session_timeout')
 """
+_PAUSE_S = 0.05  # between two questions
 
 
 def own_session(connection: Connection, *, name: str | None = None) -> psycopg.Connection[Any]:
@@ -35,3 +37,28 @@ def own_session(connection: Connection, *, name: str | None = None) -> psycopg.C
         session.close()
         raise
     return session
+
+
+def becomes_true(
+    session: psycopg.Connection[Any],
+    query: LiteralString,
+    arguments: tuple[object, ...],
+    patience_s: float,
+) -> bool:
+    """Ask until a query gives true; False: it did not within that time.
+
+    Args:
+        session: In autocommit mode.
+        query: Gives one row of one column.
+        arguments: Of the query.
+        patience_s: How long at most.
+
+    Raises:
+        psycopg.Error: The server does not answer.
+    """
+    deadline_s = time.monotonic() + patience_s
+    while session.execute(query, arguments).fetchone() != (True,):
+        if time.monotonic() >= deadline_s:
+            return False
+        time.sleep(_PAUSE_S)
+    return True

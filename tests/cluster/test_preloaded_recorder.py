@@ -38,6 +38,7 @@ for name, how, text in (("one", b"w", b"buffered"), ("one", b"a", b" more"), ("t
     c.fclose(stream)
 source, copy = os.open("one", os.O_RDONLY), os.open("three", os.O_CREAT | os.O_WRONLY)
 assert c.copy_file_range(source, None, copy, None, 100, 0) == 13
+os.pwrite(os.open("one", os.O_WRONLY | os.O_APPEND), b"at the end all the same", 0)
 """
 
 

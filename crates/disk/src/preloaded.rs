@@ -9,7 +9,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
@@ -22,8 +22,8 @@ use crate::event::{Event, Ino, Place, ROOT, Unreadable};
 use crate::log::now_ns;
 use crate::make::require_name;
 use crate::record::Reader;
-use crate::recording::{RecordSpec, Recorded, begin_log, tell};
-use crate::stock::take_stock;
+use crate::recording::Recorded;
+use crate::stock::{Failed, RecordSpec, begun, opened, tell};
 
 /// Inodes lie below.
 const NUMBERS_FROM: Ino = 1 << 63;
@@ -64,29 +64,15 @@ pub struct CloseSpec {
 /// # Errors
 /// Something is missing, or in the way, or there is no room.
 pub fn begin(spec: &RecordSpec) -> Result<Stocked, String> {
-    for name in [&spec.data, &spec.record] {
-        require_name(name)?;
-    }
-    begun(spec).map_err(|(what, error)| tell(what, &spec.folder, &error))
+    let (folder, data) = opened(spec)?;
+    begin_in(folder.as_fd(), data, spec).map_err(|(what, error)| tell(what, &spec.folder, &error))
 }
 
-fn begun(spec: &RecordSpec) -> Result<Stocked, (&'static str, io::Error)> {
-    let how = OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let folder = rustix::fs::open(&spec.folder, how, Mode::empty())
-        .map_err(|error| ("open folder", error.into()))?;
-    let how = how | OFlags::PATH | OFlags::NOFOLLOW;
-    let data = rustix::fs::openat(&folder, &spec.data, how, Mode::empty())
-        .map_err(|error| ("open what is recorded in", error.into()))?;
+fn begin_in(folder: BorrowedFd, data: OwnedFd, spec: &RecordSpec) -> Result<Stocked, Failed> {
     let facts = rustix::fs::fstat(&data).map_err(|error| ("read", error.into()))?;
-    let log = begin_log(folder.as_fd(), spec).map_err(|error| ("begin the record in", error))?;
-    let mut below = Below::by_inode(data).map_err(|error| ("read", error))?;
-    take_stock(&mut below, &log).map_err(|error| ("write down what lies in", error))?;
+    let below = Below::by_inode(data).map_err(|error| ("read", error))?;
+    let (_, log) = begun(folder, below, spec)?;
     let bytes = log.flush().map_err(|error| ("write the record in", error))?;
-    if log.is_full() {
-        let bytes = spec.bytes_max;
-        let fact = format!("what lies there takes more than the record's {bytes} bytes");
-        return Err(("record", io::Error::other(fact)));
-    }
     log.give_to(facts.st_uid, facts.st_gid).map_err(|error| ("hand over the record in", error))?;
     Ok(Stocked { bytes, root: facts.st_ino, device: facts.st_dev })
 }
@@ -98,7 +84,7 @@ fn begun(spec: &RecordSpec) -> Result<Stocked, (&'static str, io::Error)> {
 /// folder who did not have the library.
 pub fn close(spec: &CloseSpec) -> Result<Recorded, String> {
     require_name(&spec.record)?;
-    let record = opened(spec).map_err(|error| tell("open the record in", &spec.folder, &error))?;
+    let record = whole(spec).map_err(|error| tell("open the record in", &spec.folder, &error))?;
     let last_ns = number(&record).map_err(|error| {
         format!("the record of {} cannot be read: {error}", spec.folder.display())
     })?;
@@ -114,7 +100,7 @@ pub fn close(spec: &CloseSpec) -> Result<Recorded, String> {
 }
 
 /// The record without what is not whole.
-fn opened(spec: &CloseSpec) -> io::Result<File> {
+fn whole(spec: &CloseSpec) -> io::Result<File> {
     let how = OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder: OwnedFd = rustix::fs::open(&spec.folder, how, Mode::empty())?;
     let how = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;

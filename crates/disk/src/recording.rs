@@ -1,6 +1,5 @@
 //! A recording file system from its mount to its end.
 
-use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
@@ -12,34 +11,19 @@ use fuser::{Config, Session, SessionACL};
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::{MountFlags, UnmountFlags};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::below::Below;
 use crate::fault::{FaultSpec, Faults};
 use crate::log::Log;
-use crate::make::require_name;
 use crate::recorder::{Recorder, Switch};
-use crate::stock::take_stock;
+pub use crate::stock::RecordSpec;
+use crate::stock::{Failed, begun, opened, tell};
 
 /// The name that `mount` shows; what a killed run left is known by it.
 pub const SOURCE: &str = "pgdyno-disk";
 const END_POLLS: u32 = 100;
 const END_POLL: Duration = Duration::from_millis(20);
-
-/// A file system that is wanted.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RecordSpec {
-    /// A folder that nobody else can change.
-    pub folder: PathBuf,
-    /// Name of the data directory in it. The file system covers it, so that it is reached through
-    /// it alone.
-    pub data: String,
-    /// Name of the record, which is made in it.
-    pub record: String,
-    /// Most that the record may take, in bytes.
-    pub bytes_max: u64,
-}
 
 /// What became of a record.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -68,31 +52,17 @@ impl Recording {
     /// # Errors
     /// Something is missing, or in the way; nothing is mounted then.
     pub fn begin(spec: &RecordSpec) -> Result<Self, String> {
-        for name in [&spec.data, &spec.record] {
-            require_name(name)?;
-        }
-        let opened =
-            rustix::fs::open(&spec.folder, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
-        let folder = opened.map_err(|error| tell("open folder", &spec.folder, &error.into()))?;
-        Self::begin_in(&folder, spec).map_err(|(what, error)| tell(what, &spec.folder, &error))
+        let (folder, data) = opened(spec)?;
+        Self::begin_in(folder.as_fd(), data, spec)
+            .map_err(|(what, error)| tell(what, &spec.folder, &error))
     }
 
-    fn begin_in(folder: &OwnedFd, spec: &RecordSpec) -> Result<Self, (&'static str, io::Error)> {
-        let how = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    fn begin_in(folder: BorrowedFd, data: OwnedFd, spec: &RecordSpec) -> Result<Self, Failed> {
         // Held since before the mount, it leads below it.
-        let below = rustix::fs::openat(folder, &spec.data, how, Mode::empty())
-            .map_err(|error| ("open what is recorded in", error.into()))?;
-        let covered = rustix::io::dup(&below).map_err(|error| ("record", error.into()))?;
-        let log = Arc::new(
-            begin_log(folder.as_fd(), spec).map_err(|error| ("begin the record in", error))?,
-        );
-        let mut below = Below::new(below).map_err(|error| ("read", error))?;
-        take_stock(&mut below, &log).map_err(|error| ("write down what lies in", error))?;
-        if log.is_full() {
-            let bytes = spec.bytes_max;
-            let fact = format!("what lies there takes more than the record's {bytes} bytes");
-            return Err(("record", io::Error::other(fact)));
-        }
+        let covered = rustix::io::dup(&data).map_err(|error| ("record", error.into()))?;
+        let below = Below::new(data).map_err(|error| ("read", error))?;
+        let (below, log) = begun(folder, below, spec)?;
+        let log = Arc::new(log);
         let path = spec.folder.join(&spec.data);
         let device =
             mount_at(covered.as_fd()).map_err(|error| ("mount a file system in", error))?;
@@ -160,24 +130,6 @@ impl Drop for Recording {
     fn drop(&mut self) {
         let _ = self.leave(); // `end` tells of errors
     }
-}
-
-pub(crate) fn tell(what: &str, folder: &std::path::Path, error: &io::Error) -> String {
-    format!("{what} {}: {error}", folder.display())
-}
-
-pub(crate) fn begin_log(folder: BorrowedFd, spec: &RecordSpec) -> io::Result<Log> {
-    let room = rustix::fs::fstatvfs(folder)?;
-    let free = room.f_bavail * room.f_frsize;
-    if free < spec.bytes_max {
-        let wanted = spec.bytes_max;
-        return Err(io::Error::other(format!(
-            "{free} bytes are free, the record may take {wanted}"
-        )));
-    }
-    let how = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(folder, &spec.record, how, Mode::RUSR | Mode::WUSR)?;
-    Log::new(File::from(file), spec.bytes_max)
 }
 
 /// Mount a file system that this process serves: without a helper, so that nobody else is asked.

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pgdyno.analysis.setting_facts import ServerSetting, SettingChange
 from pgdyno.model.plan import Stage
 from pgdyno.model.run import TrialRecord
+from pgdyno.model.server_result import of_server
 from pgdyno.model.settings import OriginKind, Setting
 
 
@@ -38,7 +39,7 @@ def further_configurations(trials: Iterable[TrialRecord]) -> dict[str, str]:
     for trial in trials:
         if trial.result is not None:
             return {
-                f"{server.name}: {name}": value
+                of_server(server.name, name): value
                 for server in trial.result.servers[1:]
                 for name, value in server.configured.items()
             }

@@ -116,15 +116,11 @@ def _kind(result: TrialResult, name: str) -> KindResult | None:
     return next((kind for kind in result.kinds if kind.kind == name), None)
 
 
-def _ended(kind: KindResult) -> int:
-    return kind.window.succeeded + kind.window.rolled_back
-
-
 def _share(name: str) -> _Measure:
     def share(result: TrialResult, _: Workload) -> float | None:
         kind = _kind(result, name)
-        total = sum(_ended(one) for one in result.kinds)
-        return _ended(kind) / total if kind and total else None
+        total = sum(one.window.ended for one in result.kinds)
+        return kind.window.ended / total if kind and total else None
 
     return share
 
@@ -148,7 +144,7 @@ def _think(name: str) -> _Measure:
 def _p90(name: str, limit_s: float) -> _Measure:
     def p90(result: TrialResult, _: Workload) -> float | None:
         kind = _kind(result, name)
-        if kind is None or not _ended(kind):
+        if kind is None or not kind.window.ended:
             return None
         p90_ns = kind.response_ns["p90"]
         is_bound = p90_ns >= kind.response_ns.get("exact_below", p90_ns + 1)

@@ -66,7 +66,7 @@ METRICS = (
 
 def transactions(result: TrialResult) -> int:
     """Transactions that came to their end in the window, rollbacks included."""
-    return sum(kind.window.succeeded + kind.window.rolled_back for kind in result.kinds)
+    return sum(kind.window.ended for kind in result.kinds)
 
 
 def per_transaction(result: TrialResult) -> dict[str, float]:

@@ -29,13 +29,12 @@ def gates(found: Compared, limit: float) -> tuple[Gate, ...]:
 
     Args:
         found: The comparisons.
-        limit: A ratio, e.g. 0.95.
+        limit: A ratio that `require_limit` has let pass, e.g. 0.95.
 
     Raises:
-        PlanError: It is no limit, nothing is compared, or a comparison has no interval or cannot be
-            judged: nothing is passed then.
+        PlanError: Nothing is compared, or a comparison has no interval or cannot be judged: nothing
+            is passed then.
     """
-    require_limit(limit)
     held = tuple(_held(found, limit))
     if not held:
         raise PlanError(

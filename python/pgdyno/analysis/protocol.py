@@ -56,7 +56,7 @@ def _trips(rounds: dict[int, TrialResult]) -> float:
 
 def _cost(result: TrialResult) -> dict[str, float]:
     """The measures of one trial, those that it has."""
-    ended = [(k, k.window.succeeded + k.window.rolled_back) for k in result.kinds]
+    ended = [(k, k.window.ended) for k in result.kinds]
     count = sum(n for _, n in ended)
     found = per_transaction(result)
     # With requests that have no answer the mean is a lower bound only.

@@ -8,6 +8,7 @@ from statistics import median
 import numpy as np
 import numpy.typing as npt
 
+from pgdyno.analysis.efficiency import transactions
 from pgdyno.analysis.facts import Deviation
 from pgdyno.analysis.replica_facts import Levels, ReplicaRow
 from pgdyno.model.plan import Plan
@@ -41,8 +42,9 @@ def replica_rows(
                   if one.stage == stage.name and one.result]  # fmt: skip
         if not stage.workload.replica_connections or not trials:
             continue
-        answered = [_ended(result, only_reads=True) for _, result in trials]
-        shares = [count / max(1, _ended(result)) for count, (_, result) in
+        answered = [sum(kind.window.ended for kind in result.kinds if kind.kind in READS)
+                    for _, result in trials]  # fmt: skip
+        shares = [count / max(1, transactions(result)) for count, (_, result) in
                   zip(answered, trials, strict=True)]  # fmt: skip
         lags = _inside(trials, series, _LAG)
         rows.append(
@@ -68,15 +70,6 @@ def stale_reads(plan: Plan) -> tuple[Deviation, ...]:
         return ()
     own = () if len(names) == len(plan.stages) else tuple(names)
     return (Deviation(_WHAT, _WHY, _CLAUSES, own),)
-
-
-def _ended(result: TrialResult, *, only_reads: bool = False) -> int:
-    """Transactions that came to their end in the window."""
-    return sum(
-        kind.window.succeeded + kind.window.rolled_back
-        for kind in result.kinds
-        if not only_reads or kind.kind in READS
-    )
 
 
 def _inside(

@@ -8,7 +8,7 @@ from statistics import median
 from pgdyno.analysis.facts import PartFacts
 from pgdyno.analysis.server_facts import ServerRow, ServersFacts, UnlikeSetting
 from pgdyno.model.plan import Plan
-from pgdyno.model.run import KindResult, TrialRecord, TrialResult
+from pgdyno.model.run import TrialRecord, TrialResult
 from pgdyno.model.server_result import ServerResult
 
 _CHECKPOINTS = ("checkpoints.timed", "checkpoints.requested")
@@ -93,10 +93,11 @@ def _sum(driven: Sequence[_Driven]) -> float | None:
 
 def _ended(result: TrialResult, server: ServerResult) -> int:
     """Transactions that came to their end on a server, in the window."""
-    kinds: Iterator[KindResult] = (
-        kind for part in result.parts if part.name == server.name for kind in part.kinds
-    )
-    return sum(kind.window.succeeded + kind.window.rolled_back for kind in kinds)
+    return sum(
+        kind.window.ended
+        for part in result.parts if part.name == server.name
+        for kind in part.kinds
+    )  # fmt: skip
 
 
 def _unlike(servers: Sequence[ServerResult]) -> Iterator[UnlikeSetting]:

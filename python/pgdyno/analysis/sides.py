@@ -248,7 +248,7 @@ def _orders_ended(results: Sequence[TrialResult]) -> Spread | None:
     """New-Orders a minute of the windows, however they ended; None: another workload."""
     kinds = [(one, kind) for one in results for kind in one.kinds if kind.kind == "new_order"]
     return Spread.of(tuple(
-        60 * (kind.window.succeeded + kind.window.rolled_back + kind.window.failed) / one.window_s
+        60 * (kind.window.ended + kind.window.failed) / one.window_s
         for one, kind in kinds
     ))  # fmt: skip
 

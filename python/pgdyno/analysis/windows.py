@@ -141,7 +141,7 @@ def _seconds(
 
 def _load(result: TrialResult, stage: Stage) -> Load:
     counts = [kind.window for kind in result.kinds]
-    ended = sum(one.succeeded + one.rolled_back for one in counts)
+    ended = sum(one.ended for one in counts)
     return Load(
         arrivals=stage.workload.arrivals.kind,
         connections=stage.workload.sessions,

@@ -19,11 +19,10 @@ from enum import IntEnum, auto
 from importlib.resources import files
 
 from pgdyno import core
-from pgdyno.disk.record import Recorded
+from pgdyno.disk.record import Recorded, answered, path_of
 from pgdyno.folders import Folder, failing
 from pgdyno.model.drill import Fault
 from pgdyno.model.errors import TargetError
-from pgdyno.model.record_json import from_plain
 from pgdyno.preload import Preloaded, preloaded
 from pgdyno.shell import OsUser
 
@@ -115,7 +114,7 @@ class Preloading:
         with self._between_calls():
             why, gone_ns = word(_Word.ENDED), word(_Word.GONE_NS)
             spec = {
-                "folder": f"/proc/self/fd/{self._folder.handle}", "record": self._record,
+                "folder": path_of(self._folder), "record": self._record,
                 "bytes": word(_Word.BYTES), "full_ns": word(_Word.ENDED_NS) if why else None,
                 "gone_ns": gone_ns or None, "met": word(_Word.MET),
             }  # fmt: skip
@@ -126,10 +125,7 @@ class Preloading:
             )
         if why > _NO_ROOM:
             raise TargetError(f"{_ENDED.get(why, why)}: it cannot be drilled", "Drill it again.")
-        try:
-            return from_plain(Recorded, json.loads(core.close_record(json.dumps(spec))))
-        except core.CoreError as error:
-            raise TargetError(core.fact_and_hint(error)[0]) from error
+        return answered(Recorded, lambda: core.close_record(json.dumps(spec)))
 
     @contextmanager
     def _between_calls(self) -> Iterator[None]:
@@ -165,12 +161,12 @@ def preloading(
                if one.name.endswith((".c", ".h"))]  # fmt: skip
     words = _Word.FOLDER + _FOLDER_WORDS
     with preloaded(sources, words, user) as library:
-        spec = {"folder": f"/proc/self/fd/{folder.handle}", "data": data, "record": record,
+        spec = {"folder": path_of(folder), "data": data, "record": record,
                 "bytes_max": bytes_max}  # fmt: skip
         try:
-            stocked = from_plain(Stocked, json.loads(core.take_stock(json.dumps(spec))))
-        except core.CoreError as error:
-            raise TargetError(f"the recorder failed: {core.fact_and_hint(error)[0]}") from error
+            stocked = answered(Stocked, lambda: core.take_stock(json.dumps(spec)))
+        except TargetError as error:
+            raise TargetError(f"the recorder failed: {error.fact}") from error
         for word, value in (
             (_Word.BYTES, stocked.bytes), (_Word.BYTES_MAX, bytes_max),
             (_Word.ROOT, stocked.root), (_Word.DEVICE, stocked.device),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from pgdyno import core
 from pgdyno.folders import Folder
@@ -12,6 +13,7 @@ from pgdyno.model.drill import Device, Made, Spared
 from pgdyno.model.errors import TargetError
 from pgdyno.model.record_json import from_plain
 
+_Answer = TypeVar("_Answer")
 _NS = 1_000_000_000
 _NOTHING = Spared()
 
@@ -41,10 +43,7 @@ def record_span(folder: Folder, record: str) -> RecordSpan:
     Raises:
         TargetError: It cannot be read.
     """
-    try:
-        return from_plain(RecordSpan, json.loads(core.record_span(_path(folder), record)))
-    except core.CoreError as error:
-        raise TargetError(core.fact_and_hint(error)[0]) from error
+    return answered(RecordSpan, lambda: core.record_span(path_of(folder), record))
 
 
 def make_disk(
@@ -72,10 +71,7 @@ def make_disk(
     """
     folder.require_closed()
     spec = _spec(folder, record, disk, instant_ns, seed, device or Device(), spared)
-    try:
-        return from_plain(Made, json.loads(core.make_disk(json.dumps(spec))))
-    except core.CoreError as error:
-        raise TargetError(core.fact_and_hint(error)[0]) from error
+    return answered(Made, lambda: core.make_disk(json.dumps(spec)))
 
 
 def hand_back(
@@ -98,17 +94,14 @@ def hand_back(
     """
     folder.require_closed()
     spec = _spec(folder, record, data, instant_ns, seed, device, _NOTHING)
-    try:
-        return from_plain(Made, json.loads(core.hand_back(json.dumps(spec))))
-    except core.CoreError as error:
-        raise TargetError(core.fact_and_hint(error)[0]) from error
+    return answered(Made, lambda: core.hand_back(json.dumps(spec)))
 
 
 def _spec(
     folder: Folder, record: str, disk: str, instant_ns: int, seed: int, of: Device, spared: Spared
 ) -> dict[str, Any]:
     return {
-        "folder": _path(folder), "record": record, "disk": disk, "instant_ns": instant_ns,
+        "folder": path_of(folder), "record": record, "disk": disk, "instant_ns": instant_ns,
         "seed": seed, "sector_bytes": of.sector_bytes, "forgets_ns": round(of.forgets_s * _NS),
         "written_back_ns": None if of.written_back_s is None else round(of.written_back_s * _NS),
         "names_ordered": of.names_ordered, "names_spared": spared.names,
@@ -116,5 +109,18 @@ def _spec(
     }  # fmt: skip
 
 
-def _path(folder: Folder) -> str:
+def answered(kind: type[_Answer], call: Callable[[], str]) -> _Answer:
+    """What a call of the core answers, as a record.
+
+    Raises:
+        TargetError: It fails.
+    """
+    try:
+        return from_plain(kind, json.loads(call()))
+    except core.CoreError as error:
+        raise TargetError(core.fact_and_hint(error)[0]) from error
+
+
+def path_of(folder: Folder) -> str:
+    """A path that leads the core to a folder, whatever its name is by now."""
     return f"/proc/self/fd/{folder.handle}"

@@ -94,7 +94,7 @@ def host_result(
     # Before its threads knew of the begin it drove nothing; with a warm-up that is over by then.
     begin_ns = max(begin_ns, min(start_ns + result.begun_late_ns, end_ns))
     kinds = (
-        HostKind(one.kind, one.window.succeeded + one.window.rolled_back, one.response,
+        HostKind(one.kind, one.window.ended, one.response,
                  one.service, one.queue, one.response_ns, one.service_ns, one.queue_ns)
         for one in result.kinds
     )  # fmt: skip

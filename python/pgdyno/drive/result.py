@@ -64,7 +64,7 @@ class Driven:
     @property
     def transactions(self) -> int:
         """Transactions that came to their end in the window, rollbacks included."""
-        return sum(kind.window.succeeded + kind.window.rolled_back for kind in self.kinds)
+        return sum(kind.window.ended for kind in self.kinds)
 
     @property
     def committed(self) -> int:

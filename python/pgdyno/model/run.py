@@ -69,9 +69,14 @@ class Counts:
         return self.retries_40001 + self.retries_40p01
 
     @property
+    def ended(self) -> int:
+        """Transactions that came to their end, rollbacks included."""
+        return self.succeeded + self.rolled_back
+
+    @property
     def timed(self) -> int:
         """Of the window: requests that have a response time."""
-        return self.succeeded + self.rolled_back + (self.drained or 0) + self.unanswered
+        return self.ended + (self.drained or 0) + self.unanswered
 
 
 @dataclass(frozen=True, slots=True)

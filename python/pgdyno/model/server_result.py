@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 
+def of_server(server: str, name: str) -> str:
+    """What something of one of several servers is called among all."""
+    return f"{server}: {name}"
+
+
 @dataclass(frozen=True, slots=True)
 class ServerResult:
     """What a server of a trial did; what it was asked for is the part of the same name."""

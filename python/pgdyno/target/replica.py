@@ -6,18 +6,17 @@ ours come to it from its primary, and go with them.
 
 from __future__ import annotations
 
-import time
-
 import psycopg
 
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import PlanError, TargetError
-from pgdyno.session import own_session
+from pgdyno.session import becomes_true, own_session
 from pgdyno.target.conninfo import reach
 
 _IDENTITY = "SELECT system_identifier::text FROM pg_control_system()"
 _CATCH_UP_S = 600.0
-_PAUSE_S = 0.05
+REPLAYED = "SELECT coalesce(pg_last_wal_replay_lsn() >= %s::pg_lsn, false)"
+"""Whether a standby has replayed WAL up to an LSN."""
 
 
 def reach_replica(conninfo: str, primary: Connection) -> Connection:
@@ -66,7 +65,7 @@ def _identity(session: psycopg.Connection[tuple[object, ...]]) -> str | None:
     return None if row is None else str(row[0])
 
 
-def caught_up(replica: Connection, primary: Connection, patience_s: float = _CATCH_UP_S) -> float:
+def caught_up(replica: Connection, primary: Connection, patience_s: float = _CATCH_UP_S) -> None:
     """Wait until a replica has replayed all that its primary has written by now.
 
     Args:
@@ -74,31 +73,22 @@ def caught_up(replica: Connection, primary: Connection, patience_s: float = _CAT
         primary: The same there.
         patience_s: How long at most.
 
-    Returns:
-        Seconds that it took.
-
     Raises:
         TargetError: It has not after that time, or one of both does not answer.
     """
-    began_s = time.monotonic()
     try:
         with own_session(primary) as here:
             row = here.execute("SELECT pg_current_wal_flush_lsn()::text").fetchone()
         assert row is not None
         with own_session(replica.to(_maintenance(replica))) as there:
-            behind = "SELECT coalesce(pg_last_wal_replay_lsn() >= %s::pg_lsn, false)"
-            while there.execute(behind, row).fetchone() != (True,):
-                if time.monotonic() - began_s >= patience_s:
-                    raise TargetError(
-                        f"replica {replica.shown()} has not replayed {row[0]} after"
-                        f" {patience_s:.0f} s",
-                        "Does it stream? pg_stat_replication of its primary tells.",
-                    )
-                time.sleep(_PAUSE_S)
+            if not becomes_true(there, REPLAYED, row, patience_s):
+                raise TargetError(
+                    f"replica {replica.shown()} has not replayed {row[0]} after {patience_s:.0f} s",
+                    "Does it stream? pg_stat_replication of its primary tells.",
+                )
         own_session(replica).close()  # the database is there now
     except psycopg.Error as error:
         raise TargetError(f"the replica does not answer: {str(error).strip()}") from error
-    return time.monotonic() - began_s
 
 
 def _maintenance(replica: Connection) -> str:

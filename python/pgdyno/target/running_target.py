@@ -36,6 +36,7 @@ from pgdyno.plan.settings.values import list_items, same_value, show
 from pgdyno.session import own_session
 from pgdyno.target.conninfo import reach
 from pgdyno.target.interface import NO_ENVIRONMENT, Ready, Restored
+from pgdyno.target.not_ours import NotOurs
 from pgdyno.target.readback import read_back
 from pgdyno.target.replica import reach_replica
 from pgdyno.target.role import role_of
@@ -47,7 +48,7 @@ _A_FIXTURE = "pgdyno_fixture_0"  # named as all of them, for pg_hba.conf
 _PAUSE_S = 1.0  # between two looks for a server that went away
 _OF_A_DATABASE = ("database", "database user")  # as `source` in pg_settings
 _FIXTURE = "fixture "  # begins the purpose of one that is whole
-# No two postmasters of one port start in the same microsecond.
+# No two postmasters of one port start in the same microsecond. Its version comes last.
 _IDENTITY = """
 SELECT extract(epoch FROM pg_postmaster_start_time()), current_setting('port'), version()
 """
@@ -90,23 +91,23 @@ def ask_server(conninfo: str, *, knocks: bool = False) -> RunningServer:
             disk_format = session.execute(FORMAT_QUERY).fetchone()
         except psycopg.errors.InsufficientPrivilege:
             disk_format = None  # fixtures never leave this server, so that none can be of another
-        compiler = session.execute("SELECT version()").fetchone()
-        identity = session.execute(_IDENTITY).fetchone()
+        row = session.execute(_IDENTITY).fetchone()
+        assert row is not None
+        identity = tuple(map(str, row))
         tls = " over TLS" if session.pgconn.ssl_in_use else ""
         lines = about(session, connection)
     build = Installation(
         version,
         str(number),
         configure="unknown",
-        compiler=str(compiler[0]) if compiler else "unknown",
+        compiler=identity[-1],
         origin=f"running server, {connection.shown()}{tls}",
     )
     facts = replace(facts_of_rows(rows, number, version, disk_format), role=role, about=lines)
-    assert identity is not None
-    return RunningServer(connection, facts, build, tuple(map(str, identity)))
+    return RunningServer(connection, facts, build, identity)
 
 
-class RunningTarget:
+class RunningTarget(NotOurs):
     """Databases of ours on somebody else's server."""
 
     def __init__(self, conninfo: str, *, prewarm: bool = True, replica: str | None = None) -> None:
@@ -270,26 +271,6 @@ class RunningTarget:
         return Ready(connection, read_back(connection, settings, ours=False), None, None,
                      0.0,
                      self.build.compiler or "unknown", replica=replica)  # fmt: skip
-
-    def follow(self, settings: Sequence[Setting], build: str | None = None) -> Connection:
-        """Not ours to follow; `plan.resolve` refuses a plan that asks for it."""
-        raise TargetError("the server is not ours, and is given no standby")
-
-    def crash(self) -> None:
-        """Not ours to kill; `plan.resolve` refuses a plan that asks for it."""
-        raise TargetError("the server is not ours, and is not killed")
-
-    def log_lines(self) -> Iterator[str] | None:
-        """Not ours to read."""
-        return None
-
-    def log_text(self) -> str | None:
-        """Not ours to read."""
-        return None
-
-    def last_words(self) -> str | None:
-        """Not ours to read."""
-        return None
 
     def stop(self) -> None:
         """See `Target.stop`; a server that ends in peace keeps our session and takes no other."""

@@ -11,12 +11,14 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from pgdyno.model.connection import Connection
-from pgdyno.model.errors import PlanError, StoppedError, TargetError
+from pgdyno.model.errors import PlanError, StoppedError
 from pgdyno.model.manifest import Installation
 from pgdyno.model.plan import Stage
 from pgdyno.model.run import Fixture
+from pgdyno.model.server_result import of_server
 from pgdyno.model.settings import ServerFacts, Setting
 from pgdyno.target.interface import NO_ENVIRONMENT, Ready, Restored
+from pgdyno.target.not_ours import NotOurs
 from pgdyno.target.running_target import RunningServer, RunningTarget, ask_server
 
 
@@ -57,8 +59,10 @@ def server_names(connections: Sequence[Connection]) -> list[str]:
             for number, name in enumerate(named, start=1)]  # fmt: skip
 
 
-class ServersTarget:
+class ServersTarget(NotOurs):
     """Databases of ours on several servers."""
+
+    _why = "the servers are not ours, and are"
 
     def __init__(self, conninfos: Sequence[str], *, prewarm: bool = True) -> None:
         """Take the servers one after the other; where one cannot be had, all are left again.
@@ -98,7 +102,7 @@ class ServersTarget:
         """See `Target.configuration`; those of the first by their names alone."""
         first, *others = (one.configuration() for one in self._members)
         return first | {
-            f"{name}: {setting}": value
+            of_server(name, setting): value
             for name, found in zip(self._names[1:], others, strict=True)
             for setting, value in found.items()
         }
@@ -109,7 +113,7 @@ class ServersTarget:
             replace(one.facts_of(build), name=name)
             for name, one in zip(self._names, self._members, strict=True)
         )
-        about = {f"{one.name}: {key}": text
+        about = {of_server(one.name, key): text
                  for one in (first, *others) for key, text in one.about.items()}  # fmt: skip
         return replace(first, about=about, others=tuple(others))
 
@@ -165,26 +169,6 @@ class ServersTarget:
             for name, member in zip(self._names, self._members, strict=True)
         )
         return replace(first, others=tuple(others))
-
-    def follow(self, settings: Sequence[Setting], build: str | None = None) -> Connection:
-        """Not ours to follow; `plan.resolve` refuses a plan that asks for it."""
-        raise TargetError("the servers are not ours, and are given no standby")
-
-    def crash(self) -> None:
-        """Not ours to kill; `plan.resolve` refuses a plan that asks for it."""
-        raise TargetError("the servers are not ours, and are not killed")
-
-    def log_lines(self) -> Iterator[str] | None:
-        """Not ours to read."""
-        return None
-
-    def log_text(self) -> str | None:
-        """Not ours to read."""
-        return None
-
-    def last_words(self) -> str | None:
-        """Not ours to read."""
-        return None
 
     def stop(self) -> None:
         """See `Target.stop`."""

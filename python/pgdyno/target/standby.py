@@ -16,20 +16,19 @@ import psycopg
 from pgdyno.folders import Folder, owner_of
 from pgdyno.model.errors import TargetError
 from pgdyno.model.settings import Origin, OriginKind, Setting
-from pgdyno.session import own_session
+from pgdyno.session import becomes_true, own_session
 from pgdyno.shell import OsUser, run
 from pgdyno.target.binaries import Binaries
 from pgdyno.target.cluster import Cluster
 from pgdyno.target.home import made_for
+from pgdyno.target.replica import REPLAYED
 
 STANDBY = "standby"
 """The name of its data directory, and what its slot's name begins with."""
 _HBA = "local replication all trust"  # the socket's folder is closed to others
 _COPY_S = 36_000.0
 _STREAM_S = 600.0
-_PAUSE_S = 0.05
 _RECEIVING = "SELECT EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming')"
-_REPLAYED = "SELECT coalesce(pg_last_wal_replay_lsn() >= %s::pg_lsn, false)"
 _DROP = "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s"
 
 
@@ -112,7 +111,7 @@ class Standby:
         Raises:
             TargetError: It has not after `patience_s`, or does not answer.
         """
-        self._wait(_REPLAYED, (lsn,), patience_s, f"it has not replayed {lsn}")
+        self._wait(REPLAYED, (lsn,), patience_s, f"it has not replayed {lsn}")
 
     def stop(self, *, clean: bool) -> None:
         """Stop its server; see `Cluster.stop`. The slot goes on keeping WAL."""
@@ -139,16 +138,13 @@ class Standby:
     def _wait(
         self, query: LiteralString, arguments: tuple[str, ...], patience_s: float, what: str
     ) -> None:
-        deadline = time.monotonic() + patience_s
         try:
             with own_session(self.cluster.connection()) as session:
-                while session.execute(query, arguments).fetchone() != (True,):
-                    if time.monotonic() >= deadline:
-                        raise TargetError(
-                            f"the standby runs, but {what} after {patience_s:.0f} s",
-                            self.cluster.last_words(),
-                        )
-                    time.sleep(_PAUSE_S)
+                if not becomes_true(session, query, arguments, patience_s):
+                    raise TargetError(
+                        f"the standby runs, but {what} after {patience_s:.0f} s",
+                        self.cluster.last_words(),
+                    )
         except psycopg.Error as error:
             raise TargetError(
                 f"the standby does not answer: {str(error).strip()}", self.cluster.last_words()

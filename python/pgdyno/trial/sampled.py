@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import TypeVar
 
 from pgdyno.drive.result import Driven
-from pgdyno.model.run import Series, SnapshotRows, TallySeries, TelemetryReport
+from pgdyno.model.run import (
+    Missing,
+    SamplerCost,
+    Series,
+    SnapshotRows,
+    TallySeries,
+    TelemetryReport,
+)
+from pgdyno.model.server_result import of_server
 from pgdyno.sample.recorder import delta
+
+_Named = TypeVar("_Named", Series, TallySeries, SnapshotRows, SamplerCost, Missing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +35,13 @@ class Sampled:
     @property
     def stored(self) -> tuple[Series, ...]:
         """All series, by names that differ."""
-        of_servers = (
-            replace(one, name=f"{server}: {one.name}")
-            for server, series in self.servers.items()
-            for one in series
-        )
-        return (*self.series, *of_servers)
+        of_servers = (named_by(server, series) for server, series in self.servers.items())
+        return (*self.series, *chain.from_iterable(of_servers))
+
+
+def named_by(server: str, own: Sequence[_Named]) -> list[_Named]:
+    """What was recorded of one of several servers, with its name before their own."""
+    return [replace(one, name=of_server(server, one.name)) for one in own]
 
 
 def growth(series: Sequence[Series], driven: Driven) -> dict[str, float]:

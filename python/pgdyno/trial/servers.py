@@ -17,7 +17,7 @@ from pgdyno.sample.sampler import Subject
 from pgdyno.sample.samplers import samplers_of_server
 from pgdyno.session import own_session
 from pgdyno.target.interface import Ready
-from pgdyno.trial.sampled import Sampled, growth
+from pgdyno.trial.sampled import Sampled, growth, named_by
 
 
 def recorders_of_servers(ready: Ready, subject: Subject, stack: ExitStack) -> dict[str, Recorder]:
@@ -46,12 +46,10 @@ def recorders_of_servers(ready: Ready, subject: Subject, stack: ExitStack) -> di
 def with_servers(sampled: Sampled, recorders: Mapping[str, Recorder]) -> Sampled:
     """What was sampled, with each server's own under its name."""
     for server, recorder in recorders.items():
-        tallies = [replace(one, name=f"{server}: {one.name}") for one in recorder.tallies()]
-        snapshots = [replace(one, name=f"{server}: {one.name}") for one in recorder.snapshots()]
         sampled = replace(
             sampled,
-            tallies=(*sampled.tallies, *tallies),
-            snapshots=(*sampled.snapshots, *snapshots),
+            tallies=(*sampled.tallies, *named_by(server, recorder.tallies())),
+            snapshots=(*sampled.snapshots, *named_by(server, recorder.snapshots())),
             telemetry=_joined(sampled.telemetry, server, recorder.telemetry()),
             servers={**sampled.servers, server: recorder.series()},
         )
@@ -60,14 +58,12 @@ def with_servers(sampled: Sampled, recorders: Mapping[str, Recorder]) -> Sampled
 
 def _joined(before: TelemetryReport | None, server: str, own: TelemetryReport) -> TelemetryReport:
     assert before is not None, "this host is read first"
-    samplers = [replace(one, name=f"{server}: {one.name}") for one in own.samplers]
-    missing = [replace(one, name=f"{server}: {one.name}") for one in own.missing]
     return replace(
         before,
         seconds=max(before.seconds, own.seconds),
         cpu_s=before.cpu_s + own.cpu_s,
-        samplers=(*before.samplers, *samplers),
-        missing=(*before.missing, *missing),
+        samplers=(*before.samplers, *named_by(server, own.samplers)),
+        missing=(*before.missing, *named_by(server, own.missing)),
     )
 
 

@@ -94,7 +94,7 @@ void follow(int file, int how) {
   flags[file] = 0;
   if ((how & O_PATH) == O_PATH || below(file, path) == NULL) return;
   int syncs = (how & O_SYNC) == O_SYNC ? FULL_SYNC : (how & O_DSYNC) ? DATA_SYNC : 0;
-  flags[file] = (uint8_t)(FOLLOWED | syncs);
+  flags[file] = (uint8_t)(FOLLOWED | syncs | (how & O_APPEND ? APPENDS : 0));
 }
 
 int facts_of(int file, struct stat *facts) {

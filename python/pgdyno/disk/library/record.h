@@ -66,7 +66,7 @@ enum event_kind {
 };
 enum file_kind { A_FILE, A_FOLDER, A_LINK };
 /* What is known of a descriptor. */
-enum flag { FOLLOWED = 1, DATA_SYNC = 2, FULL_SYNC = 4, BUFFERED = 8 };
+enum flag { FOLLOWED = 1, DATA_SYNC = 2, FULL_SYNC = 4, BUFFERED = 8, APPENDS = 16 };
 
 #define HANDLES 65536
 #define HEAD 13

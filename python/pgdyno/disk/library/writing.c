@@ -23,45 +23,45 @@ static size_t gathered(const struct iovec *from, int n, size_t skipped) {
 }
 
 /* A part is copied first: what is written is what is written down, though others change a page. */
-static ssize_t write_part(int file, const struct iovec *from, int n, size_t done, off64_t at) {
+static ssize_t write_part(int file, const struct stat *facts, const struct iovec *from, int n,
+                          size_t done, off64_t at) {
   static ssize_t (*real)(int, const void *, size_t);
   static ssize_t (*real_at)(int, const void *, size_t, off64_t);
   if (real == NULL) {
     real = (ssize_t(*)(int, const void *, size_t))dlsym(RTLD_NEXT, "write");
     real_at = (ssize_t(*)(int, const void *, size_t, off64_t))dlsym(RTLD_NEXT, "pwrite64");
   }
-  struct stat facts;
+  struct stat is;
   sigset_t before;
   if (!enter(&before)) return -1;
   size_t bytes = gathered(from, n, done);
-  int appends = at != -1 && (fcntl(file, F_GETFL) & O_APPEND) != 0;
   off64_t begin = at + (off64_t)done;
   ssize_t wrote = at == -1 ? real(file, part, bytes) : real_at(file, part, bytes, begin);
-  if (wrote > 0 && fstat(file, &facts) == 0) {
+  if (wrote > 0) {
     off64_t end = begin + wrote;
     if (at == -1) end = lseek64(file, 0, SEEK_CUR);
-    if (appends) end = facts.st_size;
-    put_written(called(&facts), (uint64_t)(end - wrote), part, (size_t)wrote);
+    else if (has(file, APPENDS) && fstat(file, &is) == 0) end = is.st_size; /* wherever it asked */
+    put_written(called(facts), (uint64_t)(end - wrote), part, (size_t)wrote);
     if (has(file, DATA_SYNC | FULL_SYNC)) {
       uint64_t sync = words[SYNCS]++;
-      put_sync(SYNC_BEGUN, called(&facts), sync, 0);
-      put_sync(SYNC_ENDED, called(&facts), sync, has(file, DATA_SYNC));
+      put_sync(SYNC_BEGUN, called(facts), sync, 0);
+      put_sync(SYNC_ENDED, called(facts), sync, has(file, DATA_SYNC));
     }
   }
   leave(&before);
   return wrote;
 }
 
-static ssize_t write_all(int file, const struct iovec *from, int n, off64_t at) {
+static ssize_t write_all(int file, const struct stat *facts, const struct iovec *from, int n,
+                         off64_t at) {
   size_t bytes = 0, done = 0;
-  struct stat facts;
   for (int one = 0; one < n; one++) bytes += from[one].iov_len;
-  if (words[FAULT] != NOTHING && fstat(file, &facts) == 0) {
+  if (words[FAULT] != NOTHING) {
     off64_t end = (at == -1 ? lseek64(file, 0, SEEK_CUR) : at) + (off64_t)bytes;
-    if (!meets_none_of(end > facts.st_size ? GROW : WRITE, file)) return -1;
+    if (!meets_none_of(end > facts->st_size ? GROW : WRITE, file)) return -1;
   }
   do {
-    ssize_t wrote = write_part(file, from, n, done, at);
+    ssize_t wrote = write_part(file, facts, from, n, done, at);
     if (wrote <= 0) return done > 0 ? (ssize_t)done : wrote;
     done += (size_t)wrote;
   } while (done < bytes);
@@ -73,14 +73,14 @@ ssize_t write(int file, const void *from, size_t bytes) {
   struct stat facts;
   if (!facts_of(file, &facts) || bytes == 0) return real(file, from, bytes);
   struct iovec one = {(void *)from, bytes};
-  return write_all(file, &one, 1, -1);
+  return write_all(file, &facts, &one, 1, -1);
 }
 
 ssize_t writev(int file, const struct iovec *from, int n) {
   REAL(writev);
   struct stat facts;
   if (!facts_of(file, &facts)) return real(file, from, n);
-  return write_all(file, from, n, -1);
+  return write_all(file, &facts, from, n, -1);
 }
 
 #define WRITES_AT(name, offset)                                             \
@@ -91,7 +91,7 @@ ssize_t writev(int file, const struct iovec *from, int n) {
       return real(file, from, bytes, at);                                   \
     }                                                                       \
     struct iovec one = {(void *)from, bytes};                               \
-    return write_all(file, &one, 1, at);                                    \
+    return write_all(file, &facts, &one, 1, at);                            \
   }
 WRITES_AT(pwrite, off_t)
 WRITES_AT(pwrite64, off64_t)
@@ -101,7 +101,7 @@ WRITES_AT(pwrite64, off64_t)
     REAL(name);                                                           \
     struct stat facts;                                                    \
     if (!facts_of(file, &facts) || at < 0) return real(file, from, n, at); \
-    return write_all(file, from, n, at);                                  \
+    return write_all(file, &facts, from, n, at);                          \
   }
 WRITES_ALL_AT(pwritev, off_t)
 WRITES_ALL_AT(pwritev64, off64_t)

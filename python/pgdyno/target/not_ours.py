@@ -1,0 +1,36 @@
+"""What is never done to servers that are not ours, and never read of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from pgdyno.model.connection import Connection
+from pgdyno.model.errors import TargetError
+from pgdyno.model.settings import Setting
+
+
+class NotOurs:
+    """The part of `Target` that is the same for one such server and for several."""
+
+    _why: ClassVar[str] = "the server is not ours, and is"
+
+    def follow(self, settings: Sequence[Setting], build: str | None = None) -> Connection:
+        """Not ours to follow; `plan.resolve` refuses a plan that asks for it."""
+        raise TargetError(f"{self._why} given no standby")
+
+    def crash(self) -> None:
+        """Not ours to kill; `plan.resolve` refuses a plan that asks for it."""
+        raise TargetError(f"{self._why} not killed")
+
+    def log_lines(self) -> Iterator[str] | None:
+        """Not ours to read."""
+        return None
+
+    def log_text(self) -> str | None:
+        """Not ours to read."""
+        return None
+
+    def last_words(self) -> str | None:
+        """Not ours to read."""
+        return None
