@@ -221,10 +221,7 @@ class RunFile:
     def imported(self) -> tuple[Imported, ...]:
         """The results of other tools, in the order in which they came."""
         with self._reading("imported results"):
-            rows = self._db.execute(
-                "SELECT value FROM head WHERE key LIKE ? ORDER BY rowid", (f"{_IMPORTED} %",)
-            )
-            return tuple(from_json(Imported, text) for (text,) in rows)
+            return tuple(from_json(Imported, text) for text in self._values(f"{_IMPORTED} %"))
 
     def info(self) -> RunInfo:
         """The head of the file."""
@@ -234,10 +231,7 @@ class RunFile:
     def fixtures(self) -> tuple[Fixture, ...]:
         """The fixtures, as far as the run came: one, unless builds of stages need their own."""
         with self._reading("fixtures"):
-            rows = self._db.execute(
-                "SELECT value FROM head WHERE key LIKE ? ORDER BY rowid", (f"{_FIXTURE}%",)
-            )
-            found = [from_json(Fixture, text) for (text,) in rows]
+            found = [from_json(Fixture, text) for text in self._values(f"{_FIXTURE}%")]
         # Earlier run files have one, under a name without its ident.
         return tuple({fixture.ident: fixture for fixture in found}.values())
 
@@ -308,8 +302,14 @@ class RunFile:
 
     def _all(self) -> list[TrialRecord]:
         with self._reading("trials"):
-            rows = self._db.execute("SELECT record FROM trial ORDER BY number")
+            rows = self._db.execute("SELECT record FROM trial ORDER BY number").fetchall()
             return [from_json(TrialRecord, record) for (record,) in rows]
+
+    def _values(self, like: str) -> list[str]:
+        # All at once, as everywhere here: a query that stops at a damaged row keeps the file
+        # locked until its cursor is collected, also when the connection was closed.
+        query = "SELECT value FROM head WHERE key LIKE ? ORDER BY rowid"
+        return [text for (text,) in self._db.execute(query, (like,)).fetchall()]
 
     def _version(self) -> int:
         return int(self._db.execute("PRAGMA user_version").fetchone()[0])

@@ -71,7 +71,7 @@ def series_of(db: sqlite3.Connection, version: int, trial: int) -> dict[str, Ser
         )
     times: dict[bytes, npt.NDArray[np.int64]] = {}
     found = {}
-    for name, unit, kind, unix_ns, samples in db.execute(query, (trial,)):
+    for name, unit, kind, unix_ns, samples in db.execute(query, (trial,)).fetchall():
         if unix_ns not in times:
             times[unix_ns] = unpack_int(unix_ns)
         values = unpack_float(samples)
@@ -99,7 +99,7 @@ def tallies_of(db: sqlite3.Connection, version: int, trial: int) -> dict[str, Ta
         "SELECT name, dimensions, keys, seconds, key, counts, tick_seconds, ticks FROM tally"
         " WHERE trial = ? ORDER BY name",
         (trial,),
-    )
+    ).fetchall()
     return {row[0]: _tally(*row) for row in rows}
 
 
@@ -136,7 +136,7 @@ def snapshots_of(db: sqlite3.Connection, version: int, trial: int) -> list[Snaps
     rows = db.execute(
         "SELECT name, at, unix_ns, columns, rows FROM snapshot WHERE trial = ? ORDER BY name, at",
         (trial,),
-    )
+    ).fetchall()
     return [_snapshot(*row) for row in rows]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -121,6 +121,38 @@ def test_columns_sampled_together_share_their_times(path: Path) -> None:
     for one in series:
         assert kept[one.name].unix_ns.tolist() == one.unix_ns.tolist()
         assert kept[one.name].values.tolist() == one.values.tolist()
+
+
+@pytest.mark.parametrize(
+    ("change", "read"),
+    [
+        ("UPDATE trial SET record = '{' WHERE number = 1", RunFile.trials),
+        ("UPDATE head SET value = '{' WHERE key = 'fixture a'", RunFile.fixtures),
+        ("UPDATE times SET unix_ns = x'00'", lambda run: run.series(1)),
+        ("UPDATE tally SET dimensions = '{'", lambda run: run.tallies(1)),
+        ("UPDATE snapshot SET columns = '{'", lambda run: run.snapshots(1)),
+    ],
+    ids=["trials", "fixtures", "series", "tallies", "snapshots"],
+)
+def test_a_damaged_file_is_not_locked_by_what_read_it(
+    path: Path, change: str, read: Callable[[RunFile], object]
+) -> None:
+    two = [Series(name, "1", "gauge", np.array([1]), np.array([1.0])) for name in "ab"]
+    tallies = [replace(a_tally(), name=name) for name in "ab"]
+    with RunFile.create(path, INFO, TRIALS) as run:
+        for ident in "ab":
+            shape = FixtureShape(warehouses=2)
+            run.put_fixture(Fixture(ident, shape, 10, None, (), "copy", reused=False))
+        run.put_trial(TRIALS[0], two, tallies, [a_snapshot("begin"), a_snapshot("end")])
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(change)
+
+    with pytest.raises(StoreError) as raised, RunFile.read(path) as run:
+        read(run)
+
+    with closing(sqlite3.connect(path, timeout=0)) as db, db:  # the error still has its frames
+        db.execute("DELETE FROM trial")
+    assert "is damaged" in str(raised.value)
 
 
 @pytest.mark.parametrize(
