@@ -156,13 +156,13 @@ COMMANDS = (
 )
 
 
-OF_EVERY_DAY = (0, 1, 4, 5, 9, 14, 20)  # a file, a plan, a run file, a server, a value, a folder
+OF_EVERY_DAY = (1, 4, 5, 14)  # a plan, a run file, a server, a folder
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
-        pytest.param(one, id=str(number), marks=[] if number in OF_EVERY_DAY else pytest.mark.long)
+        pytest.param(one, id=str(number), marks=[] if number in OF_EVERY_DAY else pytest.mark.wide)
         for number, one in enumerate(COMMANDS)
     ],
 )
@@ -243,6 +243,7 @@ def test_reports_have_the_same_shape_with_any_name(facts: Facts, word: str) -> N
 
 
 @pytest.mark.browser
+@pytest.mark.wide
 def test_a_browser_sees_only_text(facts: Facts, tmp_path: Path) -> None:
     """All of them on one page each would take minutes; each is a stage's name of one page."""
     page = tmp_path / "page.html"

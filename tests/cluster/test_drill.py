@@ -204,6 +204,7 @@ def test_a_mix_of_schema_changes_finds_again_what_it_noted(
     assert [one for one in facts.controls if one.found is None] == []
 
 
+@pytest.mark.wide
 def test_a_script_is_drilled_by_the_numbers_that_it_stored(
     folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -76,10 +76,15 @@ def test_three_answers_make_a_plan_that_can_be_carried_out(folder: Path, home_en
 @pytest.mark.parametrize(
     ("answers", "says"),
     [
-        (("", "2", "synchronous_commit"), "is not a name with a value"),
         (("", "2", "synchronous_commit=of"), "is not among its values"),
-        (("", "2", 'no_such="x'), "has no such setting"),
-        (("host=/nowhere", "2", "work_mem=8MB"), "no connection to host=/nowhere"),
+        *(
+            pytest.param(answers, says, marks=pytest.mark.wide)
+            for answers, says in (
+                (("", "2", "synchronous_commit"), "is not a name with a value"),
+                (("", "2", 'no_such="x'), "has no such setting"),
+                (("host=/nowhere", "2", "work_mem=8MB"), "no connection to host=/nowhere"),
+            )
+        ),
     ],
 )
 def test_a_wrong_answer_is_named_and_nothing_is_written(

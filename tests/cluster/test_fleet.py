@@ -254,6 +254,7 @@ def server_on_the_network() -> Iterator[tuple[Cluster, str, str]]:
         yield cluster, conninfo, there.password
 
 
+@pytest.mark.wide
 def test_hosts_with_addresses_of_their_own_drive_a_real_server(
     namespaces: dict[str, str], folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

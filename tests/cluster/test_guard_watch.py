@@ -333,6 +333,7 @@ def test_killed_the_watchdog_turns_them_on(guarded: Guarded) -> None:
     stop(again)
 
 
+@pytest.mark.wide
 def test_hung_the_watchdog_turns_them_on_and_the_daemon_notices(guarded: Guarded) -> None:
     daemon = guarded.watching()
     guarded.until_off()

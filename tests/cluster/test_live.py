@@ -321,6 +321,7 @@ def test_a_real_run_is_watched_stopped_and_resumed(folder: Path, home_env: Path)
         assert urls["live page"].partition("token=")[2] not in text
 
 
+@pytest.mark.wide
 def test_a_port_in_use_stops_the_command_before_it_touches_anything(
     folder: Path, home_env: Path
 ) -> None:

@@ -223,6 +223,7 @@ def test_what_another_role_loaded_is_not_taken(
     assert {name for name in databases(server) - before if name.endswith("_2")}
 
 
+@pytest.mark.wide
 def test_a_trial_of_another_role_in_the_way_is_named(plan: Path, server: Connection) -> None:
     administer(server, f"ALTER ROLE {ROLE} CREATEDB;")
     administer(server, f"CREATE DATABASE {TRIAL} CONNECTION LIMIT {LIMIT};")
@@ -271,6 +272,7 @@ def test_a_check_takes_what_is_set_and_no_timeout_ends_it(engineer: Connection) 
     assert (found.sample, roomy.sample) == ("('3MB', '0')", "('5MB', '0')")
 
 
+@pytest.mark.wide
 def test_too_few_sessions_are_refused_before_anything_is_made(
     plan: Path, server: Connection, engineer: Connection
 ) -> None:
@@ -287,6 +289,7 @@ def test_too_few_sessions_are_refused_before_anything_is_made(
     assert "may not take 97 sessions, as the server has 96 left" in " ".join(many.stderr.split())
 
 
+@pytest.mark.wide
 def test_a_closed_door_is_known_before_anything_is_made(
     plan: Path, cluster: Cluster, server: Connection, engineer: Connection
 ) -> None:

@@ -90,6 +90,7 @@ unlogged = true
 """
 
 
+@pytest.mark.wide
 def test_unlogged_tables_are_a_fixture_of_their_own(
     plan: Path, folder: Path, home_env: Path
 ) -> None:

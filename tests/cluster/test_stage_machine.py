@@ -133,6 +133,7 @@ def test_what_the_kernel_does_not_take_is_told_when_the_plan_is_read(before: str
         pgdyno.load_plan(document)
 
 
+@pytest.mark.wide
 def test_ctrl_c_puts_it_back(before: str, folder: Path) -> None:
     def stop(event: Event) -> None:
         if isinstance(event, DriveProgress) and now() == "600":
@@ -149,6 +150,7 @@ def test_ctrl_c_puts_it_back(before: str, folder: Path) -> None:
     assert now() == before
 
 
+@pytest.mark.wide
 def test_what_a_killed_run_left_is_put_back_before_it_goes_on(before: str, folder: Path) -> None:
     path, out = folder / "machine.toml", folder / "killed.sqlite"
     path.write_text(PLAN.replace('name = "as-it-is"', 'name = "as-it-is"\nskip = true'))
@@ -167,6 +169,7 @@ def test_what_a_killed_run_left_is_put_back_before_it_goes_on(before: str, folde
     assert now() == before
 
 
+@pytest.mark.wide
 def test_a_trial_in_which_it_cannot_be_made_fails_and_says_why(
     before: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

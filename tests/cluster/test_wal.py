@@ -85,6 +85,8 @@ DATABASES = (
     "DROP DATABASE copied",
 )
 
+VERSIONS = ("embedded-18", pytest.param("debian-15", marks=pytest.mark.wide))
+
 
 @dataclass(frozen=True)
 class Written:
@@ -149,7 +151,7 @@ def place_now(asked: psycopg.Connection) -> str:
     return str(row[0])
 
 
-@pytest.fixture(scope="module", params=["embedded-18", "debian-15"])
+@pytest.fixture(scope="module", params=VERSIONS)
 def written(request: pytest.FixtureRequest) -> Iterator[Written]:
     """A cluster with small segments, its work, a crash on the way, and a clean end."""
     for folder in reachable_folder("wal"):

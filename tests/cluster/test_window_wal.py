@@ -31,6 +31,7 @@ def plan(*stages: dict[str, object], **protocol: object) -> pgdyno.Plan:
     })  # fmt: skip
 
 
+@pytest.mark.wide
 def test_it_is_told_by_kind_and_relation_as_far_as_segments_are_left(
     folder: Path, home_env: Path
 ) -> None:

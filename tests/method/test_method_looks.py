@@ -59,7 +59,9 @@ def noise(seed: int, count: int, rounds: int, sd: float = PAIR_SD) -> FloatArray
     return sd * np.random.default_rng(seed).standard_normal((count, rounds))
 
 
-@pytest.mark.parametrize("rounds_max", LOOKS)
+@pytest.mark.parametrize(
+    "rounds_max", [8, *(pytest.param(one, marks=pytest.mark.wide) for one in LOOKS if one != 8)]
+)
 def test_the_critical_values_are_those_of_a_simulation_with_other_numbers(rounds_max: int) -> None:
     looks = LOOKS[rounds_max]
     statistics = paths(looks, 60_000, seed=7)
@@ -76,7 +78,7 @@ def test_the_critical_values_of_many_comparisons_are_what_is_simulated(rounds_ma
     np.testing.assert_allclose(simulated(rounds_max), CRITICAL[rounds_max], atol=0.006)
 
 
-@pytest.mark.parametrize("rounds_max", [8, 20])
+@pytest.mark.parametrize("rounds_max", [8, pytest.param(20, marks=pytest.mark.wide)])
 def test_of_equal_stages_at_most_one_in_twenty_gets_a_false_verdict(rounds_max: int) -> None:
     count = 2_000
     found = ended(noise(301, count, rounds_max), 0.0)
