@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pgdyno.model.version import VERSION
+
 if TYPE_CHECKING:
     from pgdyno import api as _api
     from pgdyno.api import Asked as Asked
@@ -61,7 +63,7 @@ if TYPE_CHECKING:
 
     builds, machine = _api.builds, _api.machine
 
-__version__ = "0.1.0"
+__version__ = VERSION
 __all__ = [
     "Guard", "PgdynoError", "Run", "Server", "aa", "bench", "builds", "calibrate", "check", "climb",
     "compare", "diagnose", "drill", "export", "fleet", "history", "import_results", "knee", "knobs",

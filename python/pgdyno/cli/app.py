@@ -17,12 +17,12 @@ from typing import IO, Annotated, Any
 
 import typer
 
-from pgdyno import __version__
 from pgdyno.cli.console import say_error, stdout
 from pgdyno.cli.help import STYLE, Command, Group
 from pgdyno.model.errors import Interrupted, PgdynoError, PlanError
 from pgdyno.model.system_errors import SystemFailure, as_pgdyno_error, reason
 from pgdyno.model.text import visible
+from pgdyno.model.version import VERSION
 from pgdyno.model.wording import small
 
 COMMANDS = {
@@ -136,7 +136,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        stdout.print(f"pgdyno {__version__}")
+        stdout.print(f"pgdyno {VERSION}")
         raise typer.Exit
 
 
@@ -240,7 +240,7 @@ def _defect(error: Exception) -> PgdynoError:
     try:
         handle, path = tempfile.mkstemp(prefix="pgdyno-defect-", suffix=".txt")
         with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
-            file.write(f"pgdyno {__version__}\n{shlex.join(sys.argv)}\n{trace}")
+            file.write(f"pgdyno {VERSION}\n{shlex.join(sys.argv)}\n{trace}")
     except OSError:
         return Defect(fact, "PGDYNO_DEBUG=1 shows where; report it with that.")
     return Defect(fact, f"Report it with {path}, which says where; finished trials are kept.")

@@ -35,11 +35,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pgdyno import __version__, core
+from pgdyno import core
 from pgdyno.drive.surroundings import Reading, between, read
 from pgdyno.drive.worker import PROGRESS_S, STOP_SIGNALS, failure, pause_s
 from pgdyno.model.errors import DriveError
 from pgdyno.model.fleet import Machine
+from pgdyno.model.version import VERSION
 
 LEFT_S = 1.0
 """So long a drain may last once the head is gone."""
@@ -51,7 +52,7 @@ def machine() -> Machine:
     """What this host is, as `hello` tells it."""
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return Machine(
-        pgdyno=__version__,
+        pgdyno=VERSION,
         contract=core.VERSION,
         core=_core_hash(),
         python=platform.python_version(),

@@ -163,7 +163,7 @@ class Digest:
 class Series:
     """A column of samples. A counter grows; a gauge is a level; a rate is per second already."""
 
-    name: str  # e.g. "driver.committed.new_order", "pg_stat_wal.wal_bytes", "cpu.user_s"
+    name: str  # e.g. "driver.committed.new_order", "wal.bytes", "cpu.user_s"
     unit: str
     kind: str  # counter | gauge | rate
     unix_ns: npt.NDArray[np.int64]  # (samples,)
@@ -362,7 +362,7 @@ class TrialResult:
     tpm_total: float  # all transactions that came to their end a minute, rollbacks included
     kinds: tuple[KindResult, ...]
     client: Client
-    deltas: dict[str, float]  # over the window: wal_bytes, wal_fpi, server_cpu_s, read_bytes, ...
+    deltas: dict[str, float]  # growth over the window of series that count: wal.bytes, cpu.user_s
     settings: tuple[Effective, ...]
     audit: tuple[AuditLine, ...]
     conditions: tuple[Condition, ...]
@@ -371,7 +371,7 @@ class TrialResult:
     reconnects: int
     statements_per_transaction: float | None  # None: pgbench does not tell
     round_trips_per_transaction: float | None
-    phases_s: dict[str, float]  # restore, start, prewarm, checkpoint, drive, check, stop: seconds
+    phases_s: dict[str, float]  # restore, start, drive, check, ...; and the window, of drive
     notes: tuple[str, ...] = ()
     gaps: tuple[Gap, ...] = ()
     parts: tuple[PartResult, ...] = ()

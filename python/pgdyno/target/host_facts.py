@@ -18,10 +18,10 @@ from pathlib import Path
 
 import psutil
 
-from pgdyno import __version__
 from pgdyno.model.calibration import Machine
 from pgdyno.model.manifest import FileSystem, HostManifest
 from pgdyno.model.settings import HostFacts, Place
+from pgdyno.model.version import VERSION
 from pgdyno.shell import run
 from pgdyno.target.storage_durability import storage_losses
 
@@ -263,4 +263,4 @@ def own_version() -> str:
     """Version of pgdyno, with the commit where it runs from a checkout."""
     source = Path(__file__).resolve().parent
     done = run(["git", "-C", source, "describe", "--always", "--dirty"], check=False)
-    return f"{__version__} ({done.stdout.strip()})" if done.code == 0 else __version__
+    return f"{VERSION} ({done.stdout.strip()})" if done.code == 0 else VERSION
