@@ -24,7 +24,7 @@ use crate::{
     },
     schedule::{
         arrivals::Terminals,
-        queue::{Head, Job, Lane, Queue, Schedule},
+        queue::{Head, Job, Queue, Schedule, ServerRole},
         ramps::Profile,
         slowdowns::{Slowdown, Slowdowns},
         timeline::{Timeline, Window},
@@ -86,7 +86,7 @@ pub struct Worker<W: Workload, K, D> {
     /// By connection: the exchanges of what is being performed. They outlive the task that makes
     /// them, which ends in the middle when the drain does.
     pub(crate) laps: Vec<RefCell<Laps>>,
-    /// Connections without a request wait here, by their lane.
+    /// Connections without a request wait here, by the role of their server.
     idle: [Notify; 2],
     /// The earliest due time changed.
     earlier: Notify,
@@ -153,18 +153,19 @@ impl<W: Workload, K: Clock, D: Opener> Worker<W, K, D> {
     /// After the window, however it ended, there are those that became due in it. `None`: the run
     /// is over.
     pub(crate) async fn next(&self, slot: usize) -> Option<(Job<W::Request>, u64)> {
-        let lane = if slot < self.first_replica { Lane::Primary } else { Lane::Replica };
+        let role =
+            if slot < self.first_replica { ServerRole::Primary } else { ServerRole::Replica };
         loop {
             let now_ns = self.clock.now_ns();
             let window = self.window();
-            if let Some(job) = self.take(lane, now_ns, window) {
+            if let Some(job) = self.take(role, now_ns, window) {
                 self.in_flight.borrow_mut()[slot] = Some((job.head, now_ns));
                 return Some((job, now_ns));
             }
             if now_ns >= window.until_ns {
                 return None;
             }
-            self.idle[lane as usize].notified().await;
+            self.idle[role as usize].notified().await;
         }
     }
 
@@ -174,19 +175,19 @@ impl<W: Workload, K: Clock, D: Opener> Worker<W, K, D> {
         replica.unwrap_or(&self.opener)
     }
 
-    /// Wakes a connection of each lane in which a request waits for one.
+    /// Wakes a connection with each server for which a request waits.
     pub(crate) fn wake_idle(&self, queue: &Queue<W>) {
-        for lane in Lane::ALL {
-            if queue.is_ready(lane) {
-                self.idle[lane as usize].notify_one();
+        for role in ServerRole::ALL {
+            if queue.is_ready(role) {
+                self.idle[role as usize].notify_one();
             }
         }
     }
 
-    fn take(&self, lane: Lane, now_ns: u64, window: Window) -> Option<Job<W::Request>> {
+    fn take(&self, role: ServerRole, now_ns: u64, window: Window) -> Option<Job<W::Request>> {
         let mut queue = self.queue.borrow_mut();
         let before = queue.next_due_ns().unwrap_or(u64::MAX);
-        let job = queue.take_for(lane, now_ns, window);
+        let job = queue.take(role, now_ns, window);
         self.wake_idle(&queue);
         if queue.next_due_ns().is_some_and(|due_ns| due_ns < before) {
             self.earlier.notify_one();

@@ -73,12 +73,12 @@ struct Wait {
 /// All requests of a run that become due before its window ends, as if the drain never ended.
 fn waits(run: &Virtual, server: &Stalling) -> Vec<Wait> {
     let timeline = run.timeline(0, 0);
-    (0..run.workers).flat_map(|worker| waits_of_lane(run, server, &timeline, worker)).collect()
+    (0..run.workers).flat_map(|worker| waits_of_worker(run, server, &timeline, worker)).collect()
 }
 
 /// Requests are served in the order of their due times, each by the connection that is free first.
 /// A terminal of a closed loop asks again when it has thought.
-fn waits_of_lane(
+fn waits_of_worker(
     run: &Virtual,
     server: &Stalling,
     timeline: &Timeline,
@@ -310,7 +310,7 @@ fn the_table_of_the_figures_is_what_the_driver_shows() {
 }
 
 #[test]
-fn a_pipeline_and_several_lanes_show_a_stall_as_one_does() {
+fn a_pipeline_and_several_workers_show_a_stall_as_one_does() {
     for (_, mut run) in loads() {
         (run.workers, run.workload.pipelined) = (2, true);
         for (_, from_s, until_s) in [STALLS[1], STALLS[3], STALLS[5]] {
@@ -402,7 +402,7 @@ proptest! {
         loop_of in 0..3_u8,
         per_s in 1.0..150.0_f64,
         gap_ms in 5_u64..60,
-        (workers, per_lane) in (1_usize..4, 1_usize..4),
+        (workers, per_worker) in (1_usize..4, 1_usize..4),
         more in 0_u32..20,
         think_ms in prop_oneof![Just(0_u64), 1_u64..400],
         work_ms in 1_u64..60,
@@ -412,7 +412,7 @@ proptest! {
     ) {
         let mut workload = Simple::new(1);
         (workload.think_ns, workload.pipelined) = (think_ms * MS, pipelined);
-        let connections = workers * per_lane;
+        let connections = workers * per_worker;
         #[expect(clippy::cast_precision_loss, reason = "a few milliseconds")]
         let arrivals = match loop_of {
             0 => ArrivalsSpec::default(),

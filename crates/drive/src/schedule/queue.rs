@@ -44,16 +44,16 @@ pub struct Schedule {
     pub routed: Vec<bool>,
 }
 
-/// Which of the servers answers: where there is a replica, some kinds go there.
+/// Role of the server that answers: where there is a replica, some kinds go there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lane {
+pub enum ServerRole {
     /// The server that the connection names.
     Primary,
     /// One that follows it, and may be behind.
     Replica,
 }
 
-impl Lane {
+impl ServerRole {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Primary, Self::Replica];
 }
@@ -198,23 +198,19 @@ impl<W: Workload> Queue<W> {
         }
     }
 
-    /// The request that has been due the longest.
+    /// The request that has been due the longest, of those that a server of this role answers.
     ///
     /// # Panics
     ///
     /// When the workload draws another kind than before: a bug of the workload.
-    pub fn take(&mut self, now_ns: u64, window: Window) -> Option<Job<W::Request>> {
-        self.take_for(Lane::Primary, now_ns, window)
-    }
-
-    /// The same of those that one kind of server answers.
-    ///
-    /// # Panics
-    ///
-    /// As [`Queue::take`].
-    pub fn take_for(&mut self, lane: Lane, now_ns: u64, window: Window) -> Option<Job<W::Request>> {
+    pub fn take(
+        &mut self,
+        role: ServerRole,
+        now_ns: u64,
+        window: Window,
+    ) -> Option<Job<W::Request>> {
         self.promote(now_ns, window);
-        let waiting = self.ready[lane as usize].pop_front()?;
+        let waiting = self.ready[role as usize].pop_front()?;
         if waiting.deferred {
             self.deferred -= 1;
             self.unpark(now_ns, window);
@@ -256,10 +252,10 @@ impl<W: Workload> Queue<W> {
         }
     }
 
-    /// Whether a request waits for a connection.
+    /// Whether a request waits for a connection with a server of this role.
     #[must_use]
-    pub fn is_ready(&self, lane: Lane) -> bool {
-        !self.ready[lane as usize].is_empty()
+    pub fn is_ready(&self, role: ServerRole) -> bool {
+        !self.ready[role as usize].is_empty()
     }
 
     /// How many wait for any.
@@ -268,9 +264,9 @@ impl<W: Workload> Queue<W> {
     }
 
     /// Who answers a kind.
-    fn lane(&self, kind: u16) -> Lane {
+    fn role(&self, kind: u16) -> ServerRole {
         let routed = self.schedule.routed.get(usize::from(kind)).copied().unwrap_or(false);
-        if routed { Lane::Replica } else { Lane::Primary }
+        if routed { ServerRole::Replica } else { ServerRole::Primary }
     }
 
     /// When the next request that is not due yet will be.
@@ -390,8 +386,8 @@ impl<W: Workload> Queue<W> {
             let place = DueBook::place(due_ns, window, &self.profile);
             self.book.add(kind.into(), due_ns, place, false);
             // Almost always at the end: only a request that was noticed late goes before others.
-            let lane = self.lane(kind) as usize;
-            let ready = &mut self.ready[lane];
+            let role = self.role(kind) as usize;
+            let ready = &mut self.ready[role];
             let at = ready.iter().rposition(|waiting| waiting.due_ns <= due_ns);
             let waiting = Waiting { due_ns, number, terminal, kind, deferred, place };
             ready.insert(at.map_or(0, |at| at + 1), waiting);
@@ -423,8 +419,8 @@ impl<W: Workload> Queue<W> {
             let kind = narrow(kind);
             let deferred = false;
             let waiting = Waiting { due_ns, number, terminal, kind, deferred, place };
-            let lane = self.lane(kind) as usize;
-            self.ready[lane].push_back(waiting);
+            let role = self.role(kind) as usize;
+            self.ready[role].push_back(waiting);
         }
     }
 
