@@ -111,7 +111,7 @@ def _check_number(one: KnobLocation, value: str) -> None:
 
 
 def _also(one: KnobLocation, root: Path) -> tuple[tuple[str, str], ...]:
-    """Spots that this one moves, too, as they are now."""
+    """Locations that this one moves, too, as they are now."""
     found = []
     for name in one.knob.also:
         beside = knob_location(

@@ -1,9 +1,9 @@
 """What was changed on this machine, written down before it is changed: a kill leaves no riddle.
 
-One file of JSON lines, synced line by line. A change begins with `intend`, its spot's value before
-and after; `done` follows with what the kernel made of it, and of the spots that it moves; `moved`
-when those moved again while it was put back; `undone` when it was put back, or given up. What has
-an `intend` and no `undone` may still stand.
+One file of JSON lines, synced line by line. A change begins with `intend`, its location's value
+before and after; `done` follows with what the kernel made of it, and of the locations that it
+moves; `moved` when those moved again while it was put back; `undone` when it was put back, or given
+up. What has an `intend` and no `undone` may still stand.
 
 The file lies in a folder of its own (`host.keep`), not in PGDYNO_HOME, which may be removed.
 Earlier versions had it there: such a one is still read and restored.
@@ -24,7 +24,7 @@ from pgdyno.host.state_folder import open_file, open_folder, require_ours
 from pgdyno.model.errors import TargetError
 
 What: TypeAlias = Literal["intend", "done", "moved", "undone"]
-Values: TypeAlias = tuple[tuple[str, str], ...]  # of spots, by their keys
+Values: TypeAlias = tuple[tuple[str, str], ...]  # of locations, by their keys
 NAME = "journal.jsonl"
 EARLIER_NAME = "host-journal.jsonl"  # in PGDYNO_HOME, until 0.1
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -41,7 +41,7 @@ class Change:
     key: str
     before: str
     after: str
-    also: Values = ()  # spots that it moves, too, with their values before
+    also: Values = ()  # locations that it moves, too, with their values before
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Where a knob of the machine stands, and its value there: files under /proc/sys and /sys.
 
-A spot's key is the knob's name, for devices with the device behind an @: `vm.swappiness`,
+The key of a location is the knob's name, for devices with the device behind an @: `vm.swappiness`,
 `queue/scheduler@vda`, `scaling_governor@policy0`; of a network card's queue with its number,
 `rps_cpus@eth0:1`.
 """
@@ -103,7 +103,7 @@ def mask(text: str) -> str:
 
 
 def knob_location(key: str, root: Path = ROOT) -> KnobLocation:
-    """The spot of a key.
+    """The location of a key.
 
     Raises:
         PlanError: No knob is called so, or it is not of the running machine, or it needs a device.
@@ -143,7 +143,7 @@ def knob_location(key: str, root: Path = ROOT) -> KnobLocation:
 
 
 def knob_locations(root: Path = ROOT) -> Iterator[KnobLocation]:
-    """All spots that this machine has and that can be read."""
+    """All locations that this machine has and that can be read."""
     for name, knob in machine_knobs().items():
         where = _template(name, knob)
         if where is None:

@@ -1,1 +1,1 @@
-"""Tests of the machine: spots, journal, changes, what is shown."""
+"""Tests of the machine: locations of knobs, journal, changes, what is shown."""

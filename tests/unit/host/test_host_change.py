@@ -45,7 +45,7 @@ def state(tree: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in tree.rglob("*") if path.is_file()}
 
 
-def test_a_spot_is_found_by_its_key(tree: Path) -> None:
+def test_a_location_is_found_by_its_key(tree: Path) -> None:
     assert knob_location("vm.swappiness", tree).read() == "60"
     assert knob_location("net.ipv4.tcp_rmem", tree).read() == "4096 131072 6291456"
     thp = knob_location("transparent_hugepage/enabled", tree)
@@ -60,7 +60,7 @@ def test_a_spot_is_found_by_its_key(tree: Path) -> None:
     )
 
 
-def test_all_spots_of_a_machine(tree: Path) -> None:
+def test_all_locations_of_a_machine(tree: Path) -> None:
     keys = {one.key for one in knob_locations(tree)}
     assert {"vm.swappiness", "queue/scheduler@vda", "scaling_governor@policy0"} <= keys
     assert {"rps_cpus@eth0:0", "rps_cpus@eth0:1", "xps_cpus@eth0:0", "mtu@eth0"} <= keys
