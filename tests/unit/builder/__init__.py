@@ -1,1 +1,1 @@
-"""Tests of builds: recipes, sources, the shelf, the steps."""
+"""Tests of builds: recipes, sources, kept builds, the steps."""

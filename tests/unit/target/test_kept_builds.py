@@ -1,4 +1,4 @@
-"""The shelf of builds: complete ones are found, half ones are not."""
+"""Kept builds: complete ones are found, half ones are not."""
 
 from __future__ import annotations
 
