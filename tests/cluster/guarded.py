@@ -19,8 +19,8 @@ import psutil
 import psycopg
 
 from pgdyno import Guard, GuardLimits
+from pgdyno.guard.data_directory import data_directory
 from pgdyno.guard.interlock import STATE, forget_armed, read_armed, remove_line, write_armed
-from pgdyno.guard.place import place_of
 from pgdyno.model.guard import Status
 from pgdyno.model.settings import Origin, OriginKind, Setting
 from pgdyno.shell import postgres_user, run
@@ -101,7 +101,7 @@ class Guarded:
     @property
     def include(self) -> Path:
         """The file of the interlock."""
-        armed = read_armed(place_of(self.data))
+        armed = read_armed(data_directory(self.data))
         assert armed is not None
         return Path(armed.include)
 
@@ -147,22 +147,22 @@ class Guarded:
 
     def forget_the_boot(self) -> None:
         """What any restart of the machine does."""
-        place = place_of(self.data)
-        armed = read_armed(place)
+        directory = data_directory(self.data)
+        armed = read_armed(directory)
         assert armed is not None
-        write_armed(place, replace(armed, boot_id="00000000-0000-0000-0000-000000000000"))
+        write_armed(directory, replace(armed, boot_id="00000000-0000-0000-0000-000000000000"))
         shutil.rmtree(self.run_folder / armed.system_identifier)
 
     def put_right(self) -> None:
         """Let the primary run, not armed, as at first."""
         self.primary.stop(clean=False)
         self.pg_ctl("stop")  # what was started by hand
-        place = place_of(self.data)
+        directory = data_directory(self.data)
         if (self.data / STATE).exists():
-            armed = read_armed(place)
+            armed = read_armed(directory)
             assert armed is not None
             remove_line(Path(armed.config_file))
-            forget_armed(place)
+            forget_armed(directory)
         for one in self.run_folder.iterdir():
             shutil.rmtree(one)
         self.primary.start([])

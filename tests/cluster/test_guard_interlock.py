@@ -19,6 +19,8 @@ import pytest
 
 from pgdyno import Guard
 from pgdyno.guard import arming
+from pgdyno.guard.data_directory import data_directory
+from pgdyno.guard.include_file import INCLUDE, include_path, read_pages, write_pages
 from pgdyno.guard.interlock import (
     STATE,
     admit,
@@ -28,7 +30,6 @@ from pgdyno.guard.interlock import (
     write_armed,
     write_line,
 )
-from pgdyno.guard.place import INCLUDE, include_path, place_of, read_pages, write_pages
 from pgdyno.model.errors import TargetError
 from pgdyno.model.guard import Lock, Step
 from pgdyno.shell import postgres_user, run
@@ -63,7 +64,7 @@ def test_armed_and_disarmed_it_is_as_it_was(guarded: Guarded) -> None:
     before = configuration(guarded)
     guarded.arm()
 
-    armed = read_armed(place_of(guarded.data))
+    armed = read_armed(data_directory(guarded.data))
     assert armed is not None
     assert armed.step is Step.armed
     assert "password" not in (guarded.data / STATE).read_text()
@@ -91,7 +92,7 @@ def test_after_a_power_cut_nothing_starts_it_and_its_message_says_what_to_do(
 ) -> None:
     guarded.arm()
     include = guarded.include
-    write_pages(place_of(guarded.data), include, "off")
+    write_pages(data_directory(guarded.data), include, "off")
     guarded.cut_power()
 
     code, said = guarded.pg_ctl("start")
@@ -107,10 +108,10 @@ def test_after_a_power_cut_nothing_starts_it_and_its_message_says_what_to_do(
     status = guarded.status()
     assert (status.lock, status.code, status.pages) == (Lock.repair, 1, None)
     assert "guard repair" in status.wrong[0]
-    place = place_of(guarded.data)
-    armed = read_armed(place)
+    directory = data_directory(guarded.data)
+    armed = read_armed(directory)
     assert armed is not None
-    assert admit(place, armed) is Lock.repair
+    assert admit(directory, armed) is Lock.repair
     assert not include.exists(), "it stays shut"
     with pytest.raises(TargetError, match="lost power, and its pages may be torn"):
         Guard(guarded.data).disarm()
@@ -126,11 +127,11 @@ def test_after_a_mere_crash_it_starts(guarded: Guarded) -> None:
     shutil.rmtree(guarded.run_folder / guarded.include.parent.name)
     assert guarded.pg_ctl("start")[0] != 0
     assert guarded.status().lock is Lock.same_boot
-    place = place_of(guarded.data)
-    armed = read_armed(place)
+    directory = data_directory(guarded.data)
+    armed = read_armed(directory)
     assert armed is not None
-    assert admit(place, armed) is Lock.same_boot
-    assert read_pages(place, Path(armed.include)) == "on"
+    assert admit(directory, armed) is Lock.same_boot
+    assert read_pages(directory, Path(armed.include)) == "on"
     assert guarded.pg_ctl("start")[0] == 0
 
 
@@ -140,12 +141,12 @@ def test_after_an_orderly_restart_of_the_machine_it_is_admitted(guarded: Guarded
     guarded.forget_the_boot()
     assert guarded.pg_ctl("start")[0] != 0
     assert guarded.status().lock is Lock.clean
-    place = place_of(guarded.data)
-    armed = read_armed(place)
+    directory = data_directory(guarded.data)
+    armed = read_armed(directory)
     assert armed is not None
-    assert admit(place, armed) is Lock.clean
+    assert admit(directory, armed) is Lock.clean
     assert guarded.pg_ctl("start")[0] == 0
-    now = read_armed(place)
+    now = read_armed(directory)
     assert now is not None
     assert now.boot_id == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
@@ -232,7 +233,7 @@ def assert_safe(guarded: Guarded, when: str) -> None:
         return
     assert status.armed.step is Step.armed or any("cut short" in one for one in status.wrong), when
     # Whatever was reached, the server can be started again while the machine runs.
-    assert line is None or read_pages(place_of(guarded.data), line) == "on", when
+    assert line is None or read_pages(data_directory(guarded.data), line) == "on", when
 
 
 @pytest.mark.wide
@@ -244,8 +245,8 @@ def test_killed_at_any_step_it_is_safe_and_ends_when_it_is_run_again(
     while True:
         if verb == "disarm":
             guarded.arm()
-            write_pages(place_of(guarded.data), guarded.include, "off")
-            place_of(guarded.data).reload()
+            write_pages(data_directory(guarded.data), guarded.include, "off")
+            data_directory(guarded.data).reload()
             guarded.until_off()
         if not killed(guarded, verb, step):
             break
@@ -270,8 +271,8 @@ def test_full_pages_are_complete_before_the_line_goes(
 ) -> None:
     """Also where the last checkpoint began while they were on, and they were off since."""
     guarded.arm()
-    write_pages(place_of(guarded.data), guarded.include, "off")
-    place_of(guarded.data).reload()
+    write_pages(data_directory(guarded.data), guarded.include, "off")
+    data_directory(guarded.data).reload()
     guarded.until_off()
     if checkpoint:
         execute(guarded.primary, "CHECKPOINT")
@@ -296,10 +297,10 @@ def test_full_pages_are_complete_before_the_line_goes(
 @pytest.mark.wide
 def test_a_state_that_is_not_ours_is_refused(guarded: Guarded) -> None:
     guarded.arm()
-    place = place_of(guarded.data)
-    armed = read_armed(place)
+    directory = data_directory(guarded.data)
+    armed = read_armed(directory)
     assert armed is not None
-    write_armed(place, replace(armed, version=99))
+    write_armed(directory, replace(armed, version=99))
     with pytest.raises(TargetError, match="is of version 99, known is 1"):
         guarded.status()
     state = guarded.data / STATE
@@ -312,7 +313,7 @@ def test_a_state_that_is_not_ours_is_refused(guarded: Guarded) -> None:
         guarded.status()
     state.unlink()
     assert "is gone: arm it again" in guarded.status().wrong[0]
-    write_armed(place, armed)
+    write_armed(directory, armed)
     write_line(guarded.data / "postgresql.conf", Path(armed.include))
     assert os.stat(guarded.data / "postgresql.conf").st_uid == postgres_user().uid
 
@@ -362,14 +363,14 @@ def test_with_no_room_for_another_file_full_pages_still_go_on(
     guarded: Guarded, tmp_path: Path
 ) -> None:
     with memory_disk(tmp_path / "disk", 1) as disk:
-        place, include = place_of(guarded.data), include_path(disk, "7")
-        write_pages(place, include, "on", make=True)
-        write_pages(place, include, "off")
+        directory, include = data_directory(guarded.data), include_path(disk, "7")
+        write_pages(directory, include, "on", make=True)
+        write_pages(directory, include, "off")
         with (disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
             while True:
                 filler.write(b"x" * 4096)
-        write_pages(place, include, "on")
-        assert read_pages(place, include) == "on"
+        write_pages(directory, include, "on")
+        assert read_pages(directory, include) == "on"
         with pytest.raises(TargetError, match="no space left"):
-            write_pages(place, include, "off")
+            write_pages(directory, include, "off")
         assert sorted(one.name for one in include.parent.iterdir()) == [INCLUDE]

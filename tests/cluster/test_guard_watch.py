@@ -14,9 +14,10 @@ import psutil
 import pytest
 
 from pgdyno import Guard, GuardLimits
+from pgdyno.guard.data_directory import data_directory
 from pgdyno.guard.deadman import MODULE
+from pgdyno.guard.include_file import write_pages
 from pgdyno.guard.interlock import STATE
-from pgdyno.guard.place import place_of, write_pages
 from pgdyno.model.guard import Heartbeat
 from pgdyno.target.cluster import Cluster
 from tests.cluster.guarded import (
@@ -143,7 +144,7 @@ def without_line(guarded: Guarded) -> Callable[[], None]:
 
     def back() -> None:
         conf.write_text(whole)
-        place_of(guarded.data).reload()
+        data_directory(guarded.data).reload()
 
     return back
 
@@ -455,7 +456,7 @@ def test_what_overrides_the_file_is_named(guarded: Guarded) -> None:
 def test_a_stranger_cannot_reach_the_files(guarded: Guarded) -> None:
     folder = guarded.include.parent
     assert folder.stat().st_mode & 0o077 == 0
-    write_pages(place_of(guarded.data), guarded.include, "on")
+    write_pages(data_directory(guarded.data), guarded.include, "on")
     assert guarded.include.stat().st_mode & 0o777 == 0o600
     done = subprocess.run(
         [sys.executable, "-m", MODULE, str(guarded.data), str(Path("/dev/shm/none/1/x.conf")), "1"],

@@ -14,7 +14,9 @@ from pathlib import Path
 from pgdyno.api.interrupts import interruptible
 from pgdyno.api.repair import rejoined, repaired, undone
 from pgdyno.guard import arming
+from pgdyno.guard.data_directory import data_directory
 from pgdyno.guard.facts import Seen
+from pgdyno.guard.include_file import RUN_FOLDER
 from pgdyno.guard.interlock import admit_repaired, read_armed
 from pgdyno.guard.look import (
     Wanted,
@@ -23,7 +25,6 @@ from pgdyno.guard.look import (
     require_no_password,
     standby_connection,
 )
-from pgdyno.guard.place import RUN_FOLDER, place_of
 from pgdyno.guard.preconditions import judged, require_acceptable
 from pgdyno.guard.rejoin import RejoinAsked
 from pgdyno.guard.repair import RepairAsked
@@ -66,7 +67,7 @@ class Guard:
         Raises:
             TargetError: It is no data directory, or neither ours nor are we root.
         """
-        self._place = place_of(Path(data))
+        self._directory = data_directory(Path(data))
         self._standby, self._primary, self._bindir = standby, primary, bindir
         self._run_folder = None if run_folder is None else Path(run_folder).absolute()
         self._limits = limits
@@ -96,7 +97,7 @@ class Guard:
         with interruptible("stopped", "`pgdyno guard status` says how far it came."):
             checked, seen = self._checked(accept)
             if checked.allowed:
-                arming.arm(self._place, self._wanted(), seen, self._accepted(accept))
+                arming.arm(self._directory, self._wanted(), seen, self._accepted(accept))
             return checked
 
     def disarm(self, *, on_event: Callable[[str], None] = lambda _: None) -> None:
@@ -110,7 +111,7 @@ class Guard:
                 failed: then it is still armed, and this can be called again.
         """
         with interruptible("stopped", "It is still armed: `pgdyno guard status`."):
-            arming.disarm(self._place, self._primary, self._bindir, on_event)
+            arming.disarm(self._directory, self._primary, self._bindir, on_event)
 
     def status(self) -> Status:
         """How it stands, from files alone.
@@ -118,7 +119,7 @@ class Guard:
         Raises:
             TargetError: A file is a link, somebody else's, or not understood.
         """
-        return status_of(self._place, self._bindir)
+        return status_of(self._directory, self._bindir)
 
     def watch(self, *, on_event: Callable[[str], None] = lambda _: None) -> None:
         """Keep full pages off while every condition holds, until Ctrl-C or `disarm`; on then.
@@ -130,17 +131,17 @@ class Guard:
             PlanError: No standby is named, or a conninfo cannot be used.
             TargetError: It is not armed, or watched already; or a file cannot be written.
         """
-        armed = require_armed(self._place)
+        armed = require_armed(self._directory)
         if armed.step is not Step.armed:
             raise TargetError(
-                f"{self._place.data} is not armed: {armed.step.value} was cut short",
+                f"{self._directory.path} is not armed: {armed.step.value} was cut short",
                 "`pgdyno guard status` says what ends it.",
             )
         wanted = self._wanted()
         standby_connection(wanted.standby)
         if wanted.primary:
-            primary_connection(self._place, wanted.primary)
-        Watch(self._place, armed, wanted.primary, wanted.standby, on_event).run()
+            primary_connection(self._directory, wanted.primary)
+        Watch(self._directory, armed, wanted.primary, wanted.standby, on_event).run()
 
     def repair(
         self,
@@ -176,9 +177,9 @@ class Guard:
         with interruptible("stopped", "What was begun is finished by the next repair."):
             standby = standby_connection(self._wanted().standby)
             asked = RepairAsked(sessions, patience_s, dry_run)
-            report = repaired(self._place, standby, standby_data, journals, asked, on_event)
+            report = repaired(self._directory, standby, standby_data, journals, asked, on_event)
             if not dry_run and (armed := self._armed()) is not None:
-                admit_repaired(self._place, armed)
+                admit_repaired(self._directory, armed)
             return report
 
     def rejoin(
@@ -224,9 +225,11 @@ class Guard:
                     "no primary is named", "Name its conninfo: --primary 'host=… user=…'."
                 )
             asked = RejoinAsked(follow, slot, sessions, whole, dry_run)
-            report = rejoined(self._place, standby_connection(primary), journals, asked, on_event)
+            report = rejoined(
+                self._directory, standby_connection(primary), journals, asked, on_event
+            )
             if not dry_run and armed is not None:
-                admit_repaired(self._place, armed)
+                admit_repaired(self._directory, armed)
             return report
 
     def undo(self, *, journals: str | Path | None = None) -> str:
@@ -242,7 +245,7 @@ class Guard:
             TargetError: There is none, or the server was started since.
         """
         with interruptible("stopped", "Do it again: it writes the same bytes."):
-            return undone(self._place, journals)
+            return undone(self._directory, journals)
 
     def unit(self, server: str = "postgresql.service") -> str:
         """A systemd unit for `watch`; no password stands in it.
@@ -254,17 +257,17 @@ class Guard:
             PlanError: A name holds what no unit file can.
             TargetError: It is not armed.
         """
-        armed, gid = require_armed(self._place), self._place.user.gid
+        armed, gid = require_armed(self._directory), self._directory.user.gid
         try:
             group = grp.getgrgid(gid).gr_name
         except KeyError:
             group = str(gid)
-        return unit(self._place, armed, server, group)
+        return unit(self._directory, armed, server, group)
 
     # -- what is meant ------------------------------------------------------------------------
 
     def _armed(self) -> Armed | None:
-        return read_armed(self._place)
+        return read_armed(self._directory)
 
     def _wanted(self) -> Wanted:
         armed = self._armed()
@@ -283,18 +286,18 @@ class Guard:
 
     def _checked(self, accept: Sequence[str]) -> tuple[Checked, Seen]:
         accepted, wanted = self._accepted(accept), self._wanted()
-        seen = look(self._place, wanted)
+        seen = look(self._directory, wanted)
         if armed := self._armed():
             seen = replace(seen, local=replace(seen.local, is_armed=armed.step is Step.armed))
         checked = Checked(
-            str(self._place.data), self._shown(wanted), standby_connection(wanted.standby).shown(),
-            judged(seen, accepted),
+            str(self._directory.path), self._shown(wanted),
+            standby_connection(wanted.standby).shown(), judged(seen, accepted),
         )  # fmt: skip
         return checked, seen
 
     def _shown(self, wanted: Wanted) -> str:
         try:
-            return primary_connection(self._place, wanted.primary).shown()
+            return primary_connection(self._directory, wanted.primary).shown()
         except PlanError:
             raise
         except PgdynoError as error:

@@ -11,8 +11,8 @@ from pathlib import Path
 from pgdyno.catalog.contract import require_release
 from pgdyno.folders import Folder
 from pgdyno.guard import journal
+from pgdyno.guard.data_directory import DataDirectory
 from pgdyno.guard.feed import feed
-from pgdyno.guard.place import Place
 from pgdyno.guard.rejoin import RejoinAsked, rejoin, require_no_rejoin, require_not_started
 from pgdyno.guard.repair import RepairAsked, repair
 from pgdyno.guard.state import journals_at, state_path
@@ -26,16 +26,16 @@ _LOCK = "lock"
 
 
 def repaired(
-    place: Place,
+    directory: DataDirectory,
     standby: Connection,
     standby_data: str | Path | None,
     journals: str | Path | None,
     asked: RepairAsked,
     on_event: Callable[[str], None],
 ) -> RepairReport:
-    """Repair the cluster of a place; see `Guard.repair`."""
+    """Repair the cluster of a data directory; see `Guard.repair`."""
     require_release()
-    with _held(place, journals) as (data, kept, begin), ExitStack() as stack:
+    with _held(directory, journals) as (data, kept, begin), ExitStack() as stack:
         require_no_rejoin(data)
         fed = None
         if standby_data is not None:
@@ -45,25 +45,25 @@ def repaired(
 
 
 def rejoined(
-    place: Place,
+    directory: DataDirectory,
     primary: Connection,
     journals: str | Path | None,
     asked: RejoinAsked,
     on_event: Callable[[str], None],
 ) -> RejoinReport:
-    """Make the cluster of a place a standby; see `Guard.rejoin`."""
+    """Make the cluster of a data directory a standby; see `Guard.rejoin`."""
     require_release()
-    with _held(place, journals) as (data, kept, begin):
+    with _held(directory, journals) as (data, kept, begin):
         return rejoin(data, begin, primary, asked, kept, on_event=on_event)
 
 
-def undone(place: Place, journals: str | Path | None) -> str:
+def undone(directory: DataDirectory, journals: str | Path | None) -> str:
     """Put back what was overwritten last, and tell its journal; see `Guard.undo`."""
-    with _held(place, journals) as (data, kept, begin):
+    with _held(directory, journals) as (data, kept, begin):
         found = journal.latest(kept, data)
         if found is None:
             raise TargetError(
-                f"there is no repair or rejoin of {place.data} to be undone",
+                f"there is no repair or rejoin of {directory.path} to be undone",
                 f"Journals lie in {kept.path}.",
             )
         folder, head = found
@@ -81,14 +81,16 @@ def _fed(data: Folder, standby: Folder, begin: RedoBegin, needs: RedoNeeds) -> N
 
 
 @contextmanager
-def _held(place: Place, journals: str | Path | None) -> Iterator[tuple[Folder, Folder, RedoBegin]]:
+def _held(
+    directory: DataDirectory, journals: str | Path | None
+) -> Iterator[tuple[Folder, Folder, RedoBegin]]:
     """The data directory, on which no server runs, and its journals, which nobody else uses."""
     with ExitStack() as stack:
-        data = stack.enter_context(place.opened())
-        server = stack.enter_context(place.server())
+        data = stack.enter_context(directory.opened())
+        server = stack.enter_context(directory.server())
         if server is not None:
             raise TargetError(
-                f"a server runs on {place.data}: process {server.pid}",
+                f"a server runs on {directory.path}: process {server.pid}",
                 "A cluster is repaired before its server is started.",
             )
         begin = redo_begin(data)

@@ -14,9 +14,12 @@ from pathlib import Path
 import psycopg
 
 from pgdyno.folders import Folder
+from pgdyno.guard.boot import boot_id
 from pgdyno.guard.control import read_control
+from pgdyno.guard.data_directory import DataDirectory
 from pgdyno.guard.facts import PrimaryFacts, Seen
 from pgdyno.guard.heartbeat import LOCK
+from pgdyno.guard.include_file import read_pages, run_folder_of, write_pages
 from pgdyno.guard.interlock import (
     VERSION,
     forget_armed,
@@ -29,13 +32,6 @@ from pgdyno.guard.interlock import (
 )
 from pgdyno.guard.look import Wanted, primary_connection, without_passwords
 from pgdyno.guard.observe import first_line, look_at_primary, session
-from pgdyno.guard.place import (
-    Place,
-    boot_id,
-    read_pages,
-    run_folder_of,
-    write_pages,
-)
 from pgdyno.model.errors import TargetError
 from pgdyno.model.guard import Armed, Lock, Step
 
@@ -46,7 +42,7 @@ _PAUSE_S = 0.05
 _ANSWER_S = 10.0
 
 
-def arm(place: Place, wanted: Wanted, seen: Seen, accepted: tuple[str, ...]) -> Armed:
+def arm(directory: DataDirectory, wanted: Wanted, seen: Seen, accepted: tuple[str, ...]) -> Armed:
     """Put the interlock in place, full pages on. All conditions were judged before.
 
     Raises:
@@ -55,7 +51,7 @@ def arm(place: Place, wanted: Wanted, seen: Seen, accepted: tuple[str, ...]) -> 
     primary = seen.pair.primary
     assert primary is not None, "a primary that does not answer is refused before"
     include = Path(seen.local.include)
-    before = read_armed(place)
+    before = read_armed(directory)
     _require_same(before, include)
     armed = Armed(
         VERSION, Step.arming, primary.system_identifier, boot_id(), seen.local.config_file,
@@ -64,14 +60,14 @@ def arm(place: Place, wanted: Wanted, seen: Seen, accepted: tuple[str, ...]) -> 
     )  # fmt: skip
     if before is not None and before.step is Step.armed and seen.local.line_include == str(include):
         armed = replace(armed, step=Step.armed)  # what is guarded stays so meanwhile
-    write_armed(place, armed)
-    if read_pages(place, include) is None:
-        write_pages(place, include, "on", make=True)
+    write_armed(directory, armed)
+    if read_pages(directory, include) is None:
+        write_pages(directory, include, "on", make=True)
     write_line(Path(armed.config_file), include)
-    _follow(place, wanted.primary, lambda facts: facts.full_pages_source == str(include),
+    _follow(directory, wanted.primary, lambda facts: facts.full_pages_source == str(include),
             f"it does not take full_page_writes from {include}")  # fmt: skip
     armed = replace(armed, step=Step.armed)
-    write_armed(place, armed)
+    write_armed(directory, armed)
     return armed
 
 
@@ -84,12 +80,12 @@ def _require_same(before: Armed | None, include: Path) -> None:
 
 
 def disarm(
-    place: Place, primary: str, bindir: Path | None, on_event: Callable[[str], None]
+    directory: DataDirectory, primary: str, bindir: Path | None, on_event: Callable[[str], None]
 ) -> None:
     """Turn full pages on, wait until they protect every page, and take the interlock out.
 
     Args:
-        place: The data directory.
+        directory: The data directory.
         primary: Conninfo; empty: as it was armed with.
         bindir: See `read_control`.
         on_event: Told what is waited for.
@@ -98,91 +94,95 @@ def disarm(
         TargetError: It is not armed; the server has to be repaired, or started, first; a step
             failed: then it is still armed.
     """
-    armed = read_armed(place)
+    armed = read_armed(directory)
     if armed is None:
         raise TargetError(
-            f"{place.data} is not armed", "`pgdyno guard status` says what lies there."
+            f"{directory.path} is not armed", "`pgdyno guard status` says what lies there."
         )
     include, configuration = Path(armed.include), Path(armed.config_file)
-    with place.server() as found:
+    with directory.server() as found:
         runs = found is not None
-    if not runs and is_copy(place, armed):
-        _disarm_copy(place, bindir)
+    if not runs and is_copy(directory, armed):
+        _disarm_copy(directory, bindir)
         return
     if not runs:
-        _require_clean(place, armed, bindir)
-    write_armed(place, replace(armed, step=Step.disarming))
-    if read_pages(place, include) is not None:
-        write_pages(place, include, "on")
-    lock = _without_daemon(place, include, on_event)
+        _require_clean(directory, armed, bindir)
+    write_armed(directory, replace(armed, step=Step.disarming))
+    if read_pages(directory, include) is not None:
+        write_pages(directory, include, "on")
+    lock = _without_daemon(directory, include, on_event)
     try:
-        if read_pages(place, include) is not None:  # the daemon may have turned them off meanwhile
-            write_pages(place, include, "on")
+        if read_pages(directory, include) is not None:
+            # The daemon may have turned them off meanwhile.
+            write_pages(directory, include, "on")
         if runs:
-            _complete(place, primary or armed.primary, include, on_event)
+            _complete(directory, primary or armed.primary, include, on_event)
         remove_line(configuration)
         if runs:
-            _require_on(place, primary or armed.primary, configuration, include)
-        with run_folder_of(include, place.user) as folder:
+            _require_on(directory, primary or armed.primary, configuration, include)
+        with run_folder_of(include, directory.user) as folder:
             if folder is not None:
                 folder.clear()
-        forget_armed(place)
+        forget_armed(directory)
     finally:
         if lock is not None:
             lock.close()
 
 
-def _require_on(place: Place, primary: str, configuration: Path, include: Path) -> None:
+def _require_on(directory: DataDirectory, primary: str, configuration: Path, include: Path) -> None:
     """Without our line full pages are on; else it is put back, and who has them off is told."""
     try:
-        _follow(place, primary, lambda facts: facts.full_pages_source != str(include),
+        _follow(directory, primary, lambda facts: facts.full_pages_source != str(include),
                 f"it still takes full_page_writes from {include}")  # fmt: skip
-        _follow(place, primary, lambda facts: facts.full_pages,
+        _follow(directory, primary, lambda facts: facts.full_pages,
                 "without the guard's line it has full_page_writes off, by another one",
                 _PAUSE_S, reload=False)  # fmt: skip
     except BaseException:
         write_line(configuration, include)
-        place.reload()
+        directory.reload()
         raise
 
 
-def _disarm_copy(place: Place, bindir: Path | None) -> None:
+def _disarm_copy(directory: DataDirectory, bindir: Path | None) -> None:
     """Take the line out of a copy of an armed directory, which no server runs on.
 
     Raises:
         TargetError: It is neither a base backup that was never started nor was it shut down.
     """
-    with place.opened() as data:
+    with directory.opened() as data:
         is_backup = data.has("backup_label")  # full pages were on while it was made
-    if not is_backup and not read_control(place, bindir).is_clean:
+    if not is_backup and not read_control(directory, bindir).is_clean:
         raise TargetError(
-            f"{place.data} is a copy, and neither a base backup nor of a server that was shut down",
+            f"{directory.path} is a copy, and neither a base backup nor of a server that was shut"
+            " down",
             "Its pages may be torn: make the copy by pg_basebackup.",
         )
-    remove_line(place.data / "postgresql.conf")
-    forget_armed(place)
+    remove_line(directory.path / "postgresql.conf")
+    forget_armed(directory)
 
 
-def _require_clean(place: Place, armed: Armed, bindir: Path | None) -> None:
-    if read_control(place, bindir).is_clean:
+def _require_clean(directory: DataDirectory, armed: Armed, bindir: Path | None) -> None:
+    if read_control(directory, bindir).is_clean:
         return
-    if judge(place, armed, bindir) is Lock.repair:
+    if judge(directory, armed, bindir) is Lock.repair:
         raise TargetError(
-            f"the machine of {place.data} lost power, and its pages may be torn",
+            f"the machine of {directory.path} lost power, and its pages may be torn",
             "Repair it first: `pgdyno guard repair`.",
         )
     raise TargetError(
-        f"the server on {place.data} was not shut down, and does not run",
+        f"the server on {directory.path} was not shut down, and does not run",
         "Start it, so that it recovers; disarm it then.",
     )
 
 
-def _without_daemon(place: Place, include: Path, on_event: Callable[[str], None]) -> Folder | None:
+def _without_daemon(
+    directory: DataDirectory, include: Path, on_event: Callable[[str], None]
+) -> Folder | None:
     """Wait until the daemon has seen that it is not wanted any more, and take its place."""
     deadline = time.monotonic() + _PATIENCE_S
     on_event("waiting for the end of the daemon")
     while time.monotonic() < deadline:
-        with run_folder_of(include, place.user) as folder:
+        with run_folder_of(include, directory.user) as folder:
             if folder is None:
                 return None
             handle = folder.lock(LOCK)
@@ -190,21 +190,25 @@ def _without_daemon(place: Place, include: Path, on_event: Callable[[str], None]
                 return Folder(folder.path / LOCK, handle)
         time.sleep(_PAUSE_S)
     raise TargetError(
-        f"the daemon of {place.data} does not end within {_PATIENCE_S:.0f} s",
+        f"the daemon of {directory.path} does not end within {_PATIENCE_S:.0f} s",
         "Stop it: `systemctl stop`, or by the pid that `pgdyno guard status` shows.",
     )
 
 
-def _complete(place: Place, primary: str, include: Path, on_event: Callable[[str], None]) -> None:
+def _complete(
+    directory: DataDirectory, primary: str, include: Path, on_event: Callable[[str], None]
+) -> None:
     """Let images protect every page: they are on, and a checkpoint began since.
 
     One that began before will not do, though they were on then: pages that were first changed
     after it and while they were off have no image, and get none before the next.
     """
-    _follow(place, primary, lambda facts: facts.full_pages, f"{include} says on, the server off")
+    _follow(
+        directory, primary, lambda facts: facts.full_pages, f"{include} says on, the server off"
+    )
     on_event("checkpoint")
     try:
-        with session(primary_connection(place, primary), _CHECKPOINT_S) as asked:
+        with session(primary_connection(directory, primary), _CHECKPOINT_S) as asked:
             facts = look_at_primary(asked, None)
             on_lsn = facts.flush_lsn
             for _ in range(_CHECKPOINTS_MAX):  # the first may begin before the reload is heard
@@ -213,14 +217,14 @@ def _complete(place: Place, primary: str, include: Path, on_event: Callable[[str
                 asked.execute("CHECKPOINT")
                 facts = look_at_primary(asked, None)
     except psycopg.Error as error:
-        raise _refused(place, error) from error
-    _follow(place, primary, lambda facts: facts.images_since(on_lsn),
+        raise _refused(directory, error) from error
+    _follow(directory, primary, lambda facts: facts.images_since(on_lsn),
             "no checkpoint began since full pages are on",
             _CHECKPOINT_S, reload=False)  # fmt: skip
 
 
 def _follow(
-    place: Place,
+    directory: DataDirectory,
     primary: str,
     does: Callable[[PrimaryFacts], bool],
     otherwise: str,
@@ -230,23 +234,23 @@ def _follow(
 ) -> None:
     """Have the server read its configuration, and wait until it does as it says."""
     if reload:
-        place.reload()
+        directory.reload()
     deadline = time.monotonic() + patience_s
     try:
-        with session(primary_connection(place, primary), _ANSWER_S) as asked:
+        with session(primary_connection(directory, primary), _ANSWER_S) as asked:
             while not does(look_at_primary(asked, None)):
                 if time.monotonic() >= deadline:
                     raise TargetError(
-                        f"a server runs on {place.data}, but {otherwise}",
+                        f"a server runs on {directory.path}, but {otherwise}",
                         "Does its log name an error in a configuration file?",
                     )
                 time.sleep(_PAUSE_S)
     except psycopg.Error as error:
-        raise _refused(place, error) from error
+        raise _refused(directory, error) from error
 
 
-def _refused(place: Place, error: psycopg.Error) -> TargetError:
+def _refused(directory: DataDirectory, error: psycopg.Error) -> TargetError:
     return TargetError(
-        f"the server on {place.data} does not answer: {first_line(error)}",
+        f"the server on {directory.path} does not answer: {first_line(error)}",
         "What was begun stays as it is: run the command again.",
     )

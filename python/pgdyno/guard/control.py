@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from pgdyno.guard.place import Place
+from pgdyno.guard.data_directory import DataDirectory
 from pgdyno.model.errors import TargetError
 from pgdyno.shell import run
 
@@ -28,22 +28,22 @@ class Control:
         return self.state in _CLEAN
 
 
-def read_control(place: Place, bindir: Path | None = None) -> Control:
+def read_control(directory: DataDirectory, bindir: Path | None = None) -> Control:
     """Read it.
 
     Args:
-        place: The data directory.
+        directory: The data directory.
         bindir: PostgreSQL's programs; None: those that the server was started with last.
 
     Raises:
         TargetError: The program is not found, or does not understand the file.
     """
-    program = (bindir or _last_bindir(place)) / "pg_controldata"
+    program = (bindir or _last_bindir(directory)) / "pg_controldata"
     if not program.is_file():
         raise TargetError(
             f"there is no program {program}", "Name the folder of PostgreSQL's programs: --bindir."
         )
-    done = run([program, "-D", place.data], user=place.user, env={"LC_ALL": "C"})
+    done = run([program, "-D", directory.path], user=directory.user, env={"LC_ALL": "C"})
     found = dict(line.split(":", 1) for line in done.stdout.splitlines() if ":" in line)
     missing = [name for name in _LINES if name not in found]
     if missing:
@@ -51,12 +51,12 @@ def read_control(place: Place, bindir: Path | None = None) -> Control:
     return Control(*(found[name].strip() for name in _LINES))
 
 
-def _last_bindir(place: Place) -> Path:
-    with place.opened() as data:
+def _last_bindir(directory: DataDirectory) -> Path:
+    with directory.opened() as data:
         if not data.has(_OPTIONS):
             raise TargetError(
-                f"{place.data / _OPTIONS} is missing: no server was started there",
+                f"{directory.path / _OPTIONS} is missing: no server was started there",
                 "Name the folder of PostgreSQL's programs: --bindir.",
             )
-        words = shlex.split(data.read(_OPTIONS, place.user.uid))
+        words = shlex.split(data.read(_OPTIONS, directory.user.uid))
     return Path(words[0]).parent if words else Path("/nowhere")

@@ -16,7 +16,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from pgdyno.guard.place import place_of, read_pages, write_pages
+from pgdyno.guard.data_directory import data_directory
+from pgdyno.guard.include_file import read_pages, write_pages
 from pgdyno.model.errors import TargetError
 
 MODULE = "pgdyno.guard.deadman"
@@ -31,11 +32,11 @@ def turn_on(data: Path, include: Path) -> bool:
     Raises:
         TargetError: The file cannot be written.
     """
-    place = place_of(data)
-    was_off = read_pages(place, include) == "off"
+    directory = data_directory(data)
+    was_off = read_pages(directory, include) == "off"
     if was_off:
-        write_pages(place, include, "on")
-    place.reload()  # also where they were on: who wrote that may have ended before it was read
+        write_pages(directory, include, "on")
+    directory.reload()  # also where they were on: who wrote that may have ended before it was read
     return was_off
 
 
@@ -62,7 +63,7 @@ def _try(data: Path, include: Path) -> bool:
             _say("the daemon gave no sign of life: full pages are on")
     except (TargetError, OSError) as error:
         _say(f"the daemon gave no sign of life, and full pages may be off: {error}")
-        return not data.is_dir() or read_pages(place_of(data), include) is None
+        return not data.is_dir() or read_pages(data_directory(data), include) is None
     return True
 
 

@@ -6,7 +6,7 @@ Its age is counted by the kernel's own clock, which nobody sets.
 from __future__ import annotations
 
 from pgdyno.folders import Folder, owner_of
-from pgdyno.guard.place import Place
+from pgdyno.guard.data_directory import DataDirectory
 from pgdyno.model.guard import Heartbeat
 from pgdyno.model.record_json import from_json, to_json
 
@@ -18,17 +18,17 @@ _METRICS = "metrics.prom"
 _METRICS_MODE = 0o644  # a collector reads it, where it may enter the folder
 
 
-def beat(folder: Folder, place: Place, heartbeat: Heartbeat, metrics: str) -> None:
+def beat(folder: Folder, directory: DataDirectory, heartbeat: Heartbeat, metrics: str) -> None:
     """Give a sign of life.
 
     Raises:
         TargetError: It cannot be written.
     """
-    folder.write(_FILE, to_json(heartbeat), 0o600, owner_of(place.user))
-    folder.write(_METRICS, metrics, _METRICS_MODE, owner_of(place.user))
+    folder.write(_FILE, to_json(heartbeat), 0o600, owner_of(directory.user))
+    folder.write(_METRICS, metrics, _METRICS_MODE, owner_of(directory.user))
 
 
-def last_beat(folder: Folder, place: Place) -> Heartbeat | None:
+def last_beat(folder: Folder, directory: DataDirectory) -> Heartbeat | None:
     """The last sign of life; None: there was none since the machine began, or none is understood.
 
     Raises:
@@ -37,7 +37,7 @@ def last_beat(folder: Folder, place: Place) -> Heartbeat | None:
     if not folder.has(_FILE):
         return None
     try:
-        found = from_json(Heartbeat, folder.read(_FILE, place.user.uid))
+        found = from_json(Heartbeat, folder.read(_FILE, directory.user.uid))
     except ValueError:
         return None
     return found if found.version == VERSION else None

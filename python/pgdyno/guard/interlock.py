@@ -15,8 +15,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from pgdyno.folders import Folder, Owner, owner_of
+from pgdyno.guard.boot import boot_id
 from pgdyno.guard.control import read_control
-from pgdyno.guard.place import Place, boot_id, read_pages, write_pages
+from pgdyno.guard.data_directory import DataDirectory
+from pgdyno.guard.include_file import read_pages, write_pages
 from pgdyno.model.errors import TargetError
 from pgdyno.model.guard import Armed, Lock
 from pgdyno.model.record_json import from_json, to_json
@@ -40,45 +42,47 @@ _PATRONI_BASE = "postgresql.base.conf"
 # -- the state ---------------------------------------------------------------------------------
 
 
-def read_armed(place: Place) -> Armed | None:
+def read_armed(directory: DataDirectory) -> Armed | None:
     """What is kept of an armed server; None: it is not.
 
     Raises:
         TargetError: The file is a link, somebody else's, or of another version.
     """
-    with place.opened() as data:
+    with directory.opened() as data:
         if not data.has(STATE):
             return None
-        text = data.read(STATE, place.user.uid)
+        text = data.read(STATE, directory.user.uid)
     try:
         armed = from_json(Armed, text)
     except ValueError as error:
         raise TargetError(
-            f"{place.data / STATE} is not understood: {str(error).splitlines()[0]}",
+            f"{directory.path / STATE} is not understood: {str(error).splitlines()[0]}",
             "Another version of pgdyno wrote it, or somebody else.",
         ) from error
     if armed.version != VERSION:
-        raise TargetError(f"{place.data / STATE} is of version {armed.version}, known is {VERSION}")
+        raise TargetError(
+            f"{directory.path / STATE} is of version {armed.version}, known is {VERSION}"
+        )
     return armed
 
 
-def write_armed(place: Place, armed: Armed) -> None:
+def write_armed(directory: DataDirectory, armed: Armed) -> None:
     """Keep it; it is on the disk when this returns."""
-    with place.opened() as data:
-        data.write(STATE, to_json(armed), _STATE_MODE, owner_of(place.user))
+    with directory.opened() as data:
+        data.write(STATE, to_json(armed), _STATE_MODE, owner_of(directory.user))
         data.sync()
 
 
-def forget_armed(place: Place) -> None:
+def forget_armed(directory: DataDirectory) -> None:
     """Keep nothing any more."""
-    with place.opened() as data:
+    with directory.opened() as data:
         data.remove(STATE)
         data.sync()
 
 
-def is_copy(place: Place, armed: Armed) -> bool:
+def is_copy(directory: DataDirectory, armed: Armed) -> bool:
     """Whether these data are a copy, whose state came with it from where it was armed."""
-    return os.path.realpath(place.data) != armed.data
+    return os.path.realpath(directory.path) != armed.data
 
 
 # -- the line ----------------------------------------------------------------------------------
@@ -143,44 +147,46 @@ def _replace(folder: Folder, name: str, text: str) -> None:
 # -- the lock ----------------------------------------------------------------------------------
 
 
-def judge(place: Place, armed: Armed, bindir: Path | None = None) -> Lock:
+def judge(directory: DataDirectory, armed: Armed, bindir: Path | None = None) -> Lock:
     """Whether a server on these data may start, and why.
 
     Args:
-        place: The data directory.
+        directory: The data directory.
         armed: What is kept of it.
         bindir: See `read_control`.
 
     Raises:
         TargetError: pg_control cannot be read.
     """
-    config_file = place.data / "postgresql.conf" if is_copy(place, armed) else armed.config_file
+    config_file = (
+        directory.path / "postgresql.conf" if is_copy(directory, armed) else armed.config_file
+    )
     if Path(config_file).is_file() and included(Path(config_file)) is None:
         return Lock.none
-    if read_pages(place, Path(armed.include)) is not None:
+    if read_pages(directory, Path(armed.include)) is not None:
         return Lock.open
     if armed.boot_id == boot_id():
         return Lock.same_boot
-    return Lock.clean if read_control(place, bindir).is_clean else Lock.repair
+    return Lock.clean if read_control(directory, bindir).is_clean else Lock.repair
 
 
-def admit(place: Place, armed: Armed, bindir: Path | None = None) -> Lock:
+def admit(directory: DataDirectory, armed: Armed, bindir: Path | None = None) -> Lock:
     """Open the interlock where nothing can be torn, full pages on; tells what was found before.
 
     Raises:
         TargetError: As `judge`; or the file cannot be written.
     """
-    found = judge(place, armed, bindir)
+    found = judge(directory, armed, bindir)
     if found in (Lock.same_boot, Lock.clean):
-        admit_repaired(place, armed)
+        admit_repaired(directory, armed)
     return found
 
 
-def admit_repaired(place: Place, armed: Armed) -> None:
+def admit_repaired(directory: DataDirectory, armed: Armed) -> None:
     """Open the interlock, full pages on: nothing is torn, and all of that is on the disk.
 
     Raises:
         TargetError: A file cannot be written.
     """
-    write_armed(place, replace(armed, boot_id=boot_id()))
-    write_pages(place, Path(armed.include), "on", make=True)
+    write_armed(directory, replace(armed, boot_id=boot_id()))
+    write_pages(directory, Path(armed.include), "on", make=True)

@@ -10,7 +10,10 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from pgdyno.folders import Folder
+from pgdyno.guard.boot import boot_id
+from pgdyno.guard.data_directory import DataDirectory
 from pgdyno.guard.facts import LocalFacts, Pair, Seen
+from pgdyno.guard.include_file import include_path, run_folder_of
 from pgdyno.guard.interlock import configuration_of, included
 from pgdyno.guard.observe import (
     first_line,
@@ -19,7 +22,6 @@ from pgdyno.guard.observe import (
     look_into_databases,
     session,
 )
-from pgdyno.guard.place import Place, boot_id, include_path, run_folder_of
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.guard import GuardLimits
@@ -69,7 +71,7 @@ def require_no_password(conninfo: str) -> None:
         )
 
 
-def primary_connection(place: Place, conninfo: str) -> Connection:
+def primary_connection(directory: DataDirectory, conninfo: str) -> Connection:
     """How the primary is reached: as said, or by its pid file as the role of the server's user.
 
     Raises:
@@ -78,14 +80,16 @@ def primary_connection(place: Place, conninfo: str) -> Connection:
     """
     if conninfo:
         return resolve(conninfo)
-    with place.server() as found:
+    with directory.server() as found:
         if found is None:
-            raise TargetError(f"no server runs on {place.data}", "Start it, or name a conninfo.")
+            raise TargetError(
+                f"no server runs on {directory.path}", "Start it, or name a conninfo."
+            )
         host = found.sockets or found.address
         if not host or not found.port:
-            raise TargetError(f"the server on {place.data} has not said yet where it listens")
+            raise TargetError(f"the server on {directory.path} has not said yet where it listens")
         where = {"host": "127.0.0.1" if host == "*" else host, "port": str(found.port)}
-    return resolve(make_conninfo("", user=place.user.name, dbname=_DATABASE, **where))
+    return resolve(make_conninfo("", user=directory.user.name, dbname=_DATABASE, **where))
 
 
 def standby_connection(conninfo: str) -> Connection:
@@ -99,7 +103,7 @@ def standby_connection(conninfo: str) -> Connection:
     return resolve(conninfo)
 
 
-def look(place: Place, wanted: Wanted) -> Seen:
+def look(directory: DataDirectory, wanted: Wanted) -> Seen:
     """Ask both servers, and look at the machine. Who does not answer is a finding, no error.
 
     Raises:
@@ -110,7 +114,7 @@ def look(place: Place, wanted: Wanted) -> Seen:
     silent = {"primary": "", "standby": ""}
     answer_s = wanted.limits.silence_s
     try:
-        at = primary_connection(place, wanted.primary)
+        at = primary_connection(directory, wanted.primary)
         with session(at, answer_s) as asked:
             primary = look_at_primary(asked, None)
         contents = look_into_databases(at, answer_s)
@@ -127,14 +131,14 @@ def look(place: Place, wanted: Wanted) -> Seen:
     system = primary.system_identifier if primary else _UNKNOWN
     config_file = (primary.settings if primary else {}).get("config_file", "")
     include = include_path(wanted.run_folder, system)
-    return Seen(pair, look_here(place, include, config_file), wanted.limits)
+    return Seen(pair, look_here(directory, include, config_file), wanted.limits)
 
 
-def look_here(place: Place, include: Path, config_file: str) -> LocalFacts:
+def look_here(directory: DataDirectory, include: Path, config_file: str) -> LocalFacts:
     """What is seen without a server.
 
     Args:
-        place: The data directory.
+        directory: The data directory.
         include: The file that decides full_page_writes once the server is armed.
         config_file: As the server names it; empty: the role may not know, or nobody was asked.
     """
@@ -150,17 +154,17 @@ def look_here(place: Place, include: Path, config_file: str) -> LocalFacts:
                 wrong = f"folder {configuration.parent} cannot be written"
         except TargetError as error:
             wrong = error.fact
-    with place.server() as server:
+    with directory.server() as server:
         pid = server.pid if server else None
     above = _existing(include)
     mounts = read_mounts(Path("/proc/self/mountinfo").read_text())
     mount = mount_of(os.path.realpath(above), mounts)
     return LocalFacts(
-        data=os.path.realpath(place.data),
+        data=os.path.realpath(directory.path),
         boot_id=boot_id(),
         include=str(include),
         run_folder_kind=mount.kind if mount else "",
-        run_folder_wrong=_wrong_with(include, place, above),
+        run_folder_wrong=_wrong_with(include, directory, above),
         config_file=str(configuration) if config_file else "",
         config_wrong=wrong,
         line_include=line,
@@ -172,13 +176,13 @@ def _existing(path: Path) -> Path:
     return next(one for one in path.parents if one.is_dir())
 
 
-def _wrong_with(include: Path, place: Place, above: Path) -> str:
+def _wrong_with(include: Path, directory: DataDirectory, above: Path) -> str:
     """Why no file could be put there."""
     try:
-        with run_folder_of(include, place.user):
+        with run_folder_of(include, directory.user):
             pass
         with Folder.hold(above) as folder:
-            if folder.facts.st_uid != place.user.uid:  # systemd makes it for the server's user
+            if folder.facts.st_uid != directory.user.uid:  # systemd makes it for the server's user
                 folder.require_closed()
     except TargetError as error:
         return error.fact

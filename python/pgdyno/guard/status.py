@@ -5,55 +5,57 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from pgdyno.guard.boot import since_boot_s
+from pgdyno.guard.data_directory import DataDirectory
 from pgdyno.guard.heartbeat import daemon_runs, last_beat
+from pgdyno.guard.include_file import read_pages, run_folder_of
 from pgdyno.guard.interlock import STATE, included, is_copy, judge, read_armed
-from pgdyno.guard.place import Place, read_pages, run_folder_of, since_boot_s
 from pgdyno.model.errors import TargetError
 from pgdyno.model.guard import Armed, Lock, Status, Step
 
 _OLD_FACTOR = 3  # of the silence that is allowed
 
 
-def status_of(place: Place, bindir: Path | None = None) -> Status:
+def status_of(directory: DataDirectory, bindir: Path | None = None) -> Status:
     """How it stands.
 
     Raises:
         TargetError: A file is a link, somebody else's, or not understood.
     """
-    armed = read_armed(place)
-    with place.server() as found:
+    armed = read_armed(directory)
+    with directory.server() as found:
         runs = found is not None
     if armed is None:
-        return _unarmed(place, runs)
+        return _unarmed(directory, runs)
     include = Path(armed.include)
     heartbeat, daemon = None, False
-    with run_folder_of(include, place.user) as folder:
+    with run_folder_of(include, directory.user) as folder:
         if folder is not None:
-            heartbeat, daemon = last_beat(folder, place), daemon_runs(folder)
+            heartbeat, daemon = last_beat(folder, directory), daemon_runs(folder)
     age_s = None if heartbeat is None else max(since_boot_s() - heartbeat.at_s, 0.0)
-    pages = read_pages(place, include)
-    lock = judge(place, armed, bindir)
+    pages = read_pages(directory, include)
+    lock = judge(directory, armed, bindir)
     old = age_s is None or age_s > _OLD_FACTOR * armed.limits.silence_s
-    wrong = tuple(_wrong(place, armed, lock, pages, daemon, old))
-    return Status(str(place.data), armed, lock, runs, pages, heartbeat, age_s, daemon, wrong)
+    wrong = tuple(_wrong(directory, armed, lock, pages, daemon, old))
+    return Status(str(directory.path), armed, lock, runs, pages, heartbeat, age_s, daemon, wrong)
 
 
-def _unarmed(place: Place, runs: bool) -> Status:
+def _unarmed(directory: DataDirectory, runs: bool) -> Status:
     """Not armed; a line without a state is what neither arming nor disarming leaves."""
     wrong: tuple[str, ...] = ()
-    configuration = place.data / "postgresql.conf"
+    configuration = directory.path / "postgresql.conf"
     if configuration.is_file() and (found := included(configuration)) is not None:
         wrong = (
             f"In {configuration} stands the line of {found}, but {STATE} is gone: arm it again, or"
             " take the line out once full pages are on and a checkpoint was made.",
         )
-    return Status(str(place.data), None, Lock.none, runs, None, None, None, False, wrong)
+    return Status(str(directory.path), None, Lock.none, runs, None, None, None, False, wrong)
 
 
 def _wrong(
-    place: Place, armed: Armed, lock: Lock, pages: str | None, daemon: bool, old: bool
+    directory: DataDirectory, armed: Armed, lock: Lock, pages: str | None, daemon: bool, old: bool
 ) -> Iterator[str]:
-    if is_copy(place, armed):
+    if is_copy(directory, armed):
         yield (
             f"It is a copy of {armed.data}, which is the one that is armed: `pgdyno guard disarm`"
             " takes the interlock out of a copy."
@@ -94,15 +96,15 @@ def _of_daemon(armed: Armed, pages: str | None, daemon: bool, old: bool) -> Iter
         yield "The daemon holds its lock, but gives no sign of life: stop it, and start it again."
 
 
-def require_armed(place: Place) -> Armed:
+def require_armed(directory: DataDirectory) -> Armed:
     """What is kept of a server that is armed.
 
     Raises:
         TargetError: It is not.
     """
-    armed = read_armed(place)
+    armed = read_armed(directory)
     if armed is None:
         raise TargetError(
-            f"{place.data} is not armed", "`pgdyno guard arm` does it, once `check` allows it."
+            f"{directory.path} is not armed", "`pgdyno guard arm` does it, once `check` allows it."
         )
     return armed

@@ -6,8 +6,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from pgdyno.guard.data_directory import DataDirectory
 from pgdyno.guard.deadman import MODULE
-from pgdyno.guard.place import RUN_FOLDER, Place
+from pgdyno.guard.include_file import RUN_FOLDER
 from pgdyno.model.errors import PlanError
 from pgdyno.model.guard import Armed
 
@@ -49,11 +50,11 @@ RuntimeDirectoryPreserve=yes
 """
 
 
-def unit(place: Place, armed: Armed, server: str, group: str) -> str:
+def unit(directory: DataDirectory, armed: Armed, server: str, group: str) -> str:
     """The text of the unit.
 
     Args:
-        place: The data directory.
+        directory: The data directory.
         armed: What is kept of it.
         server: The unit of the server, e.g. `postgresql@18-main.service`.
         group: Of the server's user.
@@ -63,13 +64,14 @@ def unit(place: Place, armed: Armed, server: str, group: str) -> str:
     """
     include = Path(armed.include)
     is_usual = include.parent.parent == RUN_FOLDER
-    watch = [sys.executable, "-m", "pgdyno", "guard", "watch", str(place.data)]
-    off = [sys.executable, "-m", MODULE, str(place.data), str(include), "1"]
+    watch = [sys.executable, "-m", "pgdyno", "guard", "watch", str(directory.path)]
+    off = [sys.executable, "-m", MODULE, str(directory.path), str(include), "1"]
     for one in (*watch, *off, server):
         if not one.isprintable():
             raise PlanError(f"{one!r} cannot stand in a unit file", "Give it a plainer name.")
     return _UNIT.format(
-        data=str(place.data).replace("%", "%%"), user=place.user.name, group=group, server=server,
+        data=str(directory.path).replace("%", "%%"), user=directory.user.name, group=group,
+        server=server,
         run_folder=_RUN_FOLDER.format(name=RUN_FOLDER.name) if is_usual else "",
         watch=_words(watch), off=_words(off), watchdog_s=_WATCHDOG_S, end_s=_END_S,
     )  # fmt: skip

@@ -19,15 +19,17 @@ import psycopg
 
 from pgdyno.folders import Folder
 from pgdyno.guard import notify
+from pgdyno.guard.boot import since_boot_s
+from pgdyno.guard.data_directory import DataDirectory
 from pgdyno.guard.deadman import ALIVE, MODULE
 from pgdyno.guard.facts import LocalFacts, Pair, PrimaryFacts, Seen
 from pgdyno.guard.heartbeat import LOCK, VERSION, beat
+from pgdyno.guard.include_file import Pages, read_pages, run_folder_of, write_pages
 from pgdyno.guard.interlock import admit, is_copy, read_armed
 from pgdyno.guard.look import look_here, primary_connection, standby_connection
 from pgdyno.guard.lookers import Lag, contents_looker, primary_looker, standby_looker
 from pgdyno.guard.metrics import metrics
 from pgdyno.guard.observe import session
-from pgdyno.guard.place import Pages, Place, read_pages, run_folder_of, since_boot_s, write_pages
 from pgdyno.guard.preconditions import judged
 from pgdyno.model.errors import PgdynoError, TargetError
 from pgdyno.model.guard import Armed, Finding, Heartbeat, Lock, Step
@@ -63,7 +65,7 @@ class _Turning:
 class Watch:
     """One daemon on one armed server; `run` it."""
 
-    place: Place
+    directory: DataDirectory
     armed: Armed
     primary: str  # conninfo; empty: by postmaster.pid
     standby: str
@@ -89,17 +91,19 @@ class Watch:
         Raises:
             TargetError: Another daemon watches, the data are a copy, or a file cannot be written.
         """
-        if is_copy(self.place, self.armed):
+        if is_copy(self.directory, self.armed):
             raise TargetError(
-                f"{self.place.data} is a copy of {self.armed.data}, which is the one that is armed",
+                f"{self.directory.path} is a copy of {self.armed.data}, which is the one that is"
+                " armed",
                 "`pgdyno guard disarm` takes the interlock out of a copy.",
             )
-        with run_folder_of(self.include, self.place.user, make=True) as folder:
+        with run_folder_of(self.include, self.directory.user, make=True) as folder:
             assert folder is not None, "it was made"
             handle = folder.lock(LOCK)
             if handle is None:
                 raise TargetError(
-                    f"another daemon watches {self.place.data}", "`pgdyno guard status` shows it."
+                    f"another daemon watches {self.directory.path}",
+                    "`pgdyno guard status` shows it.",
                 )
             with Folder(folder.path / LOCK, handle):
                 self._watch(folder)
@@ -107,10 +111,10 @@ class Watch:
     def _watch(self, folder: Folder) -> None:
         limits = self.armed.limits
         asks = (
-            primary_looker(lambda: primary_connection(self.place, self.primary),
+            primary_looker(lambda: primary_connection(self.directory, self.primary),
                            limits.silence_s, _LOOK_S),
             standby_looker(lambda: standby_connection(self.standby), limits.silence_s, _LOOK_S),
-            contents_looker(lambda: primary_connection(self.place, self.primary),
+            contents_looker(lambda: primary_connection(self.directory, self.primary),
                             limits.silence_s, _CONTENTS_S),
         )  # fmt: skip
         for one in asks:
@@ -137,17 +141,17 @@ class Watch:
     # -- its begin and its end ----------------------------------------------------------------
 
     def _begin(self) -> None:
-        found = admit(self.place, self.armed)
+        found = admit(self.directory, self.armed)
         if found in (Lock.same_boot, Lock.clean):
             self.on_event(f"the interlock is open again: {found.value}")
         if found is not Lock.repair:
             self._turn("on", ("the daemon begins",))
         self._start_deadman()
         notify.ready()
-        self.on_event(f"watching {self.place.data}")
+        self.on_event(f"watching {self.directory.path}")
 
     def _start_deadman(self) -> None:
-        words: list[str | Path] = [sys.executable, "-m", MODULE, self.place.data, self.include,
+        words: list[str | Path] = [sys.executable, "-m", MODULE, self.directory.path, self.include,
                  str(self.armed.limits.silence_s)]  # fmt: skip
         self._deadman = start(words, pipes=True)
         os.set_blocking(self._deadman.stdin.fileno(), False)
@@ -160,7 +164,7 @@ class Watch:
         with (
             suppress(psycopg.Error, TargetError),
             session(
-                primary_connection(self.place, self.primary), self.armed.limits.silence_s
+                primary_connection(self.directory, self.primary), self.armed.limits.silence_s
             ) as asked,
         ):
             while asked.execute("SHOW full_page_writes").fetchone() != ("on",):
@@ -176,7 +180,7 @@ class Watch:
         self.on_event(why)
 
     def _is_wanted(self) -> bool:
-        now = read_armed(self.place)
+        now = read_armed(self.directory)
         if now is not None and now.step is not Step.disarming:
             self.armed = now
             return True
@@ -232,11 +236,11 @@ class Watch:
 
     def _pages_as_they_are(self) -> Pages | None:
         """What the file says; who turned full pages on without us was the watchdog."""
-        found = read_pages(self.place, self.include)
+        found = read_pages(self.directory, self.include)
         if found is None and time.monotonic() - self._admitted_s > _HERE_S:
             self._admitted_s = time.monotonic()
-            admit(self.place, self.armed)
-            found = read_pages(self.place, self.include)
+            admit(self.directory, self.armed)
+            found = read_pages(self.directory, self.include)
         turning = self._turning
         if found == "on" and turning.pages == "off":
             turning.pages, turning.at_s, turning.good_since_s = "on", time.monotonic(), None
@@ -248,13 +252,13 @@ class Watch:
 
     def _looked_here(self, now: float) -> LocalFacts:
         if self._here is None or now - self._here[0] > _HERE_S:
-            found = look_here(self.place, self.include, self.armed.config_file)
+            found = look_here(self.directory, self.include, self.armed.config_file)
             self._here = (now, replace(found, is_armed=True))
         return self._here[1]
 
     def _turn(self, pages: Pages, reasons: tuple[str, ...]) -> None:
-        write_pages(self.place, self.include, pages)
-        self.place.reload()
+        write_pages(self.directory, self.include, pages)
+        self.directory.reload()
         turning = self._turning
         turning.reasons = reasons
         if turning.pages != pages:
@@ -267,7 +271,7 @@ class Watch:
         if primary.full_pages == (self._turning.pages == "on") or now - self._reloaded_s < 1:
             return
         self._reloaded_s = now
-        self.place.reload()
+        self.directory.reload()
 
     def _complete(self, primary: PrimaryFacts | None, now: float) -> None:
         """From the next checkpoint on images protect every page; so it comes at once."""
@@ -280,7 +284,7 @@ class Watch:
         def make() -> None:
             with (
                 suppress(psycopg.Error, PgdynoError),
-                session(primary_connection(self.place, self.primary), _CHECKPOINT_S) as asked,
+                session(primary_connection(self.directory, self.primary), _CHECKPOINT_S) as asked,
             ):
                 asked.execute("CHECKPOINT")
 
@@ -316,5 +320,5 @@ class Watch:
             primary.flush_lsn - primary.redo_lsn if primary else None,
             turning.turns, turning.watchdog_turns,
         )  # fmt: skip
-        text = metrics(str(self.place.data), self.armed.system_identifier, heartbeat, findings)
-        beat(folder, self.place, heartbeat, text)
+        text = metrics(str(self.directory.path), self.armed.system_identifier, heartbeat, findings)
+        beat(folder, self.directory, heartbeat, text)

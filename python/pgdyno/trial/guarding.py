@@ -16,9 +16,10 @@ from pathlib import Path
 
 from pgdyno.folders import Folder
 from pgdyno.guard.arming import arm
+from pgdyno.guard.data_directory import DataDirectory, data_directory
 from pgdyno.guard.heartbeat import last_beat
+from pgdyno.guard.include_file import read_pages, run_folder_of
 from pgdyno.guard.look import Wanted, look
-from pgdyno.guard.place import Place, place_of, read_pages, run_folder_of
 from pgdyno.guard.preconditions import judged
 from pgdyno.model.errors import TargetError
 from pgdyno.model.guard import GuardLimits, Heartbeat
@@ -50,20 +51,20 @@ def guarding(stage: Stage, target: Target, ready: Ready, phase: Phase) -> Iterat
     assert ready.data_folder is not None, "only clusters of ours have a standby of their own"
     with phase("standby"):
         standby = target.follow(settings_of(stage), build_of(stage))
-    place = place_of(ready.data_folder)
+    directory = data_directory(ready.data_folder)
     above = _in_memory()
     Folder.made(above).close()
     primary = ready.connection.to("postgres").shown()
     wanted = Wanted(primary, standby.shown(), _LIMITS, above)
-    seen = look(place, wanted)
+    seen = look(directory, wanted)
     findings = judged(seen, _ACCEPTED)
     if refused := [f"{one.name} ({one.found})" for one in findings if not one.allows]:
         raise TargetError(f"the guard refuses stage {stage.name}: {listed(refused)}")
-    include = Path(arm(place, wanted, seen, _ACCEPTED).include)
-    daemon = start([sys.executable, "-m", "pgdyno", "guard", "watch", place.data],
+    include = Path(arm(directory, wanted, seen, _ACCEPTED).include)
+    daemon = start([sys.executable, "-m", "pgdyno", "guard", "watch", directory.path],
                    dies_with_us=signal.SIGTERM)  # fmt: skip
     try:
-        found = Guarding(place, include)
+        found = Guarding(directory, include)
         with phase("guard"):
             found.wait_off(ready)
         yield found
@@ -82,8 +83,8 @@ def guarding(stage: Stage, target: Target, ready: Ready, phase: Phase) -> Iterat
 class Guarding:
     """A guard that holds full pages off."""
 
-    def __init__(self, place: Place, include: Path) -> None:
-        self._place = place
+    def __init__(self, directory: DataDirectory, include: Path) -> None:
+        self._directory = directory
         self._include = include
         self._turns = 0
 
@@ -112,7 +113,7 @@ class Guarding:
         """
         beat = self._beat()
         turns = None if beat is None else beat.turns
-        if read_pages(self._place, self._include) != "off" or turns != self._turns:
+        if read_pages(self._directory, self._include) != "off" or turns != self._turns:
             raise TargetError(f"the guard turned full pages on in the window: {self._reasons()}")
         assert beat is not None
         return (
@@ -121,8 +122,8 @@ class Guarding:
         )
 
     def _beat(self) -> Heartbeat | None:
-        with run_folder_of(self._include, self._place.user) as folder:
-            return None if folder is None else last_beat(folder, self._place)
+        with run_folder_of(self._include, self._directory.user) as folder:
+            return None if folder is None else last_beat(folder, self._directory)
 
     def _reasons(self) -> str:
         beat = self._beat()

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from pgdyno.guard.data_directory import DataDirectory
 from pgdyno.guard.facts import CYCLES
+from pgdyno.guard.include_file import RUN_FOLDER, include_path, read_pages, write_pages
 from pgdyno.guard.interlock import included, remove_line, write_line
 from pgdyno.guard.look import without_passwords
 from pgdyno.guard.lookers import Lag, Redos
-from pgdyno.guard.place import RUN_FOLDER, Place, include_path, read_pages, write_pages
 from pgdyno.guard.unit import unit
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.guard import Armed, GuardLimits, Step
@@ -64,19 +65,19 @@ def test_the_line_comes_last_and_goes_without_a_trace(tmp_path: Path, before: by
 
 
 def test_the_file_of_the_interlock_is_made_only_where_that_is_meant(tmp_path: Path) -> None:
-    place, include = Place(tmp_path, US), include_path(tmp_path / "run", "7")
+    directory, include = DataDirectory(tmp_path, US), include_path(tmp_path / "run", "7")
     with pytest.raises(TargetError, match="is gone"):
-        write_pages(place, include, "on")
-    assert read_pages(place, include) is None
-    write_pages(place, include, "on", make=True)
-    assert read_pages(place, include) == "on"
+        write_pages(directory, include, "on")
+    assert read_pages(directory, include) is None
+    write_pages(directory, include, "on", make=True)
+    assert read_pages(directory, include) == "on"
     size = include.stat().st_size
-    write_pages(place, include, "off")
-    assert (read_pages(place, include), include.stat().st_size) == ("off", size)
+    write_pages(directory, include, "off")
+    assert (read_pages(directory, include), include.stat().st_size) == ("off", size)
     assert include.parent.stat().st_mode & 0o777 == 0o700
     include.write_text("full_page_writes = maybe\n")
     with pytest.raises(TargetError, match="says neither"):
-        read_pages(place, include)
+        read_pages(directory, include)
 
 
 def test_passwords_are_kept_nowhere() -> None:
@@ -95,12 +96,12 @@ def armed(data: str, include: Path) -> Armed:
 
 def test_a_unit_reads_a_strange_folder_as_it_is() -> None:
     data = '/srv/a b/100%/$HOME/"x"'
-    place = Place(Path(data), OsUser("postgres", 1, 1))
-    text = unit(place, armed(data, include_path(RUN_FOLDER, "7")), "pg.service", "postgres")
+    directory = DataDirectory(Path(data), OsUser("postgres", 1, 1))
+    text = unit(directory, armed(data, include_path(RUN_FOLDER, "7")), "pg.service", "postgres")
     (line,) = [one for one in text.splitlines() if one.startswith("ExecStart=")]
     words = shlex.split(line.removeprefix("ExecStart=").replace("$$", "$").replace("%%", "%"))
     assert words[1:] == ["-m", "pgdyno", "guard", "watch", data]
     assert "RuntimeDirectory=pgdyno-guard\n" in text
     assert "RuntimeDirectoryPreserve=yes\n" in text
     with pytest.raises(PlanError, match="cannot stand in a unit file"):
-        unit(place, armed(data, include_path(RUN_FOLDER, "7")), "pg\nExecStart=/x", "postgres")
+        unit(directory, armed(data, include_path(RUN_FOLDER, "7")), "pg\nExecStart=/x", "postgres")

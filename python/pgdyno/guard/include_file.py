@@ -1,26 +1,24 @@
-"""The guarded data directory, and the folder in memory whose files go with the kernel.
+"""The file that postgresql.conf includes: it decides `full_page_writes`, and goes with the kernel.
 
-In the folder lies the file that postgresql.conf includes: it decides `full_page_writes`, and where
-it is missing the server does not start. It goes when the machine loses power, and only then. This
-module needs no server and no session, so that what must work when nothing else does has no more.
+It lies in a folder in memory; where it is missing the server does not start. It goes when the
+machine loses power, and only then. This module needs no server and no session, so that what must
+work when nothing else does has no more.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from pgdyno.access import user_name
 from pgdyno.folders import Folder, owner_of
+from pgdyno.guard.data_directory import DataDirectory
 from pgdyno.model.errors import TargetError
 from pgdyno.shell import OsUser
-from pgdyno.target.leftover_server import Postmaster, server_on
 
 RUN_FOLDER = Path("/run/pgdyno-guard")
 """Where it is unless said; made by systemd, or by root."""
@@ -28,7 +26,6 @@ INCLUDE = "run-pgdyno-guard-repair-first.conf"
 """All that a server says of why it does not start is the name of the file that is missing."""
 Pages = Literal["on", "off"]
 
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _WORD = "full_page_writes = "
 _WORDS = """\
 # Written by pgdyno guard, and by nobody else. This file goes when the machine loses power; then
@@ -36,66 +33,6 @@ _WORDS = """\
 {word}{pages}
 """
 _MODE = 0o700  # of the folder; the server's user and root alone
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A data directory and who owns it, which is who runs the server."""
-
-    data: Path
-    user: OsUser
-
-    @contextmanager
-    def opened(self) -> Iterator[Folder]:
-        """The data directory."""
-        with Folder.hold(self.data) as folder:
-            yield folder
-
-    @contextmanager
-    def server(self) -> Iterator[Postmaster | None]:
-        """The server that runs on it; None: none does."""
-        with self.opened() as folder, server_on(folder, self.user, timed=False) as found:
-            yield found
-
-    def reload(self) -> bool:
-        """Have the server read its configuration again; tells whether one runs."""
-        with self.server() as found:
-            if found is not None:
-                found.reload()
-            return found is not None
-
-
-def place_of(data: Path) -> Place:
-    """The place of a data directory.
-
-    Raises:
-        TargetError: It is none, or neither ours nor are we root.
-    """
-    data = data.absolute()
-    with Folder.hold(data) as folder:
-        facts = folder.facts
-        if not {"PG_VERSION", "global"} <= set(folder.names()):
-            raise TargetError(
-                f"{data} is no data directory: it holds no PG_VERSION and no global",
-                "Name what `SHOW data_directory` says on the primary.",
-            )
-    who = user_name(facts.st_uid)
-    if os.geteuid() not in (0, facts.st_uid):
-        raise TargetError(
-            f"{data} belongs to user {who}, and this is user {user_name(os.geteuid())}",
-            f"Run the guard as {who}, or as root.",
-        )
-    return Place(data, OsUser(who, facts.st_uid, facts.st_gid))
-
-
-def boot_id() -> str:
-    """The name of this life of the kernel: another one after every restart of the machine."""
-    return _BOOT_ID.read_text().strip()
-
-
-def since_boot_s() -> float:
-    """Seconds since the machine began: the same for all processes, whatever a clock is set to."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def include_path(run_folder: Path, system_identifier: str) -> Path:
@@ -130,11 +67,13 @@ def run_folder_of(include: Path, user: OsUser, *, make: bool = False) -> Iterato
             yield folder
 
 
-def write_pages(place: Place, include: Path, pages: Pages, *, make: bool = False) -> None:
+def write_pages(
+    directory: DataDirectory, include: Path, pages: Pages, *, make: bool = False
+) -> None:
     """Let the server have full pages on or off from its next look at its configuration on.
 
     Args:
-        place: The data directory.
+        directory: The data directory.
         include: The file.
         pages: `on` or `off`.
         make: Whether a file that is missing is made, which opens the interlock.
@@ -142,15 +81,15 @@ def write_pages(place: Place, include: Path, pages: Pages, *, make: bool = False
     Raises:
         TargetError: It cannot be written; or it is missing, and is not to be made.
     """
-    with run_folder_of(include, place.user, make=make) as folder:
+    with run_folder_of(include, directory.user, make=make) as folder:
         if folder is None or (not make and not folder.has(include.name)):
             raise TargetError(
                 f"{include} is gone", "Did the machine restart? `pgdyno guard status` says more."
             )
         # Either has the same length, so that the one can be written over the other.
-        text = _WORDS.format(data=place.data, word=_WORD, pages=f"{pages:<3}")
+        text = _WORDS.format(data=directory.path, word=_WORD, pages=f"{pages:<3}")
         try:
-            folder.write(include.name, text, 0o600, owner_of(place.user))
+            folder.write(include.name, text, 0o600, owner_of(directory.user))
         except TargetError:  # there may be no room for another file
             if pages == "off" or not _written_over(folder, include.name, text):
                 raise
@@ -174,16 +113,16 @@ def _written_over(folder: Folder, name: str, text: str) -> bool:
         os.close(handle)
 
 
-def read_pages(place: Place, include: Path) -> Pages | None:
+def read_pages(directory: DataDirectory, include: Path) -> Pages | None:
     """What the file says; None: it is not there, and the server would not start.
 
     Raises:
         TargetError: It is a link, somebody else's, or says neither.
     """
-    with run_folder_of(include, place.user) as folder:
+    with run_folder_of(include, directory.user) as folder:
         if folder is None or not folder.has(include.name):
             return None
-        text = folder.read(include.name, place.user.uid)
+        text = folder.read(include.name, directory.user.uid)
     for line in reversed(text.splitlines()):
         if line.rstrip() == f"{_WORD}on":
             return "on"
