@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from pgdyno.folders import Folder
+from pgdyno.guard.blocks_in_wal import BlocksInWal
 from pgdyno.guard.fetch import fetched
 from pgdyno.guard.journal import Ends, JournalWriter
 from pgdyno.guard.judge import runs
 from pgdyno.guard.leader import CHUNK_BYTES, Leader, chunks_of
-from pgdyno.guard.named import Named
 from pgdyno.guard.relations import opened
 from pgdyno.guard.source import Wanted
 from pgdyno.guard.tree import CONTROL, Trees, relation_of
@@ -60,7 +60,7 @@ class Copier:
 
     # -- relations ----------------------------------------------------------------------------
 
-    def wanted(self, named: Named | None) -> Iterator[Wanted]:
+    def wanted(self, named: BlocksInWal | None) -> Iterator[Wanted]:
         """Blocks of relations that may differ; None: all of them."""
         size = self.begin.block_bytes
         for path, bytes_ in self.trees.source.items():

@@ -21,9 +21,9 @@ from dataclasses import dataclass, replace
 
 from pgdyno.folders import Folder, failing, scratch
 from pgdyno.guard import journal
+from pgdyno.guard.blocks_in_wal import BlocksInWal, checkpoint_before, first_of
 from pgdyno.guard.copying import Copier, Step
 from pgdyno.guard.leader import Backup, Leader, LeaderFacts, chunks_of, lines_of
-from pgdyno.guard.named import Named, checkpoint_before, first_of
 from pgdyno.guard.source import Wanted
 from pgdyno.guard.tree import COPIED, files_below, relation_of, trees_of
 from pgdyno.guard.writing import write_new
@@ -64,7 +64,7 @@ class _Told:
     begin: RedoBegin
     facts: LeaderFacts
     fork_lsn: str | None
-    named: Named | None = None  # None: every file is copied
+    named: BlocksInWal | None = None  # None: every file is copied
     end_lsn: str | None = None  # of the crashed cluster's WAL; None: it was not read
     alike_lsn: str = ""  # up to here the primary's WAL is the same
     backup_lsn: str = ""
@@ -109,7 +109,7 @@ def rejoin(
         told = _Told(begin, facts, fork)
         if not asked.whole:
             on_event("reading the WAL")
-            told.named = Named(facts.version)
+            told.named = BlocksInWal(facts.version)
             _read_own(data, told)
             _fetch_wal(leader, room, told, facts.flush_lsn)
         on_event("waiting for a checkpoint of the primary")
@@ -294,7 +294,7 @@ def _or_whole() -> Iterator[None]:
         raise TargetError(error.fact, _WHOLE) from error
 
 
-def _require_no_doubt(named: Named) -> None:
+def _require_no_doubt(named: BlocksInWal) -> None:
     if named.doubts:
         raise TargetError(listed(list(named.doubts)), _WHOLE)
 

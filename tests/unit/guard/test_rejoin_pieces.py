@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from pgdyno.guard.blocks_in_wal import BlocksInWal
 from pgdyno.guard.leader import LeaderFacts, lines_of
 from pgdyno.guard.look import require_no_password
-from pgdyno.guard.named import Named
 from pgdyno.guard.tree import Relation, relation_of, trees_of
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.wal import NamedRelation, WalKind
@@ -56,7 +56,7 @@ def kind(manager: str, name: str) -> WalKind:
 
 
 def test_blocks_are_named_by_their_relations_first_file() -> None:
-    named = Named(VERSION)
+    named = BlocksInWal(VERSION)
     named.add(
         [NamedRelation(1663, 5, 7, (1, 200_000)), NamedRelation(1664, 0, 7, (1,)),
          NamedRelation(9, 5, 7, (2,))],
@@ -76,7 +76,7 @@ def test_blocks_are_named_by_their_relations_first_file() -> None:
      ("custom128", "?", "records of an extension (custom128)")],
 )  # fmt: skip
 def test_what_no_record_names_is_a_doubt(manager: str, name: str, doubt: str) -> None:
-    named = Named(VERSION)
+    named = BlocksInWal(VERSION)
     for _ in range(2):
         named.add([], [kind(manager, name)], "primary")
     (told,) = named.doubts

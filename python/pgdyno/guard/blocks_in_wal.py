@@ -18,7 +18,7 @@ _CUSTOM = "custom"  # what the core calls resource managers of extensions
 
 
 @dataclass(slots=True)
-class Named:
+class BlocksInWal:
     """Blocks of main forks by the path of their first file, and what speaks against them."""
 
     version: str  # the folder of relations in a tablespace, e.g. PG_18_202506291
