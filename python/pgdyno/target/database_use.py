@@ -20,7 +20,7 @@ from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
 from pgdyno.model.workload import database_names
 from pgdyno.session import own_session
-from pgdyno.target import claims
+from pgdyno.target import advisory_locks
 from pgdyno.target.server_owner import OWNER
 
 _PATIENCE_S = 2.0
@@ -47,14 +47,16 @@ def in_use(connection: Connection, *, alone: bool, databases: int = 1) -> Iterat
 @contextmanager
 def _one_in_use(connection: Connection, alone: bool) -> Iterator[None]:
     try:
-        session = own_session(connection, name=claims.own_name())
+        session = own_session(connection, name=advisory_locks.own_name())
     except psycopg.Error as error:
         raise TargetError(f"{connection.shown()}: {str(error).strip()}") from error
     with session:
         try:
             if connection.pooled:
                 _require_unused(session, connection, alone)
-            elif not claims.taken(session, claims.USE, shared=not alone, patience_s=_PATIENCE_S):
+            elif not advisory_locks.taken(
+                session, advisory_locks.USE, shared=not alone, patience_s=_PATIENCE_S
+            ):
                 raise _used(session, connection, alone)
             _require_no_run(session, connection)
         except psycopg.Error as error:
@@ -75,12 +77,12 @@ def _require_unused(session: psycopg.Connection[Any], connection: Connection, al
         "SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND (classid, objid) ="
         " (%s, %s) AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
     )
-    if session.execute((query + mode).encode(), claims.USE).fetchone() is not None:
+    if session.execute((query + mode).encode(), advisory_locks.USE).fetchone() is not None:
         raise _used(session, connection, alone)
 
 
 def _used(session: psycopg.Connection[Any], connection: Connection, alone: bool) -> TargetError:
-    found = claims.holder(session, claims.USE, connection.database)
+    found = advisory_locks.holder(session, advisory_locks.USE, connection.database)
     who = "who has gone this very moment" if found is None else found[1]
     rule = (
         "Only `bench` shares a database, and only with `bench`."
@@ -94,7 +96,7 @@ def _used(session: psycopg.Connection[Any], connection: Connection, alone: bool)
 
 
 def _require_no_run(session: psycopg.Connection[Any], connection: Connection) -> None:
-    if (found := claims.holder(session, claims.RUN, OWNER)) is not None:
+    if (found := advisory_locks.holder(session, advisory_locks.RUN, OWNER)) is not None:
         raise TargetError(
             f"a run of another pgdyno has the server of {connection.shown()}: {found[1]}",
             "Wait for its end, or stop it; its trials would count what is done beside them.",

@@ -30,7 +30,7 @@ from psycopg import sql
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import LostError, PlanError, StoppedError, TargetError
 from pgdyno.session import own_session
-from pgdyno.target import claims
+from pgdyno.target import advisory_locks
 
 OWNER = "pgdyno_owner"
 LIMIT = 1_346_850_361
@@ -38,7 +38,7 @@ LIMIT = 1_346_850_361
 
 _INVALID = -2  # what DROP DATABASE puts there before it removes files
 _MARK = "pgdyno "  # every comment of ours begins so
-_PATIENCE_S = claims.PATIENCE_S
+_PATIENCE_S = advisory_locks.PATIENCE_S
 _LEAVING_S = 2.0  # that sessions of ours get to end by themselves
 _PAUSE_S = 0.02
 _ATTEMPTS = 5  # of a claim whose database goes away meanwhile
@@ -145,7 +145,7 @@ class Owner:
     def _enter(self) -> psycopg.Connection[Any] | None:
         """Connect to it and take the lock; None: it is gone again."""
         try:
-            session = own_session(self._connection.to(OWNER), name=claims.own_name())
+            session = own_session(self._connection.to(OWNER), name=advisory_locks.own_name())
         except psycopg.OperationalError:
             with psycopg.connect(**self._connection.arguments(), autocommit=True) as outside:
                 if _find(outside, OWNER) is None:
@@ -156,7 +156,9 @@ class Owner:
             found = _find(session, OWNER)
             if found is None or not found.is_ours:  # made by somebody else since we looked
                 raise _foreign(OWNER)
-            if not claims.taken(session, claims.RUN, shared=False, patience_s=_PATIENCE_S):
+            if not advisory_locks.taken(
+                session, advisory_locks.RUN, shared=False, patience_s=_PATIENCE_S
+            ):
                 raise self._taken(session)
             self._require_unused(session)
         except BaseException:
@@ -175,7 +177,7 @@ class Owner:
         return self._session.closed and self._goodbye != _STOPPED
 
     def _taken(self, session: psycopg.Connection[Any]) -> TargetError:
-        found = claims.holder(session, claims.RUN, OWNER)
+        found = advisory_locks.holder(session, advisory_locks.RUN, OWNER)
         who = "who has gone this very moment" if found is None else found[1]
         return TargetError(
             f"another pgdyno has the server {self._connection.shown()}: {who}",
@@ -184,7 +186,7 @@ class Owner:
 
     def _require_unused(self, session: psycopg.Connection[Any]) -> None:
         """Nothing measures or fills a database of the server, outside of runs."""
-        if (found := claims.holder(session, claims.USE)) is not None:
+        if (found := advisory_locks.holder(session, advisory_locks.USE)) is not None:
             database, who = found
             raise TargetError(
                 f"another pgdyno uses database {database} of the server"

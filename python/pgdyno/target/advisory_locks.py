@@ -1,4 +1,4 @@
-"""Claims of pgdynos on a server: advisory locks, and who has them.
+"""Advisory locks by which pgdynos claim a server, and who has them.
 
 Two kinds, told apart by their keys: that of a run, which owns the whole server and lies in a
 database of its own (`server_owner`), and that of what measures or fills one database, which lies in
