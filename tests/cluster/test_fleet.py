@@ -21,9 +21,9 @@ from pgdyno.drive import fleet as head
 from pgdyno.drive import transport
 from pgdyno.drive.checkpoint_pace import Pace
 from pgdyno.drive.driver import Driven, drive
-from pgdyno.drive.errand import run_errand
 from pgdyno.drive.fleet import look
 from pgdyno.drive.null import null_server
+from pgdyno.drive.remote_call import remote_call
 from pgdyno.model.connection import Connection
 from pgdyno.model.cycle import Spacing
 from pgdyno.model.errors import DriveError, HostLostError, PlanError
@@ -164,8 +164,8 @@ def test_a_host_measures_its_ceiling_once_and_keeps_it(
     load = replace(tpcb(1), connections=5, terminals=5)
     question: dict[str, Any] = {"loads": [["tpcb", load.face, 3]], "measure": False}
     module = "pgdyno.api.host_ceilings"
-    assert run_errand("local:0", fleet, module, question, 60.0) == {"ceilings": []}
-    answer: Any = run_errand("local:0", fleet, module, question | {"measure": True}, 600.0)
+    assert remote_call("local:0", fleet, module, question, 60.0) == {"ceilings": []}
+    answer: Any = remote_call("local:0", fleet, module, question | {"measure": True}, 600.0)
     (measured,) = answer["ceilings"]
     assert measured["transactions_per_s"]["centre"] > 0
 
@@ -182,9 +182,9 @@ def test_a_host_measures_its_ceiling_once_and_keeps_it(
 
 
 @pytest.mark.wide
-def test_an_errand_without_an_answer_is_an_error() -> None:
+def test_a_remote_call_without_an_answer_is_an_error() -> None:
     with pytest.raises(HostLostError, match="host local:0 gave no answer: its process ended"):
-        run_errand("local:0", processes(1), "pgdyno.no_such_module", {}, 60.0)
+        remote_call("local:0", processes(1), "pgdyno.no_such_module", {}, 60.0)
 
 
 PLAN = """

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from pgdyno.drive.errand import run_errand
+from pgdyno.drive.remote_call import remote_call
 from pgdyno.model.calibration import Ceiling
 from pgdyno.model.fleet import Fleet
 from pgdyno.model.host_address import host_address
@@ -87,7 +87,7 @@ def ceilings_of(
         asked: list[JsonValue] = [list(one) for one in loads]
         question: JsonObject = {"loads": asked, "measure": measure}
         patience_s = _ASK_S + measure * len(loads) * (_EACH_S + ROUNDS * WINDOW_S * 2)
-        answer = run_errand(name, fleet, _PROGRAM, question, patience_s)
+        answer = remote_call(name, fleet, _PROGRAM, question, patience_s)
         return from_plain(_Answer, answer).ceilings
 
     numbered = list(enumerate(fleet.hosts))

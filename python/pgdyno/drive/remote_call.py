@@ -1,4 +1,4 @@
-"""An errand at a host of a fleet: a program of ours there is asked one thing, and answers.
+"""A remote call at a host of a fleet: a program of ours there is asked one thing, and answers.
 
 Over the same transports as a load. The program reads a line of JSON and prints one.
 """
@@ -23,7 +23,7 @@ class _Failed:
     hint: str | None
 
 
-def run_errand(
+def remote_call(
     name: str, fleet: Fleet, module: str, question: JsonObject, patience_s: float
 ) -> JsonObject:
     """Ask a program at a host one thing.
