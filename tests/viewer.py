@@ -1,4 +1,4 @@
-"""A viewer of the live page without a browser: it opens the door, and reads the stream of parts."""
+"""A viewer of the live page without a browser: it shows its token, reads the stream of parts."""
 
 from __future__ import annotations
 

@@ -16,9 +16,9 @@ from importlib.resources import files
 from socketserver import TCPServer
 from typing import Any
 
+from pgdyno.live.access_control import AccessControl, Refusal, Request, Welcome, refused_origin
 from pgdyno.live.address import Address, number
 from pgdyno.live.board import Board
-from pgdyno.live.door import Door, Refusal, Request, Welcome, refused_origin
 
 _REQUEST_S = 10.0  # for a request to arrive, and for a viewer to take what is sent
 _HEARTBEAT_S = 5.0  # so often a stream without news says that it is there
@@ -119,7 +119,7 @@ class Handler(BaseHTTPRequestHandler):
         self.do_GET()
 
     def asked(self) -> Request:
-        """The request, as the door looks at it."""
+        """The request, as the access control looks at it."""
         host, port = self.connection.getsockname()[:2]
         found = number(host)
         local = Address(str(found) if found else host, port)
@@ -162,7 +162,7 @@ def page_server(at: Address, token: str, board: Board) -> Listening:
 
     class Page(Handler):
         def do_GET(self) -> None:
-            match door.answer(self.asked()):
+            match access.answer(self.asked()):
                 case Refusal() as refusal:
                     self.refuse(refusal)
                 case Welcome(cookie, path):
@@ -195,7 +195,7 @@ def page_server(at: Address, token: str, board: Board) -> Listening:
                     self.wfile.write(b"".join(lines) or b"event: ping\ndata: 0\n\n")
 
     server = Listening(at, Page)
-    door = Door(token, at.host, server.at.port)
+    access = AccessControl(token, at.host, server.at.port)
     return server
 
 

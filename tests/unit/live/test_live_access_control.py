@@ -1,4 +1,4 @@
-"""Who may see a run: every rule of the door, from both sides."""
+"""Who may see a run: every rule of the access control, from both sides."""
 
 from __future__ import annotations
 
@@ -6,13 +6,21 @@ from http import HTTPStatus
 
 import pytest
 
+from pgdyno.live.access_control import (
+    AccessControl,
+    Admitted,
+    Answer,
+    Refusal,
+    Request,
+    Welcome,
+    refused_origin,
+)
 from pgdyno.live.address import Address
-from pgdyno.live.door import Admitted, Answer, Door, Refusal, Request, Welcome, refused_origin
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 PORT = 9777
 HERE = Address("127.0.0.1", PORT)
-DOOR = Door(TOKEN, "127.0.0.1", PORT)
+ACCESS = AccessControl(TOKEN, "127.0.0.1", PORT)
 OWN = ("host", f"127.0.0.1:{PORT}")
 
 
@@ -24,7 +32,7 @@ def request(target: str, *headers: tuple[str, str], local: Address = HERE) -> Re
 
 
 def asked(target: str, *headers: tuple[str, str]) -> Answer:
-    return DOOR.answer(request(target, OWN, *headers))
+    return ACCESS.answer(request(target, OWN, *headers))
 
 
 def cookie() -> str:
@@ -51,10 +59,10 @@ def test_the_token_opens_once_and_the_cookie_from_then_on() -> None:
 
 
 def test_a_worker_that_is_started_again_knows_its_viewers() -> None:
-    again = Door(TOKEN, "127.0.0.1", PORT)
+    again = AccessControl(TOKEN, "127.0.0.1", PORT)
 
-    assert again.answer(request(f"/{DOOR.place}/", OWN, ("cookie", cookie()))) == Admitted("")
-    assert Door(TOKEN[::-1], "127.0.0.1", PORT).place != DOOR.place
+    assert again.answer(request(f"/{ACCESS.place}/", OWN, ("cookie", cookie()))) == Admitted("")
+    assert AccessControl(TOKEN[::-1], "127.0.0.1", PORT).place != ACCESS.place
 
 
 @pytest.mark.parametrize(
@@ -68,12 +76,12 @@ def test_a_worker_that_is_started_again_knows_its_viewers() -> None:
         (f"/?token={TOKEN}&token={TOKEN}", None),
         (f"/events?token={TOKEN}", None),
         (f"/?TOKEN={TOKEN}", None),
-        (f"/{DOOR.place}/", None),
-        (f"/{DOOR.place}/", "pgdyno-live-9777=wrong"),
-        (f"/{DOOR.place}/", f"pgdyno-live-9777={TOKEN}"),
-        (f"/{DOOR.place}/", "pgdyno-live-9777="),
-        (f"/{DOOR.place}/", "\x00=;;;==,"),
-        (f"/{DOOR.place}/", "pgdyno-live-9777=\udcff"),
+        (f"/{ACCESS.place}/", None),
+        (f"/{ACCESS.place}/", "pgdyno-live-9777=wrong"),
+        (f"/{ACCESS.place}/", f"pgdyno-live-9777={TOKEN}"),
+        (f"/{ACCESS.place}/", "pgdyno-live-9777="),
+        (f"/{ACCESS.place}/", "\x00=;;;==,"),
+        (f"/{ACCESS.place}/", "pgdyno-live-9777=\udcff"),
     ],
 )
 def test_without_token_or_cookie_nothing_is_shown(target: str, given: str | None) -> None:
@@ -84,13 +92,13 @@ def test_without_token_or_cookie_nothing_is_shown(target: str, given: str | None
 
 def test_a_cookie_opens_no_other_path() -> None:
     assert status(asked("/", ("cookie", cookie()))) is HTTPStatus.FORBIDDEN
-    assert status(asked(f"/{DOOR.place}", ("cookie", cookie()))) is HTTPStatus.FORBIDDEN
+    assert status(asked(f"/{ACCESS.place}", ("cookie", cookie()))) is HTTPStatus.FORBIDDEN
 
 
 def test_two_cookies_headers_are_no_cookie() -> None:
     twice = (("cookie", cookie()), ("cookie", cookie()))
 
-    assert status(asked(f"/{DOOR.place}/", *twice)) is HTTPStatus.FORBIDDEN
+    assert status(asked(f"/{ACCESS.place}/", *twice)) is HTTPStatus.FORBIDDEN
 
 
 HOSTILE_HOSTS = [
@@ -105,7 +113,7 @@ HOSTILE_HOSTS = [
 
 @pytest.mark.parametrize("host", HOSTILE_HOSTS)
 def test_another_host_is_misdirected_even_with_the_token(host: str) -> None:
-    found = DOOR.answer(request(f"/?token={TOKEN}", ("host", host)))
+    found = ACCESS.answer(request(f"/?token={TOKEN}", ("host", host)))
 
     assert status(found) is HTTPStatus.MISDIRECTED_REQUEST
     assert isinstance(found, Refusal)
@@ -114,7 +122,7 @@ def test_another_host_is_misdirected_even_with_the_token(host: str) -> None:
 
 @pytest.mark.parametrize("hosts", [(), (OWN, OWN), (OWN, ("host", "evil.example"))])
 def test_none_or_several_hosts_are_misdirected(hosts: tuple[tuple[str, str], ...]) -> None:
-    assert status(DOOR.answer(request("/", *hosts))) is HTTPStatus.MISDIRECTED_REQUEST
+    assert status(ACCESS.answer(request("/", *hosts))) is HTTPStatus.MISDIRECTED_REQUEST
 
 
 @pytest.mark.parametrize(
@@ -150,7 +158,7 @@ def test_a_page_of_somebody_else_may_not_ask(site: str) -> None:
     given = ("sec-fetch-site", site)
 
     assert status(asked(f"/?token={TOKEN}", given)) is HTTPStatus.FORBIDDEN
-    assert status(asked(f"/{DOOR.place}/", ("cookie", cookie()), given)) is HTTPStatus.FORBIDDEN
+    assert status(asked(f"/{ACCESS.place}/", ("cookie", cookie()), given)) is HTTPStatus.FORBIDDEN
 
 
 @pytest.mark.parametrize(
@@ -159,7 +167,7 @@ def test_a_page_of_somebody_else_may_not_ask(site: str) -> None:
      "http://localhost:9777", "http://127.0.0.1:9777.evil.example", ""],
 )  # fmt: skip
 def test_another_origin_may_not_ask(origin: str) -> None:
-    found = asked(f"/{DOOR.place}/", ("cookie", cookie()), ("origin", origin))
+    found = asked(f"/{ACCESS.place}/", ("cookie", cookie()), ("origin", origin))
 
     assert status(found) is HTTPStatus.FORBIDDEN
 
@@ -167,7 +175,7 @@ def test_another_origin_may_not_ask(origin: str) -> None:
 def test_the_own_origin_may() -> None:
     own = (("origin", f"http://127.0.0.1:{PORT}"), ("sec-fetch-site", "same-origin"))
 
-    assert asked(f"/{DOOR.place}/events", ("cookie", cookie()), *own) == Admitted("events")
+    assert asked(f"/{ACCESS.place}/events", ("cookie", cookie()), *own) == Admitted("events")
 
 
 @pytest.mark.parametrize("target", ["http://evil.example/", "*", "//evil.example/", "", "page.css"])

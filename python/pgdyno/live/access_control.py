@@ -3,7 +3,7 @@
 * The Host must name the address that was asked, by number or by the name that was given for it: a
   page of somebody else whose name now leads here (DNS rebinding) has another one.
 * A request that a page of another origin makes is refused, also one from another port of this host.
-* The token opens the door once; then a cookie does. Ports do not part cookies, so that this one is
+* The token gives access once; then a cookie does. Ports do not part cookies, so that this one is
   bound to a path that nobody else knows: another server on this host is never sent it.
 """
 
@@ -92,7 +92,7 @@ def refused_origin(request: Request, name: str) -> Refusal | None:
     return None
 
 
-class Door:
+class AccessControl:
     """Opens by a token, and then by a cookie.
 
     Args:
