@@ -18,7 +18,7 @@ from typing import Any
 
 from pgdyno.live.access_control import AccessControl, Refusal, Request, Welcome, refused_origin
 from pgdyno.live.address import Address, number
-from pgdyno.live.board import Board
+from pgdyno.live.latest_parts import LatestParts
 
 _REQUEST_S = 10.0  # for a request to arrive, and for a viewer to take what is sent
 _HEARTBEAT_S = 5.0  # so often a stream without news says that it is there
@@ -156,7 +156,7 @@ class Handler(BaseHTTPRequestHandler):
         """No request is logged: its address may hold the token."""
 
 
-def page_server(at: Address, token: str, board: Board) -> Listening:
+def page_server(at: Address, token: str, latest: LatestParts) -> Listening:
     """The page, and its stream of parts."""
     kept = _files()
 
@@ -186,11 +186,11 @@ def page_server(at: Address, token: str, board: Board) -> Listening:
             self.end_headers()
             if self.command == "HEAD":
                 return
-            with board, suppress(OSError):  # a viewer that left, or takes nothing any more
+            with latest, suppress(OSError):  # a viewer that left, or takes nothing any more
                 self.wfile.write(f"retry: {_RETRY_MS}\n\n".encode())
                 version, is_last = 0, False
                 while not is_last:
-                    version, parts, is_last = board.newer(version, _HEARTBEAT_S)
+                    version, parts, is_last = latest.newer(version, _HEARTBEAT_S)
                     lines = [b"event: %b\ndata: %b\n\n" % (n.encode(), t) for n, t in parts]
                     self.wfile.write(b"".join(lines) or b"event: ping\ndata: 0\n\n")
 

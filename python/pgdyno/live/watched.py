@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from pgdyno.live import metrics
-from pgdyno.live.board import Board
+from pgdyno.live.latest_parts import LatestParts
 from pgdyno.live.line import Line
 from pgdyno.live.message import End, Message
 from pgdyno.live.run_progress import STARTING, Moment, loading_text, rates
@@ -28,15 +28,15 @@ _CPU_STEP_S = 0.1  # finer changes of our own cost are not sent
 
 
 class Watched:
-    """Takes in messages, and keeps the board and the metrics.
+    """Takes in messages, and keeps the latest parts and the metrics.
 
     Args:
-        board: Where it is shown.
+        latest: What viewers are shown.
         unix_s: What time it is.
     """
 
-    def __init__(self, board: Board, unix_s: Callable[[], float] = time.time) -> None:
-        self._board, self._unix_s = board, unix_s
+    def __init__(self, latest: LatestParts, unix_s: Callable[[], float] = time.time) -> None:
+        self._latest, self._unix_s = latest, unix_s
         self._lock = threading.Lock()
         self._moment = Moment(STARTING, 0, 0, 0.0)
         self._line = Line()
@@ -71,7 +71,7 @@ class Watched:
             self._read(self._path)
         with self._reading:  # whoever reads comes to its end
             pass
-        self._board.put("end", {"outcome": end.outcome, "text": end.text, "report": end.report})
+        self._latest.put("end", {"outcome": end.outcome, "text": end.text, "report": end.report})
 
     def _takes(self, moment: Moment) -> None:
         with self._lock:
@@ -80,12 +80,12 @@ class Watched:
             self._line.hear(moment)
             shown = _progress(moment, self._line)
         shown["cpu_s"] = round(time.process_time() / _CPU_STEP_S) * _CPU_STEP_S
-        self._board.put("progress", shown)
+        self._latest.put("progress", shown)
 
     def _note(self, text: str) -> None:
         note: JsonObject = {"unix_s": round(self._unix_s()), "text": text}
         self._notes = [*self._notes, note][-_NOTES_MAX:]
-        self._board.put("notes", self._notes)
+        self._latest.put("notes", self._notes)
 
     # -- what it looks up --------------------------------------------------------------------
 
@@ -109,13 +109,13 @@ class Watched:
         except Exception as error:
             # Whatever it is: the page goes on with what it has, and says what is wrong.
             known = as_pgdyno_error(error) or PgdynoError(f"{type(error).__name__}: {error}")
-            self._board.put("trouble", known.line)
+            self._latest.put("trouble", known.line)
             return
         with self._lock:
             self._found, self._histograms = found, histograms
-        self._board.put("trouble", None)
+        self._latest.put("trouble", None)
         for name, value in shown.items():
-            self._board.put(name, value)
+            self._latest.put(name, value)
 
     # -- what is scraped ---------------------------------------------------------------------
 
@@ -131,7 +131,7 @@ class Watched:
             yield from metrics.of_run(self._found, self._moment.stage)
             yield from self._histograms
         yield Sample(metrics.CPU, (), time.process_time())
-        yield Sample(metrics.VIEWERS, (), self._board.viewers)
+        yield Sample(metrics.VIEWERS, (), self._latest.viewers)
 
 
 def _progress(moment: Moment, line: Line) -> JsonObject:

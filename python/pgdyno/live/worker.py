@@ -1,4 +1,4 @@
-"""The process that shows a run: reads messages, keeps a board, serves it, ends with the run.
+"""The process that shows a run: reads messages, serves the latest parts, ends with the run.
 
 Run as `python -m pgdyno.live.worker`. Standard input: lines of JSON, first `message.Wanted`, then
 `message.Message`; its end is the run's end. Standard output: `message.Serving` once it serves, or
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from pgdyno.live.address import Address
-from pgdyno.live.board import Board
+from pgdyno.live.latest_parts import LatestParts
 from pgdyno.live.message import Cost, End, Message, Serving, Wanted
 from pgdyno.live.server import Listening, metrics_server, page_server
 from pgdyno.live.watched import Watched
@@ -35,11 +35,11 @@ def main() -> int:
     began = time.monotonic()
     os.nice(_NICE)
     wanted = from_json(Wanted, sys.stdin.readline())
-    board = Board()
-    watched = Watched(board)
+    latest = LatestParts()
+    watched = Watched(latest)
     servers: list[Listening] = []
     try:
-        page = _listen(wanted.page, lambda at: page_server(at, wanted.token, board), servers)
+        page = _listen(wanted.page, lambda at: page_server(at, wanted.token, latest), servers)
         found = _listen(wanted.metrics, lambda at: metrics_server(at, watched.exposition), servers)
     except SystemFailure as error:
         _say(Serving(fact=error.fact, hint=error.hint))
@@ -48,8 +48,8 @@ def main() -> int:
         one.begin()
     _say(Serving(page=page, metrics=found))
     watched.ends(_follow(watched))
-    board.close(_LAST_S)
-    _say(Cost(time.process_time(), time.monotonic() - began, board.viewers_max))
+    latest.close(_LAST_S)
+    _say(Cost(time.process_time(), time.monotonic() - began, latest.viewers_max))
     return 0
 
 

@@ -1,4 +1,4 @@
-"""How far a run is, and what of it goes to the board, by a clock of the test's own."""
+"""How far a run is, and what of it goes to viewers, by a clock of the test's own."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from pgdyno.model.text import visible_within
 Parts = list[tuple[str, bytes]]
 
 
-class Board:
+class LatestParts:
     """Parts of a page, as JSON. Many threads may read and write it."""
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Board:
             parts = [(name, text) for name, (at, text) in self._parts.items() if at > than]
             return self._version, parts, self._closed
 
-    def __enter__(self) -> Board:
+    def __enter__(self) -> LatestParts:
         """A viewer comes."""
         with self._changes:
             self._viewers += 1

@@ -1,49 +1,49 @@
-"""The board: what viewers are sent, and that nothing piles up for a slow one."""
+"""The latest parts: what viewers are sent, and that nothing piles up for a slow one."""
 
 from __future__ import annotations
 
 import json
 import threading
 
-from pgdyno.live.board import Board
+from pgdyno.live.latest_parts import LatestParts
 from tests.data.hostile import WORDS
 
 
 def test_a_viewer_gets_every_part_once_and_then_what_is_newer() -> None:
-    board = Board()
-    board.put("head", {"a": 1})
-    board.put("progress", 1)
+    latest = LatestParts()
+    latest.put("head", {"a": 1})
+    latest.put("progress", 1)
 
-    version, parts, is_last = board.newer(0, 0)
+    version, parts, is_last = latest.newer(0, 0)
     assert (dict(parts), is_last) == ({"head": b'{"a":1}', "progress": b"1"}, False)
-    assert board.newer(version, 0)[1] == []
+    assert latest.newer(version, 0)[1] == []
 
-    board.put("progress", 2)
-    assert board.newer(version, 0)[1] == [("progress", b"2")]
+    latest.put("progress", 2)
+    assert latest.newer(version, 0)[1] == [("progress", b"2")]
 
 
 def test_a_slow_viewer_gets_the_newest_only() -> None:
-    board = Board()
+    latest = LatestParts()
     for number in range(1000):
-        board.put("progress", number)
+        latest.put("progress", number)
 
-    assert board.newer(0, 0)[1] == [("progress", b"999")]
+    assert latest.newer(0, 0)[1] == [("progress", b"999")]
 
 
 def test_what_is_equal_is_not_sent_again() -> None:
-    board = Board()
-    board.put("found", {"x": [1, 2]})
-    version, _, _ = board.newer(0, 0)
-    board.put("found", {"x": (1, 2)})
+    latest = LatestParts()
+    latest.put("found", {"x": [1, 2]})
+    version, _, _ = latest.newer(0, 0)
+    latest.put("found", {"x": (1, 2)})
 
-    assert board.newer(version, 0)[0] == version
+    assert latest.newer(version, 0)[0] == version
 
 
 def test_no_text_ends_a_line_of_the_stream_or_hides() -> None:
-    board = Board()
-    board.put("notes", [*WORDS.values(), "\udcff"])
+    latest = LatestParts()
+    latest.put("notes", [*WORDS.values(), "\udcff"])
 
-    ((_, text),) = board.newer(0, 0)[1]
+    ((_, text),) = latest.newer(0, 0)[1]
     assert text.isascii()
     assert b"\n" not in text
     assert b"\r" not in text
@@ -53,23 +53,23 @@ def test_no_text_ends_a_line_of_the_stream_or_hides() -> None:
 
 
 def test_who_waits_is_woken_by_news_and_by_the_end() -> None:
-    board = Board()
+    latest = LatestParts()
     heard: list[tuple[int, int, bool]] = []
 
     def view() -> None:
         version, is_last = 0, False
-        with board:
+        with latest:
             while not is_last:
-                version, parts, is_last = board.newer(version, 60)
+                version, parts, is_last = latest.newer(version, 60)
                 heard.append((version, len(parts), is_last))
 
     viewer = threading.Thread(target=view)
     viewer.start()
-    board.put("progress", 1)
-    board.put("end", 2)
-    board.close(60)
+    latest.put("progress", 1)
+    latest.put("end", 2)
+    latest.close(60)
     viewer.join(60)
 
     assert heard[-1][2]
     assert sum(count for _, count, _ in heard) == 2
-    assert (board.viewers, board.viewers_max) == (0, 1)
+    assert (latest.viewers, latest.viewers_max) == (0, 1)
