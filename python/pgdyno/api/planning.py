@@ -22,7 +22,7 @@ from pgdyno.model.wording import plural
 from pgdyno.model.workload import Engine
 from pgdyno.plan.dry_run import render_dry_run
 from pgdyno.plan.estimate.needs import fixture_size
-from pgdyno.plan.onward import folder_of
+from pgdyno.plan.follow_up import folder_of
 from pgdyno.plan.packaged import packaged_plans, plan_path
 from pgdyno.plan.resolve.builds import Builds, stage_builds
 from pgdyno.plan.resolve.fixture import fixture_ident, fixture_shape
@@ -46,7 +46,7 @@ from pgdyno.workload.describe import describe
 
 FROM_PYTHON = "plan from Python"
 """What a plan is called that no file holds."""
-_ONWARD = "plan that goes on from a run"
+_FOLLOW_UP = "follow-up plan"
 _WIDTH = 100
 _Source = str | Path | Mapping[str, object]
 _Set = Mapping[str, object] | Iterable[str]
@@ -226,8 +226,8 @@ def load_plan(
     return replace(plan, record=looked_at(plan.record))
 
 
-def load_onward(earlier: PlanRecord, document: Mapping[str, object]) -> Plan:
-    """A plan that goes on from a run's, resolved as `load_plan` does; see `plan.onward`.
+def load_follow_up(earlier: PlanRecord, document: Mapping[str, object]) -> Plan:
+    """A follow-up plan of a run's, resolved as `load_plan` does; see `plan.follow_up`.
 
     Args:
         earlier: The run's, whose files lie where its plan lay.
@@ -237,7 +237,7 @@ def load_onward(earlier: PlanRecord, document: Mapping[str, object]) -> Plan:
         PlanError: It cannot be carried out here.
         TargetError: The server that it names is not there.
     """
-    draft = read_plan_text(toml_text(document), _ONWARD, folder_of(earlier))
+    draft = read_plan_text(toml_text(document), _FOLLOW_UP, folder_of(earlier))
     return _resolved(draft, document)
 
 

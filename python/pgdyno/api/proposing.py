@@ -9,7 +9,7 @@ from typing import Any
 
 from pgdyno.analysis.recommended import best_stage
 from pgdyno.analysis.run import plan_in
-from pgdyno.api.planning import Plan, load_onward
+from pgdyno.api.planning import Plan, load_follow_up
 from pgdyno.api.printed import Printed
 from pgdyno.api.runs import Run
 from pgdyno.catalog import NEEDED_PAGES, Move
@@ -22,7 +22,7 @@ from pgdyno.model.plan import Stage
 from pgdyno.model.proposal import Allowed, Changed, NotTried, Proposed, Try
 from pgdyno.model.wording import listed, small
 from pgdyno.plan.estimate.needs import huge_pages_needed
-from pgdyno.plan.onward import onward
+from pgdyno.plan.follow_up import follow_up
 from pgdyno.plan.resolve.machine import as_asked
 from pgdyno.plan.resolve.profile import size_profile
 from pgdyno.plan.settings.checkpoints import shapes_cycle
@@ -65,7 +65,7 @@ class Proposal(Printed):
                 raise PlanError(f"no move {move!r} is proposed, there are {listed(names)}")
         tables = [self._tables[move] for move in moves or names[:1]]
         lowest = self.facts.lowest_rung
-        return load_onward(self._record, onward(self._record, self._base, tables, lowest))
+        return load_follow_up(self._record, follow_up(self._record, self._base, tables, lowest))
 
 
 def propose(
@@ -107,8 +107,8 @@ def proposal(run: Run, stage: str, allowed: Allowed) -> Proposal:
     record = plan_in(run.info)
     base = record.stage(stage)
     with as_written(run.path):  # the plan's own text may be another one than its record says
-        document = onward(record, base, (), allowed.lowest)
-    known = load_onward(record, document)
+        document = follow_up(record, base, (), allowed.lowest)
+    known = load_follow_up(record, document)
     tries, not_tried, tables = [], [], {}
     for one in candidates(diagnosed):
         found = _tried(one, record, base, known, allowed)
@@ -149,7 +149,7 @@ def _tried(
         "expects": asdict(one.predicted),
     }  # fmt: skip
     try:
-        plan = load_onward(record, onward(record, base, (table,), lowest))
+        plan = load_follow_up(record, follow_up(record, base, (table,), lowest))
     except PgdynoError as error:
         return NotTried(move.name, f"its plan cannot be carried out: {error.fact}")
     stage = plan.stages[-1]

@@ -21,7 +21,7 @@ from pgdyno.analysis.run import plan_in
 from pgdyno.api.experiments import Experiment
 from pgdyno.api.experiments import plan as of_plan
 from pgdyno.api.notebook_line import with_line
-from pgdyno.api.planning import Plan, load_onward
+from pgdyno.api.planning import Plan, load_follow_up
 from pgdyno.api.proposing import Proposal, proposal, stage_of
 from pgdyno.api.runs import Run
 from pgdyno.api.stage_machine import require_allowed
@@ -45,7 +45,7 @@ from pgdyno.model.proposal import Allowed, Changed, NotTried
 from pgdyno.model.settings import Rung
 from pgdyno.model.units import seconds_text
 from pgdyno.model.wording import listed, plural, small
-from pgdyno.plan.onward import onward
+from pgdyno.plan.follow_up import follow_up
 from pgdyno.plan.schema.toml_text import toml_text
 from pgdyno.report import climb as report
 from pgdyno.trial.progress import Listener
@@ -162,10 +162,10 @@ class _Climb:
     def _begin(self) -> None:
         record, limits = self._now.asked.plan, self._now.asked.limits
         first = record.stages[0]
-        document = onward(record, first, (), limits.lowest)
+        document = follow_up(record, first, (), limits.lowest)
         document["protocol"]["rounds"] = _START_ROUNDS
         self._on_event(Noted(f"Where it begins: stage {first.name}."))
-        run, seconds = self._measured("start.sqlite", load_onward(record, document))
+        run, seconds = self._measured("start.sqlite", load_follow_up(record, document))
         self._put(
             replace(
                 self._now,
@@ -238,7 +238,7 @@ class _Climb:
         record, limits = plan_in(run.info), self._now.asked.limits
         best = record.stage(name)
         tables = [_without(one) for one in self._now.accepted]
-        plan = load_onward(record, onward(record, best, tables, limits.lowest))
+        plan = load_follow_up(record, follow_up(record, best, tables, limits.lowest))
         self._on_event(Noted(f"Without each of {listed([o.move for o in self._now.accepted])}."))
         run, _ = self._measured("without.sqlite", plan)
         judged = _judged("without.sqlite", run, ())
@@ -372,7 +372,7 @@ def _keys(values: Iterable[tuple[Changed, str]]) -> dict[str, dict[str, str]]:
 def _plan_file(asked: ClimbAsked, kept: Sequence[Tried]) -> str:
     """A plan of the first stage and that one alone, to be run again by itself."""
     record, lowest = asked.plan, asked.limits.lowest
-    document = onward(record, record.stages[0], [_climbed(kept)], lowest)
+    document = follow_up(record, record.stages[0], [_climbed(kept)], lowest)
     return toml_text({**document, "name": f"{record.name}-climbed"})
 
 
@@ -382,7 +382,7 @@ def _last_plan(asked: ClimbAsked, kept: Sequence[Tried]) -> tuple[Plan, list[Not
     tables: list[Mapping[str, Any]] = [_climbed(kept)]
 
     def plan() -> Plan:
-        return load_onward(record, onward(record, record.stages[0], tables, lowest))
+        return load_follow_up(record, follow_up(record, record.stages[0], tables, lowest))
 
     left_out, found = [], plan()
     for name in _RIVALS:

@@ -1,4 +1,4 @@
-"""A plan that goes on from one stage of an earlier run: that stage, and what is tried on it.
+"""A follow-up plan of one stage of an earlier run: that stage, and what is tried on it.
 
 What the stage had is written out, so that another free disk or another version of pgdyno cannot
 change what the next stages build on.
@@ -28,7 +28,7 @@ ROUNDS = 8
 """At most, of a plan that stops when it is decided."""
 
 
-def onward(
+def follow_up(
     plan: Plan, base: Stage, tried: Sequence[Mapping[str, Any]], lowest: Rung
 ) -> dict[str, Any]:
     """The document of a plan that measures a stage, and others that build on it.

@@ -1,4 +1,4 @@
-"""Plans that go on from a stage of an earlier run: all that it had, and what is tried on it."""
+"""Follow-up plans of a stage of an earlier run: all that it had, and what is tried on it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pgdyno.model.proposal import Prediction
 from pgdyno.model.record_json import from_json, to_json
 from pgdyno.model.settings import Rung
 from pgdyno.plan import read_plan
-from pgdyno.plan.onward import ROUNDS, onward
+from pgdyno.plan.follow_up import ROUNDS, follow_up
 from pgdyno.plan.resolve.plan import resolve
 from pgdyno.plan.schema.read import read_plan_text
 from pgdyno.plan.schema.toml_text import toml_text
@@ -32,7 +32,7 @@ def resolved(name: str, *overrides: str, quick: bool = False) -> Plan:
 
 
 def again(document: dict[str, Any]) -> Plan:
-    draft = read_plan_text(toml_text(document), "onward", PLANS)
+    draft = read_plan_text(toml_text(document), "follow-up", PLANS)
     return resolve(draft, installed(18), HOST)
 
 
@@ -40,7 +40,7 @@ def again(document: dict[str, Any]) -> Plan:
 def test_the_stage_is_what_it_was_and_the_next_one_differs_in_what_is_tried(name: str) -> None:
     plan = resolved(name)
     for base in plan.stages:
-        found = again(onward(plan, base, (TRY,), Rung.D6))
+        found = again(follow_up(plan, base, (TRY,), Rung.D6))
         first, tried = found.stages
         assert [(one.name, one.value) for one in first.settings] == [
             (one.name, one.value) for one in base.settings
@@ -59,27 +59,27 @@ def test_the_stage_is_what_it_was_and_the_next_one_differs_in_what_is_tried(name
 
 def test_what_is_believed_is_in_the_plan_and_stays_in_its_record() -> None:
     plan = resolved("demo")
-    found = again(onward(plan, plan.stages[0], (TRY,), Rung.D0))
+    found = again(follow_up(plan, plan.stages[0], (TRY,), Rung.D0))
     assert found.stages[1].expects == Prediction(1.1, 1.0, 1.3, "flush")
     assert from_json(Plan, to_json(found)) == found
 
 
 def test_it_stops_when_it_is_decided_but_where_anchors_have_no_looks() -> None:
     plan = resolved("tuning")
-    found = again(onward(plan, plan.stages[0], (TRY,), Rung.D0)).protocol
+    found = again(follow_up(plan, plan.stages[0], (TRY,), Rung.D0)).protocol
     assert (found.stop, found.lowest_rung) == ("decided", Rung.D0)
     plan = resolved("demo", quick=True)
-    found = again(onward(plan, plan.stages[0], (TRY,), Rung.D0)).protocol
+    found = again(follow_up(plan, plan.stages[0], (TRY,), Rung.D0)).protocol
     assert (found.stop, found.rounds) == ("decided", ROUNDS)
     assert found.window_s == plan.protocol.window_s
     plan = resolved("demo", "protocol.stop=rounds", "protocol.checkpoints=anchors")
-    found = again(onward(plan, plan.stages[0], (TRY,), Rung.D0)).protocol
+    found = again(follow_up(plan, plan.stages[0], (TRY,), Rung.D0)).protocol
     assert (found.stop, found.checkpoints) == ("rounds", "anchors")
 
 
 def test_a_stage_that_a_lower_rung_allowed_stays_allowed() -> None:
     plan = resolved("demo")
-    assert again(onward(plan, plan.stages[1], (TRY,), Rung.D0)).protocol.lowest_rung == Rung.D2
+    assert again(follow_up(plan, plan.stages[1], (TRY,), Rung.D0)).protocol.lowest_rung == Rung.D2
 
 
 def test_a_copy_for_a_folder_is_refused() -> None:
@@ -87,7 +87,7 @@ def test_a_copy_for_a_folder_is_refused() -> None:
     plan = resolve(draft, installed(18), HOST)
     copy = next(one for one in plan.stages if one.name.startswith("other"))
     with pytest.raises(PlanError, match="repeated as"):
-        onward(plan, copy, (TRY,), Rung.D6)
+        follow_up(plan, copy, (TRY,), Rung.D6)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_copy_for_a_folder_is_refused() -> None:
 def test_a_belief_that_cannot_be_held_is_refused(expects: dict[str, Any], fact: str) -> None:
     plan = resolved("demo")
     with pytest.raises(PlanError, match=fact):
-        again(onward(plan, plan.stages[0], ({**TRY, "expects": expects},), Rung.D0))
+        again(follow_up(plan, plan.stages[0], ({**TRY, "expects": expects},), Rung.D0))
 
 
 def test_tables_that_are_unlogged_stay_so() -> None:
@@ -110,5 +110,5 @@ def test_tables_that_are_unlogged_stay_so() -> None:
     plan = resolved("durability")
     base = plan.stages[-1]
     assert base.unlogged
-    found = again(onward(plan, base, (TRY,), Rung.D6))
+    found = again(follow_up(plan, base, (TRY,), Rung.D6))
     assert [one.unlogged for one in found.stages] == [True, True]
