@@ -27,7 +27,7 @@ from pgdyno.analysis.signal_facts import Signal
 from pgdyno.analysis.snapshot_facts import Plans, StatementRow, TableRow
 from pgdyno.analysis.timeline_facts import Timeline
 from pgdyno.analysis.wal_facts import StageWal
-from pgdyno.imports.together import Together
+from pgdyno.imports.simultaneous import Together
 from pgdyno.model.imported import Imported
 from pgdyno.model.run import PgbenchSummary
 

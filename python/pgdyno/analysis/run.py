@@ -43,7 +43,7 @@ from pgdyno.analysis.tails import with_tails
 from pgdyno.analysis.trials import trial_facts
 from pgdyno.analysis.trust import merged_audit, merged_conditions
 from pgdyno.analysis.wal import stage_wal
-from pgdyno.imports.together import together
+from pgdyno.imports.simultaneous import simultaneous
 from pgdyno.model.build import Build
 from pgdyno.model.errors import PgdynoError, PlanError
 from pgdyno.model.imported import Imported
@@ -107,9 +107,9 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
         replaced=tuple(replaced_facts(trial) for trial in replaced),
         parts=() if servers else parts,
         outages=outages(trials), earlier=then_and_now(plan, finished),
-        imported=(others := beside_each_other(run.imported())), imported_together=together(others),
-        imported_conditions=_beside(plan, info, stages, versions, others),
-        recovery=recovery_facts(names, finished), cycles=cycles.facts,
+        imported=(others := beside_each_other(run.imported())),
+        imported_together=simultaneous(others), recovery=recovery_facts(names, finished),
+        imported_conditions=_beside(plan, info, stages, versions, others), cycles=cycles.facts,
         sessions=_sessions(stored, names, finished), wal=stage_wal(names, finished),
         resources=resource_rows(names, finished, series), signals=signals(names, finished, series),
         statements=statement_rows(names, finished, snapshots),

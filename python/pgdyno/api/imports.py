@@ -12,7 +12,7 @@ from pgdyno.imports.beside import Beside, beside
 from pgdyno.imports.read import read
 from pgdyno.imports.reading import Lines, is_sqlite, sha256_of
 from pgdyno.imports.scrub import Scrubber, scrubbed
-from pgdyno.imports.together import Together, together
+from pgdyno.imports.simultaneous import Together, simultaneous
 from pgdyno.imports.traps import checked
 from pgdyno.model.errors import PlanError
 from pgdyno.model.imported import Condition, Imported
@@ -121,7 +121,7 @@ def import_results(
     read_ = [(Path(one), _read(Path(one), tool, progress)) for one in files]
     results = _with_settings([one for _, found in read_ for one in found])
     results = [_asked(one, warehouses, repeats) for one in results]
-    done = ImportedResults(checked(results), together(results))
+    done = ImportedResults(checked(results), simultaneous(results))
     if into is not None:
         _keep(Path(into), done, {found[0].source.sha256: path for path, found in read_})
     return done

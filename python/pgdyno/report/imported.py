@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pgdyno.imports.alike import alike, result_numbers
 from pgdyno.imports.beside import Beside
 from pgdyno.imports.buckets import percentile
-from pgdyno.imports.together import Together
+from pgdyno.imports.simultaneous import Together
 from pgdyno.model.imported import COMPARABLE, CONDITIONS, Condition, Imported, Told
 from pgdyno.model.units import digits_text
 from pgdyno.model.wording import plural

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from pgdyno.imports.alike import alike, result_numbers
-from pgdyno.imports.together import together
+from pgdyno.imports.simultaneous import simultaneous
 from pgdyno.report.imported import lines
 from tests.data.imported import imported
 
@@ -46,7 +46,7 @@ def test_few_facts_of_their_own_figures_are_all_told() -> None:
 def test_no_line_of_what_to_mind_is_printed_twice() -> None:
     for name in ("field-six-stages.txt", "field-storage-essd-8.txt", "go-tpc-1-json.txt"):
         results = imported(name)
-        printed = list(lines(results, together(results)))
+        printed = list(lines(results, simultaneous(results)))
         minded = printed[printed.index("Mind:") :]
         assert max(Counter(minded).values()) == 1
         assert "1/min" not in "\n".join(printed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pgdyno.imports.together import together
+from pgdyno.imports.simultaneous import simultaneous
 from tests.data.imported import imported, warned
 
 STAGES = {
@@ -17,7 +17,7 @@ STAGES = {
 @pytest.mark.parametrize("name", ["field-benchmarksql-9.5.txt", "field-six-stages.txt"])
 def test_four_clients_are_added_up_by_the_importer_only(name: str) -> None:
     results = imported(name)
-    groups = together(results)
+    groups = simultaneous(results)
 
     assert len(results) == 21
     assert [len(group.places) for group in groups] == [4] * 5

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pgdyno.api.imports import import_results
-from pgdyno.imports.together import together
+from pgdyno.imports.simultaneous import simultaneous
 from pgdyno.imports.traps import checked, traps
 from pgdyno.model.imported import Imported
 from tests.data.imported import FOLDER, SAMPLES, Sample, imported, warned
@@ -144,10 +144,10 @@ def test_what_the_server_counted_beside_go_tpc_fires() -> None:
 def test_clients_that_ran_apart_are_not_added_up() -> None:
     late = imported("benchmarksql-4.1-apart.txt")
 
-    assert together(late) == ()
+    assert simultaneous(late) == ()
     same = [replace(x, span=late[0].span) for x in late]
     assert warned(checked(same)[0], "T14").outcome == "silent"
-    assert len(together(same)) == 1
+    assert len(simultaneous(same)) == 1
 
 
 def test_repeats_have_a_spread() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pgdyno.imports.together import TOGETHER, overlap
+from pgdyno.imports.simultaneous import SIMULTANEOUS, overlap
 from pgdyno.imports.trap import Unknown, number, trap
 from pgdyno.model.imported import CONDITIONS, Imported
 from pgdyno.model.wording import listed, plural
@@ -190,7 +190,7 @@ def _other_company(one: Imported, kin: Sequence[Imported]) -> str | None:
     apart = {
         _together(other, [one, *(third for third in kin if third is not other)])
         for other in kin
-        if other.span is not None and overlap(one, other) < TOGETHER
+        if other.span is not None and overlap(one, other) < SIMULTANEOUS
     } - {mine}  # fmt: skip
     if not apart:
         return None
@@ -201,4 +201,4 @@ def _other_company(one: Imported, kin: Sequence[Imported]) -> str | None:
 
 def _together(one: Imported, others: Sequence[Imported]) -> int:
     """How many clients of the tool ran at its time, itself included."""
-    return 1 + sum(overlap(one, other) >= TOGETHER for other in others)
+    return 1 + sum(overlap(one, other) >= SIMULTANEOUS for other in others)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from pgdyno.analysis.facts import Facts, Spread, StageFacts
-from pgdyno.imports.together import Together
+from pgdyno.imports.simultaneous import Together
 from pgdyno.model.imported import COMPARABLE, Imported
 from pgdyno.model.units import count_text
 from pgdyno.model.wording import plural

@@ -8,7 +8,7 @@ from pgdyno.analysis import words
 from pgdyno.analysis.facts import Facts, StageFacts
 from pgdyno.analysis.others import NOT_TOLD, OtherConditions
 from pgdyno.imports.alike import alike, result_numbers
-from pgdyno.imports.together import Together
+from pgdyno.imports.simultaneous import Together
 from pgdyno.model.imported import COMPARABLE, Imported
 from pgdyno.model.units import count_text
 from pgdyno.model.wording import listed, plural

@@ -1,4 +1,4 @@
-"""Several clients of one run: which results ran together, and what they add up to.
+"""Several clients of one run: which results are simultaneous, and what they add up to.
 
 What tools told is never changed; a sum is the importer's, and says so.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pgdyno.model.imported import Imported
 
-TOGETHER = 0.95  # of the time of both
+SIMULTANEOUS = 0.95  # of the time of both
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ def overlap(one: Imported, other: Imported) -> float:
     return max(common, 0.0) / every if every > 0 else 0.0
 
 
-def together(results: Sequence[Imported]) -> tuple[Together, ...]:
+def simultaneous(results: Sequence[Imported]) -> tuple[Together, ...]:
     """Groups of results whose times are the same."""
     groups: list[list[int]] = []
     for place, one in enumerate(results):
@@ -50,7 +50,7 @@ def _fits(one: Imported, group: Sequence[Imported]) -> bool:
         other.tool == one.tool
         and other.form == one.form
         and other.source != one.source
-        and overlap(one, other) >= TOGETHER
+        and overlap(one, other) >= SIMULTANEOUS
         for other in group
     )
 
