@@ -13,10 +13,10 @@ from dataclasses import replace
 from math import exp
 
 from pgdyno.analysis.beside_facts import SCHEMA, Against, Compared, Differs, How, Row, Side
+from pgdyno.analysis.compared_stages import GROUPS, KnownRun, levels, mean_of, same_host, same_load
 from pgdyno.analysis.cycles import lacking
 from pgdyno.analysis.facts import Comparison
 from pgdyno.analysis.others import postgres
-from pgdyno.analysis.sides import GROUPS, KnownRun, levels, mean_of, same_host, same_load
 from pgdyno.imports.beside import beside
 from pgdyno.model.errors import PgdynoError, PlanError
 from pgdyno.model.imported import Comparable, Imported, Source

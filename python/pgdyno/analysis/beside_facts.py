@@ -49,7 +49,7 @@ class Side:
     wal: dict[str, float]  # counters of WAL by transaction, median of rounds; none: not counted
     wal_kinds: dict[str, float]  # bytes of a commit by kind of record; none: not read
     waits: tuple[SessionShare, ...] | None  # by class; None: sessions were not sampled
-    functions: dict[str, float] | None  # CPU µs of a transaction, see `sides`; None: no profile
+    functions: dict[str, float] | None  # CPU µs of a transaction by name; None: no profile
     cycles: CycleFacts | None
     aspects: dict[Group, dict[str, str]]  # what it may differ from others in
     conditions: dict[str, Condition]  # the same of its load as of results of other tools

@@ -9,8 +9,8 @@ from math import exp, log
 from scipy import special
 
 from pgdyno.analysis.beside_facts import Gate
+from pgdyno.analysis.compared_stages import KnownRun, aspects, known_runs, levels
 from pgdyno.analysis.run import plan_in
-from pgdyno.analysis.sides import KnownRun, aspects, known_runs, levels
 from pgdyno.analysis.tails import BEYOND_MIN
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.plan import Plan

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from pgdyno.analysis import words
 from pgdyno.analysis.beside_facts import Against, Compared, Differs, Gate, Row, Side
+from pgdyno.analysis.compared_stages import GROUPS
 from pgdyno.analysis.efficiency import METRICS
-from pgdyno.analysis.sides import GROUPS
 from pgdyno.model.units import at_least_text, count_text, digits_text, ratio_text
 from pgdyno.model.wording import capital, plural
 from pgdyno.report.imported import lines as imported_lines

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from pgdyno.analysis.compared_stages import aspects
 from pgdyno.analysis.facts import Facts
 from pgdyno.analysis.recommended import recommended
 from pgdyno.analysis.run import analyse, plan_in
-from pgdyno.analysis.sides import aspects
 from pgdyno.model.settings import Origin, OriginKind, Setting
 from pgdyno.store import RunFile
 from tests.data.miniature import CHARACTERS, write_miniature
