@@ -8,9 +8,9 @@ use wire::{CancelKey, Session, Target};
 use workload::dataset::Dataset;
 
 use super::{
-    board::Board,
     job::{Unfinished, run},
     progress::{LoadState, Shared},
+    step_queue::StepQueue,
     steps::Step,
     tables::ATTENDANCE,
 };
@@ -24,12 +24,12 @@ pub(super) fn work(
     target: &Target,
     dataset: &dyn Dataset,
     shared: &Shared,
-    board: &Board,
+    queue: &StepQueue,
     count: usize,
 ) -> Result<(), RunError> {
     let results: Vec<Result<(), RunError>> = thread::scope(|scope| {
         let start = |slot| {
-            let member = Member { target, dataset, shared, board, slot };
+            let member = Member { target, dataset, shared, queue, slot };
             let body = move || {
                 let result = member.work();
                 if result.is_err() {
@@ -60,7 +60,7 @@ struct Member<'a> {
     target: &'a Target,
     dataset: &'a dyn Dataset,
     shared: &'a Shared,
-    board: &'a Board,
+    queue: &'a StepQueue,
     slot: usize,
 }
 
@@ -77,11 +77,11 @@ impl Member<'_> {
                 .map_err(|e| failed(&format!("connect to {}", self.target), &e))?;
             session.simple(ATTENDANCE).await.map_err(|e| failed("join the load", &e))?;
             let mut buffer = Vec::new();
-            while let Some((at, step)) = self.board.take(self.shared) {
+            while let Some((at, step)) = self.queue.take(self.shared) {
                 self.shared.step(self.slot, Some(step.name.clone()));
                 let from_ns = steady_ns();
                 match self.step(step, &mut session, &mut buffer).await {
-                    Ok(()) => self.board.done(at, from_ns, self.shared),
+                    Ok(()) => self.queue.done(at, from_ns, self.shared),
                     // Whoever stopped the load knows why.
                     Err(Unfinished::Stopped) => return Ok(()),
                     Err(Unfinished::Failed(e)) => return Err(failed(&step.name, &e)),

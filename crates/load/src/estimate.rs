@@ -11,11 +11,11 @@ use workload::{
 };
 
 use super::{
-    board::Board,
     plan::{Asked, Plan},
     progress::real,
     report::Choice,
     spec::LoadSpec,
+    step_queue::StepQueue,
     steps::{Step, part},
     strategy::Copies,
 };
@@ -85,12 +85,12 @@ pub fn estimate(spec: LoadSpec) -> Result<LoadEstimate, RunError> {
 }
 
 fn needs(asked: &Asked, plan: &Plan, ns_per_unit: Option<f64>) -> LoadEstimate {
-    let board = Board::new(plan.terms().steps(), &plan.done);
-    let left = plan.work(&board);
-    let disk_bytes = board.left(Step::disk_bytes);
+    let queue = StepQueue::new(plan.terms().steps(), &plan.done);
+    let left = plan.work(&queue);
+    let disk_bytes = queue.left(Step::disk_bytes);
     let minimal = plan.server.wal_level == "minimal" && plan.begun.copies == Copies::Tables;
     let sessions = u64::try_from(asked.sessions).unwrap_or(1).max(1);
-    let units = (left.units / sessions).max(board.longest());
+    let units = (left.units / sessions).max(queue.longest());
     LoadEstimate {
         version: 1,
         unit: plan.dataset.unit_name(),

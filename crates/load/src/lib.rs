@@ -2,7 +2,6 @@
 //! foreign keys, and at last the record of what was loaded. Runs in threads of its own. Or writes
 //! the rows into files (`export`).
 
-mod board;
 mod crew;
 mod estimate;
 pub mod export;
@@ -16,6 +15,7 @@ mod progress;
 mod report;
 mod server;
 mod spec;
+mod step_queue;
 mod steps;
 mod strategy;
 mod tables;

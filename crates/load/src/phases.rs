@@ -3,11 +3,11 @@
 use tokio::runtime;
 
 use super::{
-    board::Board,
     crew,
     plan::{self, Asked, Plan},
     progress::{LoadState, Phase, Shared},
     report::{LoadReport, PhaseReport, TableReport},
+    step_queue::StepQueue,
     tables,
 };
 use drive::{
@@ -26,12 +26,12 @@ pub(super) fn run(asked: &Asked, shared: &Shared) -> Result<LoadReport, RunError
     let begun_ns = steady_ns();
     let plan = runtime.block_on(asked.prepare())?;
     let prepared = PhaseReport::of_one(Phase::Prepare, begun_ns);
-    let board = Board::new(plan.terms().steps(), &plan.done);
+    let queue = StepQueue::new(plan.terms().steps(), &plan.done);
     // From here on there are tables that an error leaves behind.
-    let filled = fill(asked, &plan, shared, &board, &runtime);
+    let filled = fill(asked, &plan, shared, &queue, &runtime);
     let (recorded, disk_bytes) = filled.map_err(|error| with_remains(asked, error))?;
     let cost = before.until(&Account::read(&[])?, asked.sessions);
-    let phases = [prepared].into_iter().chain(board.phases()).chain([recorded]);
+    let phases = [prepared].into_iter().chain(queue.phases()).chain([recorded]);
     Ok(LoadReport {
         version: 1,
         workload: plan.dataset.spec(),
@@ -64,14 +64,14 @@ fn fill(
     asked: &Asked,
     plan: &Plan,
     shared: &Shared,
-    board: &Board,
+    queue: &StepQueue,
     runtime: &runtime::Runtime,
 ) -> Result<(PhaseReport, u64), RunError> {
-    shared.expect(plan.work(board));
+    shared.expect(plan.work(queue));
     shared.enter(Phase::Copy);
-    let result = crew::work(&plan.target, &*plan.dataset, shared, board, asked.sessions);
+    let result = crew::work(&plan.target, &*plan.dataset, shared, queue, asked.sessions);
     if shared.state() == LoadState::Stopped {
-        return Err(stopped(shared, board));
+        return Err(stopped(shared, queue));
     }
     result?;
     let begun_ns = steady_ns();
@@ -80,8 +80,8 @@ fn fill(
     Ok((PhaseReport::of_one(Phase::Record, begun_ns), bytes))
 }
 
-fn stopped(shared: &Shared, board: &Board) -> RunError {
-    let (phase, (steps, left)) = (shared.phase().name(), board.count());
+fn stopped(shared: &Shared, queue: &StepQueue) -> RunError {
+    let (phase, (steps, left)) = (shared.phase().name(), queue.count());
     let fact = format!(
         "the load was stopped in phase {phase}, after {} rows and {} of {steps} steps",
         shared.rows(),

@@ -14,7 +14,6 @@ use workload::{
 };
 
 use super::{
-    board::Board,
     ledger::{self, Begun},
     look::{self, Found, Seen},
     pieces::{self, Relation},
@@ -22,6 +21,7 @@ use super::{
     report::Choice,
     server,
     spec::LoadSpec,
+    step_queue::StepQueue,
     steps::Terms,
     strategy::{self, Copies, Server},
     tables,
@@ -379,9 +379,9 @@ impl Plan {
     }
 
     /// What is ahead.
-    pub(super) fn work(&self, board: &Board) -> Work {
-        let rows = board.left(|step| step.rows(&*self.dataset));
-        Work { rows, units: board.left(|step| step.cost) }
+    pub(super) fn work(&self, queue: &StepQueue) -> Work {
+        let rows = queue.left(|step| step.rows(&*self.dataset));
+        Work { rows, units: queue.left(|step| step.cost) }
     }
 
     /// The server told which unit is in which partition.

@@ -19,7 +19,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// The steps of a load.
 #[derive(Debug)]
-pub(super) struct Board {
+pub(super) struct StepQueue {
     steps: Vec<Step>,
     /// Steps that wait for each step.
     before: Vec<Vec<usize>>,
@@ -48,7 +48,7 @@ struct Span {
     busy_ns: u64,
 }
 
-impl Board {
+impl StepQueue {
     /// Of steps, some of which were done before.
     pub(super) fn new(steps: Vec<Step>, done: &HashSet<String>) -> Self {
         let mut before = vec![Vec::new(); steps.len()];
@@ -175,11 +175,11 @@ mod tests {
         vec![step("a", 5, &[]), step("b", 3, &[]), step("c", 9, &[1]), step("d", 1, &[0, 2])]
     }
 
-    fn names(board: &Board, shared: &Shared) -> Vec<String> {
+    fn names(queue: &StepQueue, shared: &Shared) -> Vec<String> {
         let mut names = Vec::new();
-        while let Some((at, step)) = board.take(shared) {
+        while let Some((at, step)) = queue.take(shared) {
             names.push(step.name.clone());
-            board.done(at, steady_ns(), shared);
+            queue.done(at, steady_ns(), shared);
         }
         names
     }
@@ -187,26 +187,26 @@ mod tests {
     #[test]
     fn the_step_that_most_work_waits_for_comes_first_and_none_before_its_time() {
         let shared = Shared::new(0);
-        let board = Board::new(steps(), &HashSet::new());
-        assert_eq!((board.left(|step| step.cost), board.count()), (18, (4, 4)));
-        assert_eq!(names(&board, &shared), ["b", "c", "a", "d"]);
-        assert_eq!(board.count(), (4, 0));
+        let queue = StepQueue::new(steps(), &HashSet::new());
+        assert_eq!((queue.left(|step| step.cost), queue.count()), (18, (4, 4)));
+        assert_eq!(names(&queue, &shared), ["b", "c", "a", "d"]);
+        assert_eq!(queue.count(), (4, 0));
     }
 
     #[test]
     fn what_was_done_before_is_not_done_again_and_not_waited_for() {
         let shared = Shared::new(0);
         let done = ["b".to_owned(), "a".to_owned()].into();
-        let board = Board::new(steps(), &done);
-        assert_eq!(board.left(|step| step.cost), 10);
-        assert_eq!(names(&board, &shared), ["c", "d"]);
+        let queue = StepQueue::new(steps(), &done);
+        assert_eq!(queue.left(|step| step.cost), 10);
+        assert_eq!(names(&queue, &shared), ["c", "d"]);
     }
 
     #[test]
     fn nothing_is_handed_out_once_a_load_failed() {
         let shared = Shared::new(0);
-        let board = Board::new(steps(), &HashSet::new());
+        let queue = StepQueue::new(steps(), &HashSet::new());
         shared.fail();
-        assert!(board.take(&shared).is_none());
+        assert!(queue.take(&shared).is_none());
     }
 }
