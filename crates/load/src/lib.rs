@@ -2,7 +2,6 @@
 //! foreign keys, and at last the record of what was loaded. Runs in threads of its own. Or writes
 //! the rows into files (`export`).
 
-mod crew;
 mod estimate;
 pub mod export;
 mod job;
@@ -19,6 +18,7 @@ mod step_queue;
 mod steps;
 mod strategy;
 mod tables;
+mod workers;
 
 use std::{
     sync::{Arc, mpsc},

@@ -3,12 +3,11 @@
 use tokio::runtime;
 
 use super::{
-    crew,
     plan::{self, Asked, Plan},
     progress::{LoadState, Phase, Shared},
     report::{LoadReport, PhaseReport, TableReport},
     step_queue::StepQueue,
-    tables,
+    tables, workers,
 };
 use drive::{
     clock::steady_ns,
@@ -69,7 +68,7 @@ fn fill(
 ) -> Result<(PhaseReport, u64), RunError> {
     shared.expect(plan.work(queue));
     shared.enter(Phase::Copy);
-    let result = crew::work(&plan.target, &*plan.dataset, shared, queue, asked.sessions);
+    let result = workers::work(&plan.target, &*plan.dataset, shared, queue, asked.sessions);
     if shared.state() == LoadState::Stopped {
         return Err(stopped(shared, queue));
     }

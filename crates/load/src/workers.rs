@@ -29,9 +29,9 @@ pub(super) fn work(
 ) -> Result<(), RunError> {
     let results: Vec<Result<(), RunError>> = thread::scope(|scope| {
         let start = |slot| {
-            let member = Member { target, dataset, shared, queue, slot };
+            let worker = Worker { target, dataset, shared, queue, slot };
             let body = move || {
-                let result = member.work();
+                let result = worker.work();
                 if result.is_err() {
                     shared.fail();
                 }
@@ -56,7 +56,7 @@ pub(super) fn work(
 }
 
 /// One session and its thread.
-struct Member<'a> {
+struct Worker<'a> {
     target: &'a Target,
     dataset: &'a dyn Dataset,
     shared: &'a Shared,
@@ -64,7 +64,7 @@ struct Member<'a> {
     slot: usize,
 }
 
-impl Member<'_> {
+impl Worker<'_> {
     fn work(&self) -> Result<(), RunError> {
         let runtime = runtime::Builder::new_current_thread()
             .enable_all()
