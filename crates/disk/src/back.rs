@@ -15,10 +15,10 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 
 use crate::choice::{Content, Drawn, Spared, draw};
 use crate::event::{Ino, Kind, ROOT};
+use crate::file_data::Bytes;
 use crate::make::{Made, MakeSpec, Out, drawn_of, entries, joined, open_child, opened, told};
 use crate::record::Stored;
 use crate::settle::Medium;
-use crate::sheet::Bytes;
 
 /// Bring a folder to what the power left of it.
 ///

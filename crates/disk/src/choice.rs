@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::event::{Ino, Kind};
+use crate::file_data::{Bytes, FileData, Order};
 use crate::names::{Entry, Survival};
 use crate::settle::Medium;
-use crate::sheet::{Bytes, Order, Sheet};
 
 /// PostgreSQL's page; what is drawn together.
 const BLOCK_BYTES: u64 = 8192;
@@ -145,8 +145,8 @@ pub fn draw(medium: &Medium, seed: u64, spared: &Spared) -> Drawn {
         let Some(node) = medium.nodes.get(ino).filter(|node| node.kind == Kind::File) else {
             continue;
         };
-        let cuts = node.sheet.cuts().iter().filter(|cut| survivors.contains(&cut.order)).count();
-        let one = OneFile { sheet: &node.sheet, ino: *ino, cuts, draw: &draw, mood, spared };
+        let cuts = node.data.cuts().iter().filter(|cut| survivors.contains(&cut.order)).count();
+        let one = OneFile { data: &node.data, ino: *ino, cuts, draw: &draw, mood, spared };
         let sector_bytes = medium.device.sector_bytes;
         files.entry(*ino).or_insert_with(|| one.content(sector_bytes, &mut figures, &mut lost));
     }
@@ -178,7 +178,7 @@ fn survivors(medium: &Medium, draw: &Draw, mood: Mood) -> BTreeSet<Order> {
 }
 
 struct OneFile<'a> {
-    sheet: &'a Sheet,
+    data: &'a FileData,
     ino: Ino,
     cuts: usize,
     draw: &'a Draw,
@@ -195,9 +195,9 @@ impl OneFile<'_> {
     ) -> Content {
         let size = self.size();
         let count = size.div_ceil(sector_bytes);
-        let mut sectors = self.sheet.base(size, sector_bytes, self.cuts);
+        let mut sectors = self.data.base(size, sector_bytes, self.cuts);
         let per_block = BLOCK_BYTES / sector_bytes;
-        let open: Vec<u64> = self.sheet.open_sectors().take_while(|one| *one < count).collect();
+        let open: Vec<u64> = self.data.open_sectors().take_while(|one| *one < count).collect();
         for block in open.chunk_by(|one, next| one / per_block == next / per_block) {
             lost.extend(self.block(block, sector_bytes, &mut sectors, figures));
         }
@@ -205,7 +205,7 @@ impl OneFile<'_> {
     }
 
     fn size(&self) -> u64 {
-        let (base, grown) = self.sheet.sizes(self.cuts);
+        let (base, grown) = self.data.sizes(self.cuts);
         let last = grown.last().copied().unwrap_or(base);
         match if self.spared.names { Mood::Everything } else { self.mood } {
             Mood::Nothing => return base,
@@ -237,7 +237,7 @@ impl OneFile<'_> {
         figures: &mut Figures,
     ) -> Option<LostBlock> {
         let states: Vec<_> =
-            open.iter().map(|one| self.sheet.states(*one, sector_bytes, self.cuts)).collect();
+            open.iter().map(|one| self.data.states(*one, sector_bytes, self.cuts)).collect();
         let mut times: Vec<Order> = states.iter().flatten().map(|one| one.0).collect();
         times.sort_unstable();
         times.dedup();

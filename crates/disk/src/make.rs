@@ -18,10 +18,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::{Content, Drawn, LostBlock, Spared, draw};
 use crate::event::{Ino, Kind, ROOT, Rights};
+use crate::file_data::Bytes;
 use crate::names::{Entry, Survival};
 use crate::record::Stored;
 use crate::settle::{Device, Medium, Node, span};
-use crate::sheet::Bytes;
 
 const COPY_SECTORS: usize = 1024;
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::Ino;
-use crate::sheet::Order;
+use crate::file_data::Order;
 
 /// A name in a folder.
 pub type Entry = (Ino, Vec<u8>);

@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 
 use crate::event::{Event, Ino, Kind, Place, ROOT, Rights, Unreadable};
+use crate::file_data::{Bytes, FileData, Order};
 use crate::names::{Names, Survival};
 use crate::record::{Entry, Reader, Stored, read_exact};
-use crate::sheet::{Bytes, Order, Sheet};
 
 /// The kernel makes no file longer.
 const SIZE_MAX: u64 = i64::MAX.cast_unsigned();
@@ -45,7 +45,7 @@ pub struct Node {
     /// Where a link leads.
     pub target: Vec<u8>,
     /// A file's data.
-    pub sheet: Sheet,
+    pub data: FileData,
 }
 
 /// Everything below the data directory at an instant.
@@ -148,7 +148,7 @@ impl Medium {
 
     fn empty(device: Device) -> Self {
         let rights = Rights { mode: 0o700, uid: 0, gid: 0 };
-        let root = Node { kind: Kind::Folder, rights, target: vec![], sheet: Sheet::default() };
+        let root = Node { kind: Kind::Folder, rights, target: vec![], data: FileData::default() };
         Self {
             device,
             nodes: BTreeMap::from([(ROOT, root)]),
@@ -169,8 +169,8 @@ impl Medium {
         let order = self.order;
         match entry.event {
             Event::Made { ino, kind, rights, target } => {
-                let sheet = Sheet::default();
-                self.nodes.insert(ino, Node { kind, rights, target: target.to_vec(), sheet });
+                let data = FileData::default();
+                self.nodes.insert(ino, Node { kind, rights, target: target.to_vec(), data });
             }
             Event::Owned { ino, rights } => self.node(ino)?.rights = rights,
             Event::Added { ino, place } => {
@@ -181,7 +181,7 @@ impl Medium {
                 self.names.put(order, ino, vec![(own(from), None), (own(to), Some(ino))]);
             }
             Event::Cut { ino, size } => self.cut(record, order, ino, size)?,
-            Event::Grown { ino, size } => self.node(ino)?.sheet.grow(order, size),
+            Event::Grown { ino, size } => self.node(ino)?.data.grow(order, size),
             Event::Written { ino, at, data } => {
                 self.write(record, order, ino, at, data, entry.data_at)?;
             }
@@ -227,9 +227,9 @@ impl Medium {
                 let part = &data[index(from - at)..index(to - at)];
                 self.patch(record, ino, sector, from - begin, part)?
             };
-            self.node(ino)?.sheet.write(order, sector, bytes);
+            self.node(ino)?.data.write(order, sector, bytes);
         }
-        self.node(ino)?.sheet.grow(order, end);
+        self.node(ino)?.data.grow(order, end);
         Ok(())
     }
 
@@ -243,7 +243,7 @@ impl Medium {
         part: &[u8],
     ) -> Result<Bytes, Unreadable> {
         let sector_bytes = self.device.sector_bytes;
-        let newest = self.node(ino)?.sheet.newest(sector, sector_bytes);
+        let newest = self.node(ino)?.data.newest(sector, sector_bytes);
         let mut whole = vec![0; index(sector_bytes)];
         self.read(record, newest, &mut whole)?;
         whole[index(at)..index(at) + part.len()].copy_from_slice(part);
@@ -280,12 +280,12 @@ impl Medium {
     ) -> Result<(), Unreadable> {
         let sector_bytes = self.device.sector_bytes;
         let within = size % sector_bytes;
-        if within != 0 && size < self.node(ino)?.sheet.size() {
+        if within != 0 && size < self.node(ino)?.data.size() {
             let zeroes = vec![0; index(sector_bytes - within)];
             let bytes = self.patch(record, ino, size / sector_bytes, within, &zeroes)?;
-            self.node(ino)?.sheet.write(order, size / sector_bytes, bytes);
+            self.node(ino)?.data.write(order, size / sector_bytes, bytes);
         }
-        self.node(ino)?.sheet.cut(order, size);
+        self.node(ino)?.data.cut(order, size);
         self.names.put(order, ino, vec![]);
         Ok(())
     }
@@ -300,7 +300,7 @@ impl Medium {
             one.order < begun && (within || its && (!data_only || one.entries.is_empty()))
         });
         if let Some(node) = self.nodes.get_mut(&ino) {
-            node.sheet.settle(begun);
+            node.data.settle(begun);
         }
     }
 
@@ -309,7 +309,7 @@ impl Medium {
             if let Some(node) = self.nodes.get_mut(&operation.ino)
                 && operation.entries.is_empty()
             {
-                node.sheet.settle_cut(operation.order, self.device.sector_bytes);
+                node.data.settle_cut(operation.order, self.device.sector_bytes);
             }
         }
     }
@@ -318,7 +318,7 @@ impl Medium {
         let before = self.order + 1;
         self.settle_names(|_| true);
         for node in self.nodes.values_mut() {
-            node.sheet.settle(before);
+            node.data.settle(before);
         }
     }
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use disk::choice::{Spared, draw};
 use disk::event::{Event, Ino, Kind, Place, ROOT, Rights};
+use disk::file_data::Bytes;
 use disk::record::Writer;
 use disk::settle::{Device, Medium};
-use disk::sheet::Bytes;
 
 const RIGHTS: Rights = Rights { mode: 0o600, uid: 7, gid: 8 };
 

@@ -1,6 +1,6 @@
 //! Whatever is asked for: what was synced is there, and nothing is that never was.
 //!
-//! The ledger here knows files as plain bytes, and nothing of sheets, names and orders.
+//! The ledger here knows files as plain bytes, and nothing of sectors, names and orders.
 
 use std::collections::{BTreeMap, BTreeSet};
 

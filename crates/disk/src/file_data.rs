@@ -30,7 +30,7 @@ pub struct OpenCut {
 
 /// The data of one file.
 #[derive(Clone, Debug, Default)]
-pub struct Sheet {
+pub struct FileData {
     settled: BTreeMap<u64, Bytes>,
     settled_size: u64,
     open: BTreeMap<u64, Vec<(Order, Bytes)>>,
@@ -39,7 +39,7 @@ pub struct Sheet {
     size: u64,
 }
 
-impl Sheet {
+impl FileData {
     /// As long as it would be without a cut.
     #[must_use]
     pub fn size(&self) -> u64 {
