@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
 
-use disk::back::hand_back as back;
 use disk::fault::FaultSpec;
+use disk::in_place::hand_back as back;
 use disk::make::{MakeSpec, make, record_span as span_of};
 use disk::preloaded::{CloseSpec, begin, close};
 use disk::recording::{RecordSpec, Recording as Mounted};

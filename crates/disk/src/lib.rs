@@ -6,13 +6,13 @@
 //! Nothing here knows PostgreSQL.
 
 mod attributes;
-pub mod back;
 mod below;
 mod calls;
 pub mod choice;
 pub mod event;
 pub mod fault;
 pub mod file_data;
+pub mod in_place;
 mod log;
 pub mod make;
 pub mod names;

@@ -1,4 +1,5 @@
-//! The disk of a live cut, handed back: what was recorded is itself brought to what the power left.
+//! The disk of a live cut, made in place: what was recorded is itself brought to what the power
+//! left, and handed back.
 //!
 //! [`crate::make`] writes a disk anew; this changes what differs, in place, so that the two can be
 //! held against each other: they are equal where the record has all that was asked of the folder.
