@@ -93,7 +93,7 @@ def cells(only: str | None) -> Iterator[Cell]:
 
 
 def drilled(cell: Cell, folder: Path, design: pgdyno.DrillDesign, stages: list[str]) -> pgdyno.Run:
-    """The cell's run: made now, or gone on with."""
+    """The cell's run: made now, or resumed."""
     out = folder / f"{cell.name}.sqlite"
     if not out.exists():
         return pgdyno.drill(cell.plan(), stages, design=design, out=out, on_event=told)

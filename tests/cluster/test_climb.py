@@ -1,4 +1,4 @@
-"""A climb on a real server: stopped in its first step, gone on with, and judged at its end.
+"""A climb on a real server: stopped in its first step, resumed, and judged at its end.
 
 Windows of a second tell nothing of a limit, so that what is found stands here; all that follows
 from it is real.

@@ -27,7 +27,7 @@ def drill_facts(drilled: Drilled, info: RunInfo) -> DrillFacts:
     if not drilled.cuts:
         raise PgdynoError(
             f"drill {info.ident} was broken off before its first cut ended",
-            "Go on with it: `pgdyno resume` and its run file.",
+            "Resume it: `pgdyno resume` and its run file.",
         )
     rows = tuple(_rows(drilled))
     return DrillFacts(

@@ -32,7 +32,7 @@ def proof_facts(proved: Proved, info: RunInfo) -> ProofFacts:
     if not proved.sittings:
         raise PgdynoError(
             f"proof {info.ident} was broken off in its first sitting",
-            "Go on with it: `pgdyno resume` and its run file.",
+            "Resume it: `pgdyno resume` and its run file.",
         )
     probes = tuple(_probe(one, proved) for one in asked.probes)
     found, cost = _sum(probes), prices(proved.sittings, asked.combined)

@@ -1,4 +1,4 @@
-"""Going on with what was broken off, whatever kind of experiment it is."""
+"""Resuming what was broken off, whatever kind of experiment it is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pgdyno.trial.progress import Listener
 
 @with_line
 def resume(path: str | Path, *, again: bool = False, on_event: Listener = lambda _: None) -> Run:
-    """Go on with a run that was stopped or in which trials failed, on the machine it was begun on.
+    """Resume a run that was stopped or in which trials failed, on the machine it was begun on.
 
     Rounds of a plan are measured as a whole: one that was interrupted, or in which a trial failed
     or was invalid, is measured again, and what it gave before stays in the file. Other experiments

@@ -51,7 +51,7 @@ def climb(
 
     At the end the moves that are not missed are left out, and what is left is measured on fresh
     rounds beside where it began, `tuned` and pgtune's rules. It writes a run file, which `pgdyno
-    resume` goes on with, a page, and a folder with the runs of its steps.
+    resume` resumes, a page, and a folder with the runs of its steps.
 
     Example: pgdyno climb tuning --minutes 60
     """

@@ -73,7 +73,7 @@ def drill(
     disks are made, each as a power cut or a crash at some instant may have left it; a server
     recovers on each, and is held against every commit that was acknowledged, and against itself.
     All of it happens on copies that are thrown away.
-    It writes a run file, which `pgdyno resume` goes on with, and a page.
+    It writes a run file, which `pgdyno resume` resumes, and a page.
 
     Example: pgdyno drill demo --cuts 20
     """

@@ -73,8 +73,8 @@ def knee_command(
     """Search the highest load whose 99th percentile of response times keeps a limit.
 
     Each load is driven for a short window; the search doubles, then halves the bracket, then
-    repeats its ends. It prints every window and writes a run file, which `pgdyno resume` goes on
-    with, and a page with the curve.
+    repeats its ends. It prints every window and writes a run file, which `pgdyno resume` resumes,
+    and a page with the curve.
 
     Example: pgdyno knee tpcc -d 'dbname=tpcc' --p99-ms 50
     """

@@ -55,7 +55,7 @@ def prove(
     Probes are switched on and off while the load of the stage runs: flushes take longer or are left
     out, CPU time is taken away, page images are not written. What that loses is lost on a copy of
     the loaded data, which is thrown away; a server that is not pgdyno's own is never touched.
-    It writes a run file, which `pgdyno resume` goes on with, and a page.
+    It writes a run file, which `pgdyno resume` resumes, and a page.
 
     Example: pgdyno prove runs/demo.sqlite --stage tuned
     """

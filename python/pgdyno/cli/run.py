@@ -115,7 +115,7 @@ def resume(
     live: LiveOption = None,
     metrics: MetricsOption = None,
 ) -> None:
-    """Go on with a run that was stopped or in which trials failed, on the machine it was begun on.
+    """Resume a run that was stopped or in which trials failed, on the machine it was begun on.
 
     Rounds are measured as a whole: one that was interrupted, or in which a trial failed or was
     invalid, is measured again, and what it gave before stays in the file. What fails a second time

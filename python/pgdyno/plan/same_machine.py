@@ -17,7 +17,7 @@ _UNKNOWN = "unknown"
 
 
 def require_same(begun: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuse to go on with a run elsewhere than where it was begun.
+    """Refuse to resume a run elsewhere than where it was begun.
 
     Args:
         begun: The manifest of the run file: host, builds and versions, tables nested.

@@ -62,7 +62,7 @@ def ceilings(calibrated: Calibrated) -> tuple[Ceiling, ...]:
         for number, workload in enumerate(calibrated.workloads[: len(calibrated.measured)])
     )
     if not found:
-        raise PgdynoError("no window was measured", "`pgdyno resume` goes on with the run file.")
+        raise PgdynoError("no window was measured", "`pgdyno resume` resumes the run file.")
     return found
 
 

@@ -335,7 +335,7 @@ class RunFile:
         except sqlite3.Error as error:
             raise StoreError(
                 f"run file {self.path} cannot be written: {error}",
-                hint="Is the disk full? Finished trials are kept; `pgdyno resume` goes on.",
+                hint="Is the disk full? Finished trials are kept; `pgdyno resume` resumes the run.",
             ) from error
 
 

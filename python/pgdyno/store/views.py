@@ -3,7 +3,7 @@
 A trial is one JSON text, which is how it comes back as it was written. The views lay it out for
 SQLite, DuckDB and polars; `run` comes first in each, so that rows of many files can stand together.
 They hold no data: a file without them, of an earlier pgdyno, is whole, and gets them where it is
-gone on with. Samples are packed columns, which no SQL reads: `pgdyno export RUN` unpacks them.
+resumed. Samples are packed columns, which no SQL reads: `pgdyno export RUN` unpacks them.
 """
 
 from __future__ import annotations

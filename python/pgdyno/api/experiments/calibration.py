@@ -87,7 +87,7 @@ def calibrate(
 
 
 def resume(run: Run, _again: bool, on_event: Listener) -> Run:
-    """Go on with a calibration after its last window; see `api.resume`."""
+    """Resume a calibration after its last window; see `api.resume`."""
     return _measured(going_on(run), run.calibrated, on_event)
 
 

@@ -102,7 +102,7 @@ def climb(
 
 
 def resume(run: Run, _again: bool, on_event: Listener) -> Run:
-    """Go on with a climb, in the step where it was broken off; see `api.resume`."""
+    """Resume a climb, in the step where it was broken off; see `api.resume`."""
     return _carried_out(going_on(run), run.climbed, on_event)
 
 
@@ -144,7 +144,7 @@ class _Climb:
         self._keep(now)
 
     def _measured(self, name: str, plan: Plan | None) -> tuple[Run, float]:
-        """The run of this name, begun or gone on with, and the seconds that it took now."""
+        """The run of this name, begun or resumed, and the seconds that it took now."""
         path, began = self._folder / name, time.monotonic()
         if plan is not None and not path.exists():
             run = of_plan.carried_out(

@@ -4,7 +4,7 @@
 
 What strikes, strikes copies: servers of ours alone, on disks that are thrown away. A cut is kept
 when it ends. Instants and disks follow from the seed; a drill that was broken off records the load
-of the stage anew, and goes on with the cuts that are left.
+of the stage anew, and makes the cuts that are left.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def drill(
 
 
 def resume(run: Run, _again: bool, on_event: Listener) -> Run:
-    """Go on with a drill after its last cut; see `api.resume`."""
+    """Resume a drill after its last cut; see `api.resume`."""
     drilled = run.drilled
     with _target(drilled.asked) as target:
         require_same({"PostgreSQL": asdict(run.info.build)}, {"PostgreSQL": asdict(target.build)})

@@ -102,7 +102,7 @@ def knee(
 
 
 def resume(run: Run, _again: bool, on_event: Listener) -> Run:
-    """Go on with a search after its last window; see `api.resume`.
+    """Resume a search after its last window; see `api.resume`.
 
     Raises:
         PlanError: The data were loaded anew since, with other constants.

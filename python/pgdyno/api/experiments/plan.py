@@ -149,7 +149,7 @@ def carried_out(
 
 
 def resume(run: Run, again: bool, on_event: Listener, page: bool = True) -> Run:
-    """Go on with the run of a plan; see `api.resume`."""
+    """Resume the run of a plan; see `api.resume`."""
     return _to_the_end(run.path, lambda: _go_on(run, again, on_event), on_event, page)
 
 
@@ -181,7 +181,7 @@ def _go_on(run: Run, again: bool, on_event: Listener) -> None:
 def _require_same_configuration(
     plan: PlanRecord, finished: Sequence[TrialRecord], target: Target
 ) -> None:
-    """Refuse to go on with a server that is not ours after somebody configured it otherwise.
+    """Refuse to resume on a server that is not ours after somebody configured it otherwise.
 
     Raises:
         PlanError: Naming each setting, with both values.
@@ -255,7 +255,7 @@ def _to_the_end(path: Path, attempt: Callable[[], None], listener: Listener, pag
         except LostError as lost:
             raise _to_be_continued(path, lost) from lost
         except _CameBack as back:
-            if not path.exists():  # before anything was measured: there is nothing to go on with
+            if not path.exists():  # before anything was measured: there is nothing to resume
                 raise back.lost from None
             with RunFile.read(path) as file:
                 before, finished = finished, len(file.finished())

@@ -101,7 +101,7 @@ def prove(
 
 
 def resume(run: Run, _again: bool, on_event: Listener) -> Run:
-    """Go on with a proof after its last sitting; see `api.resume`."""
+    """Resume a proof after its last sitting; see `api.resume`."""
     proved = run.proved
     with rehearsed_again(
         proved.asked.plan, [proved.asked.plan.stage(proved.asked.stage)]

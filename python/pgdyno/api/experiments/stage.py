@@ -45,7 +45,7 @@ def measure(
         on_event: Told how it goes, see `model.progress`.
 
     Returns:
-        The run; `Run.trials` has a row for each round, and `resume` goes on with those left.
+        The run; `Run.trials` has a row for each round, and `resume` measures those left.
 
     Raises:
         PlanError: A key or value is wrong, or cannot be carried out here.
@@ -79,7 +79,7 @@ def measure(
 
 
 def resume(run: Run, again: bool, on_event: Listener) -> Run:
-    """Go on with the rounds that are left; see `api.resume`."""
+    """Resume the rounds that are left; see `api.resume`."""
     return of_plan.resume(run, again, on_event, page=False)
 
 

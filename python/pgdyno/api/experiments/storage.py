@@ -126,7 +126,7 @@ def storage(
 
 
 def resume(run: Run, _again: bool, on_event: Listener) -> Run:
-    """Go on with the rounds and paths that were not measured; see `api.resume`.
+    """Resume the rounds and paths that were not measured; see `api.resume`.
 
     Raises:
         PlanError: PostgreSQL's programs are others than when it was begun.
