@@ -104,7 +104,7 @@ def test_paths_are_measured_side_by_side(
         [sys.executable, "-m", "pgdyno", "report", str(out), "--format", "md", "--out", "-"],
         capture_output=True, text=True, timeout=DEADLINE_S, check=True,
     )  # fmt: skip
-    assert "**What storage claims**" in report.stdout
+    assert "**Reported by the kernel**" in report.stdout
     if is_alone:
         assert probed.together is None
         return

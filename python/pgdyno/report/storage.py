@@ -104,8 +104,8 @@ def tables(facts: StorageFacts) -> tuple[Table, ...]:
     """Claims, measurements, predictions: a column for each path."""
     return (
         *verdict_table(facts),
-        _side_by_side(facts, "What storage claims", _claims()),
-        _side_by_side(facts, "What it does", _deeds()),
+        _side_by_side(facts, "Reported by the kernel", _claims()),
+        _side_by_side(facts, "Measured", _measured()),
         _side_by_side(
             facts, "Synchronous commits that flushes allow, with CPU enough", _predictions(facts)
         ),
@@ -208,7 +208,7 @@ def _claims() -> list[Row]:
     ]
 
 
-def _deeds() -> list[Row]:
+def _measured() -> list[Row]:
     rows: list[Row] = [
         ("a flush of one page", lambda f: flush_text(f.flush)),
         ("commits of one client, at most", lambda f: rates_text(f.flush.commits)),

@@ -40,30 +40,30 @@ BOTH = storage_facts(PROBED)
 def test_paths_stand_side_by_side() -> None:
     for table in tables(BOTH):
         assert [column.head for column in table.columns] == ["", "/a", "/bb"]
-    claims, deeds, follows = (
+    claims, measured, follows = (
         {row[0].text: [cell.text for cell in row[1:]] for row in table.rows}
         for table in tables(BOTH)
     )
 
     assert claims["write cache"] == ["write back", "unknown"]
     assert claims["atomic writes"] == ["none promised", "unknown"]
-    assert deeds["a flush of one page"] == ["48.5 µs (48.5 µs to 376 µs)"] * 2
-    assert deeds["commits of one client, at most"] == ["20,600/s (2,659 to 20,600)"] * 2
-    assert deeds["  pg_test_fsync, fdatasync"] == ["20,600/s"] * 2
-    assert deeds["  fio, fdatasync"] == ["2,659/s"] * 2
-    assert deeds["random read"][0].startswith("100,000/s")
-    assert follows["1 client"] == deeds["commits of one client, at most"]
+    assert measured["a flush of one page"] == ["48.5 µs (48.5 µs to 376 µs)"] * 2
+    assert measured["commits of one client, at most"] == ["20,600/s (2,659 to 20,600)"] * 2
+    assert measured["  pg_test_fsync, fdatasync"] == ["20,600/s"] * 2
+    assert measured["  fio, fdatasync"] == ["2,659/s"] * 2
+    assert measured["random read"][0].startswith("100,000/s")
+    assert follows["1 client"] == measured["commits of one client, at most"]
     assert follows["commit_delay to try"] == ["24 µs"] * 2
 
 
 def test_a_flush_after_rest_is_told_where_it_takes_longer() -> None:
-    deeds = {row[0].text: row[1].text for row in tables(BOTH)[1].rows}
+    measured = {row[0].text: row[1].text for row in tables(BOTH)[1].rows}
     one = floor("/a")
     assert one.mixed is not None
     alone = one.mixed.alone
     level = replace(one, rested=(alone, alone, alone))
 
-    assert deeds["  a flush after 60 µs of rest"] == "×1.25"
+    assert measured["  a flush after 60 µs of rest"] == "×1.25"
     assert "/a: after 800 µs of rest a flush takes 3.00 times as long as right after another" in (
         " ".join(limits(BOTH))
     )
@@ -105,16 +105,16 @@ def test_every_place_of_a_page_has_the_same_figure() -> None:
     """The headline, the tables, the limits of commits and the JSON."""
     found = storage_facts(in_rounds(*((at_rates("/a", 1500 + n, 4800 - n),) for n in range(3))))
     sentence = answer(found)[0]
-    _, deeds, follows = (
+    _, measured, follows = (
         {row[0].text: row[1].text for row in table.rows} for table in tables(found)
     )
     told = json.loads(render_json(found))["derived"][0]
 
     assert "a flush of one page takes 208 µs" in sentence
     assert "one client commits at most 4,799 times a second (1,500 to 20,600)" in sentence
-    assert deeds["a flush of one page"].startswith("208 µs")
-    assert deeds["commits of one client, at most"] == "4,799/s (1,500 to 20,600)"
-    assert follows["1 client"] == deeds["commits of one client, at most"]
+    assert measured["a flush of one page"].startswith("208 µs")
+    assert measured["commits of one client, at most"] == "4,799/s (1,500 to 20,600)"
+    assert follows["1 client"] == measured["commits of one client, at most"]
     assert told["commits_per_s_at_most"]["1"]["mid"] == pytest.approx(4799)
     assert told["flush_ns"]["mid"] == pytest.approx(1e9 / 4799)
     assert told["commit_delay_us"] == 104
