@@ -1,4 +1,4 @@
-"""Then and now: the figures of an earlier report beside ours, as ratios within each.
+"""The figures that an earlier report has, beside those measured here, as ratios within each.
 
 Ratios only: machine, version and size differ. Each metric is compared with itself.
 """
@@ -22,7 +22,7 @@ METRICS: dict[str, Callable[[TrialResult], float | None]] = {
 }
 
 
-def then_and_now(plan: Plan, finished: Sequence[TrialRecord]) -> EarlierReportFacts | None:
+def reported_and_measured(plan: Plan, finished: Sequence[TrialRecord]) -> EarlierReportFacts | None:
     """The figures that the plan's stages carry, beside what was measured.
 
     Args:

@@ -14,7 +14,7 @@ from pgdyno.analysis.compliance import requirements
 from pgdyno.analysis.credit import with_credit
 from pgdyno.analysis.cycles import PlanCycles, plan_cycles
 from pgdyno.analysis.deviations import deviations
-from pgdyno.analysis.earlier_figures import then_and_now
+from pgdyno.analysis.earlier_figures import reported_and_measured
 from pgdyno.analysis.facts import LABELS, SCHEMA, Comparison, Facts, Phases, StageFacts, TrialFacts
 from pgdyno.analysis.hosts import fleet_facts
 from pgdyno.analysis.judge import placement
@@ -106,7 +106,7 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
         stages=stages, trials=measured, steps=step_facts(names, finished, merged_quantiles),
         replaced=tuple(replaced_facts(trial) for trial in replaced),
         parts=() if servers else parts,
-        outages=outages(trials), earlier=then_and_now(plan, finished),
+        outages=outages(trials), earlier=reported_and_measured(plan, finished),
         imported=(others := beside_each_other(run.imported())),
         imported_together=simultaneous(others), recovery=recovery_facts(names, finished),
         imported_conditions=_beside(plan, info, stages, versions, others), cycles=cycles.facts,

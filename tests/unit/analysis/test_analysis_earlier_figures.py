@@ -1,4 +1,4 @@
-"""Then and now: ratios within each report, each metric with itself, and no absolute comparison."""
+"""Reported and measured: ratios within each, each metric with itself, nothing absolute."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from pgdyno.analysis.earlier_figures import then_and_now
+from pgdyno.analysis.earlier_figures import reported_and_measured
 from pgdyno.analysis.facts import Facts
 from pgdyno.model.plan import EarlierReport, Plan
 from pgdyno.model.run import TrialRecord, TrialState
@@ -44,7 +44,7 @@ def trials(plan: Plan) -> list[TrialRecord]:
 
 def test_ratios_are_to_the_first_stage_that_has_the_figure() -> None:
     plan = plan_with()
-    told = then_and_now(plan, trials(plan))
+    told = reported_and_measured(plan, trials(plan))
 
     assert told is not None
     lines = {(line.metric, line.stage): line for line in told.figures}
@@ -58,33 +58,34 @@ def test_ratios_are_to_the_first_stage_that_has_the_figure() -> None:
     assert tuned.low < tuned.now_ratio < tuned.high
 
 
-def test_a_stage_without_trials_has_then_only() -> None:
+def test_a_stage_without_trials_has_the_reported_figures_only() -> None:
     plan = plan_with()
 
-    told = then_and_now(plan, [])
+    told = reported_and_measured(plan, [])
 
     assert told is not None
     assert [line.now for line in told.figures] == [None, None, None]
     assert [line.now_ratio for line in told.figures] == [None, None, None]
 
 
-def test_a_plan_without_then_has_no_section(facts: Facts) -> None:
-    assert then_and_now(a_plan(CHARACTERS, 3), []) is None
+def test_a_plan_without_an_earlier_report_has_no_section(facts: Facts) -> None:
+    assert reported_and_measured(a_plan(CHARACTERS, 3), []) is None
     assert section(replace(facts, earlier=None)) is None
 
 
 def test_the_section_says_where_the_figures_come_from(facts: Facts) -> None:
     plan = plan_with()
-    found = section(replace(facts, earlier=then_and_now(plan, trials(plan))))
+    found = section(replace(facts, earlier=reported_and_measured(plan, trials(plan))))
 
     assert isinstance(found, Section)
     nopm, total, note = found.blocks
     assert isinstance(nopm, Table)
     assert isinstance(total, Table)
     assert (nopm.caption, total.caption) == (
-        "NOPM of initdb = 1, then and now.", "tpmTotal of initdb = 1, then and now.",
+        "NOPM of initdb = 1, reported and measured.",
+        "tpmTotal of initdb = 1, reported and measured.",
     )  # fmt: skip
     assert [cell.text for cell in total.rows[1]][:4] == ["tuned", "453,059", "411", "×1.768"]
-    assert total.rows[1][-1].text == "it gained more then"
+    assert total.rows[1][-1].text == "it gained more in the report"
     assert isinstance(note, Text)
     assert "a field report, on 16 cores; 1 run behind each figure" in note.text

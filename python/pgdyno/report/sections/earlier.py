@@ -1,4 +1,4 @@
-"""Then and now: an earlier report's figures beside ours."""
+"""What an earlier report says, beside what was measured here."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def section(facts: Facts) -> Section | None:
     tables = [_table(metric, facts.earlier, facts) for metric in metrics]
     runs = plural(facts.earlier.runs, "run")
     note = (
-        f"Then: {facts.earlier.source}, on {facts.earlier.machine}; {runs} behind each figure, so"
-        " that it has no interval. Machine, version and size differ: only ratios are compared, and"
-        " each metric with itself."
+        f"Reported: {facts.earlier.source}, on {facts.earlier.machine}; {runs} behind each figure,"
+        " so that it has no interval. Machine, version and size differ: only ratios are compared,"
+        " and each metric with itself."
     )
-    return Section("then", "Then and now", (*tables, Text(note, "quiet")))
+    return Section("reported", "Reported then, measured now", (*tables, Text(note, "quiet")))
 
 
 def _table(metric: str, earlier: EarlierReportFacts, facts: Facts) -> Table:
@@ -31,15 +31,15 @@ def _table(metric: str, earlier: EarlierReportFacts, facts: Facts) -> Table:
     rungs = {stage.name: stage.rung for stage in facts.stages}
     share = words.confidence(facts.confidence)
     return Table(
-        f"{_METRICS[metric]} of {lines[0].base} = 1, then and now.",
+        f"{_METRICS[metric]} of {lines[0].base} = 1, reported and measured.",
         (
             Column("stage", align="left"),
-            Column("then"),
-            Column("now"),
-            Column("then, ratio"),
-            Column("now, ratio"),
+            Column("reported"),
+            Column("measured here"),
+            Column("reported, ratio"),
+            Column("measured, ratio"),
             Column(f"{share} interval"),
-            Column("then against now", align="left"),
+            Column("reported against measured", align="left"),
         ),
         tuple(
             (
@@ -65,13 +65,13 @@ def _ratio(value: float) -> str:
 
 
 def _held(line: EarlierFigures) -> tuple[str, Tone]:
-    """Where then's ratio lies against the interval of ours."""
+    """Where the reported ratio lies against the interval of ours."""
     if line.stage == line.base:
         return "the base of both", "quiet"
     if line.low is None or line.high is None:
         return "no interval", "warn"
     if line.earlier_ratio > line.high:
-        return "it gained more then", "warn"
+        return "it gained more in the report", "warn"
     if line.earlier_ratio < line.low:
-        return "it gains more now", "warn"
-    return "as then, within the interval", "good"
+        return "it gains more here", "warn"
+    return "as reported, within the interval", "good"
