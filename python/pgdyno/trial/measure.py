@@ -1,6 +1,6 @@
 """One trial: a stage measured once, on a fresh copy of the fixture, and stored as soon as it ends.
 
-    restore -> apply -> prewarm -> CHECKPOINT -> drive || sample -> profile -> after -> judge
+    restore -> apply -> prewarm -> CHECKPOINT -> drive || sample -> profile -> after window -> judge
       -> store
 
 Each step takes the record of the step before and returns its own; steps do not import each other.
@@ -34,14 +34,14 @@ from pgdyno.store.profiles import put_profile
 from pgdyno.store.run_file import RunFile
 from pgdyno.target.durability import read_durability
 from pgdyno.target.interface import Ready, Target, ending, explained
+from pgdyno.trial.actions_after_window import actions_after_window
+from pgdyno.trial.after_window import EndedWindow, Learned
 from pgdyno.trial.guarding import guarding
 from pgdyno.trial.preparing import started, warmed
 from pgdyno.trial.profiling import take_profile
 from pgdyno.trial.progress import Listener, Phases
 from pgdyno.trial.sampled import Sampled, growth_of_all
 from pgdyno.trial.servers import server_results
-from pgdyno.trial.step import After, Learned
-from pgdyno.trial.steps_after import steps_after
 from pgdyno.trial.validity import is_fault_of_hosts, is_lost, judge
 from pgdyno.trial.window import drive_and_sample
 from pgdyno.trial.window_wal import window_wal
@@ -161,10 +161,10 @@ def steps(
         learned: list[Learned] = []
         described = bed.described[stage.name]
         names = tuple(one.name for one in ready.each) if ready.others else ()
-        after = After(target, databases, described, protocol, trial.round, names)
-        for step in steps_after(after):
-            with phases.phase(step.phase):
-                learned.append(step.act())
+        ended = EndedWindow(target, databases, described, protocol, trial.round, names)
+        for action in actions_after_window(ended):
+            with phases.phase(action.phase):
+                learned.append(action.act())
     log = read_log(lines) if (lines := target.log_lines()) is not None else None
     result = _result(stage.workload, driven, sampled, ready, log)
     seconds = {**phases.seconds, "window": driven.window_s}

@@ -8,25 +8,25 @@ from dataclasses import replace
 from pgdyno.loader.consistency import check
 from pgdyno.model.run import Condition
 from pgdyno.target.interface import own_work_mem
+from pgdyno.trial.after_window import Action, EndedWindow, Learned
 from pgdyno.trial.servers import with_violations
-from pgdyno.trial.step import After, Learned, Step
 
 
-def step(after: After) -> Step | None:
+def action(ended: EndedWindow) -> Action | None:
     """Check them in the rounds that the protocol names."""
-    last = after.protocol.checked_rounds or after.protocol.rounds
-    work_mem, conditions = own_work_mem(after.target), after.description.conditions
+    last = ended.protocol.checked_rounds or ended.protocol.rounds
+    work_mem, conditions = own_work_mem(ended.target), ended.description.conditions
 
     def act() -> Learned:
-        each = [check(one, conditions, work_mem=work_mem) for one in after.databases]
-        names = after.servers or [one.database for one in after.databases]
-        found = _of_all(names, each, names_first=bool(after.servers))
+        each = [check(one, conditions, work_mem=work_mem) for one in ended.databases]
+        names = ended.servers or [one.database for one in ended.databases]
+        found = _of_all(names, each, names_first=bool(ended.servers))
         violations = [sum(one.violations for one in those) for those in each]
         return lambda result, _: replace(
             result, conditions=found, servers=with_violations(result.servers, violations)
         )
 
-    return Step("check", act) if after.round_number <= last else None
+    return Action("check", act) if ended.round_number <= last else None
 
 
 def _of_all(

@@ -6,17 +6,17 @@ from dataclasses import replace
 
 from pgdyno.model.run import TrialResult
 from pgdyno.sample.server_log import LogSummary
-from pgdyno.trial.step import After, Learned, Step
+from pgdyno.trial.after_window import Action, EndedWindow, Learned
 
 
-def step(after: After) -> Step | None:
+def action(ended: EndedWindow) -> Action | None:
     """Kill it, where the protocol says so."""
 
     def act() -> Learned:
-        after.target.crash()
+        ended.target.crash()
         return _with_recovery
 
-    return Step("recover", act) if after.protocol.crash_recovery else None
+    return Action("recover", act) if ended.protocol.crash_recovery else None
 
 
 def _with_recovery(result: TrialResult, log: LogSummary | None) -> TrialResult:

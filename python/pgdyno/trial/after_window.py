@@ -1,7 +1,7 @@
-"""A step between a trial's window and its server's stop: a disaster, or a check.
+"""What is done between a trial's window and its server's stop: a disaster, or a check.
 
-Each is a module with a function `step`: what strikes lies in `trial/disasters`, what looks
-whether the data survived in `trial/checks`. `steps_after` finds them.
+Each is a module with a function `action`: what strikes lies in `trial/disasters`, what looks
+whether the data survived in `trial/checks`. `actions_after_window` finds them.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pgdyno.sample.server_log import LogSummary
 from pgdyno.target.interface import Target
 
 Learned = Callable[[TrialResult, LogSummary | None], TrialResult]
-"""Adds what a step learned to the trial's result; the server's log was read after all steps."""
+"""Adds what was learned to the trial's result; the server's log was read after all actions."""
 
 
 @dataclass(frozen=True, slots=True)
-class After:
+class EndedWindow:
     """A server whose window has ended."""
 
     target: Target
@@ -33,7 +33,7 @@ class After:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Action:
     """Something that is done to it."""
 
     phase: str  # what listeners are told
