@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from pgdyno.analysis.recommended import best_stage
 from pgdyno.analysis.run import plan_in
@@ -22,7 +21,7 @@ from pgdyno.model.plan import Stage
 from pgdyno.model.proposal import Allowed, Changed, NotTried, Proposed, Try
 from pgdyno.model.wording import listed, small
 from pgdyno.plan.estimate.needs import huge_pages_needed
-from pgdyno.plan.follow_up import follow_up
+from pgdyno.plan.follow_up import TriedStage, follow_up
 from pgdyno.plan.resolve.machine import as_asked
 from pgdyno.plan.resolve.profile import size_profile
 from pgdyno.plan.settings.checkpoints import shapes_cycle
@@ -41,7 +40,7 @@ class Proposal(Printed):
     facts: Proposed
     _record: PlanRecord = field(repr=False)
     _base: Stage = field(repr=False)
-    _tables: Mapping[str, Mapping[str, Any]] = field(repr=False)
+    _stages: Mapping[str, TriedStage] = field(repr=False)  # by move
 
     def lines(self) -> Iterator[str]:
         """What a terminal prints."""
@@ -63,9 +62,9 @@ class Proposal(Printed):
         for move in moves:
             if move not in names:
                 raise PlanError(f"no move {move!r} is proposed, there are {listed(names)}")
-        tables = [self._tables[move] for move in moves or names[:1]]
+        stages = [self._stages[move] for move in moves or names[:1]]
         lowest = self.facts.lowest_rung
-        return load_follow_up(self._record, follow_up(self._record, self._base, tables, lowest))
+        return load_follow_up(self._record, follow_up(self._record, self._base, stages, lowest))
 
 
 def propose(
@@ -109,14 +108,14 @@ def proposal(run: Run, stage: str, allowed: Allowed) -> Proposal:
     with as_written(run.path):  # the plan's own text may be another one than its record says
         document = follow_up(record, base, (), allowed.lowest)
     known = load_follow_up(record, document)
-    tries, not_tried, tables = [], [], {}
+    tries, not_tried, stages = [], [], {}
     for one in candidates(diagnosed):
         found = _tried(one, record, base, known, allowed)
         if isinstance(found, NotTried):
             not_tried.append(found)
         else:
             tries.append(found[0])
-            tables[one.move.name] = found[1]
+            stages[one.move.name] = found[1]
     window = diagnosed.window
     return Proposal(
         Proposed(
@@ -124,13 +123,13 @@ def proposal(run: Run, stage: str, allowed: Allowed) -> Proposal:
             allowed.lowest,
             tuple(sorted(tries, key=lambda one: -one.gain_per_hour)), tuple(not_tried),
         ),
-        record, base, tables,
+        record, base, stages,
     )  # fmt: skip
 
 
 def _tried(
     one: Candidate, record: PlanRecord, base: Stage, known: Plan, allowed: Allowed
-) -> tuple[Try, dict[str, Any]] | NotTried:
+) -> tuple[Try, TriedStage] | NotTried:
     move, lowest = one.move, allowed.lowest
     try:
         why = _not_allowed(move, allowed)
@@ -141,15 +140,16 @@ def _tried(
         return NotTried(move.name, why)
     if one.predicted.ratio < LEAST:
         return NotTried(move.name, f"it is believed to bring less than ×{LEAST:g}")
-    table: dict[str, Any] = {
-        "name": stage_of(move.name, base.name), "why": move.why,
-        "settings": {one.name: one.after for one in changes if one.table == "settings"},
-        "client": move.client,
-        "host": {one.name: one.after for one in changes if one.of_host},
-        "expects": asdict(one.predicted),
-    }  # fmt: skip
+    tried = TriedStage(
+        stage_of(move.name, base.name),
+        move.why,
+        {one.name: one.after for one in changes if one.table == "settings"},
+        move.client,
+        {one.name: one.after for one in changes if one.of_host},
+        expects=one.predicted,
+    )
     try:
-        plan = load_follow_up(record, follow_up(record, base, (table,), lowest))
+        plan = load_follow_up(record, follow_up(record, base, (tried,), lowest))
     except PgdynoError as error:
         return NotTried(move.name, f"its plan cannot be carried out: {error.fact}")
     stage = plan.stages[-1]
@@ -160,7 +160,7 @@ def _tried(
         move.name, move.why, one.against.title, stage.rung, changes, one.predicted, seconds,
         plan.to_toml(),
     )  # fmt: skip
-    return found, table
+    return found, tried
 
 
 def stage_of(move: str, base: str) -> str:

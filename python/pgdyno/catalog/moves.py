@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Any
 
 from pydantic import Field
 
@@ -34,7 +33,7 @@ class Move(Profile):
     limits: tuple[str, ...] = Field(min_length=1)
     takes: float = Field(gt=0, le=1)
     setting: dict[str, ProfileSetting] = Field({})
-    client: dict[str, Any] = Field({})
+    client: dict[str, str | int | float | bool] = Field({})
     host: dict[str, HostSetting] = Field({})
     left_alone: dict[str, str] = Field({})
 

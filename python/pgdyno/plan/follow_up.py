@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pgdyno.model.errors import PlanError
 from pgdyno.model.plan import Plan, Stage
+from pgdyno.model.proposal import Prediction
 from pgdyno.model.settings import Rung
 from pgdyno.model.text import one_line
 from pgdyno.plan.schema.complaint import Complaint
@@ -28,15 +30,30 @@ ROUNDS = 8
 """At most, of a plan that stops when it is decided."""
 
 
-def follow_up(
-    plan: Plan, base: Stage, tried: Sequence[Mapping[str, Any]], lowest: Rung
-) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class TriedStage:
+    """A stage that is measured beside the one that it builds on; see the plan's reference."""
+
+    name: str
+    why: str
+    settings: Mapping[str, str] = field(default_factory=dict)  # of the server
+    client: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    host: Mapping[str, str] = field(default_factory=dict)  # of the machine
+    profile: str | None = None
+    expects: Prediction | None = None
+
+    def table(self) -> dict[str, Any]:
+        """Its keys, as a plan has them."""
+        return {key: value for key, value in asdict(self).items() if value is not None}
+
+
+def follow_up(plan: Plan, base: Stage, tried: Sequence[TriedStage], lowest: Rung) -> dict[str, Any]:
     """The document of a plan that measures a stage, and others that build on it.
 
     Args:
         plan: Of the earlier run.
         base: One of its stages.
-        tried: Tables of the stages to come; each builds on the base alone.
+        tried: The stages to come; each builds on the base alone.
         lowest: The lowest rung that any of them may stand on.
 
     Raises:
@@ -63,14 +80,12 @@ def follow_up(
              "host": host, **shared}  # fmt: skip
     others = [
         {
-            **one, "afresh": True, **shared,
-            "settings": {**settings, **one.get("settings", {})},
-            "client": {**client, **one.get("client", {})},
-            "host": {**host, **one.get("host", {})},
+            **one.table(), "afresh": True, **shared, "settings": {**settings, **one.settings},
+            "client": {**client, **one.client}, "host": {**host, **one.host},
         }
         for one in tried
     ]  # fmt: skip
-    names = " or ".join(one["name"] for one in tried)
+    names = " or ".join(one.name for one in tried)
     question = f"Is {names} better than {base.name}?" if names else f"What is {base.name}?"
     return {
         **document, "name": f"{plan.name.removesuffix(_SUFFIX)}{_SUFFIX}", "question": question,

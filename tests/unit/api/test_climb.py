@@ -71,11 +71,9 @@ def test_without_a_move_things_are_as_before_it() -> None:
     one = tried("m", "wal_buffers", "64MB", 1.1, None)
     changes = (*one.changes, Changed("face", "statement", "pipeline", of_client=True),
                Changed("jit", "", "off"))  # fmt: skip
-    table = climb._without(replace(one, changes=changes))
-    assert table["name"] == "without-m"
-    assert (table["settings"], table["client"]) == (
-        {"wal_buffers": "default"}, {"face": "statement"},
-    )  # fmt: skip
+    stage = climb._without(replace(one, changes=changes))
+    assert stage.name == "without-m"
+    assert (stage.settings, stage.client) == ({"wal_buffers": "default"}, {"face": "statement"})
 
 
 @pytest.mark.parametrize("wrong", [{"minutes": 0}, {"at_once": 0}, {"at_once": 5}])

@@ -13,17 +13,16 @@ from pgdyno.model.proposal import Prediction
 from pgdyno.model.record_json import from_json, to_json
 from pgdyno.model.settings import Rung
 from pgdyno.plan import read_plan
-from pgdyno.plan.follow_up import ROUNDS, follow_up
+from pgdyno.plan.follow_up import ROUNDS, TriedStage, follow_up
 from pgdyno.plan.resolve.plan import resolve
 from pgdyno.plan.schema.read import read_plan_text
 from pgdyno.plan.schema.toml_text import toml_text
 from tests.data.servers import HOST, installed
 
 PLANS = Path(__file__).parents[3] / "plans"
-TRY: dict[str, Any] = {
-    "name": "larger", "why": "Tried.", "settings": {"wal_buffers": "64MB"},
-    "expects": {"ratio": 1.1, "low": 1.0, "high": 1.3, "limit": "flush"},
-}  # fmt: skip
+TRY = TriedStage(
+    "larger", "Tried.", {"wal_buffers": "64MB"}, expects=Prediction(1.1, 1.0, 1.3, "flush")
+)
 
 
 def resolved(name: str, *overrides: str, quick: bool = False) -> Plan:
@@ -101,8 +100,10 @@ def test_a_copy_for_a_folder_is_refused() -> None:
 )
 def test_a_belief_that_cannot_be_held_is_refused(expects: dict[str, Any], fact: str) -> None:
     plan = resolved("demo")
+    document = follow_up(plan, plan.stages[0], (TRY,), Rung.D0)
+    document["stage"][1]["expects"] = expects
     with pytest.raises(PlanError, match=fact):
-        again(follow_up(plan, plan.stages[0], ({**TRY, "expects": expects},), Rung.D0))
+        again(document)
 
 
 def test_tables_that_are_unlogged_stay_so() -> None:

@@ -9,7 +9,7 @@ import pytest
 from pgdyno.model.errors import PlanError
 from pgdyno.model.plan import Plan
 from pgdyno.model.settings import OriginKind, Rung
-from pgdyno.plan.follow_up import follow_up
+from pgdyno.plan.follow_up import TriedStage, follow_up
 from pgdyno.plan.resolve.plan import resolve
 from pgdyno.plan.schema.read import read_plan_text
 from pgdyno.plan.schema.toml_text import toml_text
@@ -79,7 +79,7 @@ def test_what_is_asked_for_is_a_part_of_what_a_trial_measures() -> None:
 
 def test_the_next_stage_builds_on_it() -> None:
     plan = resolved(ASKS)
-    tried = {"name": "next", "why": "Tried.", "host": {"vm.swappiness": "5"}}
+    tried = TriedStage("next", "Tried.", host={"vm.swappiness": "5"})
     document = follow_up(plan, plan.stage("more"), (tried,), Rung.D0)
     draft = read_plan_text(toml_text(document), "follow-up", Path.cwd())
     found = asked(resolve(draft, installed(18), HOST))

@@ -11,10 +11,9 @@ alone, because the best of many tries looks better than it is.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from pgdyno.analysis.facts import StageFacts
 from pgdyno.analysis.run import plan_in
@@ -45,7 +44,7 @@ from pgdyno.model.proposal import Allowed, Changed, NotTried
 from pgdyno.model.settings import Rung
 from pgdyno.model.units import seconds_text
 from pgdyno.model.wording import listed, plural, small
-from pgdyno.plan.follow_up import follow_up
+from pgdyno.plan.follow_up import TriedStage, follow_up
 from pgdyno.plan.schema.toml_text import toml_text
 from pgdyno.report import climb as report
 from pgdyno.trial.progress import Listener
@@ -237,14 +236,14 @@ class _Climb:
         run, name = self._last()
         record, limits = plan_in(run.info), self._now.asked.limits
         best = record.stage(name)
-        tables = [_without(one) for one in self._now.accepted]
-        plan = load_follow_up(record, follow_up(record, best, tables, limits.lowest))
+        stages = [_without(one) for one in self._now.accepted]
+        plan = load_follow_up(record, follow_up(record, best, stages, limits.lowest))
         self._on_event(Noted(f"Without each of {listed([o.move for o in self._now.accepted])}."))
         run, _ = self._measured("without.sqlite", plan)
         judged = _judged("without.sqlite", run, ())
         gone = {
-            table["name"]
-            for table, found in zip(tables, judged.found, strict=True)
+            stage.name
+            for stage, found in zip(stages, judged.found, strict=True)
             if found.verdict in ("equivalent", "better")
         }
         kept = tuple(one.move for one in self._now.accepted if f"without-{one.move}" not in gone)
@@ -347,26 +346,26 @@ def _futile(now: Climbed) -> str | None:
     return f"{plural(FUTILE_MAX, 'step')} one after the other brought nothing."
 
 
-def _without(one: Tried) -> dict[str, Any]:
+def _without(one: Tried) -> TriedStage:
     """The stage without a move: as things were before it."""
     before = ((change, change.before) for change in one.changes if change.before)
     why = f"Whether {one.move} is still missed."
-    return {"name": f"without-{one.move}", "why": why, **_keys(before)}
+    return _stage(f"without-{one.move}", why, before)
 
 
-def _climbed(kept: Sequence[Tried]) -> dict[str, Any]:
+def _climbed(kept: Sequence[Tried]) -> TriedStage:
     """The stage with all that is left of what helped, and nothing else."""
     after = ((change, change.after) for one in kept for change in one.changes)
     why = f"What the climb reached: {listed([one.move for one in kept]) or 'nothing'}."
-    return {"name": "climbed", "why": why, **_keys(after)}
+    return _stage("climbed", why, after)
 
 
-def _keys(values: Iterable[tuple[Changed, str]]) -> dict[str, dict[str, str]]:
-    """Tables of a stage that give these values to what was changed."""
+def _stage(name: str, why: str, values: Iterable[tuple[Changed, str]]) -> TriedStage:
+    """A stage that gives these values to what was changed."""
     keys: dict[str, dict[str, str]] = {"settings": {}, "client": {}, "host": {}}
     for change, value in values:
         keys[change.table][change.name] = value
-    return keys
+    return TriedStage(name, why, keys["settings"], keys["client"], keys["host"])
 
 
 def _plan_file(asked: ClimbAsked, kept: Sequence[Tried]) -> str:
@@ -379,20 +378,19 @@ def _plan_file(asked: ClimbAsked, kept: Sequence[Tried]) -> str:
 def _last_plan(asked: ClimbAsked, kept: Sequence[Tried]) -> tuple[Plan, list[NotTried]]:
     """First stage, that with all that was kept, and the profiles that can be carried out here."""
     record, lowest = asked.plan, asked.limits.lowest
-    tables: list[Mapping[str, Any]] = [_climbed(kept)]
+    stages = [_climbed(kept)]
 
     def plan() -> Plan:
-        return load_follow_up(record, follow_up(record, record.stages[0], tables, lowest))
+        return load_follow_up(record, follow_up(record, record.stages[0], stages, lowest))
 
     left_out, found = [], plan()
     for name in _RIVALS:
-        table = {"name": name, "why": f"What people would take: profile {name}.", "profile": name,
-                 "client": tables[0]["client"]}  # fmt: skip
-        tables.append(table)
+        why = f"What people would take: profile {name}."
+        stages.append(TriedStage(name, why, client=stages[0].client, profile=name))
         try:
             found = plan()
         except PgdynoError as error:
-            tables.pop()
+            stages.pop()
             left_out.append(NotTried(name, small(error.fact)))
     return found, left_out
 
