@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from pgdyno.api.resuming import resume
     from pgdyno.api.runs import Run
     from pgdyno.api.servers import Server, loaded
-    from pgdyno.api.settings import LINTED_KINDS, Linted, knob, knobs, lint
+    from pgdyno.api.settings import LINTED_KINDS, LINTED_MAJORS, Linted, knob, knobs, lint
     from pgdyno.api.table import Table
     from pgdyno.api.wal_window import wal
     from pgdyno.api.windows import Benched, bench
@@ -95,7 +95,7 @@ _WHERE = {
     "resuming": ("resume",),
     "runs": ("Run",),
     "servers": ("Server", "loaded"),
-    "settings": ("LINTED_KINDS", "Linted", "knob", "knobs", "lint"),
+    "settings": ("LINTED_KINDS", "LINTED_MAJORS", "Linted", "knob", "knobs", "lint"),
     "table": ("Table",),
     "wal_window": ("wal",),
     "windows": ("Benched", "bench"),
@@ -124,7 +124,7 @@ _PARTS = ("builds", "machine")
 """Modules of several calls on one thing."""
 
 __all__ = [
-    "AA_ROUNDS", "DISASTER_NAMES", "LINTED_KINDS", "LOADED_AT", "PHASES", "POOLED",
+    "AA_ROUNDS", "DISASTER_NAMES", "LINTED_KINDS", "LINTED_MAJORS", "LOADED_AT", "PHASES", "POOLED",
     "PROBE_NAMES", "Address", "Asked", "Audience", "Benched", "Checked", "ClimbLimits", "Data",
     "Database", "Design", "Diagnosis", "DrillDesign", "Driven", "FirstPlan", "Fleet", "Form",
     "Format", "Guard", "GuardLimits", "ImportedResults", "Intent", "Linted", "Loaded", "Needs",

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pgdyno.catalog.contract import limits
+from pgdyno.catalog.contract import limits, most, require_accepted
 from pgdyno.loader.consistency import loaded_workload
 from pgdyno.loader.pgbench_tables import branches
+from pgdyno.model.bounds import require_within
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import PlanError
+from pgdyno.model.plan import WINDOW_MIN_S
 from pgdyno.model.workload import (
     CONNECTIONS,
     TEXT_MIX,
@@ -50,6 +52,18 @@ _ONLY_FOR = {
     "variables": ("script",),
     "scale": ("mix", "script"),
 }
+_BOUNDED = {
+    "connections": ("DriveSpec", "connections"),
+    "terminals": ("DriveSpec", "terminals"),
+    "threads": ("DriveSpec", "threads"),
+    "seed": ("TpccSpec", "seed"),
+    "rate": ("DriveSpec", "arrivals.per_s"),
+    "requests": ("DriveSpec", "requests_max"),
+    "keying": ("TpccSpec", "keying_multiplier"),
+    "think": ("TpccSpec", "think_multiplier"),
+    "scale": ("PgbenchSpec", "scale"),
+}
+"""Where the core says how large a number may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +112,7 @@ class Asked:
             raise PlanError("mix needs a file", "Name it: `pgdyno bench mix FILE.toml`.")
         if self.kind == "script" and not self.sources:
             raise PlanError("script needs a file", "Name it: `pgdyno bench script FILE.sql`.")
+        self._refuse_beyond()
         self._refuse_rate()
         if self.bindir is not None and self.engine == "pgdyno":
             raise PlanError(
@@ -111,6 +126,32 @@ class Asked:
                 "Connections without a terminal would never be used.",
             )
 
+    def _refuse_beyond(self) -> None:
+        named = self.spelled
+        for name, (shape, key) in _BOUNDED.items():
+            require_accepted(shape, key, getattr(self, name), named(name))
+        parts = most("DriveSpec", "parts")
+        require_within(
+            named("databases"), self.databases, 1, parts, "Each is driven by its own terminals."
+        )
+
+    def require_windows(self, seconds: float, warmup: float) -> None:
+        """Refuse windows that are too short to tell anything, or longer than the driver counts.
+
+        Args:
+            seconds: Of a window.
+            warmup: Before it.
+
+        Raises:
+            PlanError: Naming the first of the two that is.
+        """
+        named = self.spelled
+        require_within(
+            named("seconds"), seconds, WINDOW_MIN_S, limits("DriveSpec", "window_s")[1],
+            "Shorter ones tell nothing of a server.",
+        )  # fmt: skip
+        require_accepted("DriveSpec", "warmup_s", warmup, named("warmup"))
+
     def _refuse_rate(self) -> None:
         named = self.spelled
         if self.poisson and self.rate is None:
@@ -123,9 +164,6 @@ class Asked:
                     f"{named(name)} does not go with {named('rate')}",
                     "A rate says when requests come, whatever terminals do.",
                 )
-        low, high = limits("DriveSpec", "arrivals.per_s")
-        if self.rate is not None and not (low or 0) <= self.rate <= (high or self.rate):
-            raise PlanError(f"{named('rate')} is {self.rate:g}, allowed are {low} to {high}")
 
     @property
     def sources(self) -> tuple[str, ...]:

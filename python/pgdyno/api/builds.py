@@ -12,6 +12,7 @@ from pgdyno.builder import compile as compiling
 from pgdyno.builder.recipe import BLOCKS_KB, FEATURES, OPTIMISE, WAL_BLOCKS_KB, recipe_text
 from pgdyno.builder.source import look
 from pgdyno.builder.train import train
+from pgdyno.model.bounds import require_within
 from pgdyno.model.build import Build, Recipe
 from pgdyno.plan.resolve.builds import find_build
 from pgdyno.shell import postgres_user
@@ -56,10 +57,13 @@ def build(
         on_event: Told what is compiled, and how far it is.
 
     Raises:
-        PlanError: It is not the source of PostgreSQL, or the recipe cannot be followed here.
+        PlanError: It is not the source of PostgreSQL, the recipe cannot be followed here, or no
+            file at all would be compiled at once.
         TargetError: A step failed; its log is named.
         Interrupted: Ctrl-C; no half build is left.
     """
+    if jobs is not None:
+        require_within("jobs", jobs, 1, None, "Files are compiled one after the other with 1.")
     found, recipe = look(Path(source)), _in_order(recipe)
     head = f"PostgreSQL {found.version}, {recipe_text(recipe)}"
     how = compiling.How(name, jobs, lambda phase: on_event(f"{head}: {phase}"))

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from pgdyno.api.interrupts import interruptible
 from pgdyno.api.notebook_line import with_line
 from pgdyno.api.table import Table
-from pgdyno.catalog.contract import default
+from pgdyno.catalog.contract import default, require_accepted
 from pgdyno.loader import copy, room
 from pgdyno.loader import export as exporting
 from pgdyno.loader.consistency import check as check_conditions
@@ -64,8 +64,12 @@ class Data:
         """The workload whose rows these are.
 
         Raises:
-            PlanError: Something is set that only TPC-C has, or there are too many partitions.
+            PlanError: Something is set that only TPC-C has, a number is one that the core does not
+                take, or there are too many partitions.
         """
+        key = ("TpccSpec", "warehouses") if self.workload == "tpcc" else ("PgbenchSpec", "scale")
+        require_accepted(*key, self.scale, "scale")
+        require_accepted("TpccSpec", "seed", self.seed, "seed")
         if self.workload == "tpcc":
             self._require_filled_partitions()
             tpcc = Tpcc(
@@ -189,6 +193,7 @@ def _needs(
     connections: int | None,
     intent: Intent | None,
 ) -> tuple[Needs, copy.How]:
+    require_accepted("LoadSpec", "connections", connections, "connections")
     host = server_host_of(connection)
     # The server is not ours: its memory is not shared out here, see `loader.copy.How`.
     how = copy.How(connections, intent=intent)
@@ -309,10 +314,13 @@ def export(
         on_event: Told five times a second.
 
     Raises:
+        PlanError: There are no warehouses, or more than the core makes rows of.
         DriveError: The folder is not empty, the disk has not enough room; nothing is left.
         StoreError: As root, others could put links there.
         Interrupted: Ctrl-C; what was written is removed.
     """
+    require_accepted("TpccSpec", "warehouses", warehouses, "warehouses")
+    require_accepted("TpccSpec", "seed", seed, "seed")
     require_closed(Path(folder))
     workload = WorkloadRecord("tpcc", seed, tpcc=Tpcc(warehouses, schema))
     at = loaded_at if loaded_at.tzinfo is not None else loaded_at.replace(tzinfo=UTC)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pgdyno.api.planning import load_plan
-from pgdyno.catalog.contract import default
+from pgdyno.catalog.contract import default, require_accepted
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.system_errors import reason
 from pgdyno.model.text import shell_line, visible
@@ -75,11 +75,17 @@ class FirstPlan:
         server: `embedded`, a folder of an installed PostgreSQL's programs, or a connection string.
         warehouses: How much data.
         setting: What is tried, e.g. `synchronous_commit=off`.
+
+    Raises:
+        PlanError: There are no warehouses, or more than the core makes rows of.
     """
 
     server: str = EMBEDDED
     warehouses: int = default("TpccSpec", "warehouses")
     setting: str = "synchronous_commit=off"
+
+    def __post_init__(self) -> None:
+        require_accepted("TpccSpec", "warehouses", self.warehouses, "warehouses")
 
     def text(self, path: str | Path = "first.toml") -> str:
         """The plan, as TOML that this host and that server can carry out.

@@ -31,12 +31,14 @@ from pgdyno.guard.repair import RepairAsked
 from pgdyno.guard.status import require_armed, status_of
 from pgdyno.guard.unit import unit
 from pgdyno.guard.watch import Watch
+from pgdyno.model.bounds import require_within
 from pgdyno.model.errors import PgdynoError, PlanError, TargetError
 from pgdyno.model.guard import Armed, Checked, GuardLimits, Status, Step
 from pgdyno.model.repair import RejoinReport, RepairReport
-from pgdyno.model.wording import plural
 
 __all__ = ["RUN_FOLDER", "Guard"]
+
+_FETCH = "They fetch pages side by side."
 
 
 class Guard:
@@ -170,10 +172,8 @@ class Guard:
             TargetError: It cannot be repaired, or may not: nothing was changed then, or what was
                 begun is finished by the next repair.
         """
-        if sessions < 1 or patience_s < 0:
-            raise PlanError(
-                f"{plural(sessions, 'session')} and {patience_s:g} s of patience make no sense"
-            )
+        require_within("sessions", sessions, 1, None, _FETCH)
+        require_within("patience_s", patience_s, 0, None, "With 0 nobody waits.")
         with interruptible("stopped", "What was begun is finished by the next repair."):
             standby = standby_connection(self._wanted().standby)
             asked = RepairAsked(sessions, patience_s, dry_run)
@@ -214,8 +214,7 @@ class Guard:
             TargetError: It cannot be done, or may not: nothing was changed then, or what was begun
                 is finished by the next call.
         """
-        if sessions < 1:
-            raise PlanError(f"{plural(sessions, 'session')} make no sense")
+        require_within("sessions", sessions, 1, None, _FETCH)
         require_no_password(follow)
         with interruptible("stopped", "What was begun is finished by the next call."):
             armed = self._armed()

@@ -14,6 +14,7 @@ from pgdyno.imports.reading import Lines, is_sqlite, sha256_of
 from pgdyno.imports.scrub import Scrubber, scrubbed
 from pgdyno.imports.simultaneous import Together, simultaneous
 from pgdyno.imports.traps import checked
+from pgdyno.model.bounds import require_within
 from pgdyno.model.errors import PlanError
 from pgdyno.model.imported import Condition, Imported
 from pgdyno.model.text import json_document
@@ -113,11 +114,13 @@ def import_results(
 
     Raises:
         PlanError: A file cannot be read, is of no tool or of two, holds no result, or tells another
-            number of warehouses.
+            number of warehouses; or these are none.
         StoreError: The run file cannot be written.
     """
     if not files:
         raise PlanError("no file was named")
+    if warehouses is not None:
+        require_within("warehouses", warehouses, 1, None, "Nobody loads less than one.")
     read_ = [(Path(one), _read(Path(one), tool, progress)) for one in files]
     results = _with_settings([one for _, found in read_ for one in found])
     results = [_asked(one, warehouses, repeats) for one in results]

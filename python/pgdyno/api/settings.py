@@ -13,14 +13,19 @@ from pgdyno.api.table import Table
 from pgdyno.catalog import Entry, entries, layers
 from pgdyno.linter import KINDS, Finding, Severity, Source, System, check, read_source
 from pgdyno.linter.system import GIB
+from pgdyno.model.bounds import require_within
 from pgdyno.model.errors import PlanError
 from pgdyno.model.wording import plural
+from pgdyno.plan.resolve.plan import MAJORS
 from pgdyno.target.host_facts import host_facts
 
 _NEAR = 5  # names that are offered for a wrong one
+_MEMORY_MIN_GIB = 0.1  # of a machine that a server runs on
 
 LINTED_KINDS = KINDS
 """Kinds of files that `lint` reads."""
+LINTED_MAJORS = (MAJORS[0], MAJORS[-1])
+"""The first and the last version of PostgreSQL that `lint` knows the settings of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +71,7 @@ def lint(
     files: Sequence[str | Path],
     *,
     kind: str | None = None,
-    postgres: int = 18,
+    postgres: int = LINTED_MAJORS[1],
     kernel: str | None = None,
     memory_gib: float | None = None,
 ) -> Linted:
@@ -75,13 +80,16 @@ def lint(
     Args:
         files: Judged together: huge pages of sysctl.conf against the cache of postgresql.conf.
         kind: Of all files; None: by their names.
-        postgres: Major version that they are meant for, 12 to 18.
+        postgres: Major version that they are meant for, see `LINTED_MAJORS`.
         kernel: Version of Linux; None: this machine's.
         memory_gib: Of the machine; None: this one's.
 
     Raises:
-        PlanError: A file cannot be read, a kind or version is unknown.
+        PlanError: A file cannot be read, a kind or version is unknown, no machine has that memory.
     """
+    require_within("postgres", postgres, *LINTED_MAJORS, "No settings of other versions are known.")
+    if memory_gib is not None:
+        require_within("memory_gib", memory_gib, _MEMORY_MIN_GIB, None, "It is told in GiB.")
     if kind is not None and kind not in KINDS:
         raise PlanError(f"the kind is {kind!r}, allowed are {', '.join(KINDS)}")
     sources = tuple(read_source(str(path), kind) for path in files)

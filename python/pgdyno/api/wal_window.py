@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pgdyno.api.interrupts import interruptible
 from pgdyno.api.notebook_line import with_line
+from pgdyno.model.bounds import require_within
 from pgdyno.model.wal import WalSummary
 from pgdyno.pages.wal import WalRange, read_wal
 
@@ -33,9 +34,12 @@ def wal(
         on_event: Told which segment is read.
 
     Raises:
+        PlanError: No timeline has such a number.
         TargetError: It holds no WAL of PostgreSQL 12 to 18, a segment is missing, WAL is damaged.
         Interrupted: Ctrl-C.
     """
+    if timeline is not None:
+        require_within("timeline", timeline, 1, None, "A cluster begins with timeline 1.")
     wanted = WalRange(from_lsn, to_lsn, timeline)
     with interruptible("stopped", "Nothing was changed."):
         return read_wal(Path(folder), wanted, on_segment=lambda name: on_event(f"segment {name}"))

@@ -117,6 +117,7 @@ def bench(
     """
     require_release()
     asked.refuse_strangers()
+    asked.require_windows(seconds, warmup)
     connection = connection_to(database)
     workload, c_load = workload_of(asked, connection)
     protocol = Protocol(1, warmup, seconds, _DRAIN_S, False, 0.03, 0.95, Rung.D0)

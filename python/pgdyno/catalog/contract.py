@@ -12,7 +12,10 @@ from typing import Any
 from pydantic import Field
 
 from pgdyno import core
+from pgdyno.model.bounds import require_within
 from pgdyno.model.errors import DriveError
+
+_CORE_TAKES = "That is what the driver and the loader take."
 
 
 def require_release() -> None:
@@ -60,6 +63,22 @@ def bounds(shape: str, key: str) -> Any:  # noqa: ANN401  as pydantic's `Field`
     """The same for `Annotated`, as pydantic checks it."""
     low, high = limits(shape, key)
     return Field(ge=low, le=high)
+
+
+def require_accepted(shape: str, key: str, value: float | None, named: str) -> None:
+    """Refuse a number that the core would not accept, before anything is asked or begun.
+
+    Args:
+        shape: Name of a schema, see `limits`.
+        key: One of its keys.
+        value: That was asked for; None: nothing was said.
+        named: What it is, as whoever asked for it writes it.
+
+    Raises:
+        PlanError: It is outside of the core's limits.
+    """
+    if value is not None:
+        require_within(named, value, *limits(shape, key), _CORE_TAKES)
 
 
 def most(shape: str, key: str) -> int:

@@ -19,7 +19,7 @@ from pgdyno.guard.boot import boot_id
 from pgdyno.guard.control import read_control
 from pgdyno.guard.data_directory import DataDirectory
 from pgdyno.guard.include_file import read_pages, write_pages
-from pgdyno.model.errors import TargetError
+from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.guard import Armed, Lock
 from pgdyno.model.record_json import from_json, to_json
 
@@ -54,7 +54,7 @@ def read_armed(directory: DataDirectory) -> Armed | None:
         text = data.read(STATE, directory.user.uid)
     try:
         armed = from_json(Armed, text)
-    except ValueError as error:
+    except (ValueError, PlanError) as error:
         raise TargetError(
             f"{directory.path / STATE} is not understood: {str(error).splitlines()[0]}",
             "Another version of pgdyno wrote it, or somebody else.",

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pgdyno.model.errors import PlanError
+from pgdyno.model.bounds import require_within
 from pgdyno.model.plan import Plan
 from pgdyno.model.proposal import Changed, NotTried, Prediction, Try
 from pgdyno.model.settings import Rung
-from pgdyno.model.wording import plural
 
 FUTILE_MAX = 3
 """Steps one after the other that bring nothing, after which a climb ends."""
+MINUTES_MIN = 1
+AT_ONCE_MAX = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +26,10 @@ class ClimbLimits:
     at_once: int = 2  # moves that are tried beside each other
 
     def __post_init__(self) -> None:
-        if self.minutes <= 0:
-            raise PlanError(f"a climb of {self.minutes:g} minutes", "It takes some at least.")
-        if not 1 <= self.at_once <= 4:
-            raise PlanError(
-                f"{plural(self.at_once, 'move')} at once", "1 to 4 are compared with one base."
-            )
+        require_within("minutes", self.minutes, MINUTES_MIN, None, "A step takes some.")
+        require_within(
+            "at_once", self.at_once, 1, AT_ONCE_MAX, "So many moves are compared with one base."
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from pgdyno.model.bounds import require_within
 from pgdyno.model.errors import PlanError
 from pgdyno.model.plan import Plan
 from pgdyno.model.repair import RepairReport
@@ -115,6 +116,10 @@ class Disaster:
         return faulty or self.starves or self.cuts or self.standby is not None
 
 
+RECORD_MIN_GIB = 0.1
+"""Of a record: less holds no data to begin with."""
+
+
 @dataclass(frozen=True, slots=True)
 class DrillDesign:
     """What strikes, how often, and into how much load."""
@@ -134,6 +139,10 @@ class DrillDesign:
                 f" {self.load_s:g} s of load",
                 "A drill takes a disaster, a cut, and a second of load to cut into.",
             )
+        require_within("seed", self.seed, 0, None, "Instants and disks follow from it.")
+        require_within(
+            "record_max_gib", self.record_max_gib, RECORD_MIN_GIB, None, "It is told in GiB."
+        )
 
 
 @dataclass(frozen=True, slots=True)

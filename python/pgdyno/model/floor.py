@@ -17,7 +17,10 @@ PATTERNS: tuple[Pattern, ...] = (
     "random read", "random write", "sequential read", "sequential write"
 )  # fmt: skip
 PAUSES_US = (60, 200, 800)  # before a flush: storage and its host may have gone to sleep
-ROUNDS_MIN, ROUNDS_MAX = 2, 100  # of probes in turn; one tells nothing of the spread
+ROUNDS, QUICK_ROUNDS = 5, 3  # of probes in turn, where nothing else is asked for
+ROUNDS_MIN, ROUNDS_MAX = 2, 100  # one tells nothing of the spread
+SECONDS_MAX = 3600  # of a window
+TRANSACTION_US_MAX = 10_000_000
 BLOCK_BYTES = 8192  # of PostgreSQL's pages, and of everything measured here
 
 
@@ -265,8 +268,8 @@ class Wish:
         usual = QUICK if quick else USUAL
         return cls(
             tuple(str(Path(path).absolute()) for path in paths),
-            size_bytes or usual.size_bytes,
-            seconds or usual.seconds,
+            usual.size_bytes if size_bytes is None else size_bytes,
+            usual.seconds if seconds is None else seconds,
             tuple(sorted({*(depths or usual.depths)})),
             tuple(sorted({*(jobs or usual.jobs)})),
             quick,

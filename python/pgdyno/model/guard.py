@@ -5,6 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from pgdyno.model.bounds import require_within
+
+_LEAST: dict[str, float] = {
+    "lag_bytes": 1, "lag_s": 1, "silence_s": 1, "hold_s": 0,
+    "checkpoint_timeout_s": 30,  # PostgreSQL's own least
+}  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class GuardLimits:
@@ -15,6 +22,10 @@ class GuardLimits:
     silence_s: float = 5.0  # that a server may leave the guard without an answer
     hold_s: float = 10.0  # that all is well before full pages go off
     checkpoint_timeout_s: int = 300  # what a repair fetches grows with the WAL since a checkpoint
+
+    def __post_init__(self) -> None:
+        for name, least in _LEAST.items():
+            require_within(name, getattr(self, name), least, None, "No pair keeps to less.")
 
 
 @dataclass(frozen=True, slots=True)

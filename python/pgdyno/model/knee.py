@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from pgdyno.model.bounds import require_within
 from pgdyno.model.errors import PgdynoError, PlanError
 from pgdyno.model.wording import plural
 from pgdyno.model.workload import Workload
 
 Load = Literal["rate", "terminals"]
 _MS_NS = 1e6
+_LEAST: dict[str, float] = {
+    "p99_ms": 0.01, "start": 0.1, "most": 0.1, "width": 0.001, "repeats": 1, "points": 2,
+}  # fmt: skip
+"""Of what people ask a search for: below it no search ends at something."""
 KneeState = Literal["found", "above", "below", "unsettled"]
 
 
@@ -87,8 +92,14 @@ class Search:
             points: The search ends after this many windows.
 
         Raises:
-            PgdynoError: The first load is above the highest, or a number is not above 0.
+            PlanError: A number is too small, or the first load is above the highest.
         """
+        asked: dict[str, float] = {
+            "p99_ms": p99_ms, "start": start, "most": most, "width": width, "repeats": repeats,
+            "points": points,
+        }  # fmt: skip
+        for name, value in asked.items():
+            require_within(name, value, _LEAST[name], None, "A search has to end at something.")
         limit_ns = round(p99_ms * _MS_NS)
         if start > most:
             raise PlanError(

@@ -45,6 +45,10 @@ class Target:
         return self.servers or ((self.conninfo,) if self.conninfo is not None else ())
 
 
+WINDOW_MIN_S = 1
+"""Shorter windows are for tests of the driver."""
+
+
 @dataclass(frozen=True, slots=True)
 class Protocol:
     """How a stage is measured."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from pgdyno.model.bounds import require_within
 from pgdyno.model.errors import PlanError
 from pgdyno.model.plan import Plan
 from pgdyno.model.wording import plural
@@ -65,6 +66,7 @@ class Design:
                 f"{plural(self.pairs, 'pair')} in each of {plural(self.sittings, 'sitting')}",
                 "An interval takes two pairs of each probe at least.",
             )
+        require_within("seed", self.seed, 0, None, "The order of probes follows from it.")
 
 
 @dataclass(frozen=True, slots=True)

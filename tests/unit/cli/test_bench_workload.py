@@ -43,6 +43,8 @@ def given(**changes: object) -> Asked:
         ({"kind": "script"}, "script needs a file"),
         ({"poisson": True}, "--poisson needs --rate"),
         ({"rate": 0.0}, "--rate is 0, allowed are 0.001 to 10000000"),
+        ({"connections": 0}, "--connections is 0, allowed are 1 to 100000"),
+        ({"seed": -1}, "--seed is -1, allowed is 0 or more"),
         ({"rate": 5.0, "requests": 3}, "--requests does not go with --rate"),
         ({"rate": 5.0, "think": 1.0}, "--think does not go with --rate"),
         ({"bindir": Path("/bin")}, "--bindir needs --engine pgbench"),

@@ -24,6 +24,7 @@ from pgdyno.api.storing import Begun, begun, going_on, stored
 from pgdyno.catalog.contract import default, require_release
 from pgdyno.drive.driver import Driven, Wishes, drive
 from pgdyno.drive.null import Account, NullServer, null_server
+from pgdyno.model.bounds import require_within
 from pgdyno.model.calibration import WARMUP_S, Calibrated, Round
 from pgdyno.model.errors import DriveError, PlanError
 from pgdyno.model.plan import Protocol
@@ -40,6 +41,8 @@ from pgdyno.trial.progress import Listener
 _SEED: int = default("TpccSpec", "seed")  # ceilings of the same requests can be compared
 _FACES: tuple[Face, ...] = get_args(Face)
 _DRAIN_S = 5.0
+_WINDOW_MIN_S = 0.5
+_ROUNDS_MAX = 1000
 
 
 @with_line
@@ -74,11 +77,13 @@ def calibrate(
         The run; see `Run.ceilings`.
 
     Raises:
-        PlanError: The null server has no answers to that.
+        PlanError: The null server has no answers to that, or a number is outside of its range.
         DriveError: The driver failed. What was measured until then is kept.
         Interrupted: Ctrl-C; the same.
     """
     require_release()
+    require_within("seconds", seconds, _WINDOW_MIN_S, None, "Shorter windows tell no ceiling.")
+    require_within("rounds", rounds, 1, _ROUNDS_MAX, "Each face gets a window in each.")
     one = _calibrated(workload, connections)
     workloads = [replace(one, face=each) for each in _faces(workload, faces)]
     so_far = begin(workloads, threads=threads, rounds=rounds, window_s=seconds, kept=keep)
@@ -158,7 +163,7 @@ def split_cores(cpus: Sequence[int], threads: int | None) -> Cores:
         if threads not in (None, 1):
             raise PlanError(f"--threads is {threads}, there is 1 CPU")
         return Cores(tuple(cpus), tuple(cpus))
-    wanted = threads or len(cpus) // 2
+    wanted = len(cpus) // 2 if threads is None else threads
     if not 1 <= wanted < len(cpus):
         raise PlanError(
             f"--threads is {wanted}, allowed are 1 to {len(cpus) - 1}",

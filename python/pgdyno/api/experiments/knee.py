@@ -82,6 +82,7 @@ def knee(
     """
     require_release()
     asked.refuse_strangers()
+    asked.require_windows(windows.window_s, windows.warmup_s)
     if isinstance(database, str) and holds_password(database):
         raise PlanError(
             "the conninfo holds a password, which would be stored with the results",

@@ -23,12 +23,17 @@ from pgdyno.api.notebook_line import with_line
 from pgdyno.api.runs import Run
 from pgdyno.api.storing import begun, going_on, stored
 from pgdyno.host.device_claims import device_claims
+from pgdyno.model.bounds import require_within
 from pgdyno.model.errors import PlanError
 from pgdyno.model.floor import (
     PATTERNS,
     PAUSES_US,
+    QUICK_ROUNDS,
+    ROUNDS,
     ROUNDS_MAX,
     ROUNDS_MIN,
+    SECONDS_MAX,
+    TRANSACTION_US_MAX,
     Floor,
     GridPoint,
     PathRound,
@@ -62,7 +67,6 @@ _SIZE_MIN = 64 << 20
 _STARTS_S = 0.4  # fio, each time
 _WRITTEN_BYTES_PER_S = 300e6  # assumed before anything is measured
 _OVERHEAD_BYTES = 1 << 20
-ROUNDS, QUICK_ROUNDS = 5, 3
 COMPARED: tuple[Pattern, ...] = ("random read", "random write")  # in rounds, of several paths
 _COMPARED = len(COMPARED)
 _SEEDS_A_ROUND = 100_000  # above those of the grid, which has a seed for each window
@@ -147,16 +151,28 @@ def resume(run: Run, _again: bool, on_event: Listener) -> Run:
     return found.reported()
 
 
+def _check_numbers(wish: Wish) -> None:
+    for name, numbers in (("depths", wish.depths), ("jobs", wish.jobs)):
+        for number in numbers:
+            require_within(name, number, 1, None, "Each of them is under way.")
+    require_within("seconds", wish.seconds, 1, SECONDS_MAX, "They are those of each window.")
+    if wish.rounds is not None:
+        require_within(
+            "rounds", wish.rounds, ROUNDS_MIN, ROUNDS_MAX, "One alone tells nothing of the spread."
+        )
+    if wish.transaction_us is not None:
+        require_within(
+            "transaction_us", wish.transaction_us, 1, TRANSACTION_US_MAX,
+            "It is the CPU time of one transaction, in µs.",
+        )  # fmt: skip
+
+
 def _check(wish: Wish) -> None:
+    _check_numbers(wish)
     least = max(_SIZE_MIN, max(wish.jobs) << 20)  # each job has a part of its own
     if wish.size_bytes < least:
         raise PlanError(
             f"the size is {bytes_text(wish.size_bytes)}, at least {bytes_text(least)} are needed"
-        )
-    if wish.rounds is not None and not ROUNDS_MIN <= wish.rounds <= ROUNDS_MAX:
-        raise PlanError(
-            f"{plural(wish.rounds, 'round')} of probes, {ROUNDS_MIN} to {ROUNDS_MAX} are allowed",
-            "One alone tells nothing of the spread.",
         )
     for path in wish.paths:
         try:

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag,
 from pgdyno.catalog.contract import bounds, limits
 from pgdyno.model.cycle import Checkpoints
 from pgdyno.model.looks import Stop
-from pgdyno.model.plan import Telemetry
+from pgdyno.model.plan import WINDOW_MIN_S, Telemetry
 from pgdyno.model.record_json import JsonObject
 from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Share
@@ -179,7 +179,7 @@ class ProtocolTable(Table):
     )
     window_s: float = Field(
         60.0,
-        ge=1,  # shorter ones are for tests of the driver
+        ge=WINDOW_MIN_S,
         le=limits("DriveSpec", "window_s")[1],
         description="The measured part, seconds.",
     )
