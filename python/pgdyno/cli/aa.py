@@ -20,7 +20,7 @@ def aa(
     plan: PlanSource,
     stage: Annotated[str | None, typer.Option(help="The stage. Default: the plan's first.")] = None,
     rounds: Annotated[
-        int, typer.Option(min=3, max=1000, help="Rounds; the stage runs twice in each.")
+        int, typer.Option(help="Rounds; the stage runs twice in each.")
     ] = api.AA_ROUNDS,
     overrides: SetOption = None,
     quick: QuickOption = False,

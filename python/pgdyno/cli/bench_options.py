@@ -1,4 +1,4 @@
-"""Arguments and options of `pgdyno bench`: types, ranges and help."""
+"""Arguments and options of `pgdyno bench`: types and help."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from pgdyno.catalog.contract import limits, most
 from pgdyno.model.errors import PlanError
 from pgdyno.model.workload import Delivery as DeliveryMode
 from pgdyno.model.workload import Engine, Face, WorkloadKind
@@ -17,14 +16,6 @@ from pgdyno.model.workload import Isolation as IsolationLevel
 from pgdyno.model.workload import Rules as TransactionRules
 
 _TPCC, _OWN, _WHEN = "Only for tpcc", "Only for script and mix", "When requests come"
-_CONNECTIONS = limits("DriveSpec", "connections")
-_TERMINALS = limits("DriveSpec", "terminals")
-_THREADS = limits("DriveSpec", "threads")
-_WARMUP = limits("DriveSpec", "warmup_s")
-_WINDOW = limits("DriveSpec", "window_s")
-_REQUESTS = limits("DriveSpec", "requests_max")
-_SEED = limits("TpccSpec", "seed")
-_TIMES = limits("TpccSpec", "keying_multiplier")
 
 WorkloadArgument = Annotated[
     WorkloadKind,
@@ -37,44 +28,23 @@ WorkloadArgument = Annotated[
 FileArgument = Annotated[
     Path | None, typer.Argument(help="mix, script: the file.", exists=True, dir_okay=False)
 ]
-Connections = Annotated[
-    int,
-    typer.Option(
-        "--connections",
-        "-c",
-        min=_CONNECTIONS[0],
-        max=_CONNECTIONS[1],
-        help="Connections to the server.",
-    ),
-]
+Connections = Annotated[int, typer.Option("--connections", "-c", help="Connections to the server.")]
 Terminals = Annotated[
     int | None,
     typer.Option(
         "--terminals",
         "-t",
-        min=_TERMINALS[0],
-        max=_TERMINALS[1],
         help="Simulated users. Default: one for each connection.",
     ),
 ]
 Threads = Annotated[
     int | None,
     typer.Option(
-        min=_THREADS[0],
-        max=_THREADS[1],
         help="Threads of the driver. Default: one for 4 connections, at most one a core.",
     ),
 ]
-Warmup = Annotated[
-    float,
-    typer.Option(
-        min=_WARMUP[0], max=_WARMUP[1], help="Seconds before the window, which do not count."
-    ),
-]
-Seconds = Annotated[
-    float,
-    typer.Option("--seconds", "-T", min=1, max=_WINDOW[1], help="Length of the window in seconds."),
-]
+Warmup = Annotated[float, typer.Option(help="Seconds before the window, which do not count.")]
+Seconds = Annotated[float, typer.Option("--seconds", "-T", help="Length of the window in seconds.")]
 EngineOption = Annotated[Engine, typer.Option(help="Who drives: pgdyno, or the real pgbench.")]
 BindirOption = Annotated[
     Path | None,
@@ -95,17 +65,11 @@ Isolation = Annotated[
 ]
 Seed = Annotated[
     int | None,
-    typer.Option(
-        min=_SEED[0], help="The requests follow from this number. Default: another one each time."
-    ),
+    typer.Option(help="The requests follow from this number. Default: another one each time."),
 ]
 Databases = Annotated[
     int,
-    typer.Option(
-        min=1,
-        max=most("DriveSpec", "parts"),
-        help="Databases that are driven at once: NAME, NAME_2, NAME_3, loaded alike.",
-    ),
+    typer.Option(help="Databases that are driven at once: NAME, NAME_2, NAME_3, loaded alike."),
 ]
 Rate = Annotated[
     float | None,
@@ -123,8 +87,6 @@ Poisson = Annotated[
 Requests = Annotated[
     int | None,
     typer.Option(
-        min=_REQUESTS[0],
-        max=_REQUESTS[1],
         help="Requests of each terminal, which then asks no more.",
         rich_help_panel=_WHEN,
     ),
@@ -155,21 +117,11 @@ Home = Annotated[
 ]
 Keying = Annotated[
     float | None,
-    typer.Option(
-        min=_TIMES[0],
-        max=_TIMES[1],
-        help="Factor of TPC-C's keying times.",
-        rich_help_panel=_TPCC,
-    ),
+    typer.Option(help="Factor of TPC-C's keying times.", rich_help_panel=_TPCC),
 ]
 Think = Annotated[
     float | None,
-    typer.Option(
-        min=_TIMES[0],
-        max=_TIMES[1],
-        help="Factor of TPC-C's think times.",
-        rich_help_panel=_TPCC,
-    ),
+    typer.Option(help="Factor of TPC-C's think times.", rich_help_panel=_TPCC),
 ]
 Files = Annotated[
     list[str] | None,
@@ -188,7 +140,7 @@ Variables = Annotated[
 Scale = Annotated[
     int | None,
     typer.Option(
-        min=1, help="The variable :scale. Default: pgbench's branches, or 1.", rich_help_panel=_OWN
+        help="The variable :scale. Default: pgbench's branches, or 1.", rich_help_panel=_OWN
     ),
 ]
 Statements = Annotated[

@@ -71,7 +71,7 @@ def build_command(
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option(min=1, help="Files that are compiled at once. Default: one for each CPU."),
+        typer.Option(help="Files that are compiled at once. Default: one for each CPU."),
     ] = None,
 ) -> None:
     """Compile PostgreSQL into a build that stages of plans can name.

@@ -29,17 +29,15 @@ def calibrate_command(
         typer.Option(help="A face; may be repeated. Default: all of the workload's."),
     ] = None,
     connections: Annotated[
-        int, typer.Option("--connections", "-c", min=1, help="Connections of the driver.")
+        int, typer.Option("--connections", "-c", help="Connections of the driver.")
     ] = _DEFAULTS["connections"],
     threads: Annotated[
-        int | None, typer.Option(min=1, help="Threads of the driver. Default: half of the CPUs.")
+        int | None, typer.Option(help="Threads of the driver. Default: half of the CPUs.")
     ] = None,
     seconds: Annotated[
-        float, typer.Option("--seconds", "-T", min=0.5, help="Length of each window in seconds.")
+        float, typer.Option("--seconds", "-T", help="Length of each window in seconds.")
     ] = _DEFAULTS["seconds"],
-    rounds: Annotated[
-        int, typer.Option(min=1, max=1000, help="Windows for each face.")
-    ] = _DEFAULTS["rounds"],
+    rounds: Annotated[int, typer.Option(help="Windows for each face.")] = _DEFAULTS["rounds"],
     keep: Annotated[bool, typer.Option(help="Store the result for later reports.")] = _DEFAULTS[
         "keep"
     ],

@@ -13,6 +13,7 @@ from pgdyno.cli.live_view import LiveView
 from pgdyno.cli.next_stage import RungOption
 from pgdyno.cli.run import BindirOption, PlanSource, QuickOption, SetOption
 from pgdyno.cli.run_file_option import RunFileOption
+from pgdyno.model.climb import AT_ONCE_MAX
 from pgdyno.model.settings import Rung
 from pgdyno.model.text import shell_line
 
@@ -35,12 +36,13 @@ def climb(
     ] = _LIMITS.host,
     minutes: Annotated[
         float,
-        typer.Option(
-            min=1, help="Minutes for the steps; the rounds that judge the end come after them."
-        ),
+        typer.Option(help="Minutes for the steps; the rounds that judge the end come after them."),
     ] = _LIMITS.minutes,
     at_once: Annotated[
-        int, typer.Option(min=1, max=4, help="Moves that are tried beside each other in a step.")
+        int,
+        typer.Option(
+            help=f"Moves that are tried beside each other in a step, {AT_ONCE_MAX} at most."
+        ),
     ] = _LIMITS.at_once,
     overrides: SetOption = None,
     quick: QuickOption = False,

@@ -33,13 +33,13 @@ def drill(
         ),
     ] = None,
     cuts: Annotated[
-        int, typer.Option(min=1, help="Times that each disaster strikes each stage.")
+        int, typer.Option(help="Times that each disaster strikes each stage.")
     ] = _DESIGN.cuts,
     load: Annotated[
-        float, typer.Option(min=1, help="Seconds of load that are recorded of each stage.")
+        float, typer.Option(help="Seconds of load that are recorded of each stage.")
     ] = _DESIGN.load_s,
     seed: Annotated[
-        int, typer.Option(min=0, help="Decides when disasters strike, and what each disk keeps.")
+        int, typer.Option(help="Decides when disasters strike, and what each disk keeps.")
     ] = _DESIGN.seed,
     shrink: Annotated[
         bool,
@@ -47,7 +47,7 @@ def drill(
     ] = _DESIGN.shrinks,
     record: Annotated[
         float,
-        typer.Option(min=0.1, help="Most that the record of a stage's load may take, in GiB."),
+        typer.Option(help="Most that the record of a stage's load may take, in GiB."),
     ] = _DESIGN.record_max_gib,
     recorder: Annotated[
         Recorder | None,

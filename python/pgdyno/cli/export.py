@@ -54,12 +54,12 @@ def export(
         bool, typer.Option("--parquet", help="Write a run as Parquet files, a table each.")
     ] = False,
     warehouses: Annotated[
-        int, typer.Option("--warehouses", "-w", min=1, help="Warehouses to write.")
+        int, typer.Option("--warehouses", "-w", help="Warehouses to write.")
     ] = _DEFAULTS["warehouses"],
     schema: Annotated[
         Tables, typer.Option(help="Files as BenchmarkSQL 5 writes them, or of our own tables.")
     ] = Tables.bmsql,
-    seed: Annotated[int, typer.Option(help="The rows follow from this number.", min=0)] = _DEFAULTS[
+    seed: Annotated[int, typer.Option(help="The rows follow from this number.")] = _DEFAULTS[
         "seed"
     ],
     loaded_at: Annotated[

@@ -58,30 +58,28 @@ BINDIR = Annotated[
     typer.Option(help="PostgreSQL's programs; without it, those that the server ran with."),
 ]
 LAG_BYTES = Annotated[
-    int, typer.Option(metavar="BYTES", help="WAL that the standby may be behind, in bytes.", min=1)
+    int, typer.Option(metavar="BYTES", help="WAL that the standby may be behind, in bytes.")
 ]
 LAG_SECONDS = Annotated[
-    float, typer.Option(metavar="SECONDS", help="How old the oldest of that WAL may be.", min=1)
+    float, typer.Option(metavar="SECONDS", help="How old the oldest of that WAL may be.")
 ]
 SILENCE = Annotated[
     float,
-    typer.Option(metavar="SECONDS", help="How long a server, or the daemon, may be silent.", min=1),
+    typer.Option(metavar="SECONDS", help="How long a server, or the daemon, may be silent."),
 ]
 HOLD = Annotated[
     float,
-    typer.Option(
-        metavar="SECONDS", help="How long all must be well before full pages go off.", min=0
-    ),
+    typer.Option(metavar="SECONDS", help="How long all must be well before full pages go off."),
 ]
 TIMEOUT = Annotated[
     int,
-    typer.Option(metavar="SECONDS", help="What checkpoint_timeout may be on the primary.", min=30),
+    typer.Option(metavar="SECONDS", help="What checkpoint_timeout may be on the primary."),
 ]
 JOURNALS = Annotated[
     Path | None,
     typer.Option(help="A folder for old and new bytes; without it one in /var/lib/pgdyno-guard."),
 ]
-SESSIONS = Annotated[int, typer.Option(help="Sessions that fetch side by side.", min=1)]
+SESSIONS = Annotated[int, typer.Option(help="Sessions that fetch side by side.")]
 DRY_RUN = Annotated[bool, typer.Option("--dry-run", help="Find out all, and write nothing.")]
 JSON = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 
@@ -211,9 +209,7 @@ def repair(
     sessions: SESSIONS = 4,
     patience: Annotated[
         float,
-        typer.Option(
-            metavar="SECONDS", help="How long a standby without progress is waited for.", min=0
-        ),
+        typer.Option(metavar="SECONDS", help="How long a standby without progress is waited for."),
     ] = 60.0,
     dry_run: DRY_RUN = False,
     as_json: JSON = False,

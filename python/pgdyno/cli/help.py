@@ -29,17 +29,8 @@ _TAKEN = {
 }  # fmt: skip
 """Types of values as typer calls them, and what a reader is told. All others are texts."""
 
-_TYPE = re.compile(r"<(?:list\[)?([a-z]+)(?: range)?\]?>", re.IGNORECASE)
+_TYPE = re.compile(r"<(?:list\[)?([a-z]+)\]?>", re.IGNORECASE)
 """What typer calls a type. A choice, which stands in the same brackets, has a bar."""
-
-_RANGES = (
-    (r"([^\s<;]+)<=x<=([^\s;\]]+)", r"\1 to \2"),
-    (r"([^\s<;]+)<x<([^\s;\]]+)", r"between \1 and \2"),
-    (r"([^\s<;]+)<x<=([^\s;\]]+)", r"above \1, at most \2"),
-    (r"([^\s<;]+)<=x<([^\s;\]]+)", r"at least \1, below \2"),
-    (r"x>=", "at least "), (r"x>", "above "), (r"x<=", "at most "), (r"x<", "below "),
-)  # fmt: skip
-"""Bounds as typer writes them, and in words; those with two ends first."""
 
 _HYPHEN = "\u2011"  # at which no line is broken; it is printed as the one that people type
 
@@ -84,7 +75,7 @@ class Command(_Whole, TyperCommand):
                 words = in_plain_words(name)
                 if kind == "Arguments":
                     words = argument_in_plain_words(one, name)
-                sections.setdefault(head, []).append((words, _kept(_bounds(text))))
+                sections.setdefault(head, []).append((words, _kept(text)))
         for head, records in sections.items():
             if records:
                 with formatter.section(head):
@@ -121,14 +112,6 @@ def argument_in_plain_words(one: Any, words: str) -> str:  # noqa: ANN401
     """An argument by its name, with its choices if it has some; typer would add its type."""
     choices = re.search(r" (<[^<>]*\|[^<>]*>)$", words)
     return f"{argument_name(one)} {choices[1]}" if choices else argument_name(one)
-
-
-def _bounds(text: str) -> str:
-    """What a number may be, in words: `[default: 10; at least 1]`."""
-    head, bracket, tail = text.rpartition("[")
-    for pattern, words in _RANGES:
-        tail = re.sub(pattern, words, tail)
-    return f"{head}{bracket}{tail}"
 
 
 def _kept(text: str) -> str:

@@ -21,7 +21,7 @@ def import_command(
     ] = None,
     warehouses: Annotated[
         int | None,
-        typer.Option(min=1, help="Warehouses of the load, where the output does not tell."),
+        typer.Option(help="Warehouses of the load, where the output does not tell."),
     ] = None,
     repeats: Annotated[
         bool, typer.Option("--repeats", help="The files are repeats of one configuration.")

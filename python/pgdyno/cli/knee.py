@@ -31,29 +31,25 @@ def knee_command(
     file: options.FileArgument = None,
     conninfo: ConninfoOption = "",
     p99_ms: Annotated[
-        float, typer.Option("--p99-ms", min=0.01, help="The limit of the 99th percentile, ms.")
+        float, typer.Option("--p99-ms", help="The limit of the 99th percentile, ms.")
     ] = 100.0,
     by: LoadOption = _KNEE["by"],
     kind: Annotated[
         list[str] | None,
         typer.Option(help="A kind of transaction whose response times count. Default: all."),
     ] = None,
-    start: Annotated[float, typer.Option(min=0.1, help="The first load.")] = _SEARCH["start"],
-    most: Annotated[float, typer.Option(min=0.1, help="The highest load to try.")] = _SEARCH[
-        "most"
-    ],
+    start: Annotated[float, typer.Option(help="The first load.")] = _SEARCH["start"],
+    most: Annotated[float, typer.Option(help="The highest load to try.")] = _SEARCH["most"],
     width: Annotated[
         float,
-        typer.Option(
-            min=0.001, help="The search ends when the bracket is this narrow, as a share."
-        ),
+        typer.Option(help="The search ends when the bracket is this narrow, as a share."),
     ] = _SEARCH["width"],
-    repeats: Annotated[
-        int, typer.Option(min=1, help="Windows at each end of the bracket.")
-    ] = _SEARCH["repeats"],
-    points: Annotated[
-        int, typer.Option(min=2, help="The search ends after this many windows.")
-    ] = _SEARCH["points"],
+    repeats: Annotated[int, typer.Option(help="Windows at each end of the bracket.")] = _SEARCH[
+        "repeats"
+    ],
+    points: Annotated[int, typer.Option(help="The search ends after this many windows.")] = _SEARCH[
+        "points"
+    ],
     connections: options.Connections = _ASKED["connections"],
     threads: options.Threads = None,
     warmup: options.Warmup = _KNEE["windows"].warmup_s,

@@ -11,6 +11,7 @@ from rich.console import Group
 from rich.text import Text
 
 from pgdyno import api
+from pgdyno.cli.api_defaults import defaults
 from pgdyno.cli.console import stdout
 
 _STYLES = {
@@ -22,6 +23,8 @@ _STYLES = {
     "ineffective": "yellow",
     "note": "dim",
 }
+_DEFAULTS = defaults(api.lint)
+_FIRST, _LAST = api.LINTED_MAJORS
 FOUND = 1  # exit code, where there is more than notes
 
 
@@ -40,8 +43,9 @@ def lint(
         ),
     ] = None,
     postgres: Annotated[
-        int, typer.Option(min=12, max=18, help="Major version that they are meant for.")
-    ] = 18,
+        int,
+        typer.Option(help=f"Major version that they are meant for, {_FIRST} to {_LAST}."),
+    ] = _DEFAULTS["postgres"],
     kernel: Annotated[
         str | None,
         typer.Option(help="Version of Linux that they are meant for. Default: this machine's."),
@@ -49,7 +53,6 @@ def lint(
     memory: Annotated[
         float | None,
         typer.Option(
-            min=0.1,
             help="Memory of the machine that they are meant for, GiB. Default: this machine's.",
         ),
     ] = None,

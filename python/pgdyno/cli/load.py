@@ -34,14 +34,14 @@ Loadable = Literal["tpcc", "tpcb"]
 ScaleOption = Annotated[
     int,
     typer.Option(
-        "--warehouses", "--scale", "-w", "-s", min=1,
+        "--warehouses", "--scale", "-w", "-s",
         help="tpcc: about 100 MiB each; tpcb: 100,000 accounts each.",
     ),
 ]  # fmt: skip
 ConnectionsOption = Annotated[
     int | None,
     typer.Option(
-        "--connections", "-c", min=1,
+        "--connections", "-c",
         help="Connections that load at the same time. Default: by the cores.",
     ),
 ]  # fmt: skip
@@ -56,9 +56,9 @@ def load(
     workload: Annotated[Loadable, typer.Argument(help="What to load.")],
     conninfo: ConninfoOption = "",
     scale: ScaleOption = _DATA["scale"],
-    seed: Annotated[
-        int, typer.Option(help="The rows of tpcc follow from this number.", min=0)
-    ] = _DATA["seed"],
+    seed: Annotated[int, typer.Option(help="The rows of tpcc follow from this number.")] = _DATA[
+        "seed"
+    ],
     connections: ConnectionsOption = None,
     schema: Annotated[Schema, typer.Option(help="Names and types of tpcc's tables.")] = _DATA[
         "schema"

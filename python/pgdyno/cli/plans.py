@@ -59,7 +59,7 @@ def init(
     ] = None,
     warehouses: Annotated[
         int | None,
-        typer.Option(min=1, help="How much data, at about 100 MB each; asked for if not given."),
+        typer.Option(help="How much data, at about 100 MB each; asked for if not given."),
     ] = None,
     setting: Annotated[
         str | None,

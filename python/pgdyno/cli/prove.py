@@ -29,16 +29,16 @@ def prove(
         ),
     ] = None,
     block: Annotated[
-        int, typer.Option(min=2, help="Seconds of load with a probe on, or off.")
+        int, typer.Option(help="Seconds of load with a probe on, or off.")
     ] = _DESIGN.block_s,
     pairs: Annotated[
-        int, typer.Option(min=1, help="Pairs of blocks of each probe in a sitting.")
+        int, typer.Option(help="Pairs of blocks of each probe in a sitting.")
     ] = _DESIGN.pairs,
     sittings: Annotated[
-        int, typer.Option(min=1, help="Times that all begins anew, on a fresh copy of the data.")
+        int, typer.Option(help="Times that all begins anew, on a fresh copy of the data.")
     ] = _DESIGN.sittings,
     seed: Annotated[
-        int, typer.Option(min=0, help="Decides the order of probes and blocks.")
+        int, typer.Option(help="Decides the order of probes and blocks.")
     ] = _DESIGN.seed,
     prices: Annotated[
         bool,

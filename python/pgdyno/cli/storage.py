@@ -14,22 +14,18 @@ from pgdyno.cli.console import say_where, stderr, stdout
 from pgdyno.cli.live_view import LiveView
 from pgdyno.cli.run_file_option import RunFileOption
 from pgdyno.model.errors import PlanError
-from pgdyno.model.floor import ROUNDS_MAX, ROUNDS_MIN, USUAL, Wish
+from pgdyno.model.floor import QUICK_ROUNDS, ROUNDS, ROUNDS_MAX, ROUNDS_MIN, USUAL, Wish
 from pgdyno.model.text import shell_line
 from pgdyno.model.units import bytes_text
 
 _SIZE, _SECONDS = bytes_text(USUAL.size_bytes), USUAL.seconds
 _DEPTHS, _JOBS = (",".join(map(str, numbers)) for numbers in (USUAL.depths, USUAL.jobs))
-_SECONDS_MAX = 3600
-_TRANSACTION_US_MAX = 10_000_000
 
 RoundsOption = Annotated[
     int | None,
     typer.Option(
-        min=ROUNDS_MIN,
-        max=ROUNDS_MAX,
-        help="Rounds in which flushes and commits are probed on every path in turn. Default: 5,"
-        " with --quick 3.",
+        help="Rounds in which flushes and commits are probed on every path in turn,"
+        f" {ROUNDS_MIN} to {ROUNDS_MAX}. Default: {ROUNDS}, with --quick {QUICK_ROUNDS}.",
     ),
 ]
 SecondsOption = Annotated[
@@ -37,8 +33,6 @@ SecondsOption = Annotated[
     typer.Option(
         "--seconds",
         "-T",
-        min=1,
-        max=_SECONDS_MAX,
         help=f"Seconds of each window. Default: {_SECONDS}.",
     ),
 ]
@@ -72,8 +66,6 @@ def storage(
     transaction_us: Annotated[
         int | None,
         typer.Option(
-            min=1,
-            max=_TRANSACTION_US_MAX,
             help="CPU time of one of your transactions, µs; the commits a second that it allows"
             " are added.",
         ),
@@ -127,8 +119,8 @@ def _bytes(option: str, text: str | None) -> int | None:
 
 def _numbers(option: str, text: str | None) -> tuple[int, ...]:
     parts = [part.strip() for part in text.split(",")] if text is not None else []
-    if not all(part.isdigit() and int(part) for part in parts):
-        raise PlanError(f"{option} is {text!r}", "Write whole numbers above 0, e.g. 1,4,16.")
+    if not all(part.isdecimal() for part in parts):
+        raise PlanError(f"{option} is {text!r}", "Write whole numbers, e.g. 1,4,16.")
     return tuple(map(int, parts))
 
 

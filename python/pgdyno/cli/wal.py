@@ -47,7 +47,7 @@ def wal(
         ),
     ] = None,
     timeline: Annotated[
-        int | None, typer.Option(help="The timeline to follow; the newest unless said.", min=1)
+        int | None, typer.Option(help="The timeline to follow; the newest unless said.")
     ] = None,
     form: Annotated[
         Form, typer.Option("--format", help="Tables for people, or all of it as JSON.")

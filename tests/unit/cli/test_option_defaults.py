@@ -1,4 +1,4 @@
-"""Options have the defaults of the API and the ranges of the core; neither is written twice."""
+"""Options have the defaults of the API: none is written twice."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import pytest
 from typer.main import get_command
 
 from pgdyno import api
-from pgdyno.catalog.contract import limits, most
 from pgdyno.cli.api_defaults import defaults
 from pgdyno.cli.app import app
 
@@ -30,15 +29,6 @@ KNOWN_OTHERWISE = {
     ("bench", "mix"), ("bench", "files"), ("bench", "variables"),  # as a text, or lists
     ("export", "loaded_at"),  # typer knows no zones
 }  # fmt: skip
-RANGES = {
-    ("bench", "connections"): ("DriveSpec", "connections"),
-    ("bench", "terminals"): ("DriveSpec", "terminals"),
-    ("bench", "threads"): ("DriveSpec", "threads"),
-    ("bench", "requests"): ("DriveSpec", "requests_max"),
-    ("bench", "warmup"): ("DriveSpec", "warmup_s"),
-    ("bench", "keying"): ("TpccSpec", "keying_multiplier"),
-    ("knee", "think"): ("TpccSpec", "think_multiplier"),
-}
 
 
 def options_of(command: str) -> dict[str, Any]:
@@ -88,19 +78,6 @@ def test_no_number_or_word_of_the_api_is_written_again_as_a_default(command: str
     ]
 
     assert again == []
-
-
-@pytest.mark.parametrize(("option", "key"), RANGES.items())
-def test_an_option_has_the_range_of_the_core(option: tuple[str, str], key: tuple[str, str]) -> None:
-    found = options_of(option[0])[option[1]]
-
-    assert (found.min, found.max) == limits(*key)
-
-
-def test_so_many_databases_are_driven_as_the_core_has_parts() -> None:
-    found = options_of("bench")["databases"]
-
-    assert (found.min, found.max) == (1, most("DriveSpec", "parts"))
 
 
 def test_the_windows_of_a_knee_are_those_of_the_api() -> None:

@@ -144,11 +144,29 @@ def test_a_command_hardly_branches(module: str) -> None:
             assert count <= BRANCHES_MAX, f"{one.name} branches {count} times"
 
 
+BOUNDS = {"min", "max", "clamp"}
+
+
+def bounded(tree: ast.Module) -> Iterator[str]:
+    """Bounds that an option or an argument has of its own."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in (
+            "typer.Option", "typer.Argument",
+        ):  # fmt: skip
+            yield from (ast.unparse(one) for one in node.keywords if one.arg in BOUNDS)
+
+
+@pytest.mark.parametrize("module", TREES)
+def test_no_option_has_bounds(module: str) -> None:
+    """What a number may be is the library's to say, which Python calls as well."""
+    assert list(bounded(TREES[module])) == []
+
+
 # -- that these tests can fail -------------------------------------------------------------------
 
 LOGIC = """
 from pgdyno.stats.ceiling import fitting
-def command(ms: float) -> None:
+def command(ms: Annotated[float, typer.Option("--ms", min=0.5, help="How long.")]) -> None:
     limit_ns = round(ms * 1e6)
     if limit_ns > 5:
         raise PlanError("the start is above the highest")
@@ -160,4 +178,5 @@ def test_logic_is_seen() -> None:
     assert [name for name in imported(tree) if not is_allowed(name)] == ["pgdyno.stats.ceiling"]
     assert set(computed(tree)) == {"round(ms * 1000000.0)", "ms * 1000000.0"}
     assert [ast.unparse(call.args[0]) for call in raised(tree)]
+    assert list(bounded(tree)) == ["min=0.5"]
     assert pgdyno.__version__
