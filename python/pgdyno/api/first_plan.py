@@ -18,6 +18,7 @@ from pgdyno.plan.settings.checkpoints import shapes_cycle
 from pgdyno.store.output_file import require_closed, write_new
 
 EMBEDDED = "embedded"
+FILE_NAME = "first.toml"
 _TEXT = """\
 # A first plan, written by `pgdyno init`.
 #
@@ -87,7 +88,7 @@ class FirstPlan:
     def __post_init__(self) -> None:
         require_accepted("TpccSpec", "warehouses", self.warehouses, "warehouses")
 
-    def text(self, path: str | Path = "first.toml") -> str:
+    def text(self, path: str | Path = FILE_NAME) -> str:
         """The plan, as TOML that this host and that server can carry out.
 
         Args:
@@ -153,7 +154,7 @@ class FirstPlan:
             raise PlanError(f"{path} exists", "Name another file; nothing is overwritten.")
         require_closed(Path(path))
 
-    def write(self, path: str | Path = "first.toml") -> Path:
+    def write(self, path: str | Path = FILE_NAME) -> Path:
         """Put the plan there, whole, as `pgdyno init` does; nothing is overwritten.
 
         Raises:

@@ -34,7 +34,7 @@ from pgdyno.guard.watch import Watch
 from pgdyno.model.bounds import require_within
 from pgdyno.model.errors import PgdynoError, PlanError, TargetError
 from pgdyno.model.guard import Armed, Checked, GuardLimits, Status, Step
-from pgdyno.model.repair import RejoinReport, RepairReport
+from pgdyno.model.repair import PATIENCE_S, SESSIONS, RejoinReport, RepairReport
 
 __all__ = ["RUN_FOLDER", "Guard"]
 
@@ -150,8 +150,8 @@ class Guard:
         *,
         standby_data: str | Path | None = None,
         journals: str | Path | None = None,
-        sessions: int = 4,
-        patience_s: float = 60.0,
+        sessions: int = SESSIONS,
+        patience_s: float = PATIENCE_S,
         dry_run: bool = False,
         on_event: Callable[[str], None] = lambda _: None,
     ) -> RepairReport:
@@ -188,7 +188,7 @@ class Guard:
         follow: str = "",
         slot: str = "",
         journals: str | Path | None = None,
-        sessions: int = 4,
+        sessions: int = SESSIONS,
         whole: bool = False,
         dry_run: bool = False,
         on_event: Callable[[str], None] = lambda _: None,

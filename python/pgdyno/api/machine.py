@@ -17,7 +17,7 @@ from pgdyno.host.advice import Line, Part, folded
 from pgdyno.host.device import device
 from pgdyno.host.journal import EARLIER_NAME, NAME, Change, Journal
 from pgdyno.host.knob_location import knob_location, knob_locations
-from pgdyno.host.layout import FileSystem, Layout, Wish
+from pgdyno.host.layout import BLOCK_BYTES, FILE_SYSTEM, STRIPE_KB, FileSystem, Layout, Wish
 from pgdyno.host.network import installed_ethtool
 from pgdyno.host.processors import clock_reading_ns
 from pgdyno.host.show import Asked, machine
@@ -30,7 +30,7 @@ from pgdyno.target.binaries import find_binaries
 from pgdyno.target.home import home
 
 __all__ = [
-    "Line", "Part", "Planned", "PlannedLayout", "Row", "apply", "folded", "layout",
+    "STRIPE_KB", "Line", "Part", "Planned", "PlannedLayout", "Row", "apply", "folded", "layout",
     "not_as_advised", "plan", "restore", "show",
 ]  # fmt: skip
 
@@ -180,9 +180,9 @@ def restore(*, overwrite: Sequence[str] = (), keep: Sequence[str] = ()) -> tuple
 def layout(
     devices: Sequence[str],
     *,
-    file_system: str = "xfs",
-    block_bytes: int = 4096,
-    stripe_bytes: int = 64 << 10,
+    file_system: str = FILE_SYSTEM,
+    block_bytes: int = BLOCK_BYTES,
+    stripe_bytes: int = STRIPE_KB << 10,
     partition: bool = False,
     log_device: str | None = None,
     mount: str | None = None,

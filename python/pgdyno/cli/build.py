@@ -14,7 +14,6 @@ from rich.text import Text
 from pgdyno.api import builds
 from pgdyno.cli.console import say, stderr, stdout
 from pgdyno.cli.help import STYLE, Command, Group
-from pgdyno.model.build import Recipe
 from pgdyno.model.units import seconds_text
 
 app = typer.Typer(
@@ -24,6 +23,7 @@ app = typer.Typer(
     no_args_is_help=True,
     **STYLE,
 )
+_RECIPE = builds.Recipe()
 
 
 def _one_of(values: tuple[object, ...]) -> str:
@@ -40,10 +40,10 @@ def build_command(
     ] = None,
     compiler: Annotated[
         str, typer.Option("--cc", help="The compiler: a gcc or clang, e.g. gcc-14, or its path.")
-    ] = "gcc",
+    ] = _RECIPE.compiler,
     optimise: Annotated[
         str, typer.Option("-O", "--optimise", help=f"The level: {_one_of(builds.OPTIMISE)}.")
-    ] = "2",
+    ] = _RECIPE.optimise,
     native: Annotated[
         bool, typer.Option("--native", help="Compile for this model of CPU only (-march=native).")
     ] = False,
@@ -59,10 +59,10 @@ def build_command(
     ] = "",
     block_kb: Annotated[
         int, typer.Option(help=f"Pages of tables and indexes, kB: {_one_of(builds.BLOCKS_KB)}.")
-    ] = 8,
+    ] = _RECIPE.block_kb,
     wal_block_kb: Annotated[
         int, typer.Option(help=f"Pages of WAL, kB: {_one_of(builds.WAL_BLOCKS_KB)}.")
-    ] = 8,
+    ] = _RECIPE.wal_block_kb,
     features: Annotated[
         list[str] | None,
         typer.Option(
@@ -81,7 +81,7 @@ def build_command(
 
     Example: pgdyno build postgresql-18.1.tar.bz2 -O 3 --native --lto --name fast
     """
-    recipe = Recipe(
+    recipe = builds.Recipe(
         compiler=compiler, optimise=optimise, native=native, lto=lto, pgo=pgo,
         flags=flags, block_kb=block_kb, wal_block_kb=wal_block_kb, features=tuple(features or ()),
     )  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from pgdyno import api
+from pgdyno.cli.api_defaults import defaults
 from pgdyno.cli.console import say_where, stderr, stdout
 from pgdyno.cli.live_view import LiveView
 from pgdyno.cli.next_stage import RungOption
@@ -18,11 +19,12 @@ from pgdyno.model.settings import Rung
 from pgdyno.model.text import shell_line
 
 _LIMITS = api.ClimbLimits()
+_LOWEST = defaults(api.ClimbLimits)["lowest"].value
 
 
 def climb(
     plan: PlanSource,
-    rung: RungOption = "D0",
+    rung: RungOption = _LOWEST,
     client: Annotated[
         bool, typer.Option("--client", help="Also try what changes how the client asks.")
     ] = _LIMITS.client,

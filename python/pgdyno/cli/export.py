@@ -37,6 +37,9 @@ class Tables(StrEnum):
     spec = "spec"
 
 
+_SCHEMA = Tables(_DEFAULTS["schema"])
+
+
 def export(
     ctx: typer.Context,
     what: Annotated[
@@ -58,7 +61,7 @@ def export(
     ] = _DEFAULTS["warehouses"],
     schema: Annotated[
         Tables, typer.Option(help="Files as BenchmarkSQL 5 writes them, or of our own tables.")
-    ] = Tables.bmsql,
+    ] = _SCHEMA,
     seed: Annotated[int, typer.Option(help="The rows follow from this number.")] = _DEFAULTS[
         "seed"
     ],

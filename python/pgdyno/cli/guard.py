@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pgdyno import api
+from pgdyno.cli.api_defaults import defaults
 from pgdyno.cli.console import stderr, stdout
 from pgdyno.cli.help import STYLE, Command, Group
 from pgdyno.model.guard import Checked, GuardLimits, Heartbeat, Status
@@ -22,6 +23,8 @@ from pgdyno.model.wording import plural
 
 REFUSED = 1  # exit code: a condition does not hold
 _LIMITS = GuardLimits()
+_REPAIR, _REJOIN = defaults(api.Guard.repair), defaults(api.Guard.rejoin)
+_UNIT = defaults(api.Guard.unit)
 
 app = typer.Typer(
     help="Turn full_page_writes off safely: a standby repairs what a power cut tears.",
@@ -186,9 +189,9 @@ def watch(data: DATA, standby: STANDBY = "", primary: PRIMARY = "", bindir: BIND
 @app.command(cls=Command)
 def unit(
     data: DATA,
-    server: Annotated[
-        str, typer.Option(metavar="UNIT", help="The server's own unit.")
-    ] = "postgresql.service",
+    server: Annotated[str, typer.Option(metavar="UNIT", help="The server's own unit.")] = _UNIT[
+        "server"
+    ],
 ) -> None:
     """Print a systemd unit that runs `watch`, and turns full pages on after any end of it.
 
@@ -206,11 +209,11 @@ def repair(
         typer.Option(help="The standby's data directory, if on this host: it is fed WAL."),
     ] = None,
     journals: JOURNALS = None,
-    sessions: SESSIONS = 4,
+    sessions: SESSIONS = _REPAIR["sessions"],
     patience: Annotated[
         float,
         typer.Option(metavar="SECONDS", help="How long a standby without progress is waited for."),
-    ] = 60.0,
+    ] = _REPAIR["patience_s"],
     dry_run: DRY_RUN = False,
     as_json: JSON = False,
 ) -> None:
@@ -255,7 +258,7 @@ def rejoin(
         typer.Option(metavar="NAME", help="A physical slot of the primary that keeps WAL for it."),
     ] = "",
     journals: JOURNALS = None,
-    sessions: SESSIONS = 4,
+    sessions: SESSIONS = _REJOIN["sessions"],
     whole: Annotated[
         bool, typer.Option("--whole", help="Copy every file, where WAL does not say enough.")
     ] = False,

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pgdyno.api import machine
+from pgdyno.cli.api_defaults import defaults
 from pgdyno.cli.console import stderr, stdout
 from pgdyno.cli.help import STYLE, Command, Group
 from pgdyno.model.errors import TargetError
@@ -46,6 +47,7 @@ HUGE = Annotated[
 BINDIR = Annotated[
     Path | None, typer.Option(help="Folder of PostgreSQL's programs, for --huge-pages-for.")
 ]
+_LAYOUT = defaults(machine.layout)
 NOT_DONE = 1  # exit code: something is not as it was asked for
 
 
@@ -184,11 +186,15 @@ def restore(
 @app.command(cls=Command, name="layout")
 def layout_command(
     devices: Annotated[list[str], typer.Argument(metavar="DEVICE...", help="Block devices.")],
-    file_system: Annotated[str, typer.Option("--fs", help="The file system: xfs or ext4.")] = "xfs",
-    block: Annotated[int, typer.Option(help="Size of the file system's blocks, bytes.")] = 4096,
+    file_system: Annotated[
+        str, typer.Option("--fs", help="The file system: xfs or ext4.")
+    ] = _LAYOUT["file_system"],
+    block: Annotated[int, typer.Option(help="Size of the file system's blocks, bytes.")] = _LAYOUT[
+        "block_bytes"
+    ],
     stripe: Annotated[
         int, typer.Option(help="Kilobytes that go to one device before the next.")
-    ] = 64,
+    ] = machine.STRIPE_KB,
     partition: Annotated[
         bool, typer.Option("--partition", help="Make an aligned partition on each device.")
     ] = False,

@@ -27,7 +27,7 @@ _OF_GENERATED_ROWS = (
     "scale", "seed", "connections", "schema", "partitions", "order",
     "drop_ours", "resume", "top_up", "estimate",
 )  # fmt: skip
-_DATA = defaults(api.Data)
+_DATA, _LOAD = defaults(api.Data), defaults(api.load)
 
 
 Loadable = Literal["tpcc", "tpcb"]
@@ -86,7 +86,7 @@ def load(
     ] = False,
     check_after: Annotated[
         bool, typer.Option("--check/--no-check", help="Check the conditions afterwards.")
-    ] = True,
+    ] = _LOAD["check"],
     from_csv: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Load tpcc from files, ours or BenchmarkSQL's."),

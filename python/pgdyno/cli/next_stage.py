@@ -10,10 +10,12 @@ import typer
 from rich.text import Text
 
 from pgdyno import api
+from pgdyno.cli.api_defaults import defaults
 from pgdyno.cli.console import say_where, stderr, stdout
 from pgdyno.cli.live_view import LiveView
 from pgdyno.cli.run_file_option import RunFileOption
 
+_DEFAULTS = defaults(api.propose)
 RungOption = Annotated[
     Literal["D0", "D1", "D2", "D3", "D4", "D5", "D6"],
     typer.Option(help="The lowest rung of durability that is allowed."),
@@ -26,7 +28,7 @@ def next_command(
         str | None,
         typer.Option(help="A stage to build on. Default: the best that the rung allows."),
     ] = None,
-    rung: RungOption = "D0",
+    rung: RungOption = _DEFAULTS["lowest_rung"],
     client: Annotated[
         bool, typer.Option("--client", help="Also propose what changes how the client asks.")
     ] = False,

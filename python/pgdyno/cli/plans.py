@@ -13,11 +13,14 @@ from rich import box
 from rich.table import Table
 
 from pgdyno import api
+from pgdyno.cli.api_defaults import defaults
 from pgdyno.cli.console import say_error, stdout
 from pgdyno.cli.live_options import LiveOption, MetricsOption
 from pgdyno.cli.run import QuickOption, run
 from pgdyno.cli.run_file_option import RunFileOption
 from pgdyno.model.errors import PgdynoError
+
+_PATH = Path(defaults(api.FirstPlan.write)["path"])
 
 
 def plans() -> None:
@@ -49,7 +52,7 @@ def demo(
 
 
 def init(
-    path: Annotated[Path, typer.Argument(help="The plan that is written.")] = Path("first.toml"),
+    path: Annotated[Path, typer.Argument(help="The plan that is written.")] = _PATH,
     server: Annotated[
         str | None,
         typer.Option(

@@ -10,10 +10,12 @@ import typer
 
 from pgdyno import api
 from pgdyno.api import Form, Format
+from pgdyno.cli.api_defaults import defaults
 from pgdyno.cli.console import stdout
 from pgdyno.model.durability import LADDER
 
 _Written: TypeAlias = Literal[Format, Form]
+_REPORT, _CONFIGURATION = defaults(api.Run.report), defaults(api.Run.configuration)
 
 
 def report(
@@ -26,7 +28,7 @@ def report(
             help="html, md, json: all that was found. conf, sql (ALTER SYSTEM), sysctl: what to"
             " configure, line by line with reasons. diff: what that would change on a server.",
         ),
-    ] = "html",
+    ] = _REPORT["format"],
     out: Annotated[
         Path | None,
         typer.Option(
@@ -47,7 +49,7 @@ def report(
             help="conf, sql, diff: lowest rung of durability allowed."
             f" {'; '.join(f'{one}: {loses}' for one, loses in LADDER.items())}.",
         ),
-    ] = "D1",
+    ] = _CONFIGURATION["lowest_rung"],
     stage: Annotated[
         str | None,
         typer.Option(help="conf, sql, diff: a stage by name, instead of the best one allowed."),

@@ -14,6 +14,7 @@ import typer
 from rich.table import Table
 
 from pgdyno import api
+from pgdyno.cli.api_defaults import defaults
 from pgdyno.cli.console import stderr, stdout
 from pgdyno.model.errors import PlanError
 from pgdyno.model.units import bytes_text, count_text
@@ -22,6 +23,7 @@ from pgdyno.model.wording import plural
 
 _PLACE = r"([0-9A-Fa-f]+/[0-9A-Fa-f]+)?"
 _WINDOW = re.compile(rf"(?=.*/){_PLACE}\.\.{_PLACE}")
+_HERE: str = defaults(api.wal)["folder"]
 _RELATIONS_MAX = 20  # of the text; JSON has all
 
 
@@ -38,7 +40,7 @@ def wal(
         typer.Argument(
             metavar="[FOLDER]", help="A data directory, its pg_wal, or an archive of segments."
         ),
-    ] = ".",
+    ] = _HERE,
     window: Annotated[
         str | None,
         typer.Argument(
@@ -60,7 +62,7 @@ def wal(
     Example: pgdyno wal /var/lib/postgresql/18/main 0/1000028..0/3000000
     """
     if window is None and _WINDOW.fullmatch(folder):
-        folder, window = ".", folder
+        folder, window = _HERE, folder
     if window is not None and not _WINDOW.fullmatch(window):
         raise PlanError(
             f"what names a range of WAL is FROM..TO, not {window!r}",

@@ -30,7 +30,7 @@ from pgdyno.guard.writing import write_new
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
 from pgdyno.model.lsn import lsn_of
-from pgdyno.model.repair import RedoBegin, RejoinReport
+from pgdyno.model.repair import SESSIONS, RedoBegin, RejoinReport
 from pgdyno.model.wording import listed, plural
 from pgdyno.pages.files import text_of
 from pgdyno.pages.segment_names import history_name, is_segment, place_name, without_timeline
@@ -52,7 +52,7 @@ class RejoinAsked:
 
     follow: str = ""  # its primary_conninfo; empty: as it is configured
     slot: str = ""  # its primary_slot_name, which keeps WAL from now on; empty: as it is configured
-    sessions: int = 4  # that fetch side by side
+    sessions: int = SESSIONS  # that fetch side by side
     whole: bool = False  # copy every file, whatever WAL says
     dry_run: bool = False
 

@@ -23,7 +23,7 @@ from pgdyno.guard.source import Source, Wanted
 from pgdyno.guard.writing import write_new
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
-from pgdyno.model.repair import RedoBegin, RedoNeeds, RepairReport
+from pgdyno.model.repair import PATIENCE_S, SESSIONS, RedoBegin, RedoNeeds, RepairReport
 from pgdyno.model.wording import listed, plural
 from pgdyno.pages.redo import Crashed, read_redo
 
@@ -35,8 +35,8 @@ _MINIMAL = 0
 class RepairAsked:
     """How a cluster is to be repaired."""
 
-    sessions: int = 4  # that fetch side by side
-    patience_s: float = 60.0  # for a standby that makes no progress
+    sessions: int = SESSIONS  # that fetch side by side
+    patience_s: float = PATIENCE_S  # for a standby that makes no progress
     dry_run: bool = False
 
 

@@ -20,6 +20,9 @@ from pgdyno.model.units import bytes_text
 from pgdyno.model.wording import plural
 
 FileSystem: TypeAlias = Literal["xfs", "ext4"]
+FILE_SYSTEM: FileSystem = "xfs"
+BLOCK_BYTES = 4096
+STRIPE_KB = 64  # on one device before the next, as mdadm counts it
 MIB = 1 << 20
 ALIGNMENT_BYTES = MIB  # a multiple of every block of every device
 LEAST_BYTES = 300 * MIB  # less than that mkfs.xfs refuses
@@ -33,9 +36,9 @@ class Wish:
     """What is asked for."""
 
     devices: tuple[Device, ...]
-    file_system: FileSystem = "xfs"
-    block_bytes: int = 4096
-    stripe_bytes: int = 64 * 1024  # on one device before the next
+    file_system: FileSystem = FILE_SYSTEM
+    block_bytes: int = BLOCK_BYTES
+    stripe_bytes: int = STRIPE_KB << 10  # on one device before the next
     partition: bool = False
     log_device: Device | None = None  # the journal of the file system
     mount: str | None = None

@@ -7,6 +7,11 @@ from typing import Literal, TypeAlias
 
 from pgdyno.model.wal import WalEnd
 
+SESSIONS = 4
+"""That fetch pages or files side by side."""
+PATIENCE_S = 60.0
+"""For a standby that makes no progress."""
+
 
 @dataclass(frozen=True, slots=True)
 class RedoBegin:
