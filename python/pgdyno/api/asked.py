@@ -6,8 +6,9 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from pgdyno.catalog.contract import limits, most, require_accepted
+from pgdyno.catalog.contract import default, limits, most, require_accepted
 from pgdyno.loader.consistency import loaded_workload
 from pgdyno.loader.pgbench_tables import branches
 from pgdyno.model.bounds import require_within
@@ -52,6 +53,8 @@ _ONLY_FOR = {
     "variables": ("script",),
     "scale": ("mix", "script"),
 }
+_FACE: Face = default("TpccSpec", "face")
+_ISOLATION: Isolation = default("TpccSpec", "isolation")
 _BOUNDED = {
     "connections": ("DriveSpec", "connections"),
     "terminals": ("DriveSpec", "terminals"),
@@ -75,8 +78,8 @@ class Asked:
     connections: int = CONNECTIONS
     terminals: int | None = None  # None: one a connection
     threads: int | None = None  # of the driver; None: one for four connections, at most the cores
-    face: Face = "statement"
-    isolation: Isolation = "read committed"
+    face: Face = _FACE
+    isolation: Isolation = _ISOLATION
     seed: int | None = None  # of the requests; None: another one each time
     databases: int = 1  # NAME, NAME_2, ..., loaded alike
     rate: float | None = None  # requests a second, answered or not; None: closed loop
@@ -229,23 +232,30 @@ def _arrivals(asked: Asked) -> Arrivals:
 
 def _tpcc(asked: Asked, connection: Connection) -> tuple[Tpcc, dict[str, int]]:
     loaded = loaded_workload(connection)
-    as_benchmarksql = asked.rules == "benchmarksql-5"
     tpcc = Tpcc(
         warehouses=loaded.warehouses,
         schema=loaded.schema,
-        rules="benchmarksql-5" if as_benchmarksql else "text",
+        rules=_usual(asked.rules, "rules"),
         foreign_keys=loaded.foreign_keys,
         mix=dict(TEXT_MIX) if asked.mix is None else _weights(asked.mix),
-        delivery="inline" if _inline(asked, as_benchmarksql) else "deferred",
-        home="random" if asked.home == "random" else "fixed",
-        keying_multiplier=asked.keying or 0.0,
-        think_multiplier=asked.think or 0.0,
+        delivery=_delivery(asked),
+        home=_usual(asked.home, "home"),
+        keying_multiplier=_usual(asked.keying, "keying_multiplier"),
+        think_multiplier=_usual(asked.think, "think_multiplier"),
     )
     return tpcc, loaded.c_load
 
 
-def _inline(asked: Asked, as_benchmarksql: bool) -> bool:
-    return as_benchmarksql if asked.delivery is None else asked.delivery == "inline"
+def _delivery(asked: Asked) -> Delivery:
+    if asked.delivery is None and asked.rules == "benchmarksql-5":
+        return "inline"
+    found: Delivery = _usual(asked.delivery, "delivery")
+    return found
+
+
+def _usual(wish: float | str | None, key: str) -> Any:  # noqa: ANN401  as the key's type
+    """What was asked for, or what the core takes where nothing was."""
+    return default("TpccSpec", key) if wish is None else wish
 
 
 def _weights(mix: Mapping[str, float]) -> dict[str, float]:

@@ -39,6 +39,8 @@ LOADED_AT = datetime.fromtimestamp(exporting.LOADED_AT_UNIX_S, UTC)
 """The time that exported rows carry unless told otherwise."""
 _WAREHOUSES: int = default("TpccSpec", "warehouses")
 _SEED: int = default("TpccSpec", "seed")
+_SCHEMA: Schema = default("TpccSpec", "schema")
+_ORDER: Order = default("TpccSpec", "order")
 
 
 POOLED = (
@@ -55,10 +57,10 @@ class Data:
     workload: Literal["tpcc", "tpcb"] = "tpcc"
     scale: int = _WAREHOUSES  # warehouses of about 100 MiB, or branches of 100,000 accounts
     seed: int = _SEED  # tpcc
-    schema: Schema = "spec"  # tpcc: names and types of its tables
+    schema: Schema = _SCHEMA  # tpcc: names and types of its tables
     foreign_keys: bool = False
     partitions: Partitions | None = None  # tpcc
-    order: Order = "warehouse"  # tpcc: how orders lie in their tables
+    order: Order = _ORDER  # tpcc: how orders lie in their tables
 
     def record(self) -> WorkloadRecord:
         """The workload whose rows these are.
@@ -78,9 +80,9 @@ class Data:
             )  # fmt: skip
             return WorkloadRecord("tpcc", self.seed, tpcc=tpcc)
         for name, is_set in (
-            ("schema", self.schema != "spec"),
+            ("schema", self.schema != _SCHEMA),
             ("partitions", self.partitions is not None),
-            ("order", self.order != "warehouse"),
+            ("order", self.order != _ORDER),
         ):
             if is_set:
                 raise PlanError(

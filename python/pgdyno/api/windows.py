@@ -14,7 +14,7 @@ from pgdyno.api.interrupts import interruptible
 from pgdyno.api.kinds import KIND_COLUMNS, kind_row
 from pgdyno.api.notebook_line import with_line
 from pgdyno.api.table import Table
-from pgdyno.catalog.contract import require_release
+from pgdyno.catalog.contract import default, require_release
 from pgdyno.drive.driver import Driven
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import DriveError
@@ -31,7 +31,7 @@ from pgdyno.target.home import home
 from pgdyno.target.host_facts import this_machine
 from pgdyno.trial.window import drive_alone
 
-_DRAIN_S = 10.0
+_DRAIN_S: float = default("DriveSpec", "drain_s")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """A workload as the core wants it, as JSON: `TpccSpec` and its like of its contract.
 
-Keys that say nothing are left out; the core's defaults are the same as the records'.
+Keys that say what the core takes anyway are left out.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import PurePath
 
 from pydantic import JsonValue
 
+from pgdyno.catalog.contract import default
 from pgdyno.model.record_json import JsonObject
 from pgdyno.model.workload import Script, SourceFile, Tpcc, Workload
 from pgdyno.plan.schema.toml import parse_toml
@@ -42,11 +43,12 @@ def workload_spec(workload: Workload, c_load: Mapping[str, int] | None = None) -
 
 def _tpcc(tpcc: Tpcc) -> JsonObject:
     spec = asdict(tpcc)
-    for key, default in (("partitions", None), ("order", "warehouse"), ("rules", "text"),
-                         ("blocks", None)):  # fmt: skip
-        if spec[key] == default:
+    for key in ("partitions", "order", "rules"):
+        if spec[key] == default("TpccSpec", key):
             del spec[key]
-    if tpcc.blocks is not None and tpcc.blocks.held is None:
+    if tpcc.blocks is None:
+        del spec["blocks"]
+    elif tpcc.blocks.held is None:
         spec["blocks"] = {"count": tpcc.blocks.count}
     return spec
 

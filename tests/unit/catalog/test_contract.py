@@ -23,7 +23,7 @@ from pgdyno.model.loading import ExportReport, LoadEstimate, LoadReport
 from pgdyno.model.progress import DriveProgress, ExportProgress, LoadProgress
 from pgdyno.model.repair import JudgedPages, RedoBegin, RedoNeeds
 from pgdyno.model.wal import WalNamed, WalPart, WalSummary
-from pgdyno.model.workload import Pgbench, Tpcc
+from pgdyno.model.workload import Pgbench, Tpcc, Workload
 
 Schema = dict[str, Any]
 READ: dict[str, type] = {
@@ -232,3 +232,9 @@ def test_records_have_the_cores_defaults(shape: str, record: Tpcc | Pgbench) -> 
 
     for name, value in asdict(record).items():
         assert value == known[name].get("default"), name
+
+
+@pytest.mark.parametrize("shape", ["TpccSpec", "PgbenchSpec", "MixSpec", "ScriptSpec"])
+@pytest.mark.parametrize("key", ["face", "isolation"])
+def test_a_workload_is_asked_for_as_the_core_would(shape: str, key: str) -> None:
+    assert getattr(Workload("tpcc", 1), key) == contract.default(shape, key)

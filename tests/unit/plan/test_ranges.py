@@ -1,4 +1,4 @@
-"""Ranges of a plan's keys are those that the core publishes: none is stated twice."""
+"""Ranges and defaults of a plan's keys are those that the core publishes: none is stated twice."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from pgdyno.api.asked import Asked
-from pgdyno.catalog.contract import limits, most
+from pgdyno.catalog.contract import limits, most, schema
 from pgdyno.model.errors import PlanError
 from pgdyno.plan.schema.plan_file import ProtocolTable
 from pgdyno.plan.schema.workload_table import (
@@ -45,6 +45,41 @@ def test_a_key_has_the_range_of_the_core(
     assert low is not None
     assert high is not None
     assert (ranged["minimum"], ranged["maximum"]) == (low, high)
+
+
+def test_a_replica_has_as_many_connections_as_the_core_takes() -> None:
+    _, high = limits("DriveSpec", "replica.connections")
+    assert high is not None
+
+    TpccTable.model_validate({"replica_connections": high})
+    with pytest.raises(ValidationError, match=f"less than or equal to {high}"):
+        TpccTable.model_validate({"replica_connections": high + 1})
+
+
+TABLES: list[tuple[type[BaseModel], str]] = [
+    (TpccTable, "TpccSpec"),
+    (PgbenchTable, "PgbenchSpec"),
+    (MixFileTable, "MixSpec"),
+    (ScriptTable, "ScriptSpec"),
+    (ProtocolTable, "DriveSpec"),
+]
+OTHERWISE = {(ProtocolTable, "warmup_s")}  # the server of a trial has just been started
+
+
+@pytest.mark.parametrize(("table", "shape"), TABLES)
+def test_a_key_has_the_default_of_the_core(table: type[BaseModel], shape: str) -> None:
+    known = schema(shape)["properties"]
+    compared = set()
+    for name, field in table.model_fields.items():
+        key = field.alias or name
+        if "default" not in known.get(key, {}) or (table, key) in OTHERWISE:
+            continue
+        ours = field.default
+        if isinstance(ours, BaseModel):
+            ours = ours.model_dump()
+        assert (list(ours) if isinstance(ours, tuple) else ours) == known[key]["default"], key
+        compared.add(key)
+    assert len(compared) >= 2
 
 
 def test_there_are_so_many_steps_and_databases_as_the_core_takes() -> None:

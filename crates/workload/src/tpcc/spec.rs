@@ -288,7 +288,8 @@ impl TpccSpec {
         }
         if weights.iter().sum::<f64>() <= 0.0 {
             let fact = "every weight of the mix is 0, at least one must be above".to_owned();
-            return Err(SpecError::new(fact, "The text's mix is 45, 43, 4, 4, 4."));
+            let text = Mix::default().weights().map(|weight| weight.to_string()).join(", ");
+            return Err(SpecError::new(fact, &format!("The text's mix is {text}.")));
         }
         Ok(())
     }
@@ -337,6 +338,15 @@ mod tests {
         assert_eq!(spec.delivery, DeliveryMode::Deferred);
         let value = serde_json::to_value(&spec).expect("JSON");
         assert_eq!(TpccSpec::from_json(&value).expect("the same again"), spec);
+    }
+
+    #[test]
+    fn a_mix_of_nothing_is_told_that_of_the_text() {
+        let mix = json!({"new_order": 0, "payment": 0, "order_status": 0, "delivery": 0,
+                         "stock_level": 0});
+        let error = TpccSpec::from_json(&json!({"kind": "tpcc", "mix": mix}))
+            .expect_err("must be refused");
+        assert_eq!(error.hint.as_deref(), Some("The text's mix is 45, 43, 4, 4, 4."));
     }
 
     #[test]

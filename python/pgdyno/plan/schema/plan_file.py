@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from pgdyno.catalog.contract import bounds, limits
+from pgdyno.catalog.contract import bounds, default, limits
 from pgdyno.model.cycle import Checkpoints
 from pgdyno.model.looks import Stop
 from pgdyno.model.plan import WINDOW_MIN_S, Telemetry
@@ -175,16 +175,18 @@ class ProtocolTable(Table):
         "40 (4, 6, 8, 12, 20, 30, 40). Intervals and verdicts hold over all looks together.",
     )
     warmup_s: Annotated[float, bounds("DriveSpec", "warmup_s")] = Field(
-        15.0, description="Load before the window, seconds."
+        15.0,  # more than the driver's: the server of a trial has just been started
+        description="Load before the window, seconds.",
     )
     window_s: float = Field(
-        60.0,
+        default("DriveSpec", "window_s"),
         ge=WINDOW_MIN_S,
         le=limits("DriveSpec", "window_s")[1],
         description="The measured part, seconds.",
     )
     drain_s: Annotated[float, bounds("DriveSpec", "drain_s")] = Field(
-        10.0, description="Time for what is under way at the end, seconds."
+        default("DriveSpec", "drain_s"),
+        description="Time for what is under way at the end, seconds.",
     )
     prewarm: bool = Field(True, description="Read tables and indexes into memory before the load.")
     checkpoint_before: bool = Field(

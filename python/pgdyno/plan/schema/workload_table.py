@@ -91,16 +91,17 @@ Line = Annotated[str, AfterValidator(_one_line)]
 Scalar = bool | int | float | str
 Weight = Annotated[float, bounds("TpccSpec", "mix.new_order")]
 Factor = Annotated[float | None, bounds("DriveSpec", "steps.factor")]
+_MIX: dict[str, float] = default("TpccSpec", "mix")
 
 
 class MixTable(Table):
     """Weights of the five transactions; only their proportions count."""
 
-    new_order: Weight = Field(TEXT_MIX["new_order"], description="New-Order.")
-    payment: Weight = Field(TEXT_MIX["payment"], description="Payment.")
-    order_status: Weight = Field(TEXT_MIX["order_status"], description="Order-Status.")
-    delivery: Weight = Field(TEXT_MIX["delivery"], description="Delivery.")
-    stock_level: Weight = Field(TEXT_MIX["stock_level"], description="Stock-Level.")
+    new_order: Weight = Field(_MIX["new_order"], description="New-Order.")
+    payment: Weight = Field(_MIX["payment"], description="Payment.")
+    order_status: Weight = Field(_MIX["order_status"], description="Order-Status.")
+    delivery: Weight = Field(_MIX["delivery"], description="Delivery.")
+    stock_level: Weight = Field(_MIX["stock_level"], description="Stock-Level.")
 
 
 class PartitionsTable(Table):
@@ -173,12 +174,12 @@ class AnyWorkload(Table):
         "what it cannot do is refused.",
     )
     face: Face = Field(
-        "statement",
+        default("TpccSpec", "face"),
         description="How statements travel: `statement`: each in one round trip, prepared; "
         "`pipeline`: in as few round trips as the data allow; `procedure`: one call.",
     )
     isolation: Isolation = Field(
-        "read committed", description="Isolation level of the transactions."
+        default("TpccSpec", "isolation"), description="Isolation level of the transactions."
     )
     arrivals: Annotated[ArrivalsTable | None, BeforeValidator(_closed)] = Field(
         None,
@@ -214,42 +215,46 @@ class TpccTable(AnyWorkload):
         default("TpccSpec", "warehouses"), description="Scale; one warehouse is about 100 MB."
     )
     schema_: Schema = Field(
-        "spec",
+        default("TpccSpec", "schema"),
         alias="schema",
         description="Tables, names and indexes as TPC-C suggests, or as BenchmarkSQL 5 has them.",
     )
     rules: Rules = Field(
-        "text",
+        default("TpccSpec", "rules"),
         description="Transactions by the text of TPC-C, or with BenchmarkSQL's own statements.",
     )
-    foreign_keys: bool = Field(False, description="Add the foreign keys of clause 1.4.")
+    foreign_keys: bool = Field(
+        default("TpccSpec", "foreign_keys"), description="Add the foreign keys of clause 1.4."
+    )
     partitions: PartitionsTable | None = Field(
         None, description='Partition the large tables: `{ by = "hash", count = 8 }`.'
     )
     order: Order = Field(
-        "warehouse",
+        default("TpccSpec", "order"),
         description="How loaded rows lie: by warehouse, or mixed as orders would arrive.",
     )
     delivery: Delivery = Field(
-        "deferred",
+        default("TpccSpec", "delivery"),
         description="Deliveries are queued and performed in the background (clause 2.7.2), or "
         "while the terminal waits.",
     )
     home: Home = Field(
-        "fixed",
+        default("TpccSpec", "home"),
         description="A terminal keeps to its warehouse (clause 2.4.1.1), or takes any each time.",
     )
     keying_multiplier: Annotated[float, bounds("TpccSpec", "keying_multiplier")] = Field(
-        0.0, description="Times the keying times of clause 5.2.5.2; 0: none."
+        default("TpccSpec", "keying_multiplier"),
+        description="Times the keying times of clause 5.2.5.2; 0: none.",
     )
     think_multiplier: Annotated[float, bounds("TpccSpec", "think_multiplier")] = Field(
-        0.0, description="Times the think times of clause 5.2.5.4; 0: none."
+        default("TpccSpec", "think_multiplier"),
+        description="Times the think times of clause 5.2.5.4; 0: none.",
     )
     mix: MixTable = Field(MixTable(), description="Weights of the transactions.")
     replica_connections: int = Field(
         0,
         ge=0,
-        le=100_000,
+        le=limits("DriveSpec", "replica.connections")[1],
         description="Connections with `target.replica`, which then answers Order-Status and "
         "Stock-Level; 0: the server itself answers all.",
     )
@@ -263,7 +268,9 @@ class PgbenchTable(AnyWorkload):
         default("PgbenchSpec", "scale"),
         description="Branches, 100,000 accounts each; about 15 MB.",
     )
-    foreign_keys: bool = Field(False, description="Add the foreign keys of `pgbench -i`.")
+    foreign_keys: bool = Field(
+        default("PgbenchSpec", "foreign_keys"), description="Add the foreign keys of `pgbench -i`."
+    )
 
 
 class OwnWorkload(AnyWorkload):
@@ -273,7 +280,7 @@ class OwnWorkload(AnyWorkload):
         "none", description="Tables to be loaded for it, of `scale` branches or warehouses."
     )
     scale: Annotated[int, bounds("PgbenchSpec", "scale")] = Field(
-        1, description="Size of these tables."
+        default("MixSpec", "scale"), description="Size of these tables."
     )
     setup: Line | None = Field(
         None, description="A file of SQL, run once after loading; its result is shared by stages."
