@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pgdyno.api.first_plan import FirstPlan
     from pgdyno.api.fleets import fleet
     from pgdyno.api.guard import Guard
-    from pgdyno.api.imports import ImportedResults, import_results
+    from pgdyno.api.imports import IMPORTED_TOOLS, ImportedResults, import_results
     from pgdyno.api.over_time import history
     from pgdyno.api.planning import Plan, Preview, load_plan, plans
     from pgdyno.api.proposing import Proposal, propose
@@ -88,7 +88,7 @@ _WHERE = {
     "first_plan": ("FirstPlan",),
     "fleets": ("fleet",),
     "guard": ("Guard",),
-    "imports": ("ImportedResults", "import_results"),
+    "imports": ("IMPORTED_TOOLS", "ImportedResults", "import_results"),
     "over_time": ("history",),
     "planning": ("Plan", "Preview", "load_plan", "plans"),
     "proposing": ("Proposal", "propose"),
@@ -124,16 +124,16 @@ _PARTS = ("builds", "machine")
 """Modules of several calls on one thing."""
 
 __all__ = [
-    "AA_ROUNDS", "DISASTER_NAMES", "LINTED_KINDS", "LINTED_MAJORS", "LOADED_AT", "PHASES", "POOLED",
-    "PROBE_NAMES", "Address", "Asked", "Audience", "Benched", "Checked", "ClimbLimits", "Data",
-    "Database", "Design", "Diagnosis", "DrillDesign", "Driven", "FirstPlan", "Fleet", "Form",
-    "Format", "Guard", "GuardLimits", "ImportedResults", "Intent", "Linted", "Loaded", "Needs",
-    "Plan", "Preview", "Proposal", "Run", "RunProgress", "Search", "Server", "Table", "Windows",
-    "Wish", "aa", "bench", "builds", "calibrate", "calibration_file", "check", "climb", "compare",
-    "connection_to", "diagnose", "drill", "driving_text", "estimate_load", "export", "fleet",
-    "history", "import_results", "knee", "knob", "knobs", "lint", "load", "load_files", "load_plan",
-    "loaded", "loading_text", "machine", "measure", "plans", "propose", "prove", "resume",
-    "run", "storage", "storage_cost", "wal",
+    "AA_ROUNDS", "DISASTER_NAMES", "IMPORTED_TOOLS", "LINTED_KINDS", "LINTED_MAJORS", "LOADED_AT",
+    "PHASES", "POOLED", "PROBE_NAMES", "Address", "Asked", "Audience", "Benched", "Checked",
+    "ClimbLimits", "Data", "Database", "Design", "Diagnosis", "DrillDesign", "Driven", "FirstPlan",
+    "Fleet", "Form", "Format", "Guard", "GuardLimits", "ImportedResults", "Intent", "Linted",
+    "Loaded", "Needs", "Plan", "Preview", "Proposal", "Run", "RunProgress", "Search", "Server",
+    "Table", "Windows", "Wish", "aa", "bench", "builds", "calibrate", "calibration_file", "check",
+    "climb", "compare", "connection_to", "diagnose", "drill", "driving_text", "estimate_load",
+    "export", "fleet", "history", "import_results", "knee", "knob", "knobs", "lint", "load",
+    "load_files", "load_plan", "loaded", "loading_text", "machine", "measure", "plans", "propose",
+    "prove", "resume", "run", "storage", "storage_cost", "wal",
 ]  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from pgdyno.imports import hammerdb_jobs
 from pgdyno.imports.beside import Beside, beside
 from pgdyno.imports.read import read
 from pgdyno.imports.reading import Lines, is_sqlite, sha256_of
+from pgdyno.imports.recognise import tools
 from pgdyno.imports.scrub import Scrubber, scrubbed
 from pgdyno.imports.simultaneous import Together, simultaneous
 from pgdyno.imports.traps import checked
@@ -23,6 +24,8 @@ from pgdyno.report.imported import lines, ratio_lines
 from pgdyno.store.run_file import RunFile
 
 SCHEMA = "pgdyno.imports/1"
+IMPORTED_TOOLS = tools()
+"""Names of the tools whose output is read, by the alphabet."""
 _SETTINGS = ("runInfo.csv", "properties")  # outputs that say how a run was asked for, and no more
 _SAID_EACH = 64 << 20  # bytes
 _PART = 1 << 20  # characters of a text that is kept, in one row

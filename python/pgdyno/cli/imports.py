@@ -17,7 +17,10 @@ def import_command(
     files: Annotated[list[Path], typer.Argument(help="What the tools printed or wrote.")],
     tool: Annotated[
         str | None,
-        typer.Option(help="The tool that wrote all files. Default: each is known by its content."),
+        typer.Option(
+            help=f"The tool that wrote all files: {', '.join(api.IMPORTED_TOOLS)}."
+            " Default: each is known by its content."
+        ),
     ] = None,
     warehouses: Annotated[
         int | None,
@@ -44,9 +47,8 @@ def import_command(
 ) -> None:
     """Read results of other tools, with what to mind of them.
 
-    The tools are BenchmarkSQL, pgbench, HammerDB, sysbench, go-tpc, DBT-2, YCSB, BenchBase and fio;
-    `--tool` takes one of these names. Their figures have no interval and get no verdict: each is
-    one run, and what a tool did not tell stays unknown.
+    Their figures have no interval and get no verdict: each is one run, and what a tool did not tell
+    stays unknown.
 
     Example: pgdyno import benchmarksql.log --warehouses 1000
     """

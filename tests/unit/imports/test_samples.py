@@ -6,7 +6,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from pgdyno.cli.app import app
 from pgdyno.imports.formats import formats
 from pgdyno.imports.read import read
 from pgdyno.imports.recognise import tools
@@ -129,6 +131,16 @@ def test_each_tool_has_samples_of_two_versions() -> None:
 
     assert set(tools()) == TOOLS
     assert all(len(found) >= 2 for found in versions.values()), versions
+
+
+def test_the_guide_and_the_help_name_each_tool_whose_output_is_read() -> None:
+    guide = (Path(__file__).parents[3] / "docs" / "guides" / "import.md").read_text()
+    _, _, after = guide.partition("| tool | versions | output |\n|---|---|---|\n")
+    rows = after.partition("\n\n")[0].splitlines()
+    shown = CliRunner().invoke(app, ["import", "--help"], env={"COLUMNS": "200"})
+
+    assert sorted((row.split("|")[1].strip() for row in rows), key=str.lower) == list(tools())
+    assert ", ".join(tools()) in " ".join(shown.output.split())
 
 
 def test_every_format_has_a_sample() -> None:
