@@ -15,13 +15,14 @@ from pgdyno.builder.train import train
 from pgdyno.model.bounds import require_within
 from pgdyno.model.build import Build, Recipe
 from pgdyno.plan.resolve.builds import find_build
+from pgdyno.plan.resolve.plan import MAJORS
 from pgdyno.shell import postgres_user
 from pgdyno.target.home import home, locked_home, remove_folder
 from pgdyno.target.kept_builds import build_bindir, build_folder, kept_builds
 
 __all__ = [
-    "BLOCKS_KB", "FEATURES", "OPTIMISE", "WAL_BLOCKS_KB", "Build", "Built", "Recipe", "build",
-    "builds", "remove_build",
+    "BLOCKS_KB", "FEATURES", "MAJORS", "OPTIMISE", "WAL_BLOCKS_KB", "Build", "Built", "Recipe",
+    "build", "builds", "remove_build",
 ]  # fmt: skip
 
 
@@ -50,7 +51,7 @@ def build(
     """Compile PostgreSQL into a build that stages of plans can name.
 
     Args:
-        source: PostgreSQL 12 to 18: its source, or a tarball.
+        source: PostgreSQL's, of a version in `MAJORS`: a folder, or a tarball.
         recipe: Compiler, flags, features.
         name: What plans call it; None: its ident.
         jobs: Files that are compiled at once; None: one a CPU.

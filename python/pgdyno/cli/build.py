@@ -24,6 +24,7 @@ app = typer.Typer(
     **STYLE,
 )
 _RECIPE = builds.Recipe()
+_FIRST, _LAST = builds.MAJORS[0], builds.MAJORS[-1]
 
 
 def _one_of(values: tuple[object, ...]) -> str:
@@ -33,7 +34,9 @@ def _one_of(values: tuple[object, ...]) -> str:
 def build_command(
     source: Annotated[
         Path,
-        typer.Argument(metavar="SOURCE", help="PostgreSQL 12 to 18: its source, or a tarball."),
+        typer.Argument(
+            metavar="SOURCE", help=f"PostgreSQL {_FIRST} to {_LAST}: its source, or a tarball."
+        ),
     ],
     name: Annotated[
         str | None, typer.Option(help="The name by which plans call it. Default: its ident.")

@@ -9,6 +9,10 @@ from pgdyno.model.plan import Plan, Trial
 from pgdyno.plan.resolve.order import balanced_order
 from pgdyno.plan.resolve.stages import twin
 
+ROUNDS = 8
+"""What tells the noise of most machines, in minutes."""
+_LEAST = 3
+
 
 def against_itself(plan: Plan, stage: str | None = None) -> Plan:
     """The plan with one of its stages alone, which is measured twice in every round.
@@ -25,10 +29,10 @@ def against_itself(plan: Plan, stage: str | None = None) -> Plan:
     if name not in names:
         raise PlanError(f"{plan.source}: there is no stage {name}, known are {', '.join(names)}")
     rounds = plan.protocol.rounds
-    if rounds < 3:
+    if rounds < _LEAST:
         raise PlanError(
-            f"{plan.source}: protocol.rounds is {rounds}, at least 3 tell what is noise",
-            "Say --rounds 8.",
+            f"{plan.source}: protocol.rounds is {rounds}, at least {_LEAST} tell what is noise",
+            f"Say --rounds {ROUNDS}.",
         )
     first = replace(plan.stage(name), afresh=True, earlier={})
     stages = (first, twin(first))

@@ -12,11 +12,11 @@ from pgdyno.api.experiments import plan as of_plan
 from pgdyno.api.notebook_line import with_line
 from pgdyno.api.planning import Plan
 from pgdyno.api.runs import Run
-from pgdyno.plan.against_itself import against_itself
+from pgdyno.plan.against_itself import ROUNDS, against_itself
 from pgdyno.report.noise import lines
 from pgdyno.trial.progress import Listener
 
-AA_ROUNDS = 8
+AA_ROUNDS = ROUNDS
 """What tells the noise of most machines, in minutes."""
 
 
