@@ -32,5 +32,5 @@ def require_within(
 
 
 def _shown(number: float | None) -> str:
-    """As people write it: no point behind whole numbers, no powers of ten before ten digits."""
-    return f"{number:.10g}" if isinstance(number, float) else str(number)
+    """As people write it: no point behind whole numbers, and no powers of ten."""
+    return str(int(number) if isinstance(number, float) and number.is_integer() else number)
