@@ -137,11 +137,13 @@ def compare(wanted: argparse.Namespace) -> None:
     wanted.out.mkdir(parents=True, exist_ok=True)
     for _ in range(wanted.runs):
         number = len(list(wanted.out.glob("*.sqlite"))) + 1
-        log, path = wanted.out / f"{number}.log", wanted.out / f"{number}.sqlite"
+        log, path = wanted.out / f"{number}.log", wanted.out / f"{number}.unfinished"
+        path.unlink(missing_ok=True)
         words = ["run", str(wanted.plan), "--set", "protocol.stop=rounds", "--out", str(path)]
         with Command([sys.executable, "-m", "pgdyno", *words], log, os.environ) as command:
             if command.wait(PATIENCE_S) != 0:
                 raise command.failure("the run failed")
+        path = path.rename(path.with_suffix(".sqlite"))
         print(f"run {number}: {'; '.join(one.text for one in replay(path).decided)}", flush=True)
     paths = sorted(wanted.out.glob("*.sqlite"), key=lambda path: int(path.stem))
     runs = [replay(path) for path in paths]
