@@ -199,7 +199,7 @@ def _per_s(block: Block, series: Sequence[Series]) -> float:
 def measured(wanted: argparse.Namespace, switch: Switch) -> dict[str, Any]:
     """Run all trials; the ratios and what telemetry says of its own cost."""
     path = wanted.out.with_suffix(".sqlite")
-    window.Recorder = switched(switch)  # type: ignore[misc]
+    window.Recorder = switched(switch)  # type: ignore[attr-defined]
     here = api.Address("127.0.0.1", 0)
     with api.Audience(switch.hear, here, here) as audience:
         switch.metrics = audience.metrics_url or ""

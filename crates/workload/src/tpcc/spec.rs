@@ -344,8 +344,8 @@ mod tests {
     fn a_mix_of_nothing_is_told_that_of_the_text() {
         let mix = json!({"new_order": 0, "payment": 0, "order_status": 0, "delivery": 0,
                          "stock_level": 0});
-        let error = TpccSpec::from_json(&json!({"kind": "tpcc", "mix": mix}))
-            .expect_err("must be refused");
+        let error =
+            TpccSpec::from_json(&json!({"kind": "tpcc", "mix": mix})).expect_err("must be refused");
         assert_eq!(error.hint.as_deref(), Some("The text's mix is 45, 43, 4, 4, 4."));
     }
 
