@@ -31,7 +31,6 @@ EXCEPTIONS = {
     ("app", "difflib"): "a word that is nearly a command",
     ("app", "importlib"): "commands are imported when they are called",
     ("app", "os"): "the process's ends: streams, its environment",
-    ("app", "pgdyno"): "its version",
     ("app", "shlex"): "what was typed, in the file of a defect",
     ("app", "signal"): "a polite kill ends a run as Ctrl-C does",
     ("app", "tempfile"): "the file of a defect",
