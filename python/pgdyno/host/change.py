@@ -113,10 +113,8 @@ def _check_number(one: KnobLocation, value: str) -> None:
 def _also(one: KnobLocation, root: Path) -> tuple[tuple[str, str], ...]:
     """Locations that this one moves, too, as they are now."""
     found = []
-    for name in one.knob.also:
-        beside = knob_location(
-            f"{name}@{one.device}" if one.device and "." not in name else name, root
-        )
+    for key in one.moves:
+        beside = knob_location(key, root)
         if beside.path.exists():
             found.append((beside.key, beside.read()))
     return tuple(found)

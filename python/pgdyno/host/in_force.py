@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pgdyno.host import change
-from pgdyno.host.journal import Journal, Standing, standing_keys
-from pgdyno.host.knob_location import ROOT
+from pgdyno.host.journal import Journal, Standing, standing_changes
+from pgdyno.host.knob_location import ROOT, knob_location
 from pgdyno.host.undo import undo
 from pgdyno.model.errors import TargetError
 from pgdyno.model.wording import listed
@@ -34,8 +34,9 @@ def in_force(wishes: Wishes, journals: Sequence[Journal], root: Path = ROOT) -> 
         TargetError: One of them stands changed by pgdyno already, the kernel refuses a value, or
             not all could be put back.
     """
-    require_none_standing([key for key, _ in wishes], journals)
+    # In this order: what somebody changes between the two is refused when it is applied.
     changes = change.plan(wishes, root)
+    require_none_standing([key for key, _ in wishes], journals)
     if not changes:
         yield
         return
@@ -50,12 +51,27 @@ def in_force(wishes: Wishes, journals: Sequence[Journal], root: Path = ROOT) -> 
 def require_none_standing(keys: Sequence[str], journals: Sequence[Journal]) -> None:
     """Refuse settings that pgdyno has changed on this machine and not put back.
 
+    Of two settings that the kernel moves together, either stands in the way of the other: what is
+    put back of one would be taken from the other.
+
     Raises:
         TargetError: Naming them.
     """
-    if found := sorted(standing_keys(journals) & set(keys)):
+    moved = {key: {key, *knob_location(key).moves} for key in keys}
+    standing = {
+        one.key: with_it
+        for one in standing_changes(journals)
+        if (with_it := [key for key in keys if moved[key].intersection(one.keys)])
+    }
+    if standing:
+        coupled = [
+            f"; the kernel moves {listed(with_it)} with {key}"
+            for key, with_it in sorted(standing.items())
+            if key not in with_it
+        ]
         raise TargetError(
-            f"pgdyno has changed {listed(found)} on this machine, and not put it back",
+            f"pgdyno has changed {listed(sorted(standing))} on this machine, and not put it back"
+            + "".join(coupled),
             "`pgdyno host restore` does; another run may be using it at this moment.",
         )
 

@@ -43,6 +43,11 @@ class Change:
     after: str
     also: Values = ()  # locations that it moves, too, with their values before
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Of all locations that it moves, its own first."""
+        return (self.key, *(key for key, _ in self.also))
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -205,17 +210,17 @@ class Journal:
             os.fsync(self._handle)
 
 
-def standing_keys(journals: Iterable[Journal]) -> set[str]:
+def standing_changes(journals: Iterable[Journal]) -> tuple[Change, ...]:
     """What stands changed by pgdyno, by all journals that there are.
 
     Raises:
         TargetError: Another one is at work, or a journal cannot be read.
     """
-    found: set[str] = set()
+    found: list[Change] = []
     for journal in journals:
         with journal.locked(make=False) as there:
-            found |= {one.change.key for one in journal.standing()} if there else set()
-    return found
+            found += [one.change for one in journal.standing()] if there else ()
+    return tuple(found)
 
 
 def _entry(raw: dict[str, Any]) -> Entry:

@@ -40,6 +40,14 @@ class KnobLocation:
         return machine_knobs()[self.name]
 
     @property
+    def moves(self) -> tuple[str, ...]:
+        """Keys of what a change of it moves, too, whether this machine has them or not."""
+        return tuple(
+            f"{name}@{self.device}" if self.device and "." not in name else name
+            for name in self.knob.also
+        )
+
+    @property
     def shown_path(self) -> str:
         """The path as the machine has it."""
         return f"/{self.path.relative_to(self.root)}"

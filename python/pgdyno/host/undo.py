@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pgdyno.host.journal import Change, Journal, JournalError, Standing, Values, standing_keys
+from pgdyno.host.journal import Change, Journal, JournalError, Standing, Values, standing_changes
 from pgdyno.host.knob_location import ROOT, KnobLocation, knob_location
 from pgdyno.model.errors import PgdynoError, PlanError
 
@@ -71,7 +71,7 @@ def _require_known(journals: Sequence[Journal], wills: Wills) -> None:
     wanted = {*wills.overwrite, *wills.keep}
     if both := set(wills.overwrite) & set(wills.keep):
         raise PlanError(f"{min(both)} is to be overwritten and kept", "Ask for one of the two.")
-    standing = standing_keys(journals) if wanted else set()
+    standing = {one.key for one in standing_changes(journals)} if wanted else set()
     if unknown := wanted - standing:
         raise PlanError(
             f"nothing is changed of {min(unknown)}",

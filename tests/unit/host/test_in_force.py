@@ -10,6 +10,7 @@ from pgdyno.host.change import apply, plan
 from pgdyno.host.in_force import in_force, require_none_standing
 from pgdyno.host.journal import Journal
 from pgdyno.host.knob_location import knob_location
+from pgdyno.host.undo import restore
 from pgdyno.model.errors import PlanError, TargetError
 from tests.unit.host.test_host_change import BOOT, journal, standing, state
 
@@ -68,6 +69,33 @@ def test_what_a_killed_run_left_is_not_taken_for_the_machine(tree: Path) -> None
     require_none_standing(["queue/scheduler@vda"], [journal(tree)])
     earlier = Journal(tree.parent / "none.jsonl", BOOT, earlier=True)
     require_none_standing(["vm.swappiness"], [earlier])
+
+
+@pytest.mark.parametrize(
+    ("stands", "asked"),
+    [
+        (("vm.dirty_background_bytes", "67108864"), ("vm.dirty_background_ratio", "5")),
+        (("queue/scheduler@vda", "none"), ("queue/nr_requests@vda", "64")),
+        (("queue/nr_requests@vda", "64"), ("queue/scheduler@vda", "none")),
+    ],
+)
+def test_what_moves_together_with_a_change_that_stands_is_refused(
+    tree: Path, stands: tuple[str, str], asked: tuple[str, str]
+) -> None:
+    """Else whoever ends first takes the other one's value, and that stands in the end."""
+    apply(plan([stands], tree), journal(tree), root=tree)
+    changed = state(tree)
+
+    with pytest.raises(TargetError) as it, in_force([asked], [journal(tree)], tree):
+        raise AssertionError("nothing may begin")
+
+    assert it.value.fact == (
+        f"pgdyno has changed {stands[0]} on this machine, and not put it back;"
+        f" the kernel moves {asked[0]} with {stands[0]}"
+    )
+    assert state(tree) == changed
+    require_none_standing(["queue/nr_requests@vdb", "vm.dirty_bytes"], [journal(tree)])
+    assert [one.fate for one in restore([journal(tree)], root=tree)] == ["restored"]
 
 
 def test_what_the_machine_does_not_take_is_refused_before_anything_is_changed(tree: Path) -> None:
