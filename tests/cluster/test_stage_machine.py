@@ -19,7 +19,7 @@ from pgdyno.catalog import moves
 from pgdyno.diagnosis.moves import Candidate
 from pgdyno.host.in_force import in_force
 from pgdyno.host.knob_location import knob_location
-from pgdyno.model.errors import Interrupted, PgdynoError, PlanError, TargetError
+from pgdyno.model.errors import Interrupted, MachineError, PgdynoError, PlanError, TargetError
 from pgdyno.model.progress import DriveProgress, Event, PhaseBegun, RunBegun, TrialEnded
 from pgdyno.model.proposal import Prediction
 from pgdyno.model.run import TrialState
@@ -166,6 +166,32 @@ def test_what_a_killed_run_left_is_put_back_before_it_goes_on(before: str, folde
         pgdyno.resume(out)
     (undone,) = pgdyno.machine.restore()
     assert (undone.change.key, undone.fate) == (KNOB, "restored")
+    assert now() == before
+
+
+@pytest.mark.wide
+def test_what_cannot_be_put_back_ends_the_run_which_goes_on_once_it_is(
+    before: str, folder: Path
+) -> None:
+    """Somebody else changed it: the stages that follow are not measured with that."""
+    out = folder / "left.sqlite"
+
+    def change(event: Event) -> None:
+        if isinstance(event, DriveProgress) and now() == "600":
+            knob_location(KNOB).write("700")
+
+    with pytest.raises(MachineError, match=f"{KNOB} left: it is '700' now") as it:
+        pgdyno.run(pgdyno.load_plan(tomllib.loads(PLAN)), host=True, out=out, on_event=change)
+    assert f"Continue with `pgdyno resume {out}`." in str(it.value.hint)
+    with RunFile.read(out) as file:
+        states = [one.state for one in file.trials() if one.stage == "seldom"]
+    assert states == [TrialState.RUNNING, TrialState.PLANNED]
+
+    with pytest.raises(TargetError, match=f"pgdyno has changed {KNOB} on this machine"):
+        pgdyno.resume(out)
+    (undone,) = pgdyno.machine.restore(overwrite=[KNOB])
+    assert (undone.fate, now()) == ("restored", before)
+    assert pgdyno.resume(out).is_whole
     assert now() == before
 
 

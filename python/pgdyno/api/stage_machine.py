@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from pgdyno.api.machine import journals
@@ -16,17 +16,31 @@ from pgdyno.model.wording import listed
 
 
 @contextmanager
-def machine_of(stage: Stage) -> Iterator[None]:
+def machine_of(stage: Stage, among: Sequence[Stage] = ()) -> Iterator[None]:
     """Meanwhile this machine has the settings that a stage asks for; see `host.in_force`.
 
+    Args:
+        stage: Whose trial or rehearsal it is.
+        among: The stages that it is compared with. What they ask for, and it does not, has to be as
+            the machine has it by itself, before and after.
+
     Raises:
-        PgdynoError: They cannot be made, or not all could be put back.
+        TargetError: They cannot be made, or what others ask for stands.
+        MachineError: Not all could be put back.
     """
-    if not stage.host:
+    own = {one.name for one in stage.host}
+    others = sorted({one.name for other in among for one in other.host} - own)
+    _require_by_itself(others)
+    with ExitStack() as held:
+        if stage.host:
+            held.enter_context(in_force(_wishes(stage), journals()))
         yield
-        return
-    with in_force(_wishes(stage), journals()):
-        yield
+    _require_by_itself(others)
+
+
+def _require_by_itself(names: Sequence[str]) -> None:
+    if names:
+        require_none_standing(names, journals())
 
 
 def looked_at(plan: Plan) -> Plan:

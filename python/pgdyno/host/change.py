@@ -15,9 +15,9 @@ from pgdyno.catalog import MachineKnob
 from pgdyno.host.file_tree import system
 from pgdyno.host.journal import Change, Journal, Standing
 from pgdyno.host.knob_location import ROOT, KnobLocation, knob_location, mask
-from pgdyno.host.undo import OnStep, undo
+from pgdyno.host.undo import OnStep, put_back
 from pgdyno.linter import check, source
-from pgdyno.model.errors import PlanError, TargetError
+from pgdyno.model.errors import MachineError, PlanError, TargetError
 
 _BOOLS = {"on": "1", "off": "0", "yes": "1", "no": "0"}
 _EXCESS = ("huge-pages-beyond-memory", "too-much-kept-free")  # rules of the linter
@@ -168,6 +168,7 @@ def apply(
     Raises:
         TargetError: The kernel refuses a value or makes another one of it, or somebody else changed
             one since it was planned; what was changed by then is put back.
+        MachineError: The same, and not all could be put back.
     """
     with journal.locked():
         made: list[Standing] = []
@@ -175,13 +176,11 @@ def apply(
             for change in changes:
                 _make(change, journal, made, on_step, root)
         except BaseException as error:
-            left = [one for one in undo(made[::-1], journal, on_step, root) if not one.ok]
-            if left:
-                fates = "; ".join(f"{one.change.key} {one.fate}" for one in left)
-                raise TargetError(
-                    f"{error or 'stopped'}, and not all could be put back: {fates}",
-                    "`pgdyno host restore` tries it again.",
-                ) from error
+            try:
+                put_back(made, journal, on_step, root)
+            except MachineError as left:
+                first = f"{error}" or "stopped"
+                raise MachineError(f"{first}, and {left.fact}", left.hint) from error
             raise
         return tuple(made)
 

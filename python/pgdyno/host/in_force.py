@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pgdyno.host import change
-from pgdyno.host.journal import Journal, Standing, standing_changes
+from pgdyno.host.journal import Journal, standing_changes
 from pgdyno.host.knob_location import ROOT, knob_location
-from pgdyno.host.undo import undo
+from pgdyno.host.undo import put_back, told_as_standing
 from pgdyno.model.errors import TargetError
 from pgdyno.model.wording import listed
 
@@ -31,8 +31,8 @@ def in_force(wishes: Wishes, journals: Sequence[Journal], root: Path = ROOT) -> 
 
     Raises:
         PlanError: See `change.plan`.
-        TargetError: One of them stands changed by pgdyno already, the kernel refuses a value, or
-            not all could be put back.
+        TargetError: One of them stands changed by pgdyno already, or the kernel refuses a value.
+        MachineError: Not all could be put back, whatever else went wrong.
     """
     # In this order: what somebody changes between the two is refused when it is applied.
     changes = change.plan(wishes, root)
@@ -45,7 +45,8 @@ def in_force(wishes: Wishes, journals: Sequence[Journal], root: Path = ROOT) -> 
     try:
         yield
     finally:
-        _put_back(made, journal, root)
+        with told_as_standing(made), journal.locked():
+            put_back(made, journal, root=root)
 
 
 def require_none_standing(keys: Sequence[str], journals: Sequence[Journal]) -> None:
@@ -73,15 +74,4 @@ def require_none_standing(keys: Sequence[str], journals: Sequence[Journal]) -> N
             f"pgdyno has changed {listed(sorted(standing))} on this machine, and not put it back"
             + "".join(coupled),
             "`pgdyno host restore` does; another run may be using it at this moment.",
-        )
-
-
-def _put_back(made: Sequence[Standing], journal: Journal, root: Path) -> None:
-    with journal.locked():
-        left = [one for one in undo(made[::-1], journal, root=root) if not one.ok]
-    if left:
-        fates = "; ".join(f"{one.change.key} {one.fate}" for one in left)
-        raise TargetError(
-            f"not all settings of this machine could be put back: {fates}",
-            "`pgdyno host restore` tries it again.",
         )

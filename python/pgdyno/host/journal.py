@@ -14,6 +14,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -22,12 +23,15 @@ from typing import Any, Literal, TypeAlias
 
 from pgdyno.host.state_folder import open_file, open_folder, require_ours
 from pgdyno.model.errors import TargetError
+from pgdyno.model.units import seconds_text
 
 What: TypeAlias = Literal["intend", "done", "moved", "undone"]
 Values: TypeAlias = tuple[tuple[str, str], ...]  # of locations, by their keys
 NAME = "journal.jsonl"
 EARLIER_NAME = "host-journal.jsonl"  # in PGDYNO_HOME, until 0.1
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+PATIENCE_S = 60.0  # a pgdyno holds the journal while it writes values, not while it measures
+_AGAIN_S = 0.02
 
 
 class JournalError(TargetError):
@@ -73,12 +77,28 @@ class Standing:
 
 
 class Journal:
-    """A journal of this machine; one process at a time writes it."""
+    """A journal of this machine; one process at a time writes it.
 
-    def __init__(self, path: Path, boot: str | None = None, *, earlier: bool = False) -> None:
+    Args:
+        path: Of the file.
+        boot: The kernel's name of the time since it was started; None: it is asked.
+        earlier: As earlier versions had it, in a folder that others may own; only the file itself
+            is ours.
+        patience_s: How long another process that has it is waited for.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        boot: str | None = None,
+        *,
+        earlier: bool = False,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
         self.path = path
         self.boot = boot or BOOT_ID.read_text(encoding="utf-8").strip()
-        self._earlier = earlier  # in a folder that others may own; only the file itself is ours
+        self._earlier = earlier
+        self._patience_s = patience_s
         self._handle: int | None = None
 
     @contextmanager
@@ -86,7 +106,8 @@ class Journal:
         """Keep other processes away; tells whether there is a journal (always, with `make`).
 
         Raises:
-            TargetError: Another one is at work, the journal cannot be opened, or is not ours.
+            TargetError: Another one is still at work after our patience, the journal cannot be
+                opened, or is not ours.
         """
         try:
             self._handle = self._open(make)
@@ -99,13 +120,7 @@ class Journal:
             yield False
             return
         try:
-            try:
-                fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise TargetError(
-                    f"another pgdyno is changing this machine (journal {self.path})",
-                    "Wait for it.",
-                ) from error
+            self._lock(self._handle)
             self._mend()
             yield True
         finally:
@@ -130,6 +145,25 @@ class Journal:
         finally:
             os.close(folder)
         return handle_or_none
+
+    def _lock(self, handle: int) -> None:
+        deadline = time.monotonic() + self._patience_s
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError as error:
+                if time.monotonic() >= deadline:
+                    raise TargetError(
+                        f"another pgdyno is changing this machine, and was waited for"
+                        f" {seconds_text(self._patience_s)} (journal {self.path})",
+                        "Wait for it.",
+                    ) from error
+            except OSError as error:
+                raise JournalError(
+                    f"cannot lock the journal {self.path}: {error.strerror}"
+                ) from error
+            time.sleep(_AGAIN_S)
 
     def write(self, entry: Entry) -> None:
         """Append a line and wait until it is on the disk; of a line that fails nothing stays.

@@ -7,14 +7,18 @@ the one before was set by somebody else: it stays, and is said, unless whoever c
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from pgdyno.host.journal import Change, Journal, JournalError, Standing, Values, standing_changes
 from pgdyno.host.knob_location import ROOT, KnobLocation, knob_location
-from pgdyno.model.errors import PgdynoError, PlanError
+from pgdyno.model.errors import MachineError, PgdynoError, PlanError
+from pgdyno.model.system_errors import as_pgdyno_error
+from pgdyno.model.wording import listed
 
 OnStep = Callable[[str], None]
+_HINT = "`pgdyno host restore` tries it again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +118,51 @@ def undo(
     if failed is not None:
         raise failed
     return tuple(found)
+
+
+def put_back(
+    made: Sequence[Standing],
+    journal: Journal,
+    on_step: OnStep = lambda _: None,
+    root: Path = ROOT,
+) -> None:
+    """Undo changes that a locked journal has, and that were to stand for a while only.
+
+    Args:
+        made: The changes, in the order in which they were made.
+        journal: Where they stand.
+        on_step: See `undo`.
+        root: Of the file tree.
+
+    Raises:
+        MachineError: Not all of them could be put back; the others are.
+    """
+    with told_as_standing(made):
+        left = [one for one in undo(made[::-1], journal, on_step, root) if not one.ok]
+    if left:
+        fates = "; ".join(f"{one.change.key} {one.fate}" for one in left)
+        raise MachineError(f"not all settings of this machine could be put back: {fates}", _HINT)
+
+
+@contextmanager
+def told_as_standing(made: Sequence[Standing]) -> Iterator[None]:
+    """Meanwhile, whatever keeps changes from being put back is told as what stands by it.
+
+    Raises:
+        MachineError: They may still stand. Also for Ctrl-C, since nobody puts them back after it.
+    """
+    try:
+        yield
+    except MachineError:
+        raise
+    except BaseException as error:
+        known = as_pgdyno_error(error)
+        if known is None and not isinstance(error, KeyboardInterrupt):
+            raise
+        keys, why = listed([one.change.key for one in made]), known.fact if known else "stopped"
+        raise MachineError(
+            f"{keys} may still stand changed on this machine: {why}", _HINT
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)

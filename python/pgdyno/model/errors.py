@@ -47,6 +47,10 @@ class StoppedError(LostError):
     """Somebody stopped the server, or ended this run's session there: no trial is to blame."""
 
 
+class MachineError(TargetError):
+    """Settings of this machine could not be put back: nothing more may be measured on it."""
+
+
 class DriveError(PgdynoError):
     """The load driver or the loader failed."""
 

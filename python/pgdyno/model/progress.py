@@ -90,7 +90,7 @@ class TrialEnded:
     """A trial has ended, well or badly, and is stored."""
 
     trial: TrialRecord
-    lost: bool = False  # the server went away in it; what became of it is told once, apart
+    lost: bool = False  # server or machine were lost to the run; how is told once, apart
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from pgdyno.model.errors import (
     HostLostError,
     Interrupted,
     LostError,
+    MachineError,
     StoppedError,
     StoreError,
 )
@@ -75,6 +76,7 @@ def measure(stage: Stage, protocol: Protocol, bed: TestBed, planned: TrialRecord
 
     Raises:
         LostError: The target is not this run's any more; the trial is stored, see `_lost`.
+        MachineError: What the stage asked of the machine stands after it; likewise.
         StoreError: The run file itself cannot be written, so that nothing can be kept of a trial.
         KeyboardInterrupt: Ctrl-C; the trial is left as running.
     """
@@ -91,7 +93,7 @@ def measure(stage: Stage, protocol: Protocol, bed: TestBed, planned: TrialRecord
                 bed.run.put_log("server", text, record.number)
     except (Interrupted, StoreError):
         raise
-    except LostError as error:
+    except (LostError, MachineError) as error:
         # What was measured to its end stays; nothing that follows can be.
         _ended(_lost(record, error), sampled, bed, lost=True)
         raise
@@ -103,17 +105,18 @@ def measure(stage: Stage, protocol: Protocol, bed: TestBed, planned: TrialRecord
     return _ended(record, sampled, bed)
 
 
-def _lost(record: TrialRecord, error: LostError) -> TrialRecord:
-    """A trial whose server went away in it.
+def _lost(record: TrialRecord, error: LostError | MachineError) -> TrialRecord:
+    """A trial whose server went away in it, or whose machine was not put back after it.
 
     A crash is evidence against the stage that was measured, and the trial has failed. A server that
-    somebody stopped is none: the trial is broken off, as by Ctrl-C.
+    somebody stopped is none: the trial is broken off, as by Ctrl-C. So is one whose settings of the
+    machine could not be put back: mostly somebody else changed them, nobody knows when.
     """
     result = record.result
     cut_off = result is None or (
         record.state is TrialState.INVALID and any(is_lost(one.sqlstate) for one in result.errors)
     )
-    if isinstance(error, StoppedError) and cut_off:
+    if isinstance(error, MachineError) or (isinstance(error, StoppedError) and cut_off):
         return replace(record, state=TrialState.RUNNING, reason=error.fact, result=None)
     if result is None:
         return replace(record, state=TrialState.FAILED, reason=error.fact)

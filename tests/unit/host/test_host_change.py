@@ -13,7 +13,7 @@ from pgdyno.host.journal import Change, Journal
 from pgdyno.host.knob_location import knob_location, knob_locations
 from pgdyno.host.undo import Undone, Wills
 from pgdyno.host.undo import restore as restore_all
-from pgdyno.model.errors import PlanError, TargetError
+from pgdyno.model.errors import MachineError, PlanError, TargetError
 from tests.data.killed import run_killed
 
 BOOT = "7f0c"
@@ -302,6 +302,25 @@ def test_a_refusal_puts_back_what_was_changed_before(
     assert standing(journal(tree)) == []
 
 
+def test_a_refusal_after_which_one_cannot_be_put_back_says_what_stands(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Path.write_text
+
+    def refuse(path: Path, text: str, **options: object) -> int:
+        if (path.name, text) in (("read_ahead_kb", "64\n"), ("swappiness", "60\n")):
+            raise OSError(22, "Invalid argument")
+        return write(path, text, **options)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", refuse)
+        with pytest.raises(MachineError) as caught:
+            apply(plan(WISHES, tree), journal(tree), root=tree)
+    assert "could be put back: vm.swappiness left: cannot write '60'" in caught.value.fact
+    assert standing(journal(tree)) == ["vm.swappiness"]
+    assert [one.fate for one in restore(journal(tree), root=tree)] == ["restored"]
+
+
 def test_a_refusal_leaves_what_an_earlier_apply_changed(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -452,8 +471,9 @@ def test_a_journal_that_cannot_be_written_forbids_changes(tree: Path) -> None:
 
 
 def test_two_processes_do_not_change_at_once(tree: Path) -> None:
+    hasty = Journal(journal(tree).path, BOOT, patience_s=0)
     with journal(tree).locked(), pytest.raises(TargetError, match="another pgdyno is changing"):
-        apply(plan(WISHES, tree), journal(tree), root=tree)
+        apply(plan(WISHES, tree), hasty, root=tree)
 
 
 def test_the_journal_tells_what_and_when(tree: Path) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,7 +15,7 @@ from pgdyno.host.in_force import in_force, require_none_standing
 from pgdyno.host.journal import Journal
 from pgdyno.host.knob_location import knob_location
 from pgdyno.host.undo import restore
-from pgdyno.model.errors import PlanError, TargetError
+from pgdyno.model.errors import MachineError, PlanError, TargetError
 from tests.unit.host.test_host_change import BOOT, journal, standing, state
 
 ASKED = (("vm.swappiness", "1"), ("vm.dirty_background_bytes", "67108864"))
@@ -49,13 +53,78 @@ def test_what_the_machine_has_already_is_left_to_whoever_made_it_so(tree: Path) 
 def test_what_somebody_else_changed_meanwhile_stays_and_is_said(tree: Path) -> None:
     with (
         pytest.raises(
-            TargetError, match="not all settings of this machine could be put back"
+            MachineError, match="not all settings of this machine could be put back"
         ) as it,
         in_force(ASKED, [journal(tree)], tree),
     ):
         knob_location("vm.swappiness", tree).write("30")
     assert "vm.swappiness left: it is '30' now" in it.value.fact
     assert values(tree) == ["30", "0"]
+
+
+@contextmanager
+def another_at_work(book: Journal) -> Iterator[Callable[[], None]]:
+    """Another process has the journal, until it ends what it does."""
+    handle = os.open(book.path, os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        yield lambda: fcntl.flock(handle, fcntl.LOCK_UN)
+    finally:
+        os.close(handle)
+
+
+def test_another_pgdyno_at_work_for_a_moment_is_waited_for(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = state(tree)
+    waited: list[float] = []
+    others: list[Callable[[], None]] = []
+
+    def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        others[-1]()
+
+    monkeypatch.setattr("time.sleep", sleep)
+    with ExitStack() as held:
+        with another_at_work(journal(tree)) as end:
+            others.append(end)
+            held.enter_context(in_force(ASKED, [journal(tree)], tree))
+        assert values(tree) == ["1", "67108864"]
+        with another_at_work(journal(tree)) as end:
+            others.append(end)
+            held.close()
+
+    assert state(tree) == before
+    assert standing(journal(tree)) == []
+    assert len(waited) == 2
+
+
+@pytest.mark.parametrize("why", ["was waited for 0 s", "stopped"])
+def test_one_that_does_not_end_leaves_what_stands_and_says_so(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    """So does Ctrl-C while it is waited for: the load's own error is not the one that counts."""
+
+    def interrupted(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("time.sleep", interrupted)
+    patience_s = 60.0 if why == "stopped" else 0.0
+    book = Journal(journal(tree).path, BOOT, patience_s=patience_s)
+
+    def drive() -> None:
+        with ExitStack() as other, in_force(ASKED, [book], tree):
+            other.enter_context(another_at_work(book))
+            raise TargetError("no room")
+
+    with pytest.raises(MachineError) as it:
+        drive()
+    names = "vm.swappiness and vm.dirty_background_bytes"
+    assert it.value.fact.startswith(f"{names} may still stand changed on this machine: ")
+    assert why in it.value.fact
+    assert "pgdyno host restore" in str(it.value.hint)
+    assert values(tree) == ["1", "67108864"]
+    assert [one.fate for one in restore([journal(tree)], root=tree)] == ["restored"] * 2
 
 
 def test_what_a_killed_run_left_is_not_taken_for_the_machine(tree: Path) -> None:

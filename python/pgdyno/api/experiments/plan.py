@@ -27,7 +27,7 @@ from pgdyno.catalog.contract import require_release
 from pgdyno.drive.fleet import look
 from pgdyno.model.build import Build
 from pgdyno.model.calibration import Ceiling
-from pgdyno.model.errors import Interrupted, LostError, PlanError
+from pgdyno.model.errors import Interrupted, LostError, MachineError, PlanError, TargetError
 from pgdyno.model.manifest import HostManifest
 from pgdyno.model.plan import Plan as PlanRecord
 from pgdyno.model.plan import Stage, Trial
@@ -243,6 +243,7 @@ def _to_the_end(path: Path, attempt: Callable[[], None], listener: Listener, pag
 
     Raises:
         LostError: It went away again before another trial was finished: the load may be why.
+        MachineError: What a stage asked of the machine could not be put back.
     """
     finished = -1
     while True:
@@ -252,7 +253,7 @@ def _to_the_end(path: Path, attempt: Callable[[], None], listener: Listener, pag
             known = f"Continue with `pgdyno resume {path}`."
             left = known if path.exists() else "Nothing was measured, and nothing is left of it."
             raise Interrupted("stopped before a trial began", left) from None
-        except LostError as lost:
+        except (LostError, MachineError) as lost:
             raise _to_be_continued(path, lost) from lost
         except _CameBack as back:
             if not path.exists():  # before anything was measured: there is nothing to resume
@@ -271,14 +272,14 @@ def _to_the_end(path: Path, attempt: Callable[[], None], listener: Listener, pag
             return reported(path) if page else Run(path)
 
 
-def _to_be_continued(path: Path, lost: LostError) -> LostError:
+def _to_be_continued(path: Path, lost: LostError | MachineError) -> TargetError:
     """The same with what is kept, once anything is."""
     if not path.exists():
         return lost
     with RunFile.read(path) as file:
         done = f"{len(file.finished())} of {plural(len(file.trials()), 'trial')} are finished"
     hint = f"Continue with `pgdyno resume {path}`."
-    return LostError(f"{lost.fact}; {done}", f"{lost.hint} {hint}" if lost.hint else hint)
+    return type(lost)(f"{lost.fact}; {done}", f"{lost.hint} {hint}" if lost.hint else hint)
 
 
 def _measure(
@@ -398,6 +399,7 @@ def carry_out(
 
     Raises:
         LostError: The target is not this run's any more; trials that ended are stored.
+        MachineError: What a stage asked of the machine stands after its trial; likewise.
         PgdynoError: The fixture cannot be made. A trial's failure is stored, not raised.
         KeyboardInterrupt: Ctrl-C; finished trials are in the run file.
     """
@@ -405,7 +407,8 @@ def carry_out(
     fixtures = make_fixtures(plan, target, listener)
     for fixture in fixtures.values():
         run.put_fixture(fixture)
-    bed = TestBed(target, fixtures, described, run, listener, machine_of)
+    machine = partial(machine_of, among=plan.stages)
+    bed = TestBed(target, fixtures, described, run, listener, machine)
     stopping = Stopping(plan, run, listener)
     for trial in plan.trials if todo is None else todo:
         if stopping.needs(trial):
