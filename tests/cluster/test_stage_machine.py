@@ -219,6 +219,30 @@ def test_a_trial_in_which_it_cannot_be_made_fails_and_says_why(
     assert now() == before
 
 
+@pytest.mark.wide
+def test_a_trial_whose_setting_is_taken_away_fails_and_the_others_are_measured(
+    before: str, folder: Path
+) -> None:
+    """By `pgdyno host restore` in a second shell."""
+    undone: list[object] = []
+
+    def take(event: Event) -> None:
+        if isinstance(event, DriveProgress) and not undone and now() == "600":
+            undone.extend(pgdyno.machine.restore())
+
+    plan = pgdyno.load_plan(tomllib.loads(PLAN))
+    run = pgdyno.run(plan, host=True, out=folder / "taken.sqlite", on_event=take)
+
+    with RunFile.read(run.path) as file:
+        ended = [(one.stage, one.state, one.reason or "") for one in file.trials()]
+    (failed,) = (one for one in ended if one[1] is not TrialState.FINISHED)
+    assert failed[:2] == ("seldom", TrialState.FAILED)
+    told = f"not in force all the time: {KNOB} is '{before}', and was to be '600'"
+    assert failed[2].startswith(told)
+    assert len(undone) == 1
+    assert now() == before
+
+
 @pytest.fixture(scope="module")
 def measured(session_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of one stage, to go on from."""

@@ -43,6 +43,18 @@ def plan(wishes: Sequence[tuple[str, str]], root: Path = ROOT) -> tuple[Change, 
             the knob does not take, two values for one, more memory than the machine can spare.
         TargetError: A value cannot be read.
     """
+    changes = unmet(wishes, root)
+    _refuse_excess(changes, root)
+    return changes
+
+
+def unmet(wishes: Sequence[tuple[str, str]], root: Path = ROOT) -> tuple[Change, ...]:
+    """What is not as wished for, as the changes that would make it so.
+
+    Raises:
+        PlanError: As `plan`, but for memory.
+        TargetError: A value cannot be read.
+    """
     changes: dict[str, Change] = {}
     for key, wanted in wishes:
         one = knob_location(key, root)
@@ -54,7 +66,6 @@ def plan(wishes: Sequence[tuple[str, str]], root: Path = ROOT) -> tuple[Change, 
         before = one.read()
         if before != value:
             changes[key] = Change(key, before, value, _also(one, root))
-    _refuse_excess(tuple(changes.values()), root)
     return tuple(changes.values())
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pgdyno.host import change
-from pgdyno.host.journal import Journal, standing_changes
+from pgdyno.host.journal import Journal, Standing, standing_changes
 from pgdyno.host.knob_location import ROOT, knob_location
 from pgdyno.host.undo import put_back, told_as_standing
 from pgdyno.model.errors import TargetError
@@ -31,22 +31,42 @@ def in_force(wishes: Wishes, journals: Sequence[Journal], root: Path = ROOT) -> 
 
     Raises:
         PlanError: See `change.plan`.
-        TargetError: One of them stands changed by pgdyno already, or the kernel refuses a value.
+        TargetError: One of them stands changed by pgdyno already, or the kernel refuses a value; or
+            all are put back, but were not in force to the end.
         MachineError: Not all could be put back, whatever else went wrong.
     """
     # In this order: what somebody changes between the two is refused when it is applied.
     changes = change.plan(wishes, root)
     require_none_standing([key for key, _ in wishes], journals)
-    if not changes:
-        yield
-        return
-    journal = journals[0]
-    made = change.apply(changes, journal, root=root)
+    made = change.apply(changes, journals[0], root=root) if changes else ()
+    taken: dict[str, str] = {}
     try:
         yield
+        taken = {
+            one.key: f"{one.key} is {one.before!r}, and was to be {one.after!r}"
+            for one in change.unmet(wishes, root)
+        }
     finally:
-        with told_as_standing(made), journal.locked():
-            put_back(made, journal, root=root)
+        by_others = _put_back(made, journals[0], root) if made else ()
+    taken = {key: f"another pgdyno took back {key}" for key in by_others} | taken
+    if taken:
+        raise TargetError(
+            f"not in force all the time: {'; '.join(taken.values())}",
+            "Somebody else changed it meanwhile, as `pgdyno host restore` does. Nothing of ours"
+            " stands.",
+        )
+
+
+def _put_back(made: Sequence[Standing], journal: Journal, root: Path) -> tuple[str, ...]:
+    """Put back what stands; keys of what somebody else has put back, which is no more ours.
+
+    Raises:
+        MachineError: Not all could be put back.
+    """
+    with told_as_standing(made), journal.locked():
+        gone = journal.undone_of(made)
+        put_back([one for one in made if one not in gone], journal, root=root)
+    return tuple(one.change.key for one in gone)
 
 
 def require_none_standing(keys: Sequence[str], journals: Sequence[Journal]) -> None:

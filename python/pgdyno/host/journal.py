@@ -229,6 +229,15 @@ class Journal:
                 )
         return list(reversed(found.values()))
 
+    def undone_of(self, some: Sequence[Standing]) -> tuple[Standing, ...]:
+        """Those of some changes that were undone since, by whomever. Call it while locked.
+
+        Raises:
+            JournalError: As `entries`.
+        """
+        undone = {(one.number, one.change) for one in self.entries() if one.what == "undone"}
+        return tuple(one for one in some if (one.number, one.change) in undone)
+
     def _bytes(self) -> bytes:
         assert self._handle is not None
         size = os.fstat(self._handle).st_size

@@ -45,7 +45,11 @@ def test_they_are_put_back_whatever_happens(tree: Path, error: type[BaseExceptio
 
 
 def test_what_the_machine_has_already_is_left_to_whoever_made_it_so(tree: Path) -> None:
-    with in_force([("vm.swappiness", "60")], [journal(tree)], tree):
+    """It was not so to the end, though, and whoever measured has to know."""
+    with (
+        pytest.raises(TargetError, match=r"vm\.swappiness is '10', and was to be '60'"),
+        in_force([("vm.swappiness", "60")], [journal(tree)], tree),
+    ):
         knob_location("vm.swappiness", tree).write("10")
     assert knob_location("vm.swappiness", tree).read() == "10"
 
@@ -60,6 +64,57 @@ def test_what_somebody_else_changed_meanwhile_stays_and_is_said(tree: Path) -> N
         knob_location("vm.swappiness", tree).write("30")
     assert "vm.swappiness left: it is '30' now" in it.value.fact
     assert values(tree) == ["30", "0"]
+
+
+def by_hand(tree: Path) -> None:
+    knob_location("vm.swappiness", tree).write("60")
+
+
+def by_pgdyno(tree: Path) -> None:
+    """As the hint of a refusal has it, in a second shell."""
+    assert all(one.ok for one in restore([journal(tree)], root=tree))
+
+
+def by_pgdyno_for_another(tree: Path) -> None:
+    """Who wants the same value, and puts it back as well."""
+    by_pgdyno(tree)
+    apply(plan(ASKED, tree), journal(tree), root=tree)
+
+
+@pytest.mark.parametrize(
+    ("take", "words", "left"),
+    [
+        (by_hand, ["vm.swappiness is '60', and was to be '1'"], ["60", "0"]),
+        (by_pgdyno, ["vm.swappiness is '60', and", "dirty_background_bytes is '0', and"],
+         ["60", "0"]),
+        (by_pgdyno_for_another, ["took back vm.swappiness; another pgdyno took back vm.dirty_"],
+         ["1", "67108864"]),
+    ],
+)  # fmt: skip
+def test_what_is_taken_away_before_the_end_is_noticed(
+    tree: Path, take: Callable[[Path], None], words: list[str], left: list[str]
+) -> None:
+    """What was measured meanwhile was measured without it."""
+    with pytest.raises(TargetError) as it, in_force(ASKED, [journal(tree)], tree):
+        take(tree)
+
+    assert not isinstance(it.value, MachineError)
+    assert it.value.fact.startswith("not in force all the time: ")
+    assert all(one in it.value.fact for one in words)
+    assert values(tree) == left
+    restore([journal(tree)], root=tree)
+    assert values(tree) == ["60", "0"]
+
+
+def test_an_error_stays_the_error_though_something_was_taken_away(tree: Path) -> None:
+    def drive() -> None:
+        with in_force(ASKED, [journal(tree)], tree):
+            by_pgdyno(tree)
+            raise RuntimeError("broken off")
+
+    with pytest.raises(RuntimeError):
+        drive()
+    assert values(tree) == ["60", "0"]
 
 
 @contextmanager

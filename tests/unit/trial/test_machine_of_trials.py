@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,17 @@ import pytest
 
 from pgdyno.api import stage_machine
 from pgdyno.api.experiments import plan as module
+from pgdyno.api.experiments import prove
 from pgdyno.host.change import apply, plan
 from pgdyno.host.in_force import in_force
 from pgdyno.host.journal import Journal
 from pgdyno.host.knob_location import knob_location
-from pgdyno.model.errors import MachineError
+from pgdyno.host.undo import restore
+from pgdyno.model.errors import MachineError, TargetError
 from pgdyno.model.fixture_shape import FixtureShape
 from pgdyno.model.manifest import HostManifest, Installation
-from pgdyno.model.plan import Stage
+from pgdyno.model.plan import Plan, Stage
+from pgdyno.model.proof import Proved, Sitting
 from pgdyno.model.run import Fixture, RunInfo, TrialRecord, TrialResult, TrialState
 from pgdyno.plan.resolve.plan import resolve
 from pgdyno.plan.schema.read import read_plan_text
@@ -25,6 +29,7 @@ from pgdyno.store import RunFile
 from pgdyno.trial import measure as of_trial
 from pgdyno.trial.sampled import Sampled
 from tests.data.miniature import write_miniature
+from tests.data.proofs import proof, sitting
 from tests.data.servers import HOST, installed
 
 KNOB = "vm.swappiness"
@@ -67,6 +72,16 @@ def book(tmp_path: Path) -> Journal:
 
 
 @pytest.fixture
+def record(root: Path, book: Journal, monkeypatch: pytest.MonkeyPatch) -> Plan:
+    """The plan; its stages change that machine."""
+    monkeypatch.setattr(stage_machine, "journals", lambda: (book,))
+    monkeypatch.setattr(
+        stage_machine, "in_force", lambda wishes, journals: in_force(wishes, journals, root)
+    )
+    return resolve(read_plan_text(PLAN, "machine.toml", Path.cwd()), installed(18), HOST)
+
+
+@pytest.fixture
 def good(tmp_path: Path) -> TrialResult:
     with RunFile.read(write_miniature(tmp_path / "other.sqlite")) as other:
         result = other.finished()[0].result
@@ -80,18 +95,13 @@ CarriedOut = Callable[[Meanwhile], list[TrialRecord]]
 
 @pytest.fixture
 def carry_out(
-    tmp_path: Path, root: Path, book: Journal, good: TrialResult, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, record: Plan, good: TrialResult, monkeypatch: pytest.MonkeyPatch
 ) -> CarriedOut:
-    """Carries out the plan on that machine; what is done meanwhile gets each trial's stage."""
-    record = resolve(read_plan_text(PLAN, "machine.toml", Path.cwd()), installed(18), HOST)
+    """Carries out the plan; what is done meanwhile gets each trial's stage."""
     fixture = Fixture("f", FixtureShape(), 1, None, (), "copy", reused=False)
     fixtures = {stage.name: fixture for stage in record.stages}
     monkeypatch.setattr(module, "make_fixtures", lambda *_: fixtures)
     monkeypatch.setattr(of_trial, "judge", lambda *_: (TrialState.FINISHED, None))
-    monkeypatch.setattr(stage_machine, "journals", lambda: (book,))
-    monkeypatch.setattr(
-        stage_machine, "in_force", lambda wishes, journals: in_force(wishes, journals, root)
-    )
 
     def carry_out(meanwhile: Meanwhile) -> list[TrialRecord]:
         def steps(stage: Stage, *_: object) -> tuple[TrialResult, Sampled, None, str]:
@@ -172,3 +182,42 @@ def test_no_stage_is_measured_while_what_another_asks_for_stands(
     told = f"pgdyno has changed {KNOB} on this machine, and not put it back"
     assert all(str(one.reason).startswith(told) for one in ended)
     assert measured.count("as-it-is") == (0 if when == "before" else 1)
+
+
+def test_a_trial_whose_setting_is_taken_away_fails_and_the_others_are_measured(
+    carry_out: CarriedOut, root: Path, book: Journal
+) -> None:
+    measured: list[str] = []
+
+    def meanwhile(stage: str) -> None:
+        measured.append(stage)
+        if measured.count("asks") == 1 and stage == "asks":
+            restore([book], root=root)
+
+    trials = carry_out(meanwhile)
+
+    (failed,) = (one for one in trials if one.state is not TrialState.FINISHED)
+    assert (failed.stage, failed.round, failed.state) == ("asks", 1, TrialState.FAILED)
+    assert str(failed.reason).startswith(f"not in force all the time: {KNOB} is '60', and was to")
+
+
+def test_a_sitting_whose_setting_is_taken_away_is_not_kept(
+    record: Plan, root: Path, book: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ratios = {"nothing": 1.0, "cpu": 0.86}
+    kept: list[Proved] = []
+
+    def sit(*asked: Any) -> Sitting:
+        *_, number, _seat = asked
+        assert knob_location(KNOB, root).read() == "1"
+        if number == 2:
+            restore([book], root=root)
+        return sitting(number, ratios)
+
+    monkeypatch.setattr(prove, "sit", sit)
+    monkeypatch.setattr(prove, "make_fixture", lambda *_: None)
+    nobody: Any = Nobody()
+    with pytest.raises(TargetError, match="not in force all the time"):
+        prove.hold_sittings(replace(proof(record, ratios), sittings=()), nobody, keep=kept.append)
+
+    assert [len(one.sittings) for one in kept] == [0, 1]

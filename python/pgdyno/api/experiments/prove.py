@@ -226,7 +226,7 @@ def _cost(asked: ProofAsked) -> str:
 
 
 def _carried_out(new: Begun, so_far: Proved, target: Target, on_event: Listener) -> Run:
-    with stored(new) as keep, machine_of(so_far.asked.plan.stage(so_far.asked.stage)):
+    with stored(new) as keep:
         hold_sittings(so_far, target, keep=keep, listener=on_event)
     return new.reported()
 
@@ -261,7 +261,8 @@ def hold_sittings(
         seat = Seat(target, fixture, shim, spin_ns(asked), listener)
         for number in range(len(so_far.sittings) + 1, design.sittings + 1):
             order = turns(names, design, number, asked.combined)
-            sitting = sit(stage, asked.plan.protocol, design, order, number, seat)
+            with machine_of(stage):  # it is kept once that was so to its end
+                sitting = sit(stage, asked.plan.protocol, design, order, number, seat)
             so_far = replace(so_far, sittings=(*so_far.sittings, sitting))
             keep(so_far)
     return so_far
