@@ -220,6 +220,16 @@ def test_without_the_right_the_commands_are_printed(folder: Path) -> None:
     assert list(folder.iterdir()) == [], "nothing is journalled that is not done"
 
 
+def test_what_is_named_comes_before_what_is_advised(tmp_path: Path) -> None:
+    """Also where the catalogue advises the other one of two that exclude each other."""
+    wish = "vm.dirty_background_ratio=11"
+    for wishes, has_bytes in (((), True), ((wish,), False)):
+        done = pgdyno(tmp_path, "host", "plan", "--advised", *wishes)
+        assert done.returncode == 0, done.stderr
+        assert ("vm.dirty_background_bytes" in done.stdout) == has_bytes
+        assert "Nothing was touched." in done.stdout
+
+
 def test_the_machine_is_shown(tmp_path: Path) -> None:
     done = pgdyno(tmp_path, "host", "show")
     assert done.returncode == 0, done.stderr

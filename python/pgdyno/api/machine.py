@@ -59,7 +59,7 @@ class Planned:
         changed = {one.key: one for one in self.changes}
         return tuple(
             Row(key, changed[key].before, changed[key].after, knob_location(key).knob.risk)
-            if key in changed
+            if key in changed and changed[key].differs
             else Row(key, value, None, "")
             for key, value in self.wanted
         )
@@ -141,11 +141,12 @@ def plan(
     if counted:
         wanted.append(("vm.nr_hugepages", str(huge_pages.total(counted))))
     if advised:
-        named = {key for key, _ in wanted}
+        named = {key: knob_location(key) for key, _ in wanted}
         wanted += [
             (one.key, value)
             for one in knob_locations()
             if one.key not in named
+            and not any(one.excludes(other) for other in named.values())
             and one.knob.risk == "none"
             and _is_clear(value := one.advised())
         ]

@@ -206,7 +206,7 @@ def _of_machine(move: Move, base: Stage, known: Plan) -> list[Changed]:
     changes = change.plan(tuple(wanted.items()))
     if not change.may_write(changes):
         raise PlanError(f"this user may not change {listed([one.key for one in changes])}")
-    before = wanted | {one.key: one.before for one in changes} | asked
+    before = wanted | {one.key: one.before for one in changes if one.differs} | asked
     return [
         Changed(name, before[name], value, of_host=True)
         for name, value in wanted.items()

@@ -9,6 +9,7 @@ import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 from pgdyno.catalog import MachineKnob
@@ -36,16 +37,22 @@ def parse(wish: str) -> tuple[str, str]:
 
 
 def plan(wishes: Sequence[tuple[str, str]], root: Path = ROOT) -> tuple[Change, ...]:
-    """What has to be changed so that the wishes are true; what is so already is left out.
+    """What has to be changed so that all wishes are true together, in this order.
+
+    What is so already is left out, unless one of the changes moves it: then it is made so again.
 
     Raises:
         PlanError: A wish that cannot be: an unknown knob, a device that is not here, a value that
-            the knob does not take, two values for one, more memory than the machine can spare.
+            the knob does not take, two values for one or for two that exclude each other, more
+            memory than the machine can spare.
         TargetError: A value cannot be read.
     """
-    changes = unmet(wishes, root)
+    wished = _wished(wishes, root)
+    changes = [one for one in wished if one.differs]
     _refuse_excess(changes, root)
-    return changes
+    return _ordered(
+        [one for one in wished if one.differs or any(_moves(other, one) for other in changes)]
+    )
 
 
 def unmet(wishes: Sequence[tuple[str, str]], root: Path = ROOT) -> tuple[Change, ...]:
@@ -55,6 +62,10 @@ def unmet(wishes: Sequence[tuple[str, str]], root: Path = ROOT) -> tuple[Change,
         PlanError: As `plan`, but for memory.
         TargetError: A value cannot be read.
     """
+    return tuple(one for one in _wished(wishes, root) if one.differs)
+
+
+def _wished(wishes: Sequence[tuple[str, str]], root: Path) -> tuple[Change, ...]:
     changes: dict[str, Change] = {}
     for key, wanted in wishes:
         one = knob_location(key, root)
@@ -64,9 +75,36 @@ def unmet(wishes: Sequence[tuple[str, str]], root: Path = ROOT) -> tuple[Change,
         if key in changes and changes[key].after != value:
             raise PlanError(f"{key} is to be {changes[key].after!r} and {value!r}")
         before = one.read()
-        if before != value:
-            changes[key] = Change(key, before, value, _also(one, root))
+        changes[key] = Change(key, before, value, _also(one, root) if before != value else ())
+    for first, second in combinations(changes.values(), 2):
+        if _exclude_each_other(first, second) and "0" not in (first.after, second.after):
+            raise PlanError(
+                f"{first.key} is to be {first.after!r} and {second.key} {second.after!r}, of which"
+                " either sets the other to 0",
+                "Ask for one of them; where the other is inherited, set that to 0.",
+            )
     return tuple(changes.values())
+
+
+def _moves(one: Change, other: Change) -> bool:
+    return other.key in knob_location(one.key).moves
+
+
+def _exclude_each_other(one: Change, other: Change) -> bool:
+    return knob_location(one.key).excludes(knob_location(other.key))
+
+
+def _ordered(changes: Sequence[Change]) -> tuple[Change, ...]:
+    """What moves another one of them comes before it; else they keep their order."""
+    found: list[Change] = []
+    for one in changes:
+        at = (place for place, other in enumerate(found) if _comes_before(one, other))
+        found.insert(next(at, len(found)), one)
+    return tuple(found)
+
+
+def _comes_before(one: Change, other: Change) -> bool:
+    return _moves(one, other) and (one.after != "0" or not _exclude_each_other(one, other))
 
 
 def _refuse_excess(changes: Sequence[Change], root: Path) -> None:
@@ -133,13 +171,23 @@ def _also(one: KnobLocation, root: Path) -> tuple[tuple[str, str], ...]:
 
 def commands(changes: Sequence[Change], root: Path = ROOT) -> list[str]:
     """The same by hand, for somebody who may."""
-    return [_command(change.key, change.after, root) for change in changes]
+    return [_command(one.key, one.after, root) for one in changes if not _comes_about(one, changes)]
+
+
+def _comes_about(one: Change, changes: Sequence[Change]) -> bool:
+    """Whether it is set to 0 by another one of them, which it would set to 0 itself."""
+    return one.after == "0" and any(
+        other.after != "0" and _exclude_each_other(one, other) for other in changes
+    )
 
 
 def commands_back(changes: Sequence[Change], root: Path = ROOT) -> list[str]:
     """What puts the changes back by hand, the last one first."""
     return [
-        _command(key, value, root) for change in reversed(changes) for key, value in _back(change)
+        _command(key, value, root)
+        for change in reversed(changes)
+        if change.differs
+        for key, value in _back(change)
     ]
 
 
@@ -166,6 +214,8 @@ def apply(
 ) -> tuple[Standing, ...]:
     """Make the changes, each journalled before and read back after; all or none of them stand.
 
+    All are read back once more at the end: what the kernel moves with one may be another one.
+
     Args:
         changes: Of `plan`.
         journal: Of this machine.
@@ -186,6 +236,7 @@ def apply(
         try:
             for change in changes:
                 _make(change, journal, made, on_step, root)
+            _require_all(changes, root)
         except BaseException as error:
             try:
                 put_back(made, journal, on_step, root)
@@ -200,11 +251,12 @@ def _make(
     change: Change, journal: Journal, made: list[Standing], on_step: OnStep, root: Path
 ) -> None:
     one = knob_location(change.key, root)
-    if (found := one.read()) != change.before:
-        raise TargetError(
-            f"{change.key} is {found!r}, and was {change.before!r} when it was looked at",
-            "Somebody else changes it at this very moment. Nothing of ours stands.",
-        )
+    before = one.read()
+    due = before != change.after  # else it is so still, or an earlier one has made it so
+    planned, change = change, replace(change, before=before, also=_also(one, root) if due else ())
+    _require_ours(planned, change, made)
+    if not due:
+        return
     on_step(f"journal {change.key}")
     made.append(journal.intend(change))
     on_step(f"write {change.key}")
@@ -223,3 +275,35 @@ def _make(
             f"{change.key} was set to {change.after!r} and is {now!r}",
             f"{hint} {one.knob.if_less}" if one.knob.if_less else hint,
         )
+
+
+def _require_ours(planned: Change, now: Change, made: Sequence[Standing]) -> None:
+    """Refuse to go on where something differs from what was planned, but by our own changes.
+
+    Raises:
+        TargetError: Naming it.
+    """
+    known = {planned.key: planned.before, **dict(planned.also)}
+    for one in made:
+        known |= dict(one.also_became)
+        known[one.change.key] = one.became or one.change.after
+    for key, found in ((now.key, now.before), *now.also):
+        if found != known.get(key, found):
+            raise TargetError(
+                f"{key} is {found!r}, and was {known[key]!r} when it was looked at",
+                "Somebody else changes it at this very moment. Nothing of ours stands.",
+            )
+
+
+def _require_all(changes: Sequence[Change], root: Path) -> None:
+    """Refuse what another change moved after it was made.
+
+    Raises:
+        TargetError: Naming it.
+    """
+    for change in changes:
+        if (found := knob_location(change.key, root).read()) != change.after:
+            raise TargetError(
+                f"{change.key} is to be {change.after!r} and is {found!r} once all were set",
+                "The kernel moves it with another one of them. All is put back as it was.",
+            )

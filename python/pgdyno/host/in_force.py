@@ -41,11 +41,13 @@ def in_force(wishes: Wishes, journals: Sequence[Journal], root: Path = ROOT) -> 
     made = change.apply(changes, journals[0], root=root) if changes else ()
     taken: dict[str, str] = {}
     try:
+        if short := _not_so(wishes, root):
+            raise TargetError(
+                f"not in force together: {'; '.join(short.values())}",
+                "The kernel moves it with what was changed. Nothing of ours stands.",
+            )
         yield
-        taken = {
-            one.key: f"{one.key} is {one.before!r}, and was to be {one.after!r}"
-            for one in change.unmet(wishes, root)
-        }
+        taken = _not_so(wishes, root)
     finally:
         by_others = _put_back(made, journals[0], root) if made else ()
     taken = {key: f"another pgdyno took back {key}" for key in by_others} | taken
@@ -55,6 +57,14 @@ def in_force(wishes: Wishes, journals: Sequence[Journal], root: Path = ROOT) -> 
             "Somebody else changed it meanwhile, as `pgdyno host restore` does. Nothing of ours"
             " stands.",
         )
+
+
+def _not_so(wishes: Wishes, root: Path) -> dict[str, str]:
+    """Wishes that are not true, by their keys, in words."""
+    return {
+        one.key: f"{one.key} is {one.before!r}, and was to be {one.after!r}"
+        for one in change.unmet(wishes, root)
+    }
 
 
 def _put_back(made: Sequence[Standing], journal: Journal, root: Path) -> tuple[str, ...]:

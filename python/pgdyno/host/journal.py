@@ -52,6 +52,11 @@ class Change:
         """Of all locations that it moves, its own first."""
         return (self.key, *(key for key, _ in self.also))
 
+    @property
+    def differs(self) -> bool:
+        """Whether there is anything to be changed."""
+        return self.before != self.after
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:

@@ -47,6 +47,10 @@ class KnobLocation:
             for name in self.knob.also
         )
 
+    def excludes(self, other: KnobLocation) -> bool:
+        """Whether the kernel sets either of the two to 0 where the other is set."""
+        return other.key in self.moves and self.key in other.moves
+
     @property
     def shown_path(self) -> str:
         """The path as the machine has it."""

@@ -66,6 +66,26 @@ def test_what_somebody_else_changed_meanwhile_stays_and_is_said(tree: Path) -> N
     assert values(tree) == ["30", "0"]
 
 
+def test_what_is_so_already_and_is_moved_by_a_change_is_not_taken_for_in_force(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is known of it, so that it was not made so again."""
+    write = Path.write_text
+
+    def kernel(path: Path, text: str, **options: object) -> int:
+        if path.name == "swappiness":
+            write(tree / "proc/sys/kernel/numa_balancing", "1\n" if text == "60\n" else "0\n")
+        return write(path, text, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Path, "write_text", kernel)
+    before = state(tree)
+    asked = [("kernel.numa_balancing", "1"), ("vm.swappiness", "1")]
+    told = r"not in force together: kernel\.numa_balancing is '0', and was to be '1'"
+    with pytest.raises(TargetError, match=told), in_force(asked, [journal(tree)], tree):
+        raise AssertionError("nothing may begin")
+    assert state(tree) == before
+
+
 def by_hand(tree: Path) -> None:
     knob_location("vm.swappiness", tree).write("60")
 
