@@ -38,3 +38,4 @@ class Action:
 
     phase: str  # what listeners are told
     act: Callable[[], Learned]
+    at_once: bool = False  # it has to find the server as the load left it: no WAL is read before

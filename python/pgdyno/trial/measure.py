@@ -153,8 +153,12 @@ def steps(
             driven, sampled = drive_and_sample(protocol, stage, trial.round, ready, fixture,
                                                bed.listener)  # fmt: skip
         unseen: tuple[str, ...] = () if guard is None else (guard.held(),)
+        described = bed.described[stage.name]
+        names = tuple(one.name for one in ready.each) if ready.others else ()
+        ended = EndedWindow(target, databases, described, protocol, trial.round, names)
+        actions = list(actions_after_window(ended))
         wal: WindowWal | None = None
-        if not protocol.crash_recovery:  # else it is killed at once, as the load left it
+        if not any(action.at_once for action in actions):
             with phases.phase("wal"):
                 wal, why = _wal(driven, sampled, ready, databases)
                 unseen = (*unseen, *why)
@@ -162,10 +166,7 @@ def steps(
             with phases.phase("profile"):
                 unseen = (*unseen, *_profile(stage, protocol, bed, trial, ready))
         learned: list[Learned] = []
-        described = bed.described[stage.name]
-        names = tuple(one.name for one in ready.each) if ready.others else ()
-        ended = EndedWindow(target, databases, described, protocol, trial.round, names)
-        for action in actions_after_window(ended):
+        for action in actions:
             with phases.phase(action.phase):
                 learned.append(action.act())
     log = read_log(lines) if (lines := target.log_lines()) is not None else None

@@ -16,7 +16,7 @@ def action(ended: EndedWindow) -> Action | None:
         ended.target.crash()
         return _with_recovery
 
-    return Action("recover", act) if ended.protocol.crash_recovery else None
+    return Action("recover", act, at_once=True) if ended.protocol.crash_recovery else None
 
 
 def _with_recovery(result: TrialResult, log: LogSummary | None) -> TrialResult:
