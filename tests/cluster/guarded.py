@@ -161,7 +161,7 @@ class Guarded:
         if (self.data / STATE).exists():
             armed = read_armed(directory)
             assert armed is not None
-            remove_line(Path(armed.config_file))
+            remove_line(directory, Path(armed.config_file))
             forget_armed(directory)
         for one in self.run_folder.iterdir():
             shutil.rmtree(one)

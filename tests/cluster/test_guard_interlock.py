@@ -19,7 +19,7 @@ import pytest
 
 from pgdyno import Guard
 from pgdyno.guard import arming
-from pgdyno.guard.data_directory import data_directory
+from pgdyno.guard.data_directory import DataDirectory, data_directory
 from pgdyno.guard.include_file import INCLUDE, include_path, read_pages, write_pages
 from pgdyno.guard.interlock import (
     STATE,
@@ -284,9 +284,9 @@ def test_full_pages_are_complete_before_the_line_goes(
     seen: list[str] = []
     removed = remove_line
 
-    def remove(path: Path) -> None:
+    def remove(directory: DataDirectory, path: Path) -> None:
         seen.append(value(guarded.primary, since))
-        removed(path)
+        removed(directory, path)
 
     monkeypatch.setattr(arming, "remove_line", remove)
     Guard(guarded.data).disarm()
@@ -314,7 +314,7 @@ def test_a_state_that_is_not_ours_is_refused(guarded: Guarded) -> None:
     state.unlink()
     assert "is gone: arm it again" in guarded.status().wrong[0]
     write_armed(directory, armed)
-    write_line(guarded.data / "postgresql.conf", Path(armed.include))
+    write_line(directory, guarded.data / "postgresql.conf", Path(armed.include))
     assert os.stat(guarded.data / "postgresql.conf").st_uid == postgres_user().uid
 
 

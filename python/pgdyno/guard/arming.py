@@ -63,7 +63,7 @@ def arm(directory: DataDirectory, wanted: Wanted, seen: Seen, accepted: tuple[st
     write_armed(directory, armed)
     if read_pages(directory, include) is None:
         write_pages(directory, include, "on", make=True)
-    write_line(Path(armed.config_file), include)
+    write_line(directory, Path(armed.config_file), include)
     _follow(directory, wanted.primary, lambda facts: facts.full_pages_source == str(include),
             f"it does not take full_page_writes from {include}")  # fmt: skip
     armed = replace(armed, step=Step.armed)
@@ -117,7 +117,7 @@ def disarm(
             write_pages(directory, include, "on")
         if runs:
             _complete(directory, primary or armed.primary, include, on_event)
-        remove_line(configuration)
+        remove_line(directory, configuration)
         if runs:
             _require_on(directory, primary or armed.primary, configuration, include)
         with run_folder_of(include, directory.user) as folder:
@@ -138,7 +138,7 @@ def _require_on(directory: DataDirectory, primary: str, configuration: Path, inc
                 "without the guard's line it has full_page_writes off, by another one",
                 _PAUSE_S, reload=False)  # fmt: skip
     except BaseException:
-        write_line(configuration, include)
+        write_line(directory, configuration, include)
         directory.reload()
         raise
 
@@ -157,7 +157,7 @@ def _disarm_copy(directory: DataDirectory, bindir: Path | None) -> None:
             " down",
             "Its pages may be torn: make the copy by pg_basebackup.",
         )
-    remove_line(directory.path / "postgresql.conf")
+    remove_line(directory, directory.path / "postgresql.conf")
     forget_armed(directory)
 
 

@@ -40,17 +40,35 @@ def include_path(run_folder: Path, system_identifier: str) -> Path:
     return run_folder / system_identifier / INCLUDE
 
 
+def require_makeable(run_folder: Path, user: OsUser) -> None:
+    """As root, refuse to make a folder that is missing where another user's file says so.
+
+    Raises:
+        TargetError: It is missing, and not the usual one.
+    """
+    if user.is_other and run_folder != RUN_FOLDER and not run_folder.is_dir():
+        raise TargetError(
+            f"folder {run_folder} for the run files is missing",
+            "Make it, also after each restart of the machine, before the guard is run as root.",
+        )
+
+
 @contextmanager
 def run_folder_of(include: Path, user: OsUser, *, make: bool = False) -> Iterator[Folder | None]:
     """The folder in memory of one server; None: it is gone, with all that was in it.
+
+    As root nothing is made or changed in it that its user could not: he can write the state that
+    names it.
 
     Raises:
         TargetError: It cannot be made, or it is a link, or somebody else's.
     """
     above, name = include.parent.parent, include.parent.name
-    if not above.is_dir() and not make:
-        yield None
-        return
+    if not above.is_dir():
+        if not make:
+            yield None
+            return
+        require_makeable(above, user)
     with Folder.made(above) if make else Folder.hold(above) as run:
         if not run.has(name):
             if not make:
@@ -58,7 +76,7 @@ def run_folder_of(include: Path, user: OsUser, *, make: bool = False) -> Iterato
                 return
             run.make(name, _MODE, owner_of(user)).close()
         with run.into(name) as folder:
-            if folder.facts.st_uid not in (user.uid, os.geteuid()):
+            if folder.facts.st_uid != user.uid:
                 raise TargetError(
                     f"folder {folder.path} belongs to user {user_name(folder.facts.st_uid)},"
                     f" expected {user.name}",

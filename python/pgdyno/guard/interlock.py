@@ -4,6 +4,9 @@ The line includes a file in memory. Should the machine lose power, the file is g
 starts until it is there again; PostgreSQL names it in its message, and its name says what to do.
 Where the kernel did not stop, or the server was shut down before, nothing can be torn: then `admit`
 puts the file back. Whoever repaired the data says so by `admit_repaired`.
+
+Which file that is says a state that the server's user can write, and which configuration the server
+itself. As root both are believed as far as that user's own rights go.
 """
 
 from __future__ import annotations
@@ -11,22 +14,28 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from pgdyno.access import is_closed, user_name
 from pgdyno.folders import Folder, Owner, owner_of
 from pgdyno.guard.boot import boot_id
 from pgdyno.guard.control import read_control
 from pgdyno.guard.data_directory import DataDirectory
-from pgdyno.guard.include_file import read_pages, write_pages
+from pgdyno.guard.include_file import include_path, read_pages, write_pages
 from pgdyno.model.errors import PlanError, TargetError
+from pgdyno.model.file_system import IN_MEMORY
 from pgdyno.model.guard import Armed, Lock
 from pgdyno.model.record_json import from_json, to_json
+from pgdyno.model.wording import plural
+from pgdyno.target.storage_durability import mount_of, read_mounts
 
 STATE = "pgdyno-guard.json"
 """What is kept in the data directory of a server that is armed."""
 VERSION = 1
 _STATE_MODE = 0o600
+_RIGHTS = 0o777  # of a mode: who runs a file as its owner is none of it
 _MARK = "# pgdyno guard"
 _LINES = """\
 {mark}: the last line, so that nothing below decides full_page_writes. Full pages may be off: after
@@ -46,7 +55,8 @@ def read_armed(directory: DataDirectory) -> Armed | None:
     """What is kept of an armed server; None: it is not.
 
     Raises:
-        TargetError: The file is a link, somebody else's, or of another version.
+        TargetError: The file is a link, somebody else's, of another version, or names what no
+            guard does.
     """
     with directory.opened() as data:
         if not data.has(STATE):
@@ -63,11 +73,32 @@ def read_armed(directory: DataDirectory) -> Armed | None:
         raise TargetError(
             f"{directory.path / STATE} is of version {armed.version}, known is {VERSION}"
         )
+    _require_sound(armed)
     return armed
 
 
+def _require_sound(armed: Armed) -> None:
+    """Refuse a file that no guard would name: it is written, and its folder emptied, as root."""
+    name, system = armed.include, armed.system_identifier
+    usual = include_path(Path(name).parent.parent, system)
+    is_number = system.isascii() and system.isdecimal()
+    is_plain = name.startswith("/") and name.isprintable() and "'" not in name
+    is_plain &= ".." not in usual.parts
+    if not (is_number and is_plain and name == str(usual)):
+        raise TargetError(
+            f"the interlock's file is {name!r} for system {system!r}, expected a folder in memory,"
+            f" the number of the system, and {usual.name}",
+            "Somebody else than the guard wrote that.",
+        )
+
+
 def write_armed(directory: DataDirectory, armed: Armed) -> None:
-    """Keep it; it is on the disk when this returns."""
+    """Keep it; it is on the disk when this returns.
+
+    Raises:
+        TargetError: It names what no guard does, or cannot be written.
+    """
+    _require_sound(armed)
     with directory.opened() as data:
         data.write(STATE, to_json(armed), _STATE_MODE, owner_of(directory.user))
         data.sync()
@@ -107,41 +138,84 @@ def included(config_file: Path) -> Path | None:
     return Path(found["include"]) if found else None
 
 
-def write_line(config_file: Path, include: Path) -> None:
+def write_line(directory: DataDirectory, config_file: Path, include: Path) -> None:
     """Put our line at the end of a configuration, in the place of one that is there.
 
     Raises:
-        TargetError: The configuration is a link, or cannot be written.
+        TargetError: The configuration is a link, somebody else's, or cannot be written.
     """
-    with Folder.hold(config_file.parent) as folder:
-        text = _OURS.sub("", _text(folder, config_file.name))
-        if text and not text.endswith("\n"):
-            text += "\n"
-        _replace(folder, config_file.name, text + _LINES.format(mark=_MARK, include=include))
+
+    def changed(text: str) -> str:
+        before = _OURS.sub("", text)
+        if before and not before.endswith("\n"):
+            before += "\n"
+        return before + _LINES.format(mark=_MARK, include=include)
+
+    _change(directory, config_file, changed)
 
 
-def remove_line(config_file: Path) -> None:
+def remove_line(directory: DataDirectory, config_file: Path) -> None:
     """Take our line out of a configuration; all else stays as it is.
 
     Raises:
-        TargetError: The configuration is a link, or cannot be written.
+        TargetError: The configuration is a link, somebody else's, or cannot be written.
+    """
+    _change(directory, config_file, lambda text: _OURS.sub("", text))
+
+
+def require_changeable(directory: DataDirectory, config_file: Path) -> None:
+    """As root, refuse a configuration that the server's user could not change himself.
+
+    Raises:
+        TargetError: It is, or cannot be read.
     """
     with Folder.hold(config_file.parent) as folder:
-        text = _text(folder, config_file.name)
-        if (without := _OURS.sub("", text)) != text:
-            _replace(folder, config_file.name, without)
+        handle = folder.open_given(config_file.name)
+        try:
+            _require_theirs(directory, folder, config_file.name, os.fstat(handle))
+        finally:
+            os.close(handle)
 
 
 def _text(folder: Folder, name: str) -> str:
+    return _read(folder, name)[0]
+
+
+def _read(folder: Folder, name: str) -> tuple[str, os.stat_result]:
+    """A configuration, and whose what was read is."""
     with os.fdopen(folder.open_given(name), "rb") as file:
         # As PostgreSQL reads it: bytes, whose comments may be in any encoding.
-        return file.read().decode("utf-8", "surrogateescape")
+        return file.read().decode("utf-8", "surrogateescape"), os.fstat(file.fileno())
 
 
-def _replace(folder: Folder, name: str, text: str) -> None:
-    facts = os.lstat(name, dir_fd=folder.handle)
-    folder.write(name, text, stat.S_IMODE(facts.st_mode), Owner(facts.st_uid, facts.st_gid))
-    folder.sync()
+def _change(directory: DataDirectory, config_file: Path, changed: Callable[[str], str]) -> None:
+    name = config_file.name
+    with Folder.hold(config_file.parent) as folder:
+        text, facts = _read(folder, name)
+        if (new := changed(text)) == text:
+            return
+        _require_theirs(directory, folder, name, facts)
+        owner = Owner(facts.st_uid, facts.st_gid)
+        folder.write(name, new, stat.S_IMODE(facts.st_mode) & _RIGHTS, owner)
+        folder.sync()
+
+
+def _require_theirs(
+    directory: DataDirectory, folder: Folder, name: str, file: os.stat_result
+) -> None:
+    """A server can name any file as its configuration; root changes none for it but its user's."""
+    user, above = directory.user, folder.facts
+    if os.geteuid() != 0:
+        return
+    is_safe = above.st_uid == user.uid or is_closed(above, sticky_holds=False)
+    if file.st_uid == user.uid and file.st_nlink == 1 and is_safe:
+        return
+    raise TargetError(
+        f"{folder.path / name} belongs to user {user_name(file.st_uid)} (in a folder of user"
+        f" {user_name(above.st_uid)}, under {plural(file.st_nlink, 'name')}), expected"
+        f" {user.name} alone",
+        "As root, the guard changes a configuration only where its server's user could.",
+    )
 
 
 # -- the lock ----------------------------------------------------------------------------------
@@ -188,5 +262,33 @@ def admit_repaired(directory: DataDirectory, armed: Armed) -> None:
     Raises:
         TargetError: A file cannot be written.
     """
+    require_in_memory(armed)
     write_armed(directory, replace(armed, boot_id=boot_id()))
     write_pages(directory, Path(armed.include), "on", make=True)
+
+
+def require_in_memory(armed: Armed) -> None:
+    """Refuse a file that would outlive the kernel, wherever a state says that it lies.
+
+    Raises:
+        TargetError: It would.
+    """
+    include = Path(armed.include)
+    if (kind := kind_below(include)) not in IN_MEMORY:
+        raise TargetError(
+            f"{include} would lie on {kind or 'nothing known'}, expected a file system in memory"
+            f" ({', '.join(IN_MEMORY)})",
+            "A power cut has to take it away, so that the server does not start.",
+        )
+
+
+def kind_below(path: Path) -> str:
+    """The kernel's word for the file system that a file would lie on; empty: it has none."""
+    mounts = read_mounts(Path("/proc/self/mountinfo").read_text())
+    mount = mount_of(os.path.realpath(existing_above(path)), mounts)
+    return mount.kind if mount else ""
+
+
+def existing_above(path: Path) -> Path:
+    """The nearest folder above a path that is there."""
+    return next(one for one in path.parents if one.is_dir())

@@ -13,8 +13,14 @@ from pgdyno.folders import Folder
 from pgdyno.guard.boot import boot_id
 from pgdyno.guard.data_directory import DataDirectory
 from pgdyno.guard.facts import LocalFacts, Pair, Seen
-from pgdyno.guard.include_file import include_path, run_folder_of
-from pgdyno.guard.interlock import configuration_of, included
+from pgdyno.guard.include_file import include_path, require_makeable, run_folder_of
+from pgdyno.guard.interlock import (
+    configuration_of,
+    existing_above,
+    included,
+    kind_below,
+    require_changeable,
+)
 from pgdyno.guard.observe import (
     first_line,
     look_at_primary,
@@ -26,7 +32,6 @@ from pgdyno.model.connection import Connection
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.guard import GuardLimits
 from pgdyno.target.conninfo import resolve
-from pgdyno.target.storage_durability import mount_of, read_mounts
 
 _SECRETS = ("password", "sslpassword")
 _DATABASE = "postgres"
@@ -150,21 +155,19 @@ def look_here(directory: DataDirectory, include: Path, config_file: str) -> Loca
             configuration = configuration_of(Path(config_file))
             found = included(configuration)
             line = str(found) if found else None
+            require_changeable(directory, configuration)
             if not os.access(configuration.parent, os.W_OK):
                 wrong = f"folder {configuration.parent} cannot be written"
         except TargetError as error:
             wrong = error.fact
     with directory.server() as server:
         pid = server.pid if server else None
-    above = _existing(include)
-    mounts = read_mounts(Path("/proc/self/mountinfo").read_text())
-    mount = mount_of(os.path.realpath(above), mounts)
     return LocalFacts(
         data=os.path.realpath(directory.path),
         boot_id=boot_id(),
         include=str(include),
-        run_folder_kind=mount.kind if mount else "",
-        run_folder_wrong=_wrong_with(include, directory, above),
+        run_folder_kind=kind_below(include),
+        run_folder_wrong=_wrong_with(include, directory),
         config_file=str(configuration) if config_file else "",
         config_wrong=wrong,
         line_include=line,
@@ -172,13 +175,11 @@ def look_here(directory: DataDirectory, include: Path, config_file: str) -> Loca
     )
 
 
-def _existing(path: Path) -> Path:
-    return next(one for one in path.parents if one.is_dir())
-
-
-def _wrong_with(include: Path, directory: DataDirectory, above: Path) -> str:
+def _wrong_with(include: Path, directory: DataDirectory) -> str:
     """Why no file could be put there."""
+    above = existing_above(include)
     try:
+        require_makeable(include.parent.parent, directory.user)
         with run_folder_of(include, directory.user):
             pass
         with Folder.hold(above) as folder:

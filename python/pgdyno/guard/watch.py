@@ -25,7 +25,7 @@ from pgdyno.guard.deadman import ALIVE, MODULE
 from pgdyno.guard.facts import LocalFacts, Pair, PrimaryFacts, Seen
 from pgdyno.guard.heartbeat import LOCK, VERSION, beat
 from pgdyno.guard.include_file import Pages, read_pages, run_folder_of, write_pages
-from pgdyno.guard.interlock import admit, is_copy, read_armed
+from pgdyno.guard.interlock import admit, is_copy, read_armed, require_in_memory
 from pgdyno.guard.look import look_here, primary_connection, standby_connection
 from pgdyno.guard.lookers import Lag, contents_looker, primary_looker, standby_looker
 from pgdyno.guard.metrics import metrics
@@ -97,6 +97,7 @@ class Watch:
                 " armed",
                 "`pgdyno guard disarm` takes the interlock out of a copy.",
             )
+        require_in_memory(self.armed)
         with run_folder_of(self.include, self.directory.user, make=True) as folder:
             assert folder is not None, "it was made"
             handle = folder.lock(LOCK)

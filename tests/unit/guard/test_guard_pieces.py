@@ -48,18 +48,19 @@ def test_redo_pointers_are_those_of_some_checkpoints_before() -> None:
 
 @pytest.mark.parametrize("before", [b"", b"port = 1", b"port = 1\n", b"# caf\xe9\n\nport = 1\n"])
 def test_the_line_comes_last_and_goes_without_a_trace(tmp_path: Path, before: bytes) -> None:
-    conf, include = tmp_path / "postgresql.conf", include_path(RUN_FOLDER, "7")
+    directory, include = DataDirectory(tmp_path, US), include_path(RUN_FOLDER, "7")
+    conf = tmp_path / "postgresql.conf"
     conf.write_bytes(before)
     conf.chmod(0o640)
     for _ in range(2):
-        write_line(conf, include)
+        write_line(directory, conf, include)
     text = conf.read_bytes()
     assert text.startswith(before)
     assert text.splitlines()[-1] == f"include '{include}' # pgdyno guard".encode()
     assert text.count(b"include '") == 1
     assert included(conf) == include
     assert conf.stat().st_mode & 0o777 == 0o640
-    remove_line(conf)
+    remove_line(directory, conf)
     assert conf.read_bytes() in (before, before + b"\n"), "but for an end of the last line"
     assert included(conf) is None
 

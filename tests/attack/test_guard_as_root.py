@@ -1,0 +1,193 @@
+"""Root guards a server whose user writes the guard's state, and who names any file in it.
+
+Whatever stands there, root makes, changes and empties nothing that this user could not himself.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import pgdyno
+from pgdyno.guard import interlock
+from pgdyno.guard.boot import boot_id
+from pgdyno.guard.data_directory import DataDirectory, data_directory
+from pgdyno.guard.include_file import INCLUDE, include_path, write_pages
+from pgdyno.guard.interlock import STATE, admit_repaired, read_armed, remove_line, write_line
+from pgdyno.model.errors import TargetError
+from pgdyno.model.guard import Armed, GuardLimits, Step
+from pgdyno.model.record_json import to_json
+from pgdyno.shell import OsUser, postgres_user
+from tests.reachable import reachable_folder
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="it is about root")
+SYSTEM = "7712345678901234567"
+
+
+@pytest.fixture
+def user() -> OsUser:
+    return postgres_user()
+
+
+@pytest.fixture
+def data(user: OsUser) -> Iterator[Path]:
+    """A data directory of the server's user, whose configuration has the guard's line."""
+    for folder in reachable_folder("root-guards"):
+        path = folder / "data"
+        (path / "global").mkdir(parents=True)
+        (path / "PG_VERSION").write_text("18\n")
+        (path / "postgresql.conf").write_text(f"include '/x' {interlock._MARK}\n")
+        for one in (path, *path.rglob("*")):
+            os.chown(one, user.uid, user.gid)
+        yield path
+
+
+@pytest.fixture
+def memory() -> Iterator[Path]:
+    """A folder of root's, in memory."""
+    path = Path(tempfile.mkdtemp(prefix="pgdyno-guard-root-", dir="/dev/shm"))
+    path.chmod(0o755)
+    yield path
+    shutil.rmtree(path)
+
+
+def state(
+    data: Path, include: Path | str, system: str = SYSTEM, config: Path | None = None
+) -> Armed:
+    return Armed(
+        interlock.VERSION, Step.armed, system, boot_id(),
+        str(config or data / "postgresql.conf"), str(include), "", "host=b", (), GuardLimits(),
+        str(data),
+    )  # fmt: skip
+
+
+def planted(data: Path, armed: Armed, user: OsUser) -> DataDirectory:
+    """What the server's user wrote into his own directory."""
+    path = data / STATE
+    path.write_text(to_json(armed))
+    os.chown(path, user.uid, user.gid)
+    return data_directory(data)
+
+
+COMMANDS: dict[str, Callable[[pgdyno.Guard], object]] = {
+    "status": lambda guard: guard.status(),
+    "watch": lambda guard: guard.watch(),
+    "disarm": lambda guard: guard.disarm(),
+    "repair": lambda guard: guard.repair(),
+    "undo": lambda guard: guard.undo(),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_file_of_roots_is_neither_made_nor_is_its_folder_emptied(
+    data: Path, memory: Path, user: OsUser, command: str
+) -> None:
+    """As /etc/ld.so.preload would be: its folder is root's, and has a folder above."""
+    etc = memory / "etc"
+    etc.mkdir()
+    (etc / "passwd").write_text("root's own")
+    planted(data, state(data, etc / "ld.so.preload"), user)
+    with pytest.raises(TargetError):
+        COMMANDS[command](pgdyno.Guard(data))
+    assert {one.name: one.read_text() for one in etc.iterdir()} == {"passwd": "root's own"}
+
+
+def test_the_folder_of_a_server_is_its_users_alone(data: Path, memory: Path, user: OsUser) -> None:
+    include = include_path(memory, SYSTEM)
+    include.parent.mkdir()
+    directory = planted(data, state(data, include), user)
+    armed = read_armed(directory)
+    assert armed is not None
+    with pytest.raises(TargetError, match="belongs to user root, expected"):
+        admit_repaired(directory, armed)
+    assert list(include.parent.iterdir()) == []
+    os.chown(include.parent, user.uid, user.gid)
+    admit_repaired(directory, armed)
+    assert [one.name for one in include.parent.iterdir()] == [INCLUDE]
+
+
+def test_no_folder_is_made_because_a_state_says_so(
+    data: Path, memory: Path, user: OsUser, tmp_path: Path
+) -> None:
+    """One would keep all users out (/run/nologin), another outlive a power cut."""
+    missing = include_path(memory / "nologin", SYSTEM)
+    with pytest.raises(TargetError, match="for the run files is missing"):
+        write_pages(data_directory(data), missing, "on", make=True)
+    assert list(memory.iterdir()) == []
+    on_disk = state(data, include_path(tmp_path, SYSTEM))
+    directory = planted(data, on_disk, user)
+    with pytest.raises(TargetError, match="expected a file system in memory"):
+        admit_repaired(directory, on_disk)
+    with pytest.raises(TargetError, match="expected a file system in memory"):
+        pgdyno.Guard(data).watch()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("include", "system"),
+    [
+        (f"/run/{INCLUDE}", "run"),
+        (f"/run/{SYSTEM}/other.conf", SYSTEM),
+        (f"/run/8/{INCLUDE}", SYSTEM),
+        (f"/run/../etc/{SYSTEM}/{INCLUDE}", SYSTEM),
+        (f"run/{SYSTEM}/{INCLUDE}", SYSTEM),
+        (f"/run/x'\n* * * * * root id\n/{SYSTEM}/{INCLUDE}", SYSTEM),
+        (f"/run/7'\n* * * * * root id/{INCLUDE}", "7'\n* * * * * root id"),
+    ],
+)
+def test_a_state_that_no_guard_wrote_is_neither_read_nor_written(
+    data: Path, user: OsUser, include: str, system: str
+) -> None:
+    """The server tells its system identifier itself when it is armed."""
+    armed = state(data, include, system)
+    directory = planted(data, armed, user)
+    with pytest.raises(TargetError, match="the interlock's file is"):
+        read_armed(directory)
+    (data / STATE).unlink()
+    with pytest.raises(TargetError, match="the interlock's file is"):
+        interlock.write_armed(directory, armed)
+    assert not (data / STATE).exists()
+
+
+def test_no_configuration_is_changed_but_one_of_the_servers_user(
+    data: Path, user: OsUser, memory: Path
+) -> None:
+    directory, include = data_directory(data), include_path(memory, SYSTEM)
+    ours = data / "postgresql.conf"
+    roots, linked, given = memory / "crontab", data / "linked.conf", memory / "given.conf"
+    for path in (roots, linked, given):
+        path.write_text(f"a\ninclude '/x' {interlock._MARK}\n")
+    os.chown(linked, user.uid, user.gid)
+    os.link(linked, data / "another-name.conf")
+    for path in (roots, linked):
+        before = path.read_text()
+        with pytest.raises(TargetError, match=f"expected {user.name} alone"):
+            write_line(directory, path, include)
+        with pytest.raises(TargetError, match=f"expected {user.name} alone"):
+            remove_line(directory, path)
+        assert path.read_text() == before
+    os.chown(given, user.uid, user.gid)
+    given.chmod(0o4640)
+    for path in (ours, given):  # one lies in root's folder, as below /etc/postgresql
+        write_line(directory, path, include)
+        assert interlock.included(path) == include
+        assert path.stat().st_uid == user.uid
+    assert given.stat().st_mode & 0o7777 == 0o640
+    remove_line(directory, given)
+    assert given.read_text() == "a\n"
+
+
+def test_what_was_armed_with_another_users_configuration_is_found_by_check(
+    data: Path, user: OsUser, memory: Path
+) -> None:
+    roots = memory / "postgresql.conf"
+    roots.write_text("port = 1\n")
+    with pytest.raises(TargetError, match="belongs to user root"):
+        interlock.require_changeable(data_directory(data), roots)
+    os.chown(roots, user.uid, user.gid)
+    interlock.require_changeable(data_directory(data), roots)
