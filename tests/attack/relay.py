@@ -31,6 +31,10 @@ class Relay:
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
         self._threads[0].start()
 
+    def leads_to(self, server_folder: str) -> None:
+        """Who connects from now on reaches another server."""
+        self._server = str(Path(server_folder, _NAME))
+
     def __enter__(self) -> Self:
         return self
 

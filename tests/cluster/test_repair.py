@@ -14,8 +14,12 @@ import pgdyno
 from pgdyno.model.errors import TargetError
 from pgdyno.model.lsn import lsn_of
 from pgdyno.model.settings import Origin, OriginKind, Setting
+from pgdyno.shell import postgres_user
+from pgdyno.target.binaries import find_binaries
+from pgdyno.target.standby import Standby
+from tests.attack.relay import Relay
 from tests.children import started
-from tests.cluster.conftest import VERSIONS
+from tests.cluster.conftest import TARGETS, VERSIONS
 from tests.cluster.crashed_pair import OFF, Pair, crash, execute, pair_of, torn
 
 pytestmark = pytest.mark.cluster
@@ -113,6 +117,59 @@ def test_what_may_not_be_repaired_is_refused(pair: Pair) -> None:
         pair.repair()
     with pytest.raises(TargetError, match="is no data directory"):
         pgdyno.Guard(pair.journals, pair.conninfo)
+
+
+@pytest.mark.wide
+def test_all_pages_are_taken_from_the_very_standby_that_is_held(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a list of hosts, or what stands before several servers, leads to another one."""
+    monkeypatch.setattr("pgdyno.guard.fetch._BATCH_BLOCKS", 16)  # so that each session has some
+    user = postgres_user()
+    with pair_of("embedded-18", folder) as pair:
+        second = Standby(pair.primary, find_binaries(TARGETS["embedded-18"], user), user, "second")
+        try:
+            second.start()
+            content = crash(pair)
+            torn(pair)
+            one, other = (at.connection() for at in (pair.standby.cluster, second.cluster))
+            before = contents(pair.primary.data)
+            with Relay(one.host, -1, lambda: None) as relay:
+
+                def lead_elsewhere(event: str) -> None:
+                    if event.startswith("fetching"):
+                        relay.leads_to(other.host)
+
+                conninfo = f"host={relay.folder} port={one.port} user={one.user} dbname=postgres"
+                with pytest.raises(TargetError, match="another server answers at"):
+                    pgdyno.Guard(pair.primary.data, conninfo).repair(
+                        journals=pair.journals, on_event=lead_elsewhere
+                    )
+            assert contents(pair.primary.data) == before
+            assert list(pair.journals.glob("repair-*")) == []
+
+            both = pgdyno.Guard(
+                pair.primary.data,
+                f"host={one.host},{other.host} port={one.port},{other.port} user={one.user}"
+                " dbname=postgres load_balance_hosts=random",
+            )
+            for _ in range(5):
+                dry = both.repair(journals=pair.journals, dry_run=True)
+                assert dry.outcome == "would repair"
+            assert both.repair(journals=pair.journals).outcome == "repaired"
+            pair.primary.start(OFF, recovers=True)
+            assert pair.content() == content
+        finally:
+            second.close()
+
+
+def contents(data: Path) -> dict[str, bytes]:
+    """Of each file of a data directory that is not running."""
+    return {
+        str(path.relative_to(data)): path.read_bytes()
+        for path in data.rglob("*")
+        if path.is_file() and not path.is_socket()
+    }
 
 
 def test_a_cluster_that_was_stopped_in_good_order_needs_none(pair: Pair) -> None:

@@ -20,7 +20,6 @@ from pgdyno.guard.leader import CHUNK_BYTES, Leader, chunks_of
 from pgdyno.guard.relations import opened
 from pgdyno.guard.source import Wanted
 from pgdyno.guard.tree import CONTROL, Trees, relation_of
-from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
 from pgdyno.model.lsn import lsn_of, lsn_text
 from pgdyno.model.repair import RedoBegin
@@ -80,7 +79,7 @@ class Copier:
                     blocks = min(_RUN_BLOCKS_MAX, begin + count - at)
                     yield Wanted(path, first + at, at * size, blocks)
 
-    def take_relations(self, source: Connection, wanted: Sequence[Wanted], sessions: int) -> None:
+    def take_relations(self, source: Leader, wanted: Sequence[Wanted], sessions: int) -> None:
         """Fetch blocks side by side, and write down those that differ.
 
         Raises:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Generator, Sequence
 from typing import TypeAlias, TypeVar
 
 from pgdyno.guard.source import Source, Wanted, batches
-from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
 
 _BATCH_BLOCKS = 1024
@@ -21,7 +20,7 @@ _Given = TypeVar("_Given")
 
 
 def fetched(
-    standby: Connection,
+    source: Source,
     wanted: Sequence[Wanted],
     block_bytes: int,
     sessions: int,
@@ -30,14 +29,15 @@ def fetched(
     """Blocks with their bytes, in no order: fewer bytes where the standby's file ends.
 
     Args:
-        standby: Held still meanwhile.
+        source: A session on it, held still meanwhile: those that fetch go to the same server.
         wanted: Which.
         block_bytes: Of each.
         sessions: That fetch side by side.
         is_whole: Whether pages are, by their checksums; None: they have none, and are read twice.
 
     Raises:
-        TargetError: The standby is gone, or a page is not whole however often it is read.
+        TargetError: The standby is gone, another server answers for it, or a page is not whole
+            however often it is read.
     """
     asked = list(batches(wanted, _BATCH_BLOCKS))
     count = max(1, min(sessions, len(asked)))
@@ -46,7 +46,7 @@ def fetched(
 
     def fetch(mine: Sequence[Sequence[Wanted]]) -> None:
         try:
-            with Source(standby) as session:
+            with source.again() as session:
                 for batch in mine:
                     pages = _stable(session, batch, block_bytes, is_whole)
                     if not _given(done, list(zip(batch, pages, strict=True)), over):

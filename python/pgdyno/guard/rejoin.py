@@ -337,7 +337,7 @@ def _copied(
         copier.close_and_open(_VERSION, _CLOSED)
         blocks = sum(one.blocks for one in wanted)
         on_event(f"fetching {plural(blocks, 'block', thousands=True)}")
-        copier.take_relations(leader.connection, wanted, asked.sessions)
+        copier.take_relations(leader, wanted, asked.sessions)
         copier.take_files(leader)
         backup = leader.stop_backup(told.backup_lsn)
         kept = _take_wal(copier, leader, told.facts.timeline, backup)

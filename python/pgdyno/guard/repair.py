@@ -84,20 +84,21 @@ def repair(
         return replace(report, blocks_absent=tally.absent)
     journal.require_room(journals, 2 * _blocks(wanted) * crashed.begin.block_bytes)
     with journal.new(journals) as (folder, writer):
-        with _held(source, asked.patience_s, crashed, feed, on_event) as (has_checksums, standby_s):
+        with _held(source, asked.patience_s, crashed, feed, on_event) as held:
             began = time.monotonic()
             on_event(f"fetching {plural(_blocks(wanted), 'block', thousands=True)}")
-            judge = Judge(data, crashed.begin, crashed.needs.end_lsn, has_checksums, writer, tally)
-            is_whole = judge.is_whole if has_checksums else None
+            sums = held.has_checksums
+            judge = Judge(data, crashed.begin, crashed.needs.end_lsn, sums, writer, tally)
+            is_whole = judge.is_whole if sums else None
             size = crashed.begin.block_bytes
-            with closing(fetched(source, wanted, size, asked.sessions, is_whole)) as pages:
+            with closing(fetched(held.standby, wanted, size, asked.sessions, is_whole)) as pages:
                 for one, page in pages:
                     judge.take(one, page)
             fetch_s = time.monotonic() - began
         report = replace(
             report, blocks_absent=tally.absent, blocks_zeroed=tally.zeroed,
             blocks_alike=tally.alike, blocks_written=writer.blocks,
-            fetched_bytes=tally.fetched_bytes, standby_s=standby_s, fetch_s=fetch_s,
+            fetched_bytes=tally.fetched_bytes, standby_s=held.took_s, fetch_s=fetch_s,
         )  # fmt: skip
         if asked.dry_run or writer.blocks == 0:
             return replace(report, outcome="would repair" if writer.blocks else "nothing torn")
@@ -115,6 +116,15 @@ def _nothing_done(crashed: Crashed, wal_s: float) -> RepairReport:
                         0.0, 0.0, 0.0, None)  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A standby that stands still."""
+
+    standby: Source
+    has_checksums: bool  # of its pages
+    took_s: float  # until it was there
+
+
 @contextmanager
 def _held(
     source: Connection,
@@ -122,12 +132,8 @@ def _held(
     crashed: Crashed,
     feed: Callable[[RedoNeeds], None] | None,
     on_event: Callable[[str], None],
-) -> Iterator[tuple[bool, float]]:
-    """The standby, held still where redo finds what it needs.
-
-    Yields:
-        Whether its pages have checksums, and how many seconds it took until it was there.
-    """
+) -> Iterator[_Held]:
+    """The standby, held still where redo finds what it needs."""
     begin, needs = crashed.begin, crashed.needs
     assert needs is not None
     began = time.monotonic()
@@ -137,7 +143,7 @@ def _held(
         fed = None if feed is None else lambda: feed(needs)
         standby.replayed_beyond(begin, needs, patience_s, fed)
         with standby.held(begin, patience_s):
-            yield facts.has_checksums, time.monotonic() - began
+            yield _Held(standby, facts.has_checksums, time.monotonic() - began)
 
 
 def _require_repairable(begin: RedoBegin, needs: RedoNeeds) -> None:

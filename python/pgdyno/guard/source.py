@@ -9,7 +9,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, Self
 
 import psycopg
@@ -25,6 +26,7 @@ _POLL_S = 0.1
 _STILL_S = 1.0
 _FED_PATIENCE_S = 30.0  # a standby looks for WAL each wal_retrieve_retry_interval, of 5 s
 _SINCE_PAUSE_STATE = 140_000
+_BALANCING = "load_balance_hosts"
 _FACTS = """
 SELECT current_setting('server_version_num')::int, pg_is_in_recovery(),
        (SELECT system_identifier::text FROM pg_control_system()),
@@ -33,6 +35,10 @@ SELECT current_setting('server_version_num')::int, pg_is_in_recovery(),
           FROM pg_control_checkpoint(), pg_control_recovery()),
        pg_last_wal_replay_lsn()::text, pg_last_wal_receive_lsn()::text,
        current_setting('data_checksums') = 'on', current_setting('block_size')::int
+"""
+_IDENTITY = """
+SELECT (SELECT system_identifier::text FROM pg_control_system()), pg_is_in_recovery(),
+       (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint
 """
 _PAGES = """
 SELECT pg_read_binary_file(path, at, bytes, true)
@@ -53,6 +59,15 @@ class StandbyFacts:
     receive_lsn: str | None
     has_checksums: bool
     block_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What makes a server this one and no other, for as long as it runs."""
+
+    system_identifier: str
+    is_in_recovery: bool
+    started_us: int  # its postmaster, since 1970: differs between any two standbys
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +106,32 @@ class Source:
         self.connection = connection
         with asking(connection):
             self.session = own_session(connection, name=NAME)
+        try:
+            with asking(connection):
+                row = self.session.execute(_IDENTITY).fetchone()
+            assert row is not None
+            self.identity = Identity(*row)
+            info = self.session.info
+            self._pinned = pinned(connection, info.host, info.hostaddr, info.port)
+        except BaseException:
+            self.session.close()
+            raise
+
+    def again(self) -> Source:
+        """Another session on this very server, wherever names and lists of hosts lead by now.
+
+        Raises:
+            TargetError: It is gone, was started or promoted since, or another one answers for it.
+        """
+        other = Source(self._pinned)
+        if other.identity == self.identity:
+            return other
+        other.session.close()
+        raise TargetError(
+            f"another server answers at {other.shown} than the one that was looked at: system,"
+            f" recovery and start are {_shown(other.identity)}, expected {_shown(self.identity)}",
+            "Name the server itself, not what stands for several; was it started meanwhile?",
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -277,6 +318,33 @@ class Source:
         with asking(self.connection), self.session.cursor(binary=True) as cursor:
             for (page,) in cursor.stream(_PAGES.encode(), columns):
                 yield None if page is None else bytes(page)
+
+
+def pinned(connection: Connection, host: str, address: str, port: int) -> Connection:
+    """How to reach the server again that one of several hosts, or of several addresses, was.
+
+    Args:
+        connection: It may name several.
+        host: Of the session that stands: the folder of a socket, or a name.
+        address: That this name led to; empty: it is a socket.
+        port: Of it.
+    """
+    mine = [
+        one for one in connection.hosts if one.port == port and host in (one.host, one.hostaddr)
+    ]
+    # A name may stand there twice, with different addresses and passwords.
+    mine = [one for one in mine if one.hostaddr == address] or mine
+    given = {name: value for name, value in connection.parameters if name != _BALANCING}
+    return replace(
+        connection, host=host, hostaddr=address or None, port=port, others=(),
+        password=mine[0].password if mine else connection.password,
+    ).with_parameters(given)  # fmt: skip
+
+
+def _shown(identity: Identity) -> str:
+    role = "a standby" if identity.is_in_recovery else "a primary"
+    started = datetime.fromtimestamp(identity.started_us / 1e6, UTC)
+    return f"{identity.system_identifier}, {role}, {started:%Y-%m-%d %H:%M:%S.%f}"
 
 
 def _behind(facts: StandbyFacts, begin: RedoBegin, needs: RedoNeeds) -> TargetError:
