@@ -16,7 +16,7 @@ import pytest
 import pgdyno
 from pgdyno.drills import checks
 from pgdyno.folders import Folder
-from pgdyno.guard.leader import lines_of
+from pgdyno.guard.timelines import lines_of
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.lsn import lsn_of
 from pgdyno.model.repair import RejoinReport

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import psycopg
 
 from pgdyno.guard.source import Source, Wanted, asking, batches
+from pgdyno.guard.timelines import lines_of
 from pgdyno.model.errors import TargetError
 from pgdyno.model.lsn import lsn_of
 from pgdyno.model.repair import RedoBegin
@@ -250,25 +251,6 @@ class Leader(Source):
         segments = [name for name in names
                     if is_segment(name) and first <= without_timeline(name) <= last]  # fmt: skip
         return segments, [name for name in names if is_history(name)]
-
-
-def lines_of(history: str) -> list[tuple[int, str]]:
-    """Timelines of a history file, and where each ended.
-
-    Raises:
-        TargetError: It cannot be read.
-    """
-    found = []
-    for line in history.splitlines():
-        words = line.split()
-        if not words or words[0].startswith("#"):
-            continue
-        try:
-            found.append((int(words[0]), words[1]))
-            lsn_of(words[1])
-        except (ValueError, IndexError) as error:
-            raise TargetError(f"a history of timelines has the line {line!r}") from error
-    return found
 
 
 def chunks_of(path: str, bytes_: int) -> Iterator[Wanted]:

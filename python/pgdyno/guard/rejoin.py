@@ -23,8 +23,9 @@ from pgdyno.folders import Folder, failing, scratch
 from pgdyno.guard import journal
 from pgdyno.guard.blocks_in_wal import BlocksInWal, checkpoint_before, first_of
 from pgdyno.guard.copying import Copier, Step
-from pgdyno.guard.leader import Backup, Leader, LeaderFacts, chunks_of, lines_of
+from pgdyno.guard.leader import Backup, Leader, LeaderFacts, chunks_of
 from pgdyno.guard.source import Wanted
+from pgdyno.guard.timelines import lines_of, own_lines
 from pgdyno.guard.tree import COPIED, files_below, relation_of, trees_of
 from pgdyno.guard.writing import write_new
 from pgdyno.model.connection import Connection
@@ -33,7 +34,7 @@ from pgdyno.model.lsn import lsn_of
 from pgdyno.model.repair import SESSIONS, RedoBegin, RejoinReport
 from pgdyno.model.wording import listed, plural
 from pgdyno.pages.files import text_of
-from pgdyno.pages.segment_names import history_name, is_segment, place_name, without_timeline
+from pgdyno.pages.segment_names import is_segment, place_name, without_timeline
 from pgdyno.pages.wal import WalRange
 
 LABEL = "backup_label"
@@ -212,10 +213,7 @@ def _fork(data: Folder, begin: RedoBegin, facts: LeaderFacts) -> str | None:
             " copy: pg_basebackup.",
         )
     fork = facts.fork_from(begin.timeline)
-    theirs = lines_of(facts.history)
-    name = history_name(begin.timeline)
-    with Folder.hold(data.path / "pg_wal") as wal:
-        ours = lines_of(text_of(wal, name)) if wal.has(name) else []
+    theirs, ours = lines_of(facts.history), own_lines(data, begin.timeline)
     if fork is None or theirs[: len(ours)] != ours:
         raise TargetError(
             f"timeline {facts.timeline} of the primary does not come from timeline"

@@ -20,6 +20,7 @@ from pgdyno.guard.fetch import fetched
 from pgdyno.guard.judge import Judge, Tally
 from pgdyno.guard.relations import opened
 from pgdyno.guard.source import Source, Wanted
+from pgdyno.guard.timelines import own_lines
 from pgdyno.guard.writing import write_new
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
@@ -84,7 +85,8 @@ def repair(
         return replace(report, blocks_absent=tally.absent)
     journal.require_room(journals, 2 * _blocks(wanted) * crashed.begin.block_bytes)
     with journal.new(journals) as (folder, writer):
-        with _held(source, asked.patience_s, crashed, feed, on_event) as held:
+        lines = own_lines(data, crashed.begin.timeline)
+        with _held(source, asked.patience_s, crashed, lines, feed, on_event) as held:
             began = time.monotonic()
             on_event(f"fetching {plural(_blocks(wanted), 'block', thousands=True)}")
             sums = held.has_checksums
@@ -130,6 +132,7 @@ def _held(
     source: Connection,
     patience_s: float,
     crashed: Crashed,
+    lines: Sequence[tuple[int, str]],
     feed: Callable[[RedoNeeds], None] | None,
     on_event: Callable[[str], None],
 ) -> Iterator[_Held]:
@@ -142,7 +145,7 @@ def _held(
         facts = standby.require_of(begin)
         fed = None if feed is None else lambda: feed(needs)
         standby.replayed_beyond(begin, needs, patience_s, fed)
-        with standby.held(begin, patience_s):
+        with standby.held(begin, lines, patience_s):
             yield _Held(standby, facts.has_checksums, time.monotonic() - began)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Self
@@ -16,25 +16,31 @@ from typing import Any, Self
 import psycopg
 
 from pgdyno.guard.observe import NAME, TARGET
+from pgdyno.guard.timelines import left_at, lines_of
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
 from pgdyno.model.lsn import lsn_of
 from pgdyno.model.repair import RedoBegin, RedoNeeds
+from pgdyno.pages.segment_names import history_name
 from pgdyno.session import own_session
 
 _POLL_S = 0.1
 _STILL_S = 1.0
 _FED_PATIENCE_S = 30.0  # a standby looks for WAL each wal_retrieve_retry_interval, of 5 s
 _SINCE_PAUSE_STATE = 140_000
+_LOOKS_MAX = 4
+_HISTORY_BYTES_MAX = 1 << 20
 _BALANCING = "load_balance_hosts"
 _FACTS = """
 SELECT current_setting('server_version_num')::int, pg_is_in_recovery(),
        (SELECT system_identifier::text FROM pg_control_system()),
-       (SELECT redo_lsn::text FROM pg_control_checkpoint()),
-       (SELECT greatest(timeline_id, min_recovery_end_timeline)
-          FROM pg_control_checkpoint(), pg_control_recovery()),
+       redo_lsn::text,
+       greatest(timeline_id, min_recovery_end_timeline,
+                (SELECT received_tli FROM pg_stat_wal_receiver)),
+       min_recovery_end_timeline, min_recovery_end_lsn::text,
        pg_last_wal_replay_lsn()::text, pg_last_wal_receive_lsn()::text,
        current_setting('data_checksums') = 'on', current_setting('block_size')::int
+FROM pg_control_checkpoint(), pg_control_recovery()
 """
 _IDENTITY = """
 SELECT (SELECT system_identifier::text FROM pg_control_system()), pg_is_in_recovery(),
@@ -54,7 +60,9 @@ class StandbyFacts:
     is_in_recovery: bool
     system_identifier: str
     redo_lsn: str  # of its last restartpoint
-    timeline: int
+    timeline: int  # the latest that it received, or that its files tell of
+    files_timeline: int  # of what it had replayed when it was last written down
+    files_lsn: str  # up to here
     replay_lsn: str | None
     receive_lsn: str | None
     has_checksums: bool
@@ -179,26 +187,24 @@ class Source:
         Raises:
             TargetError: It was promoted or will be, or is of another cluster, timeline or layout.
         """
-        facts, where = self.facts(), self.shown
+        facts = self.facts()
         self.require_alike(begin, facts, "standby")
-        if not facts.is_in_recovery:
-            raise TargetError(
-                f"the server at {where} is no standby any more: it was promoted",
-                "Make the crashed cluster its standby: `pgdyno guard rejoin`.",
-            )
+        self._require_standby(facts)
         if facts.timeline > begin.timeline:
-            raise TargetError(
-                f"the standby is on timeline {facts.timeline}, the crashed cluster on"
-                f" {begin.timeline}",
-                "It follows another primary: make the crashed cluster a standby of that, by"
-                " `pgdyno guard rejoin`.",
-            )
+            raise _of_another(f"is on timeline {facts.timeline}", begin)
         if target := self._one(TARGET):
             raise TargetError(
                 f"the standby has {target} set: at its recovery target it would be promoted",
                 "Take it out of its configuration, and restart it.",
             )
         return facts
+
+    def _require_standby(self, facts: StandbyFacts) -> None:
+        if not facts.is_in_recovery:
+            raise TargetError(
+                f"the server at {self.shown} is no standby any more: it was promoted",
+                "Make the crashed cluster its standby: `pgdyno guard rejoin`.",
+            )
 
     def replayed_beyond(
         self, begin: RedoBegin, needs: RedoNeeds, patience_s: float, feed: Callable[[], None] | None
@@ -244,11 +250,21 @@ class Source:
             time.sleep(_POLL_S)
 
     @contextmanager
-    def held(self, begin: RedoBegin, patience_s: float) -> Iterator[StandbyFacts]:
+    def held(
+        self, begin: RedoBegin, lines: Sequence[tuple[int, str]], patience_s: float
+    ) -> Iterator[StandbyFacts]:
         """Meanwhile it replays nothing, and its files hold all that came before redo begins.
 
+        What they hold is of the crashed cluster's own history, at the end as at the beginning.
+
+        Args:
+            begin: Where redo begins.
+            lines: Timelines that the crashed cluster's came from, and where each ended.
+            patience_s: Seconds in which it has to stand still.
+
         Raises:
-            TargetError: It does not stand still, or keeps no restartpoint that is late enough.
+            TargetError: It does not stand still, keeps no restartpoint that is late enough, or has
+                replayed what another primary wrote.
         """
         try:
             with asking(self.connection):
@@ -265,11 +281,52 @@ class Source:
                     f" cluster begins at {begin.redo_lsn}",
                     "A standby that refers to pages it lacks makes none: see its log, rebuild it.",
                 )
+            self._require_line(begin, lines)
             yield facts
+            self._require_line(begin, lines)
         finally:
             if not self.session.closed:
-                with asking(self.connection):
+                # One that was promoted meanwhile has nothing to go on with.
+                was_promoted = psycopg.errors.ObjectNotInPrerequisiteState
+                with asking(self.connection), suppress(was_promoted):
                     self.session.execute("SELECT pg_wal_replay_resume()")
+
+    def _require_line(self, begin: RedoBegin, lines: Sequence[tuple[int, str]]) -> None:
+        """Refuse a standby whose files hold what the crashed cluster did not write.
+
+        Of what timeline the WAL is that it replayed tells nothing before it is written down. A
+        checkpoint does that, also one that has nothing to flush; one that has, only up to itself.
+        """
+        for _ in range(_LOOKS_MAX):
+            facts = self.facts()
+            self._require_standby(facts)
+            if lsn_of(facts.files_lsn) >= lsn_of(facts.replay_lsn or facts.files_lsn):
+                break
+            with asking(self.connection):
+                self.session.execute("CHECKPOINT")
+        else:
+            raise TargetError(
+                f"the standby has replayed WAL up to {facts.replay_lsn}, and wrote down"
+                f" {facts.files_lsn}: it goes on replaying, though it was told to pause",
+                "Did somebody else call pg_wal_replay_resume() there?",
+            )
+        timeline = facts.files_timeline
+        left = left_at(timeline, facts.files_lsn, begin.timeline, lines)
+        if left is not None:
+            where = f", which the crashed cluster's left at {left}" if left else ""
+            raise _of_another(
+                f"has replayed WAL of timeline {timeline} up to {facts.files_lsn}{where}", begin
+            )
+        if timeline == begin.timeline and self._lines(timeline) not in (None, list(lines)):
+            raise _of_another(f"has another history of timeline {timeline}", begin)
+
+    def _lines(self, timeline: int) -> list[tuple[int, str]] | None:
+        """Which timelines it says that one came from; None: it has no history of it."""
+        if timeline == 1:
+            return None
+        path = f"pg_wal/{history_name(timeline)}"
+        (text,) = self.read([Wanted(path, 0, 0, _HISTORY_BYTES_MAX)], block_bytes=1)
+        return None if text is None else lines_of(text.decode())
 
     def _stand_still(self, patience_s: float) -> None:
         """Wait until replay does."""
@@ -345,6 +402,14 @@ def _shown(identity: Identity) -> str:
     role = "a standby" if identity.is_in_recovery else "a primary"
     started = datetime.fromtimestamp(identity.started_us / 1e6, UTC)
     return f"{identity.system_identifier}, {role}, {started:%Y-%m-%d %H:%M:%S.%f}"
+
+
+def _of_another(what: str, begin: RedoBegin) -> TargetError:
+    return TargetError(
+        f"the standby {what}, the crashed cluster is on timeline {begin.timeline}",
+        "It follows another primary: make the crashed cluster a standby of that, by `pgdyno guard"
+        " rejoin`, or name a standby that followed this one to its end.",
+    )
 
 
 def _behind(facts: StandbyFacts, begin: RedoBegin, needs: RedoNeeds) -> TargetError:

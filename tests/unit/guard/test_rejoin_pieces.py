@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pgdyno.guard.blocks_in_wal import BlocksInWal
-from pgdyno.guard.leader import LeaderFacts, lines_of
+from pgdyno.guard.leader import LeaderFacts
 from pgdyno.guard.look import require_no_password
+from pgdyno.guard.timelines import lines_of
 from pgdyno.guard.tree import Relation, relation_of, trees_of
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.wal import NamedRelation, WalKind
