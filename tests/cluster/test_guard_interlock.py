@@ -33,6 +33,7 @@ from pgdyno.guard.interlock import (
 from pgdyno.model.errors import TargetError
 from pgdyno.model.guard import Lock, Step
 from pgdyno.shell import postgres_user, run
+from tests.cluster.crashed_pair import torn_at
 from tests.cluster.guarded import ACCEPTED, Guarded, execute, kill_server, killed, pair, value
 from tests.cluster.test_storage import memory_disk
 from tests.tally import survived
@@ -219,6 +220,39 @@ def test_a_base_backup_carries_the_line_until_it_is_disarmed(guarded: Guarded) -
         assert guarded.status().lock is Lock.open
     finally:
         shutil.rmtree(copy)
+
+
+def test_what_is_undone_may_be_torn_again_and_does_not_start(
+    guarded: Guarded, tmp_path: Path
+) -> None:
+    guarded.arm()
+    write_pages(data_directory(guarded.data), guarded.include, "off")
+    data_directory(guarded.data).reload()
+    guarded.until_off()
+    execute(guarded.primary, "CREATE TABLE undone AS SELECT i FROM generate_series(1, 20000) AS i;"
+            "\nCHECKPOINT;\nUPDATE undone SET i = -i")  # fmt: skip
+    guarded.standby.wait_replayed(value(guarded.primary, "SELECT pg_current_wal_flush_lsn()"))
+    guarded.cut_power()
+    assert torn_at(guarded.data)
+    guard, journals = guarded.guard(), tmp_path / "journals"
+    assert guard.repair(journals=journals).outcome == "repaired"
+    assert guarded.status().lock is Lock.open
+
+    guard.undo(journals=journals)
+    status = guarded.status()
+    assert (status.lock, status.code, status.pages) == (Lock.repair, 1, None)
+    code, said = guarded.pg_ctl("start")
+    assert code != 0
+    assert INCLUDE in said
+    directory = data_directory(guarded.data)
+    armed = read_armed(directory)
+    assert armed is not None
+    assert admit(directory, armed) is Lock.repair, "the daemon does not let it start either"
+
+    assert guard.repair(journals=journals).outcome == "repaired"
+    guarded.primary.start([], recovers=True)
+    assert value(guarded.primary, "SELECT sum(i) FROM undone") == str(-10_000 * 20_001)
+    execute(guarded.primary, "DROP TABLE undone")
 
 
 # -- killed at every step ------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from pgdyno.folders import Folder
 from pgdyno.guard import journal
 from pgdyno.guard.data_directory import DataDirectory
 from pgdyno.guard.feed import feed
+from pgdyno.guard.interlock import shut
 from pgdyno.guard.rejoin import RejoinAsked, rejoin, require_no_rejoin, require_not_started
 from pgdyno.guard.repair import RepairAsked, repair
 from pgdyno.guard.state import journals_at, state_path
@@ -72,6 +73,7 @@ def undone(directory: DataDirectory, journals: str | Path | None) -> str:
                 require_not_started(data, begin, folder, head)
             else:
                 journal.require_of(folder, head, begin)
+            shut(directory)
             write_old(data, folder, head)
             return str(folder.path)
 

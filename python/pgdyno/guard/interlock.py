@@ -23,7 +23,7 @@ from pgdyno.folders import Folder, Owner, owner_of
 from pgdyno.guard.boot import boot_id
 from pgdyno.guard.control import read_control
 from pgdyno.guard.data_directory import DataDirectory
-from pgdyno.guard.include_file import include_path, read_pages, write_pages
+from pgdyno.guard.include_file import include_path, read_pages, run_folder_of, write_pages
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.file_system import IN_MEMORY
 from pgdyno.model.guard import Armed, Lock
@@ -265,6 +265,24 @@ def admit_repaired(directory: DataDirectory, armed: Armed) -> None:
     require_in_memory(armed)
     write_armed(directory, replace(armed, boot_id=boot_id()))
     write_pages(directory, Path(armed.include), "on", make=True)
+
+
+def shut(directory: DataDirectory) -> None:
+    """Close the interlock where there is one: pages will be torn, though the kernel lived on.
+
+    The file of a copy is another server's, and stays.
+
+    Raises:
+        TargetError: The state or the file cannot be read or written.
+    """
+    armed = read_armed(directory)
+    if armed is None:
+        return
+    write_armed(directory, replace(armed, boot_id=""))
+    if not is_copy(directory, armed):
+        with run_folder_of(Path(armed.include), directory.user) as folder:
+            if folder is not None:
+                folder.remove(Path(armed.include).name)
 
 
 def require_in_memory(armed: Armed) -> None:
