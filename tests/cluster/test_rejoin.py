@@ -234,6 +234,11 @@ def killed(pair: Pair, new: Cluster, what: str, step: int) -> None:
     assert started(words, stderr=subprocess.DEVNULL).wait(300) == -signal.SIGKILL
 
 
+def journal_state(pair: Pair) -> dict[str, bytes]:
+    """How far each journal came."""
+    return {one.parent.name: one.read_bytes() for one in pair.journals.glob("*/state")}
+
+
 @pytest.mark.wide
 def test_a_rejoin_that_is_killed_is_finished_or_taken_back(pair: Pair, version: str) -> None:
     crash(pair)
@@ -250,6 +255,9 @@ def test_a_rejoin_that_is_killed_is_finished_or_taken_back(pair: Pair, version: 
                 pair.primary.start(LOGGED, recovers=True)
             with pytest.raises(TargetError, match=r"a rejoin of .* was broken off"):
                 pgdyno.Guard(pair.primary.data, conninfo(new)).repair(journals=pair.journals)
+        half, state = image(pair.primary.data), journal_state(pair)
+        assert rejoin(pair.primary, new, pair, dry_run=True).outcome == "would finish"
+        assert (image(pair.primary.data), journal_state(pair)) == (half, state)
         assert rejoin(pair.primary, new, pair).outcome == "finished"
         assert rejoin(pair.primary, new, pair).outcome == "finished"
         if step == 1:

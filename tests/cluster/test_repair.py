@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -207,6 +208,12 @@ def test_a_repair_that_is_killed_while_it_writes_is_finished_by_the_next(
         stderr=subprocess.DEVNULL,
     )  # fmt: skip
     assert killed.wait(60) == -signal.SIGKILL
+    state = pair.journals / "repair-0001" / "state"
+    before = contents(pair.primary.data), state.read_bytes()
+    dry = pair.repair(dry_run=True)
+    assert (dry.outcome, dry.journal) == ("would finish", str(state.parent))
+    assert dry.blocks_written == json.loads(before[1])["blocks"] > 20
+    assert (contents(pair.primary.data), state.read_bytes()) == before
 
     done = pair.repair()
 

@@ -317,7 +317,7 @@ def _mended(found: RepairReport) -> Table:
 def _rejoined(found: RejoinReport) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_row("outcome", Text(found.outcome, "green"))
-    if found.outcome != "finished":
+    if found.outcome not in ("finished", "would finish"):
         forked = f", left at {found.fork_lsn}" if found.fork_lsn else ""
         table.add_row("timeline", f"{found.timeline}, of {found.begin.timeline} before{forked}")
         table.add_row("redo", f"from {found.backup_lsn}, in the primary's WAL")

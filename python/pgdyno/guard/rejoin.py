@@ -95,7 +95,7 @@ def rejoin(
             begun is finished by the next call.
     """
     began = time.monotonic()
-    if found := _finished(data, begin, journals, on_event):
+    if found := _finished(data, begin, journals, asked, on_event):
         return replace(found, took_s=time.monotonic() - began)
     if begin.wal_level == _MINIMAL:
         raise TargetError(
@@ -173,9 +173,13 @@ def _is_as_written(data: Folder, folder: Folder, head: journal.JournalHead) -> b
 
 
 def _finished(
-    data: Folder, begin: RedoBegin, journals: Folder, on_event: Callable[[str], None]
-) -> RejoinReport | None:
-    """What an earlier call had written down, carried out; None: there is nothing."""
+    data: Folder, begin: RedoBegin, journals: Folder, asked: RejoinAsked,
+    on_event: Callable[[str], None],
+) -> RejoinReport | None:  # fmt: skip
+    """What an earlier call had written down, carried out unless that is not asked for.
+
+    None: there is nothing.
+    """
     found = journal.rejoining(journals, data)
     if found is None:
         return None
@@ -189,11 +193,13 @@ def _finished(
             )
         if not _is_since(data, begin, folder, head):
             return None
-        if head.state == "whole" or _is_closed(data):
+        is_due = head.state == "whole" or _is_closed(data)
+        if is_due and not asked.dry_run:
             on_event(f"finishing what {folder.path} holds")
             write_new(data, folder, head)
     return RejoinReport(
-        "finished", begin, None, None, begin.timeline, head.end_lsn, False, 0, head.blocks, 0, 0,
+        "would finish" if is_due and asked.dry_run else "finished",
+        begin, None, None, begin.timeline, head.end_lsn, False, 0, head.blocks, 0, 0,
         (), 0, 0.0, str(folder.path),
     )  # fmt: skip
 

@@ -72,12 +72,12 @@ def repair(
         return report
     if unfinished := journal.unfinished(journals, crashed.begin):
         folder, head = unfinished
-        on_event(f"finishing the repair of {folder.path}")
-        write_s = write_new(data, folder, head)
-        return replace(
-            report, outcome="finished", blocks_written=head.blocks, write_s=write_s,
-            journal=str(folder.path),
-        )  # fmt: skip
+        report = replace(report, blocks_written=head.blocks, journal=str(folder.path))
+        with folder:
+            if asked.dry_run:
+                return replace(report, outcome="would finish")
+            on_event(f"finishing the repair of {folder.path}")
+            return replace(report, outcome="finished", write_s=write_new(data, folder, head))
     _require_repairable(crashed.begin, crashed.needs)
     tally = Tally()
     wanted = list(_present(data, crashed.needs, crashed.begin.block_bytes, tally))

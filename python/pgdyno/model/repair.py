@@ -68,9 +68,10 @@ class JudgedPages:
 
 
 RepairOutcome: TypeAlias = Literal[
-    "not needed", "nothing torn", "would repair", "repaired", "finished"
+    "not needed", "nothing torn", "would repair", "would finish", "repaired", "finished"
 ]
-"""The cluster was shut down; no block differs; a dry run; done; an earlier repair was finished."""
+"""The cluster was shut down; no block differs; dry runs: of a repair, and where an earlier one was
+broken off; done; an earlier repair was finished."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +99,9 @@ class RepairReport:
         return self.wal_s + self.standby_s + self.fetch_s + self.write_s
 
 
-RejoinOutcome: TypeAlias = Literal["would rejoin", "rejoined", "finished"]
-"""A dry run; done; what an earlier call had written down was carried out."""
+RejoinOutcome: TypeAlias = Literal["would rejoin", "would finish", "rejoined", "finished"]
+"""Dry runs: of a rejoin, and where an earlier one was broken off; done; what an earlier call had
+written down was carried out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,4 +122,4 @@ class RejoinReport:
     slots: tuple[str, ...]  # of the crashed cluster, that are no more
     fetched_bytes: int
     took_s: float
-    journal: str | None  # folder of old and new bytes; None: a dry run
+    journal: str | None  # folder of old and new bytes; None: a dry run made none
