@@ -76,6 +76,21 @@ def test_a_standby_that_lacks_wal_is_given_it_or_refused(pair: Pair) -> None:
         pair.repair(patience_s=0.5)
     assert "--standby-data" in (caught.value.hint or "")
 
+    # Another cluster's WAL has segments of the same names, which would be replaced.
+    foreign = pair.journals.parent / "foreign"
+    segment = foreign / "pg_wal" / "000000010000000000000001"
+    segment.parent.mkdir(parents=True)
+    segment.write_bytes(b"theirs")
+    theirs = (pair.standby.cluster.data / "postmaster.pid").read_text()
+    for pid_file in ("", "7\n/elsewhere\n", theirs.replace("\n", "0\n", 1)):
+        (foreign / "postmaster.pid").write_text(pid_file)
+        with pytest.raises(TargetError, match="is not the data directory of the standby at"):
+            pair.repair(patience_s=0.5, standby_data=foreign)
+    with pytest.raises(TargetError, match="is not the data directory of the standby at"):
+        pair.repair(patience_s=0.5, standby_data=pair.primary.data)
+    assert segment.read_bytes() == b"theirs"
+    assert [one.name for one in segment.parent.iterdir()] == [segment.name]
+
     done = pair.repair(patience_s=0.5, standby_data=pair.standby.cluster.data)
 
     assert done.outcome == "repaired"

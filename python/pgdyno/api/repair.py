@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from pathlib import Path
 
 from pgdyno.catalog.contract import require_release
 from pgdyno.folders import Folder
 from pgdyno.guard import journal
 from pgdyno.guard.data_directory import DataDirectory
-from pgdyno.guard.feed import feed
 from pgdyno.guard.interlock import shut
 from pgdyno.guard.rejoin import RejoinAsked, rejoin, require_no_rejoin, require_not_started
 from pgdyno.guard.repair import RepairAsked, repair
@@ -20,7 +18,7 @@ from pgdyno.guard.state import journals_at, state_path
 from pgdyno.guard.writing import write_old
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
-from pgdyno.model.repair import RedoBegin, RedoNeeds, RejoinReport, RepairReport
+from pgdyno.model.repair import RedoBegin, RejoinReport, RepairReport
 from pgdyno.pages.redo import redo_begin
 
 _LOCK = "lock"
@@ -36,13 +34,12 @@ def repaired(
 ) -> RepairReport:
     """Repair the cluster of a data directory; see `Guard.repair`."""
     require_release()
-    with _held(directory, journals) as (data, kept, begin), ExitStack() as stack:
+    with _held(directory, journals) as (data, kept, _), ExitStack() as stack:
         require_no_rejoin(data)
-        fed = None
+        target = None
         if standby_data is not None:
             target = stack.enter_context(Folder.hold(Path(standby_data)))
-            fed = partial(_fed, data, target, begin)
-        return repair(data, standby, asked, kept, feed=fed, on_event=on_event)
+        return repair(data, standby, asked, kept, standby_data=target, on_event=on_event)
 
 
 def rejoined(
@@ -76,10 +73,6 @@ def undone(directory: DataDirectory, journals: str | Path | None) -> str:
             shut(directory)
             write_old(data, folder, head)
             return str(folder.path)
-
-
-def _fed(data: Folder, standby: Folder, begin: RedoBegin, needs: RedoNeeds) -> None:
-    feed(data, standby, begin, needs.end_lsn)
 
 
 @contextmanager

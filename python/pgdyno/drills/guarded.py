@@ -59,7 +59,7 @@ def mended(load: Load, disk: str, seed: int) -> RepairReport:
             standby.connection(),
             RepairAsked(patience_s=_PATIENCE_S),
             journals,
-            feed=lambda needs: feed(data, standby_data, crashed.begin, needs.end_lsn),
+            standby_data=standby_data,
         )
 
 

@@ -13,9 +13,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pgdyno.folders import Folder
 from pgdyno.guard import journal
+from pgdyno.guard.feed import feed
 from pgdyno.guard.fetch import fetched
 from pgdyno.guard.judge import Judge, Tally
 from pgdyno.guard.relations import opened
@@ -47,7 +49,7 @@ def repair(
     asked: RepairAsked,
     journals: Folder,
     *,
-    feed: Callable[[RedoNeeds], None] | None = None,
+    standby_data: Folder | None = None,
     on_event: Callable[[str], None] = lambda _: None,
 ) -> RepairReport:
     """Repair a cluster that lost power while it wrote no full page images.
@@ -57,7 +59,8 @@ def repair(
         source: Its standby.
         asked: How.
         journals: Where journals of this cluster lie; only this user can read it.
-        feed: Gives the standby the crashed cluster's WAL, where it lags.
+        standby_data: Its data directory, where it is on this host: it is given the crashed
+            cluster's WAL if it lags.
         on_event: Told what is done.
 
     Raises:
@@ -85,8 +88,7 @@ def repair(
         return replace(report, blocks_absent=tally.absent)
     journal.require_room(journals, 2 * _blocks(wanted) * crashed.begin.block_bytes)
     with journal.new(journals) as (folder, writer):
-        lines = own_lines(data, crashed.begin.timeline)
-        with _held(source, asked.patience_s, crashed, lines, feed, on_event) as held:
+        with _held(data, crashed, source, standby_data, asked.patience_s, on_event) as held:
             began = time.monotonic()
             on_event(f"fetching {plural(_blocks(wanted), 'block', thousands=True)}")
             sums = held.has_checksums
@@ -129,23 +131,26 @@ class _Held:
 
 @contextmanager
 def _held(
-    source: Connection,
-    patience_s: float,
+    data: Folder,
     crashed: Crashed,
-    lines: Sequence[tuple[int, str]],
-    feed: Callable[[RedoNeeds], None] | None,
+    source: Connection,
+    standby_data: Folder | None,
+    patience_s: float,
     on_event: Callable[[str], None],
 ) -> Iterator[_Held]:
     """The standby, held still where redo finds what it needs."""
     begin, needs = crashed.begin, crashed.needs
     assert needs is not None
+    fed: Callable[[], None] | None = None
     began = time.monotonic()
     on_event("waiting for the standby")
     with Source(source) as standby:
         facts = standby.require_of(begin)
-        fed = None if feed is None else lambda: feed(needs)
+        if standby_data is not None:
+            standby.require_data(standby_data)
+            fed = partial(feed, data, standby_data, begin, needs.end_lsn)
         standby.replayed_beyond(begin, needs, patience_s, fed)
-        with standby.held(begin, lines, patience_s):
+        with standby.held(begin, own_lines(data, begin.timeline), patience_s):
             yield _Held(standby, facts.has_checksums, time.monotonic() - began)
 
 

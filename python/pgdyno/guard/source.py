@@ -15,6 +15,7 @@ from typing import Any, Self
 
 import psycopg
 
+from pgdyno.folders import Folder
 from pgdyno.guard.observe import NAME, TARGET
 from pgdyno.guard.timelines import left_at, lines_of
 from pgdyno.model.connection import Connection
@@ -23,6 +24,7 @@ from pgdyno.model.lsn import lsn_of
 from pgdyno.model.repair import RedoBegin, RedoNeeds
 from pgdyno.pages.segment_names import history_name
 from pgdyno.session import own_session
+from pgdyno.target.leftover_server import PID_FILE
 
 _POLL_S = 0.1
 _STILL_S = 1.0
@@ -30,6 +32,7 @@ _FED_PATIENCE_S = 30.0  # a standby looks for WAL each wal_retrieve_retry_interv
 _SINCE_PAUSE_STATE = 140_000
 _LOOKS_MAX = 4
 _HISTORY_BYTES_MAX = 1 << 20
+_PID_FILE_BYTES_MAX = 4096
 _BALANCING = "load_balance_hosts"
 _FACTS = """
 SELECT current_setting('server_version_num')::int, pg_is_in_recovery(),
@@ -198,6 +201,25 @@ class Source:
                 "Take it out of its configuration, and restart it.",
             )
         return facts
+
+    def require_data(self, data: Folder) -> None:
+        """Refuse a data directory of this host that is not this server's.
+
+        The file that a server makes when it starts is the same in both: its process, start and port
+        stand there. Another host may have another cluster at the same path.
+
+        Raises:
+            TargetError: It is another one's, or no server runs there; or as `read`.
+        """
+        (theirs,) = self.read([Wanted(PID_FILE, 0, 0, _PID_FILE_BYTES_MAX)], block_bytes=1)
+        here = data.read(PID_FILE, data.facts.st_uid) if data.has(PID_FILE) else None
+        there = None if theirs is None else theirs.decode(errors="replace")
+        if here is None or here != there:
+            raise TargetError(
+                f"{data.path} is not the data directory of the standby at {self.shown}: its"
+                f" {PID_FILE} tells of {_process(here)}, the standby's of {_process(there)}",
+                "Name what `SHOW data_directory` says on the standby, if that is this host.",
+            )
 
     def _require_standby(self, facts: StandbyFacts) -> None:
         if not facts.is_in_recovery:
@@ -402,6 +424,10 @@ def _shown(identity: Identity) -> str:
     role = "a standby" if identity.is_in_recovery else "a primary"
     started = datetime.fromtimestamp(identity.started_us / 1e6, UTC)
     return f"{identity.system_identifier}, {role}, {started:%Y-%m-%d %H:%M:%S.%f}"
+
+
+def _process(pid_file: str | None) -> str:
+    return "no server" if not pid_file else f"process {pid_file.splitlines()[0]}"
 
 
 def _of_another(what: str, begin: RedoBegin) -> TargetError:
