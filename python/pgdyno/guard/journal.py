@@ -143,6 +143,8 @@ def new(journals: Folder, kind: str = REPAIR) -> Iterator[tuple[Folder, JournalW
     taken = [_number(name) for name in _names(journals)]
     name = f"{kind}-{max(taken, default=0) + 1:04d}"
     with journals.make(name, 0o700) as folder:
+        with failing(f"sync {journals.path}"):
+            journals.sync()  # what is synced in it is lost with its name
         writer = JournalWriter(folder)
         try:
             yield folder, writer

@@ -25,10 +25,11 @@ def state_path(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def journals_at(path: Path) -> Folder:
-    """A folder of journals, made where it is missing.
+    """A folder of journals, made where it is missing; its name is on the disk.
 
     Raises:
-        TargetError: It cannot be made, or others than this user could change what is in it.
+        TargetError: It cannot be made or synced, or others than this user could change what is in
+            it.
     """
     folder = Folder.made(path)
     try:
@@ -36,7 +37,21 @@ def journals_at(path: Path) -> Folder:
         if folder.facts.st_uid == os.geteuid():
             with failing(f"close folder {path} to others"):
                 os.fchmod(folder.handle, 0o700)
+        _sync_names(folder)
     except BaseException:
         folder.close()
         raise
     return folder
+
+
+def _sync_names(folder: Folder) -> None:
+    """Wait until the names that lead to a folder are on its disk: any may be new, if not of now.
+
+    Those above one that this user may not list were made by somebody else.
+    """
+    device = folder.facts.st_dev
+    for above in folder.path.parents:
+        if not os.access(above, os.R_OK) or os.stat(above).st_dev != device:
+            return
+        with Folder.hold(above) as one, failing(f"sync {above}"):
+            one.sync()
