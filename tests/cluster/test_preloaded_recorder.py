@@ -272,6 +272,17 @@ def test_what_others_made_is_told_once_it_is_changed(held: Folder) -> None:
         act()
 
 
+def test_a_record_of_which_somebody_says_that_it_is_longer_is_refused(held: Folder) -> None:
+    def act() -> None:
+        with recorded(held, 1 << 20) as current:
+            program(current, held, "open('a', 'w')")
+            os.truncate(held.path / "record", 2 << 20)
+            current._library.put(preloaded._Word.BYTES, 2 << 20)
+
+    with pytest.raises(TargetError, match="has 2097152 bytes, the library writes at most 1048576"):
+        act()
+
+
 def test_room_that_is_not_there_is_said_with_its_number(held: Folder) -> None:
     with (
         pytest.raises(TargetError, match=r"\d+ bytes are free, the record may take \d{19}"),

@@ -285,6 +285,12 @@ pub fn decode(kind: u8, fields: &[u8]) -> Result<Event<'_>, Unreadable> {
     Err(Unreadable(format!("an event of kind {kind} has {} bytes too many", rest.rest.len())))
 }
 
+/// Whether a folder can have something by this name: it is no path, and leads nowhere else.
+#[must_use]
+pub fn is_name(name: &[u8]) -> bool {
+    !matches!(name, b"" | b"." | b"..") && !name.iter().any(|byte| matches!(byte, b'/' | 0))
+}
+
 /// Bytes of a write before its data.
 pub const WRITTEN_FIELDS_BYTES: usize = 16;
 
@@ -323,7 +329,12 @@ impl<'a> Fields<'a> {
     fn place(&mut self) -> Result<Place<'a>, Unreadable> {
         let folder = self.number()?;
         let bytes = u16::from_le_bytes(self.fixed()?);
-        Ok(Place { folder, name: self.take(bytes.into())? })
+        let name = self.take(bytes.into())?;
+        if !is_name(name) {
+            let name = String::from_utf8_lossy(name);
+            return Err(Unreadable(format!("{name:?} is no name in a folder")));
+        }
+        Ok(Place { folder, name })
     }
 
     fn all(&mut self) -> &'a [u8] {

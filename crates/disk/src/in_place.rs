@@ -17,7 +17,10 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use crate::choice::{Content, Drawn, Spared, draw};
 use crate::event::{Ino, Kind, ROOT};
 use crate::file_data::Bytes;
-use crate::make::{Made, MakeSpec, Out, drawn_of, entries, joined, open_child, opened, told};
+use crate::make::{
+    Made, MakeSpec, Out, drawn_of, entries, joined, open_child, opened, require_tree, told,
+};
+use crate::owner::{Owner, with_rights_of};
 use crate::record::Stored;
 use crate::settle::Medium;
 
@@ -30,7 +33,10 @@ pub fn hand_back(spec: &MakeSpec) -> Result<Made, String> {
     let (folder, record) = opened(spec)?;
     let (medium, drawn) = drawn_of(spec, &record)?;
     let disk = open_child(folder.as_fd(), OsStr::new(&spec.disk));
-    let done = disk.and_then(|disk| changed(&medium, &drawn, &record, disk.as_fd()));
+    let done = disk.and_then(|disk| {
+        let owner = Owner::other(disk.as_fd())?;
+        with_rights_of(owner, || changed(&medium, &drawn, &record, disk.as_fd()))
+    });
     done.map_err(|error| format!("disk {} cannot be handed back: {error}", spec.disk))?;
     Ok(told(&drawn, spec.named_max))
 }
@@ -47,6 +53,7 @@ pub fn changed<S: Stored + ?Sized>(
 ) -> io::Result<()> {
     let everything = std::iter::once(0..u64::MAX).collect();
     let last = draw(medium, 0, &Spared { names: true, blocks: everything });
+    require_tree(medium, &last.names).map_err(io::Error::other)?;
     let out = Out::new(medium, drawn, record, folder);
     let mut change = Change { medium, drawn, record, last, out };
     change.keep(ROOT, OsStr::new(""));
@@ -149,7 +156,7 @@ impl<S: Stored + ?Sized> Change<'_, S> {
         if was == becomes {
             return Ok(());
         }
-        let how = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let how = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::openat(above, name, how, Mode::empty())?);
         if file.metadata()?.len() != was.size {
             return Err(io::Error::other(format!(

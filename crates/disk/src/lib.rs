@@ -16,6 +16,7 @@ pub mod in_place;
 mod log;
 pub mod make;
 pub mod names;
+mod owner;
 pub mod preloaded;
 pub mod record;
 mod recorder;

@@ -3,7 +3,7 @@
 //! The folder is new, and all below is opened relative to it, without links: what a link in the
 //! record names is never looked at.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
@@ -17,13 +17,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::{Content, Drawn, LostBlock, Spared, draw};
-use crate::event::{Ino, Kind, ROOT, Rights};
+use crate::event::{Ino, Kind, ROOT, Rights, Unreadable, is_name};
 use crate::file_data::Bytes;
 use crate::names::{Entry, Survival};
+use crate::owner::{Owner, give, with_rights_of};
 use crate::record::Stored;
 use crate::settle::{Device, Medium, Node, span};
 
 const COPY_SECTORS: usize = 1024;
+/// No data directory is so deep; what is could not be walked.
+const DEPTH_MAX: usize = 256;
 
 /// A disk that is wanted.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -117,7 +120,10 @@ pub fn make(spec: &MakeSpec) -> Result<Made, String> {
         .map_err(io::Error::from)
         .map_err(unwritten)?;
     let disk = open_child(folder.as_fd(), OsStr::new(&spec.disk)).map_err(unwritten)?;
-    write_disk(&medium, &drawn, &record, disk.as_fd()).map_err(unwritten)?;
+    let owner = Owner::other(record.as_fd()).map_err(unwritten)?;
+    give(disk.as_fd(), owner).map_err(unwritten)?;
+    with_rights_of(owner, || write_disk(&medium, &drawn, &record, disk.as_fd()))
+        .map_err(unwritten)?;
     Ok(told(&drawn, spec.named_max))
 }
 
@@ -135,7 +141,7 @@ pub(crate) fn opened(spec: &MakeSpec) -> Result<(OwnedFd, File), String> {
 /// What the record tells of the instant, and the disk that the seed draws of it.
 ///
 /// # Errors
-/// The record cannot be read or does not reach so far.
+/// The record cannot be read or does not reach so far, or tells what its owner could not have done.
 pub(crate) fn drawn_of(spec: &MakeSpec, record: &File) -> Result<(Medium, Drawn), String> {
     if ![512, 4096].contains(&spec.sector_bytes) {
         return Err(format!("a sector has 512 or 4096 bytes, not {}", spec.sector_bytes));
@@ -154,7 +160,57 @@ pub(crate) fn drawn_of(spec: &MakeSpec, record: &File) -> Result<(Medium, Drawn)
         blocks: spec.blocks_spared.iter().map(|(from, to)| *from..*to).collect(),
     };
     let drawn = draw(&medium, spec.seed, &spared);
+    let owner = Owner::other(record.as_fd())
+        .map_err(|error| format!("record {} cannot be read: {error}", spec.record))?;
+    require_tree(&medium, &drawn.names).map_err(unreadable)?;
+    require_possible(owner, &medium, &drawn.names).map_err(unreadable)?;
     Ok((medium, drawn))
+}
+
+/// Refuse folders that lie in themselves or in several, or too deep to be walked.
+///
+/// # Errors
+/// There are such.
+pub(crate) fn require_tree(
+    medium: &Medium,
+    names: &BTreeMap<Entry, Ino>,
+) -> Result<(), Unreadable> {
+    let (mut seen, mut look) = (BTreeSet::from([ROOT]), vec![(ROOT, 0)]);
+    while let Some((folder, depth)) = look.pop() {
+        for (_, ino) in entries(names, folder) {
+            if medium.nodes.get(ino).is_none_or(|node| node.kind != Kind::Folder) {
+                continue;
+            }
+            if !seen.insert(*ino) {
+                return Err(Unreadable(format!("folder {ino} lies in several folders")));
+            }
+            if depth == DEPTH_MAX {
+                return Err(Unreadable(format!("folder {ino} lies below {DEPTH_MAX} others")));
+            }
+            look.push((*ino, depth + 1));
+        }
+    }
+    Ok(())
+}
+
+/// Refuse rights that the user who can write the record could not have given.
+fn require_possible(
+    owner: Option<Owner>,
+    medium: &Medium,
+    names: &BTreeMap<Entry, Ino>,
+) -> Result<(), Unreadable> {
+    let Some(owner) = owner else { return Ok(()) };
+    for ino in std::iter::once(&ROOT).chain(names.values()) {
+        let Some(node) = medium.nodes.get(ino) else { continue };
+        if !owner.can_give(node.rights, node.kind) {
+            let (Rights { mode, uid, gid }, Owner { uid: user, gid: group }) = (node.rights, owner);
+            return Err(Unreadable(format!(
+                "file {ino} has user {uid}, group {gid} and mode {mode:o}, which user {user} of \
+                 group {group}, who can write the record, could not have given it"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// What is told of a disk.
@@ -184,7 +240,8 @@ fn named(drawn: &Drawn, lost: &LostBlock) -> NamedBlock {
 fn path_of(names: &BTreeMap<Entry, Ino>, ino: Ino) -> String {
     let mut parts = Vec::new();
     let mut at = ino;
-    while at != ROOT {
+    // What lies in no folder that is there may lie in itself.
+    while at != ROOT && parts.len() < DEPTH_MAX {
         let Some(((folder, name), _)) = names.iter().find(|(_, child)| **child == at) else {
             break;
         };
@@ -203,7 +260,8 @@ pub fn record_span(folder: &Path, record: &str) -> Result<RecordSpan, String> {
     let folder = open_folder(folder)?;
     let file = open_record(folder.as_fd(), record)?;
     let found = span(&file).map_err(|error| format!("record {record} cannot be read: {error}"))?;
-    let until_ns = found.until_ns - u64::from(found.full); // what was left out happened then
+    // What was left out happened then.
+    let until_ns = found.until_ns.saturating_sub(u64::from(found.full));
     let (begun_ns, full, ended) = (found.begun_ns, found.full, found.ended);
     Ok(RecordSpan { begun_ns, until_ns, full, ended })
 }
@@ -227,7 +285,7 @@ fn open_record(folder: BorrowedFd, name: &str) -> Result<File, String> {
 /// # Errors
 /// It is no plain name.
 pub fn require_name(name: &str) -> Result<(), String> {
-    if name.is_empty() || name == "." || name == ".." || name.contains('/') {
+    if !is_name(name.as_bytes()) {
         return Err(format!("{name:?} is no name in a folder"));
     }
     Ok(())

@@ -21,6 +21,7 @@ use crate::below::Below;
 use crate::event::{Event, Ino, Place, ROOT, Unreadable};
 use crate::log::now_ns;
 use crate::make::require_name;
+use crate::owner::Owner;
 use crate::record::Reader;
 use crate::recording::Recorded;
 use crate::stock::{Failed, RecordSpec, begun, opened, tell};
@@ -70,8 +71,9 @@ pub fn begin(spec: &RecordSpec) -> Result<Stocked, String> {
 
 fn begin_in(folder: BorrowedFd, data: OwnedFd, spec: &RecordSpec) -> Result<Stocked, Failed> {
     let facts = rustix::fs::fstat(&data).map_err(|error| ("read", error.into()))?;
+    let owner = Owner::other(data.as_fd()).map_err(|error| ("read", error))?;
     let below = Below::by_inode(data).map_err(|error| ("read", error))?;
-    let (_, log) = begun(folder, below, spec)?;
+    let (_, log) = begun(folder, below, spec, owner)?;
     let bytes = log.flush().map_err(|error| ("write the record in", error))?;
     log.give_to(facts.st_uid, facts.st_gid).map_err(|error| ("hand over the record in", error))?;
     Ok(Stocked { bytes, root: facts.st_ino, device: facts.st_dev })

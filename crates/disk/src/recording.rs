@@ -61,7 +61,7 @@ impl Recording {
         // Held since before the mount, it leads below it.
         let covered = rustix::io::dup(&data).map_err(|error| ("record", error.into()))?;
         let below = Below::new(data).map_err(|error| ("read", error))?;
-        let (below, log) = begun(folder, below, spec)?;
+        let (below, log) = begun(folder, below, spec, None)?;
         let log = Arc::new(log);
         let path = spec.folder.join(&spec.data);
         let device =

@@ -119,7 +119,7 @@ impl Medium {
         while let Some(entry) = reader.next_entry()? {
             known_ns = entry.time_ns;
             if entry.event == Event::Full {
-                known_ns -= 1; // what was left out happened then
+                known_ns = known_ns.saturating_sub(1); // what was left out happened then
                 break;
             }
             if entry.time_ns > instant_ns {

@@ -15,6 +15,7 @@ use crate::below::{Below, Listed, bytes, kind_of, rights_of};
 use crate::event::{Event, Ino, Kind, Place, ROOT};
 use crate::log::Log;
 use crate::make::require_name;
+use crate::owner::{Owner, with_rights_of};
 
 /// A record that is wanted.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -54,15 +55,19 @@ pub(crate) fn opened(spec: &RecordSpec) -> Result<(OwnedFd, OwnedFd), String> {
 
 /// Begin the record: all that lies below, as settled.
 ///
+/// What is to be a user's (`owner`) holds no more than that user can read.
+///
 /// # Errors
 /// It cannot be written or read, or takes more than the record may.
 pub(crate) fn begun(
     folder: BorrowedFd,
     mut below: Below,
     spec: &RecordSpec,
+    owner: Option<Owner>,
 ) -> Result<(Below, Log), Failed> {
     let log = begin_log(folder, spec).map_err(|error| ("begin the record in", error))?;
-    take_stock(&mut below, &log).map_err(|error| ("write down what lies in", error))?;
+    with_rights_of(owner, || take_stock(&mut below, &log))
+        .map_err(|error| ("write down what lies in", error))?;
     if log.is_full() {
         let bytes = spec.bytes_max;
         let fact = format!("what lies there takes more than the record's {bytes} bytes");

@@ -7,3 +7,4 @@ mod outcomes;
 mod records;
 mod scribe;
 mod settled;
+mod strangers;

@@ -76,10 +76,13 @@ class Preloading:
 
     recorded: Recorded | None = None
 
-    def __init__(self, library: Preloaded, folder: Folder, record: str, data: str) -> None:
+    def __init__(
+        self, library: Preloaded, folder: Folder, record: str, data: str, bytes_max: int
+    ) -> None:
         self._library = library
         self._folder = folder
         self._record = record
+        self._bytes_max = bytes_max
         self.environment: Mapping[str, str] = {
             "LD_PRELOAD": str(library.library),
             "PGDYNO_DISK_WORDS": str(library.words),
@@ -112,16 +115,21 @@ class Preloading:
         """
         word = self._library.get
         with self._between_calls():
-            why, gone_ns = word(_Word.ENDED), word(_Word.GONE_NS)
+            size, why, gone_ns = word(_Word.BYTES), word(_Word.ENDED), word(_Word.GONE_NS)
             spec = {
                 "folder": path_of(self._folder), "record": self._record,
-                "bytes": word(_Word.BYTES), "full_ns": word(_Word.ENDED_NS) if why else None,
+                "bytes": size, "full_ns": word(_Word.ENDED_NS) if why else None,
                 "gone_ns": gone_ns or None, "met": word(_Word.MET),
             }  # fmt: skip
         if word(_Word.LOADED) == 0:
             raise TargetError(
                 "no process of the server had the library that records",
                 "A server that is linked statically takes none, nor does one whose /tmp is noexec.",
+            )
+        if size > self._bytes_max:
+            raise TargetError(
+                f"the record has {size} bytes, the library writes at most {self._bytes_max}",
+                "Another process of the user that runs the server changed it: look for that one.",
             )
         if why > _NO_ROOM:
             raise TargetError(f"{_ENDED.get(why, why)}: it cannot be drilled", "Drill it again.")
@@ -172,6 +180,6 @@ def preloading(
             (_Word.ROOT, stocked.root), (_Word.DEVICE, stocked.device),
         ):  # fmt: skip
             library.put(word, value)
-        current = Preloading(library, folder, record, data)
+        current = Preloading(library, folder, record, data, bytes_max)
         yield current
         current.recorded = current.end()
