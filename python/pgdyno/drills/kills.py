@@ -10,6 +10,7 @@ from typing import LiteralString
 
 import psycopg
 
+from pgdyno.folders import failing
 from pgdyno.model.drill import ServerProcess
 from pgdyno.model.errors import TargetError
 from pgdyno.session import own_session
@@ -36,14 +37,13 @@ def kill(ready: Ready, which: ServerProcess) -> None:
     postmaster = ready.postmaster_pid
     assert postmaster is not None, "only servers of ours are drilled"
     pid = postmaster if which == "postmaster" else _pid(ready, which)
-    handle = os.pidfd_open(pid)
-    try:
+    with failing(f"kill {which} {pid}"), ExitStack() as held:
+        handle = os.pidfd_open(pid)
+        held.callback(os.close, handle)
         # Looked at once it is held: the number cannot become another process's in between.
         if pid != postmaster and _parent(pid) != postmaster:
             raise TargetError(f"process {pid} is no {which} of server {postmaster} any more")
         signal.pidfd_send_signal(handle, signal.SIGKILL)
-    finally:
-        os.close(handle)
 
 
 def kill_all(postmaster: int) -> None:
@@ -51,16 +51,22 @@ def kill_all(postmaster: int) -> None:
 
     Args:
         postmaster: Its first process.
+
+    Raises:
+        TargetError: It has ended, or the kernel does not tell its children; it is killed then.
     """
-    with ExitStack() as held:
-        handles = [_stopped(postmaster, held)]
-        children = Path(f"/proc/{postmaster}/task/{postmaster}/children")
+    children = Path(f"/proc/{postmaster}/task/{postmaster}/children")
+    with failing(f"kill server {postmaster}"), ExitStack() as held:
+        # What stands still is killed, whatever fails: nobody else would let it go on.
+        held.callback(_end, _stopped(postmaster, held))
         for child in map(int, children.read_text().split()):
             with suppress(ProcessLookupError, TargetError):
-                handles.append(_stopped(child, held, postmaster))
-        for handle in handles:
-            with suppress(ProcessLookupError):
-                signal.pidfd_send_signal(handle, signal.SIGKILL)
+                held.callback(_end, _stopped(child, held, postmaster))
+
+
+def _end(handle: int) -> None:
+    with suppress(ProcessLookupError):
+        signal.pidfd_send_signal(handle, signal.SIGKILL)
 
 
 def _stopped(pid: int, held: ExitStack, parent: int | None = None) -> int:
@@ -96,7 +102,7 @@ def stand_still(ready: Ready, query: LiteralString) -> None:
         raise TargetError(f"the server does not tell its processes: {error}") from error
     if row is None:
         raise TargetError("the server sends nothing to a standby")
-    with ExitStack() as held:
+    with failing(f"stop process {row[0]}"), ExitStack() as held:
         _stopped(int(row[0]), held, ready.postmaster_pid)
 
 

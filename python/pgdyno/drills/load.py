@@ -29,7 +29,7 @@ from pgdyno.folders import Folder
 from pgdyno.model.connection import Connection
 from pgdyno.model.description import Description
 from pgdyno.model.drill import Disaster, DrillDesign, Outage, RecordedLoad, Recorder
-from pgdyno.model.errors import DriveError, PgdynoError, PlanError, TargetError
+from pgdyno.model.errors import DriveError, PlanError, TargetError
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.progress import DriveProgress, StepBegun
 from pgdyno.model.run import Fixture
@@ -226,12 +226,21 @@ def _driven(
             driven = drive(ready.connection, load, protocol, c_load, window.hear, wishes)
             ended_ns = time.monotonic_ns()
             is_down = struck.at_ns is not None and _is_down(target, ready)
-        if driven.error and strike is None:
+        if strike is not None:
+            _require_struck(strike.disaster, struck, ended_ns, driven.error)
+        elif driven.error:
             raise DriveError(driven.error)
         promotion_s = standby.promotion_s if standby else None
         return _Driven(ready.server, struck.at_ns, ended_ns, is_down, promotion_s)
     finally:
         target.halt()
+
+
+def _require_struck(disaster: Disaster, struck: _Struck, ended_ns: int, error: str | None) -> None:
+    """Refuse a load that ended without its disaster: what came back of it survived nothing."""
+    if struck.at_ns is None or struck.at_ns > ended_ns:
+        why = f": {error}" if error else ""
+        raise DriveError(f"the load ended before disaster {disaster.name} struck it{why}")
 
 
 def _is_down(target: OwnTarget, ready: Ready) -> bool:
@@ -305,15 +314,15 @@ def _struck(
     if strike is None:
         yield struck
         return
-    left_s, failed = (1 - strike.share) * load_s, []
+    left_s = (1 - strike.share) * load_s
+    failed: list[Exception] = []
 
     def begin(over: threading.Event) -> None:
-        if not window.waited(left_s, over):
-            return
-        struck.at_ns = time.monotonic_ns()
         try:
-            _act(strike.disaster, record, ready, standby, over)
-        except PgdynoError as error:
+            if window.waited(left_s, over):
+                struck.at_ns = time.monotonic_ns()
+                _act(strike.disaster, record, ready, standby, over)
+        except Exception as error:  # whatever it is: nobody else hears what ends a thread
             failed.append(error)
 
     with _meanwhile("pgdyno disaster", begin):

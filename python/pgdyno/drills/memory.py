@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psycopg
 
+from pgdyno.folders import failing
 from pgdyno.model.errors import TargetError
 from pgdyno.model.units import bytes_text
 from pgdyno.session import own_session
@@ -78,15 +79,18 @@ def _own_cgroup(process: str) -> Path:
     Raises:
         TargetError: There is none, or it is not mounted.
     """
+    with failing(f"read the cgroups of process {process}"):
+        mounts = Path("/proc/self/mountinfo").read_text().splitlines()
+        groups = Path(f"/proc/{process}/cgroup").read_text().splitlines()
     mounted: dict[str, Path] = {}
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+    for line in mounts:
         fields, _, rest = line.partition(" - ")
         kind, _, options = rest.partition(" ")
         if kind == "cgroup" and "memory" in options.rpartition(" ")[2].split(","):
             mounted["memory"] = Path(fields.split()[4])
         elif kind == "cgroup2":
             mounted.setdefault("", Path(fields.split()[4]))
-    for line in sorted(Path(f"/proc/{process}/cgroup").read_text().splitlines(), reverse=True):
+    for line in sorted(groups, reverse=True):
         _, names, path = line.split(":", 2)
         for wanted in ("memory", ""):
             if wanted in names.split(",") and wanted in mounted:

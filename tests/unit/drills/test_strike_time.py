@@ -1,12 +1,22 @@
-"""When a disaster strikes a load: in its window, however long connecting takes."""
+"""When a disaster strikes a load: in its window, however long connecting takes, or not at all."""
 
 from __future__ import annotations
 
 import threading
 import time
+from typing import Any
 
-from pgdyno.drills.load import _Window
+import pytest
+
+from pgdyno.drills import load
+from pgdyno.drills.disasters import named
+from pgdyno.drills.load import Strike, _require_struck, _Struck, _struck, _Window
+from pgdyno.model.errors import DriveError
 from pgdyno.model.progress import DriveProgress, Event
+from tests.waiting import until
+
+NOBODY: Any = None
+(KILLS,) = named(("kill-backend",))
 
 
 def test_nothing_strikes_before_the_window_is_open() -> None:
@@ -33,3 +43,34 @@ def test_a_load_that_is_over_before_is_struck_no_more() -> None:
     assert not window.waited(0.0, over), "it never opened"
     window.hear(DriveProgress("window", 3600.0))
     assert not window.waited(0.0, over), "it ended early"
+
+
+@pytest.mark.parametrize("error", [ProcessLookupError(3, "No such process"), ValueError("?")])
+def test_whatever_keeps_a_disaster_from_striking_is_raised(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(load, "kill", fails)
+    window = _Window(lambda _: None)
+    window.hear(DriveProgress("window", 1.0))
+
+    with (
+        pytest.raises(type(error)) as raised,
+        _struck(NOBODY, NOBODY, None, Strike(KILLS, 0.0), 1.0, window) as struck,
+    ):
+        until(lambda: struck.at_ns is not None, "the disaster")
+    assert raised.value is error
+
+
+@pytest.mark.parametrize("at_ns", [None, 21])
+@pytest.mark.parametrize("error", ["connection refused", None])
+def test_a_load_that_its_disaster_did_not_strike_is_no_proof(
+    at_ns: int | None, error: str | None
+) -> None:
+    wanted = "the load ended before disaster kill-backend struck it"
+    with pytest.raises(DriveError) as raised:
+        _require_struck(KILLS, _Struck(at_ns), 20, error)
+    assert raised.value.fact == (f"{wanted}: {error}" if error else wanted)
+    _require_struck(KILLS, _Struck(20), 20, "the server ended")
