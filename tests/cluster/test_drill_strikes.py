@@ -6,7 +6,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,12 @@ from typing import Any
 import pytest
 
 import pgdyno
-from pgdyno.drills import kills, load
+from pgdyno.disk.recorder import recorded
+from pgdyno.drills import cut, kills, load
 from pgdyno.drive.driver import drive
 from pgdyno.model.errors import DriveError, TargetError
+from pgdyno.target.cluster import Cluster
+from pgdyno.target.own_target import DISK
 from tests.children import started
 from tests.cluster.test_drill import STOCK, mounts, plan
 from tests.cluster.test_run import assert_nothing_left
@@ -66,6 +70,43 @@ def test_a_driver_that_fails_before_the_disaster_is_no_outage(
         pgdyno.drill(plan(STOCK), design=KILLED, out=folder / "run.sqlite")
 
     none_is_kept(folder, home_env)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
+@pytest.mark.parametrize("recovers", [True, False])
+def test_a_recovery_that_cannot_be_recorded_is_an_error_unless_the_disk_is_dead(
+    recovers: bool, folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recordings: list[bool] = []  # whether each goes on
+    real_start = Cluster.start
+
+    @contextmanager
+    def watched(*asked: Any) -> Iterator[Any]:
+        with recorded(*asked) as record:
+            recordings.append(True)
+            yield record
+        recordings[-1] = False
+
+    def start(self: Cluster, *asked: Any, **more: Any) -> float:
+        if recordings and self.data.name == DISK and (recordings[-1] or not recovers):
+            raise TargetError("too many open files in system")
+        return real_start(self, *asked, **more)
+
+    monkeypatch.setattr(cut, "recorded", watched)
+    monkeypatch.setattr(Cluster, "start", start)
+    design = pgdyno.DrillDesign(("power-twice",), cuts=1, load_s=2)
+    if recovers:
+        wanted = "cuts of stage stock, but not while that is recorded: too many open files"
+        with pytest.raises(TargetError, match=wanted):
+            pgdyno.drill(plan(STOCK), design=design, out=folder / "run.sqlite")
+        none_is_kept(folder, home_env)
+    else:
+        run = pgdyno.drill(plan(STOCK), design=design, out=folder / "run.sqlite")
+        (made,) = run.drill.cuts
+        assert made.state == "whole", made
+        assert mounts(home_env) == []
+        assert_nothing_left(home_env)
+    assert recordings == [False]
 
 
 def test_what_stands_still_is_killed_though_its_children_are_not_told(

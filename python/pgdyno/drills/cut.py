@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,7 @@ from pgdyno.model.errors import Interrupted, PgdynoError, TargetError
 from pgdyno.model.wording import listed, plural
 from pgdyno.model.workload import database_names
 from pgdyno.target.cluster import DATABASE, Cluster
+from pgdyno.target.interface import NO_ENVIRONMENT
 from pgdyno.target.own_target import DATA, DISK, DISK_AGAIN, RECORD, RECORD_AGAIN
 from pgdyno.target.standby import STANDBY
 from pgdyno.trial.fixture import build_of
@@ -118,12 +119,16 @@ def _struck(
             data.remove("postmaster.pid")
         yield DATA, made
         return
+
+    def make() -> Made:
+        return made_disk(folder, RECORD, DISK, instant_ns, seed, disaster.device, spared)
+
     try:
-        made = made_disk(folder, RECORD, DISK, instant_ns, seed, disaster.device, spared)
+        made = make()
         if not disaster.again:
             yield DISK, made
             return
-        again_ns = _recovered(load, seed)
+        again_ns = _recovered(load, seed, make)
         again = made_disk(folder, RECORD_AGAIN, DISK_AGAIN, again_ns, seed, disaster.device, spared)
         yield DISK_AGAIN, _both(made, again)
     finally:
@@ -157,8 +162,17 @@ def made_disk(
     return made
 
 
-def _recovered(load: Load, seed: int) -> int:
-    """Record how a server recovers on the disk that was made, and draw an instant of it."""
+def _recovered(load: Load, seed: int, make: Callable[[], Made]) -> int:
+    """Record how a server recovers on the disk that was made, and draw an instant of it.
+
+    Args:
+        load: What was recorded.
+        seed: Draws the instant.
+        make: Makes the disk anew.
+
+    Raises:
+        TargetError: It recovers, but not while it is recorded.
+    """
     target, folder = load.bench.target, load.bench.target.trial_folder
     if load.stage.guard:
         mended(load, DISK, seed)
@@ -168,14 +182,43 @@ def _recovered(load: Load, seed: int) -> int:
         begun_ns = time.monotonic_ns()
         cluster = target.server_on(DISK, build_of(load.stage))
         try:
-            # Where it does not come back it is cut all the same: that is what this disk is like.
-            with suppress(TargetError):
-                cluster.start(load.stage.settings, record.environment, recovers=True)
+            failed = _start(load, cluster, record.environment)
             ended_ns = time.monotonic_ns()
         finally:
             cluster.close()
+    if failed is not None:
+        make()
+        _require_dead(load, failed)
     draw = np.random.default_rng([seed])
     return int(draw.integers(begun_ns, ended_ns))
+
+
+def _start(load: Load, cluster: Cluster, environment: Mapping[str, str]) -> TargetError | None:
+    """Let a server recover; what it says if it does not."""
+    try:
+        cluster.start(load.stage.settings, environment, recovers=True)
+    except TargetError as error:
+        return error
+    return None
+
+
+def _require_dead(load: Load, failed: TargetError) -> None:
+    """Let a server that did not recover recover unrecorded: cut again is only what a disk is like.
+
+    Raises:
+        TargetError: It does, so that it was our recorder that kept it from it.
+    """
+    cluster = load.bench.target.server_on(DISK, build_of(load.stage))
+    try:
+        again = _start(load, cluster, NO_ENVIRONMENT)
+    finally:
+        cluster.close()
+    if again is None:
+        raise TargetError(
+            f"a server recovers from the first of two power cuts of stage {load.stage.name}, but"
+            f" not while that is recorded: {failed.fact}",
+            failed.hint,
+        ) from failed
 
 
 def state_of(looked: Looked) -> State:
