@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import resource
 import signal
 import stat
 import subprocess
@@ -179,6 +181,56 @@ def test_a_link_in_place_of_the_data_is_refused(held: Folder) -> None:
     with pytest.raises(TargetError, match="open what is recorded"), \
             recording(held, "link", "record", _ROOM):  # fmt: skip
         pass
+    assert mounts(held) == []
+
+
+def test_a_recorder_may_have_all_open_that_lies_below(held: Folder) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        with recording(held, "data", "record", _ROOM):
+            for number in range(600):
+                (held.path / f"data/{number}").touch()
+            names = os.listdir(held.path / "data")
+            assert {os.stat(held.path / "data" / name).st_size for name in names} == {0}
+            assert len(names) == 600
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+_MAY_OPEN = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[2]), int(sys.argv[2])))
+from pathlib import Path
+from pgdyno.disk.recording import recording
+from pgdyno.folders import Folder
+from pgdyno.model.errors import TargetError
+try:
+    with Folder.hold(Path(sys.argv[1])) as held, recording(held, "data", "record", 1 << 20):
+        for number in range(2000):
+            (held.path / f"data/new{number}").touch()
+except TargetError as error:
+    print(error.line)
+"""
+
+
+@pytest.mark.parametrize(
+    ("most", "wanted"),
+    [
+        (300, r"recorder failed: it may have 300 files open, and 30 lie in .*, which takes 1084"),
+        (1084, r"recorder failed: .*calls failed since the recorder has no more than 1084 files"),
+    ],
+)
+def test_what_too_few_files_broke_is_an_error_and_no_disaster(
+    held: Folder, most: int, wanted: str
+) -> None:
+    for number in range(30):
+        (held.path / f"data/{number}").touch()
+
+    words = [sys.executable, "-c", _MAY_OPEN, str(held.path), str(most)]
+    said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+
+    assert re.search(wanted, said), said
     assert mounts(held) == []
 
 

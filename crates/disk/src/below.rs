@@ -10,8 +10,10 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid};
+use rustix::io::Errno;
 
 use crate::event::{Ino, Kind, ROOT, Rights};
 
@@ -22,6 +24,7 @@ pub(crate) struct Below {
     next: Ino,
     device: u64,
     by_inode: bool,
+    starved: AtomicBool,
 }
 
 struct Node {
@@ -54,6 +57,7 @@ impl Below {
             next: ROOT + 1,
             device: facts.st_dev,
             by_inode: false,
+            starved: AtomicBool::new(false),
         })
     }
 
@@ -96,7 +100,8 @@ impl Below {
     /// There is none.
     pub(crate) fn look(&mut self, folder: Ino, name: &OsStr) -> io::Result<(Ino, Stat)> {
         let how = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let handle = rustix::fs::openat(self.handle(folder)?, name, how, Mode::empty())?;
+        let handle =
+            self.opened(rustix::fs::openat(self.handle(folder)?, name, how, Mode::empty()))?;
         let facts = rustix::fs::fstat(&handle)?;
         if facts.st_dev != self.device {
             return Err(io::ErrorKind::CrossesDevices.into()); // inodes may have the same numbers
@@ -137,13 +142,31 @@ impl Below {
         self.numbers.remove(&inode);
     }
 
+    /// What the system says to whoever opens something. Where it lets this process open no more,
+    /// that is kept: the server hears of an error that no disk has.
+    ///
+    /// # Errors
+    /// It says no.
+    pub(crate) fn opened<T>(&self, said: rustix::io::Result<T>) -> io::Result<T> {
+        if matches!(said, Err(Errno::MFILE | Errno::NFILE)) {
+            self.starved.store(true, Ordering::Relaxed);
+        }
+        Ok(said?)
+    }
+
+    /// Whether a call failed since no more could be opened.
+    pub(crate) fn is_starved(&self) -> bool {
+        self.starved.load(Ordering::Relaxed)
+    }
+
     /// Open a file, as the descriptor that is held of it.
     ///
     /// # Errors
     /// The system says no.
     pub(crate) fn open(&self, ino: Ino, how: OFlags) -> io::Result<File> {
         let path = through(self.handle(ino)?);
-        Ok(File::from(rustix::fs::open(path, how | OFlags::CLOEXEC, Mode::empty())?))
+        let how = how | OFlags::CLOEXEC;
+        Ok(File::from(self.opened(rustix::fs::open(path, how, Mode::empty()))?))
     }
 
     /// Change rights.
@@ -193,7 +216,7 @@ impl Below {
     pub(crate) fn list(&mut self, ino: Ino) -> io::Result<Vec<Listed>> {
         let handle = self.open(ino, OFlags::RDONLY | OFlags::DIRECTORY)?;
         let mut found = Vec::new();
-        for entry in rustix::fs::Dir::read_from(&handle)? {
+        for entry in self.opened(rustix::fs::Dir::read_from(&handle))? {
             let entry = entry?;
             let name: &CStr = entry.file_name();
             if name == c"." || name == c".." {

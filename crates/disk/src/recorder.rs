@@ -70,7 +70,7 @@ impl Maker {
     }
 }
 
-/// Cuts the power of a disk that is in use.
+/// Cuts the power of a disk that is in use, and tells how it fared.
 pub(crate) struct Switch {
     state: Arc<Mutex<State>>,
     log: Arc<Log>,
@@ -81,6 +81,11 @@ impl Switch {
     pub(crate) fn cut(&self) {
         let _between = held(&self.state);
         self.log.cut();
+    }
+
+    /// Whether calls failed for a reason of ours: no more could be opened.
+    pub(crate) fn is_starved(&self) -> bool {
+        held(&self.state).below.is_starved()
     }
 }
 
@@ -133,7 +138,8 @@ impl Recorder {
         self.faults.meet(Asked { calls: Calls::Grow, top })?;
         let how = how | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let folder = state.below.handle(place.folder)?;
-        let file = File::from(rustix::fs::openat(folder, name, how, Mode::RUSR | Mode::WUSR)?);
+        let said = rustix::fs::openat(folder, name, how, Mode::RUSR | Mode::WUSR);
+        let file = File::from(state.below.opened(said)?);
         let asked = Maker::new(req, Some(mode), umask);
         let (ino, facts) = state.take_over(place, &asked)?;
         self.made(ino, Kind::File, &facts, &[], place);

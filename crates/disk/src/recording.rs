@@ -101,7 +101,8 @@ impl Recording {
     /// Unmount it, and end the record. Who still has files open there gets errors from now on.
     ///
     /// # Errors
-    /// It cannot be unmounted, or the record could not be written.
+    /// It cannot be unmounted, the record could not be written, or calls failed that the disk would
+    /// have carried out.
     pub fn end(mut self) -> Result<Recorded, String> {
         self.leave().map_err(|error| tell("unmount", &self.mount, &error))?;
         if let Some(thread) = self.thread.take() {
@@ -117,6 +118,13 @@ impl Recording {
             .log
             .close()
             .map_err(|error| format!("the record could not be written: {error}"))?;
+        if self.switch.is_starved() {
+            let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+            return Err(format!(
+                "calls failed since the recorder has no more than {} files open",
+                most.unwrap_or(u64::MAX)
+            ));
+        }
         let met = self.faults.met();
         Ok(Recorded { bytes: closed.bytes, full: closed.full, met })
     }

@@ -131,5 +131,6 @@ def _told(process: Process, answer: str) -> dict[str, object]:
         raise TargetError(f"the recorder ended with code {process.wait(5)}")
     message: dict[str, object] = json.loads(answer)
     if "error" in message:
-        raise TargetError(f"the recorder failed: {message['error']}")
+        hint = message.get("hint")
+        raise TargetError(f"the recorder failed: {message['error']}", str(hint) if hint else None)
     return message
