@@ -61,6 +61,22 @@ class Preloaded:
             raise TargetError(f"{self.words} was cut short by somebody else while it was in use")
         return int(_WORD.unpack(found)[0])
 
+    def require_loaded(self, word: int, what: str) -> None:
+        """Refuse a server that runs without the library.
+
+        Args:
+            word: Counts the programs that have it.
+            what: The library does, in the third person.
+
+        Raises:
+            TargetError: None has it, or the words cannot be read.
+        """
+        if self.get(word) == 0:
+            raise TargetError(
+                f"no process of the server had the library that {what}",
+                "A server that is linked statically takes none, nor does one whose /tmp is noexec.",
+            )
+
 
 def require_compiler() -> str:
     """The C compiler of this machine.
@@ -95,6 +111,9 @@ def preloaded(sources: Sequence[Traversable], words: int, user: OsUser) -> Itera
             [compiler, "-O2", "-fPIC", "-shared", "-o", _LIBRARY, *units, "-ldl", "-lpthread"],
             folder=folder.handle, timeout_s=_COMPILE_S,
         )  # fmt: skip
+        with failing(f"let others read {folder.path / _LIBRARY}"):
+            # The compiler heeds our umask, and the server's user has to read it.
+            os.chmod(_LIBRARY, 0o755, dir_fd=folder.handle)  # noqa: S103
         folder.write(_WORDS, "\0" * (_WORD.size * words), 0o600, owner_of(user))
         with failing(f"open {folder.path / _WORDS}"):
             how = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -90,6 +90,10 @@ class Preloading:
             "PGDYNO_DISK_DATA": str(folder.path.resolve() / data),
         }
 
+    def require_seen(self) -> None:
+        """See `Recording`."""
+        self._library.require_loaded(_Word.LOADED, "records")
+
     def fail(self, fault: Fault) -> None:
         """See `Recording`."""
         folder = (fault.folder or "").encode()
@@ -121,11 +125,7 @@ class Preloading:
                 "bytes": size, "full_ns": word(_Word.ENDED_NS) if why else None,
                 "gone_ns": gone_ns or None, "met": word(_Word.MET),
             }  # fmt: skip
-        if word(_Word.LOADED) == 0:
-            raise TargetError(
-                "no process of the server had the library that records",
-                "A server that is linked statically takes none, nor does one whose /tmp is noexec.",
-            )
+        self.require_seen()
         if size > self._bytes_max:
             raise TargetError(
                 f"the record has {size} bytes, the library writes at most {self._bytes_max}",

@@ -22,6 +22,13 @@ class Recording(Protocol):
     environment: Mapping[str, str]
     """Variables that the server is started with: without them, nothing of it may be seen."""
 
+    def require_seen(self) -> None:
+        """A server was started with the environment: refuse it if nothing of it is written down.
+
+        Raises:
+            TargetError: It has not what records.
+        """
+
     def fail(self, fault: Fault) -> None:
         """From now on, for a while, the disk does this.
 

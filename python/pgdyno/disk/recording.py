@@ -38,6 +38,9 @@ class Mounted:
     def __init__(self, process: Process) -> None:
         self._process = process
 
+    def require_seen(self) -> None:
+        """See `Recording`; who uses the folder uses the mount."""
+
     def fail(self, fault: Fault) -> None:
         """See `Recording`."""
         _write(self._process, json.dumps({"fault": asdict(fault)}))

@@ -209,6 +209,7 @@ def _driven(
             binaries = target.binaries_of(build_of(stage))
             settings = (*settings, keeps_wal(binaries.version_num // 10_000))
         ready = target.apply(settings, build_of(stage), record.environment)
+        record.require_seen()
         protocol = replace(plan.protocol, warmup_s=0.0, window_s=load_s)
         databases = ready.databases(stage.workload)
         require_none_yet(databases, bench.described, begun_unix_us)

@@ -24,6 +24,7 @@ struct words {
   uint64_t units[KINDS];
   uint64_t spent_ns[KINDS];
   uint64_t added_ns[KINDS];
+  uint64_t loaded; /* programs that have the library */
 };
 
 static struct words *words;
@@ -35,7 +36,9 @@ __attribute__((constructor)) static void begin(void) {
   if (file == -1) return;
   void *map = mmap(NULL, sizeof(struct words), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   close(file);
-  if (map != MAP_FAILED) words = map;
+  if (map == MAP_FAILED) return;
+  words = map;
+  __atomic_fetch_add(&words->loaded, 1, __ATOMIC_RELAXED);
 }
 
 static uint64_t now_ns(void) {

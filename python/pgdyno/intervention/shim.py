@@ -14,6 +14,7 @@ from pgdyno.shell import OsUser
 WAL, DATA, READ = range(3)
 _KINDS = 3
 _DELAY, _SKIP, _UNITS, _SPENT, _ADDED = range(5)  # arrays of one word a kind, as in shim.c
+_LOADED = _KINDS * 5
 _UNITS_MIN = 20  # fewer do not tell what one takes
 
 
@@ -38,6 +39,14 @@ class Shim:
         """
         self.preloaded.put(_KINDS * array + kind, value)
 
+    def require_loaded(self) -> None:
+        """A server was started with the environment: refuse it if it has not the library.
+
+        Raises:
+            TargetError: It has not.
+        """
+        self.preloaded.require_loaded(_LOADED, "changes its calls")
+
     def dose(self, kind: int) -> Dose:
         """What calls of a kind took until now, and what was added to them.
 
@@ -58,7 +67,7 @@ def preloadable(user: OsUser) -> Iterator[Shim]:
     Raises:
         TargetError: There is no C compiler, or it failed.
     """
-    with preloaded([files(__package__).joinpath("shim.c")], _KINDS * 5, user) as library:
+    with preloaded([files(__package__).joinpath("shim.c")], _LOADED + 1, user) as library:
         yield Shim(library)
 
 

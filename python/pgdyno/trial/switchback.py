@@ -166,6 +166,8 @@ def sit(
     with ending(target.stop), explained(target), ExitStack() as held:
         environment = seat.shim.environment if seat.shim is not None else NO_ENVIRONMENT
         ready, databases = started(stage, target, seat.fixture, phase, environment)
+        if seat.shim is not None:
+            seat.shim.require_loaded()
         warmed(ready, databases, protocol, phase)
         bench = Bench(held, seat.shim, held.enter_context(own_session(ready.connection)))
         names = dict.fromkeys(name for turn in turns for name in turn.on)

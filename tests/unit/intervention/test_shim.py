@@ -127,6 +127,23 @@ def test_nothing_is_left_of_it(tmp_path: Path) -> None:
     assert not folder.exists()
 
 
+def test_the_servers_user_can_read_it_whatever_the_umask_is() -> None:
+    umask = os.umask(0o077)
+    try:
+        with preloadable(postgres_user()) as one:
+            for path in (one.preloaded.library, one.preloaded.library.parent):
+                assert path.stat().st_mode & 0o777 == 0o755, path
+    finally:
+        os.umask(umask)
+
+
+def test_a_server_without_it_is_told(shim: Shim, tmp_path: Path) -> None:
+    with pytest.raises(TargetError, match="no process of the server had the library that changes"):
+        shim.require_loaded()
+    calls(shim, tmp_path)
+    shim.require_loaded()
+
+
 def test_without_a_compiler_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
     with pytest.raises(TargetError, match="there is no C compiler"), preloadable(postgres_user()):
