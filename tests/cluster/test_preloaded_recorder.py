@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -88,6 +88,34 @@ def test_what_is_done_is_done_and_a_disk_of_the_end_is_the_same(held: Folder, ca
     assert not current.recorded.full
     assert record_span(held, "record").ended
     assert last_disk(held) == tree(plain)
+
+
+DIRECT = """
+import mmap
+pages = mmap.mmap(-1, 3 << 20)
+pages.write(b"d" * (3 << 20))
+file = os.open("a", os.O_CREAT | os.O_WRONLY | os.O_DIRECT)
+assert os.write(file, pages) == 3 << 20
+assert os.pwrite(file, memoryview(pages)[:8192], 4096) == 8192
+assert os.pwritev(file, [memoryview(pages)[:4096], memoryview(pages)[4096:8192]], 0) == 8192
+"""
+
+
+def test_what_is_written_past_the_cache_is_written(held: Folder) -> None:
+    def direct(environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", f"import os\n{DIRECT}"], cwd=held.path / "data", text=True,
+            env=os.environ | dict(environment), capture_output=True, check=False,
+        )  # fmt: skip
+
+    if "Invalid argument" in direct({}).stderr:
+        pytest.skip("this file system has no O_DIRECT")
+    os.unlink(held.path / "data/a")
+    with recorded(held) as current:
+        done = direct(current.environment)
+
+    assert done.returncode == 0, done.stderr
+    assert last_disk(held)["a"][2] == b"d" * (3 << 20)
 
 
 def test_inodes_that_are_used_again_are_other_files(held: Folder) -> None:
