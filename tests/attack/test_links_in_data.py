@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from pgdyno.drills.checks import _cut_parts_in
+from pgdyno.drills.controls import _put
 from pgdyno.folders import Folder
 from pgdyno.guard.relations import made, opened, removed
 from pgdyno.guard.tree import files_below
@@ -63,4 +65,20 @@ def test_no_link_leads_to_roots_files(
         files_below(folder, path.split("/", maxsplit=1)[0])
     roots = data.parent / "roots"
     assert [one.name for one in roots.iterdir()] == ["00000002.history"]
+    assert (roots / "00000002.history").read_text() == "root's own"
+
+
+def test_no_drill_writes_into_files_of_roots(data: Path) -> None:
+    """By a second name of one, or by a path that the server tells."""
+    roots, user = data.parent / "roots", postgres_user()
+    (data / "base/6").mkdir()
+    os.chown(data / "base/6", user.uid, user.gid)
+    os.link(roots / "00000002.history", data / "base/6/16384")
+
+    with Folder.hold(data) as folder, folder.into("base") as base, base.into("6") as database:
+        with pytest.raises(TargetError, match="no regular file of user"):
+            _cut_parts_in(database, 8192)
+        for path in ("base/6/16384", "../roots/00000002.history"):
+            with pytest.raises(TargetError, match="no regular file of user"):
+                _put(folder, path, b"theirs", 0)
     assert (roots / "00000002.history").read_text() == "root's own"

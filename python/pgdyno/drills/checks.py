@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from pgdyno.folders import Folder
+from pgdyno.guard.relations import opened
 from pgdyno.loader.consistency import check
 from pgdyno.model.connection import Connection
 from pgdyno.model.description import Description
@@ -185,11 +186,9 @@ def _cut_parts_in(folder: Folder, page_bytes: int) -> None:
     for name in folder.names():
         part = os.lstat(name, dir_fd=folder.handle).st_size % page_bytes
         if part and _RELATION_FILE.fullmatch(name):
-            handle = os.open(name, os.O_WRONLY | os.O_NOFOLLOW, dir_fd=folder.handle)
-            try:
-                os.ftruncate(handle, os.fstat(handle).st_size - part)
-            finally:
-                os.close(handle)
+            with opened(folder, name, writes=True) as handle:
+                if handle is not None:
+                    os.ftruncate(handle, os.fstat(handle).st_size - part)
 
 
 def _failed(name: str, words: list[object], user: OsUser) -> list[str]:

@@ -17,6 +17,7 @@ from pgdyno.drills.ledger import Found, Key, Owed, compared
 from pgdyno.drills.load import Load
 from pgdyno.drills.survivors import rows_of
 from pgdyno.folders import Folder
+from pgdyno.guard.relations import opened
 from pgdyno.model.connection import Connection
 from pgdyno.model.drill import AS_WRITTEN, Control
 from pgdyno.model.errors import TargetError
@@ -178,12 +179,9 @@ def _damage(disk: Folder, path: str, pages: int, page_bytes: int) -> None:
 
 def _put(disk: Folder, path: str, data: bytes, at: int) -> bytes:
     """Write over bytes of a relation's file; returns those that were there."""
-    base, database, name = path.split("/")
-    with disk.into(base) as above, above.into(database) as folder:
-        handle = os.open(name, os.O_RDWR | os.O_NOFOLLOW, dir_fd=folder.handle)
-        try:
-            before = os.pread(handle, len(data), at)
-            os.pwrite(handle, data, at)
-        finally:
-            os.close(handle)
+    with opened(disk, path, writes=True) as handle:
+        if handle is None:
+            raise TargetError(f"{disk.path / path} is gone, in which a fault was to be planted")
+        before = os.pread(handle, len(data), at)
+        os.pwrite(handle, data, at)
     return before
