@@ -65,7 +65,7 @@ def test_the_load_is_the_same_from_any_number_of_processes() -> None:
     with null_server(closed) as server:
         long = replace(PROTOCOL, warmup_s=0.0, window_s=600.0)
         one = drive(server.connection, closed, long, None)
-        for count in (3, 7):
+        for count in (1, 3, 7):
             protocol = replace(long, fleet=processes(count))
             several = drive(server.connection, closed, protocol, None)
             assert several.stream_digest == one.stream_digest, count

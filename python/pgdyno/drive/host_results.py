@@ -49,11 +49,7 @@ def combined(
     )
     if not given:
         raise HostLostError("; ".join(lost) or "no host gave a result")
-    try:
-        text = core.merge_results(json.dumps(workload_spec), [result for _, result in given])
-    except core.CoreError as error:
-        raise DriveError(*core.fact_and_hint(error)) from error
-    driven = parse_result(json.loads(text))
+    driven = parse_result(json.loads(_added_up(workload_spec, [text for _, text in given], links)))
     hosts = tuple(
         host_result(link, from_plain(RunResult, json.loads(result)), number, len(links), workload)
         for number, link in enumerate(links)
@@ -73,6 +69,16 @@ def combined(
         connections_lost=_of_hosts(workload, workload.connections, gone, len(links)),
     )  # fmt: skip
     return replace(driven, client=together(hosts), fleet=fleet)
+
+
+def _added_up(workload_spec: object, results: list[str], links: Sequence[HostLink]) -> str:
+    """The one result of all of them, as JSON."""
+    if len(links) == 1:  # it was told to drive the whole load, so its result is that of the load
+        return results[0]
+    try:
+        return core.merge_results(json.dumps(workload_spec), results)
+    except core.CoreError as error:
+        raise DriveError(*core.fact_and_hint(error)) from error
 
 
 def _of_hosts(workload: Workload, there: int, numbers: Sequence[int], hosts: int) -> int:
