@@ -171,7 +171,10 @@ def aspects(
     values = workload_values(load)
     values.pop("threads", None)
     return {
-        "load": {"workload": load.kind, "size": size_text(load), **values},
+        "load": {
+            "workload": load.kind, "size": size_text(load),
+            "blocks of the warehouses": str(load.blocks), **values,
+        },
         "measurement": {
             "warm-up": f"{protocol.warmup_s:g} s", "window": f"{protocol.window_s:g} s",
             "checkpoints": protocol_text(protocol) or "windows do not follow them",
@@ -179,6 +182,7 @@ def aspects(
             "CHECKPOINT before the load": "yes" if protocol.checkpoint_before else "no",
             "transport": plan.target.transport, "engine": listed(sorted(drivers)),
             "load from": listed(protocol.fleet.hosts) if protocol.fleet else "one process",
+            "servers": str(max(1, len(plan.target.servers))),
         },
         "host": _host(info.host),
         "build": build,

@@ -20,6 +20,7 @@ from pgdyno.model.errors import PgdynoError, PlanError, StoreError
 from pgdyno.model.fleet import Fleet, FleetResult
 from pgdyno.model.run import Cell, SnapshotColumn, SnapshotRows, TrialState
 from pgdyno.model.wal import WalKind, WindowWal
+from pgdyno.model.workload import Share
 from pgdyno.store.run_file import RunFile
 from tests.data.hosts import DRIVEN
 from tests.data.imported import FOLDER, warned
@@ -173,6 +174,32 @@ def test_another_load_or_another_way_to_measure_is_not_judged(folder: Path, tmp_
 
     assert one.comparison.verdict == "not judged"
     assert "connections (8 and 64)" in one.comparison.reason
+
+
+def in_two_parts(path: Path, share: Share, servers: tuple[str, ...]) -> Path:
+    """The same run, as if two servers, or two databases of one, had had a part of the load each."""
+    with RunFile.append(path) as run:
+        info = run.info()
+        assert info.plan is not None
+        target = replace(info.plan.target, servers=servers, share=share)
+        stages = tuple(replace(one, workload=one.workload.over(2, share))
+                       for one in info.plan.stages)  # fmt: skip
+        run.put_found("info", replace(info, plan=replace(info.plan, target=target, stages=stages)))
+    return path
+
+
+def test_a_load_over_several_servers_is_not_that_of_one(folder: Path, tmp_path: Path) -> None:
+    """Sharded, something else is asked for; and the noise of one server is not that of two."""
+    names = ("host=a", "host=b")
+    sharded = in_two_parts(session(tmp_path, 6), "block", names)
+    tenants = in_two_parts(session(tmp_path, 7), "alike", names)
+    databases = in_two_parts(session(tmp_path, 8), "alike", ())
+
+    found = only(pgdyno.compare(f"{folder / '1.sqlite'}:tuned", f"{sharded}:tuned", runs=folder))
+    assert found.comparison.verdict == "not judged"
+    assert "blocks of the warehouses (1 and 2) and servers (1 and 2)" in found.comparison.reason
+    of_tenants = only(pgdyno.compare(f"{databases}:tuned", f"{tenants}:tuned")).differences
+    assert [(one.what, one.values) for one in of_tenants] == [("servers", ("1", "2"))]
 
 
 def test_years_apart_is_more_than_the_noise_has_seen(folder: Path, tmp_path: Path) -> None:
