@@ -144,8 +144,9 @@ def test_tenants_have_a_server_each(folder: Path, both: list[Connection]) -> Non
         assert [one.held for one in result.servers] == ["1 warehouse"] * 2
         assert all(one.ok for one in result.conditions)
         assert result.durability is not None
-        lost = {loss.what for loss in result.durability.losses}
+        lost = {loss.what: loss.source for loss in result.durability.losses}
         assert ("synchronous_commit = off" in lost) == (trial.stage == "async")
+        assert all(source.startswith("all servers: ") for source in lost.values())
     for connection, there in zip(both, before, strict=True):
         left = databases(connection) - there
         assert len(left) == 1

@@ -35,14 +35,15 @@ def stands(stage: StageFacts) -> str:
     """On which rung a stage stands, what that means, and what puts it there."""
     reasons = [stage.rung_reason]
     if stage.not_known:  # `risks` tells it already
-        reasons = [loss.what for loss in stage.losses]
+        reasons = list(dict.fromkeys(loss.what for loss in stage.losses))
     why = f" ({', '.join(reasons)})" if reasons else ""
     return f"Rung {stage.rung}: {risks(stage)}{why}."
 
 
 def planned_otherwise(stage: StageFacts) -> str:
     """That a stage does not stand where it was planned to."""
-    reasons = [loss.what for loss in stage.losses if loss.rung == stage.rung]
+    lost = [loss.what for loss in stage.losses if loss.rung == stage.rung]
+    reasons = dict.fromkeys(lost)  # of several servers perhaps several times
     why = f" ({'; '.join(reasons or stage.not_known)})" if reasons or stage.not_known else ""
     return (
         f"`{stage.name}` was planned on rung {stage.rung_planned} and was found on"

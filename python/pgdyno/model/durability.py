@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from pgdyno.model.errors import PlanError
+from pgdyno.model.wording import listed
 
 
 class Rung(StrEnum):
@@ -95,3 +97,36 @@ def together(*parts: Durability) -> Durability:
     not_known = dict.fromkeys(text for part in parts for text in part.not_known)
     ordered = sorted(losses, key=lambda loss: loss.rung, reverse=True)
     return Durability(tuple(ordered), tuple(not_known))
+
+
+def over_servers(parts: Mapping[str, Durability]) -> Durability:
+    """What several servers lose, each loss once: its source names those that have it.
+
+    Args:
+        parts: What was found of each, by its name.
+    """
+    losses: dict[Loss, list[str]] = {}
+    not_known: dict[str, list[str]] = {}
+    for name, part in parts.items():
+        for loss in part.losses:
+            losses.setdefault(loss, []).append(name)
+        for text in part.not_known:
+            not_known.setdefault(text, []).append(name)
+    return together(
+        Durability(
+            tuple(
+                replace(loss, source=f"{servers_text(names, len(parts))}: {loss.source}")
+                for loss, names in losses.items()
+            ),
+            tuple(
+                f"{servers_text(names, len(parts))}: {text}" for text, names in not_known.items()
+            ),
+        )
+    )
+
+
+def servers_text(names: Sequence[str], of: int) -> str:
+    """Some of so many servers, in words: `server a`, `servers a and b`, `all servers`."""
+    if len(names) == of:
+        return "all servers"
+    return f"{'server' if len(names) == 1 else 'servers'} {listed(list(names))}"

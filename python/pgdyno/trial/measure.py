@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pgdyno.drive.driver import Driven
 from pgdyno.model.connection import Connection
 from pgdyno.model.description import Description
-from pgdyno.model.durability import Durability, together
+from pgdyno.model.durability import Durability, over_servers
 from pgdyno.model.errors import (
     HostLostError,
     Interrupted,
@@ -183,7 +183,10 @@ def _durability(ready: Ready, databases: Sequence[Connection], stage: Stage) -> 
     """What may be lost where the load runs; of several servers, on any."""
     if not ready.others:
         return read_durability(databases, stage.workload, guarded=stage.guard)
-    return together(*(read_durability([one], stage.workload) for one in databases))
+    return over_servers({
+        one.name: read_durability([database], stage.workload)
+        for one, database in zip(ready.each, databases, strict=True)
+    })  # fmt: skip
 
 
 def _wal(

@@ -8,17 +8,35 @@ from pathlib import Path
 
 import pytest
 
-from pgdyno.model.durability import NOT_KNOWN, Durability, Loss, together
-from pgdyno.model.settings import Place, Rung
+from pgdyno.model.durability import NOT_KNOWN, Durability, Loss, over_servers, together
+from pgdyno.model.errors import PlanError
+from pgdyno.model.settings import Place, Rung, ServerFacts
 from pgdyno.model.workload import Data, Script, SourceFile, Workload
 from pgdyno.plan import read_plan
 from pgdyno.plan.resolve.plan import resolve
 from pgdyno.plan.resolve.stages import reason_of
+from pgdyno.plan.schema.read import read_plan_text
 from pgdyno.plan.settings.durability import settings_losses, workload_losses
-from tests.data.servers import HOST, installed
+from tests.data.servers import HOST, installed, running
 
 PLANS = Path(__file__).parents[2] / "data" / "plans" / "good"
 STORAGE = Path(__file__).parents[3] / "plans" / "storage-comparison.toml"
+SEVERAL = """
+name = "several"
+question = "Which of two servers loses what?"
+
+[target]
+kind = "running"
+servers = ["host=/run/a", "host=/run/b"]
+
+[workload]
+kind = "tpcc"
+warehouses = 1
+
+[[stage]]
+name = "as-it-is"
+why = "What is there."
+"""
 
 
 def read(**values: str) -> Callable[[str], tuple[str, str, str] | None]:
@@ -100,3 +118,57 @@ def test_what_is_not_known_is_no_rung_unless_something_is_lost_anyway() -> None:
     assert Durability().rung is Rung.D0
     assert Durability((), ("storage",)).rung is None
     assert Durability((loss,), ("storage",)).rung is Rung.D2
+
+
+def two_servers(*values: str) -> ServerFacts:
+    """Servers a and b, each with its own fsync."""
+    of_both = running(18)
+    first, second = (
+        replace(
+            of_both,
+            name=name,
+            knobs={**of_both.knobs, "fsync": replace(of_both.knobs["fsync"], default=value)},
+        )
+        for name, value in zip("ab", values, strict=True)
+    )
+    return replace(first, others=(second,))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "text", "who"),
+    [
+        ("off", "on", "fsync = off on server a puts it on rung D6", "server a"),
+        ("on", "off", "fsync = off on server b puts it on rung D6", "server b"),
+        ("off", "off", "fsync = off puts it on rung D6", "all servers"),
+    ],
+)
+def test_each_of_several_servers_is_held_against_the_lowest_rung(
+    first: str, second: str, text: str, who: str
+) -> None:
+    servers = two_servers(first, second)
+    with pytest.raises(PlanError, match=text):
+        resolve(read_plan_text(SEVERAL, "several.toml", Path.cwd()), servers, HOST)
+
+    meant = ('protocol.lowest_rung = "D6"',)
+    plan = resolve(read_plan_text(SEVERAL, "several.toml", Path.cwd(), meant), servers, HOST)
+
+    (stage,) = plan.stages
+    assert (stage.rung, stage.rung_reason) == (Rung.D6, "fsync = off")
+    assert stage.durability is not None
+    assert [one.source for one in stage.durability.losses] == [f"{who}: the server's default"]
+
+
+def test_a_loss_of_several_servers_is_told_once_with_those_that_have_it() -> None:
+    off = Loss(Rung.D6, "fsync = off", "…", "server", "pg_settings")
+    late = Loss(Rung.D2, "synchronous_commit = off", "…", "server", "pg_settings")
+    found = over_servers({
+        "a": Durability((late,), ("setting fsync",)),
+        "b": Durability((late, off)),
+        "c": Durability((off, late)),
+    })  # fmt: skip
+    assert [(one.what, one.source) for one in found.losses] == [
+        ("fsync = off", "servers b and c: pg_settings"),
+        ("synchronous_commit = off", "all servers: pg_settings"),
+    ]
+    assert found.not_known == ("server a: setting fsync",)
+    assert (found.lowest, reason_of(found)) == (Rung.D6, "fsync = off, synchronous_commit = off")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from pgdyno.catalog import knobs, profile
 from pgdyno.model.build import Build
-from pgdyno.model.durability import Durability, together
+from pgdyno.model.durability import Durability, over_servers, servers_text, together
 from pgdyno.model.plan import Stage
 from pgdyno.model.proposal import Prediction
 from pgdyno.model.settings import HostFacts, Rung, ServerFacts, Setting
@@ -225,7 +225,8 @@ def stage_rung(config: Configured, *, guarded: bool = False) -> tuple[Rung, str]
 
 def reason_of(durability: Durability) -> str:
     """What puts a stage on its rung, lowest first, in a line."""
-    return ", ".join(loss.said for loss in durability.reasons) or _NOTHING_LOST
+    said = dict.fromkeys(loss.said for loss in durability.reasons)
+    return ", ".join(said) or _NOTHING_LOST
 
 
 def _durability(
@@ -238,11 +239,9 @@ def _durability(
     guard: bool,
 ) -> Durability:
     """What is known before anything runs."""
-    own = Durability(
-        (
-            *settings_losses(_reader(config, settings), guarded=guard),
-            *workload_losses(workload, config.server.knobs),
-        )
+    own = together(
+        _of_settings(config, settings, guard),
+        Durability(workload_losses(workload, config.server.knobs)),
     )
     if draft.document.target.kind == "running":
         return together(own, Durability((), ("the server's storage, tables, databases and roles",)))
@@ -251,6 +250,21 @@ def _durability(
     place = host.place(folder)
     unread = Durability((), (f"the storage of folder {folder}",))
     return together(own, place.durability if place and place.durability else unread)
+
+
+def _of_settings(config: Configured, settings: Mapping[str, Setting], guard: bool) -> Durability:
+    """What the settings of a stage's server lose; of several servers, those of each."""
+    each = {
+        one.server.name: Durability(settings_losses(_reader(one, settings), guarded=guard))
+        for one in _each(config)
+    }
+    return over_servers(each) if len(each) > 1 else each[config.server.name]
+
+
+def _each(config: Configured) -> list[Configured]:
+    """A stage's settings over the defaults of each of its servers."""
+    servers = (config.server, *config.server.others)
+    return [replace(config, server=one) for one in servers]
 
 
 def _reader(config: Configured, settings: Mapping[str, Setting]) -> Read:
@@ -267,11 +281,19 @@ def _reader(config: Configured, settings: Mapping[str, Setting]) -> Read:
 def _rung_problems(config: Configured, lowest: Rung, guard: bool) -> Iterator[Problem]:
     # A rung that asks for a guard on data that are kept needs none here: trials run on copies
     # that are thrown away, and a running server does not let such settings be set.
-    rung, reason = stage_rung(config, guarded=guard)
-    if rung > lowest:
-        name, _, value = reason.partition(", ")[0].partition(" = ")
+    servers = _each(config)
+    fallen: dict[tuple[Rung, str], list[Configured]] = {}
+    for one in servers:
+        rung, reason = stage_rung(one, guarded=guard)
+        if rung > lowest:
+            fallen.setdefault((rung, reason.partition(", ")[0]), []).append(one)
+    for (rung, reason), those in fallen.items():
+        name, _, value = reason.partition(" = ")
+        if len(those) < len(servers):
+            names = [one.server.name for one in those]
+            value = f"{value} on {servers_text(names, len(servers))}"
         text, hint = too_low(value, rung, lowest)
-        if stage_rung(config, guarded=True)[0] <= lowest:
+        if stage_rung(those[0], guarded=True)[0] <= lowest:
             hint += " Or let a standby repair what is torn: guard = true in the stage."
         yield name, text, hint
 
