@@ -168,6 +168,7 @@ def test_a_plan_with_a_replica(folder: Path, pair: Pair) -> None:
     shown = pgdyno("report", out, "--format", "md", "--out", "-").stdout
     assert "## Reads of a replica" in shown
     assert "Reads may be stale" in shown
+    assert "a replica answered a part of the load, whose sessions were not sampled" in shown
 
 
 def test_what_is_no_replica_is_refused(folder: Path, pair: Pair) -> None:

@@ -63,7 +63,11 @@ class _Witnesses:
 
 
 def account_of(
-    record: TrialRecord, tallies: Mapping[str, TallySeries], *, beside_server: bool = True
+    record: TrialRecord,
+    tallies: Mapping[str, TallySeries],
+    *,
+    beside_server: bool = True,
+    replica_answers: bool = False,
 ) -> Account | NoAccount:
     """The account of a trial's window.
 
@@ -71,6 +75,8 @@ def account_of(
         record: The trial, with a result.
         tallies: Of it, by their names.
         beside_server: The driver's CPUs are the server's.
+        replica_answers: A replica answered a part of the load: while a terminal waits for that, a
+            session of the server has nothing to do.
     """
     result = record.result
     if result is None:
@@ -78,6 +84,8 @@ def account_of(
     if result.servers:
         many = plural(len(result.servers), "server")
         return NoAccount(f"the load went to {many}, whose sessions were sampled apart")
+    if replica_answers:
+        return NoAccount("a replica answered a part of the load, whose sessions were not sampled")
     if (tally := tallies.get(TALLY)) is None:
         return NoAccount("sessions were not sampled")
     window = met_in(record, tally)

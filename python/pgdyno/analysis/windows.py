@@ -110,7 +110,12 @@ def window_facts(
         window_s=result.window_s,
         telemetry=told.set if told else plan.protocol.telemetry,
         missing=tuple(f"{one.name}: {one.reason}" for one in (told.missing if told else ())),
-        account=account_of(trial, tallies, beside_server=plan.target.kind != "running"),
+        account=account_of(
+            trial,
+            tallies,
+            beside_server=plan.target.kind != "running",
+            replica_answers=stage.workload.replica_connections > 0,
+        ),
         load=_load(result, stage),
         driver=_driver(result, plan, ceiling_per_s),
         grown=result.deltas,

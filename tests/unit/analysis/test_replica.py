@@ -7,10 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pgdyno.analysis.account_facts import Account, NoAccount
 from pgdyno.analysis.replica import replica_rows, stale_reads
+from pgdyno.analysis.windows import window_facts
+from pgdyno.diagnosis.gate import paced
 from pgdyno.model.run import Series, TrialRecord, TrialState
 from pgdyno.model.workload import READS
-from tests.data.miniature import CHARACTERS, a_plan, a_result
+from tests.data.met import sessions
+from tests.data.miniature import CHARACTERS, SECOND_NS, WINDOW_S, a_plan, a_result
 
 
 def lags(begin_ns: int, end_ns: int) -> Series:
@@ -50,3 +54,21 @@ def test_a_server_that_answers_all_has_no_row() -> None:
     trial = TrialRecord(1, 1, plan.stages[0].name, "", TrialState.FINISHED, result=a_result())
     assert replica_rows(plan, [trial], {}) == ()
     assert stale_reads(plan) == ()
+
+
+def test_sessions_of_the_server_are_no_account_of_what_a_replica_answers() -> None:
+    """They have nothing to do while terminals wait for the replica: the load asks for no less."""
+    plan, result = a_plan(CHARACTERS, 1), a_result()
+    stage = plan.stages[0]
+    routed = replace(stage, workload=replace(stage.workload, replica_connections=1))
+    trial = TrialRecord(1, 1, stage.name, "", TrialState.FINISHED, result=result)
+    met = sessions(result.window_ns[0] // SECOND_NS - 1, WINDOW_S + 2)
+
+    alone, beside = (window_facts(trial, plan, one, {}, {met.name: met}) for one in (stage, routed))
+
+    assert isinstance(alone.account, Account)
+    assert isinstance(beside.account, NoAccount)
+    assert beside.account.reason == (
+        "a replica answered a part of the load, whose sessions were not sampled"
+    )
+    assert paced(beside) is None
