@@ -72,7 +72,7 @@ def _with_ceilings(found: FleetLooked, plan: Plan, *, measure: bool) -> FleetLoo
     found_ceilings = {one.name: ceiling for one in found.hosts
                       if (ceiling := _ceiling(one, known[one.name], workloads))}  # fmt: skip
     per_thread = {name: rate / threads for name, (rate, threads) in found_ceilings.items()}
-    asked = max((one.arrivals.per_s or 0.0 for one in workloads), default=0.0)
+    asked = max((one.asked_per_s or 0.0 for one in workloads), default=0.0)
     hosts = []
     for one in found.hosts:
         rate, _ = found_ceilings.get(one.name, (None, 1))

@@ -210,6 +210,14 @@ class Workload:
         return self.connections * self.databases
 
     @property
+    def asked_per_s(self) -> float | None:
+        """Requests that are due a second in all parts together, at most; None: none are due."""
+        if self.arrivals.per_s is None:
+            return None
+        most = max((max(one.start, one.end) for one in self.steps), default=1.0)
+        return self.arrivals.per_s * self.databases * most
+
+    @property
     def blocks(self) -> int:
         """How many servers have a block of the data each; 1: they are not divided."""
         divided = self.tpcc.blocks if self.tpcc is not None else None

@@ -60,9 +60,14 @@ def _undriven(stage: Stage, hosts: int) -> Iterator[Complaint]:
     if workload.threads is not None and 0 < least < workload.threads:
         text = f"are {workload.threads} for each host, one of {hosts} has work for {least}"
         yield Complaint(f"{where}: workload.threads", text)
-    arrivals = workload.arrivals
-    rate = arrivals.per_s if arrivals.kind == "open" else None
-    if rate is not None and arrivals.spacing == "poisson" and rate > POISSON_RATE_MAX:
+    rate, of_all = workload.arrivals.per_s, workload.asked_per_s
+    if rate is None or of_all is None or workload.arrivals.spacing != "poisson":
+        return
+    if of_all > POISSON_RATE_MAX:
         text = f"is {rate:g} with spacing poisson, whose gaps every host draws"
-        text = f"{text}; allowed with [fleet]: {POISSON_RATE_MAX:g}, or spacing even"
-        yield Complaint(f"{where}: workload.arrivals.rate", text)
+        if of_all != rate:
+            text = f"{text}, up to {of_all:g} a second in all databases"
+        allowed = f"{POISSON_RATE_MAX * rate / of_all:g}, or spacing even"
+        yield Complaint(
+            f"{where}: workload.arrivals.rate", f"{text}; allowed with [fleet]: {allowed}"
+        )
