@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Difference
 from pgdyno.model.plan import Plan, Stage, Target
-from pgdyno.model.run import TrialRecord, TrialResult
+from pgdyno.model.run import Effective, TrialRecord, TrialResult
+from pgdyno.model.server_result import of_server
+from pgdyno.model.settings import OriginKind
 from pgdyno.model.units import digits_text, seconds_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.model.workload import Arrivals, Tpcc, Workload
@@ -17,6 +20,7 @@ from pgdyno.plan.describe import arrivals_text, build_text, size_text
 from pgdyno.plan.settings.checkpoints import protocol_text
 
 WINDOW_TOLERANCE = 0.01  # of the planned window; less is how a driver stops
+_VERSION = "what the server calls itself"
 _BY_BUILD = "the plan gives these stages other builds"
 _BY_CLIENT = "the plan gives these stages other clients"
 PAUSE_S = 600.0  # between two trials; a resumed run, or a machine that slept
@@ -133,11 +137,7 @@ def _builds(plan: Plan, trials: Sequence[TrialRecord]) -> list[Difference]:
 
 
 def _settings(plan: Plan, trials: Sequence[TrialRecord]) -> list[Difference]:
-    read = {
-        trial.number: {line.name: line for line in trial.result.settings}
-        for trial in trials
-        if trial.result
-    }
+    read = {trial.number: _read_in(trial.result) for trial in trials if trial.result}
     stage_of = {trial.number: trial.stage for trial in trials}
     chosen = {setting.name for stage in plan.stages for setting in stage.settings}
     found = []
@@ -151,10 +151,11 @@ def _settings(plan: Plan, trials: Sequence[TrialRecord]) -> list[Difference]:
         per_stage: dict[str, set[str]] = {}
         for number, value in values.items():
             per_stage.setdefault(stage_of[number], set()).add(value)
-        if name in chosen and all(len(seen) == 1 for seen in per_stage.values()):
+        setting = name.rpartition(": ")[2]  # of whichever server
+        if setting in chosen and all(len(seen) == 1 for seen in per_stage.values()):
             continue
         by_build = _BY_BUILD if _as_planned(plan, trials, values, _build_of) else None
-        explanation = DERIVED.get(name, by_build)
+        explanation = DERIVED.get(setting, by_build)
         origins = {lines[name].origin for lines in read.values() if name in lines}
         if origins == {"target"}:
             explanation = "pgdyno needs it to run the cluster"
@@ -165,10 +166,34 @@ def _settings(plan: Plan, trials: Sequence[TrialRecord]) -> list[Difference]:
     return found
 
 
+def _read_in(result: TrialResult) -> dict[str, Effective]:
+    """Settings as read back in a trial, by name; those of further servers by server and name.
+
+    What a stage sets is the same on all of them.
+    """
+    found = {line.name: line for line in result.settings}
+    for server in result.servers[1:]:
+        for setting, value in server.configured.items():
+            name = of_server(server.name, setting)
+            found[name] = Effective(name, value, OriginKind.SERVER.value, "")
+    return found
+
+
+def _calls_itself(server: str, result: TrialResult) -> str:
+    return next((one.server for one in result.servers if one.name == server), "")
+
+
 def _measured(plan: Plan, trials: Sequence[TrialRecord]) -> list[Difference]:
     """Things that the driver tells of each trial and that should be the same."""
+    further = dict.fromkeys(
+        one.name for trial in trials if trial.result for one in trial.result.servers[1:]
+    )
     facts: tuple[tuple[str, Callable[[TrialResult], str], Callable[[Stage], str], str], ...] = (
-        ("what the server calls itself", lambda result: result.server, _build_of, _BY_BUILD),
+        (_VERSION, lambda result: result.server, _build_of, _BY_BUILD),
+        *(
+            (of_server(name, _VERSION), partial(_calls_itself, name), _build_of, _BY_BUILD)
+            for name in further
+        ),
         ("engine", lambda result: result.engine, _load_of, _BY_CLIENT),
         ("driver threads", lambda result: str(result.client.threads), _load_of, _BY_CLIENT),
         ("CPUs of the driver's host", lambda result: str(result.client.cpus), _load_of, _BY_CLIENT),

@@ -40,6 +40,7 @@ GROUPS: Mapping[Group, str] = {
 }  # fmt: skip
 """What sides may differ in, and what people call it."""
 
+_UNSET = "not set"  # by whoever configured the server
 _WAL = ("records", "buffers_full", "writes", "syncs")  # bytes and images are costs already
 
 
@@ -165,7 +166,7 @@ def aspects(
     """All that a stage of a run may differ from others in, as texts by name."""
     protocol, load = plan.protocol, stage.workload
     drivers = {one.result.engine for one in trials if one.result and one.stage == stage.name}
-    build = words.flat(asdict(info.build))
+    build = words.flat(asdict(info.build)) | _further_versions(stage, trials)
     if stage.build is not None:
         build = {"version": stage.build.version, "build": build_text(stage.build)}
     values = workload_values(load)
@@ -232,15 +233,43 @@ def _lines(lines: Mapping[str, str]) -> list[str]:
     return [f"{name}={value}" for name, value in sorted(lines.items())]
 
 
+def _first_result(stage: Stage, trials: Sequence[TrialRecord]) -> TrialResult | None:
+    mine = (one.result for one in trials if one.stage == stage.name)
+    return next((one for one in mine if one is not None), None)
+
+
+def _further_versions(stage: Stage, trials: Sequence[TrialRecord]) -> dict[str, str]:
+    """What further servers call themselves, by their place: other runs' have other names."""
+    result = _first_result(stage, trials)
+    servers = result.servers[1:] if result is not None else ()
+    return {f"server {number}": one.server for number, one in enumerate(servers, start=2)}
+
+
 def _settings(stage: Stage, trials: Sequence[TrialRecord]) -> dict[str, str]:
     """As server and machine had them; what pgdyno needs to run a cluster is none of the stage."""
-    for trial in trials:
-        if trial.stage == stage.name and trial.result is not None:
-            ours = {one.name for one in trial.result.settings if one.origin == OriginKind.TARGET}
-            read = effective_of(stage.name, trials)
-            kept = {name: value for name, value in read.items() if name not in ours}
-            return kept | {one.name: one.value for one in stage.host} | _of_tables(stage)
-    return stage.values | _of_tables(stage)
+    result = _first_result(stage, trials)
+    if result is None:
+        return stage.values | _of_tables(stage)
+    ours = {one.name for one in result.settings if one.origin == OriginKind.TARGET}
+    read = effective_of(stage.name, trials)
+    kept = {name: value for name, value in read.items() if name not in ours}
+    of_machine = {one.name: one.value for one in stage.host}
+    return _on_servers(kept, result) | of_machine | _of_tables(stage)
+
+
+def _on_servers(first: Mapping[str, str], result: TrialResult) -> dict[str, str]:
+    """Settings of the first server with what others have otherwise: `4MB; 8MB on server 2`.
+
+    What a stage sets is the same on all of them.
+    """
+    found = dict(first)
+    configured = {one.name for one in result.settings if one.origin == OriginKind.SERVER}
+    for number, server in enumerate(result.servers[1:], start=2):
+        for name in sorted({*configured, *server.configured}):
+            value = server.configured.get(name, _UNSET)
+            if value != first.get(name, _UNSET):
+                found[name] = f"{found.get(name, _UNSET)}; {value} on server {number}"
+    return found
 
 
 def _of_tables(stage: Stage) -> dict[str, str]:

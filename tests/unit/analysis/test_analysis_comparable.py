@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from pgdyno.analysis.comparable import differences, shared
 from pgdyno.model.build import Recipe
 from pgdyno.model.run import Effective, TrialRecord, TrialResult, TrialState
 from tests.data.builds import a_build
 from tests.data.miniature import CHARACTERS, a_plan, a_result
+from tests.data.servers_result import NAMES, over_two
 
 PLAN = a_plan(CHARACTERS[:2], rounds=2)
 
@@ -128,3 +130,22 @@ def test_what_other_builds_bring_with_them_is_shown_and_explained() -> None:
     records[2] = replace(records[2], result=change(records[0], a_result()))
     explained = {one.what: one.explanation for one in differences(plan, records)}
     assert explained["setting data_checksums"] is None, "one stage, and yet two values"
+
+
+def test_what_changes_on_another_server_is_found() -> None:
+    first, second = over_two().servers
+
+    def found(of: Callable[[TrialRecord], dict[str, object]]) -> dict[str, str | None]:
+        def change(trial: TrialRecord, result: TrialResult) -> TrialResult:
+            changed: Any = of(trial)
+            return replace(result, servers=(first, replace(second, **changed)))
+
+        return whats(trials(change))
+
+    upgraded = found(lambda t: {"server": "PostgreSQL 18.7" if t.number == 3 else "PostgreSQL 18"})
+    assert upgraded[f"{NAMES[1]}: what the server calls itself"] is None
+    altered = found(lambda t: {"configured": {"work_mem": "1MB" if t.number == 3 else "4MB"}})
+    assert altered[f"setting {NAMES[1]}: work_mem"] is None
+    # What a stage sets is not what its server had: then it is not told of that one.
+    planned = found(lambda t: {"configured": {} if t.stage == "tuned" else second.configured})
+    assert planned.keys() == {"setting wal_buffers"}

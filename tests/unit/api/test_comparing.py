@@ -26,6 +26,7 @@ from tests.data.hosts import DRIVEN
 from tests.data.imported import FOLDER, warned
 from tests.data.miniature import CHARACTERS, write_miniature
 from tests.data.profiled import add_profiles
+from tests.data.servers_result import over_two
 
 
 def session(folder: Path, days: int, factor: float = 1.0, **more: object) -> Path:
@@ -200,6 +201,31 @@ def test_a_load_over_several_servers_is_not_that_of_one(folder: Path, tmp_path: 
     assert "blocks of the warehouses (1 and 2) and servers (1 and 2)" in found.comparison.reason
     of_tenants = only(pgdyno.compare(f"{databases}:tuned", f"{tenants}:tuned")).differences
     assert [(one.what, one.values) for one in of_tenants] == [("servers", ("1", "2"))]
+
+
+def beside_another(path: Path, version: str, work_mem: str) -> Path:
+    """The same run, as if a second server of this kind had had a part of the load."""
+    both = over_two()
+    first, second = both.servers
+    second = replace(second, server=version, configured={"work_mem": work_mem})
+    with RunFile.append(path) as run:
+        for trial in run.trials():
+            assert trial.result is not None
+            result = replace(trial.result, parts=both.parts, servers=(first, second))
+            run.put_trial(replace(trial, result=result))
+    return path
+
+
+def test_what_other_servers_have_otherwise_is_told(tmp_path: Path) -> None:
+    one = beside_another(session(tmp_path, 1), "PostgreSQL 18.5", "4MB")
+    other = beside_another(session(tmp_path, 2), "PostgreSQL 18.6", "8MB")
+
+    found = only(pgdyno.compare(f"{one}:tuned", f"{other}:tuned")).differences
+
+    assert {(line.group, line.what, line.values) for line in found} == {
+        ("build", "server 2", ("PostgreSQL 18.5", "PostgreSQL 18.6")),
+        ("settings", "work_mem", ("not set; 4MB on server 2", "not set; 8MB on server 2")),
+    }
 
 
 def test_years_apart_is_more_than_the_noise_has_seen(folder: Path, tmp_path: Path) -> None:

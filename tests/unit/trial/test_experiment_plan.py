@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
+from pgdyno.api.experiments import plan as of_plan
 from pgdyno.api.experiments.plan import carry_out
+from pgdyno.api.runs import Run
 from pgdyno.model.errors import (
     DriveError,
     HostLostError,
@@ -20,6 +23,7 @@ from pgdyno.model.errors import (
     TargetError,
 )
 from pgdyno.model.fixture_shape import FixtureShape
+from pgdyno.model.manifest import Installation
 from pgdyno.model.progress import Event, Noted
 from pgdyno.model.run import Condition, Failures, Fixture, TrialRecord, TrialResult, TrialState
 from pgdyno.model.settings import ServerFacts
@@ -34,6 +38,7 @@ from tests.data.builds import builds_of
 from tests.data.hosts import DRIVEN
 from tests.data.miniature import write_miniature
 from tests.data.servers import HOST, installed
+from tests.data.servers_result import NAMES, over_two
 
 ROOT = Path(__file__).parents[3]
 PLANS = sorted([*(ROOT / "plans").glob("*.toml"),
@@ -347,3 +352,43 @@ def test_a_trial_that_lost_a_host_is_measured_once_more_in_its_place(tmp_path: P
     noted = [event.text for event in said if isinstance(event, Noted)]
     assert len(noted) == 2
     assert noted[0].startswith(f"Trial 1 lost a host of its load ({lost.fact})")
+
+
+@pytest.mark.parametrize(
+    ("version", "buffers", "text"),
+    [
+        ("PostgreSQL 18.6", "128MB", "it may go on"),
+        ("PostgreSQL 18.7", "128MB", f"server: {NAMES[1]} was PostgreSQL 18.6, is PostgreSQL 18.7"),
+        ("PostgreSQL 18.6", "1GB", f"setting: {NAMES[1]}: shared_buffers was 128MB, is 1GB"),
+    ],
+)
+def test_a_run_goes_on_only_where_all_of_its_servers_are_as_they_were(
+    version: str, buffers: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_miniature(tmp_path / "run.sqlite", invalid=(), planned=(9,))
+    servers = tuple(replace(one, server="PostgreSQL 18.6") for one in over_two().servers)
+    with RunFile.append(path) as file:
+        info = file.info()
+        assert info.plan is not None
+        target = replace(info.plan.target, kind="running", servers=("host=a", "host=b"))
+        file.put_found("info", replace(info, plan=replace(info.plan, target=target)))
+        for trial in file.finished():
+            assert trial.result is not None
+            file.put_trial(replace(trial, result=replace(trial.result, servers=servers)))
+    each = [SimpleNamespace(build=Installation(compiler=one))
+            for one in ("PostgreSQL 18.6", version)]  # fmt: skip
+    of_both = {f"{NAMES[1]}: shared_buffers": buffers}
+    there = SimpleNamespace(
+        build=info.build, each=each, close=lambda: None, configuration=lambda: of_both
+    )
+
+    def ready(*_: object) -> None:
+        raise PlanError("it may go on")
+
+    monkeypatch.setattr(of_plan, "opened_again", lambda *_: there)
+    monkeypatch.setattr(of_plan, "own_version", lambda: info.pgdyno)
+    monkeypatch.setattr(of_plan, "_manifest", lambda _: info.host)
+    monkeypatch.setattr(of_plan, "_require_ready", ready)
+
+    with pytest.raises(PlanError, match=text):
+        of_plan.resume(Run(path), False, lambda _: None)

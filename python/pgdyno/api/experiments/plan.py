@@ -183,11 +183,18 @@ def _require_same_configuration(
 ) -> None:
     """Refuse to resume on a server that is not ours after somebody configured it otherwise.
 
+    Of several servers, each; and each of its version.
+
     Raises:
         PlanError: Naming each setting, with both values.
     """
     if plan.target.kind != "running" or not finished:
         return
+    result = finished[0].result
+    assert result is not None, f"trial {finished[0].number} is finished without a result"
+    servers = {one.name: one.server for one in result.servers}
+    there = (str(one.build.compiler) for one in target.each)  # of a running server: version()
+    require_same({"server": servers}, {"server": dict(zip(servers, there, strict=False))})
     own = {one.name for one in plan.stage(finished[0].stage).settings}
     begun = {one.name: one.value for one in found_configuration(finished[:1])}
     now = {name: value for name, value in target.configuration().items()
