@@ -201,27 +201,6 @@ def test_patroni_keeps_the_line_in_the_file_that_it_includes(guarded: Guarded) -
         base.unlink()
 
 
-@pytest.mark.wide
-def test_a_base_backup_carries_the_line_until_it_is_disarmed(guarded: Guarded) -> None:
-    guarded.arm()
-    copy = guarded.data.parent / "copy"
-    copy.mkdir(mode=0o700)
-    user, at = postgres_user(), guarded.primary.connection()
-    shutil.chown(copy, user.uid, user.gid)
-    run([guarded.binaries.program("pg_basebackup"), "-h", at.host, "-p", str(at.port), "-U",
-         at.user, "-D", copy, "-c", "fast", "-N"], user=user)  # fmt: skip
-    try:
-        assert "It is a copy of" in Guard(copy).status().wrong[0]
-        with pytest.raises(TargetError, match="is a copy of"):
-            Guard(copy).watch()
-        Guard(copy).disarm()
-        assert included(copy / "postgresql.conf") is None
-        assert included(guarded.data / "postgresql.conf") == guarded.include
-        assert guarded.status().lock is Lock.open
-    finally:
-        shutil.rmtree(copy)
-
-
 def test_what_is_undone_may_be_torn_again_and_does_not_start(
     guarded: Guarded, tmp_path: Path
 ) -> None:

@@ -22,7 +22,8 @@ pub enum State {
     Startup,
     /// Shut down cleanly.
     ShutDown,
-    /// Shut down cleanly as a standby.
+    /// Stopped as a standby. Where no checkpoint was replayed since its last restartpoint, nothing
+    /// was flushed for that.
     ShutDownInRecovery,
     /// The shutdown's checkpoint was under way.
     ShuttingDown,
@@ -54,7 +55,7 @@ impl State {
     /// Whether it was stopped in good order: everything is on the disk.
     #[must_use]
     pub fn is_shut_down(self) -> bool {
-        matches!(self, Self::ShutDown | Self::ShutDownInRecovery)
+        self == Self::ShutDown
     }
 
     /// Whether it follows another cluster, or an archive.

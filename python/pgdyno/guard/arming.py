@@ -15,7 +15,7 @@ import psycopg
 
 from pgdyno.folders import Folder
 from pgdyno.guard.boot import boot_id
-from pgdyno.guard.control import read_control
+from pgdyno.guard.control import flush, read_control
 from pgdyno.guard.data_directory import DataDirectory
 from pgdyno.guard.facts import PrimaryFacts, Seen
 from pgdyno.guard.heartbeat import LOCK
@@ -162,9 +162,15 @@ def _disarm_copy(directory: DataDirectory, bindir: Path | None) -> None:
 
 
 def _require_clean(directory: DataDirectory, armed: Armed, bindir: Path | None) -> None:
-    if read_control(directory, bindir).is_clean:
+    """Refuse data whose pages may be torn, now or by the next power cut."""
+    control = read_control(directory, bindir)
+    if control.is_clean:
         return
-    if judge(directory, armed, bindir) is Lock.repair:
+    lock = judge(directory, armed, bindir)
+    if control.is_stopped_standby and lock in (Lock.open, Lock.same_boot):
+        flush(directory, bindir)
+        return
+    if lock is Lock.repair:
         raise TargetError(
             f"the machine of {directory.path} lost power, and its pages may be torn",
             "Repair it first: `pgdyno guard repair`.",

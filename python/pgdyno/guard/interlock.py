@@ -2,8 +2,9 @@
 
 The line includes a file in memory. Should the machine lose power, the file is gone, and no server
 starts until it is there again; PostgreSQL names it in its message, and its name says what to do.
-Where the kernel did not stop, or the server was shut down before, nothing can be torn: then `admit`
-puts the file back. Whoever repaired the data says so by `admit_repaired`.
+Where the kernel did not stop, or the server was shut down before (as a primary: what a standby says
+of its end is no promise, see `control`), nothing can be torn: then `admit` puts the file back.
+Whoever repaired the data says so by `admit_repaired`.
 
 Which file that is says a state that the server's user can write, and which configuration the server
 itself. As root both are believed as far as that user's own rights go.

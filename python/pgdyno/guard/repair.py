@@ -28,7 +28,7 @@ from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
 from pgdyno.model.repair import PATIENCE_S, SESSIONS, RedoBegin, RedoNeeds, RepairReport
 from pgdyno.model.wording import listed, plural
-from pgdyno.pages.redo import Crashed, read_redo
+from pgdyno.pages.redo import Crashed, read_redo, redo_begin
 
 _RUN_BLOCKS_MAX = 128
 _MINIMAL = 0
@@ -67,6 +67,7 @@ def repair(
         TargetError: It cannot be repaired, or may not; nothing of it was changed then, or what was
             changed is finished by the next repair.
     """
+    _require_primary(redo_begin(data))
     on_event("reading the WAL")
     began = time.monotonic()
     crashed = read_redo(data)
@@ -154,12 +155,16 @@ def _held(
             yield _Held(standby, facts.has_checksums, time.monotonic() - began)
 
 
-def _require_repairable(begin: RedoBegin, needs: RedoNeeds) -> None:
+def _require_primary(begin: RedoBegin) -> None:
+    """Refuse a standby, also one that was stopped in good order: that flushes not all of it."""
     if begin.is_standby:
         raise TargetError(
             f"the cluster is a standby ({begin.state}), not a primary",
             "Repair it from its primary: `pgdyno guard rejoin`.",
         )
+
+
+def _require_repairable(begin: RedoBegin, needs: RedoNeeds) -> None:
     if begin.wal_level == _MINIMAL:
         raise TargetError(
             "the cluster has wal_level = minimal: what bulk loads wrote is in no WAL",

@@ -1,0 +1,106 @@
+"""A repair and its interlock where it is not sure what is torn: on real servers.
+
+A power cut is what it does to files in memory and to the kernel's boot id; pages are not torn here.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from pgdyno import Guard
+from pgdyno.guard.boot import boot_id
+from pgdyno.guard.control import read_control
+from pgdyno.guard.data_directory import data_directory
+from pgdyno.guard.include_file import include_path
+from pgdyno.guard.interlock import (
+    admit,
+    forget_armed,
+    included,
+    read_armed,
+    remove_line,
+    write_armed,
+    write_line,
+)
+from pgdyno.model.errors import TargetError
+from pgdyno.model.guard import Lock
+from pgdyno.shell import postgres_user, run
+from tests.cluster.guarded import Guarded, execute, pair, value
+
+pytestmark = pytest.mark.cluster
+VERSIONS = ("embedded-18", pytest.param("debian-15", marks=pytest.mark.wide))
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def shared(request: pytest.FixtureRequest) -> Iterator[Guarded]:
+    with pair(request.param) as found:
+        yield found
+
+
+@pytest.fixture
+def guarded(shared: Guarded) -> Iterator[Guarded]:
+    """A pair that is not armed, and runs; after the test as well."""
+    try:
+        yield shared
+    finally:
+        shared.put_right()
+
+
+def test_what_a_standby_says_of_its_end_is_no_promise(guarded: Guarded) -> None:
+    """Where its last restartpoint is of the last checkpoint, it flushes nothing when it stops."""
+    guarded.arm()
+    before = read_armed(data_directory(guarded.data))
+    assert before is not None
+    execute(guarded.primary, "CHECKPOINT")
+    guarded.standby.wait_replayed(value(guarded.primary, "SELECT pg_current_wal_flush_lsn()"))
+    execute(guarded.standby.cluster, "CHECKPOINT")
+    guarded.standby.stop(clean=True)
+    data = guarded.standby.cluster.data
+    directory, conf = data_directory(data), data / "postgresql.conf"
+    include = include_path(guarded.run_folder / "standby", before.system_identifier)
+    armed = replace(before, data=os.path.realpath(data), config_file=str(conf),
+                    include=str(include), boot_id="another")  # fmt: skip
+    try:
+        assert read_control(directory).state == "shut down in recovery"
+        write_armed(directory, armed)
+        write_line(directory, conf, include)
+        assert admit(directory, armed) is Lock.repair
+        assert not include.exists(), "it stays shut"
+        with pytest.raises(TargetError, match="lost power, and its pages may be torn"):
+            Guard(data).disarm()
+        with pytest.raises(TargetError, match="the cluster is a standby") as caught:
+            Guard(data, guarded.conninfo(guarded.primary)).repair()
+        assert "guard rejoin" in (caught.value.hint or "")
+        # The kernel lived on: what was not flushed is, and then the line may go.
+        write_armed(directory, replace(armed, boot_id=boot_id()))
+        Guard(data).disarm()
+        assert included(conf) is None
+    finally:
+        remove_line(directory, conf)
+        forget_armed(directory)
+        guarded.standby.start()
+
+
+@pytest.mark.wide
+def test_a_base_backup_carries_the_line_until_it_is_disarmed(guarded: Guarded) -> None:
+    guarded.arm()
+    copy = guarded.data.parent / "copy"
+    copy.mkdir(mode=0o700)
+    user, at = postgres_user(), guarded.primary.connection()
+    shutil.chown(copy, user.uid, user.gid)
+    run([guarded.binaries.program("pg_basebackup"), "-h", at.host, "-p", str(at.port), "-U",
+         at.user, "-D", copy, "-c", "fast", "-N"], user=user)  # fmt: skip
+    try:
+        assert "It is a copy of" in Guard(copy).status().wrong[0]
+        with pytest.raises(TargetError, match="is a copy of"):
+            Guard(copy).watch()
+        Guard(copy).disarm()
+        assert included(copy / "postgresql.conf") is None
+        assert included(guarded.data / "postgresql.conf") == guarded.include
+        assert guarded.status().lock is Lock.open
+    finally:
+        shutil.rmtree(copy)
