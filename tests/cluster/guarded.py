@@ -266,3 +266,14 @@ def killed(guarded: Guarded, verb: str, step: int) -> bool:
     done = subprocess.run(words, capture_output=True, text=True, check=False, cwd="/")
     assert done.returncode in (0, -signal.SIGKILL), done.stderr
     return done.returncode != 0
+
+
+def killed_standby(guarded: Guarded) -> Callable[[], None]:
+    """Kill its server; what is returned starts it again."""
+    kill_server(guarded.standby.cluster)
+
+    def back() -> None:
+        guarded.standby.stop(clean=False)
+        guarded.standby.start()
+
+    return back

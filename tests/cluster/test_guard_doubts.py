@@ -9,6 +9,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -26,10 +27,17 @@ from pgdyno.guard.interlock import (
     write_armed,
     write_line,
 )
-from pgdyno.model.errors import TargetError
-from pgdyno.model.guard import Lock
+from pgdyno.model.errors import PlanError, TargetError
+from pgdyno.model.guard import Life, Lock
 from pgdyno.shell import postgres_user, run
-from tests.cluster.guarded import Guarded, execute, pair, value
+from tests.cluster.guarded import (
+    ACCEPTED,
+    ROLE,
+    Guarded,
+    execute,
+    pair,
+    value,
+)
 
 pytestmark = pytest.mark.cluster
 VERSIONS = ("embedded-18", pytest.param("debian-15", marks=pytest.mark.wide))
@@ -48,6 +56,57 @@ def guarded(shared: Guarded) -> Iterator[Guarded]:
         yield shared
     finally:
         shared.put_right()
+
+
+@pytest.mark.parametrize("knows", [True, False], ids=["by-boot-id", "by-its-start"])
+def test_a_standby_that_may_have_lost_power_is_refused_until_somebody_says_that_it_is_whole(
+    guarded: Guarded, folder: Path, knows: bool
+) -> None:
+    """Its own restart goes unseen otherwise, and its torn pages would replace good ones."""
+
+    def let(statement: str) -> None:
+        execute(guarded.primary, statement)
+        guarded.standby.wait_replayed(value(guarded.primary, "SELECT pg_current_wal_flush_lsn()"))
+
+    if knows:
+        let(f"GRANT pg_read_server_files TO {ROLE}")
+    directory = data_directory(guarded.data)
+    try:
+        guarded.arm()
+        assert [one.name for one in guarded.guard().check(ACCEPTED).refused] == []
+        armed = read_armed(directory)
+        assert armed is not None
+        assert armed.standby_life is not None
+        assert armed.standby_life.boot_id == (boot_id() if knows else "")
+        lost = replace(armed, standby_life=Life("another" if knows else "", "0"))
+        write_armed(directory, lost)
+        (refused,) = guarded.guard().check(ACCEPTED).refused
+        assert refused.name == "standby-power"
+        assert ("its machine was restarted" if knows else "it was restarted") in refused.found
+        assert not guarded.guard().arm(ACCEPTED).allowed
+
+        assert guarded.guard().arm([*ACCEPTED, "standby-power"]).allowed
+        again = read_armed(directory)
+        assert again is not None
+        assert again.standby_life == armed.standby_life
+        assert again.accepted == ACCEPTED, "it was said of what was found, and is asked again"
+
+        write_armed(directory, lost)
+        guarded.cut_power()
+        what = "machine" if knows else "server"
+        with pytest.raises(TargetError, match=f"{what} was restarted .* both are torn") as caught:
+            guarded.guard().repair(journals=folder / "journals")
+        assert "--accept standby-power" in (caught.value.hint or "")
+        assert guarded.status().lock is Lock.repair
+        with pytest.raises(PlanError, match="asks nothing that separate-power would accept"):
+            guarded.guard().repair(accept=ACCEPTED)
+        guarded.guard().repair(journals=folder / "journals", accept=["standby-power"])
+        assert guarded.status().lock is Lock.open
+        assert guarded.pg_ctl("start")[0] == 0
+    finally:
+        if knows:
+            guarded.put_right()
+            let(f"REVOKE pg_read_server_files FROM {ROLE}")
 
 
 def test_what_a_standby_says_of_its_end_is_no_promise(guarded: Guarded) -> None:

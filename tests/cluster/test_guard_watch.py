@@ -25,8 +25,8 @@ from tests.cluster.guarded import (
     ROLE,
     Guarded,
     execute,
-    kill_server,
     killed,
+    killed_standby,
     pair,
     stop,
     value,
@@ -42,7 +42,10 @@ PATIENT = GuardLimits(silence_s=3.0, hold_s=0.5)
 
 @pytest.fixture(scope="module", params=VERSIONS)
 def shared(request: pytest.FixtureRequest) -> Iterator[Guarded]:
-    with pair(request.param) as found:
+    def prepare(cluster: Cluster) -> None:  # so that a restart of a server is told from a cut
+        execute(cluster, f"GRANT pg_read_server_files TO {ROLE}")
+
+    with pair(request.param, prepare) as found:
         yield found
 
 
@@ -97,16 +100,6 @@ def test_off_while_all_is_well_and_on_before_it_ends(guarded: Guarded) -> None:
 def paused(guarded: Guarded) -> Callable[[], None]:
     execute(guarded.standby.cluster, "SELECT pg_wal_replay_pause()")
     return lambda: execute(guarded.standby.cluster, "SELECT pg_wal_replay_resume()")
-
-
-def killed_standby(guarded: Guarded) -> Callable[[], None]:
-    kill_server(guarded.standby.cluster)
-
-    def back() -> None:
-        guarded.standby.stop(clean=False)
-        guarded.standby.start()
-
-    return back
 
 
 def unlogged(guarded: Guarded) -> Callable[[], None]:

@@ -25,7 +25,7 @@ from pgdyno.guard.look import (
     require_no_password,
     standby_connection,
 )
-from pgdyno.guard.preconditions import judged, require_acceptable
+from pgdyno.guard.preconditions import ONCE, judged, require_acceptable
 from pgdyno.guard.rejoin import RejoinAsked
 from pgdyno.guard.repair import RepairAsked
 from pgdyno.guard.status import require_armed, status_of
@@ -35,6 +35,7 @@ from pgdyno.model.bounds import require_within
 from pgdyno.model.errors import PgdynoError, PlanError, TargetError
 from pgdyno.model.guard import Armed, Checked, GuardLimits, Status, Step
 from pgdyno.model.repair import PATIENCE_S, SESSIONS, RejoinReport, RepairReport
+from pgdyno.model.wording import listed
 
 __all__ = ["RUN_FOLDER", "Guard"]
 
@@ -152,6 +153,7 @@ class Guard:
         journals: str | Path | None = None,
         sessions: int = SESSIONS,
         patience_s: float = PATIENCE_S,
+        accept: Sequence[str] = (),
         dry_run: bool = False,
         on_event: Callable[[str], None] = lambda _: None,
     ) -> RepairReport:
@@ -164,21 +166,30 @@ class Guard:
                 /var/lib/pgdyno-guard.
             sessions: That fetch side by side.
             patience_s: For a standby that makes no progress.
+            accept: `standby-power`, where the standby was restarted since the server was armed, and
+                its pages are known to be whole.
             dry_run: Find out all, and write nothing.
             on_event: Told what is done.
 
         Raises:
-            PlanError: No standby is named, or its conninfo cannot be used.
+            PlanError: No standby is named, its conninfo cannot be used, or a name that is accepted
+                is of nothing that a repair asks.
             TargetError: It cannot be repaired, or may not: nothing was changed then, or what was
                 begun is finished by the next repair.
         """
         require_within("sessions", sessions, 1, None, _FETCH)
         require_within("patience_s", patience_s, 0, None, "With 0 nobody waits.")
+        if strange := [one for one in accept if one not in ONCE]:
+            raise PlanError(
+                f"a repair asks nothing that {listed(strange)} would accept",
+                f"It may be told: {listed(ONCE)}.",
+            )
         with interruptible("stopped", "What was begun is finished by the next repair."):
-            standby = standby_connection(self._wanted().standby)
-            asked = RepairAsked(sessions, patience_s, dry_run)
+            standby, armed = standby_connection(self._wanted().standby), self._armed()
+            life = None if armed is None or "standby-power" in accept else armed.standby_life
+            asked = RepairAsked(sessions, patience_s, dry_run, life)
             report = repaired(self._directory, standby, standby_data, journals, asked, on_event)
-            if not dry_run and (armed := self._armed()) is not None:
+            if not dry_run and armed is not None:
                 admit_repaired(self._directory, armed)
             return report
 
@@ -287,7 +298,8 @@ class Guard:
         accepted, wanted = self._accepted(accept), self._wanted()
         seen = look(self._directory, wanted)
         if armed := self._armed():
-            seen = replace(seen, local=replace(seen.local, is_armed=armed.step is Step.armed))
+            seen = replace(seen, local=replace(seen.local, is_armed=armed.step is Step.armed,
+                                               standby_life=armed.standby_life))  # fmt: skip
         checked = Checked(
             str(self._directory.path), self._shown(wanted),
             standby_connection(wanted.standby).shown(), judged(seen, accepted),

@@ -214,6 +214,7 @@ def repair(
         float,
         typer.Option(metavar="SECONDS", help="How long a standby without progress is waited for."),
     ] = _REPAIR["patience_s"],
+    accept: ACCEPT = None,
     dry_run: DRY_RUN = False,
     as_json: JSON = False,
 ) -> None:
@@ -226,7 +227,7 @@ def repair(
     with stderr.status("repair") as shown:
         found = api.Guard(data, standby).repair(
             standby_data=standby_data, journals=journals, sessions=sessions, patience_s=patience,
-            dry_run=dry_run, on_event=shown.update,
+            accept=accept or (), dry_run=dry_run, on_event=shown.update,
         )  # fmt: skip
     if as_json:
         stdout.print_json(json.dumps({**asdict(found), "took_s": found.took_s}))

@@ -32,6 +32,7 @@ from pgdyno.guard.interlock import (
 )
 from pgdyno.guard.look import Wanted, primary_connection, without_passwords
 from pgdyno.guard.observe import first_line, look_at_primary, session
+from pgdyno.guard.preconditions import ONCE
 from pgdyno.model.errors import TargetError
 from pgdyno.model.guard import Armed, Lock, Step
 
@@ -48,15 +49,17 @@ def arm(directory: DataDirectory, wanted: Wanted, seen: Seen, accepted: tuple[st
     Raises:
         TargetError: A file cannot be written, or the server does not follow it.
     """
-    primary = seen.pair.primary
+    primary, standby = seen.pair.primary, seen.pair.standby
     assert primary is not None, "a primary that does not answer is refused before"
+    assert standby is not None, "so is a standby"
     include = Path(seen.local.include)
     before = read_armed(directory)
     _require_same(before, include)
     armed = Armed(
         VERSION, Step.arming, primary.system_identifier, boot_id(), seen.local.config_file,
         str(include), without_passwords(wanted.primary), without_passwords(wanted.standby),
-        accepted, wanted.limits, seen.local.data,
+        tuple(one for one in accepted if one not in ONCE), wanted.limits, seen.local.data,
+        standby.life,
     )  # fmt: skip
     if before is not None and before.step is Step.armed and seen.local.line_include == str(include):
         armed = replace(armed, step=Step.armed)  # what is guarded stays so meanwhile

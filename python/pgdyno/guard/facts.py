@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pgdyno.model.guard import GuardLimits
+from pgdyno.model.guard import GuardLimits, Life
 
 CYCLES = 3
 """Checkpoints of the primary that the standby's restartpoint may be behind: it begins one on a
@@ -82,7 +82,7 @@ class StandbyFacts:
     settings: Mapping[str, str]
     tablespaces: frozenset[int] | None  # oids; None: the role may not look
     missing_rights: tuple[str, ...]
-    boot_id: str | None  # None: the role may not read it
+    life: Life
     is_by_loopback: bool  # reached over a Unix socket or from an address to the same
 
 
@@ -119,6 +119,7 @@ class LocalFacts:
     line_include: str | None  # what our line names; None: there is none
     server_pid: int | None  # of the server on these data, where its process is seen
     is_armed: bool = False
+    standby_life: Life | None = None  # as it was written down; None: it was not
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import psycopg
 from pgdyno.guard.facts import Contents, PrimaryFacts, Slot, StandbyFacts
 from pgdyno.guard.rights import CHECKPOINT_ROLE_MAJOR, STANDBY_FUNCTIONS
 from pgdyno.model.connection import Connection
+from pgdyno.model.guard import Life
 from pgdyno.session import own_session
 
 NAME = "pgdyno guard"
@@ -76,11 +77,15 @@ _RIGHTS = "SELECT f FROM unnest(%s::text[]) AS f WHERE NOT has_function_privileg
 _LINKS = """
 SELECT name::bigint FROM pg_ls_dir('pg_tblspc', true, false) AS name WHERE name ~ '^[0-9]+$'
 """
-_MAY_READ = """
-SELECT pg_has_role('pg_read_server_files', 'USAGE')
-  AND has_function_privilege('pg_read_file(text)', 'EXECUTE')
+_LIFE = """
+SELECT extract(epoch FROM pg_postmaster_start_time())::text,
+       pg_has_role('pg_read_server_files', 'USAGE') AND has_function_privilege(
+         'pg_read_binary_file(text, bigint, bigint, boolean)', 'EXECUTE')
 """
-_BOOT = "SELECT trim(pg_read_file('/proc/sys/kernel/random/boot_id'), E' \\n')"
+_BOOT = """
+SELECT trim(convert_from(
+  pg_read_binary_file('/proc/sys/kernel/random/boot_id', 0, 64, true), 'UTF8'), E' \\n')
+"""
 
 
 def session(connection: Connection, answer_s: float) -> psycopg.Connection[Any]:
@@ -187,8 +192,6 @@ def look_at_standby(asked: psycopg.Connection[Any]) -> StandbyFacts:
     if not row[10]:
         older = version < CHECKPOINT_ROLE_MAJOR * 10_000
         missing.append("CHECKPOINT (as superuser)" if older else "CHECKPOINT (as pg_checkpoint)")
-    may_read = asked.execute(_MAY_READ).fetchone() == (True,)
-    boot = asked.execute(_BOOT).fetchone() if may_read else None
     target = asked.execute(TARGET).fetchone()
     return StandbyFacts(
         version_num=version,
@@ -205,9 +208,22 @@ def look_at_standby(asked: psycopg.Connection[Any]) -> StandbyFacts:
         settings=dict(asked.execute(_SETTINGS).fetchall()),
         tablespaces=frozenset(oid for (oid,) in asked.execute(_LINKS)) if may_list else None,
         missing_rights=tuple(missing),
-        boot_id=boot[0] if boot else None,
+        life=life_of(asked),
         is_by_loopback=row[9],
     )
+
+
+def life_of(asked: psycopg.Connection[Any]) -> Life:
+    """Of the server and its machine.
+
+    Raises:
+        psycopg.Error: It does not answer.
+    """
+    row = asked.execute(_LIFE).fetchone()
+    assert row is not None
+    started, may_read = row
+    boot = asked.execute(_BOOT).fetchone() if may_read else None
+    return Life(boot[0] if boot and boot[0] else "", started)
 
 
 def first_line(error: psycopg.Error) -> str:

@@ -20,12 +20,14 @@ from pgdyno.guard import journal
 from pgdyno.guard.feed import feed
 from pgdyno.guard.fetch import fetched
 from pgdyno.guard.judge import Judge, Tally
+from pgdyno.guard.observe import life_of
 from pgdyno.guard.relations import opened
-from pgdyno.guard.source import Source, Wanted
+from pgdyno.guard.source import Source, Wanted, asking
 from pgdyno.guard.timelines import own_lines
 from pgdyno.guard.writing import write_new
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
+from pgdyno.model.guard import Life
 from pgdyno.model.repair import PATIENCE_S, SESSIONS, RedoBegin, RedoNeeds, RepairReport
 from pgdyno.model.wording import listed, plural
 from pgdyno.pages.redo import Crashed, read_redo, redo_begin
@@ -41,6 +43,7 @@ class RepairAsked:
     sessions: int = SESSIONS  # that fetch side by side
     patience_s: float = PATIENCE_S  # for a standby that makes no progress
     dry_run: bool = False
+    standby_life: Life | None = None  # in which its pages were whole; None: that is not asked
 
 
 def repair(
@@ -89,7 +92,7 @@ def repair(
         return replace(report, blocks_absent=tally.absent)
     journal.require_room(journals, 2 * _blocks(wanted) * crashed.begin.block_bytes)
     with journal.new(journals) as (folder, writer):
-        with _held(data, crashed, source, standby_data, asked.patience_s, on_event) as held:
+        with _held(data, crashed, source, standby_data, asked, on_event) as held:
             began = time.monotonic()
             on_event(f"fetching {plural(_blocks(wanted), 'block', thousands=True)}")
             sums = held.has_checksums
@@ -136,7 +139,7 @@ def _held(
     crashed: Crashed,
     source: Connection,
     standby_data: Folder | None,
-    patience_s: float,
+    asked: RepairAsked,
     on_event: Callable[[str], None],
 ) -> Iterator[_Held]:
     """The standby, held still where redo finds what it needs."""
@@ -147,12 +150,30 @@ def _held(
     on_event("waiting for the standby")
     with Source(source) as standby:
         facts = standby.require_of(begin)
+        _require_whole(standby, asked.standby_life)
         if standby_data is not None:
             standby.require_data(standby_data)
             fed = partial(feed, data, standby_data, begin, needs.end_lsn)
-        standby.replayed_beyond(begin, needs, patience_s, fed)
-        with standby.held(begin, own_lines(data, begin.timeline), patience_s):
+        standby.replayed_beyond(begin, needs, asked.patience_s, fed)
+        with standby.held(begin, own_lines(data, begin.timeline), asked.patience_s):
             yield _Held(standby, facts.has_checksums, time.monotonic() - began)
+
+
+def _require_whole(standby: Source, since: Life | None) -> None:
+    """Refuse a standby that may have lost power itself."""
+    if since is None:
+        return
+    with asking(standby.connection):
+        life = life_of(standby.session)
+    if life.goes_on(since):
+        return
+    what = "machine" if life.boot_id and since.boot_id else "server"
+    raise TargetError(
+        f"the standby's {what} was restarted since the cluster was armed: if it lost power as well,"
+        " both are torn, and neither can repair the other",
+        "Recover from a backup then. If it is whole, since its machine was shut down in good order,"
+        " or it is another one: --accept standby-power.",
+    )
 
 
 def _require_primary(begin: RedoBegin) -> None:

@@ -254,7 +254,8 @@ class Watch:
     def _looked_here(self, now: float) -> LocalFacts:
         if self._here is None or now - self._here[0] > _HERE_S:
             found = look_here(self.directory, self.include, self.armed.config_file)
-            self._here = (now, replace(found, is_armed=True))
+            known = replace(found, is_armed=True, standby_life=self.armed.standby_life)
+            self._here = (now, known)
         return self._here[1]
 
     def _turn(self, pages: Pages, reasons: tuple[str, ...]) -> None:

@@ -66,6 +66,20 @@ class Checked:
         return tuple(one for one in self.findings if not one.allows)
 
 
+@dataclass(frozen=True, slots=True)
+class Life:
+    """Of a server and of its machine: whoever lost power has another one."""
+
+    boot_id: str  # of its kernel; empty: the role may not read it
+    started: str  # when the server was, seconds since 1970, as it says
+
+    def goes_on(self, since: Life) -> bool:
+        """Whether the kernel surely is the one that it was then."""
+        if self.boot_id and since.boot_id:
+            return self.boot_id == since.boot_id
+        return self.started == since.started
+
+
 class Step(StrEnum):
     """How far arming or disarming came, as the guard's state has it."""
 
@@ -89,6 +103,7 @@ class Armed:
     accepted: tuple[str, ...]
     limits: GuardLimits
     data: str  # the directory, without links: a copy of it lies elsewhere
+    standby_life: Life | None = None  # in which its pages are whole; None: armed before this was
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pgdyno.guard.facts import Contents, LocalFacts, Pair, PrimaryFacts, Seen, Slot, StandbyFacts
-from pgdyno.model.guard import GuardLimits
+from pgdyno.model.guard import GuardLimits, Life
 
 INCLUDE = "/run/pgdyno-guard/7/run-pgdyno-guard-repair-first.conf"
 MIB = 1 << 20
@@ -42,7 +42,7 @@ STANDBY = StandbyFacts(
     settings={"fsync": "on"},
     tablespaces=frozenset(),
     missing_rights=(),
-    boot_id="b",
+    life=Life("b", "1"),
     is_by_loopback=False,
 )
 LOCAL = LocalFacts(
@@ -56,6 +56,7 @@ LOCAL = LocalFacts(
     line_include=INCLUDE,
     server_pid=1,
     is_armed=True,
+    standby_life=Life("b", "1"),
 )
 PAIR = Pair(PRIMARY, STANDBY, Contents((), (), ()))
 SEEN = Seen(PAIR, LOCAL, GuardLimits())

@@ -13,6 +13,7 @@ from pgdyno.guard.facts import CYCLES, Contents, Seen, Slot
 from pgdyno.guard.metrics import FAMILIES
 from pgdyno.guard.preconditions import ACCEPTABLE, judged, require_acceptable
 from pgdyno.model.errors import PlanError
+from pgdyno.model.guard import Life
 from tests.unit.guard.facts import LOCAL, MIB, PAIR, PRIMARY, SEEN, STANDBY
 
 DOC = (Path(__file__).parents[3] / "docs" / "concepts" / "guard.md").read_text()
@@ -86,7 +87,11 @@ SPOILED = {
     "run-folder": [local(run_folder_kind="ext4"), local(run_folder_wrong="closed")],
     "interlock": [local(line_include=None), local(line_include="/run/other.conf")],
     "separate-power": [
-        standby(boot_id="a"), standby(is_by_loopback=True), standby(boot_id=None)],
+        replace(standby(life=Life("a", "1")), local=replace(LOCAL, standby_life=Life("a", "1"))),
+        standby(is_by_loopback=True), standby(life=Life("", "1"))],
+    "standby-power": [
+        standby(life=Life("c", "2")), standby(life=Life("c", "1")), local(standby_life=None),
+        local(standby_life=Life("", "0"))],
 }  # fmt: skip
 
 
@@ -130,6 +135,15 @@ def test_before_it_is_armed_another_file_may_turn_them_on_but_not_off() -> None:
     off = replace(PRIMARY, full_pages_source="/data/postgresql.conf",
                   settings={**PRIMARY.settings, "full_page_writes": "off"})  # fmt: skip
     assert refused(replace(on, pair=replace(PAIR, primary=off))) == ["full-page-writes"]
+
+
+def test_a_standby_lives_on_by_its_boot_id_or_where_that_is_not_known_by_its_server() -> None:
+    assert Life("b", "2").goes_on(Life("b", "1")), "a server that was started again tears nothing"
+    assert not Life("c", "1").goes_on(Life("b", "1"))
+    for one, since in ((Life("", "1"), Life("b", "1")), (Life("b", "1"), Life("", "1"))):
+        assert one.goes_on(since)
+    for one, since in ((Life("", "2"), Life("b", "1")), (Life("", "2"), Life("", "1"))):
+        assert not one.goes_on(since), "its machine may have lost power meanwhile"
 
 
 def test_what_cannot_be_accepted_is_told() -> None:

@@ -15,7 +15,11 @@ from pgdyno.model.errors import PlanError
 from pgdyno.model.guard import Finding
 from pgdyno.model.wording import listed, plural
 
-ACCEPTABLE = ("separate-power", "checksums", "checkpoint-timeout", "unlogged", "databases-seen")
+ONCE = ("standby-power",)
+"""What a person may say is well as it was found, and is asked again when that changes."""
+ACCEPTABLE = (
+    "separate-power", "checksums", "checkpoint-timeout", "unlogged", "databases-seen", *ONCE,
+)  # fmt: skip
 """What a person may say is well as it is."""
 
 

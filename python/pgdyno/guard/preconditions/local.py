@@ -68,8 +68,8 @@ def _power(seen: Seen) -> Iterator[Finding]:
     standby = seen.pair.standby
     if standby is None:
         return
-    same = standby.boot_id == seen.local.boot_id or standby.is_by_loopback
-    known = standby.boot_id is not None
+    same = standby.life.boot_id == seen.local.boot_id or standby.is_by_loopback
+    known = bool(standby.life.boot_id)
     if same:
         found = "both run on this machine"
     elif known:
@@ -86,4 +86,31 @@ def _power(seen: Seen) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-JUDGED = (_rights, _files, _power)
+def _standby_power(seen: Seen) -> Iterator[Finding]:
+    """A standby that lost power is torn itself, and repairs nothing. It starts all the same."""
+    standby, since = seen.pair.standby, seen.local.standby_life
+    if standby is None:
+        return
+    life, change = standby.life, ""
+    if since is None:
+        passed = not seen.local.is_armed
+        found = "not armed yet" if passed else "its boot id was not written down"
+    elif passed := life.goes_on(since):
+        found = "its kernel lived on"
+    elif life.boot_id and since.boot_id:
+        found = "its machine was restarted"
+    else:
+        found = "it was restarted; its boot id is not known, pg_read_server_files would tell"
+    if not passed:
+        change = (
+            "If the standby lost power, its pages may be torn, and stay so unseen: `pgdyno guard"
+            " rejoin` there. Once it is whole, or if its machine was shut down in good order, say"
+            " so, by `pgdyno guard arm`."
+        )
+    yield Finding(
+        "standby-power", passed, found, "the kernel under which its pages were whole, all the time",
+        change, may_be_accepted=True,
+    )  # fmt: skip
+
+
+JUDGED = (_rights, _files, _power, _standby_power)

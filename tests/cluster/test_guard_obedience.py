@@ -1,0 +1,58 @@
+"""The daemon where a server does not do as it is told, or is not what it was: on real pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from pgdyno import Guard, GuardLimits
+from pgdyno.target.cluster import Cluster
+from tests.cluster.guarded import (
+    ACCEPTED,
+    ROLE,
+    Guarded,
+    execute,
+    killed_standby,
+    pair,
+    stop,
+)
+from tests.waiting import until
+
+pytestmark = pytest.mark.cluster
+VERSIONS = ("embedded-18", pytest.param("debian-15", marks=pytest.mark.wide))
+PATIENT = GuardLimits(silence_s=3.0, hold_s=0.5)
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def shared(request: pytest.FixtureRequest) -> Iterator[Guarded]:
+    def prepare(cluster: Cluster) -> None:  # so that a restart of a server is told from a cut
+        execute(cluster, f"GRANT pg_read_server_files TO {ROLE}")
+
+    with pair(request.param, prepare) as found:
+        yield found
+
+
+@pytest.fixture
+def guarded(shared: Guarded) -> Iterator[Guarded]:
+    """A pair that is armed, with short limits, and not watched yet."""
+    shared.arm(PATIENT)
+    try:
+        yield shared
+    finally:
+        shared.put_right()
+
+
+@pytest.mark.wide
+def test_a_standby_that_was_restarted_and_whose_boot_id_is_not_known_turns_them_on() -> None:
+    with pair("embedded-18") as apart:  # with no more rights than the documentation asks for
+        apart.arm(PATIENT)
+        daemon = apart.watching()
+        apart.until_off()
+        killed_standby(apart)()
+        apart.until_on("standby-power")
+        again = [*ACCEPTED, "standby-power"]
+        until(lambda: apart.guard(PATIENT).arm(again).allowed, "somebody says that it is whole")
+        apart.until_off()
+        stop(daemon)
+        Guard(apart.data).disarm()
