@@ -35,6 +35,7 @@ from tests.cluster.guarded import (
     ROLE,
     Guarded,
     execute,
+    kill_server,
     pair,
     value,
 )
@@ -56,6 +57,35 @@ def guarded(shared: Guarded) -> Iterator[Guarded]:
         yield shared
     finally:
         shared.put_right()
+
+
+def test_where_the_kernel_lived_on_a_repair_takes_a_word_that_pages_are_torn(
+    guarded: Guarded, folder: Path
+) -> None:
+    """Else whoever starts a server again might do so while its pages are written."""
+    guarded.arm()
+    kill_server(guarded.primary)
+    directory = data_directory(guarded.data)
+    armed = read_armed(directory)
+    assert armed is not None
+    words = {"journals": folder / "journals"}
+    with pytest.raises(TargetError, match="the kernel has not stopped since it was armed"):
+        guarded.guard().repair(**words)
+    shutil.rmtree(guarded.include.parent)  # the same where only the file is gone
+    with pytest.raises(TargetError, match="the kernel has not stopped since it was armed"):
+        guarded.guard().repair(**words)
+    assert admit(directory, armed) is Lock.same_boot
+
+    guarded.guard().repair(**words, accept=["same-boot"], dry_run=True)
+    assert guarded.status().lock is Lock.open
+    nowhere = Guard(guarded.data, "host=/nowhere user=x dbname=y")
+    with pytest.raises(TargetError, match="does not answer"):
+        nowhere.repair(**words, accept=["same-boot"])
+    assert guarded.status().lock is Lock.repair, "it is shut, as somebody said that it must be"
+    assert guarded.pg_ctl("start")[0] != 0
+    guarded.guard().repair(**words)
+    assert guarded.status().lock is Lock.open
+    assert guarded.pg_ctl("start")[0] == 0
 
 
 @pytest.mark.parametrize("knows", [True, False], ids=["by-boot-id", "by-its-start"])

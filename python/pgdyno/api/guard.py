@@ -33,13 +33,14 @@ from pgdyno.guard.unit import unit
 from pgdyno.guard.watch import Watch
 from pgdyno.model.bounds import require_within
 from pgdyno.model.errors import PgdynoError, PlanError, TargetError
-from pgdyno.model.guard import Armed, Checked, GuardLimits, Status, Step
+from pgdyno.model.guard import Armed, Checked, GuardLimits, Lock, Status, Step
 from pgdyno.model.repair import PATIENCE_S, SESSIONS, RejoinReport, RepairReport
 from pgdyno.model.wording import listed
 
 __all__ = ["RUN_FOLDER", "Guard"]
 
 _FETCH = "They fetch pages side by side."
+_REPAIR_ACCEPTS = (*ONCE, Lock.same_boot.value)
 
 
 class Guard:
@@ -167,7 +168,8 @@ class Guard:
             sessions: That fetch side by side.
             patience_s: For a standby that makes no progress.
             accept: `standby-power`, where the standby was restarted since the server was armed, and
-                its pages are known to be whole.
+                its pages are known to be whole; `same-boot`, where pages may be torn though the
+                kernel lived on: the interlock is shut until the repair is done.
             dry_run: Find out all, and write nothing.
             on_event: Told what is done.
 
@@ -179,16 +181,17 @@ class Guard:
         """
         require_within("sessions", sessions, 1, None, _FETCH)
         require_within("patience_s", patience_s, 0, None, "With 0 nobody waits.")
-        if strange := [one for one in accept if one not in ONCE]:
+        if strange := [one for one in accept if one not in _REPAIR_ACCEPTS]:
             raise PlanError(
                 f"a repair asks nothing that {listed(strange)} would accept",
-                f"It may be told: {listed(ONCE)}.",
+                f"It may be told: {listed(_REPAIR_ACCEPTS)}.",
             )
         with interruptible("stopped", "What was begun is finished by the next repair."):
             standby, armed = standby_connection(self._wanted().standby), self._armed()
             life = None if armed is None or "standby-power" in accept else armed.standby_life
             asked = RepairAsked(sessions, patience_s, dry_run, life)
-            report = repaired(self._directory, standby, standby_data, journals, asked, on_event)
+            report = repaired(self._directory, standby, standby_data, journals, asked, on_event,
+                              same_boot=Lock.same_boot.value in accept)  # fmt: skip
             if not dry_run and armed is not None:
                 admit_repaired(self._directory, armed)
             return report

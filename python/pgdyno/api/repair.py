@@ -11,7 +11,7 @@ from pgdyno.catalog.contract import require_release
 from pgdyno.folders import Folder
 from pgdyno.guard import journal
 from pgdyno.guard.data_directory import DataDirectory
-from pgdyno.guard.interlock import shut
+from pgdyno.guard.interlock import is_copy, kernel_lived, read_armed, shut
 from pgdyno.guard.rejoin import RejoinAsked, rejoin, require_no_rejoin, require_not_started
 from pgdyno.guard.repair import RepairAsked, repair
 from pgdyno.guard.state import journals_at, state_path
@@ -20,6 +20,7 @@ from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
 from pgdyno.model.repair import RedoBegin, RejoinReport, RepairReport
 from pgdyno.pages.redo import redo_begin
+from pgdyno.target.leftover_server import require_no_server
 
 _LOCK = "lock"
 
@@ -31,11 +32,17 @@ def repaired(
     journals: str | Path | None,
     asked: RepairAsked,
     on_event: Callable[[str], None],
+    *,
+    same_boot: bool = False,
 ) -> RepairReport:
-    """Repair the cluster of a data directory; see `Guard.repair`."""
+    """Repair the cluster of a data directory; see `Guard.repair`.
+
+    With `same_boot` also where the kernel lived on.
+    """
     require_release()
     with _held(directory, journals) as (data, kept, _), ExitStack() as stack:
         require_no_rejoin(data)
+        _require_cut(directory, asked, same_boot=same_boot)
         target = None
         if standby_data is not None:
             target = stack.enter_context(Folder.hold(Path(standby_data)))
@@ -75,6 +82,26 @@ def undone(directory: DataDirectory, journals: str | Path | None) -> str:
             return str(folder.path)
 
 
+def _require_cut(directory: DataDirectory, asked: RepairAsked, *, same_boot: bool) -> None:
+    """Refuse armed data that may be started, and are being started by others meanwhile.
+
+    Raises:
+        TargetError: The kernel lived on, and nobody says that pages may be torn all the same.
+    """
+    armed = read_armed(directory)
+    if armed is None or is_copy(directory, armed) or not kernel_lived(directory, armed):
+        return
+    if not same_boot:
+        raise TargetError(
+            f"nothing of {directory.path} can be torn: the kernel has not stopped since it was"
+            " armed",
+            "Start the server; `pgdyno guard watch` opens the interlock. If the storage lost what"
+            " was written while the kernel lived on: --accept same-boot.",
+        )
+    if not asked.dry_run:
+        shut(directory)
+
+
 @contextmanager
 def _held(
     directory: DataDirectory, journals: str | Path | None
@@ -88,6 +115,7 @@ def _held(
                 f"a server runs on {directory.path}: process {server.pid}",
                 "A cluster is repaired before its server is started.",
             )
+        require_no_server(data, directory.user)
         begin = redo_begin(data)
         path = Path(journals) if journals is not None else state_path() / begin.system_identifier
         kept = stack.enter_context(journals_at(path.absolute()))

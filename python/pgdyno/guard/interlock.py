@@ -245,6 +245,15 @@ def judge(directory: DataDirectory, armed: Armed, bindir: Path | None = None) ->
     return Lock.clean if read_control(directory, bindir).is_clean else Lock.repair
 
 
+def kernel_lived(directory: DataDirectory, armed: Armed) -> bool:
+    """Whether the kernel did not stop since nothing could be torn.
+
+    Raises:
+        TargetError: See `read_pages`.
+    """
+    return armed.boot_id == boot_id() or read_pages(directory, Path(armed.include)) is not None
+
+
 def admit(directory: DataDirectory, armed: Armed, bindir: Path | None = None) -> Lock:
     """Open the interlock where nothing can be torn, full pages on; tells what was found before.
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -25,6 +26,10 @@ PID_FILE = "postmaster.pid"
 _PID_FILE_BYTES_MAX = 4096
 _STOP_S = 60.0
 _ENDING_S = 20.0
+_LAST_S = 5.0  # that what was killed may take until it is gone
+_PAUSE_S = 0.05
+_NAMES = ("postgres", "postmaster")
+_FIRST = 1  # process of a namespace: of the machine, or of a container
 _START_SLACK_S = 5.0  # the file is written a moment after the start; the clock may be set since
 
 
@@ -82,6 +87,77 @@ def server_on(data: Folder, user: OsUser, *, timed: bool = True) -> Iterator[Pos
             os.close(held.handle)
 
 
+def require_no_server(data: Folder, user: OsUser) -> None:
+    """Refuse data on which a server may run that `server_on` does not know.
+
+    In a container processes have other numbers, so what the pid file says tells nothing of one;
+    so every process that is seen from here is asked where it works. What a postmaster left that was
+    killed is found so, too.
+
+    Args:
+        data: The data directory.
+        user: Who owns it, and would run the server.
+
+    Raises:
+        TargetError: One works there; or the pid file names a process of which it cannot be told.
+    """
+    deadline = time.monotonic() + _LAST_S
+    while (pid := _working(data)) is not None:
+        if time.monotonic() > deadline:
+            raise TargetError(
+                f"process {pid} of PostgreSQL works in {data.path}",
+                "Stop its server, where it runs: it may be in a container.",
+            )
+        time.sleep(_PAUSE_S)
+    pid = _named(data, user)
+    if pid is not None and _may_be_server(pid, data, user):
+        raise TargetError(
+            f"{data.path / PID_FILE} is of process {pid}, and whether that is a server on these"
+            " data cannot be told from here",
+            "See that none runs, in no container either, and remove the file.",
+        )
+
+
+def _working(data: Folder) -> int | None:
+    """A process of PostgreSQL's in these data, by any number; None: there is none."""
+    for name in filter(str.isdecimal, os.listdir("/proc")):
+        proc = Path("/proc") / name
+        try:
+            if _is_in(proc, data) and (proc / "comm").read_text().strip() in _NAMES:
+                return int(name)
+        except OSError:
+            continue  # gone, or another user's
+    return None
+
+
+def _named(data: Folder, user: OsUser) -> int | None:
+    """The number that the pid file has; None: there is no file, or none in it."""
+    if not data.has(PID_FILE):
+        return None
+    first, _, _ = data.read(PID_FILE, user.uid, _PID_FILE_BYTES_MAX).partition("\n")
+    return int(first) if first.isdecimal() else None
+
+
+def _may_be_server(pid: int, data: Folder, user: OsUser) -> bool:
+    """Whether a process may be a server on these data: of a container nothing can be said."""
+    if pid == _FIRST:
+        return True
+    proc = Path(f"/proc/{pid}")
+    try:
+        return _is_in(proc, data)
+    except PermissionError:  # not even where it works may be known
+        with suppress(OSError):
+            return proc.stat().st_uid == user.uid
+    except OSError:
+        pass
+    return False  # gone
+
+
+def _is_in(proc: Path, data: Folder) -> bool:
+    working, here = os.stat(proc / "cwd"), data.facts
+    return (working.st_dev, working.st_ino) == (here.st_dev, here.st_ino)
+
+
 def _held(data: Folder, user: OsUser, timed: bool) -> Postmaster | None:
     if not data.has(PID_FILE):
         return None
@@ -102,9 +178,8 @@ def _is_server(pid: int, data: Folder, user: OsUser, started_s: int | None) -> b
     """Whether a process that is held is the server on these data, by what the kernel says of it."""
     proc = Path(f"/proc/{pid}")
     try:
-        working, here = os.stat(proc / "cwd"), data.facts
         return (
-            (working.st_dev, working.st_ino) == (here.st_dev, here.st_ino)
+            _is_in(proc, data)
             and proc.stat().st_uid == user.uid
             and _program(pid).name == "postgres"
             and (started_s is None or abs(process_started_s(pid) - started_s) <= _START_SLACK_S)

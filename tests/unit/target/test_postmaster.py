@@ -15,7 +15,12 @@ import pytest
 from pgdyno.folders import Folder
 from pgdyno.model.errors import TargetError
 from pgdyno.shell import OsUser
-from pgdyno.target.leftover_server import PID_FILE, server_on, stop_leftover
+from pgdyno.target.leftover_server import (
+    PID_FILE,
+    require_no_server,
+    server_on,
+    stop_leftover,
+)
 from tests import children
 from tests.waiting import until
 
@@ -149,3 +154,44 @@ def test_a_process_that_has_ended_is_no_server(data: Folder, postgres: Path) -> 
     claim(data, process.pid)
 
     stop_leftover(data, US, [postgres])
+
+
+def test_a_server_that_has_another_number_in_its_file_is_found_all_the_same(
+    data: Folder, postgres: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one in a container has; and so a backend whose postmaster was killed."""
+    monkeypatch.setattr("pgdyno.target.leftover_server._LAST_S", 0.0)
+    process = started(postgres, data.path)
+    for number in (None, os.getpid()):
+        if number is not None:
+            claim(data, number)
+        with server_on(data, US, timed=False) as found:
+            assert found is None
+        with pytest.raises(TargetError, match=f"process {process.pid} of PostgreSQL works in"):
+            require_no_server(data, US)
+    process.kill()
+    process.wait()
+    require_no_server(data, US)
+
+
+def test_a_process_of_which_nothing_can_be_told_is_taken_for_a_server(
+    data: Folder, postgres: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim(data, 1)
+    with pytest.raises(TargetError, match="is of process 1, and whether that is a server"):
+        require_no_server(data, US)
+
+    another = started("sleep", data.path)  # in it, by whatever name
+    claim(data, another.pid)
+    with pytest.raises(TargetError, match=f"is of process {another.pid}, and whether"):
+        require_no_server(data, US)
+    elsewhere = started(postgres, tmp_path)
+    claim(data, elsewhere.pid)
+    require_no_server(data, US)
+
+    def closed(proc: Path, data: Folder) -> bool:
+        raise PermissionError(proc, data)
+
+    monkeypatch.setattr("pgdyno.target.leftover_server._is_in", closed)
+    with pytest.raises(TargetError, match=f"is of process {elsewhere.pid}, and whether"):
+        require_no_server(data, US)
