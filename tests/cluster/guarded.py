@@ -109,6 +109,10 @@ class Guarded:
         """How it stands."""
         return Guard(self.data).status()
 
+    def metrics(self) -> str:
+        """What the daemon says to a collector."""
+        return (self.include.parent / "metrics.prom").read_text()
+
     def full_pages(self) -> str:
         """As the server has them."""
         return value(self.primary, "SHOW full_page_writes")

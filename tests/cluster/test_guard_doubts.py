@@ -68,22 +68,22 @@ def test_where_the_kernel_lived_on_a_repair_takes_a_word_that_pages_are_torn(
     directory = data_directory(guarded.data)
     armed = read_armed(directory)
     assert armed is not None
-    words = {"journals": folder / "journals"}
+    journals = folder / "journals"
     with pytest.raises(TargetError, match="the kernel has not stopped since it was armed"):
-        guarded.guard().repair(**words)
+        guarded.guard().repair(journals=journals)
     shutil.rmtree(guarded.include.parent)  # the same where only the file is gone
     with pytest.raises(TargetError, match="the kernel has not stopped since it was armed"):
-        guarded.guard().repair(**words)
+        guarded.guard().repair(journals=journals)
     assert admit(directory, armed) is Lock.same_boot
 
-    guarded.guard().repair(**words, accept=["same-boot"], dry_run=True)
+    guarded.guard().repair(journals=journals, accept=["same-boot"], dry_run=True)
     assert guarded.status().lock is Lock.open
     nowhere = Guard(guarded.data, "host=/nowhere user=x dbname=y")
     with pytest.raises(TargetError, match="does not answer"):
-        nowhere.repair(**words, accept=["same-boot"])
+        nowhere.repair(journals=journals, accept=["same-boot"])
     assert guarded.status().lock is Lock.repair, "it is shut, as somebody said that it must be"
     assert guarded.pg_ctl("start")[0] != 0
-    guarded.guard().repair(**words)
+    guarded.guard().repair(journals=journals)
     assert guarded.status().lock is Lock.open
     assert guarded.pg_ctl("start")[0] == 0
 

@@ -43,6 +43,34 @@ def guarded(shared: Guarded) -> Iterator[Guarded]:
         shared.put_right()
 
 
+def test_a_server_that_does_not_follow_is_told(guarded: Guarded) -> None:
+    """A mistake in a configuration file, and it reads none of them again."""
+    daemon = guarded.watching()
+    guarded.until_off()
+    until(lambda: "pgdyno_guard_full_pages_off 1\n" in guarded.metrics(), "its next look says so")
+    conf = guarded.data / "postgresql.conf"
+    whole = conf.read_text()
+    conf.write_text("x y z\n" + whole)
+    back = killed_standby(guarded)
+    try:
+        until(lambda: any("the server has had full_page_writes off" in one
+                          for one in guarded.status().wrong), "it is told")  # fmt: skip
+        status = guarded.status()
+        assert (status.code, status.pages, guarded.full_pages()) == (1, "on", "off")
+        assert "pgdyno_guard_full_pages_off 1\n" in guarded.metrics(), "as the server has them"
+        assert status.heartbeat is not None
+        assert status.heartbeat.server_pages == "off"
+        until(lambda: "server: " in " ".join(getattr(guarded.status().heartbeat, "reasons", ())),
+              "it is a reason, too")  # fmt: skip
+    finally:
+        conf.write_text(whole)
+        back()
+    guarded.until_off()
+    until(lambda: guarded.status().code == 0, "all is well again")
+    assert guarded.status().wrong == ()
+    stop(daemon)
+
+
 @pytest.mark.wide
 def test_a_standby_that_was_restarted_and_whose_boot_id_is_not_known_turns_them_on() -> None:
     with pair("embedded-18") as apart:  # with no more rights than the documentation asks for

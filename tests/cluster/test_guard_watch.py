@@ -79,8 +79,8 @@ def test_off_while_all_is_well_and_on_before_it_ends(guarded: Guarded) -> None:
     assert status.daemon_runs
     assert status.heartbeat is not None
     assert status.heartbeat.pid == daemon.pid
-    metrics = (guarded.include.parent / "metrics.prom").read_text()
-    assert "pgdyno_guard_full_pages_off 1\n" in metrics
+    until(lambda: "pgdyno_guard_full_pages_off 1\n" in guarded.metrics(), "its next look says so")
+    metrics = guarded.metrics()
     assert 'pgdyno_guard_condition{name="streaming"} 1' in metrics
     assert metrics.endswith("# EOF\n")
     assert (guarded.include.parent / "heartbeat.json").stat().st_mode & 0o777 == 0o600

@@ -379,6 +379,8 @@ def _add_heartbeat(table: Table, found: Status, beat: Heartbeat) -> None:
     life = f"its last sign of life {found.heartbeat_age_s or 0:.1f} s ago"
     table.add_row("daemon", f"process {beat.pid} {state}, {life}")
     table.add_row("turned", f"{seconds_text(beat.stands_s)} before that")
+    images = "protect every page" if beat.complete else "do not protect every page"
+    table.add_row("images", f"{images}, full pages are {beat.server_pages or 'not known'}")
     for reason in beat.reasons:
         table.add_row("reason", Text(reason))
     if beat.lag_bytes is not None and beat.lag_s is not None:

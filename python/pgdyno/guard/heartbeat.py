@@ -12,7 +12,7 @@ from pgdyno.model.record_json import from_json, to_json
 
 LOCK = "lock"
 """Held by the daemon, one at a time."""
-VERSION = 1
+VERSION = 2
 _FILE = "heartbeat.json"
 _METRICS = "metrics.prom"
 _METRICS_MODE = 0o644  # a collector reads it, where it may enter the folder

@@ -13,7 +13,10 @@ def _family(name: str, kind: Kind, unit: str, text: str, *labels: str) -> Family
 
 
 ARMED = _family("", "info", "", "The server that is guarded.", "data", "system_identifier")
-OFF = _family("full_pages_off", "gauge", "", "1 while full pages are off, else 0.")
+OFF = _family(
+    "full_pages_off", "gauge", "",
+    "1 while the server has full pages off, else 0; by the interlock's file if it does not answer.",
+)  # fmt: skip
 COMPLETE = _family(
     "images_complete", "gauge", "",
     "1 while images protect every page: full pages are on, and a checkpoint began since.",
@@ -50,7 +53,7 @@ def _samples(
     data: str, system_identifier: str, heartbeat: Heartbeat, findings: tuple[Finding, ...]
 ) -> Iterator[Sample]:
     yield Sample(ARMED, (data, system_identifier), 1)
-    yield Sample(OFF, (), heartbeat.pages == "off")
+    yield Sample(OFF, (), (heartbeat.server_pages or heartbeat.pages) == "off")
     yield Sample(COMPLETE, (), heartbeat.complete)
     for one in findings:
         yield Sample(CONDITION, (one.name,), one.allows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from pgdyno.guard.boot import since_boot_s
@@ -36,8 +37,18 @@ def status_of(directory: DataDirectory, bindir: Path | None = None) -> Status:
     pages = read_pages(directory, include)
     lock = judge(directory, armed, bindir)
     old = age_s is None or age_s > _OLD_FACTOR * armed.limits.silence_s
-    wrong = tuple(_wrong(directory, armed, lock, pages, daemon, old))
+    unlike = heartbeat.unlike if heartbeat is not None else ""
+    wrong = tuple(_wrong(directory, armed, lock, pages, _Daemon(daemon, old, unlike)))
     return Status(str(directory.path), armed, lock, runs, pages, heartbeat, age_s, daemon, wrong)
+
+
+@dataclass(frozen=True, slots=True)
+class _Daemon:
+    """What is seen of the daemon."""
+
+    runs: bool
+    old: bool  # its last sign of life
+    unlike: str  # see `Heartbeat`
 
 
 def _unarmed(directory: DataDirectory, runs: bool) -> Status:
@@ -53,7 +64,7 @@ def _unarmed(directory: DataDirectory, runs: bool) -> Status:
 
 
 def _wrong(
-    directory: DataDirectory, armed: Armed, lock: Lock, pages: str | None, daemon: bool, old: bool
+    directory: DataDirectory, armed: Armed, lock: Lock, pages: str | None, daemon: _Daemon
 ) -> Iterator[str]:
     if is_copy(directory, armed):
         yield (
@@ -83,17 +94,19 @@ def _wrong(
             )
         case Lock.open:
             pass
-    yield from _of_daemon(armed, pages, daemon, old)
+    yield from _of_daemon(armed, pages, daemon)
 
 
-def _of_daemon(armed: Armed, pages: str | None, daemon: bool, old: bool) -> Iterator[str]:
+def _of_daemon(armed: Armed, pages: str | None, daemon: _Daemon) -> Iterator[str]:
     if armed.step is not Step.armed:
         return
-    if not daemon:
+    if not daemon.runs:
         state = "off, and nobody watches" if pages == "off" else "on until it runs"
         yield f"The daemon does not run: full pages are {state}. Start `pgdyno guard watch`."
-    elif old:
+    elif daemon.old:
         yield "The daemon holds its lock, but gives no sign of life: stop it, and start it again."
+    elif daemon.unlike:
+        yield f"{daemon.unlike}."
 
 
 def require_armed(directory: DataDirectory) -> Armed:

@@ -41,6 +41,8 @@ _BEAT_S = 1.0
 _CONTENTS_S = 30.0
 _CONTENTS_FRESH_S = 600.0
 _HERE_S = 2.0
+_RELOAD_S = 1.0
+_FOLLOW_S = 5.0  # that a server gets to do as its file says
 _CHECKPOINT_S = 3600.0
 _CHECKPOINT_AGAIN_S = 30.0  # where one was refused, or began a moment too early
 _END_S = 10.0  # that the server gets to follow before the daemon ends
@@ -58,6 +60,8 @@ class _Turning:
     watchdog_turns: int = 0
     good_since_s: float | None = None
     reasons: tuple[str, ...] = ()
+    unlike_since_s: float | None = None  # that the server differs from the file; None: it does not
+    unlike: str = ""  # see `Heartbeat`
     on_lsn: int | None = None  # of WAL that was flushed once the server had them on; None: off
 
 
@@ -78,7 +82,7 @@ class Watch:
     _admitted_s: float = 0.0
     _beaten_s: float = 0.0
     _checkpoint_s: float = 0.0
-    _said: tuple[Pages, tuple[str, ...]] | None = None
+    _said: tuple[Pages, tuple[str, ...], str] | None = None
 
     @property
     def include(self) -> Path:
@@ -170,6 +174,7 @@ class Watch:
         ):
             while asked.execute("SHOW full_page_writes").fetchone() != ("on",):
                 if time.monotonic() > deadline:
+                    self.on_event("the server still has full_page_writes off: see its log")
                     break
                 time.sleep(_TICK_S)
         with suppress(TargetError):
@@ -203,6 +208,9 @@ class Watch:
         reasons = tuple(f"{one.name}: {one.found}" for one in findings if not one.allows)
         if pages is None:
             reasons = (f"interlock: {self.include} is gone", *reasons)
+        # Who cannot be told to turn them on must not have them off.
+        if turning.unlike and pages == "on":
+            reasons = (f"server: {turning.unlike}", *reasons)
         if reasons:
             turning.good_since_s = None
             if pages == "off":
@@ -219,6 +227,8 @@ class Watch:
             self._let_follow(pair.primary, now)
             if turning.on_lsn is None and turning.pages == "on" and pair.primary.full_pages:
                 turning.on_lsn = pair.primary.flush_lsn
+        elif pair.primary is None:
+            turning.unlike_since_s, turning.unlike = None, ""
         self._beat(folder, pair, findings)
         notify.alive(self._words())
 
@@ -266,14 +276,28 @@ class Watch:
         if turning.pages != pages:
             turning.turns += pages == "on"
             turning.pages, turning.at_s, turning.on_lsn = pages, time.monotonic(), None
+            turning.unlike_since_s, turning.unlike = None, ""
             self.on_event(f"full pages are {pages}: {'; '.join(reasons) or _ALL_WELL}")
 
     def _let_follow(self, primary: PrimaryFacts, now: float) -> None:
         """A server that missed a signal, or could not read a file, gets another one."""
-        if primary.full_pages == (self._turning.pages == "on") or now - self._reloaded_s < 1:
+        turning = self._turning
+        if primary.full_pages == (turning.pages == "on"):
+            turning.unlike_since_s, turning.unlike = None, ""
             return
-        self._reloaded_s = now
-        self.directory.reload()
+        if turning.unlike_since_s is None:
+            turning.unlike_since_s = now
+        if not turning.unlike and now - turning.unlike_since_s > _FOLLOW_S:
+            theirs = "on" if primary.full_pages else "off"
+            turning.unlike = (
+                f"the server has had full_page_writes {theirs} for {_FOLLOW_S:.0f} s, though"
+                f" {self.include} says {turning.pages}: see its log, a mistake in any configuration"
+                " file keeps it from reading all of them"
+            )
+            self.on_event(turning.unlike)
+        if now - self._reloaded_s >= _RELOAD_S:
+            self._reloaded_s = now
+            self.directory.reload()
 
     def _complete(self, primary: PrimaryFacts | None, now: float) -> None:
         """From the next checkpoint on images protect every page; so it comes at once."""
@@ -305,7 +329,7 @@ class Watch:
 
     def _beat(self, folder: Folder, pair: Pair | None, findings: tuple[Finding, ...]) -> None:
         turning, limits, now = self._turning, self.armed.limits, time.monotonic()
-        said = (turning.pages, turning.reasons)
+        said = (turning.pages, turning.reasons, turning.unlike)
         if pair is not None and said == self._said and now - self._beaten_s < _BEAT_S:
             return
         self._said, self._beaten_s = said, now
@@ -320,7 +344,14 @@ class Watch:
             primary is not None and self._is_complete(primary),
             lag_bytes, pair.lag_s if pair and lag_bytes is not None else None,
             primary.flush_lsn - primary.redo_lsn if primary else None,
-            turning.turns, turning.watchdog_turns,
+            turning.turns, turning.watchdog_turns, _pages_of(primary), turning.unlike,
         )  # fmt: skip
         text = metrics(str(self.directory.path), self.armed.system_identifier, heartbeat, findings)
         beat(folder, self.directory, heartbeat, text)
+
+
+def _pages_of(primary: PrimaryFacts | None) -> Pages | None:
+    """As the server has them."""
+    if primary is None:
+        return None
+    return "on" if primary.full_pages else "off"

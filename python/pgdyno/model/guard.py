@@ -123,6 +123,8 @@ class Heartbeat:
     wal_since_redo_bytes: int | None  # what a repair would have to read now
     turns: int  # how often they went on while the daemon runs
     watchdog_turns: int  # of these: without the daemon, which gave no sign of life
+    server_pages: str | None  # "off", "on", as the server has them; None: it does not answer
+    unlike: str  # how the server goes on to differ from the interlock's file; empty: it does not
 
     @property
     def stands_s(self) -> float:
