@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -117,9 +117,11 @@ class Guarded:
         """As the server has them."""
         return value(self.primary, "SHOW full_page_writes")
 
-    def watching(self, environment: Mapping[str, str] = os.environ) -> subprocess.Popen[str]:
+    def watching(
+        self, environment: Mapping[str, str] = os.environ, further: Sequence[str] = ()
+    ) -> subprocess.Popen[str]:
         """The daemon, in a process of its own."""
-        words = [sys.executable, "-m", "pgdyno", "guard", "watch", str(self.data)]
+        words = [sys.executable, "-m", "pgdyno", "guard", "watch", str(self.data), *further]
         return children.started(
             words,
             cwd="/",

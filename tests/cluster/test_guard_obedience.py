@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from pgdyno import Guard, GuardLimits
+from pgdyno.guard.data_directory import data_directory
+from pgdyno.guard.include_file import read_pages
 from pgdyno.target.cluster import Cluster
 from tests.cluster.guarded import (
     ACCEPTED,
@@ -84,3 +86,23 @@ def test_a_standby_that_was_restarted_and_whose_boot_id_is_not_known_turns_them_
         apart.until_off()
         stop(daemon)
         Guard(apart.data).disarm()
+
+
+@pytest.mark.wide
+def test_programs_that_moved_are_found_where_a_person_says(guarded: Guarded) -> None:
+    """As after an upgrade: the server was started with programs that are no more."""
+    guarded.primary.stop(clean=True)
+    guarded.forget_the_boot()
+    options = guarded.data / "postmaster.opts"
+    bindir = guarded.binaries.program("postgres").parent
+    options.write_text(options.read_text().replace(str(bindir), "/moved"))
+    without = guarded.watching()
+    assert "there is no program /moved/pg_controldata" in without.communicate()[0]
+    assert without.returncode == 3
+    daemon = guarded.watching(further=["--bindir", str(bindir)])
+    until(
+        lambda: read_pages(data_directory(guarded.data), guarded.include) == "on",
+        "it is open again",
+    )
+    assert guarded.pg_ctl("start")[0] == 0
+    stop(daemon)

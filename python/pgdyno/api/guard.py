@@ -145,7 +145,9 @@ class Guard:
         standby_connection(wanted.standby)
         if wanted.primary:
             primary_connection(self._directory, wanted.primary)
-        Watch(self._directory, armed, wanted.primary, wanted.standby, on_event).run()
+        Watch(
+            self._directory, armed, wanted.primary, wanted.standby, on_event, self._bindir
+        ).run()  # fmt: skip
 
     def repair(
         self,

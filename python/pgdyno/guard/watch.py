@@ -74,6 +74,7 @@ class Watch:
     primary: str  # conninfo; empty: by postmaster.pid
     standby: str
     on_event: Callable[[str], None]
+    bindir: Path | None = None  # see `read_control`
     _turning: _Turning = field(default_factory=lambda: _Turning("on", time.monotonic()))
     _lag: Lag = field(default_factory=Lag)
     _deadman: Process | None = None
@@ -146,7 +147,7 @@ class Watch:
     # -- its begin and its end ----------------------------------------------------------------
 
     def _begin(self) -> None:
-        found = admit(self.directory, self.armed)
+        found = admit(self.directory, self.armed, self.bindir)
         if found in (Lock.same_boot, Lock.clean):
             self.on_event(f"the interlock is open again: {found.value}")
         if found is not Lock.repair:
@@ -250,7 +251,7 @@ class Watch:
         found = read_pages(self.directory, self.include)
         if found is None and time.monotonic() - self._admitted_s > _HERE_S:
             self._admitted_s = time.monotonic()
-            admit(self.directory, self.armed)
+            admit(self.directory, self.armed, self.bindir)
             found = read_pages(self.directory, self.include)
         turning = self._turning
         if found == "on" and turning.pages == "off":
