@@ -17,11 +17,13 @@ from pgdyno import Guard
 from pgdyno.guard.boot import boot_id
 from pgdyno.guard.control import read_control
 from pgdyno.guard.data_directory import data_directory
-from pgdyno.guard.include_file import include_path
+from pgdyno.guard.include_file import include_path, write_pages
 from pgdyno.guard.interlock import (
+    STATE,
     admit,
     forget_armed,
     included,
+    inode_of,
     read_armed,
     remove_line,
     write_armed,
@@ -59,11 +61,26 @@ def guarded(shared: Guarded) -> Iterator[Guarded]:
         shared.put_right()
 
 
+def change_without_images(guarded: Guarded) -> None:
+    """What a repair has to fetch, should the power go."""
+    directory = data_directory(guarded.data)
+    write_pages(directory, guarded.include, "off")
+    directory.reload()
+    guarded.until_off()
+    execute(
+        guarded.primary,
+        "CREATE TABLE IF NOT EXISTS changed (i int);\nINSERT INTO changed SELECT"
+        " generate_series(1, 1000);\nCHECKPOINT;\nUPDATE changed SET i = i + 1",
+    )
+    guarded.standby.wait_replayed(value(guarded.primary, "SELECT pg_current_wal_flush_lsn()"))
+
+
 def test_where_the_kernel_lived_on_a_repair_takes_a_word_that_pages_are_torn(
     guarded: Guarded, folder: Path
 ) -> None:
     """Else whoever starts a server again might do so while its pages are written."""
     guarded.arm()
+    change_without_images(guarded)
     kill_server(guarded.primary)
     directory = data_directory(guarded.data)
     armed = read_armed(directory)
@@ -122,6 +139,7 @@ def test_a_standby_that_may_have_lost_power_is_refused_until_somebody_says_that_
         assert again.accepted == ACCEPTED, "it was said of what was found, and is asked again"
 
         write_armed(directory, lost)
+        change_without_images(guarded)
         guarded.cut_power()
         what = "machine" if knows else "server"
         with pytest.raises(TargetError, match=f"{what} was restarted .* both are torn") as caught:
@@ -152,7 +170,8 @@ def test_what_a_standby_says_of_its_end_is_no_promise(guarded: Guarded) -> None:
     directory, conf = data_directory(data), data / "postgresql.conf"
     include = include_path(guarded.run_folder / "standby", before.system_identifier)
     armed = replace(before, data=os.path.realpath(data), config_file=str(conf),
-                    include=str(include), boot_id="another")  # fmt: skip
+                    include=str(include), boot_id="another",
+                    inode=inode_of(directory))  # fmt: skip
     try:
         assert read_control(directory).state == "shut down in recovery"
         write_armed(directory, armed)
@@ -174,15 +193,41 @@ def test_what_a_standby_says_of_its_end_is_no_promise(guarded: Guarded) -> None:
         guarded.standby.start()
 
 
-@pytest.mark.wide
-def test_a_base_backup_carries_the_line_until_it_is_disarmed(guarded: Guarded) -> None:
-    guarded.arm()
+def base_backup(guarded: Guarded) -> Path:
     copy = guarded.data.parent / "copy"
     copy.mkdir(mode=0o700)
     user, at = postgres_user(), guarded.primary.connection()
     shutil.chown(copy, user.uid, user.gid)
     run([guarded.binaries.program("pg_basebackup"), "-h", at.host, "-p", str(at.port), "-U",
          at.user, "-D", copy, "-c", "fast", "-N"], user=user)  # fmt: skip
+    return copy
+
+
+@pytest.mark.wide
+def test_a_base_backup_at_the_same_path_of_another_machine_is_a_copy(guarded: Guarded) -> None:
+    guarded.arm()
+    copy, aside = base_backup(guarded), guarded.data.with_name("aside")
+    guarded.primary.stop(clean=True)
+    guarded.data.rename(aside)
+    copy.rename(guarded.data)
+    try:
+        assert "is a copy of what was armed at" in Guard(guarded.data).status().wrong[0]
+        with pytest.raises(TargetError, match="is a copy of what was armed at"):
+            Guard(guarded.data).watch()
+        Guard(guarded.data).disarm()
+        assert included(guarded.data / "postgresql.conf") is None
+        assert not (guarded.data / STATE).exists()
+    finally:
+        shutil.rmtree(guarded.data)
+        aside.rename(guarded.data)
+    assert guarded.status().lock is Lock.open
+    assert "copy" not in " ".join(guarded.status().wrong)
+
+
+@pytest.mark.wide
+def test_a_base_backup_carries_the_line_until_it_is_disarmed(guarded: Guarded) -> None:
+    guarded.arm()
+    copy = base_backup(guarded)
     try:
         assert "It is a copy of" in Guard(copy).status().wrong[0]
         with pytest.raises(TargetError, match="is a copy of"):

@@ -23,6 +23,7 @@ from pgdyno.guard.include_file import read_pages, run_folder_of, write_pages
 from pgdyno.guard.interlock import (
     VERSION,
     forget_armed,
+    inode_of,
     is_copy,
     judge,
     read_armed,
@@ -59,7 +60,7 @@ def arm(directory: DataDirectory, wanted: Wanted, seen: Seen, accepted: tuple[st
         VERSION, Step.arming, primary.system_identifier, boot_id(), seen.local.config_file,
         str(include), without_passwords(wanted.primary), without_passwords(wanted.standby),
         tuple(one for one in accepted if one not in ONCE), wanted.limits, seen.local.data,
-        standby.life,
+        standby.life, inode_of(directory),
     )  # fmt: skip
     if before is not None and before.step is Step.armed and seen.local.line_include == str(include):
         armed = replace(armed, step=Step.armed)  # what is guarded stays so meanwhile

@@ -113,8 +113,25 @@ def forget_armed(directory: DataDirectory) -> None:
 
 
 def is_copy(directory: DataDirectory, armed: Armed) -> bool:
-    """Whether these data are a copy, whose state came with it from where it was armed."""
-    return os.path.realpath(directory.path) != armed.data
+    """Whether these data are a copy, whose state came with it from where it was armed.
+
+    It may lie at the same path, of another machine; what stays with the data, also when their
+    volume goes to another machine, is the number of a folder in them.
+    """
+    is_elsewhere = os.path.realpath(directory.path) != armed.data
+    return is_elsewhere or armed.inode not in (None, inode_of(directory))
+
+
+def inode_of(directory: DataDirectory) -> int:
+    """The number of the folder global, by which data are known from a copy of them."""
+    with directory.opened() as data, data.into("global") as folder:
+        return folder.facts.st_ino
+
+
+def original_of(directory: DataDirectory, armed: Armed) -> str:
+    """What a copy was made of."""
+    is_elsewhere = os.path.realpath(directory.path) != armed.data
+    return armed.data if is_elsewhere else f"what was armed at {armed.data}"
 
 
 # -- the line ----------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from pgdyno.guard.boot import since_boot_s
 from pgdyno.guard.data_directory import DataDirectory
 from pgdyno.guard.heartbeat import daemon_runs, last_beat
 from pgdyno.guard.include_file import read_pages, run_folder_of
-from pgdyno.guard.interlock import STATE, included, is_copy, judge, read_armed
+from pgdyno.guard.interlock import STATE, included, is_copy, judge, original_of, read_armed
 from pgdyno.model.errors import TargetError
 from pgdyno.model.guard import Armed, Lock, Status, Step
 
@@ -68,8 +68,8 @@ def _wrong(
 ) -> Iterator[str]:
     if is_copy(directory, armed):
         yield (
-            f"It is a copy of {armed.data}, which is the one that is armed: `pgdyno guard disarm`"
-            " takes the interlock out of a copy."
+            f"It is a copy of {original_of(directory, armed)}, which is the one that is armed:"
+            " `pgdyno guard disarm` takes the interlock out of a copy."
         )
         return
     if armed.step is Step.arming:

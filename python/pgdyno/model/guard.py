@@ -104,6 +104,7 @@ class Armed:
     limits: GuardLimits
     data: str  # the directory, without links: a copy of it lies elsewhere
     standby_life: Life | None = None  # in which its pages are whole; None: armed before this was
+    inode: int | None = None  # of its folder global: a copy at the same path has another one
 
 
 @dataclass(frozen=True, slots=True)
