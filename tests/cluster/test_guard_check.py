@@ -91,6 +91,7 @@ def test_the_command_tells_the_same_to_people_and_programs(guarded: Guarded) -> 
     assert shown.returncode == 1, shown.stderr
     assert "--accept separate-power" in shown.stdout
     assert "secret" not in shown.stdout + shown.stderr
+    assert "restart_after_crash is on" in shown.stdout
     told = subprocess.run(
         [*words, "--json", "--accept", "separate-power"],
         capture_output=True,

@@ -26,6 +26,7 @@ from pgdyno.guard.look import (
     standby_connection,
 )
 from pgdyno.guard.preconditions import ONCE, judged, require_acceptable
+from pgdyno.guard.preconditions.settings import advice
 from pgdyno.guard.rejoin import RejoinAsked
 from pgdyno.guard.repair import RepairAsked
 from pgdyno.guard.status import require_armed, status_of
@@ -308,6 +309,7 @@ class Guard:
         checked = Checked(
             str(self._directory.path), self._shown(wanted),
             standby_connection(wanted.standby).shown(), judged(seen, accepted),
+            tuple(advice(seen)),
         )  # fmt: skip
         return checked, seen
 

@@ -344,6 +344,8 @@ def _tell(found: Checked, as_json: bool) -> None:
         for one in found.refused:
             accepted = f" (--accept {one.name})" if one.may_be_accepted else ""
             stdout.print(Text(f"{one.name}: {one.change}{accepted}", "yellow"), soft_wrap=True)
+        for sentence in found.advice:
+            stdout.print(Text(sentence), soft_wrap=True)
     if not found.allowed:
         raise typer.Exit(REFUSED)
 

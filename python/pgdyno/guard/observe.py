@@ -20,7 +20,7 @@ _SETTINGS = """
 SELECT name, setting FROM pg_settings
 WHERE name IN ('wal_level', 'fsync', 'full_page_writes', 'data_checksums', 'wal_log_hints',
                'checkpoint_timeout', 'max_wal_size', 'wal_segment_size', 'config_file',
-               'data_directory')
+               'data_directory', 'restart_after_crash')
 """
 _PRIMARY = """
 SELECT (SELECT system_identifier::text FROM pg_control_system()), pg_is_in_recovery(),

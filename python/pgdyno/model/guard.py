@@ -54,6 +54,7 @@ class Checked:
     primary: str  # how it was reached, without passwords
     standby: str
     findings: tuple[Finding, ...]
+    advice: tuple[str, ...] = ()  # what would be better, and is no condition; each a sentence
 
     @property
     def allowed(self) -> bool:

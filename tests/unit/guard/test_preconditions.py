@@ -12,6 +12,7 @@ import pytest
 from pgdyno.guard.facts import CYCLES, Contents, Seen, Slot
 from pgdyno.guard.metrics import FAMILIES
 from pgdyno.guard.preconditions import ACCEPTABLE, judged, require_acceptable
+from pgdyno.guard.preconditions.settings import advice
 from pgdyno.model.errors import PlanError
 from pgdyno.model.guard import Life
 from tests.unit.guard.facts import LOCAL, MIB, PAIR, PRIMARY, SEEN, STANDBY
@@ -135,6 +136,13 @@ def test_before_it_is_armed_another_file_may_turn_them_on_but_not_off() -> None:
     off = replace(PRIMARY, full_pages_source="/data/postgresql.conf",
                   settings={**PRIMARY.settings, "full_page_writes": "off"})  # fmt: skip
     assert refused(replace(on, pair=replace(PAIR, primary=off))) == ["full-page-writes"]
+
+
+def test_that_a_server_recovers_by_itself_is_advised_against_and_is_no_condition() -> None:
+    (sentence,) = advice(settings(restart_after_crash="on"))
+    assert "restart_after_crash is on" in sentence
+    assert refused(settings(restart_after_crash="on")) == []
+    assert list(advice(settings(restart_after_crash="off"))) == []
 
 
 def test_a_standby_lives_on_by_its_boot_id_or_where_that_is_not_known_by_its_server() -> None:

@@ -87,4 +87,15 @@ def _decided_elsewhere(primary: PrimaryFacts, seen: Seen) -> str:
     return ""  # not armed yet: the guard's line will come last
 
 
+def advice(seen: Seen) -> Iterator[str]:
+    """What would be better, though full pages may be off without."""
+    primary = seen.pair.primary
+    if primary is not None and primary.settings.get("restart_after_crash") == "on":
+        yield (
+            "restart_after_crash is on: if the storage loses a write while the kernel lives on,"
+            " PostgreSQL recovers by itself over pages that may be half written, and nothing asks"
+            " for a repair. Off is safer."
+        )
+
+
 JUDGED = (_levels, _checksums, _checkpoints, _full_pages)
