@@ -138,6 +138,40 @@ def test_its_lag_is_seen(pair: Pair) -> None:
         assert found.take()["replica.lag_s"] < 5.0
 
 
+def test_commits_that_are_answered_before_they_are_written_are_behind(pair: Pair) -> None:
+    """They lie in WAL buffers, from which no standby has anything."""
+    primary, replica = pair
+    behind: list[float] = []
+    with own_session(primary) as here, own_session(replica) as there:
+        found = sampler(Subject(here, replica=there))
+        assert isinstance(found, Sampler)
+
+        def in_buffers() -> int:
+            until(lambda: found.take()["replica.behind_bytes"] == 0, "it has all until then")
+            here.execute("INSERT INTO answered VALUES (1)")
+            behind.append(found.take()["replica.behind_bytes"])
+            row = here.execute(
+                "SELECT pg_current_wal_insert_lsn() - pg_current_wal_flush_lsn()"
+            ).fetchone()
+            assert row is not None
+            return int(row[0])
+
+        here.execute("CREATE TABLE answered (i int)")
+        here.execute("ALTER SYSTEM SET wal_writer_delay = '10s'")
+        here.execute("SELECT pg_reload_conf()")
+        here.execute("SET synchronous_commit = off")
+        try:
+            until(in_buffers, "a commit is answered that is not written")
+            # It was not when it was looked, either: nothing goes back into the buffers.
+            assert behind[-1] > 0
+        finally:
+            here.execute("SET synchronous_commit = on")
+            here.execute("ALTER SYSTEM RESET wal_writer_delay")
+            here.execute("SELECT pg_reload_conf()")
+            here.execute("DROP TABLE answered")
+        until(lambda: found.take()["replica.behind_bytes"] == 0, "it has caught up")
+
+
 @pytest.mark.wide
 def test_a_plan_with_a_replica(folder: Path, pair: Pair) -> None:
     primary, replica = pair

@@ -1,10 +1,12 @@
-"""How far a replica is behind, by one clock."""
+"""How far a replica is behind: where its primary's WAL ends, and by one clock."""
 
 from __future__ import annotations
 
 import pytest
 
-from pgdyno.sample.samplers.server_replica import Positions
+from pgdyno.sample.samplers.server_replica import Positions, end_of_wal
+
+PAGE, SEGMENT = 8192, 16 * 1024 * 1024
 
 
 def test_lag_is_how_long_ago_the_primary_was_there() -> None:
@@ -17,3 +19,17 @@ def test_lag_is_how_long_ago_the_primary_was_there() -> None:
     assert positions.lag_s(13.5, 2_000) == pytest.approx(3.0), "between two looks, evenly"
     assert positions.lag_s(13.5, 3_000) == pytest.approx(1.5), "when it was last there"
     assert positions.lag_s(13.5, 500) == pytest.approx(3.5), "at least"
+
+
+@pytest.mark.parametrize(
+    ("inserted", "end"),
+    [
+        (3 * SEGMENT + 40, 3 * SEGMENT),  # the first page of a segment, with its longer header
+        (3 * SEGMENT + 24 + 40, 3 * SEGMENT + 64),
+        (3 * SEGMENT + PAGE + 24, 3 * SEGMENT + PAGE),
+        (3 * SEGMENT + PAGE + 40, 3 * SEGMENT + PAGE + 40),  # 16 bytes of a record stand there
+        (3 * SEGMENT + PAGE + 1000, 3 * SEGMENT + PAGE + 1000),
+    ],
+)
+def test_the_header_of_an_empty_page_is_nothing_to_be_replayed(inserted: int, end: int) -> None:
+    assert end_of_wal(inserted, PAGE, SEGMENT) == end

@@ -1,9 +1,10 @@
 """How far a replica that answers reads is behind its primary, in bytes of WAL and in seconds.
 
-`replica.behind_bytes`: from what it has replayed to what the primary has written, as it stood right
-after; so it is never told too small. `replica.lag_s`: how long ago the primary was last where the
-replica is now, by this host's clock alone: clocks of servers may differ. Both four times a second;
-between two looks at the primary its position is taken to have grown evenly.
+`replica.behind_bytes`: from what it has replayed to what the primary has put into its WAL, as it
+stood right after; so it is never told too small. Not to what is written: with synchronous_commit =
+off commits are answered that lie in WAL buffers. `replica.lag_s`: how long ago the primary was last
+where the replica is now, by this host's clock alone: clocks of servers may differ. Both four times
+a second; between two looks at the primary its position is taken to have grown evenly.
 """
 
 from __future__ import annotations
@@ -19,8 +20,28 @@ _COLUMNS = (
     Column("replica.lag_s", "s", "gauge"),
 )
 _INTERVAL_S = 0.25
-_WRITTEN = "SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::int8"
+_INSERTED = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::int8"
 _REPLAYED = "SELECT pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')::int8"
+_SIZES = """
+SELECT current_setting('wal_block_size')::int8,
+       pg_size_bytes(current_setting('wal_segment_size'))
+"""
+_HEADER_BYTES, _FIRST_HEADER_BYTES = 24, 40  # of a page of WAL, and of the first one of a segment
+
+
+def end_of_wal(inserted: int, page_bytes: int, segment_bytes: int) -> int:
+    """Where the last record ends, which is where a replica that has replayed all of it is.
+
+    The next one is inserted there, but behind the header of a page on which nothing stands yet.
+
+    Args:
+        inserted: Where the next record is inserted, as a number of bytes.
+        page_bytes: Of a page of WAL.
+        segment_bytes: Of a file of WAL.
+    """
+    is_first = inserted % segment_bytes < page_bytes
+    header = _FIRST_HEADER_BYTES if is_first else _HEADER_BYTES
+    return inserted - header if inserted % page_bytes == header else inserted
 
 
 class Positions:
@@ -30,10 +51,10 @@ class Positions:
         self._times_s: list[float] = []
         self._bytes: list[int] = []
 
-    def add(self, at_s: float, written: int) -> None:
+    def add(self, at_s: float, end: int) -> None:
         """It was there then; it never goes back."""
         self._times_s.append(at_s)
-        self._bytes.append(written)
+        self._bytes.append(end)
 
     def lag_s(self, now_s: float, replayed: int) -> float:
         """How long ago the primary was last there; at least, if that was before the first look."""
@@ -52,14 +73,19 @@ def sampler(subject: Subject) -> Sampler | None:
     """None where no replica answers."""
     if subject.session is None or subject.replica is None:
         return None
-    written, replayed = Prepared(subject.session, _WRITTEN), Prepared(subject.replica, _REPLAYED)
+    inserted, replayed = Prepared(subject.session, _INSERTED), Prepared(subject.replica, _REPLAYED)
+    page_bytes, segment_bytes = Prepared(subject.session, _SIZES).row()
     positions = Positions()
-    positions.add(time.monotonic(), int(written.row()[0]))
+
+    def primary() -> int:
+        return end_of_wal(int(inserted.row()[0]), int(page_bytes), int(segment_bytes))
+
+    positions.add(time.monotonic(), primary())
 
     def take() -> Row:
         there = int(replayed.row()[0])
         now_s = time.monotonic()
-        here = int(written.row()[0])
+        here = primary()
         positions.add(time.monotonic(), here)
         behind = float(max(0, here - there))
         return {"replica.behind_bytes": behind, "replica.lag_s": positions.lag_s(now_s, there)}
