@@ -219,14 +219,20 @@ def tell(event):
                 killed.append(int(one.parent.name))
         if sys.argv[3] == "head":
             os.kill(os.getpid(), signal.SIGKILL)
-        os.kill(max(killed), signal.SIGKILL)
+        os.kill(max(killed), signal.SIGSTOP if sys.argv[3] == "silent" else signal.SIGKILL)
 run = pgdyno.run(pgdyno.load_plan(sys.argv[1]), out=sys.argv[2], on_event=tell)
 print(run.is_whole)
 """
 
 
 def lost_in(folder: Path, hosts: str, who: str = "host") -> tuple[Path, str]:
-    """A run file whose first trial lost its last host, or its head; and what was printed."""
+    """A run file whose first trial lost its last host, or its head; and what was printed.
+
+    Args:
+        folder: Where it lies.
+        hosts: Of the plan.
+        who: `host` or `head` is killed; with `silent` a host stands still in its transactions.
+    """
     path, out = folder / f"{who}.toml", folder / f"{who}.sqlite"
     path.write_text(PLAN.format(hosts=hosts))
     words = [sys.executable, "-c", LOST, str(path), str(out), who]
@@ -259,6 +265,22 @@ def test_a_trial_that_lost_a_host_is_repeated_once_by_itself(folder: Path, home_
     assert [host.name for host in replaced.result.fleet.hosts] == ["local:a"]
     assert "1 of 2 trials" not in (page := out.with_suffix(".html").read_text())
     assert replaced.reason in page
+
+
+@pytest.mark.wide
+def test_a_host_that_stands_still_in_its_transactions_is_no_fault_of_the_server(
+    folder: Path, home_env: Path
+) -> None:
+    """All update the row of one branch, and wait for the transaction that nobody goes on with."""
+    out, whole = lost_in(folder, '"local:a", "local:b"', "silent")
+
+    with RunFile.read(out) as run:
+        first, second = run.trials()
+        (replaced,) = run.replaced()
+    assert whole.strip() == str(has_numbers(first) and has_numbers(second))
+    assert (first.attempt, first.host_lost) == (2, False)
+    assert (replaced.state, replaced.host_lost) == (TrialState.INVALID, True)
+    assert replaced.reason == "host local:b was lost: it said nothing for 5 s"
 
 
 @pytest.mark.wide

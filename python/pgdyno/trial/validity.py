@@ -19,6 +19,7 @@ _LOST_SESSIONS = (  # what a server says of sessions that end, while it goes dow
     "terminating connection", "connection to client lost", "data from client", "data to client",
     "the database system is", "terminating background worker",
 )  # fmt: skip
+_GIVEN_UP = ("statement due to user request",)  # cancelled by the driver, after the drain
 # 40P01 and 40001: counted by the driver, retried, and part of the result.
 _RETRIED = ("deadlock detected", "could not serialize access")
 _NOISE = (  # answers to our own question whether it is ready
@@ -35,7 +36,8 @@ def judge(
     an answer for longer than the drain, and errors in the server's log make them invalid: the load
     was not the one that the plan asked for. A plan that is to `survive` asked for lost connections;
     what failed with them is then a part of the result. Sessions that end with a host that was lost
-    have that reason.
+    have that reason, and so have requests that waited to no end: for locks of its transactions,
+    which last until the server notices that it is gone.
     """
     reasons = []
     fleet = result.fleet or _ONE_PROCESS
@@ -53,11 +55,12 @@ def judge(
     reasons += _idle(result) if ended else ()
     if result.fleet is not None:
         reasons += fleet_reasons(result.fleet)
-    if stuck := stuck_reason(window_end([kind.window for kind in result.kinds], result.given_up_s)):
+    stuck = stuck_reason(window_end([kind.window for kind in result.kinds], result.given_up_s))
+    if stuck and ended:
         reasons.append(stuck)
     if any(one.sqlstate in ("stopped", "gave_up") for one in result.errors):
         reasons.append("the driver did not reach the end of the window")
-    reasons += _reported(log, sessions_end=survive or bool(fleet.lost))
+    reasons += _reported(log, survive=survive, lost=bool(fleet.lost))
     if reasons:
         return TrialState.INVALID, "; ".join(reasons)
     if fleet.is_degraded:
@@ -75,9 +78,10 @@ def _idle(result: TrialResult) -> Iterator[str]:
             yield f"no transaction succeeded on server {part.name} in the window"
 
 
-def _reported(log: LogSummary | None, *, sessions_end: bool) -> Iterator[str]:
-    """What the server's log has of errors that nothing explains."""
-    known = (*_NOISE, *_RETRIED, *(_LOST_SESSIONS if sessions_end else ()))
+def _reported(log: LogSummary | None, *, survive: bool, lost: bool) -> Iterator[str]:
+    """What the server's log has of errors that nothing explains, such as a host that was lost."""
+    sessions_end = _LOST_SESSIONS if survive or lost else ()
+    known = (*_NOISE, *_RETRIED, *sessions_end, *(_GIVEN_UP if lost else ()))
     bad = log.bad if log else {}
     unexplained = {text: n for text, n in bad.items() if not any(one in text for one in known)}
     if unexplained:

@@ -163,6 +163,27 @@ def test_a_lost_host_explains_the_sessions_that_end_with_it_and_nothing_else(
     assert not is_fault_of_hosts(*judge(worse, log), worse)
 
 
+def test_what_waits_for_locks_of_a_lost_host_is_no_fault_of_the_server(
+    result: TrialResult,
+) -> None:
+    lost = replace(DRIVEN, lost=("host ssh://b was lost: it said nothing for 5 s",))
+    first, *others = result.kinds
+    window = replace(first.window, due=first.window.due + 3, unfinished=3, drained=0,
+                     unanswered=3, stuck=3)  # fmt: skip
+    waited = replace(result, kinds=(replace(first, window=window), *others), given_up_s=10.0)
+    log = logged("ERROR", "canceling statement due to user request")
+
+    found = judge(without := replace(waited, fleet=lost), log)
+
+    assert found == (TrialState.INVALID, lost.lost[0])
+    assert is_fault_of_hosts(*found, without)
+    assert "3 requests sent in the window" in str(judge(waited, None)[1])
+    assert "canceling statement" in str(judge(result, log)[1])
+    # Where the load went on without it, what the others waited for is in the numbers.
+    went_on = replace(waited, fleet=replace(lost, went_on=True))
+    assert "3 requests sent in the window" in str(judge(went_on, log)[1])
+
+
 def test_a_plan_that_goes_on_without_a_host_has_degraded_trials(result: TrialResult) -> None:
     lost = replace(DRIVEN, lost=("host ssh://b was lost: it said nothing for 5 s",), went_on=True)
     without = replace(result, fleet=lost)
