@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -16,15 +18,19 @@ from pgdyno.drive.driver import Wishes, drive
 from pgdyno.drive.null import null_server
 from pgdyno.drive.spec import Part
 from pgdyno.model.connection import Connection
+from pgdyno.model.errors import LostError, StoppedError
 from pgdyno.model.fleet import Fleet
 from pgdyno.model.plan import Protocol
 from pgdyno.model.run import TrialRecord, TrialResult, TrialState
 from pgdyno.model.settings import Rung
 from pgdyno.store.run_file import RunFile
+from pgdyno.target.server_owner import OWNER
+from pgdyno.target.servers_target import ServersTarget
 from tests.cluster.conftest import cluster_apart
 from tests.cluster.test_run import pgdyno
 from tests.cluster.test_running_target import databases
 from tests.data.workloads import tpcc
+from tests.waiting import DEADLINE_S
 
 pytestmark = pytest.mark.cluster
 PROTOCOL = Protocol(1, 0.0, 600.0, 20.0, False, 0.02, 0.95, Rung.D0)
@@ -241,6 +247,37 @@ def test_hosts_of_a_fleet_ask_every_server() -> None:
     assert [host.terminals for host in both.fleet.hosts] == [8, 8]
     each = [sum(kind.run.due for kind in part.kinds) for part in both.parts]
     assert each == [8 * 10, 8 * 10]
+
+
+def sessions_in(connection: Connection, database: str) -> list[int]:
+    query = "SELECT pid FROM pg_stat_activity WHERE datname = %s"
+    with psycopg.connect(**connection.arguments(), autocommit=True) as session:
+        return [pid for (pid,) in session.execute(query, (database,)).fetchall()]
+
+
+def test_who_ends_our_session_on_one_server_ends_the_run(both: list[Connection]) -> None:
+    target = ServersTarget([conninfo(one) for one in both])
+    (pid,) = sessions_in(both[1], OWNER)
+    with psycopg.connect(**both[1].arguments(), autocommit=True) as session:
+        session.execute("SELECT pg_terminate_backend(%s)", (pid,))
+    with pytest.raises(StoppedError, match="ended this run's session"):
+        target.each[1].find_fixture("none")
+    target.close()
+
+    # The other server's session was given back, which looks like one that a crash has ended.
+    with pytest.raises(StoppedError, match="ended this run's session"):
+        target.came_back(1.0)
+
+
+def test_one_server_that_crashed_and_recovered_is_back(both: list[Connection]) -> None:
+    target = ServersTarget([conninfo(one) for one in both])
+    (pid,) = sessions_in(both[1], OWNER)
+    os.kill(pid, signal.SIGKILL)
+    with pytest.raises(LostError):
+        target.each[1].find_fixture("none")
+    target.close()
+
+    assert target.came_back(DEADLINE_S)
 
 
 def test_servers_that_are_not_several_are_refused(folder: Path, both: list[Connection]) -> None:

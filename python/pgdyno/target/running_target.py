@@ -130,6 +130,7 @@ class RunningTarget(NotOurs):
         self._fixtures: dict[str, str] = {}  # databases by ident
         self._loading: str | None = None
         self._trials: list[str] = []  # databases of the trial
+        self._is_ending = False  # it took no more sessions
         self._owner = Owner(self.connection)
         try:
             self._sweep()
@@ -278,16 +279,22 @@ class RunningTarget(NotOurs):
         try:
             _started(self.connection)
         except psycopg.Error as error:
+            self._is_ending = True
             said = " ".join(str(error).split())
             raise StoppedError(
                 f"the server takes no more sessions: {said}",
                 hint="Is the server being stopped?",
             ) from error
 
+    @property
+    def was_sent_away(self) -> bool:
+        """Whether somebody ended this run's session, or stopped the server with it."""
+        return self._owner.was_sent_away
+
     def came_back(self, patience_s: float) -> bool:
         """See `Target.came_back`."""
         deadline = time.monotonic() + patience_s
-        went_away = self._owner.was_cut_off_by_a_crash
+        went_away = self._is_ending or self._owner.was_cut_off_by_a_crash
         while True:
             try:
                 started = _started(self.connection)

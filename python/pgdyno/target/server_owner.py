@@ -104,6 +104,7 @@ class Owner:
             )
         self._connection = connection
         self._goodbye: str | None = None  # its SQLSTATE
+        self._gave_back = False
         self._session = self._take()
 
     # -- the claim ----------------------------------------------------------------------------
@@ -174,7 +175,12 @@ class Owner:
     @property
     def was_cut_off_by_a_crash(self) -> bool:
         """Whether the session ended without a word or with that of a crash: nobody meant it."""
-        return self._session.closed and self._goodbye != _STOPPED
+        return self._session.closed and not self._gave_back and self._goodbye != _STOPPED
+
+    @property
+    def was_sent_away(self) -> bool:
+        """Whether somebody ended the session, or stopped the server with it."""
+        return self._goodbye == _STOPPED
 
     def _taken(self, session: psycopg.Connection[Any]) -> TargetError:
         found = advisory_locks.holder(session, advisory_locks.RUN, OWNER)
@@ -196,8 +202,10 @@ class Owner:
 
     def release(self) -> None:
         """Give the server back. The lock's database goes as well, unless the next one waits."""
-        pid = self._session.info.backend_pid if not self._session.closed else 0
-        self._session.close()
+        pid = 0
+        if not self._session.closed:
+            pid, self._gave_back = self._session.info.backend_pid, True
+            self._session.close()
         # What cannot be dropped now is found and used by the next owner.
         with suppress(psycopg.Error), own_session(self._connection) as outside:
             found = _find(outside, OWNER)

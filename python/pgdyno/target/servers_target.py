@@ -175,13 +175,15 @@ class ServersTarget(NotOurs):
         _all(one.stop for one in self._members)
 
     def came_back(self, patience_s: float) -> bool:
-        """See `Target.came_back`: those that went away answer again."""
+        """See `Target.came_back`: those that went away answer again, and nobody meant us."""
         stopped: list[StoppedError] = []
         for member in self._members:
             try:
                 if not member.came_back(patience_s):
                     return False
             except StoppedError as error:  # this one never went away
+                if member.was_sent_away:
+                    raise
                 stopped.append(error)
         if len(stopped) == len(self._members):
             raise stopped[0]

@@ -16,10 +16,13 @@ from pgdyno.target.servers_target import ServersTarget, server_names
 class Member:
     """A server that answers as it is told to."""
 
-    def __init__(self, name: str, log: list[str], back: bool | Exception = True) -> None:
+    def __init__(
+        self, name: str, log: list[str], back: bool | Exception = True, *, sent_away: bool = False
+    ) -> None:
         self.connection = Connection(name, 5432, "u", "d")
         self.log = log
         self.back = back
+        self.was_sent_away = sent_away
 
     def came_back(self, _: float) -> bool:
         if isinstance(self.back, Exception):
@@ -79,3 +82,14 @@ def test_servers_came_back_when_those_that_went_away_did() -> None:
     assert not target(Member("a", log, never), Member("b", log, False)).came_back(1.0)
     with pytest.raises(StoppedError, match="somebody ended"):
         target(Member("a", log, never), Member("b", log, never)).came_back(1.0)
+
+
+def test_who_ends_a_session_on_one_of_several_servers_means_the_run() -> None:
+    log: list[str] = []
+    ended = Member("b", log, StoppedError("somebody ended it"), sent_away=True)
+
+    for other in (True, StoppedError("this one never went away")):
+        with pytest.raises(StoppedError, match="somebody ended it"):
+            target(Member("a", log, other), ended).came_back(1.0)
+    # One that was stopped and started again has ended all sessions with it.
+    assert target(Member("a", log), Member("b", log, sent_away=True)).came_back(1.0)
