@@ -21,6 +21,11 @@ class PgdynoError(Exception):
         self.fact = fact
         self.hint = hint
 
+    def begin_with(self, whose: str) -> None:
+        """Say whose it is, once that is known: `server db-1:5432`."""
+        self.fact = f"{whose}: {self.fact}"
+        self.args = (self.fact,)
+
     @property
     def line(self) -> str:
         """Fact and hint in one line, as a record keeps them."""

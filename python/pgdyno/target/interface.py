@@ -12,7 +12,7 @@ from typing import Protocol
 import psycopg
 
 from pgdyno.model.connection import Connection
-from pgdyno.model.errors import LostError, PgdynoError, TargetError
+from pgdyno.model.errors import Interrupted, LostError, PgdynoError, TargetError
 from pgdyno.model.manifest import Installation
 from pgdyno.model.plan import Stage
 from pgdyno.model.run import Effective, Fixture
@@ -81,6 +81,30 @@ def ending(end: Callable[[], None]) -> Iterator[None]:
             first.add_note(f"afterwards: {second}")
         raise
     end()
+
+
+@contextmanager
+def on_server(name: str) -> Iterator[None]:
+    """What fails on one of several servers says on which.
+
+    Args:
+        name: Of the server; empty where there is one, of which nothing else is said.
+
+    Raises:
+        PgdynoError: Of the kind that it was; what a session says by itself becomes ours.
+    """
+    try:
+        yield
+    except Interrupted:
+        raise
+    except (PgdynoError, psycopg.Error) as error:
+        failure = as_pgdyno_error(error) if name else None
+        if failure is None:
+            raise
+        failure.begin_with(f"server {name}")
+        if failure is error:
+            raise
+        raise failure from error
 
 
 @contextmanager

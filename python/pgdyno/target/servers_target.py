@@ -6,9 +6,10 @@ Each is owned, loaded, restored, asked and left as one alone; here they are held
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from typing import TypeVar
 
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import PlanError, StoppedError
@@ -17,9 +18,12 @@ from pgdyno.model.plan import Stage
 from pgdyno.model.run import Fixture
 from pgdyno.model.server_result import of_server
 from pgdyno.model.settings import ServerFacts, Setting
-from pgdyno.target.interface import NO_ENVIRONMENT, Ready, Restored
+from pgdyno.target.conninfo import resolve
+from pgdyno.target.interface import NO_ENVIRONMENT, Ready, Restored, on_server
 from pgdyno.target.not_ours import NotOurs
 from pgdyno.target.running_target import RunningServer, RunningTarget, ask_server
+
+Answer = TypeVar("Answer")
 
 
 def ask_servers(conninfos: Sequence[str], *, knocks: bool = False) -> ServerFacts:
@@ -32,7 +36,11 @@ def ask_servers(conninfos: Sequence[str], *, knocks: bool = False) -> ServerFact
         PlanError: A conninfo is refused, or two lead to one server.
         TargetError: A server does not answer.
     """
-    asked = [ask_server(one, knocks=knocks) for one in conninfos]
+    names = _names_of(conninfos)
+    asked: list[RunningServer] = []
+    for name, conninfo in zip(names, conninfos, strict=True):
+        with on_server(name):
+            asked.append(ask_server(conninfo, knocks=knocks))
     for number, one in enumerate(asked):
         for other in asked[:number]:
             if one.identity == other.identity:
@@ -41,14 +49,22 @@ def ask_servers(conninfos: Sequence[str], *, knocks: bool = False) -> ServerFact
                     " server",
                     "Name it once; several databases of one server are workload.databases.",
                 )
-    return _together(asked)
+    return _together(names, asked)
 
 
-def _together(asked: Sequence[RunningServer]) -> ServerFacts:
-    names = server_names([one.connection for one in asked])
+def _together(names: Sequence[str], asked: Sequence[RunningServer]) -> ServerFacts:
     first, *others = (replace(one.facts, name=name)
                       for name, one in zip(names, asked, strict=True))  # fmt: skip
     return replace(first, others=tuple(others))
+
+
+def _names_of(conninfos: Sequence[str]) -> list[str]:
+    """What the servers are called, before any of them is asked."""
+    found = []
+    for number, one in enumerate(conninfos, start=1):
+        with on_server(str(number)):
+            found.append(resolve(one))
+    return server_names(found)
 
 
 def server_names(connections: Sequence[Connection]) -> list[str]:
@@ -75,21 +91,27 @@ class ServersTarget(NotOurs):
             PlanError: A conninfo is refused, or leads to a pooler.
             TargetError: A server does not answer, or another pgdyno has it.
         """
+        self._names = _names_of(conninfos)
         with ExitStack() as stack:
             members = []
-            for one in conninfos:
-                member = RunningTarget(one, prewarm=prewarm)
+            for name, conninfo in zip(self._names, conninfos, strict=True):
+                with on_server(name):
+                    member = RunningTarget(conninfo, prewarm=prewarm)
                 stack.callback(member.close)
                 members.append(member)
             stack.pop_all()
         self._members = tuple(members)
-        self._names = server_names([one.connection for one in members])
         self._parts: dict[str, tuple[str, ...]] = {}  # fixtures of all by that of the first
 
     @property
     def each(self) -> Sequence[RunningTarget]:
         """See `Target.each`."""
         return self._members
+
+    @property
+    def names(self) -> Sequence[str]:
+        """What each is called."""
+        return self._names
 
     @property
     def build(self) -> Installation:
@@ -100,7 +122,7 @@ class ServersTarget(NotOurs):
 
     def configuration(self) -> dict[str, str]:
         """See `Target.configuration`; those of the first by their names alone."""
-        first, *others = (one.configuration() for one in self._members)
+        first, *others = self._each(lambda one: one.configuration())
         return first | {
             of_server(name, setting): value
             for name, found in zip(self._names[1:], others, strict=True)
@@ -120,8 +142,9 @@ class ServersTarget(NotOurs):
     def rehearse(self, stages: Sequence[Stage]) -> Iterator[tuple[str, str]]:
         """See `Target.rehearse`."""
         for name, member in zip(self._names, self._members, strict=True):
-            for stage, why in member.rehearse(stages):
-                yield stage, f"server {name}: {why}"
+            with on_server(name):
+                for stage, why in member.rehearse(stages):
+                    yield stage, f"server {name}: {why}"
 
     # -- fixture: each server has its own -----------------------------------------------------
 
@@ -145,16 +168,14 @@ class ServersTarget(NotOurs):
 
     def drop_half_fixture(self) -> None:
         """See `Target.drop_half_fixture`."""
-        _all(one.drop_half_fixture for one in self._members)
+        self._all(lambda one: one.drop_half_fixture())
 
     # -- trial --------------------------------------------------------------------------------
 
     def restore(self, ident: str, databases: int = 1, folder: str | None = None) -> Restored:
         """See `Target.restore`; each server has one database."""
-        done = [
-            member.restore(own, 1, folder)
-            for member, own in zip(self._members, self._parts[ident], strict=True)
-        ]
+        parts = dict(zip(self._members, self._parts[ident], strict=True))
+        done = self._each(lambda member: member.restore(parts[member], 1, folder))
         return Restored(done[0].method, sum(one.seconds for one in done))
 
     def apply(
@@ -164,23 +185,24 @@ class ServersTarget(NotOurs):
         environment: Mapping[str, str] = NO_ENVIRONMENT,
     ) -> Ready:
         """See `Target.apply`."""
+        done = self._each(lambda member: member.apply(settings, build, environment))
         first, *others = (
-            replace(member.apply(settings, build, environment), name=name)
-            for name, member in zip(self._names, self._members, strict=True)
+            replace(one, name=name) for name, one in zip(self._names, done, strict=True)
         )
         return replace(first, others=tuple(others))
 
     def stop(self) -> None:
         """See `Target.stop`."""
-        _all(one.stop for one in self._members)
+        self._all(lambda one: one.stop())
 
     def came_back(self, patience_s: float) -> bool:
         """See `Target.came_back`: those that went away answer again, and nobody meant us."""
         stopped: list[StoppedError] = []
-        for member in self._members:
+        for name, member in zip(self._names, self._members, strict=True):
             try:
-                if not member.came_back(patience_s):
-                    return False
+                with on_server(name):
+                    if not member.came_back(patience_s):
+                        return False
             except StoppedError as error:  # this one never went away
                 if member.was_sent_away:
                     raise
@@ -191,11 +213,23 @@ class ServersTarget(NotOurs):
 
     def close(self) -> None:
         """See `Target.close`."""
-        _all(one.close for one in self._members)
+        self._all(lambda one: one.close())
+
+    def _each(self, asked: Callable[[RunningTarget], Answer]) -> list[Answer]:
+        """What each server answers, in their order."""
+        answers = []
+        for name, member in zip(self._names, self._members, strict=True):
+            with on_server(name):
+                answers.append(asked(member))
+        return answers
+
+    def _all(self, act: Callable[[RunningTarget], None]) -> None:
+        """Do it on all servers, also after one on which it fails."""
+        with ExitStack() as stack:
+            for name, member in reversed(list(zip(self._names, self._members, strict=True))):
+                stack.callback(_act, name, act, member)
 
 
-def _all(what: Iterable[Callable[[], None]]) -> None:
-    """Do it on all servers, also after one on which it fails."""
-    with ExitStack() as stack:
-        for act in reversed(list(what)):
-            stack.callback(act)
+def _act(name: str, act: Callable[[RunningTarget], None], member: RunningTarget) -> None:
+    with on_server(name):
+        act(member)

@@ -12,7 +12,7 @@ from pgdyno.model.plan import Plan, Stage, Workload
 from pgdyno.model.progress import Noted
 from pgdyno.model.run import Fixture
 from pgdyno.plan.resolve.fixture import fixture_ident, fixture_shape
-from pgdyno.target.interface import Target, ending, explained, own_work_mem
+from pgdyno.target.interface import Target, ending, explained, on_server, own_work_mem
 from pgdyno.target.server_host import server_host_of
 from pgdyno.target.servers_target import ServersTarget
 from pgdyno.trial.progress import Listener, Phases
@@ -31,10 +31,11 @@ def make_fixtures(plan: Plan, target: Target, listener: Listener) -> dict[str, F
     made: dict[str, Fixture] = {}
     for stage in plan.stages:
         if (kind := _kind(stage)) not in of_kind:
-            parts = [
-                make_fixture(plan, one, listener, stage, server)
-                for server, one in enumerate(target.each)
-            ]
+            names = target.names if isinstance(target, ServersTarget) else [""]
+            parts = []
+            for server, (name, one) in enumerate(zip(names, target.each, strict=True)):
+                with on_server(name):
+                    parts.append(make_fixture(plan, one, listener, stage, server))
             fixture = target.joined(parts) if isinstance(target, ServersTarget) else parts[0]
             # What was loaded for a build before this one is not reused from an earlier run.
             of_kind[kind] = made.setdefault(fixture.ident, fixture)

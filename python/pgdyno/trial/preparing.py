@@ -13,7 +13,7 @@ from pgdyno.model.plan import Protocol, Stage
 from pgdyno.model.run import Fixture
 from pgdyno.model.settings import Setting
 from pgdyno.session import own_session
-from pgdyno.target.interface import NO_ENVIRONMENT, Ready, Target
+from pgdyno.target.interface import NO_ENVIRONMENT, Ready, Target, on_server
 from pgdyno.target.prewarm import prewarm
 from pgdyno.target.replica import caught_up
 from pgdyno.trial.fixture import build_of
@@ -66,13 +66,15 @@ def warmed(ready: Ready, databases: Sequence[Connection], protocol: Protocol, ph
     Raises:
         PgdynoError: It cannot be done.
     """
+    names = [one.name for one in ready.each] if ready.others else [""] * len(databases)
     with phase("prewarm"):
-        for database in databases if protocol.prewarm else ():
-            prewarm(database)
+        for name, database in zip(names, databases, strict=True) if protocol.prewarm else ():
+            with on_server(name):
+                prewarm(database)
     with phase("checkpoint"):
         if protocol.checkpoint_before:
             for one in ready.each:
-                with own_session(one.connection) as session:
+                with on_server(one.name), own_session(one.connection) as session:
                     session.execute("CHECKPOINT")
     if ready.replica is not None:
         with phase("replica"):

@@ -16,7 +16,7 @@ from pgdyno.sample.recorder import Recorder
 from pgdyno.sample.sampler import Subject
 from pgdyno.sample.samplers import samplers_of_server
 from pgdyno.session import own_session
-from pgdyno.target.interface import Ready
+from pgdyno.target.interface import Ready, on_server
 from pgdyno.trial.sampled import Sampled, growth, named_by
 
 
@@ -30,7 +30,8 @@ def recorders_of_servers(ready: Ready, subject: Subject, stack: ExitStack) -> di
     """
     found = {}
     for one in ready.each if ready.others else ():
-        session = stack.enter_context(own_session(one.connection))
+        with on_server(one.name):
+            session = stack.enter_context(own_session(one.connection))
         beside = subject.own_pids if one is ready else ()
         own = replace(
             subject,
@@ -38,7 +39,8 @@ def recorders_of_servers(ready: Ready, subject: Subject, stack: ExitStack) -> di
             databases=[one.connection.database],
             own_pids=frozenset({*beside, session.info.backend_pid}),
         )
-        recorder = Recorder(samplers_of_server(own), subject.telemetry)
+        with on_server(one.name):
+            recorder = Recorder(samplers_of_server(own), subject.telemetry)
         found[one.name] = stack.enter_context(recorder)
     return found
 

@@ -8,7 +8,7 @@ from pgdyno.loader.consistency import require
 from pgdyno.model.errors import CheckError
 from pgdyno.model.fleet import FleetResult
 from pgdyno.model.run import Failures, TrialResult, TrialState
-from pgdyno.model.wording import plural
+from pgdyno.model.wording import listed, plural
 from pgdyno.sample.server_log import LogSummary
 from pgdyno.stats.fleet import fleet_reasons
 from pgdyno.stats.window_end import stuck_reason, window_end
@@ -48,7 +48,8 @@ def judge(
     failed = sum(kind.run.failed for kind in result.kinds)
     lost = sum(one.count for one in result.errors if is_lost(one.sqlstate)) if survive else 0
     if failed > lost:
-        reasons.append(f"{plural(failed, 'transaction')} failed{_example(result.errors)}")
+        where, example = _where(result), _example(result.errors)
+        reasons.append(f"{plural(failed, 'transaction')} failed{where}{example}")
     if result.reconnects and not survive:
         reasons.append(f"{plural(result.reconnects, 'connection was', 'connections were')} lost")
     ended = not fleet.lost or fleet.went_on
@@ -93,6 +94,13 @@ def is_fault_of_hosts(state: TrialState, reason: str | None, result: TrialResult
     """Whether lost hosts of the load are the only reason for which `judge` called it invalid."""
     lost = result.fleet.lost if result.fleet is not None else ()
     return state is TrialState.INVALID and bool(lost) and reason == "; ".join(lost)
+
+
+def _where(result: TrialResult) -> str:
+    """On which of several servers something failed."""
+    servers = [f"server {part.name}" for part in result.parts if result.servers
+               and any(kind.run.failed for kind in part.kinds)]  # fmt: skip
+    return f" on {listed(servers)}" if servers else ""
 
 
 def _example(errors: Sequence[Failures]) -> str:

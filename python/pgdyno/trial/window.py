@@ -31,7 +31,7 @@ from pgdyno.sample.sampler import Subject
 from pgdyno.sample.samplers import samplers_for, samplers_of
 from pgdyno.session import own_session
 from pgdyno.stats.client_limit import HOST_IDLE_COLUMNS, host_idle_share
-from pgdyno.target.interface import Ready
+from pgdyno.target.interface import Ready, on_server
 from pgdyno.target.open_target import pgbench_program
 from pgdyno.trial.sampled import Sampled, growth
 from pgdyno.trial.servers import recorders_of_servers, with_servers
@@ -97,7 +97,10 @@ def drive_and_sample(
     workload = stage.workload
     databases = [one.database for one in ready.databases(workload)]
     with ExitStack() as stack:
-        session, another = (stack.enter_context(own_session(ready.connection)) for _ in range(2))
+        with on_server(ready.name):
+            session, another = (
+                stack.enter_context(own_session(ready.connection)) for _ in range(2)
+            )
         begins = Begins(another)
         pace = pace_of(protocol, stage.checkpoints, round_number, begins.count, begins.spacing())
         watch = Watch(progress)

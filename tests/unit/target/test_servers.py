@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
+import psycopg
 import pytest
 
 from pgdyno.model.connection import Connection
-from pgdyno.model.errors import StoppedError, TargetError
+from pgdyno.model.errors import Interrupted, LostError, PgdynoError, StoppedError, TargetError
 from pgdyno.model.fixture_shape import FixtureShape
 from pgdyno.model.run import Fixture
+from pgdyno.model.system_errors import SystemFailure
+from pgdyno.target.interface import on_server
 from pgdyno.target.servers_target import ServersTarget, server_names
 
 
@@ -33,10 +37,29 @@ class Member:
         self.log.append(f"{self.connection.host} {ident} {databases}")
         return cast(Any, type("Done", (), {"method": "template database", "seconds": 1.5}))
 
+    def close(self) -> None:
+        self.log.append(f"{self.connection.host} closes")
+
+    drop_half_fixture = close
+
     def stop(self) -> None:
         self.log.append(f"{self.connection.host} stops")
         if self.back is False:
             raise TargetError(f"{self.connection.host} is gone")
+
+
+class Failing(Member):
+    """One on which everything fails."""
+
+    def __init__(self, name: str, failure: Callable[[], Exception]) -> None:
+        super().__init__(name, [])
+        self.failure = failure
+
+    def _fail(self, *_: Any, **__: Any) -> Any:
+        raise self.failure()
+
+    restore = apply = stop = close = configuration = rehearse = came_back = _fail
+    drop_half_fixture = _fail
 
 
 def target(*members: Member) -> ServersTarget:
@@ -93,3 +116,33 @@ def test_who_ends_a_session_on_one_of_several_servers_means_the_run() -> None:
             target(Member("a", log, other), ended).came_back(1.0)
     # One that was stopped and started again has ended all sessions with it.
     assert target(Member("a", log), Member("b", log, sent_away=True)).came_back(1.0)
+
+
+@pytest.mark.parametrize(
+    ("failure", "kind", "fact"),
+    [
+        (lambda: LostError("the server crashed", "Why?"), LostError, "the server crashed"),
+        (lambda: psycopg.OperationalError("it is gone"), SystemFailure,
+         "the server failed: it is gone"),
+    ],
+)  # fmt: skip
+def test_what_fails_on_one_of_several_servers_says_on_which(
+    failure: Callable[[], Exception], kind: type[PgdynoError], fact: str
+) -> None:
+    both = target(Failing("b", failure), Member("a", []))
+    both._parts = {"left": ("left", "right")}
+
+    for act in (lambda: both.restore("left"), lambda: both.apply([]), both.stop, both.close,
+                both.configuration, lambda: list(both.rehearse([])), both.drop_half_fixture,
+                lambda: both.came_back(1.0)):  # fmt: skip
+        with pytest.raises(kind) as caught:
+            act()
+        assert type(caught.value) is kind
+        assert caught.value.fact == str(caught.value) == f"server b:5432: {fact}"
+
+
+def test_nothing_is_said_of_the_only_server_nor_of_ctrl_c() -> None:
+    with pytest.raises(psycopg.OperationalError, match=r"^gone$"), on_server(""):
+        raise psycopg.OperationalError("gone")
+    with pytest.raises(Interrupted, match=r"^stopped$"), on_server("b:5432"):
+        raise Interrupted("stopped")

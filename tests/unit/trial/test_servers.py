@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any, cast
+from unittest.mock import MagicMock
 
 import numpy as np
+import psycopg
 import pytest
 
+from pgdyno.model.connection import Connection
+from pgdyno.model.errors import CheckError, PgdynoError, TargetError
+from pgdyno.model.plan import Protocol
 from pgdyno.model.run import Series, TrialState
+from pgdyno.model.settings import Rung
+from pgdyno.model.system_errors import SystemFailure
 from pgdyno.model.workload import Tpcc, Workload
+from pgdyno.target.interface import Ready
+from pgdyno.trial import preparing
+from pgdyno.trial.after_window import EndedWindow
+from pgdyno.trial.checks import conditions
 from pgdyno.trial.sampled import Sampled, growth_of_all
 from pgdyno.trial.servers import held_text, with_violations
 from pgdyno.trial.validity import judge
@@ -73,6 +84,69 @@ def test_a_server_that_did_nothing_makes_a_trial_invalid() -> None:
 
     assert state is TrialState.INVALID
     assert reason == f"no transaction succeeded on server {NAMES[1]} in the window"
+
+
+def test_transactions_that_failed_are_told_by_server() -> None:
+    result = over_two()
+    first, second = result.parts
+    kind = second.kinds[0]
+    failed = replace(kind, run=replace(kind.run, due=kind.run.due + 3, failed=3))
+    parts = (first, replace(second, kinds=(failed, *second.kinds[1:])))
+    whole = replace(result, kinds=(failed, *result.kinds[1:]), parts=parts, errors=())
+
+    assert judge(whole, None)[1] == f"3 transactions failed on server {NAMES[1]}"
+
+
+BOTH = [Connection(name, 5432, "u", "d") for name in ("a", "b")]
+PROTOCOL = Protocol(1, 0.0, 1.0, 1.0, True, 0.02, 0.95, Rung.D0)
+
+
+def failing_on_b(failure: Exception) -> Any:
+    """What fails on the second server."""
+
+    def act(connection: Connection, *_: object, **__: object) -> MagicMock:
+        if connection == BOTH[1]:
+            raise failure
+        return MagicMock()
+
+    return act
+
+
+@pytest.mark.parametrize(
+    ("what", "failure", "kind", "fact"),
+    [
+        ("prewarm", TargetError("the database has no pg_prewarm"), TargetError,
+         "the database has no pg_prewarm"),
+        ("own_session", psycopg.OperationalError("it is gone"), SystemFailure,
+         "the server failed: it is gone"),
+    ],
+)  # fmt: skip
+def test_a_server_that_cannot_be_warmed_is_named(
+    monkeypatch: pytest.MonkeyPatch, what: str, failure: Exception, kind: type[PgdynoError],
+    fact: str,
+) -> None:  # fmt: skip
+    first, second = (Ready(one, (), None, None, 0.0, "", name=name)
+                     for one, name in zip(BOTH, NAMES, strict=True))  # fmt: skip
+    monkeypatch.setattr(preparing, "prewarm", MagicMock())
+    monkeypatch.setattr(preparing, "own_session", MagicMock())
+    monkeypatch.setattr(preparing, what, failing_on_b(failure))
+
+    with pytest.raises(kind) as caught:
+        preparing.warmed(replace(first, others=(second,)), BOTH, PROTOCOL, MagicMock())
+
+    assert caught.value.fact == f"server {NAMES[1]}: {fact}"
+
+
+def test_a_check_that_cannot_be_run_names_its_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    failure = CheckError("condition 1 cannot be run: it is gone")
+    monkeypatch.setattr(conditions, "own_work_mem", lambda _: None)
+    monkeypatch.setattr(conditions, "check", failing_on_b(failure))
+    ended = EndedWindow(cast(Any, None), BOTH, MagicMock(), PROTOCOL, 1, NAMES)
+    action = conditions.action(ended)
+    assert action is not None
+
+    with pytest.raises(CheckError, match=f"^server {NAMES[1]}: condition 1 cannot be run"):
+        action.act()
 
 
 def test_violations_are_told_by_server() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pgdyno.loader.consistency import check
 from pgdyno.model.run import Condition
-from pgdyno.target.interface import own_work_mem
+from pgdyno.target.interface import on_server, own_work_mem
 from pgdyno.trial.after_window import Action, EndedWindow, Learned
 from pgdyno.trial.servers import with_violations
 
@@ -18,8 +18,11 @@ def action(ended: EndedWindow) -> Action | None:
     work_mem, conditions = own_work_mem(ended.target), ended.description.conditions
 
     def act() -> Learned:
-        each = [check(one, conditions, work_mem=work_mem) for one in ended.databases]
+        each = []
         names = ended.servers or [one.database for one in ended.databases]
+        for name, one in zip(names, ended.databases, strict=True):
+            with on_server(name if ended.servers else ""):
+                each.append(check(one, conditions, work_mem=work_mem))
         found = _of_all(names, each, names_first=bool(ended.servers))
         violations = [sum(one.violations for one in those) for those in each]
         return lambda result, _: replace(
