@@ -112,7 +112,8 @@ def session(cluster: tuple[Path, dict[str, str]], monkeypatch: pytest.MonkeyPatc
     for name, value in env.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(head, "transports", patient)
-    # The node is this host, and so are the null server's sockets.
+    # The node is this host, which is refused, and so are the null server's sockets.
+    monkeypatch.setattr(head, "require_alike", lambda _: None)
     monkeypatch.setattr(driver, "require_reachable", lambda *_: None)
     return folder
 

@@ -5,13 +5,14 @@ A host keeps its ceilings itself, as `pgdyno calibrate` does, so that each is me
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from pgdyno.drive.remote_call import remote_call
+from pgdyno.drive.remote_call import remote_call, unreadable
 from pgdyno.model.calibration import Ceiling
 from pgdyno.model.fleet import Fleet
 from pgdyno.model.host_address import host_address
@@ -88,7 +89,10 @@ def ceilings_of(
         question: JsonObject = {"loads": asked, "measure": measure}
         patience_s = _ASK_S + measure * len(loads) * (_EACH_S + ROUNDS * WINDOW_S * 2)
         answer = remote_call(name, fleet, _PROGRAM, question, patience_s)
-        return from_plain(_Answer, answer).ceilings
+        try:
+            return from_plain(_Answer, answer).ceilings
+        except ValueError:
+            raise unreadable(name, json.dumps(answer)) from None
 
     numbered = list(enumerate(fleet.hosts))
     if measure:

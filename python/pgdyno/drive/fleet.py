@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from pgdyno.drive.checkpoint_pace import OPEN, Pace
-from pgdyno.drive.host_link import HostLink, Inbox, open_link
+from pgdyno.drive.host_link import SAME_WHEEL, HostLink, Inbox, open_link
 from pgdyno.drive.host_results import combined, share_of_parts
 from pgdyno.drive.result import Driven
 from pgdyno.drive.transport import Transport, transports
@@ -348,16 +348,18 @@ def require_alike(links: Sequence[HostLink]) -> None:
             if (a := getattr(ours, what)) != (b := getattr(theirs, what)):
                 raise DriveError(
                     f"host {first.name} has {what} {a}, host {link.name} has {b}",
-                    "Install the same wheel of pgdyno on all hosts.",
+                    SAME_WHEEL,
                 )
-        if host_address(link.name).is_here:
-            continue
         other = seen.setdefault((theirs.boot, theirs.network), link)
-        if other is not link:
+        if other is not link and not (_is_here(other) and _is_here(link)):
             raise DriveError(
                 f"hosts {other.name} and {link.name} are one and the same machine",
                 "Name it once; several processes of this machine are local:a, local:b, ….",
             )
+
+
+def _is_here(link: HostLink) -> bool:
+    return host_address(link.name).is_here
 
 
 def _way(link: HostLink) -> str | None:

@@ -8,6 +8,7 @@ import signal
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO
@@ -17,12 +18,22 @@ from pgdyno.model.errors import DriveError, PgdynoError
 from pgdyno.model.fleet import LOST_AFTER_S, Fleet, Machine, Offset, Surroundings
 from pgdyno.model.host_address import host_address
 from pgdyno.model.progress import DriveProgress
-from pgdyno.model.record_json import JsonObject, from_plain
+from pgdyno.model.record_json import JsonObject, from_plain, json_object
+from pgdyno.model.version import VERSION
 from pgdyno.shell import Process
 
 END_S = 5.0
 """So long a process may take to end once nothing is said to it any more."""
 _LAST_WORDS = 300  # letters of what it said of a failure
+SAME_WHEEL = "Install the same wheel of pgdyno on all hosts."
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A failure as a program of ours tells it."""
+
+    fact: str
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +58,7 @@ class HostLink:
     heard_s: float = field(default_factory=time.monotonic)
     machine: Machine | None = None
     progress: DriveProgress | None = None
-    answer: JsonObject | None = None  # to the last question for its clock, with when it came
+    answer: Mapping[str, int] | None = None  # to the last question for its clock, and its time
     result: str | None = None
     around: Surroundings | None = None
     offsets: list[Offset] = field(default_factory=list)
@@ -69,7 +80,7 @@ class HostLink:
         """Take in a line.
 
         Raises:
-            DriveError: The host says that it failed.
+            DriveError: The host says that it failed, or is of another version.
         """
         if heard.text is None:
             if not self.is_over:
@@ -77,24 +88,52 @@ class HostLink:
                 self.lost = f"its process ended with code {code}{self.last_words()}"
             return
         self.heard_s = time.monotonic()
-        try:
-            message = json.loads(heard.text)
+        try:  # a login shell, say, may print anything, and some of it is JSON
+            failed = self._understand(json_object(heard.text), heard.at_ns)
         except ValueError:
             self.lost = f"it said {heard.text.strip()[:_LAST_WORDS]!r}, which is no line of a host"
             return
+        if failed is not None:
+            raise DriveError(f"host {self.name}: {failed.fact}", failed.hint)
+
+    def _understand(self, message: JsonObject, at_ns: int) -> Failed | None:
+        """Take in what a line says.
+
+        Returns:
+            A failure that it tells.
+
+        Raises:
+            DriveError: It is of another version.
+            ValueError: It is no line of a host.
+        """
         if "clock" in message:
-            self.answer = message | {"answered_ns": heard.at_ns}
+            told = from_plain(dict[str, int], message)
+            if not {"received_ns", "sent_ns"} <= told.keys():
+                raise ValueError("the clock's times are missing")
+            self.answer = told | {"answered_ns": at_ns}
         elif "hello" in message:
-            self.machine = from_plain(Machine, message["hello"])
+            self.machine = self._machine(from_plain(JsonObject, message["hello"]))
         elif "result" in message:
-            self.result = json.dumps(message["result"])
             around = message.get("around")
             self.around = None if around is None else from_plain(Surroundings, around)
+            self.result = json.dumps(message["result"])
         elif "error" in message:
-            error = message["error"]
-            raise DriveError(f"host {self.name}: {error['fact']}", error.get("hint"))
+            return from_plain(Failed, message["error"])
         elif "phase" in message:
             self.progress = from_plain(DriveProgress, message)
+        return None
+
+    def _machine(self, hello: JsonObject) -> Machine:
+        """What it says that it is; a host of another version may tell more, or less."""
+        try:
+            return from_plain(Machine, hello)
+        except ValueError:
+            theirs = hello.get("pgdyno", "unknown")
+            raise DriveError(
+                f"host {self.name} tells what it is as another build of pgdyno does: version"
+                f" {theirs} there, {VERSION} here",
+                SAME_WHEEL,
+            ) from None
 
     def notice_silence(self) -> None:
         """Count it as lost when it has said nothing for too long."""

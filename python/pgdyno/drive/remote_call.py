@@ -5,22 +5,22 @@ Over the same transports as a load. The program reads a line of JSON and prints 
 
 from __future__ import annotations
 
-import json
 import queue
 import time
 from dataclasses import dataclass
 
-from pgdyno.drive.host_link import Inbox, open_link
+from pgdyno.drive.host_link import Failed, Inbox, open_link
 from pgdyno.drive.transport import transports
 from pgdyno.model.errors import DriveError, HostLostError
 from pgdyno.model.fleet import Fleet
-from pgdyno.model.record_json import JsonObject, from_plain
+from pgdyno.model.record_json import JsonObject, from_plain, json_object
+
+_SHOWN = 300  # letters of what is no answer
 
 
 @dataclass(frozen=True, slots=True)
-class _Failed:
-    fact: str
-    hint: str | None
+class _Told:
+    error: Failed
 
 
 def remote_call(
@@ -55,14 +55,28 @@ def remote_call(
         if heard.text is None:
             link.take(heard)
             raise HostLostError(f"host {name} gave no answer: {link.lost}")
-        try:
-            answer: JsonObject = json.loads(heard.text)
-        except ValueError:
-            said = heard.text.strip()[:300]
-            raise HostLostError(f"host {name} answered {said!r}, which is no answer") from None
-        if "error" in answer:
-            failed = from_plain(_Failed, answer["error"])
-            raise DriveError(f"host {name}: {failed.fact}", failed.hint)
-        return answer
+        return answer_in(name, heard.text)
     finally:
         link.end()
+
+
+def answer_in(name: str, text: str) -> JsonObject:
+    """What a host's line answers.
+
+    Raises:
+        DriveError: An error.
+        HostLostError: Nothing that could be read.
+    """
+    try:  # a login shell, say, may print anything, and some of it is JSON
+        answer = json_object(text)
+        if "error" not in answer:
+            return answer
+        failed = from_plain(_Told, answer).error
+    except ValueError:
+        raise unreadable(name, text) from None
+    raise DriveError(f"host {name}: {failed.fact}", failed.hint)
+
+
+def unreadable(name: str, text: str) -> HostLostError:
+    """That a host's line answers nothing."""
+    return HostLostError(f"host {name} answered {text.strip()[:_SHOWN]!r}, which is no answer")

@@ -31,6 +31,18 @@ def from_plain(kind: type[T], value: object) -> T:
     return _adapter(kind).validate_python(value)
 
 
+def json_object(text: str) -> JsonObject:
+    """What a text of JSON holds, if that is an object.
+
+    Raises:
+        ValueError: It is no JSON, or another value.
+    """
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise ValueError(f"{type(found).__name__}, and no object")
+    return found
+
+
 _adapters: dict[object, TypeAdapter[Any]] = {}  # making one takes longer than using it
 
 

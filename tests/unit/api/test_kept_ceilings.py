@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pgdyno.api.kept_ceilings import loads_of
+import pytest
+
+from pgdyno.api import kept_ceilings
+from pgdyno.api.kept_ceilings import ceilings_of, loads_of
+from pgdyno.model.errors import HostLostError
+from pgdyno.model.fleet import Fleet
 from tests.data.workloads import tpcb, tpcc
 
 
@@ -27,3 +32,10 @@ def test_nobody_is_asked_for_what_a_null_server_does_not_answer() -> None:
     loads = [replace(tpcb(1), engine="pgbench"), replace(tpcb(1), kind="mix")]
 
     assert loads_of(loads, 0, 2) == ()
+
+
+def test_an_answer_without_ceilings_names_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_ceilings, "remote_call", lambda *_: {"motd": "hello"})
+
+    with pytest.raises(HostLostError, match=r"host ssh://b answered .*motd.*, which is no answer"):
+        ceilings_of(Fleet(("ssh://b",)), [tpcb(1)])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -14,11 +15,12 @@ from hypothesis import strategies as st
 from pgdyno.drive import fleet as head
 from pgdyno.drive.host_link import Heard, HostLink
 from pgdyno.drive.host_results import share_of, together
+from pgdyno.drive.remote_call import answer_in
 from pgdyno.drive.transport import transports
 from pgdyno.drive.transports.ssh import command
 from pgdyno.model.client import Client
 from pgdyno.model.connection import Connection
-from pgdyno.model.errors import DriveError
+from pgdyno.model.errors import DriveError, HostLostError
 from pgdyno.model.fleet import Fleet, FleetResult, HostKind, HostResult, Machine, Offset
 from pgdyno.model.host_address import SCHEMES, BadAddress, host_address
 from pgdyno.model.progress import DriveProgress
@@ -139,11 +141,18 @@ def test_hosts_of_other_versions_are_refused_with_both(what: str) -> None:
 
 
 def test_a_machine_that_is_reached_twice_by_ssh_is_refused() -> None:
-    once = [link("ssh://a"), link("ssh://b", network="net:[2]"), link("local:a")]
+    here = [link(name, boot="boot-b") for name in ("local:a", "netns:c", "local:b")]
+    once = [link("ssh://a"), link("ssh://b", network="net:[2]"), *here]
     head.require_alike(once)
 
     with pytest.raises(DriveError, match="hosts ssh://a and ssh://c are one and the same"):
         head.require_alike([*once, link("ssh://c")])
+
+
+def test_this_machine_by_another_name_is_refused() -> None:
+    for hosts in (["local:a", "local:b", "ssh://localhost"], ["ssh://localhost", "local:a"]):
+        with pytest.raises(DriveError, match=f"hosts {hosts[0]} and {hosts[-1]} are one and the"):
+            head.require_alike([link(name) for name in hosts])
 
 
 def test_a_server_that_only_this_host_reaches_is_refused_for_others() -> None:
@@ -185,10 +194,40 @@ def test_a_host_is_lost_when_it_ends_or_falls_silent_and_says_why() -> None:
     odd.take(Heard(odd, "Welcome to d!\n", 0))
     assert odd.lost == "it said 'Welcome to d!', which is no line of a host"
 
+    for said in ("42", "[]", "null", '"hello"', '{"clock": 1}', '{"clock": {}, "sent_ns": 1}',
+                 '{"hello": 1}', '{"error": 1}', '{"error": {}}', '{"phase": 1}',
+                 '{"result": 1, "around": 1}'):  # fmt: skip
+        odd = link("ssh://d")
+        odd.take(Heard(odd, said + "\n", 0))
+        assert odd.lost == f"it said {said!r}, which is no line of a host"
+
     done = link("ssh://e", code=0)
     done.result = "{}"
     done.take(Heard(done, None, 0))
     assert done.lost is None
+
+
+def test_a_host_that_tells_less_of_itself_is_of_another_build_and_is_named() -> None:
+    told = asdict(MACHINE)
+    del told["network"]
+    one = link("ssh://b")
+
+    with pytest.raises(DriveError, match=r"host ssh://b .*: version 0\.1\.0 there,") as caught:
+        one.take(Heard(one, json.dumps({"hello": told}), 0))
+    assert caught.value.hint == "Install the same wheel of pgdyno on all hosts."
+
+
+@pytest.mark.parametrize("said", ["42", "null", "[1]", "Welcome!", '{"error": 1}', '"error"'])
+def test_an_answer_that_is_none_names_the_host(said: str) -> None:
+    with pytest.raises(HostLostError, match=r"host ssh://b answered .*, which is no answer"):
+        answer_in("ssh://b", said)
+
+
+def test_a_remote_calls_error_names_the_host() -> None:
+    assert answer_in("ssh://b", '{"ceilings": []}') == {"ceilings": []}
+    with pytest.raises(DriveError, match="host ssh://b: no room") as caught:
+        answer_in("ssh://b", '{"error": {"fact": "no room", "hint": null}}')
+    assert not isinstance(caught.value, HostLostError)
 
 
 def test_a_hosts_error_names_it() -> None:
