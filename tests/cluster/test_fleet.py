@@ -146,6 +146,9 @@ def test_hosts_are_looked_at_without_a_load(tmp_path: Path) -> None:
     assert all(host.machine.cpus >= 1 for host in found.hosts)
     with pytest.raises(DriveError, match=r"may open .* files and sockets, its 500000 connections"):
         look(processes(2), [replace(tpcb(1), connections=1_000_000, terminals=1_000_000)])
+    reads = replace(tpcc(1), connections=10, terminals=10, replica_connections=1_000_000)
+    with pytest.raises(DriveError, match=r"may open .* files and sockets, its 500005 connections"):
+        look(processes(2), [reads])
     # A host that answers nothing, as behind a firewall; one whose key is not known.
     scripted = tmp_path / "config"
     scripted.write_text("Host *\n  ProxyCommand sh -c 'echo no such key >&2; exit 1'\n")

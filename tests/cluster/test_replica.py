@@ -205,6 +205,30 @@ def test_a_plan_with_a_replica(folder: Path, pair: Pair) -> None:
     assert "a replica answered a part of the load, whose sessions were not sampled" in shown
 
 
+def test_sessions_that_a_replica_has_not_are_refused_before_anything_is_loaded(
+    folder: Path, pair: Pair
+) -> None:
+    path, out = folder / "few.toml", folder / "few.sqlite"
+    with psycopg.connect(**pair[0].arguments(), autocommit=True) as session:
+        session.execute("DROP ROLE IF EXISTS few")
+        session.execute("CREATE ROLE few LOGIN CREATEDB CONNECTION LIMIT 10")
+    caught_up(pair[1], pair[0])
+    primary, replica = (conninfo(replace(one, user="few")) for one in pair)
+    text = PLAN.format(primary=primary, replica=replica)
+    text = text.replace("rounds = 1", "rounds = 1\nprewarm = false\ncheckpoint_before = false")
+    path.write_text(text)
+    shown = pgdyno("run", path, "--dry-run").stdout
+    assert "Rights of role few on the replica" in shown
+    assert "have 4 sessions at once" in shown
+
+    path.write_text(text.replace("replica_connections = 2", "replica_connections = 20"))
+    done = pgdyno("run", path, "--out", out, code=2)
+
+    said = " ".join(done.stderr.split())
+    assert "replica: role few: may not have 22 sessions at once, but 10" in said
+    assert not out.exists()
+
+
 def test_what_is_no_replica_is_refused(folder: Path, pair: Pair) -> None:
     path = folder / "none.toml"
     with cluster_apart("embedded-18", "socket") as other:

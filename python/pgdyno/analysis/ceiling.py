@@ -12,7 +12,8 @@ from pgdyno.stats.ceiling import ceiling_per_s, ceiling_that_fits
 def ceiling_of_trial(info: RunInfo, workload: Workload, result: TrialResult) -> float | None:
     """Transactions a second that the driver could have reached; None: it was not calibrated."""
     # A run file keeps the ceilings of its own machine only.
-    found = ceiling_that_fits(info.calibration, workload, workload.connections)
+    opened = workload.connections + workload.replica_connections
+    found = ceiling_that_fits(info.calibration, workload, opened)
     return None if found is None else ceiling_per_s(found, result.client.threads)
 
 

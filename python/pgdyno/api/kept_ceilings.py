@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
+from pgdyno.drive.host_results import connections_of
 from pgdyno.drive.remote_call import remote_call, unreadable
 from pgdyno.model.calibration import Ceiling
 from pgdyno.model.fleet import Fleet
@@ -43,7 +44,7 @@ Load = tuple[WorkloadKind, str, int]
 def loads_of(workloads: Sequence[Workload], number: int, hosts: int) -> tuple[Load, ...]:
     """What a host is to drive of workloads, each kind and face once."""
     found = {
-        (one.kind, one.face): len(range(number, one.of_part(one.connections), hosts)) * one.parts
+        (one.kind, one.face): connections_of(one, number, hosts)
         for one in workloads
         if one.engine == "pgdyno" and one.kind not in _NOT_ANSWERED
     }

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from pgdyno.drive.checkpoint_pace import OPEN, Pace
 from pgdyno.drive.host_link import SAME_WHEEL, HostLink, Inbox, open_link
-from pgdyno.drive.host_results import combined, share_of_parts
+from pgdyno.drive.host_results import combined, connections_of
 from pgdyno.drive.result import Driven
 from pgdyno.drive.transport import Transport, transports
 from pgdyno.model.connection import Connection
@@ -150,7 +150,7 @@ class Head:
         require_alike(self.links)
         for number, link in enumerate(self.links):
             assert link.machine is not None
-            own = share_of_parts(workload, workload.connections, number, len(self.links))
+            own = connections_of(workload, number, len(self.links))
             most, needed = link.machine.descriptors_max, own + _SESSIONS_BESIDE
             if most < needed:
                 raise DriveError(
@@ -163,9 +163,7 @@ class Head:
         """What was found of each host."""
         for number, link in enumerate(self.links):
             assert link.machine is not None
-            counts = [
-                share_of_parts(one, one.connections, number, len(self.links)) for one in workloads
-            ]
+            counts = [connections_of(one, number, len(self.links)) for one in workloads]
             yield HostLooked(link.name, link.machine, link.offsets[-1], max(counts, default=None))
 
     def tell_here(self, started: Callable[[int], None]) -> None:

@@ -65,8 +65,10 @@ def combined(
     gone = [number for number, link in enumerate(links) if link.lost is not None]
     fleet = FleetResult(
         hosts, lost, whole=workload.requests_max is None, went_on=went_on,
-        terminals_lost=_of_hosts(workload, workload.terminals, gone, len(links)),
-        connections_lost=_of_hosts(workload, workload.connections, gone, len(links)),
+        terminals_lost=sum(
+            share_of_parts(workload, workload.terminals, number, len(links)) for number in gone
+        ),
+        connections_lost=sum(connections_of(workload, number, len(links)) for number in gone),
     )  # fmt: skip
     return replace(driven, client=together(hosts), fleet=fleet)
 
@@ -79,11 +81,6 @@ def _added_up(workload_spec: object, results: list[str], links: Sequence[HostLin
         return core.merge_results(json.dumps(workload_spec), results)
     except core.CoreError as error:
         raise DriveError(*core.fact_and_hint(error)) from error
-
-
-def _of_hosts(workload: Workload, there: int, numbers: Sequence[int], hosts: int) -> int:
-    """How many of so many connections or terminals these hosts have together."""
-    return sum(share_of_parts(workload, there, number, hosts) for number in numbers)
 
 
 def host_result(
@@ -107,7 +104,7 @@ def host_result(
     return HostResult(
         name=link.name,
         machine=link.machine,
-        connections=share_of_parts(workload, workload.connections, number, hosts),
+        connections=connections_of(workload, number, hosts),
         terminals=share_of_parts(workload, workload.terminals, number, hosts),
         offsets=(before, after),
         window_ns=(_ours(begin_ns, before, after), _ours(end_ns, before, after)),
@@ -129,6 +126,12 @@ def share_of(there: int, number: int, hosts: int) -> int:
 def share_of_parts(workload: Workload, there: int, number: int, hosts: int) -> int:
     """How many of a workload's connections or terminals a host has: some of each part's."""
     return share_of(workload.of_part(there), number, hosts) * workload.parts
+
+
+def connections_of(workload: Workload, number: int, hosts: int) -> int:
+    """How many connections a host opens; those with a replica are beside those with the server."""
+    own = share_of_parts(workload, workload.connections, number, hosts)
+    return own + share_of(workload.replica_connections, number, hosts)
 
 
 def _ours(host_ns: int, before: Offset, after: Offset) -> int:

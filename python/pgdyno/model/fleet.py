@@ -113,7 +113,7 @@ class HostResult:
 
     name: str
     machine: Machine
-    connections: int
+    connections: int  # those with a replica among them
     terminals: int
     offsets: tuple[Offset, Offset]  # before the begin, and after the end
     window_ns: tuple[int, int]  # from when it drove to the end, of the head's steady clock

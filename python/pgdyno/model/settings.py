@@ -78,6 +78,7 @@ class ServerFacts:
     knobs: dict[str, ServerKnob]  # by name
     disk_format: DiskFormat | None = None  # None: it was not asked, or does not tell
     role: Role | None = None  # that we are on a server that is not ours
+    replica: Role | None = None  # the same on the standby that answers reads, if a plan names one
     about: dict[str, str] = field(default_factory=dict)  # what such a server says beside, in lines
     name: str = ""  # among several servers of a plan
     others: tuple[ServerFacts, ...] = ()  # of a plan with several servers all but the first

@@ -17,6 +17,7 @@ from rich.text import Text
 from pgdyno.model.durability import LADDER, NOT_KNOWN
 from pgdyno.model.file_system import IN_MEMORY
 from pgdyno.model.plan import Plan, Protocol, Stage
+from pgdyno.model.rights import Right
 from pgdyno.model.settings import HostFacts, OriginKind, Rung, ServerFacts, Setting
 from pgdyno.model.text import one_line
 from pgdyno.model.units import bytes_text, seconds_text
@@ -36,7 +37,7 @@ from pgdyno.plan.resolve.builds import NO_BUILDS, Builds
 from pgdyno.plan.settings.checkpoints import cycle_lines, expected_cycle_s, protocol_text
 from pgdyno.plan.settings.configured import Configured
 from pgdyno.plan.settings.initdb import after_initdb
-from pgdyno.plan.settings.rights import rights
+from pgdyno.plan.settings.rights import rights, rights_there
 from pgdyno.plan.settings.stopping import rounds_text
 from pgdyno.plan.settings.values import show
 
@@ -85,6 +86,7 @@ def render_dry_run(
         *_trials(plan, _cycles(plan, configs, host)),
         *_needs(plan, configs, host, fixtures),
         *(line for one in (server, *server.others) for line in _rights(plan, one, server)),
+        *_rights_there(plan, server),
         *_stored(plan),
         *_notes(plan),
         Text(),
@@ -388,7 +390,23 @@ def _rights(plan: Plan, server: ServerFacts, first: ServerFacts) -> Iterator[Ren
     if role.is_superuser:
         yield Text("It is a superuser, who may do everything.")
         return
-    found = rights(server, plan.protocol, plan.stages, 1 + len(first.others))
+    yield from _granted(rights(server, plan.protocol, plan.stages, 1 + len(first.others)))
+
+
+def _rights_there(plan: Plan, server: ServerFacts) -> Iterator[RenderableType]:
+    """The same on a replica that answers reads, where roles are those of its primary."""
+    if server.replica is None:
+        return
+    yield _heading(f"Rights of role {server.replica.name} on the replica")
+    yield Text()
+    if not (found := rights_there(server, plan.stages)):
+        yield Text("It has there what the plan needs.")
+        return
+    yield from _granted(found)
+
+
+def _granted(found: Sequence[Right]) -> Iterator[RenderableType]:
+    """Rights one by one, and what grants those that are missing."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pgdyno.model.build import Build
@@ -22,8 +23,8 @@ from pgdyno.target.interface import Target
 from pgdyno.target.kept_builds import build_bindir, kept_builds
 from pgdyno.target.own_target import Installed, OwnTarget, kept_fixture
 from pgdyno.target.rehearse import folder_problems
-from pgdyno.target.replica import reach_replica
-from pgdyno.target.running_target import RunningTarget, ask_server
+from pgdyno.target.replica import reach_replica, role_there
+from pgdyno.target.running_target import TRIAL, RunningTarget, ask_server
 from pgdyno.target.servers_target import ServersTarget, ask_servers
 
 
@@ -47,9 +48,10 @@ def server_facts(plan: TargetPlan) -> ServerFacts:
         if plan.servers:
             return ask_servers(plan.servers, knocks=True)
         server = ask_server(_conninfo(plan), knocks=True)
-        if plan.replica is not None:
-            reach_replica(plan.replica, server.connection)
-        return server.facts
+        if plan.replica is None:
+            return server.facts
+        replica = reach_replica(plan.replica, server.connection)
+        return replace(server.facts, replica=role_there(replica, (TRIAL,)))
     user = postgres_user()
     return server_settings(find_binaries(plan, user), user)
 

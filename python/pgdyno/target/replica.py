@@ -6,12 +6,16 @@ ours come to it from its primary, and go with them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import psycopg
 
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import PlanError, TargetError
+from pgdyno.model.rights import Role
 from pgdyno.session import becomes_true, own_session
 from pgdyno.target.conninfo import reach
+from pgdyno.target.role import role_of
 
 _IDENTITY = "SELECT system_identifier::text FROM pg_control_system()"
 _CATCH_UP_S = 600.0
@@ -54,6 +58,19 @@ def reach_replica(conninfo: str, primary: Connection) -> Connection:
             "target.replica names a streaming standby of target.conninfo's server.",
         )
     return replica
+
+
+def role_there(replica: Connection, databases: Iterable[str]) -> Role:
+    """What our role may do on a standby; see `role_of`.
+
+    Raises:
+        TargetError: It does not answer.
+    """
+    try:
+        with own_session(replica) as session:
+            return role_of(session, replica, databases)
+    except psycopg.Error as error:
+        raise TargetError(f"{replica.shown()} does not answer: {str(error).strip()}") from error
 
 
 def _identity(session: psycopg.Connection[tuple[object, ...]]) -> str | None:

@@ -28,6 +28,14 @@ def test_a_host_is_asked_for_its_own_part_of_each_load_once() -> None:
     assert [count for _, _, count in loads_of([one], 2, 3)] == [1]
 
 
+def test_connections_with_a_replica_are_driven_as_well() -> None:
+    load = replace(tpcc(2), connections=5, replica_connections=4)
+
+    assert [loads_of([load], number, 3) for number in (0, 2)] == [
+        (("tpcc", "statement", 4),), (("tpcc", "statement", 2),),
+    ]  # fmt: skip
+
+
 def test_nobody_is_asked_for_what_a_null_server_does_not_answer() -> None:
     loads = [replace(tpcb(1), engine="pgbench"), replace(tpcb(1), kind="mix")]
 

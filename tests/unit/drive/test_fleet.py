@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pgdyno.drive import fleet as head
 from pgdyno.drive.host_link import Heard, HostLink
-from pgdyno.drive.host_results import share_of, together
+from pgdyno.drive.host_results import connections_of, share_of, together
 from pgdyno.drive.remote_call import answer_in
 from pgdyno.drive.transport import transports
 from pgdyno.drive.transports.ssh import command
@@ -25,6 +25,7 @@ from pgdyno.model.fleet import Fleet, FleetResult, HostKind, HostResult, Machine
 from pgdyno.model.host_address import SCHEMES, BadAddress, host_address
 from pgdyno.model.progress import DriveProgress
 from pgdyno.stats.fleet import ceiling_remarks, fleet_reasons, unlike
+from tests.data.workloads import tpcc
 
 SECOND_NS = 1_000_000_000
 MACHINE = Machine("0.1.0", 8, "c0ffee", "3.11.2", "6.1", "boot-a", "net:[1]", 2, 1024)
@@ -80,6 +81,19 @@ def test_shares_are_dealt_round_robin_and_are_the_whole(there: int, hosts: int) 
 
     assert sum(shares) == there
     assert max(shares) - min(shares) <= 1
+
+
+def test_what_a_host_opens_is_all_that_it_opens() -> None:
+    load = replace(tpcc(4).over(2, "block"), connections=10)
+    assert [connections_of(load, number, 3) for number in range(3)] == [4, 4, 2]
+    read = replace(tpcc(4), connections=10, replica_connections=5)
+    assert [connections_of(read, number, 3) for number in range(3)] == [4 + 2, 3 + 2, 3 + 1]
+    first, second = (link(name, descriptors_max=70) for name in ("local:a", "local:b"))
+    both = head.Head(Fleet(("local:a", "local:b")), {})
+    both.links = [first, second]
+    both.require_alike(replace(read, replica_connections=2))
+    with pytest.raises(DriveError, match=r"may open 70 files and sockets, its 8 connections need"):
+        both.require_alike(read)
 
 
 def test_a_transport_is_registered_by_where_it_lies() -> None:

@@ -12,7 +12,7 @@ from pgdyno.model.plan import Plan
 from pgdyno.model.rights import NoPlace, Right, Role
 from pgdyno.plan.resolve.plan import resolve
 from pgdyno.plan.schema.read import read_plan_text
-from pgdyno.plan.settings.rights import require_rights, rights
+from pgdyno.plan.settings.rights import require_rights, rights, rights_there
 from tests.data.servers import HOST, running
 
 NOBODY = Role("engineer", False, False, False, False, True, False, frozenset())
@@ -142,3 +142,25 @@ def test_tables_need_a_place(no_place: NoPlace, what: str, remedy: str) -> None:
         require_rights(resolved(), replace(running(18), role=replace(NOBODY, no_place=no_place)))
     assert what in str(caught.value)
     assert remedy in str(caught.value)
+
+
+def test_a_replica_is_asked_for_the_sessions_that_it_is_to_have() -> None:
+    text = PLAN.replace('"host=here"', '"host=here"\nreplica = "host=there"')
+    text += "client = { replica_connections = 8 }\n"
+    plan = resolve(read_plan_text(text, "replica.toml", Path.cwd(), ()), running(18), HOST)
+    there = replace(NOBODY, sessions_left=10, sessions_max=10, shut_out_of=())
+    server = replace(running(18), role=ADMINISTRATOR, replica=there)
+
+    assert [(one.what, one.is_held) for one in rights_there(server, plan.stages)] == [
+        ("have 10 sessions at once", True)
+    ]
+    require_rights(plan, server)
+    assert rights_there(replace(server, replica=None), plan.stages) == ()
+    few = replace(there, sessions_left=9, sessions_max=9, shut_out_of=("pgdyno_trial",))
+    with pytest.raises(PlanError) as caught:
+        require_rights(plan, replace(server, replica=few))
+    said = caught.value.fact
+    for what in ("enter databases pgdyno_trial", "have 10 sessions at once, but 9",
+                 "take 10 sessions, as the server has 9 left"):  # fmt: skip
+        assert f"replica: role engineer: may not {what}" in said
+    assert "without it: stages with fewer replica_connections" in said

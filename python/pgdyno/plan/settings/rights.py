@@ -17,6 +17,8 @@ _OF_SUPERUSERS = ("superuser", "superuser-backend")
 
 OWN_CONNECTIONS = 3
 """Sessions of pgdyno itself beside the workload: two that look on, one that has the server."""
+REPLICA_OWN_CONNECTIONS = 2
+"""The same on a replica: one that looks on, one that has it."""
 
 
 def rights(
@@ -36,7 +38,9 @@ def rights(
     stages = tuple(stages)
     creation = (f"ALTER ROLE {role.name} CREATEDB;",)
     found = [Right("create databases", role.can_create_databases, creation)]
-    found += [*_entry(role, server.major), *_place(role), *_sessions(role, stages, servers)]
+    driven = max((one.workload.sessions // servers for one in stages), default=0)
+    sessions = _sessions(role, OWN_CONNECTIONS + driven, "a plan with fewer workload.connections")
+    found += [*_entry(role, server.major), *_place(role), *sessions]
     if protocol.prewarm:
         found.append(_prewarm(role))
     if protocol.checkpoint_before:
@@ -55,6 +59,21 @@ def rights(
     return tuple(found)
 
 
+def rights_there(server: ServerFacts, stages: Iterable[Stage]) -> tuple[Right, ...]:
+    """Those that it makes use of on a replica that answers reads; empty where there is none.
+
+    Args:
+        server: Whose replica it is.
+        stages: Of the plan.
+    """
+    if server.replica is None:
+        return ()
+    driven = max((one.workload.replica_connections for one in stages), default=0)
+    needed = REPLICA_OWN_CONNECTIONS + driven
+    sessions = _sessions(server.replica, needed, "stages with fewer replica_connections")
+    return (*_entry(server.replica, server.major), *sessions)
+
+
 def require_rights(plan: Plan, server: ServerFacts) -> None:
     """Look whether the role may do what a plan needs, before anything is touched.
 
@@ -62,11 +81,17 @@ def require_rights(plan: Plan, server: ServerFacts) -> None:
         PlanError: Naming each right that it lacks, and what grants it.
     """
     servers = (server, *server.others)
-    refuse(plan.source, [
-        Complaint(f"{of_server(one)}role {one.role.name}", _refusal(right))
+    asked = [
+        (f"{of_server(one)}role {one.role.name}", right)
         for one in servers if one.role is not None
         for right in rights(one, plan.protocol, plan.stages, len(servers))
-        if right.is_needed and not right.is_held
+    ]  # fmt: skip
+    if server.replica is not None:
+        where = f"replica: role {server.replica.name}"
+        asked += [(where, right) for right in rights_there(server, plan.stages)]
+    refuse(plan.source, [
+        Complaint(where, _refusal(right))
+        for where, right in asked if right.is_needed and not right.is_held
     ])  # fmt: skip
 
 
@@ -121,9 +146,8 @@ def _place(role: Role) -> Iterator[Right]:
     )
 
 
-def _sessions(role: Role, stages: Iterable[Stage], servers: int) -> Iterator[Right]:
+def _sessions(role: Role, needed: int, otherwise: str) -> Iterator[Right]:
     """Sessions that a trial has at the same time with one server, where they are counted."""
-    needed = OWN_CONNECTIONS + max((one.workload.sessions // servers for one in stages), default=0)
     sessions = plural(needed, "session")
     if role.sessions_max is not None:
         yield Right(
@@ -138,7 +162,7 @@ def _sessions(role: Role, stages: Iterable[Stage], servers: int) -> Iterator[Rig
             f"take {sessions}, as the server has {role.sessions_left} left",
             False,
             (),
-            "a plan with fewer workload.connections",
+            otherwise,
             before="end sessions of others, or raise max_connections",
         )
 
