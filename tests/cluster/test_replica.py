@@ -13,6 +13,7 @@ from pgdyno.api import Run
 from pgdyno.drive.driver import Wishes, drive
 from pgdyno.loader.copy import How, load
 from pgdyno.model.connection import Connection
+from pgdyno.model.errors import TargetError
 from pgdyno.model.plan import Protocol
 from pgdyno.model.run import TrialState
 from pgdyno.model.settings import Rung
@@ -23,7 +24,10 @@ from pgdyno.session import own_session
 from pgdyno.shell import postgres_user
 from pgdyno.store.run_file import RunFile
 from pgdyno.target.binaries import find_binaries
+from pgdyno.target.database_use import in_use
 from pgdyno.target.replica import caught_up
+from pgdyno.target.running_target import RunningTarget
+from pgdyno.target.server_owner import OWNER
 from pgdyno.target.standby import Standby
 from tests.cluster.conftest import TARGETS, cluster_apart
 from tests.cluster.test_run import pgdyno
@@ -187,6 +191,7 @@ def test_a_plan_with_a_replica(folder: Path, pair: Pair) -> None:
             routed = trial.stage == "with-a-replica"
             assert ("replica.lag_s" in names) == ("replica.behind_bytes" in names) == routed
             assert trial.result is not None
+            assert "replica: shared_buffers" in {one.name for one in trial.result.settings}
             assert all(one.ok for one in trial.result.conditions)
     facts = Run(out).facts
     (row,) = facts.replica
@@ -227,6 +232,54 @@ def test_sessions_that_a_replica_has_not_are_refused_before_anything_is_loaded(
     said = " ".join(done.stderr.split())
     assert "replica: role few: may not have 22 sessions at once, but 10" in said
     assert not out.exists()
+
+
+def test_a_replica_is_of_one_run_or_of_benches(pair: Pair) -> None:
+    primary, replica = map(conninfo, pair)
+    target = RunningTarget(primary, replica=replica)
+    try:
+        owned = "a run of another pgdyno has the server of"
+        with pytest.raises(TargetError, match=owned), in_use(pair[1], alone=False):
+            pass
+        with psycopg.connect(**pair[1].arguments(), autocommit=True) as session:
+            ours = (
+                "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = %s"
+            )
+            assert session.execute(ours, (OWNER,)).fetchall() == [(True,)]
+        used = "another pgdyno uses database postgres of the replica"
+        with pytest.raises(TargetError, match=used), in_use(pair[1], alone=False):
+            target.apply([])
+    finally:
+        target.close()
+    with in_use(pair[1], alone=False), pytest.raises(TargetError, match=used):
+        RunningTarget(primary, replica=replica)
+
+    RunningTarget(primary, replica=replica).close()
+
+
+def test_what_the_replica_has_set_is_written_down(pair: Pair) -> None:
+    target = RunningTarget(conninfo(pair[0]), replica=conninfo(pair[1]))
+    try:
+        before = target.configuration()
+        assert before["replica: version"].startswith("PostgreSQL 18")
+        assert before["replica: work_mem"] == before["work_mem"] == "4MB"
+        set_there(pair[1], "SET work_mem = '9MB'")
+        try:
+            until(lambda: target.configuration()["replica: work_mem"] == "9MB", "it is set there")
+            changed = {name: value for name, value in target.configuration().items()
+                       if before.get(name) != value}  # fmt: skip
+            assert changed == {"replica: work_mem": "9MB"}
+        finally:
+            set_there(pair[1], "RESET work_mem")
+    finally:
+        target.close()
+
+
+def set_there(server: Connection, change: str) -> None:
+    """Change the configuration of a server that runs."""
+    with psycopg.connect(**server.arguments(), autocommit=True) as session:
+        session.execute(f"ALTER SYSTEM {change}")
+        session.execute("SELECT pg_reload_conf()")
 
 
 def test_what_is_no_replica_is_refused(folder: Path, pair: Pair) -> None:

@@ -25,6 +25,7 @@ from pgdyno.target.own_target import Installed, OwnTarget, kept_fixture
 from pgdyno.target.rehearse import folder_problems
 from pgdyno.target.replica import reach_replica, role_there
 from pgdyno.target.running_target import TRIAL, RunningTarget, ask_server
+from pgdyno.target.server_owner import OWNER
 from pgdyno.target.servers_target import ServersTarget, ask_servers
 
 
@@ -51,7 +52,7 @@ def server_facts(plan: TargetPlan) -> ServerFacts:
         if plan.replica is None:
             return server.facts
         replica = reach_replica(plan.replica, server.connection)
-        return replace(server.facts, replica=role_there(replica, (TRIAL,)))
+        return replace(server.facts, replica=role_there(replica, (OWNER, TRIAL)))
     user = postgres_user()
     return server_settings(find_binaries(plan, user), user)
 

@@ -34,6 +34,7 @@ _DECISIVE = frozenset({
     "wal_buffers", "wal_compression", "wal_level", "wal_sync_method", "work_mem",
 })  # fmt: skip
 
+_OF_A_DATABASE = ("database", "database user")  # as `source` in pg_settings
 # Settings whose text may hold a password or a key: whoever configured them did not mean a report.
 _SECRET = re.compile(r"conninfo|command|passphrase|passw(?!ord_encryption)|secret|token|credential")
 _HIDDEN = "(not stored: it may hold a secret)"
@@ -86,6 +87,12 @@ def read_back(
             kind, shown = OriginKind.SERVER, _HIDDEN if _SECRET.search(name) else found.shown
             result.append(Effective(found.knob.name, shown, kind.value, found.where))
     return tuple(result)
+
+
+def configured(connection: Connection) -> tuple[Effective, ...]:
+    """What a server that is not ours has set, without what this one database has for itself."""
+    found = read_back(connection, (), ours=False)
+    return tuple(one for one in found if one.detail not in _OF_A_DATABASE)
 
 
 def server_words(connection: Connection) -> str:

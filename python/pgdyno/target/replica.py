@@ -1,20 +1,25 @@
 """A standby of a running server that answers what only reads: whether it is one, and how far it is.
 
-Both are asked by themselves; nothing is set up between them. A replica is never owned: databases of
-ours come to it from its primary, and go with them.
+Both are asked by themselves; nothing is set up between them. Databases of ours come to a replica
+from its primary, and go with them; that one run has it is `replica_claim`'s.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import psycopg
 
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.rights import Role
+from pgdyno.model.run import Effective
+from pgdyno.model.server_result import of_server
+from pgdyno.model.settings import OriginKind
 from pgdyno.session import becomes_true, own_session
 from pgdyno.target.conninfo import reach
+from pgdyno.target.readback import configured, server_words
 from pgdyno.target.role import role_of
 
 _IDENTITY = "SELECT system_identifier::text FROM pg_control_system()"
@@ -71,6 +76,20 @@ def role_there(replica: Connection, databases: Iterable[str]) -> Role:
             return role_of(session, replica, databases)
     except psycopg.Error as error:
         raise TargetError(f"{replica.shown()} does not answer: {str(error).strip()}") from error
+
+
+def settings_there(replica: Connection) -> tuple[Effective, ...]:
+    """Version and settings of a standby, named as those of one server among several.
+
+    Raises:
+        TargetError: It does not answer.
+    """
+    try:
+        words, found = server_words(replica), configured(replica)
+    except psycopg.Error as error:
+        raise TargetError(f"{replica.shown()} does not answer: {str(error).strip()}") from error
+    version = Effective("version", words, OriginKind.SERVER.value, "what it calls itself")
+    return tuple(replace(one, name=of_server("replica", one.name)) for one in (version, *found))
 
 
 def _identity(session: psycopg.Connection[tuple[object, ...]]) -> str | None:

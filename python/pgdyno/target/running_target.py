@@ -24,7 +24,7 @@ from pgdyno.model.errors import StoppedError, TargetError
 from pgdyno.model.manifest import Installation
 from pgdyno.model.plan import Stage
 from pgdyno.model.record_json import from_json, to_json
-from pgdyno.model.run import Fixture
+from pgdyno.model.run import Effective, Fixture
 from pgdyno.model.settings import ServerFacts, Setting
 from pgdyno.model.workload import database_names
 from pgdyno.plan.settings.server import (
@@ -37,8 +37,9 @@ from pgdyno.session import own_session
 from pgdyno.target.conninfo import reach
 from pgdyno.target.interface import NO_ENVIRONMENT, Ready, Restored
 from pgdyno.target.not_ours import NotOurs
-from pgdyno.target.readback import read_back
-from pgdyno.target.replica import reach_replica
+from pgdyno.target.readback import configured, read_back
+from pgdyno.target.replica import reach_replica, settings_there
+from pgdyno.target.replica_claim import ReplicaClaim
 from pgdyno.target.role import role_of
 from pgdyno.target.server_about import about
 from pgdyno.target.server_owner import OWNER, Owner
@@ -46,7 +47,6 @@ from pgdyno.target.server_owner import OWNER, Owner
 TRIAL = "pgdyno_trial"
 _A_FIXTURE = "pgdyno_fixture_0"  # named as all of them, for pg_hba.conf
 _PAUSE_S = 1.0  # between two looks for a server that went away
-_OF_A_DATABASE = ("database", "database user")  # as `source` in pg_settings
 _FIXTURE = "fixture "  # begins the purpose of one that is whole
 # No two postmasters of one port start in the same microsecond. Its version comes last.
 _IDENTITY = """
@@ -131,11 +131,14 @@ class RunningTarget(NotOurs):
         self._loading: str | None = None
         self._trials: list[str] = []  # databases of the trial
         self._is_ending = False  # it took no more sessions
+        self._claim: ReplicaClaim | None = None
         self._owner = Owner(self.connection)
         try:
+            if self._replica is not None:
+                self._claim = ReplicaClaim(self._replica, self.connection)
             self._sweep()
         except BaseException:
-            self._owner.release()
+            self._release()
             raise
 
     @property
@@ -144,9 +147,13 @@ class RunningTarget(NotOurs):
         return (self,)
 
     def configuration(self) -> dict[str, str]:
-        """See `Target.configuration`; what its database has for itself is left out."""
-        found = read_back(self.connection, (), ours=False)
-        return {one.name: one.value for one in found if one.detail not in _OF_A_DATABASE}
+        """See `Target.configuration`; with that of its replica, without its database's own."""
+        found = (*configured(self.connection), *self._of_replica())
+        return {one.name: one.value for one in found}
+
+    def _of_replica(self) -> tuple[Effective, ...]:
+        """What it has set already, in names of its own; nothing where none is named."""
+        return settings_there(self._replica) if self._replica is not None else ()
 
     def facts_of(self, build: str | None) -> ServerFacts:
         """See `Target.facts_of`."""
@@ -261,6 +268,8 @@ class RunningTarget(NotOurs):
     ) -> Ready:
         """See `Target.apply`."""
         assert not environment, "a server that runs already is not started"
+        if self._claim is not None:
+            self._claim.renew()
         for name, setting in product(self._trials, settings):
             self._owner.execute(
                 sql.SQL("ALTER DATABASE {} SET {} = {}").format(
@@ -269,9 +278,9 @@ class RunningTarget(NotOurs):
             )  # fmt: skip
         connection = self.connection.to(TRIAL)
         replica = self._replica and self._replica.to(TRIAL)
-        return Ready(connection, read_back(connection, settings, ours=False), None, None,
-                     0.0,
-                     self.build.compiler or "unknown", replica=replica)  # fmt: skip
+        found = (*read_back(connection, settings, ours=False), *self._of_replica())
+        return Ready(connection, found, None, None, 0.0, self.build.compiler or "unknown",
+                     replica=replica)  # fmt: skip
 
     def stop(self) -> None:
         """See `Target.stop`; a server that ends in peace keeps our session and takes no other."""
@@ -314,7 +323,13 @@ class RunningTarget(NotOurs):
             self.drop_half_fixture()
             self._drop_trials()
         finally:
-            self._owner.release()
+            self._release()
+
+    def _release(self) -> None:
+        """Give back what was taken, the replica first: the lock's database goes there as well."""
+        if self._claim is not None:
+            self._claim.release()
+        self._owner.release()
 
     # -- databases of ours --------------------------------------------------------------------
 

@@ -8,11 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
+from unittest.mock import Mock
 
 import pytest
 
 from pgdyno.api.experiments import plan as of_plan
-from pgdyno.api.experiments.plan import carry_out
+from pgdyno.api.experiments.plan import _require_same_configuration, carry_out
 from pgdyno.api.runs import Run
 from pgdyno.model.errors import (
     DriveError,
@@ -25,10 +26,19 @@ from pgdyno.model.errors import (
 from pgdyno.model.fixture_shape import FixtureShape
 from pgdyno.model.manifest import Installation
 from pgdyno.model.progress import Event, Noted
-from pgdyno.model.run import Condition, Failures, Fixture, TrialRecord, TrialResult, TrialState
+from pgdyno.model.run import (
+    Condition,
+    Effective,
+    Failures,
+    Fixture,
+    TrialRecord,
+    TrialResult,
+    TrialState,
+)
 from pgdyno.model.settings import ServerFacts
 from pgdyno.plan import read_plan
 from pgdyno.plan.resolve.plan import resolve
+from pgdyno.plan.schema.read import read_plan_text
 from pgdyno.sample.server_log import LogSummary, read_log
 from pgdyno.store import RunFile
 from pgdyno.target.interface import Target
@@ -37,7 +47,7 @@ from pgdyno.trial.validity import is_fault_of_hosts, judge
 from tests.data.builds import builds_of
 from tests.data.hosts import DRIVEN
 from tests.data.miniature import write_miniature
-from tests.data.servers import HOST, installed
+from tests.data.servers import HOST, installed, running
 from tests.data.servers_result import NAMES, over_two
 
 ROOT = Path(__file__).parents[3]
@@ -413,3 +423,38 @@ def test_a_run_goes_on_only_where_all_of_its_servers_are_as_they_were(
 
     with pytest.raises(PlanError, match=text):
         of_plan.resume(Run(path), False, lambda _: None)
+
+
+RUNNING = """
+name = "replica"
+question = "?"
+
+[target]
+kind = "running"
+conninfo = "host=here"
+replica = "host=there"
+
+[[stage]]
+name = "roomy"
+why = "."
+settings = { work_mem = "8MB" }
+client = { replica_connections = 2 }
+"""
+
+
+def test_a_run_goes_on_with_a_replica_that_is_set_as_it_was(result: TrialResult) -> None:
+    draft = read_plan_text(RUNNING, "replica.toml", Path.cwd(), ())
+    plan = resolve(draft, running(18), HOST)
+    there = {"jit": "on", "replica: jit": "on", "replica: work_mem": "4MB"}
+    settings = [Effective(name, value, "server", "default") for name, value in there.items()]
+    settings.append(Effective("work_mem", "8MB", "plan", "replica.toml"))
+    begun = TrialRecord(1, 1, "roomy", "", TrialState.FINISHED,
+                        result=replace(result, settings=tuple(settings)))  # fmt: skip
+
+    def go_on(now: dict[str, str]) -> None:
+        target = Mock(configuration=lambda: there | {"work_mem": "4MB"} | now, each=())
+        _require_same_configuration(plan, [begun], target)
+
+    go_on({})
+    with pytest.raises(PlanError, match="setting: replica: jit was on, is off"):
+        go_on({"replica: jit": "off"})

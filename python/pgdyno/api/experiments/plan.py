@@ -196,7 +196,8 @@ def _require_same_configuration(
     there = (str(one.build.compiler) for one in target.each)  # of a running server: version()
     require_same({"server": servers}, {"server": dict(zip(servers, there, strict=False))})
     own = {one.name for one in plan.stage(finished[0].stage).settings}
-    begun = {one.name: one.value for one in found_configuration(finished[:1])}
+    begun = {one.name: one.value for one in found_configuration(finished[:1])
+             if one.name.rpartition(": ")[2] not in own}  # fmt: skip
     now = {name: value for name, value in target.configuration().items()
            if name.rpartition(": ")[2] not in own}  # fmt: skip
     begun |= further_configurations(finished[:1])
