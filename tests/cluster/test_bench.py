@@ -101,6 +101,7 @@ def test_scripts_and_mixes_are_driven(conninfo: str, tmp_path: Path) -> None:
         assert result["errors"] == []
 
 
+@pytest.mark.wide
 def test_what_is_not_there_is_said(conninfo: str, tmp_path: Path) -> None:
     with psycopg.connect(conninfo, autocommit=True) as session:
         session.execute("CREATE DATABASE bare")

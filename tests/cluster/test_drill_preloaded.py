@@ -31,6 +31,7 @@ def test_without_a_device_for_it_nothing_is_begun(
     assert not (folder / "run.sqlite").exists()
 
 
+@pytest.mark.wide
 def test_the_library_records_whatever_the_umask_is(folder: Path, home_env: Path) -> None:
     design = pgdyno.DrillDesign(("crash",), cuts=1, load_s=1, recorder="library")
     umask = os.umask(0o077)
@@ -45,6 +46,7 @@ def test_the_library_records_whatever_the_umask_is(folder: Path, home_env: Path)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="who compiles it can read it")
+@pytest.mark.wide
 def test_a_server_that_has_not_the_library_is_told_before_the_load(
     folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

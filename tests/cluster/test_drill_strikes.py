@@ -55,6 +55,7 @@ def test_a_disaster_that_did_not_strike_is_no_cut_that_was_survived(
     none_is_kept(folder, home_env)
 
 
+@pytest.mark.wide
 def test_a_driver_that_fails_before_the_disaster_is_no_outage(
     folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -74,6 +75,7 @@ def test_a_driver_that_fails_before_the_disaster_is_no_outage(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
 @pytest.mark.parametrize("recovers", [True, False])
+@pytest.mark.wide
 def test_a_recovery_that_cannot_be_recorded_is_an_error_unless_the_disk_is_dead(
     recovers: bool, folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -45,6 +45,7 @@ def guarded(shared: Guarded) -> Iterator[Guarded]:
         shared.put_right()
 
 
+@pytest.mark.wide
 def test_a_server_that_does_not_follow_is_told(guarded: Guarded) -> None:
     """A mistake in a configuration file, and it reads none of them again."""
     daemon = guarded.watching()

@@ -282,6 +282,7 @@ def set_there(server: Connection, change: str) -> None:
         session.execute("SELECT pg_reload_conf()")
 
 
+@pytest.mark.wide
 def test_what_is_no_replica_is_refused(folder: Path, pair: Pair) -> None:
     path = folder / "none.toml"
     with cluster_apart("embedded-18", "socket") as other:

@@ -242,6 +242,7 @@ def test_sessions_of_others_are_seen_without_rights(
     assert about["sessions of others"] == "1"
 
 
+@pytest.mark.wide
 def test_what_comes_before_a_stage_is_refused_before_anything_is_loaded(
     plan: Path, server: Connection, engineer: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
