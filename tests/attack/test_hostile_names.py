@@ -162,7 +162,7 @@ OF_EVERY_DAY = (1, 4, 5, 14)  # a plan, a run file, a server, a folder
 @pytest.mark.parametrize(
     "arguments",
     [
-        pytest.param(one, id=str(number), marks=[] if number in OF_EVERY_DAY else pytest.mark.wide)
+        pytest.param(one, id=str(number), marks=[] if number in OF_EVERY_DAY else pytest.mark.long)
         for number, one in enumerate(COMMANDS)
     ],
 )

@@ -186,7 +186,13 @@ def test_what_strikes_a_load_takes_nothing_that_was_acknowledged(
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize("target", [{"kind": "embedded"}, DEBIAN], ids=["18", "15"])
+@pytest.mark.parametrize(
+    "target",
+    [
+        pytest.param({"kind": "embedded"}, id="18"),
+        pytest.param(DEBIAN, id="15", marks=pytest.mark.long),
+    ],
+)
 def test_a_mix_of_schema_changes_finds_again_what_it_noted(
     target: dict[str, object], folder: Path, home_env: Path
 ) -> None:

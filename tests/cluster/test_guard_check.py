@@ -22,7 +22,7 @@ from tests.cluster.guarded import ACCEPTED, LIMITS, ROLE, Guarded, execute, pair
 from tests.waiting import until
 
 pytestmark = pytest.mark.cluster
-VERSIONS = ("embedded-18", pytest.param("debian-15", marks=pytest.mark.wide))
+VERSIONS = ("embedded-18", pytest.param("debian-15", marks=pytest.mark.long))
 
 
 @pytest.fixture(scope="module", params=VERSIONS)

@@ -43,7 +43,7 @@ from tests.cluster.guarded import (
 )
 
 pytestmark = pytest.mark.cluster
-VERSIONS = ("embedded-18", pytest.param("debian-15", marks=pytest.mark.wide))
+VERSIONS = ("embedded-18", pytest.param("debian-15", marks=pytest.mark.long))
 
 
 @pytest.fixture(scope="module", params=VERSIONS)

@@ -39,7 +39,7 @@ from tests.cluster.test_storage import memory_disk
 from tests.tally import survived
 
 pytestmark = pytest.mark.cluster
-VERSIONS = ("embedded-18", pytest.param("debian-15", marks=pytest.mark.wide))
+VERSIONS = ("embedded-18", pytest.param("debian-15", marks=pytest.mark.long))
 
 
 @pytest.fixture(scope="module", params=VERSIONS)

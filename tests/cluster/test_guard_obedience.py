@@ -22,7 +22,7 @@ from tests.cluster.guarded import (
 from tests.waiting import until
 
 pytestmark = pytest.mark.cluster
-VERSIONS = ("embedded-18", pytest.param("debian-15", marks=pytest.mark.wide))
+VERSIONS = ("embedded-18", pytest.param("debian-15", marks=pytest.mark.long))
 PATIENT = GuardLimits(silence_s=3.0, hold_s=0.5)
 
 

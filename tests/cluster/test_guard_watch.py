@@ -35,7 +35,7 @@ from tests.tally import survived
 from tests.waiting import until
 
 pytestmark = pytest.mark.cluster
-VERSIONS = ("embedded-18", pytest.param("debian-15", marks=pytest.mark.wide))
+VERSIONS = ("embedded-18", pytest.param("debian-15", marks=pytest.mark.long))
 SECRET = "a-secret-of-the-tests"
 PATIENT = GuardLimits(silence_s=3.0, hold_s=0.5)
 
@@ -299,7 +299,7 @@ def test_a_standby_that_hangs_is_one_that_does_not_answer(guarded: Guarded) -> N
     stop(daemon)
 
 
-@pytest.mark.parametrize("name", ["embedded-18", pytest.param("debian-15", marks=pytest.mark.wide)])
+@pytest.mark.parametrize("name", ["embedded-18", pytest.param("debian-15", marks=pytest.mark.long)])
 @pytest.mark.wide
 def test_a_promoted_standby_turns_them_on_for_good(name: str) -> None:
     with pair(name) as apart:

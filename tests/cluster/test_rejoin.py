@@ -46,7 +46,7 @@ LOGGED = (*OFF, Setting("wal_log_hints", "on", _TEST), Setting("wal_keep_size", 
 SLOT = "rejoined"
 
 
-VERSIONS = (pytest.param("debian-15", marks=pytest.mark.wide), "embedded-18")
+VERSIONS = (pytest.param("debian-15", marks=pytest.mark.long), "embedded-18")
 
 
 @pytest.fixture(params=VERSIONS)

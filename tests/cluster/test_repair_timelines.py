@@ -24,7 +24,9 @@ def flushed(primary: Cluster) -> str:
     return str(rows(primary, "SELECT pg_current_wal_flush_lsn()")[0][0])
 
 
-@pytest.mark.parametrize("version", ["embedded-18", "debian-15"])
+@pytest.mark.parametrize(
+    "version", ["embedded-18", pytest.param("debian-15", marks=pytest.mark.long)]
+)
 def test_a_standby_that_replayed_what_another_primary_wrote_is_refused(
     version: str, folder: Path
 ) -> None:
