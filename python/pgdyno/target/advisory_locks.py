@@ -61,6 +61,25 @@ def holder(
     return None if row is None else (row[0], _holder(*row[1:]))
 
 
+def who_has(session: psycopg.Connection[Any], key: tuple[int, int], database: str) -> str:
+    """Who has a lock that could not be had in a database."""
+    found = holder(session, key, database)
+    return "who has gone this very moment" if found is None else found[1]
+
+
+def use_of(session: psycopg.Connection[Any], server: str) -> str | None:
+    """That something measures or fills a database of a server, as a fact; None: nothing does.
+
+    Args:
+        session: On it.
+        server: What it is called, e.g. `the server 10.0.0.7:5432`.
+    """
+    if (found := holder(session, USE)) is None:
+        return None
+    database, who = found
+    return f"another pgdyno uses database {database} of {server}: {who}"
+
+
 def _holder(application: str, backend: int, role: str) -> str:
     match application.split(" ", 3):
         case ["pgdyno", pid, since, host]:

@@ -82,8 +82,7 @@ def _require_unused(session: psycopg.Connection[Any], connection: Connection, al
 
 
 def _used(session: psycopg.Connection[Any], connection: Connection, alone: bool) -> TargetError:
-    found = advisory_locks.holder(session, advisory_locks.USE, connection.database)
-    who = "who has gone this very moment" if found is None else found[1]
+    who = advisory_locks.who_has(session, advisory_locks.USE, connection.database)
     rule = (
         "Only `bench` shares a database, and only with `bench`."
         if alone

@@ -50,23 +50,17 @@ class ReplicaClaim:
 
     def _require_alone(self, session: psycopg.Connection[Any]) -> None:
         """As on the primary: its own lock first, then whether the other kind is there."""
+        replica, fact = f"the replica {self._replica.shown()}", None
         if not advisory_locks.taken(
             session, advisory_locks.RUN, shared=False, patience_s=advisory_locks.PATIENCE_S
         ):
-            found = advisory_locks.holder(session, advisory_locks.RUN, OWNER)
-            who = "who has gone this very moment" if found is None else found[1]
-            raise self._used(f"has the replica {self._replica.shown()}: {who}")
-        if (found := advisory_locks.holder(session, advisory_locks.USE)) is not None:
-            database, who = found
-            raise self._used(
-                f"uses database {database} of the replica {self._replica.shown()}: {who}"
+            who = advisory_locks.who_has(session, advisory_locks.RUN, OWNER)
+            fact = f"another pgdyno has {replica}: {who}"
+        if fact := fact or advisory_locks.use_of(session, replica):
+            raise TargetError(
+                fact,
+                "Wait for its end, or stop it; what it reads there would be counted as the run's.",
             )
-
-    def _used(self, what: str) -> TargetError:
-        return TargetError(
-            f"another pgdyno {what}",
-            "Wait for its end, or stop it; what it reads there would be counted as the run's.",
-        )
 
     def renew(self) -> None:
         """Take it anew where its session is gone, as after a restart of the replica.

@@ -183,8 +183,7 @@ class Owner:
         return self._goodbye == _STOPPED
 
     def _taken(self, session: psycopg.Connection[Any]) -> TargetError:
-        found = advisory_locks.holder(session, advisory_locks.RUN, OWNER)
-        who = "who has gone this very moment" if found is None else found[1]
+        who = advisory_locks.who_has(session, advisory_locks.RUN, OWNER)
         return TargetError(
             f"another pgdyno has the server {self._connection.shown()}: {who}",
             hint="Wait for its end, or stop it; two would disturb each other's trials.",
@@ -192,11 +191,9 @@ class Owner:
 
     def _require_unused(self, session: psycopg.Connection[Any]) -> None:
         """Nothing measures or fills a database of the server, outside of runs."""
-        if (found := advisory_locks.holder(session, advisory_locks.USE)) is not None:
-            database, who = found
+        if fact := advisory_locks.use_of(session, f"the server {self._connection.shown()}"):
             raise TargetError(
-                f"another pgdyno uses database {database} of the server"
-                f" {self._connection.shown()}: {who}",
+                fact,
                 hint="Wait for its end, or stop it; trials would count what is done beside them.",
             )
 
