@@ -118,8 +118,7 @@ def is_copy(directory: DataDirectory, armed: Armed) -> bool:
     It may lie at the same path, of another machine; what stays with the data, also when their
     volume goes to another machine, is the number of a folder in them.
     """
-    is_elsewhere = os.path.realpath(directory.path) != armed.data
-    return is_elsewhere or armed.inode not in (None, inode_of(directory))
+    return _is_elsewhere(directory, armed) or armed.inode not in (None, inode_of(directory))
 
 
 def inode_of(directory: DataDirectory) -> int:
@@ -130,8 +129,12 @@ def inode_of(directory: DataDirectory) -> int:
 
 def original_of(directory: DataDirectory, armed: Armed) -> str:
     """What a copy was made of."""
-    is_elsewhere = os.path.realpath(directory.path) != armed.data
+    is_elsewhere = _is_elsewhere(directory, armed)
     return armed.data if is_elsewhere else f"what was armed at {armed.data}"
+
+
+def _is_elsewhere(directory: DataDirectory, armed: Armed) -> bool:
+    return os.path.realpath(directory.path) != armed.data
 
 
 # -- the line ----------------------------------------------------------------------------------

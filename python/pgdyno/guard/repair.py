@@ -167,7 +167,7 @@ def _require_whole(standby: Source, since: Life | None) -> None:
         life = life_of(standby.session)
     if life.goes_on(since):
         return
-    what = "machine" if life.boot_id and since.boot_id else "server"
+    what = "machine" if life.tells_machine(since) else "server"
     raise TargetError(
         f"the standby's {what} was restarted since the cluster was armed: if it lost power as well,"
         " both are torn, and neither can repair the other",

@@ -24,7 +24,7 @@ from pgdyno.model.lsn import lsn_of
 from pgdyno.model.repair import RedoBegin, RedoNeeds
 from pgdyno.pages.segment_names import history_name
 from pgdyno.session import own_session
-from pgdyno.target.leftover_server import PID_FILE
+from pgdyno.target.leftover_server import PID_FILE, PID_FILE_BYTES_MAX
 
 _POLL_S = 0.1
 _STILL_S = 1.0
@@ -32,7 +32,6 @@ _FED_PATIENCE_S = 30.0  # a standby looks for WAL each wal_retrieve_retry_interv
 _SINCE_PAUSE_STATE = 140_000
 _LOOKS_MAX = 4
 _HISTORY_BYTES_MAX = 1 << 20
-_PID_FILE_BYTES_MAX = 4096
 _BALANCING = "load_balance_hosts"
 _FACTS = """
 SELECT current_setting('server_version_num')::int, pg_is_in_recovery(),
@@ -211,7 +210,7 @@ class Source:
         Raises:
             TargetError: It is another one's, or no server runs there; or as `read`.
         """
-        (theirs,) = self.read([Wanted(PID_FILE, 0, 0, _PID_FILE_BYTES_MAX)], block_bytes=1)
+        (theirs,) = self.read([Wanted(PID_FILE, 0, 0, PID_FILE_BYTES_MAX)], block_bytes=1)
         here = data.read(PID_FILE, data.facts.st_uid) if data.has(PID_FILE) else None
         there = None if theirs is None else theirs.decode(errors="replace")
         if here is None or here != there:

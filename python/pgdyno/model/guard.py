@@ -76,9 +76,13 @@ class Life:
 
     def goes_on(self, since: Life) -> bool:
         """Whether the kernel surely is the one that it was then."""
-        if self.boot_id and since.boot_id:
+        if self.tells_machine(since):
             return self.boot_id == since.boot_id
         return self.started == since.started
+
+    def tells_machine(self, since: Life) -> bool:
+        """Whether both kernels are known: else a server that was restarted stands for one."""
+        return bool(self.boot_id and since.boot_id)
 
 
 class Step(StrEnum):

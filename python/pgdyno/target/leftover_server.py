@@ -23,7 +23,7 @@ from pgdyno.shell import OsUser
 from pgdyno.target.host_facts import process_started_s
 
 PID_FILE = "postmaster.pid"
-_PID_FILE_BYTES_MAX = 4096
+PID_FILE_BYTES_MAX = 4096
 _STOP_S = 60.0
 _ENDING_S = 20.0
 _LAST_S = 5.0  # that what was killed may take until it is gone
@@ -134,7 +134,7 @@ def _named(data: Folder, user: OsUser) -> int | None:
     """The number that the pid file has; None: there is no file, or none in it."""
     if not data.has(PID_FILE):
         return None
-    first, _, _ = data.read(PID_FILE, user.uid, _PID_FILE_BYTES_MAX).partition("\n")
+    first, _, _ = data.read(PID_FILE, user.uid, PID_FILE_BYTES_MAX).partition("\n")
     return int(first) if first.isdecimal() else None
 
 
@@ -161,7 +161,7 @@ def _is_in(proc: Path, data: Folder) -> bool:
 def _held(data: Folder, user: OsUser, timed: bool) -> Postmaster | None:
     if not data.has(PID_FILE):
         return None
-    lines = [*data.read(PID_FILE, user.uid, _PID_FILE_BYTES_MAX).splitlines(), "", "", ""]
+    lines = [*data.read(PID_FILE, user.uid, PID_FILE_BYTES_MAX).splitlines(), "", "", ""]
     try:
         pid, started_s = int(lines[0]), int(lines[2])
         handle = os.pidfd_open(pid)

@@ -97,7 +97,7 @@ def _standby_power(seen: Seen) -> Iterator[Finding]:
         found = "not armed yet" if passed else "its boot id was not written down"
     elif passed := life.goes_on(since):
         found = "its kernel lived on"
-    elif life.boot_id and since.boot_id:
+    elif life.tells_machine(since):
         found = "its machine was restarted"
     else:
         found = "it was restarted; its boot id is not known, pg_read_server_files would tell"
