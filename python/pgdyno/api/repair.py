@@ -40,13 +40,13 @@ def repaired(
     With `same_boot` also where the kernel lived on.
     """
     require_release()
-    with _held(directory, journals) as (data, kept, _), ExitStack() as stack:
+    with _held(directory, journals) as (data, kept, begin), ExitStack() as stack:
         require_no_rejoin(data)
         _require_cut(directory, asked, same_boot=same_boot)
         target = None
         if standby_data is not None:
             target = stack.enter_context(Folder.hold(Path(standby_data)))
-        return repair(data, standby, asked, kept, standby_data=target, on_event=on_event)
+        return repair(data, begin, standby, asked, kept, standby_data=target, on_event=on_event)
 
 
 def rejoined(

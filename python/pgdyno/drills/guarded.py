@@ -56,6 +56,7 @@ def mended(load: Load, disk: str, seed: int) -> RepairReport:
         standby_data = stack.enter_context(folder.into(STANDBY))
         return repair(
             data,
+            crashed.begin,
             standby.connection(),
             RepairAsked(patience_s=_PATIENCE_S),
             journals,

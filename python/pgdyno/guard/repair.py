@@ -30,7 +30,7 @@ from pgdyno.model.errors import TargetError
 from pgdyno.model.guard import Life
 from pgdyno.model.repair import PATIENCE_S, SESSIONS, RedoBegin, RedoNeeds, RepairReport
 from pgdyno.model.wording import listed, plural
-from pgdyno.pages.redo import Crashed, read_redo, redo_begin
+from pgdyno.pages.redo import Crashed, read_redo
 
 _RUN_BLOCKS_MAX = 128
 _MINIMAL = 0
@@ -48,6 +48,7 @@ class RepairAsked:
 
 def repair(
     data: Folder,
+    begin: RedoBegin,
     source: Connection,
     asked: RepairAsked,
     journals: Folder,
@@ -59,6 +60,7 @@ def repair(
 
     Args:
         data: Its data directory; no server runs on it.
+        begin: What it says of itself.
         source: Its standby.
         asked: How.
         journals: Where journals of this cluster lie; only this user can read it.
@@ -70,7 +72,7 @@ def repair(
         TargetError: It cannot be repaired, or may not; nothing of it was changed then, or what was
             changed is finished by the next repair.
     """
-    _require_primary(redo_begin(data))
+    _require_primary(begin)
     on_event("reading the WAL")
     began = time.monotonic()
     crashed = read_redo(data)
