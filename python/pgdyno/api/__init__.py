@@ -29,7 +29,6 @@ if TYPE_CHECKING:
         load_files,
     )
     from pgdyno.api.diagnosing import Diagnosis, diagnose
-    from pgdyno.api.experiments import Format
     from pgdyno.api.experiments.aa import AA_ROUNDS, aa
     from pgdyno.api.experiments.calibration import calibrate, calibration_file
     from pgdyno.api.experiments.climb import climb
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
     from pgdyno.api.planning import Plan, Preview, load_plan, plans
     from pgdyno.api.proposing import Proposal, propose
     from pgdyno.api.resuming import resume
-    from pgdyno.api.runs import Run
+    from pgdyno.api.runs import Format, Run
     from pgdyno.api.servers import Server, loaded
     from pgdyno.api.settings import LINTED_KINDS, LINTED_MAJORS, Linted, knob, knobs, lint
     from pgdyno.api.table import Table
@@ -75,7 +74,6 @@ _WHERE = {
         "connection_to", "estimate_load", "export", "load", "load_files",
     ),
     "diagnosing": ("Diagnosis", "diagnose"),
-    "experiments": ("Format",),
     "experiments.aa": ("AA_ROUNDS", "aa"),
     "experiments.calibration": ("calibrate", "calibration_file"),
     "experiments.climb": ("climb",),
@@ -93,7 +91,7 @@ _WHERE = {
     "planning": ("Plan", "Preview", "load_plan", "plans"),
     "proposing": ("Proposal", "propose"),
     "resuming": ("resume",),
-    "runs": ("Run",),
+    "runs": ("Format", "Run"),
     "servers": ("Server", "loaded"),
     "settings": ("LINTED_KINDS", "LINTED_MAJORS", "Linted", "knob", "knobs", "lint"),
     "table": ("Table",),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pgdyno.api.experiments import experiment_of
 from pgdyno.api.notebook_line import with_line
-from pgdyno.api.runs import Run
+from pgdyno.api.runs import Run, experiment_of
 from pgdyno.catalog.contract import require_release
 from pgdyno.trial.progress import Listener
 

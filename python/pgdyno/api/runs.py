@@ -1,14 +1,16 @@
-"""Runs: run files opened, as tables, figures, reports."""
+"""Runs: run files opened, as tables, figures, reports, whatever kind of experiment they are of."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from html import escape
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from pgdyno.analysis.diagnosis_facts import StageDiagnosis
 from pgdyno.analysis.drill import drill_facts
@@ -21,7 +23,6 @@ from pgdyno.analysis.run import analyse, compare_stages, plan_in
 from pgdyno.analysis.stored import Stored
 from pgdyno.analysis.windows import stage_windows
 from pgdyno.api.configuration import Form, configuration
-from pgdyno.api.experiments import Format, experiment_of
 from pgdyno.api.interrupts import interruptible
 from pgdyno.api.kinds import KIND_COLUMNS, kind_row
 from pgdyno.api.parquet import VERDICTS, WrittenRun, write_parquet
@@ -30,7 +31,7 @@ from pgdyno.diagnosis.stages import diagnose_stages
 from pgdyno.model.calibration import Calibrated, Ceiling
 from pgdyno.model.climb import Climbed
 from pgdyno.model.drill import Drilled
-from pgdyno.model.errors import PlanError
+from pgdyno.model.errors import PlanError, StoreError
 from pgdyno.model.floor import Probed
 from pgdyno.model.knee import Curve, Searched
 from pgdyno.model.proof import Proved
@@ -45,7 +46,11 @@ from pgdyno.store.views import RUN
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from pgdyno.trial.progress import Listener
+
 T = TypeVar("T")
+Format = Literal["html", "md", "json"]
+_KINDS = "pgdyno.api.experiments"
 _TRIALS = (
     "trial", "round", "stage", "state", "reason", "attempt", "headline", "throughput", "nopm",
     "tps", "tpm_total", "window_s", "client_cpu_s", "started_unix_ns",
@@ -357,6 +362,33 @@ class Run:
         said = (" ".join(answer.plain), answer.finding, answer.limits)
         sentences = "".join(f"<p>{escape(one)}</p>" for one in said)
         return f"{sentences}{self.verdicts()._repr_html_()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """What a run of a kind is; each module of `api.experiments` has one, as `EXPERIMENT`."""
+
+    is_whole: Callable[[Run], bool]  # was all that it takes measured, with numbers that may be used
+    reports: Mapping[Format, Callable[[Run], str]]
+    summary: Callable[[Run], RenderableType]  # what a terminal says at its end
+    resume: Callable[[Run, bool, Listener], Run]  # with `again`, see `resume`
+
+
+def experiment_of(run: Run) -> Experiment:
+    """What a run is, by the kind that its file names: a module is found by where it lies.
+
+    Raises:
+        StoreError: This pgdyno does not know the kind.
+    """
+    name = run.info.experiment
+    known = sorted(one.name for one in iter_modules(import_module(_KINDS).__path__))
+    if name not in known:
+        raise StoreError(
+            f"run file {run.path} holds an experiment {name!r}, known are {', '.join(known)}",
+            "Open it with the pgdyno that wrote it, or a newer one.",
+        )
+    found: Experiment = import_module(f"{_KINDS}.{name}").EXPERIMENT
+    return found
 
 
 def named_now(

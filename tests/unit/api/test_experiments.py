@@ -10,8 +10,7 @@ from typing import get_args
 import pytest
 
 from pgdyno.api import experiments
-from pgdyno.api.experiments import Experiment, Format
-from pgdyno.api.runs import Run
+from pgdyno.api.runs import Experiment, Format, Run
 from pgdyno.model.errors import StoreError
 from pgdyno.model.manifest import HostManifest, Installation
 from pgdyno.model.run import RunInfo

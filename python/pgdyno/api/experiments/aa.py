@@ -7,11 +7,10 @@ from pathlib import Path
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from pgdyno.api.experiments import Experiment
 from pgdyno.api.experiments import plan as of_plan
 from pgdyno.api.notebook_line import with_line
 from pgdyno.api.planning import Plan
-from pgdyno.api.runs import Run
+from pgdyno.api.runs import Experiment, Run
 from pgdyno.plan.against_itself import ROUNDS, against_itself
 from pgdyno.report.noise import lines
 from pgdyno.trial.progress import Listener

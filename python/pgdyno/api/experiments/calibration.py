@@ -17,9 +17,8 @@ from typing import get_args
 
 from pgdyno.analysis.calibration import calibration_facts
 from pgdyno.analysis.calibration_facts import CalibrationFacts
-from pgdyno.api.experiments import Experiment
 from pgdyno.api.notebook_line import with_line
-from pgdyno.api.runs import Run
+from pgdyno.api.runs import Experiment, Run
 from pgdyno.api.storing import Begun, begun, going_on, stored
 from pgdyno.catalog.contract import default, require_release
 from pgdyno.drive.driver import Driven, Wishes, drive

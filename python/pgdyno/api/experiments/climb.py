@@ -17,12 +17,11 @@ from pathlib import Path
 
 from pgdyno.analysis.facts import StageFacts
 from pgdyno.analysis.run import plan_in
-from pgdyno.api.experiments import Experiment
 from pgdyno.api.experiments import plan as of_plan
 from pgdyno.api.notebook_line import with_line
 from pgdyno.api.planning import Plan, load_follow_up
 from pgdyno.api.proposing import Proposal, proposal, stage_of
-from pgdyno.api.runs import Run
+from pgdyno.api.runs import Experiment, Run
 from pgdyno.api.stage_machine import require_allowed
 from pgdyno.api.storing import Begun, begun, going_on, stored
 from pgdyno.catalog.contract import require_release

@@ -15,11 +15,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from pgdyno.analysis.run import plan_in
-from pgdyno.api.experiments import Experiment
 from pgdyno.api.experiments.plan import rehearsed_again
 from pgdyno.api.notebook_line import with_line
 from pgdyno.api.planning import Plan
-from pgdyno.api.runs import Run
+from pgdyno.api.runs import Experiment, Run
 from pgdyno.api.stage_machine import machine_of, require_allowed
 from pgdyno.api.storing import Begun, begun, going_on, stored
 from pgdyno.catalog.contract import require_release

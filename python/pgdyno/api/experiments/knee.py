@@ -17,9 +17,8 @@ from psycopg.conninfo import make_conninfo
 from pgdyno.analysis.curve import curve_facts
 from pgdyno.api.asked import Asked, workload_of
 from pgdyno.api.databases import POOLED, Database, connection_to
-from pgdyno.api.experiments import Experiment
 from pgdyno.api.notebook_line import with_line
-from pgdyno.api.runs import Run
+from pgdyno.api.runs import Experiment, Run
 from pgdyno.api.storing import begun, going_on, stored
 from pgdyno.catalog.contract import require_release
 from pgdyno.drive.driver import Driven, drive

@@ -17,11 +17,10 @@ from pathlib import Path
 from pgdyno.analysis.changes import found_configuration, further_configurations
 from pgdyno.analysis.run import plan_in
 from pgdyno.analysis.stopping import at_looks, last_rounds, still_needed
-from pgdyno.api.experiments import Experiment
 from pgdyno.api.kept_ceilings import ceilings_of
 from pgdyno.api.notebook_line import with_line
 from pgdyno.api.planning import Plan
-from pgdyno.api.runs import Run, named_now, reported
+from pgdyno.api.runs import Experiment, Run, named_now, reported
 from pgdyno.api.stage_machine import machine_of, require_allowed
 from pgdyno.catalog.contract import require_release
 from pgdyno.drive.fleet import look

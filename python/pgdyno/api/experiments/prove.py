@@ -17,10 +17,9 @@ from statistics import median
 
 from pgdyno.analysis.efficiency import transactions
 from pgdyno.analysis.run import plan_in
-from pgdyno.api.experiments import Experiment
 from pgdyno.api.experiments.plan import rehearsed_again
 from pgdyno.api.notebook_line import with_line
-from pgdyno.api.runs import Run
+from pgdyno.api.runs import Experiment, Run
 from pgdyno.api.stage_machine import machine_of, require_allowed
 from pgdyno.api.storing import Begun, begun, going_on, stored
 from pgdyno.catalog.contract import require_release

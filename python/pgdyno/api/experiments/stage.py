@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from pgdyno.api.experiments import Experiment
 from pgdyno.api.experiments import plan as of_plan
 from pgdyno.api.notebook_line import with_line
 from pgdyno.api.planning import load_plan
-from pgdyno.api.runs import Run
+from pgdyno.api.runs import Experiment, Run
 from pgdyno.trial.progress import Listener
 
 Keys = Mapping[str, object]

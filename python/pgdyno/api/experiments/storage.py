@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from pgdyno.analysis.storage import storage_facts
-from pgdyno.api.experiments import Experiment
 from pgdyno.api.notebook_line import with_line
-from pgdyno.api.runs import Run
+from pgdyno.api.runs import Experiment, Run
 from pgdyno.api.storing import begun, going_on, stored
 from pgdyno.host.device_claims import device_claims
 from pgdyno.model.bounds import require_within
