@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pgdyno.analysis import words
 from pgdyno.analysis.answer_facts import Answer, Doubt, confidence_of
@@ -49,7 +49,7 @@ def answer(
     texts = "; ".join(one.whole for one in doubts)
     rest = f", and is limited by: {texts}" if doubts else "; no check limits it further"
     return Answer(
-        plain=(*plain(stages), *_too_short(stages, quick=quick)),
+        plain=(*plain(stages), *_shortened(stages, quick=quick)),
         finding=_findings(stages, metric),
         limits=f"This holds for this host, fixture and load{rest}.",
         confidence=confidence_of(tuple(doubts)),
@@ -57,11 +57,13 @@ def answer(
     )
 
 
-def _too_short(stages: Sequence[StageFacts], *, quick: bool) -> tuple[str, ...]:
-    """What a plan that `--quick` shortened could not be expected to tell."""
-    if quick and any(one.to_first and one.to_first.verdict == "undecided" for one in stages):
-        return ("A plan shortened by --quick seldom decides; without it, this one may.",)
-    return ()
+def _shortened(stages: Sequence[StageFacts], *, quick: bool) -> Iterator[str]:
+    """What a plan that `--quick` shortened cannot be expected to tell, beside its verdicts."""
+    verdicts = {one.to_first.verdict for one in stages if quick and one.to_first is not None}
+    if verdicts & {"better", "worse", "equivalent"}:
+        yield "This is a first look, shortened by --quick: the whole plan may find otherwise."
+    if "undecided" in verdicts:
+        yield "A plan shortened by --quick seldom decides; without it, this one may."
 
 
 def further_doubts(

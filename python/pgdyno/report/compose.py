@@ -18,7 +18,7 @@ def compose(facts: Facts) -> Document:
     """Arrange the facts for reading."""
     return Document(
         title=facts.question,
-        kicker=f"{facts.plan} · {words.moment(facts.started_ns)}",
+        kicker=f"{facts.plan}{' --quick' * facts.quick} · {words.moment(facts.started_ns)}",
         label=facts.label,
         about=_about(facts),
         answer=facts.answer.plain,

@@ -12,6 +12,7 @@ from pgdyno.analysis.run import analyse
 from pgdyno.model.durability import Durability, Loss
 from pgdyno.model.settings import Rung
 from pgdyno.model.workload import Tpcc
+from pgdyno.report.compose import compose
 from pgdyno.store import RunFile
 from tests.data.miniature import CHARACTERS, MIX, WORKLOAD, write_miniature
 from tests.unit.conftest import analysed
@@ -173,3 +174,15 @@ def test_a_shortened_plan_that_decided_nothing_says_that_it_could_not(tmp_path: 
     )
     assert short[:-1] == whole
     assert short[-1] == "A plan shortened by --quick seldom decides; without it, this one may."
+
+
+def test_a_shortened_plan_calls_what_it_decided_a_first_look(facts: Facts) -> None:
+    short, whole = (
+        answer(facts.stages, facts.trials, (), (), metric="NOPM", quick=quick).plain
+        for quick in (True, False)
+    )
+    assert any(one.to_first and one.to_first.verdict == "better" for one in facts.stages)
+    assert short[: len(whole)] == whole
+    first = short[len(whole)]
+    assert first == "This is a first look, shortened by --quick: the whole plan may find otherwise."
+    assert compose(replace(facts, quick=True)).kicker.startswith(f"{facts.plan} --quick · ")
