@@ -96,7 +96,7 @@ def test_apply_and_restore_leave_the_machine_as_it_was(
     assert restored.returncode == 0, restored.stderr
     assert restored.stdout.count("restored") == len(wishes())
     assert state() == untouched
-    assert "Nothing stands" in pgdyno(tmp_path, "host", "restore").stdout
+    assert "Nothing that pgdyno changed" in pgdyno(tmp_path, "host", "restore").stdout
 
 
 def test_a_kill_at_each_step_is_mended_bit_for_bit(

@@ -183,3 +183,33 @@ def test_words_are_spelt_as_in_britain() -> None:
         for word in AMERICAN.findall(text)
     ]
     assert not found, "\n".join(found)
+
+
+NO_ENGLISH = re.compile(
+    r"\b(?:[Ll]eav(?:e|es|ing)|[Ll]eft) (?:\S+ ){1,4}away\b|\bgone on with\b"
+    r"|\b(?:is|are) well as (?:it is|they are)\b"
+)
+"""Turns of phrase that another language lends."""
+
+
+def test_nothing_is_left_away_or_gone_on_with() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line}"
+        for path in documents()
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if NO_ENGLISH.search(line)
+    ]
+    found += [
+        f"{name}:{line}: {text}"
+        for name, tree in sources()
+        for line, text in texts(tree)
+        if NO_ENGLISH.search(text)
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "text", ["Leave `--quick` away, and", "a run that is gone on with", "It is well as it is."]
+)
+def test_the_rule_of_phrases_finds_them(text: str) -> None:
+    assert NO_ENGLISH.search(text)

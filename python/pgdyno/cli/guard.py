@@ -50,7 +50,7 @@ PRIMARY = Annotated[
 ]
 ACCEPT = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME", help="This condition is well as it is; may be repeated."),
+    typer.Option(metavar="NAME", help="Accept this condition as it is; may be repeated."),
 ]
 RUN_FOLDER = Annotated[
     Path | None,
@@ -72,7 +72,7 @@ SILENCE = Annotated[
 ]
 HOLD = Annotated[
     float,
-    typer.Option(metavar="SECONDS", help="How long all must be well before full pages go off."),
+    typer.Option(metavar="SECONDS", help="How long conditions must hold before full pages go off."),
 ]
 TIMEOUT = Annotated[
     int,

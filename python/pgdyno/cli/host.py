@@ -174,7 +174,7 @@ def restore(
         style = "" if one.ok else "bold red"
         stdout.print(Text(f"{one.change.key}: {one.change.before}: {one.fate}", style))
     if not undone:
-        stdout.print("Nothing stands that pgdyno changed.")
+        stdout.print("Nothing that pgdyno changed is in force any more.")
     left = [one for one in undone if not one.ok]
     if left:
         raise TargetError(
