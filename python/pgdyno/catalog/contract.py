@@ -91,6 +91,16 @@ def most(shape: str, key: str) -> int:
     return count
 
 
+def greatest(shape: str, key: str) -> int:
+    """The greatest whole number that the core accepts.
+
+    Raises:
+        LookupError: Any.
+    """
+    number: int = _property(shape, key)["maximum"]
+    return number
+
+
 def default(shape: str, key: str) -> Any:  # noqa: ANN401  as the key's type
     """What the core takes where nothing is said."""
     return _property(shape, key)["default"]

@@ -8,7 +8,6 @@ from pgdyno.model.client import Client
 
 OVERLAP_MIN = 0.999
 """Share of the window in which all hosts drove, below which its numbers must not be used."""
-HOSTS_MAX = 1000
 LOST_AFTER_S = 5.0
 """A host says something twice a second; one that was silent for so long is lost."""
 

@@ -45,6 +45,8 @@ class Target:
         return self.servers or ((self.conninfo,) if self.conninfo is not None else ())
 
 
+ROUNDS_MAX = 1000
+"""Of a plan; an effect that needs more is not within reach."""
 WINDOW_MIN_S = 1
 """Shorter windows are for tests of the driver."""
 

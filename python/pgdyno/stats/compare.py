@@ -117,7 +117,7 @@ def compare_at_looks(
 
     Args:
         table: Throughput; what was not measured, or failed, has no value.
-        rounds_max: The most rounds that are measured, a key of `sequential.LOOKS`.
+        rounds_max: The most rounds that are measured, a key of `model.looks.LOOKS`.
         margin: See `compare_plan`.
         loads: See `compare_plan`.
         cycles: What is known of whole checkpoint cycles.

@@ -75,7 +75,7 @@ def judge_at_looks(
         table: Throughput of all planned rounds; those without a value are not measured, or failed.
         pairs: The family.
         relation: What its bases are.
-        rounds_max: The most rounds that are measured, a key of `sequential.LOOKS`.
+        rounds_max: The most rounds that are measured, a key of `model.looks.LOOKS`.
         margin: See `compare.compare_plan`.
     """
     family = Family(relation, len(pairs), margin, ALPHA)

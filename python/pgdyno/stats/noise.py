@@ -14,9 +14,10 @@ import numpy as np
 from scipy import special
 
 from pgdyno.model.errors import PgdynoError
+from pgdyno.model.plan import ROUNDS_MAX
 from pgdyno.model.wording import plural
 from pgdyno.stats.interval import FloatArray, pooled_sd
-from pgdyno.stats.power import ROUNDS_MAX, rounds_for, smallest_effect
+from pgdyno.stats.power import rounds_for, smallest_effect
 from pgdyno.stats.table import Table, log_tpm
 
 EFFECTS = (0.01, 0.03, 0.05, 0.10)

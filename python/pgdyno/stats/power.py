@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from pgdyno.model.plan import ROUNDS_MAX
 from pgdyno.stats.interval import FloatArray
 
 POWER = 0.8  # chance to see an effect that is there; the usual choice, not a law
 EXACT_MAX = 60  # rounds up to which power is solved for; then the sum of two t values is as good
 SPREADS = 1000  # of the average over the spread; power is right to 0.1 points then
 HALVINGS = 30
-ROUNDS_MAX = 1000  # beyond that, no plan of ours: "not within reach"
 
 
 def rounds_for(effect: float, sd: float, alpha: float, power: float = POWER) -> int | None:
@@ -32,7 +32,7 @@ def rounds_for(effect: float, sd: float, alpha: float, power: float = POWER) -> 
         power: Chance that the interval then excludes zero.
 
     Returns:
-        At least 2; `None` if more than `ROUNDS_MAX` are needed.
+        At least 2; `None` if more than a plan can have are needed: that is not within reach.
     """
     if effect <= 0:
         return None

@@ -219,6 +219,7 @@ def test_bounds_and_defaults_are_the_cores() -> None:
     assert contract.limits("DriveSpec", "arrivals.per_s") == (0.001, 10_000_000)
     assert contract.limits("DriveSpec", "steps.factor") == (0, 1000)
     assert contract.limits("TpccSpec", "partitions.count") == (1, 10_000)
+    assert contract.greatest("DriveSpec", "share.hosts") == 1000
     assert contract.default("TpccSpec", "warehouses") == 10
     with pytest.raises(LookupError):
         contract.limits("DriveSpec", "windows")

@@ -7,8 +7,9 @@ import pytest
 from scipy import stats
 
 from pgdyno.model.errors import PgdynoError
+from pgdyno.model.plan import ROUNDS_MAX
 from pgdyno.stats.noise import noise_floor
-from pgdyno.stats.power import ROUNDS_MAX, rounds_for, smallest_effect
+from pgdyno.stats.power import rounds_for, smallest_effect
 from pgdyno.stats.table import Table
 
 

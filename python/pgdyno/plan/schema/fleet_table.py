@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from pgdyno.model.fleet import HOSTS_MAX
+from pgdyno.catalog.contract import greatest
 from pgdyno.model.host_address import BadAddress, host_address
 from pgdyno.model.wording import plural
 from pgdyno.plan.schema.complaint import Complaint, shown
@@ -24,7 +24,7 @@ class FleetTable(Table):
 
     hosts: Annotated[tuple[Line, ...], Field(strict=False)] = Field(
         min_length=1,
-        max_length=HOSTS_MAX,
+        max_length=greatest("DriveSpec", "share.hosts"),
         description="Each once: `local:NAME` is a process of this host, `netns:NAME` one in a "
         "network namespace of it, `ssh://[USER@]HOST[:PORT]` a host that SSH reaches and whose "
         "key is known, `ray:NODE` a node of a Ray cluster by its name or address.",

@@ -15,10 +15,11 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag,
 
 from pgdyno.catalog.contract import bounds, default, limits
 from pgdyno.model.cycle import Checkpoints
-from pgdyno.model.looks import Stop
-from pgdyno.model.plan import WINDOW_MIN_S, Telemetry
+from pgdyno.model.looks import LOOKS, Stop
+from pgdyno.model.plan import ROUNDS_MAX, WINDOW_MIN_S, Telemetry
 from pgdyno.model.record_json import JsonObject
 from pgdyno.model.settings import Rung
+from pgdyno.model.wording import listed
 from pgdyno.model.workload import Share
 from pgdyno.plan.schema.fleet_table import FleetTable
 from pgdyno.plan.schema.workload_table import (
@@ -42,6 +43,7 @@ SERVERS_MAX = 100
 """Of a plan; each has sessions, samplers and a fixture of its own."""
 PROFILE_S_MAX = 60
 """Of a profile; a minute at 99 Hz tells functions of a thousandth apart."""
+_LOOKS = listed([f"{most} ({', '.join(map(str, looks))})" for most, looks in LOOKS.items()], "or")
 
 
 def _name(text: str) -> str:
@@ -165,14 +167,17 @@ class ProtocolTable(Table):
     """How a stage is measured. Every trial restores the data and starts the server afresh."""
 
     rounds: int = Field(
-        3, ge=1, le=1000, description="Every round visits every stage once, in balanced order."
+        3,
+        ge=1,
+        le=ROUNDS_MAX,
+        description="Every round visits every stage once, in balanced order.",
     )
     stop: Stop = Field(
         "rounds",
         description="`rounds`: all rounds are measured. `decided`: a stage is measured no further "
         "once a look finds it better, worse or equivalent, or a verdict out of reach; `rounds` are "
-        "then the most: 8 (looks after 3, 4, 5, 6, 8), 12 (4, 6, 8, 12), 20 (4, 6, 8, 12, 20) or "
-        "40 (4, 6, 8, 12, 20, 30, 40). Intervals and verdicts hold over all looks together.",
+        f"then the most, and say after which is looked: {_LOOKS}. Intervals and verdicts hold over "
+        "all looks together.",
     )
     warmup_s: Annotated[float, bounds("DriveSpec", "warmup_s")] = Field(
         15.0,  # more than the driver's: the server of a trial has just been started
@@ -225,7 +230,7 @@ class ProtocolTable(Table):
     checked_rounds: int | None = Field(
         None,
         ge=1,
-        le=1000,
+        le=ROUNDS_MAX,
         description="In how many rounds, counted from the first, consistency is checked after "
         "each trial; without it, in all.",
     )
@@ -247,7 +252,7 @@ class ProtocolTable(Table):
     anchors: int = Field(
         2,
         ge=1,
-        le=1000,
+        le=ROUNDS_MAX,
         description='Rounds whose trials are anchors, with `checkpoints = "anchors"`: the first '
         "ones; fewer than two allow no verdict.",
     )
