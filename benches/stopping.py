@@ -9,11 +9,14 @@ is; and as far as the looks of `protocol.stop = "decided"` would have gone. A lo
 the rounds before it, and a stage is measured the same whether others are still open, so the second
 reading is what a run that stops would have said, but for the order of stages in rounds of which one
 is measured no more. Times are of the trials' own clocks: from the begin of the run to the end of
-the first trial, of the first trial of another stage (the first ratio), and of the round whose look
-decided all.
+the first trial, of the first trial that has a ratio with one before, and of the round whose look
+decided all, or was the last.
 
 Limits. What a run that stops would do after its last round (writing the report) is not in the time.
-Runs of one session share their machine's mood: ten that agree are no proof for another machine.
+Both readings have their first rounds in common, so that they agree more than two runs would, and
+neither is the truth. What a report withholds for want of whole checkpoint cycles is told here all
+the same. A run with a failed trial ends the session: whoever leaves it out has to say so. Runs of
+one session share their machine's mood: ten that agree are no proof for another machine.
 """
 
 from __future__ import annotations
@@ -26,9 +29,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from measure import Command, Spread, exit_code, table, write_json
+from measure import Command, Failure, Spread, exit_code, table, write_json
 
 from pgdyno.analysis.stopping import at_looks, so_far
+from pgdyno.model.looks import LOOKS
 from pgdyno.model.plan import Plan
 from pgdyno.model.run import TrialRecord, TrialState
 from pgdyno.stats.verdict import Comparison
@@ -73,25 +77,35 @@ class Replayed:
 
 
 def replay(path: Path) -> Replayed:
-    """Judge a run that measured all its rounds by both ways."""
+    """Judge a run that measured all its rounds by both ways.
+
+    Raises:
+        Failure: Its plan has no looks.
+    """
     with RunFile.read(path) as run:
         info, trials, replaced = run.info(), run.trials(), run.replaced()
     plan = info.plan
-    assert plan is not None
+    if plan is None or plan.protocol.rounds not in LOOKS:
+        raise Failure(
+            f"{path} is no run of a plan whose rounds have looks", f"They are {[*LOOKS]}."
+        )
     stopping = replace(plan, protocol=replace(plan.protocol, stop="decided"))
     looked = _until_decided(stopping, trials, replaced)
     rounds = max(one.rounds for one in looked)
-    ends = sorted((one.ended_ns or 0, one.stage, one.round) for one in trials)
-    second = next(ns for ns, stage, _ in ends if stage != ends[0][1])
-
-    def after_s(ns: int) -> float:
-        return (ns - info.started_ns) / 1e9
-
-    fixed = tuple(Said.of(one, plan.protocol.rounds) for one in so_far(plan, trials, replaced))
+    compared = so_far(plan, trials, replaced)
+    ends = {
+        (one.stage, one.round): (one.ended_ns - info.started_ns) / 1e9
+        for one in trials if one.ended_ns is not None
+    }  # fmt: skip
     return Replayed(
-        info.ident, fixed, looked, after_s(ends[0][0]), after_s(second),
-        after_s(max(ns for ns, _, number in ends if number <= rounds)), after_s(ends[-1][0]),
-    )  # fmt: skip
+        info.ident,
+        all_rounds=tuple(Said.of(one, plan.protocol.rounds) for one in compared),
+        decided=looked,
+        first_trial_s=min(ends.values()),
+        first_ratio_s=min(max(ends[one.stage, 1], ends[one.base, 1]) for one in compared),
+        decided_s=max(after_s for (_, number), after_s in ends.items() if number <= rounds),
+        all_s=max(ends.values()),
+    )
 
 
 def _until_decided(
@@ -108,6 +122,12 @@ def _until_decided(
         if all(one.stopped for one in compared):
             break
     return tuple(Said.of(one, one.look or rounds) for one in compared)
+
+
+def numbered(folder: Path) -> dict[int, Path]:
+    """The runs of a session by their numbers, in order; other files of the folder are none."""
+    found = {int(one.stem): one for one in folder.glob("*.sqlite") if one.stem.isdecimal()}
+    return dict(sorted(found.items()))
 
 
 def markdown(runs: Sequence[Replayed]) -> str:
@@ -128,7 +148,8 @@ def markdown(runs: Sequence[Replayed]) -> str:
     times = Spread.of([one.decided_s for one in runs])
     return (
         f"{table(head, rows)}\n\n{agreed} of {len(rows)} verdicts agree, {opposed} contradict each"
-        f" other; rounds used: {Spread.of(used).text(0)}; seconds until decided: {times.text(0)}."
+        f" other; rounds used: {Spread.of(used).text(0)}; seconds until the look that decided, or"
+        f" the last: {times.text(0)}."
     )
 
 
@@ -136,17 +157,22 @@ def compare(wanted: argparse.Namespace) -> None:
     """Run the plan as often as asked; each run is a file of its own."""
     wanted.out.mkdir(parents=True, exist_ok=True)
     for _ in range(wanted.runs):
-        number = len(list(wanted.out.glob("*.sqlite"))) + 1
+        if left := sorted(wanted.out.glob("*.unfinished")):
+            raise Failure(
+                f"{left[0]} is a run that was broken off, or in which a trial failed",
+                "Say so where its session is told, and remove it.",
+            )
+        number = max(numbered(wanted.out), default=0) + 1
         log, path = wanted.out / f"{number}.log", wanted.out / f"{number}.unfinished"
-        path.unlink(missing_ok=True)
         words = ["run", str(wanted.plan), "--set", "protocol.stop=rounds", "--out", str(path)]
         with Command([sys.executable, "-m", "pgdyno", *words], log, os.environ) as command:
             if command.wait(PATIENCE_S) != 0:
                 raise command.failure("the run failed")
         path = path.rename(path.with_suffix(".sqlite"))
         print(f"run {number}: {'; '.join(one.text for one in replay(path).decided)}", flush=True)
-    paths = sorted(wanted.out.glob("*.sqlite"), key=lambda path: int(path.stem))
-    runs = [replay(path) for path in paths]
+    runs = [replay(path) for path in numbered(wanted.out).values()]
+    if not runs:
+        raise Failure(f"{wanted.out} holds no runs", "Make some: --runs 1.")
     found: dict[str, Any] = {"plan": str(wanted.plan), "runs": [asdict(one) for one in runs]}
     write_json(wanted.out / "stopping.json", found)
     print(f"\n{markdown(runs)}")

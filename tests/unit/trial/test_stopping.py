@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import cast
 
@@ -27,6 +29,7 @@ from pgdyno.trial.measure import TestBed
 from tests.data.miniature import write_miniature
 from tests.data.servers import HOST, installed
 
+BENCHES = Path(__file__).parents[3] / "benches"
 DECIDED = Path(__file__).parents[2] / "data" / "plans" / "good" / "decided.toml"
 FACTOR = {"initdb": 1.0, "async": 1.8, "wal-compression": 1.05}
 WOBBLE = (0.99, 1.02, 1.0, 0.98, 1.01, 0.99, 1.03, 0.97)
@@ -212,3 +215,54 @@ def test_plans_of_earlier_formats_measure_all_their_rounds(plan: Plan) -> None:
 def test_quick_may_measure_a_fixed_number_of_rounds() -> None:
     quick = resolve(read_plan(DECIDED, quick=True), installed(18), HOST)
     assert (quick.protocol.stop, quick.protocol.rounds) == ("rounds", 2)
+
+
+def test_a_run_of_all_rounds_is_replayed_as_one_that_stops_would_have_gone(
+    plan: Plan, made_up: tuple[RunInfo, TrialResult], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """`benches/stopping.py`, whose figures stand in docs/numbers.md."""
+    info, result = made_up
+    usual = measuring(result, FACTOR)
+
+    def by_the_clock(stage: Stage, how: Protocol, bed: TestBed, one: TrialRecord) -> TrialRecord:
+        """A trial a second, in the order of the plan."""
+        usual(stage, how, bed, one)
+        ended = replace(bed.run.trial(one.number), ended_ns=info.started_ns + one.number * 10**9)
+        bed.run.put_trial(ended)
+        return ended
+
+    fixed = replace(plan, protocol=replace(plan.protocol, stop="rounds"))
+    carried_out(fixed, info, tmp_path / "all.sqlite", monkeypatch, by_the_clock)
+    carried_out(plan, info, tmp_path / "stops.sqlite", monkeypatch, usual)
+    monkeypatch.syspath_prepend(BENCHES)
+    replayed = import_module("stopping").replay(tmp_path / "all.sqlite")
+
+    with RunFile.read(tmp_path / "stops.sqlite") as run:
+        stopped = {one.stage: one for one in at_looks(plan, run.trials())}
+    assert {one.stage: (one.verdict, one.rounds) for one in replayed.decided} == {
+        name: (one.verdict.value, one.look) for name, one in stopped.items()
+    }
+    assert {one.rounds for one in replayed.all_rounds} == {8}
+    last = max(one.rounds for one in replayed.decided)
+    assert (replayed.first_trial_s, replayed.all_s) == (1, len(plan.trials))
+    assert replayed.first_ratio_s == min(
+        max(one.number for one in plan.trials if one.round == 1 and one.stage in pair)
+        for pair in ({"initdb", "async"}, {"initdb", "wal-compression"})
+    )
+    assert replayed.decided_s == max(one.number for one in plan.trials if one.round <= last)
+
+
+def test_a_session_of_runs_overwrites_none_and_leaves_none_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(BENCHES)
+    stopping = import_module("stopping")
+    for name in ("1.sqlite", "3.sqlite", "10.sqlite", "notes.sqlite"):
+        (tmp_path / name).touch()
+    assert list(stopping.numbered(tmp_path)) == [1, 3, 10]
+
+    (tmp_path / "11.unfinished").touch()
+    wanted = Namespace(plan=Path("demo.toml"), runs=1, out=tmp_path)
+    with pytest.raises(stopping.Failure, match=r"11\.unfinished is a run that was broken off"):
+        stopping.compare(wanted)
