@@ -16,7 +16,7 @@ import pytest
 from pgdyno.host.change import parse
 from pgdyno.host.journal import NAME, Journal
 from pgdyno.host.knob_location import knob_location, knob_locations
-from pgdyno.host.undo import Wills, restore
+from pgdyno.host.undo import Resolutions, restore
 from pgdyno.shell import postgres_user
 from tests.data.killed import run_killed
 from tests.waiting import DEADLINE_S
@@ -125,7 +125,7 @@ def test_what_somebody_sets_after_a_kill_stays(tmp_path: Path, untouched: dict[s
             fates = restore([journal])
             assert one.read() == "30", f"after a kill at step {step}: {fates}"
             assert all("it is '30' now, pgdyno had made it '57' of" in it.fate for it in fates)
-            restore([journal], wills=Wills(keep=[it.change.key for it in fates]))
+            restore([journal], resolutions=Resolutions(keep=[it.change.key for it in fates]))
         finally:
             one.write(before)
         step += 1

@@ -22,7 +22,7 @@ from pgdyno.host.network import installed_ethtool
 from pgdyno.host.processors import clock_reading_ns
 from pgdyno.host.show import Asked, machine
 from pgdyno.host.state_folder import state_folder
-from pgdyno.host.undo import Undone, Wills
+from pgdyno.host.undo import Resolutions, Undone
 from pgdyno.model.errors import PlanError
 from pgdyno.model.plan import Target
 from pgdyno.shell import postgres_user
@@ -175,7 +175,7 @@ def restore(*, overwrite: Sequence[str] = (), keep: Sequence[str] = ()) -> tuple
         overwrite: Put back though somebody else changed them.
         keep: Leave as they are, and forget that we changed them.
     """
-    return tuple(undo.restore(journals(), wills=Wills(tuple(overwrite), tuple(keep))))
+    return tuple(undo.restore(journals(), resolutions=Resolutions(tuple(overwrite), tuple(keep))))
 
 
 def layout(

@@ -35,7 +35,7 @@ class Undone:
 
 
 @dataclass(frozen=True, slots=True)
-class Wills:
+class Resolutions:
     """What is to become of values that somebody else changed since, by their keys."""
 
     overwrite: Collection[str] = ()  # put back all the same
@@ -46,7 +46,7 @@ def restore(
     journals: Sequence[Journal],
     on_step: OnStep = lambda _: None,
     root: Path = ROOT,
-    wills: Wills = Wills(),
+    resolutions: Resolutions = Resolutions(),
 ) -> tuple[Undone, ...]:
     """Undo every change that still stands, the last one first.
 
@@ -56,24 +56,24 @@ def restore(
         journals: Of this machine, the latest first; those that do not exist are passed over.
         on_step: Hears of every step before it is taken, as of `undo`.
         root: Of the file tree.
-        wills: For values that somebody else changed.
+        resolutions: For values that somebody else changed.
 
     Raises:
         PlanError: Something is willed of a key that no change is of.
         TargetError: A journal cannot be read or written; all that could be undone is undone.
     """
-    _require_known(journals, wills)
+    _require_known(journals, resolutions)
     found: list[Undone] = []
     for journal in journals:
         with journal.locked(make=False) as there:
             if there:
-                found += undo(journal.standing(), journal, on_step, root, wills)
+                found += undo(journal.standing(), journal, on_step, root, resolutions)
     return tuple(found)
 
 
-def _require_known(journals: Sequence[Journal], wills: Wills) -> None:
-    wanted = {*wills.overwrite, *wills.keep}
-    if both := set(wills.overwrite) & set(wills.keep):
+def _require_known(journals: Sequence[Journal], resolutions: Resolutions) -> None:
+    wanted = {*resolutions.overwrite, *resolutions.keep}
+    if both := set(resolutions.overwrite) & set(resolutions.keep):
         raise PlanError(f"{min(both)} is to be overwritten and kept", "Ask for one of the two.")
     standing = {one.key for one in standing_changes(journals)} if wanted else set()
     if unknown := wanted - standing:
@@ -88,7 +88,7 @@ def undo(
     journal: Journal,
     on_step: OnStep = lambda _: None,
     root: Path = ROOT,
-    wills: Wills = Wills(),
+    resolutions: Resolutions = Resolutions(),
 ) -> tuple[Undone, ...]:
     """Undo some changes of a locked journal, in this order.
 
@@ -98,7 +98,7 @@ def undo(
         on_step: Hears of every step before it is taken: `undo KEY`, `back KEY` (of it and of those
             that it moves), `note KEY`, `undone KEY`.
         root: Of the file tree.
-        wills: For values that somebody else changed.
+        resolutions: For values that somebody else changed.
 
     Raises:
         TargetError: The journal cannot be written; the values are put back nevertheless.
@@ -107,7 +107,7 @@ def undo(
     for one in standing:
         on_step(f"undo {one.change.key}")
         try:
-            fate = _Undoing(one, journal, on_step, root, wills).fate()
+            fate = _Undoing(one, journal, on_step, root, resolutions).fate()
             done = Undone(one.change, fate)
             if done.ok:
                 on_step(f"undone {one.change.key}")
@@ -173,14 +173,14 @@ class _Undoing:
     journal: Journal
     on_step: OnStep
     root: Path
-    wills: Wills
+    resolutions: Resolutions
 
     def fate(self) -> str:
         """Undo it, and tell what became of it; errors of its files are told, not raised."""
         change = self.one.change
         if self.one.boot != self.journal.boot:
             return "gone by a reboot"  # what stands there now was never ours
-        if change.key in self.wills.keep:
+        if change.key in self.resolutions.keep:
             return "kept as it is"
         try:
             locations = {
@@ -194,7 +194,7 @@ class _Undoing:
 
     def _fate(self, locations: dict[str, KnobLocation], now: dict[str, str]) -> str:
         change = self.one.change
-        overwrite = change.key in self.wills.overwrite
+        overwrite = change.key in self.resolutions.overwrite
         main, made = now[change.key], self.one.became or change.after
         if main not in (change.before, made) and not overwrite:
             return f"left: it is {main!r} now, pgdyno had made it {made!r} of {change.before!r}"

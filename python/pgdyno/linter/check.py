@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pgdyno.linter.combined import from_arithmetic, from_order, from_rules
 from pgdyno.linter.finding import Finding, Severity
-from pgdyno.linter.merged import worlds
+from pgdyno.linter.merged import merged_settings
 from pgdyno.linter.single import from_catalogue
 from pgdyno.linter.source import Assignment, Source
 from pgdyno.linter.system import System
@@ -27,8 +27,8 @@ def check(sources: Sequence[Source], system: System) -> tuple[Finding, ...]:
         for at in source.assignments:
             found |= dict.fromkeys(from_catalogue(at, system))
         found |= dict.fromkeys(_repeated(source))
-    for world in worlds(sources, system):
-        for findings in (from_rules(world), from_order(world), from_arithmetic(world)):
+    for merged in merged_settings(sources, system):
+        for findings in (from_rules(merged), from_order(merged), from_arithmetic(merged)):
             found |= dict.fromkeys(findings)
     return tuple(sorted(found, key=lambda one: (one.severity.rank, one.at.path, one.at.line)))
 

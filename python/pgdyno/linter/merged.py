@@ -16,7 +16,7 @@ _MANY = ("fstab", "commands")  # each line is about another thing: all of them c
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class MergedSettings:
     """Settings by name; of several assignments the last one counts."""
 
     named: Mapping[str, Assignment]
@@ -64,7 +64,7 @@ class World:
         return knob.default if knob else None
 
 
-def worlds(sources: Sequence[Source], system: System) -> Iterator[World]:
+def merged_settings(sources: Sequence[Source], system: System) -> Iterator[MergedSettings]:
     """One for each server that the files tell of, over what they say of the machine."""
     machine = {
         at.name: at for source in sources if source.kind not in _SERVER for at in source.assignments
@@ -75,9 +75,11 @@ def worlds(sources: Sequence[Source], system: System) -> Iterator[World]:
             for at in source.assignments:
                 servers.setdefault((source.path, at.scope), {})[at.name] = at
     if not servers:
-        yield World(machine, system)
+        yield MergedSettings(machine, system)
     for source in sources:
         if source.kind in _MANY:
-            yield from (World(machine | {at.name: at}, system) for at in source.assignments)
+            yield from (
+                MergedSettings(machine | {at.name: at}, system) for at in source.assignments
+            )
     for server in servers.values():
-        yield World(machine | server, system)
+        yield MergedSettings(machine | server, system)

@@ -26,7 +26,7 @@ from pgdyno.model.profile import (
     Unwinding,
 )  # fmt: skip
 from pgdyno.profiler.kernel_symbols import KernelSymbols
-from pgdyno.profiler.perf import Recording, What, rate_hz, version
+from pgdyno.profiler.perf import Recording, RecordingSpec, rate_hz, version
 from pgdyno.profiler.perf_script import Account, Folded, Script, fold, read_samples
 from pgdyno.profiler.rights import Rights, addresses_lack, find_perf, rights_here
 from pgdyno.profiler.wait_channels import WaitChannels, stack_of
@@ -111,26 +111,26 @@ class Capture:
         us = postgres_user() if os.geteuid() else OsUser("root", 0, os.getegid())
         server_user = self.subject.user or us
         _open_to(folder, server_user)
-        wanted: list[tuple[Callable[[], What], OsUser]] = []
+        wanted: list[tuple[Callable[[], RecordingSpec], OsUser]] = []
         if self._waits is not None:
             wanted.append((partial(self._server, rights.event, room), server_user))
         if self._driver is not None:
             uid = os.stat(f"/proc/{self._driver}").st_uid
             reader = server_user if uid == server_user.uid else us  # as who runs pgbench
-            driver = What(DRIVER, rights.event, (self._driver,), "dwarf", room)
+            driver = RecordingSpec(DRIVER, rights.event, (self._driver,), "dwarf", room)
             wanted.append((lambda: driver, reader))
         if rights.host:
             # The kernel's side alone: root's perf must not read the programs of strangers.
-            host = What(KERNEL_THREADS, "cpu-clock:k", (), "fp", room)
+            host = RecordingSpec(KERNEL_THREADS, "cpu-clock:k", (), "fp", room)
             wanted.append((lambda: host, us))
         for what, reader in wanted:
             recording = Recording.begun(perf, what, self._hz, folder, reader)
             self._recordings.append(recording)
 
-    def _server(self, event: str, room: int) -> What:
+    def _server(self, event: str, room: int) -> RecordingSpec:
         assert self._waits is not None
         self._waits.look()
-        return What(SERVER, event, self._waits.living, self.subject.unwinding, room)
+        return RecordingSpec(SERVER, event, self._waits.living, self.subject.unwinding, room)
 
     def stop(self) -> None:
         """Look on no longer; a second time does nothing."""

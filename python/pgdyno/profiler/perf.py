@@ -44,7 +44,7 @@ def rate_hz(cpus: int, seconds: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class What:
+class RecordingSpec:
     """What is recorded."""
 
     who: str  # names the recording
@@ -57,7 +57,9 @@ class What:
 class Recording:
     """A recording under way, in a file of a folder of ours."""
 
-    def __init__(self, perf: Path, what: What, hz: int, folder: Folder, reader: OsUser) -> None:
+    def __init__(
+        self, perf: Path, what: RecordingSpec, hz: int, folder: Folder, reader: OsUser
+    ) -> None:
         """Begin to record.
 
         Args:
@@ -86,7 +88,7 @@ class Recording:
 
     @classmethod
     def begun(
-        cls, perf: Path, what: Callable[[], What], hz: int, folder: Folder, reader: OsUser
+        cls, perf: Path, what: Callable[[], RecordingSpec], hz: int, folder: Folder, reader: OsUser
     ) -> Recording:
         """A recording that goes on: perf ends at once where a process has gone meanwhile.
 
@@ -167,7 +169,7 @@ def failure(code: int | None, said: str) -> TargetError:
 _SCRIPT = ["-F", FIELDS, "--ns", "--no-inline", "--show-lost-events", "--force"]
 
 
-def record_arguments(what: What, hz: int, data: Path) -> list[str]:
+def record_arguments(what: RecordingSpec, hz: int, data: Path) -> list[str]:
     """The arguments of perf for a recording."""
     stacks = "fp" if what.unwinding == "fp" else f"dwarf,{STACK_BYTES[what.who]}"
     whom = ["-p", ",".join(map(str, what.pids))] if what.pids else ["-a"]

@@ -39,7 +39,7 @@ _TOLD = {"restore": "copying the data", "start": "starting the server"}  # the o
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class SittingBed:
     """What a sitting is held on."""
 
     target: Target
@@ -135,7 +135,7 @@ def sit(
     design: Design,
     turns: Sequence[Turn],
     number: int,
-    seat: Seat,
+    bed: SittingBed,
 ) -> Sitting:
     """Hold one sitting.
 
@@ -145,7 +145,7 @@ def sit(
         design: Seconds of blocks.
         turns: The blocks, in their order.
         number: Of the sitting, from 1; its requests have a seed of their own.
-        seat: On what.
+        bed: What it is held on.
 
     Raises:
         DriveError: The driver failed, or did not come to the end.
@@ -154,7 +154,7 @@ def sit(
     """
 
     def step(text: str) -> None:
-        seat.listener(StepBegun(f"sitting {number} of {design.sittings}: {text}"))
+        bed.listener(StepBegun(f"sitting {number} of {design.sittings}: {text}"))
 
     @contextmanager
     def phase(name: str) -> Iterator[None]:
@@ -162,22 +162,22 @@ def sit(
             step(_TOLD[name])
         yield
 
-    target = seat.target
+    target = bed.target
     with ending(target.stop), explained(target), ExitStack() as held:
-        environment = seat.shim.environment if seat.shim is not None else NO_ENVIRONMENT
-        ready, databases = started(stage, target, seat.fixture, phase, environment)
-        if seat.shim is not None:
-            seat.shim.require_loaded()
+        environment = bed.shim.environment if bed.shim is not None else NO_ENVIRONMENT
+        ready, databases = started(stage, target, bed.fixture, phase, environment)
+        if bed.shim is not None:
+            bed.shim.require_loaded()
         warmed(ready, databases, protocol, phase)
-        bench = Bench(held, seat.shim, held.enter_context(own_session(ready.connection)))
+        bench = Bench(held, bed.shim, held.enter_context(own_session(ready.connection)))
         names = dict.fromkeys(name for turn in turns for name in turn.on)
         interventions = {name: bench.intervention(name) for name in names}
         toggler = _Toggler(turns, design, interventions)
         end = time.localtime(time.time() + protocol.warmup_s + len(turns) * design.block_s)
         step(f"driving {plural(len(turns), 'block')} until {time.strftime('%H:%M:%S', end)}")
-        driven = _driven(stage, protocol, toggler, number, ready, seat)
+        driven = _driven(stage, protocol, toggler, number, ready, bed)
         blocks = with_client_doses(_blocks(turns, design, toggler.doses, driven), driven,
-                                   seat.spin_ns)  # fmt: skip
+                                   bed.spin_ns)  # fmt: skip
         return Sitting(
             number, ready.server, blocks, driven.outcome,
             failed=sum(kind.window.failed for kind in driven.kinds),
@@ -187,7 +187,7 @@ def sit(
 
 
 def _driven(
-    stage: Stage, protocol: Protocol, toggler: _Toggler, number: int, ready: Ready, seat: Seat
+    stage: Stage, protocol: Protocol, toggler: _Toggler, number: int, ready: Ready, bed: SittingBed
 ) -> Driven:
     window_s = float(len(toggler.turns) * toggler.design.block_s)
     load = replace(
@@ -196,13 +196,13 @@ def _driven(
 
     def heard(state: DriveProgress) -> None:
         toggler.heard(state, window_s)
-        seat.listener(state)
+        bed.listener(state)
 
-    c_load = seat.fixture.loaded.c_load if seat.fixture.loaded else None
+    c_load = bed.fixture.loaded.c_load if bed.fixture.loaded else None
     try:
         driven = drive_by_engine(
             ready, load, replace(protocol, window_s=window_s), c_load, Watch(heard),
-            slowdowns=slowdowns(toggler.turns, toggler.design, seat.spin_ns),
+            slowdowns=slowdowns(toggler.turns, toggler.design, bed.spin_ns),
         )  # fmt: skip
     except BaseException:
         toggler.end(now=True)

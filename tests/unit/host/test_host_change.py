@@ -11,7 +11,7 @@ import pytest
 from pgdyno.host.change import apply, commands, commands_back, may_write, parse, plan
 from pgdyno.host.journal import Change, Journal
 from pgdyno.host.knob_location import knob_location, knob_locations
-from pgdyno.host.undo import Undone, Wills
+from pgdyno.host.undo import Resolutions, Undone
 from pgdyno.host.undo import restore as restore_all
 from pgdyno.model.errors import MachineError, PlanError, TargetError
 from tests.data.killed import run_killed
@@ -29,11 +29,11 @@ def journal(tree: Path, boot: str = BOOT) -> Journal:
     return Journal(tree.parent / "journal.jsonl", boot)
 
 
-NOTHING = Wills()
+NOTHING = Resolutions()
 
 
-def restore(book: Journal, root: Path, wills: Wills = NOTHING) -> tuple[Undone, ...]:
-    return restore_all([book], root=root, wills=wills)
+def restore(book: Journal, root: Path, resolutions: Resolutions = NOTHING) -> tuple[Undone, ...]:
+    return restore_all([book], root=root, resolutions=resolutions)
 
 
 def standing(book: Journal) -> list[str]:
@@ -216,20 +216,24 @@ def test_a_value_between_ours_and_the_one_before_is_somebody_elses(tree: Path) -
 
 def test_what_is_left_may_be_overwritten_or_kept_by_name(tree: Path) -> None:
     for will, value, fate in (
-        (Wills(overwrite=("vm.swappiness",)), "60", "restored"),
-        (Wills(keep=("vm.swappiness",)), "30", "kept as it is"),
+        (Resolutions(overwrite=("vm.swappiness",)), "60", "restored"),
+        (Resolutions(keep=("vm.swappiness",)), "30", "kept as it is"),
     ):
         apply(plan(WISHES[:1], tree), journal(tree), root=tree)
         knob_location("vm.swappiness", tree).write("30")
         assert not restore(journal(tree), root=tree)[0].ok
-        (one,) = restore(journal(tree), root=tree, wills=will)
+        (one,) = restore(journal(tree), root=tree, resolutions=will)
         assert (one.ok, one.fate) == (True, fate)
         assert knob_location("vm.swappiness", tree).read() == value
         assert standing(journal(tree)) == []
     with pytest.raises(PlanError, match=r"nothing is changed of vm.swappiness"):
-        restore(journal(tree), root=tree, wills=Wills(keep=("vm.swappiness",)))
+        restore(journal(tree), root=tree, resolutions=Resolutions(keep=("vm.swappiness",)))
     with pytest.raises(PlanError, match=r"vm.swappiness is to be overwritten and kept"):
-        restore(journal(tree), root=tree, wills=Wills(("vm.swappiness",), ("vm.swappiness",)))
+        restore(
+            journal(tree),
+            root=tree,
+            resolutions=Resolutions(("vm.swappiness",), ("vm.swappiness",)),
+        )
 
 
 def test_a_second_apply_over_somebody_elses_value_comes_back_to_that(tree: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from pgdyno.api.machine import Planned
 from pgdyno.host.change import apply, commands, commands_back, plan, unmet
 from pgdyno.host.knob_location import knob_location
-from pgdyno.host.undo import Wills
+from pgdyno.host.undo import Resolutions
 from pgdyno.host.undo import restore as restore_all
 from pgdyno.model.errors import PlanError, TargetError
 from tests.data.killed import run_killed
@@ -203,7 +203,9 @@ def test_what_somebody_else_changed_beside_a_value_is_left(
     assert (thp.read(), kept.read()) == ("always", "99999")
     assert not restore(journal(tree), root=tree)[0].ok
     assert kept.read() == "99999"
-    assert restore(journal(tree), root=tree, wills=Wills((thp.key,)))[0].fate == "restored"
+    assert (
+        restore(journal(tree), root=tree, resolutions=Resolutions((thp.key,)))[0].fate == "restored"
+    )
     assert (thp.read(), kept.read()) == ("always", "67584")
 
 

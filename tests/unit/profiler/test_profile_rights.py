@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pgdyno.profiler.kernel_symbols import KernelSymbols
-from pgdyno.profiler.perf import What, failure, rate_hz, record_arguments
+from pgdyno.profiler.perf import RecordingSpec, failure, rate_hz, record_arguments
 from pgdyno.profiler.rights import addresses_lack, rights_of
 from pgdyno.profiler.wait_channels import RUNNING, parse_state
 
@@ -95,11 +95,11 @@ def test_a_recording_stays_small_on_a_large_machine() -> None:
 
 
 def test_a_recording_is_of_processes_or_of_the_kernel() -> None:
-    some = record_arguments(What("server", "cpu-clock", (7, 8), "dwarf"), 99, Path("/a/b"))
+    some = record_arguments(RecordingSpec("server", "cpu-clock", (7, 8), "dwarf"), 99, Path("/a/b"))
     assert some[some.index("-p") + 1] == "7,8"
     assert some[some.index("--call-graph") + 1] == "dwarf,32768"
     assert "-a" not in some
-    host = record_arguments(What("kernel", "cpu-clock:k", (), "fp"), 99, Path("/a/b"))
+    host = record_arguments(RecordingSpec("kernel", "cpu-clock:k", (), "fp"), 99, Path("/a/b"))
     assert "-a" in host
     assert "-p" not in host
     assert host[host.index("--call-graph") + 1] == "fp"

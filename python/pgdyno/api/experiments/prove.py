@@ -42,7 +42,7 @@ from pgdyno.store.run_file import RunFile
 from pgdyno.target.interface import Target
 from pgdyno.trial.fixture import make_fixture
 from pgdyno.trial.progress import Listener
-from pgdyno.trial.switchback import Seat, sit
+from pgdyno.trial.switchback import SittingBed, sit
 
 _NS = 1_000_000_000
 _DESIGN = Design()
@@ -257,11 +257,11 @@ def hold_sittings(
     with ExitStack() as held:
         library = any(needs_library(name) for name in names)
         shim = held.enter_context(preloadable(postgres_user())) if library else None
-        seat = Seat(target, fixture, shim, spin_ns(asked), listener)
+        bed = SittingBed(target, fixture, shim, spin_ns(asked), listener)
         for number in range(len(so_far.sittings) + 1, design.sittings + 1):
             order = turns(names, design, number, asked.combined)
             with machine_of(stage):  # it is kept once that was so to its end
-                sitting = sit(stage, asked.plan.protocol, design, order, number, seat)
+                sitting = sit(stage, asked.plan.protocol, design, order, number, bed)
             so_far = replace(so_far, sittings=(*so_far.sittings, sitting))
             keep(so_far)
     return so_far
