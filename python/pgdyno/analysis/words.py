@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
 from pgdyno.analysis.facts import Comparison, Spread, StageFacts
 from pgdyno.model.durability import LADDER, NOT_KNOWN
@@ -102,11 +101,6 @@ def confidence(share: float) -> str:
     return f"{digits_text(share * 100)}%"
 
 
-def moment(unix_ns: int) -> str:
-    """A point in time, e.g. `2026-11-21 22:45 UTC`."""
-    return f"{datetime.fromtimestamp(unix_ns / 1e9, UTC):%Y-%m-%d %H:%M} UTC"
-
-
 def flat(record: Mapping[str, object], prefix: str = "") -> dict[str, str]:
     """A manifest as lines of name and text: nested names joined by dots, bytes scaled."""
     lines: dict[str, str] = {}
@@ -127,14 +121,3 @@ def flat(record: Mapping[str, object], prefix: str = "") -> dict[str, str]:
         else:
             lines[name] = str(value)
     return lines
-
-
-CONFIDENCES: Mapping[str, tuple[str, str]] = {
-    "high": ("Confidence: high", "No check limits what these numbers show."),
-    "limited": (
-        "Confidence: limited",
-        "Nothing speaks against these numbers, but some things are not known.",
-    ),
-    "low": ("Confidence: low", "A check found something that speaks against these numbers."),
-}
-"""Of an answer: in short, and what that means."""

@@ -8,7 +8,7 @@ from pgdyno.analysis import words
 from pgdyno.analysis.beside_facts import Against, Compared, Differs, Gate, Row, Side
 from pgdyno.analysis.compared_stages import GROUPS
 from pgdyno.analysis.efficiency import METRICS
-from pgdyno.model.units import at_least_text, count_text, digits_text, ratio_text
+from pgdyno.model.units import at_least_text, count_text, digits_text, moment_text, ratio_text
 from pgdyno.model.wording import capital, plural
 from pgdyno.report.imported import lines as imported_lines
 
@@ -59,7 +59,7 @@ def lines(found: Compared) -> Iterator[str]:
 def _row(row: Row) -> Iterator[str]:
     sides = row.sides
     for letter, side in zip(_LETTERS, sides, strict=False):
-        when = words.moment(side.started_ns)
+        when = moment_text(side.started_ns)
         yield f"{letter}  {side.label}: plan {side.plan}, {when}, {side.rung}, {_rounds(side)}"
     yield ""
     yield from grid_lines(_throughput(row))

@@ -8,11 +8,10 @@ from dataclasses import asdict
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from pgdyno.analysis import words
 from pgdyno.analysis.calibration_facts import CalibrationFacts
 from pgdyno.model.calibration import Ceiling, Estimate
 from pgdyno.model.text import json_document
-from pgdyno.model.units import count_text, ns_text
+from pgdyno.model.units import count_text, moment_text, ns_text
 from pgdyno.model.wording import plural
 from pgdyno.report.document import Cell, Document, Points, Section, Table, columns
 from pgdyno.report.html import render_document as render_page
@@ -54,7 +53,7 @@ def document(facts: CalibrationFacts) -> Document:
     found, machine = facts.ceilings, facts.machine
     return Document(
         title="What does the driver reach on this machine?",
-        kicker=f"pgdyno calibrate · {words.moment(facts.started_unix_ns)}",
+        kicker=f"pgdyno calibrate · {moment_text(facts.started_unix_ns)}",
         label="Own measurement",
         about=(machine.cpu_model, f"{machine.cpus} CPUs", f"kernel {machine.kernel}"),
         answer=tuple(

@@ -7,18 +7,19 @@ from collections.abc import Iterator
 from pgdyno.analysis import words
 from pgdyno.analysis.facts import Facts, StageFacts
 from pgdyno.analysis.plain import deepest
+from pgdyno.model.units import moment_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import Card, Cell, Document, Light
 from pgdyno.report.sections import sections
 from pgdyno.report.sections.stages import METRICS, UNITS, tail_words
-from pgdyno.report.tone import LIGHTS, tone, verdict_tone
+from pgdyno.report.tone import CONFIDENCES, LIGHTS, tone, verdict_tone
 
 
 def compose(facts: Facts) -> Document:
     """Arrange the facts for reading."""
     return Document(
         title=facts.question,
-        kicker=f"{facts.plan}{' --quick' * facts.quick} · {words.moment(facts.started_ns)}",
+        kicker=f"{facts.plan}{' --quick' * facts.quick} · {moment_text(facts.started_ns)}",
         label=facts.label,
         about=_about(facts),
         answer=facts.answer.plain,
@@ -30,7 +31,7 @@ def compose(facts: Facts) -> Document:
 
 
 def _light(facts: Facts) -> Light:
-    text, meaning = words.CONFIDENCES[facts.answer.confidence]
+    text, meaning = CONFIDENCES[facts.answer.confidence]
     against, unknown = (
         tuple(one.plain for one in facts.answer.doubts if one.grave is grave)
         for grave in (True, False)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pgdyno.analysis import words
 from pgdyno.analysis.history import HistoryFacts, HistoryLine
-from pgdyno.model.units import count_text, ns_text, ratio_text
+from pgdyno.model.units import count_text, moment_text, ns_text, ratio_text
 from pgdyno.report.beside import gate_line, grid_lines
 
 _HEAD = (
@@ -56,7 +56,7 @@ def _chance(p: float) -> str:
 def _row(line: HistoryLine) -> tuple[str, ...]:
     known = line.low is not None and line.high is not None
     return (
-        words.moment(line.started_ns), line.plan, line.stage, line.host, line.build,
+        moment_text(line.started_ns), line.plan, line.stage, line.host, line.build,
         words.NOTHING if line.throughput is None
         else f"{count_text(line.throughput)} {line.metric}",
         f"{count_text(line.low or 0)} to {count_text(line.high or 0)}" if known else "not known",

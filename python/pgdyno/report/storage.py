@@ -8,13 +8,12 @@ from dataclasses import asdict
 from rich.console import Group, RenderableType
 from rich.text import Text as Line
 
-from pgdyno.analysis import words
 from pgdyno.analysis.storage_advice import storage_advice
 from pgdyno.analysis.storage_facts import PathFacts, StorageFacts
 from pgdyno.model.floor import PATTERNS, PAUSES_US, Pattern
 from pgdyno.model.floor_figures import DEFAULT_METHOD, PROGRAMS, Doubt
 from pgdyno.model.text import json_document
-from pgdyno.model.units import bytes_text, count_text, ns_text
+from pgdyno.model.units import bytes_text, count_text, moment_text, ns_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import (
     Cell,
@@ -83,7 +82,7 @@ def document(facts: StorageFacts) -> Document:
     """Arrange it for reading."""
     return Document(
         title="What can this storage do?",
-        kicker=f"pgdyno storage · {words.moment(facts.started_unix_ns)}",
+        kicker=f"pgdyno storage · {moment_text(facts.started_unix_ns)}",
         label="Own measurement",
         about=_about(facts),
         warnings=warnings(facts),

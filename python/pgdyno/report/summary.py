@@ -18,7 +18,7 @@ from pgdyno.model.wording import listed
 from pgdyno.report.document import Tone
 from pgdyno.report.sections.cycles import unlike_text
 from pgdyno.report.sections.stages import checkpoint_counts
-from pgdyno.report.tone import LIGHTS, verdict_tone
+from pgdyno.report.tone import CONFIDENCES, LIGHTS, verdict_tone
 
 _NAME_LETTERS_MAX = 12  # of stages whose names no other column breaks
 _STYLES: dict[Tone, str] = {"good": "green", "bad": "red", "warn": "yellow", "quiet": "dim", "": ""}
@@ -60,7 +60,7 @@ def render(facts: Facts) -> RenderableType:
 
 
 def _confidence(facts: Facts) -> list[Text]:
-    text, meaning = words.CONFIDENCES[facts.answer.confidence]
+    text, meaning = CONFIDENCES[facts.answer.confidence]
     if against := [one.plain for one in facts.answer.doubts if one.grave]:
         more = f", and {len(against) - 1} more" * (len(against) > 1)
         meaning = f"{meaning.rstrip('.')}: {against[0]}{more}."

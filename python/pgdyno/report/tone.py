@@ -29,5 +29,15 @@ def verdict_tone(stage: StageFacts, facts: Facts) -> Tone:
 LIGHTS: dict[str, Tone] = {"high": "good", "limited": "warn", "low": "bad"}
 """How the confidence of an answer is set off."""
 
+CONFIDENCES: dict[str, tuple[str, str]] = {
+    "high": ("Confidence: high", "No check limits what these numbers show."),
+    "limited": (
+        "Confidence: limited",
+        "Nothing speaks against these numbers, but some things are not known.",
+    ),
+    "low": ("Confidence: low", "A check found something that speaks against these numbers."),
+}
+"""How it is said: in short, and what that means."""
+
 WORST: dict[str, Tone] = {"whole": "good", "down": "warn", "lost": "warn", "broken": "bad"}
 """How the worst that disasters took is set off."""

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from pgdyno.analysis import words
 from pgdyno.analysis.answer import further_doubts
 from pgdyno.analysis.answer_facts import Confidence, Doubt, TailFacts, confidence_of
 from pgdyno.analysis.facts import Facts, MistakeFacts, StageFacts
 from pgdyno.analysis.plain import deepest, plain, tail_sentence
 from pgdyno.report.summary import render
+from pgdyno.report.tone import CONFIDENCES
 from tests.unit.conftest import analysed
 
 TERMS = ("NOPM", "rung", "interval", "p99", "×", "paired", "D0", "D2")
@@ -155,7 +155,7 @@ def test_what_the_report_finds_anywhere_dims_the_light(facts: Facts) -> None:
 )
 def test_one_grave_doubt_is_enough(doubts: tuple[Doubt, ...], confidence: Confidence) -> None:
     assert confidence_of(doubts) == confidence
-    assert words.CONFIDENCES[confidence][0] == f"Confidence: {confidence}"
+    assert CONFIDENCES[confidence][0] == f"Confidence: {confidence}"
 
 
 def test_every_doubt_stands_in_the_limits(facts: Facts, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pgdyno.model.units import (
     bytes_text,
     count_text,
     digits_text,
+    moment_text,
     ns_text,
     ratio_text,
     seconds_text,
@@ -46,6 +47,10 @@ def test_lower_bounds_are_never_plain_numbers() -> None:
 )
 def test_durations(seconds: float, text: str) -> None:
     assert seconds_text(seconds) == text
+
+
+def test_a_moment_is_told_in_utc() -> None:
+    assert moment_text(1_763_765_159_500_000_000) == "2025-11-21 22:45 UTC"
 
 
 def test_counts_and_ratios() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pgdyno.analysis import words
 from pgdyno.analysis.facts import Facts
+from pgdyno.model.units import moment_text
 from pgdyno.model.wording import plural
 from pgdyno.report.document import Block, Cell, Column, Command, Section, Table, Text
 
@@ -15,7 +15,7 @@ def section(facts: Facts) -> Section:
     blocks: list[Block] = [
         Command(facts.command),
         Text(
-            f"Run {facts.ident}, begun {words.moment(facts.started_ns)}, pgdyno {facts.pgdyno},"
+            f"Run {facts.ident}, begun {moment_text(facts.started_ns)}, pgdyno {facts.pgdyno},"
             f" {facts.trials_finished} of {plural(facts.trials_planned, 'trial')} finished."
             " The run file holds everything that this report says."
         ),
