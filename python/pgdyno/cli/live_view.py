@@ -28,7 +28,7 @@ from pgdyno.model.progress import (
     TrialEnded,
 )
 from pgdyno.model.run import TrialRecord, TrialState
-from pgdyno.model.units import at_least_text, count_text, seconds_text
+from pgdyno.model.units import at_least_text, count_text
 
 
 class LiveView:
@@ -115,7 +115,7 @@ class LiveView:
             stage = Text.assemble(f"round {trial.round}, stage ", (trial.stage, "bold"))
         head.add_row(
             Text(where, "bold"), stage, PHASES.get(progress.phase, progress.phase),
-            f"{seconds_text(progress.left_s())} left for the plan",
+            progress.left_text(),
         )  # fmt: skip
         return Group(head, self._detail(), ProgressBar(total=max(1, todo), completed=done))
 

@@ -11,7 +11,7 @@ from pgdyno.model.progress import (
     PointMeasured,
     StepBegun,
 )
-from pgdyno.model.units import bytes_text, count_text, seconds_text
+from pgdyno.model.units import bytes_text, count_text
 from pgdyno.model.wording import plural
 
 
@@ -55,4 +55,4 @@ class ProgressLine:
             return text
         trial = f"trial {min(now.done + 1, now.todo)} of {now.todo}" if now.trial else "fixture"
         stage = f", stage {now.trial.stage}" if now.trial else ""
-        return f"{trial}{stage}, {seconds_text(now.left_s())} left for the plan: {text}"
+        return f"{trial}{stage}, {now.left_text()}: {text}"

@@ -113,15 +113,20 @@ class RunProgress:
         each = self._each_s()
         return max(0.0, (self.todo - self.done) * each - self._begun_s(each))
 
+    def left_text(self) -> str:
+        """The same for people; of a plan that stops when it is decided, it is the most."""
+        may_stop = self.plan is not None and self.plan.protocol.looks
+        until = "if no look decides" if may_stop else "for the plan"
+        return f"{seconds_text(self.left_s())} left {until}"
+
     def _each_s(self) -> float:
         """Seconds that a trial takes, about."""
         if self.plan is None:
             return 0.0
-        protocol = self.plan.protocol
-        planned = self.plan.estimate.other_s / max(1, len(self.plan.trials))
-        spent = self._overhead_s
-        overhead = sum(spent) / len(spent) if spent else planned
-        return protocol.warmup_s + protocol.window_s + overhead
+        protocol, spent, planned = self.plan.protocol, self._overhead_s, self.plan.estimate
+        if not spent:  # windows of whole checkpoint cycles take longer than the protocol's least
+            return (planned.measuring_s + planned.other_s) / max(1, len(self.plan.trials))
+        return protocol.warmup_s + protocol.window_s + sum(spent) / len(spent)
 
     def _begun_s(self, each: float) -> float:
         """Seconds since the trial began that is measured, at most those that it takes."""

@@ -75,6 +75,22 @@ def test_the_time_left_goes_with_the_clock_and_then_by_what_trials_took() -> Non
     assert progress.moment().done == 1
 
 
+def test_before_the_first_trial_ended_the_estimate_of_the_plan_holds() -> None:
+    """Trials of whole checkpoint cycles take several times the protocol's warm-up and window."""
+    cycles = replace(PLAN, estimate=replace(PLAN.estimate, measuring_s=900.0, other_s=180.0))
+    progress = RunProgress(Clock())
+    progress.hear(replace(BEGUN, plan=cycles))
+    assert progress.left_s() == pytest.approx(1080)
+    assert progress.left_text() == "18 min 00 s left for the plan"
+
+
+def test_the_time_left_of_a_plan_with_looks_is_said_to_be_the_most() -> None:
+    looked = replace(PLAN, protocol=replace(PLAN.protocol, stop="decided", rounds=8))
+    progress = RunProgress(Clock())
+    progress.hear(replace(BEGUN, plan=looked))
+    assert progress.left_text().endswith(" left if no look decides")
+
+
 def test_a_look_says_how_many_are_left() -> None:
     progress = RunProgress(Clock())
     progress.hear(BEGUN)
