@@ -60,6 +60,12 @@ def home_env(session_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pa
     calibration_path(session_home).unlink(missing_ok=True)
 
 
+@pytest.fixture
+def without_controls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drills plant no faults: for tests of something else, which assert nothing of them."""
+    monkeypatch.setattr("pgdyno.api.experiments.drill.planted", lambda _: [])
+
+
 @cache
 def settings_of(_name: str, binaries: Binaries) -> ServerFacts:
     """Settings of a build, asked once a session."""

@@ -19,7 +19,7 @@ import psycopg
 from pgdyno.disk.record import record_span
 from pgdyno.disk.recorder import Recording, possible, recorded
 from pgdyno.drills.base import keep_base, keeps_wal
-from pgdyno.drills.kills import kill
+from pgdyno.drills.kills import kill, kill_all
 from pgdyno.drills.ledger import Ledger
 from pgdyno.drills.memory import starve
 from pgdyno.drills.standby import Following, following
@@ -37,6 +37,7 @@ from pgdyno.model.units import bytes_text
 from pgdyno.session import own_session
 from pgdyno.shell import run
 from pgdyno.target.interface import Ready, ending, explained
+from pgdyno.target.leftover_server import require_no_server
 from pgdyno.target.own_target import BASE, DATA, LEDGER, RECORD, OwnTarget
 from pgdyno.target.standby import STANDBY
 from pgdyno.trial.fixture import build_of
@@ -48,6 +49,7 @@ CHECKPOINTS = 4
 BACK_S = 120.0
 """A server that was struck may take so long, after its load, to come back by itself."""
 _PAUSE_S = 0.1
+_GONE_S = 60.0  # what was killed may take so long until its last call to the disk has returned
 _WAITS = """
 SELECT current_setting('synchronous_standby_names') <> ''
        AND NOT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum'))
@@ -132,6 +134,8 @@ def recorded_load(
             with recorded(recorder, folder, DATA, RECORD, bytes_max, target.user) as record:
                 driven = _driven(plan, stage, design.load_s, bench, step, record, strike,
                                  begun_unix_us)  # fmt: skip
+                if recorder == "library":
+                    _require_all_ended(target)
             ledger = Ledger.read(folder, LEDGER)
             if record.recorded is None or record.recorded.full:
                 raise DriveError(
@@ -151,6 +155,19 @@ def recorded_load(
             folder.remove(LEDGER)
             folder.remove_folder(STANDBY)
             folder.remove_folder(BASE)
+
+
+def _require_all_ended(target: OwnTarget) -> None:
+    """Wait for what a killed postmaster leaves on the data directory itself.
+
+    With the library it would write on into a record that has ended; and no server starts where
+    the memory of another one is held.
+
+    Raises:
+        TargetError: A process does not end.
+    """
+    with target.trial_folder.into(DATA) as data:
+        require_no_server(data, target.user, patience_s=_GONE_S)
 
 
 def _outage(driven: _Driven, ledger: Ledger) -> Outage | None:
@@ -349,7 +366,9 @@ def _act(
         standby.strike(over)
     if disaster.cuts:
         record.cut()
-        kill(ready, "postmaster")  # the others see it go, and cannot write any more
+        assert ready.postmaster_pid is not None, "only servers of ours are drilled"
+        # Who panics for want of its disk ends with its locks, for which others would wait forever.
+        kill_all(ready.postmaster_pid)
 
 
 @contextmanager

@@ -87,7 +87,7 @@ def server_on(data: Folder, user: OsUser, *, timed: bool = True) -> Iterator[Pos
             os.close(held.handle)
 
 
-def require_no_server(data: Folder, user: OsUser) -> None:
+def require_no_server(data: Folder, user: OsUser, patience_s: float | None = None) -> None:
     """Refuse data on which a server may run that `server_on` does not know.
 
     In a container processes have other numbers, so what the pid file says tells nothing of one;
@@ -97,11 +97,12 @@ def require_no_server(data: Folder, user: OsUser) -> None:
     Args:
         data: The data directory.
         user: Who owns it, and would run the server.
+        patience_s: How long what ends is waited for; None: as long as what was just killed takes.
 
     Raises:
         TargetError: One works there; or the pid file names a process of which it cannot be told.
     """
-    deadline = time.monotonic() + _LAST_S
+    deadline = time.monotonic() + (_LAST_S if patience_s is None else patience_s)
     while (pid := _working(data)) is not None:
         if time.monotonic() > deadline:
             raise TargetError(
