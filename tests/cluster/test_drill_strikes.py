@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import pgdyno
 from pgdyno.disk.recorder import recorded
 from pgdyno.drills import cut, kills, load
 from pgdyno.drive.driver import drive
-from pgdyno.model.errors import DriveError, TargetError
+from pgdyno.model.errors import DriveError, RefusedError, TargetError
 from pgdyno.target.cluster import Cluster
 from pgdyno.target.own_target import DISK
 from tests.children import started
@@ -27,6 +28,8 @@ from tests.cluster.test_run import assert_nothing_left
 from tests.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("drill")]
+LACKING = "could not create lock file"
+"""As a server says that has no folder for its sockets."""
 KILLED = pgdyno.DrillDesign(("kill-checkpointer",), cuts=1, load_s=2)
 _PARENT = """
 import os, signal, sys
@@ -74,10 +77,15 @@ def test_a_driver_that_fails_before_the_disaster_is_no_outage(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
-@pytest.mark.parametrize("recovers", [True, False])
+@pytest.mark.parametrize(
+    ("why", "recovers"),
+    [("too many open files in system", True), ("invalid page in block 7", False),
+     (LACKING, False)],
+)  # fmt: skip
 @pytest.mark.wide
+@pytest.mark.usefixtures("without_controls")
 def test_a_recovery_that_cannot_be_recorded_is_an_error_unless_the_disk_is_dead(
-    recovers: bool, folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
+    why: str, recovers: bool, folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recordings: list[bool] = []  # whether each goes on
     real_start = Cluster.start
@@ -91,15 +99,18 @@ def test_a_recovery_that_cannot_be_recorded_is_an_error_unless_the_disk_is_dead(
 
     def start(self: Cluster, *asked: Any, **more: Any) -> float:
         if recordings and self.data.name == DISK and (recordings[-1] or not recovers):
-            raise TargetError("too many open files in system")
+            if why == LACKING:
+                shutil.rmtree(self.connection().host)
+                return real_start(self, *asked, **more)
+            raise RefusedError(f"the server ended with code 1 while starting: FATAL:  {why}")
         return real_start(self, *asked, **more)
 
     monkeypatch.setattr(cut, "recorded", watched)
     monkeypatch.setattr(Cluster, "start", start)
     design = pgdyno.DrillDesign(("power-twice",), cuts=1, load_s=2)
-    if recovers:
-        wanted = "cuts of stage stock, but not while that is recorded: too many open files"
-        with pytest.raises(TargetError, match=wanted):
+    if recovers or why == LACKING:
+        wanted = "not while that is recorded: " if recovers else "not for what is in its data: "
+        with pytest.raises(TargetError, match=f"{wanted}.*{why}"):
             pgdyno.drill(plan(STOCK), design=design, out=folder / "run.sqlite")
         none_is_kept(folder, home_env)
     else:

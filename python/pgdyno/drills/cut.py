@@ -17,12 +17,14 @@ from pgdyno.drills import checks
 from pgdyno.drills.guarded import mended
 from pgdyno.drills.ledger import Found, Owed, compared
 from pgdyno.drills.load import Load
+from pgdyno.drills.refusals import refusal, require_of_data
 from pgdyno.drills.survivors import rows_of
 from pgdyno.folders import Folder
 from pgdyno.loader.unlogged import emptied
 from pgdyno.model.connection import Connection
 from pgdyno.model.drill import Cut, Device, Disaster, Made, Spared, State
-from pgdyno.model.errors import Interrupted, PgdynoError, TargetError
+from pgdyno.model.errors import Interrupted, PgdynoError, RefusedError, TargetError
+from pgdyno.model.repair import RepairReport
 from pgdyno.model.wording import listed, plural
 from pgdyno.model.workload import database_names
 from pgdyno.target.cluster import DATABASE, Cluster
@@ -36,7 +38,6 @@ _NOTHING = Spared()
 _FIRST_SHARE = 0.05  # of a load: before, too little is there to be lost
 _NAMED = 3  # tables in a sentence
 _DISK_SEEDS = 2**31
-_FATAL = ("PANIC: ", "FATAL: ", "CONTEXT: ", "HINT: ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,8 @@ def strike(
         spared: What the disk keeps, though it was drawn to be lost.
 
     Raises:
-        TargetError: The disk cannot be made: no room, or the record is broken.
+        TargetError: The disk cannot be made: no room, or the record is broken. Or no server could
+            be started on it, for want of something that is not in it.
     """
     share, disk_seed = share_and_seed(load.stage.name, disaster.name, number, seed)
     first_ns, last_ns = load.ledger.span_ns[0], load.ends_ns
@@ -85,15 +87,15 @@ def strike(
         cluster = target.server_on(disk, build_of(load.stage))
         try:
             if load.stage.guard and disaster.standby is None:
-                repair = mended(load, disk, disk_seed)
+                repair = _repaired(load, disk, disk_seed)
             recovery_s = cluster.start(load.stage.settings, recovers=True)
             if load.promotion_s is not None:
                 recovery_s = load.promotion_s
             looked = look(load, cluster, owed)
             state = state_of(looked)
             reasons = (*_of_tables(looked), *_of_ledger(looked.found, owed), *looked.damage)
-        except TargetError as error:
-            reasons = (_why(error),)
+        except RefusedError as error:
+            reasons = (f"The server did not come back: {refusal(error)}.",)
         finally:
             cluster.close()
     return Cut(
@@ -102,6 +104,13 @@ def strike(
         sum(owed.uncertain.values()), looked.found.lost, looked.found.lost_s, recovery_s, reasons,
         load.outage if disaster.is_live else None, load.met if disaster.is_live else None, repair,
     )  # fmt: skip
+
+
+def _repaired(load: Load, disk: str, seed: int) -> RepairReport:
+    try:
+        return mended(load, disk, seed)
+    except TargetError as error:
+        raise RefusedError(error.fact, error.hint) from error
 
 
 @contextmanager
@@ -193,27 +202,30 @@ def _recovered(load: Load, seed: int, make: Callable[[], Made]) -> int:
     return int(draw.integers(begun_ns, ended_ns))
 
 
-def _start(load: Load, cluster: Cluster, environment: Mapping[str, str]) -> TargetError | None:
+def _start(load: Load, cluster: Cluster, environment: Mapping[str, str]) -> RefusedError | None:
     """Let a server recover; what it says if it does not."""
     try:
         cluster.start(load.stage.settings, environment, recovers=True)
-    except TargetError as error:
+    except RefusedError as error:
         return error
     return None
 
 
-def _require_dead(load: Load, failed: TargetError) -> None:
+def _require_dead(load: Load, failed: RefusedError) -> None:
     """Let a server that did not recover recover unrecorded: cut again is only what a disk is like.
 
     Raises:
-        TargetError: It does, so that it was our recorder that kept it from it.
+        TargetError: It does, so that it was our recorder that kept it from it; or it does not for
+            want of something.
     """
     cluster = load.bench.target.server_on(DISK, build_of(load.stage))
     try:
         again = _start(load, cluster, NO_ENVIRONMENT)
     finally:
         cluster.close()
-    if again is None:
+    if again is not None:
+        refusal(again)
+    else:
         raise TargetError(
             f"a server recovers from the first of two power cuts of stage {load.stage.name}, but"
             f" not while that is recorded: {failed.fact}",
@@ -229,7 +241,11 @@ def state_of(looked: Looked) -> State:
 
 
 def look(load: Load, cluster: Cluster, owed: Owed) -> Looked:
-    """Hold a server that runs against the ledger and against itself; it is stopped then."""
+    """Hold a server that runs against the ledger and against itself; it is stopped then.
+
+    Raises:
+        TargetError: It could not be looked at for want of something that is not in its data.
+    """
     target, build = load.bench.target, build_of(load.stage)
     binaries, user = target.binaries_of(build), target.user
     databases = databases_of(load, cluster)
@@ -252,6 +268,7 @@ def look(load: Load, cluster: Cluster, owed: Owed) -> Looked:
         raise
     except (psycopg.Error, PgdynoError) as error:
         text = error.line if isinstance(error, PgdynoError) else " ".join(str(error).split())
+        require_of_data(text)
         damage.append(f"It cannot be read: {text}.")
     return Looked(found, damage, gone)
 
@@ -272,13 +289,6 @@ def databases_of(load: Load, cluster: Cluster) -> list[Connection]:
     """Those that were driven, in the order of the driver's parts."""
     names = database_names(DATABASE, load.stage.workload.databases)
     return [cluster.connection().to(name) for name in names]
-
-
-def _why(error: TargetError) -> str:
-    """What the server said of itself that matters; else all of it."""
-    said = [one.strip() for one in error.fact.split(" / ")]
-    fatal = [one for one in said if any(level in one for level in _FATAL)]
-    return f"The server did not come back: {' '.join(fatal) or error.fact}."
 
 
 def _of_tables(looked: Looked) -> Sequence[str]:

@@ -44,6 +44,10 @@ class TargetError(PgdynoError):
     exit_code = 3
 
 
+class RefusedError(TargetError):
+    """A server of ours did not start on its data, or a repair left them; its own words say why."""
+
+
 class LostError(TargetError):
     """The server under test is no longer this run's; nothing more may be changed there."""
 

@@ -20,7 +20,7 @@ import psycopg
 
 from pgdyno.folders import Folder, owner_of, scratch
 from pgdyno.model.connection import Connection
-from pgdyno.model.errors import TargetError
+from pgdyno.model.errors import RefusedError, TargetError
 from pgdyno.model.settings import Origin, OriginKind, ServerFacts, Setting
 from pgdyno.model.system_errors import little_room
 from pgdyno.plan.settings.server import FORMAT_QUERY, SETTINGS_QUERY, facts_of_rows
@@ -161,7 +161,8 @@ class Cluster:
             recovers: Whether it has to recover first, which takes its time.
 
         Raises:
-            TargetError: It does not start; the last lines of its log are in the message.
+            RefusedError: It does not start; the last lines of its log are in the message.
+            TargetError: It cannot be started.
         """
         self._write(settings)
         os.ftruncate(self._log, 0)
@@ -284,7 +285,7 @@ class Cluster:
         while time.monotonic() < deadline:
             if (code := self._process.code()) is not None:
                 self._process = None
-                raise TargetError(
+                raise RefusedError(
                     f"the server ended with code {code} while starting: {self.last_words()}",
                     hint="The stage's settings are in pgdyno.conf; see `--dry-run`.",
                 )
@@ -298,7 +299,7 @@ class Cluster:
                 continue
             return
         waited_s = patience_s - (deadline - time.monotonic())
-        raise TargetError(f"the server does not answer after {waited_s:.0f} s: {reason}")
+        raise RefusedError(f"the server does not answer after {waited_s:.0f} s: {reason}")
 
 
 def _make_sockets(parent: Folder, data: str, user: OsUser) -> Path:
