@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
@@ -16,8 +16,10 @@ from pgdyno.model.wording import listed
 
 
 @contextmanager
-def machine_of(stage: Stage, among: Sequence[Stage] = ()) -> Iterator[None]:
+def machine_of(stage: Stage, among: Sequence[Stage] = ()) -> Iterator[Callable[[], None]]:
     """Meanwhile this machine has the settings that a stage asks for; see `host.in_force`.
+
+    What is yielded refuses to go on once it has not; who keeps something before the end asks it.
 
     Args:
         stage: Whose trial or rehearsal it is.
@@ -32,10 +34,15 @@ def machine_of(stage: Stage, among: Sequence[Stage] = ()) -> Iterator[None]:
     others = sorted({one.name for other in among for one in other.host} - own)
     _require_by_itself(others)
     with ExitStack() as held:
+        require: Callable[[], None] = _nothing_asked
         if stage.host:
-            held.enter_context(in_force(_wishes(stage), journals()))
-        yield
+            require = held.enter_context(in_force(_wishes(stage), journals()))
+        yield require
     _require_by_itself(others)
+
+
+def _nothing_asked() -> None:
+    pass
 
 
 def _require_by_itself(names: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ restore` puts it back, and nothing takes what was left for the machine as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,8 +21,10 @@ Wishes = Sequence[tuple[str, str]]
 
 
 @contextmanager
-def in_force(wishes: Wishes, journals: Sequence[Journal], root: Path = ROOT) -> Iterator[None]:
-    """Meanwhile the machine has these settings.
+def in_force(
+    wishes: Wishes, journals: Sequence[Journal], root: Path = ROOT
+) -> Iterator[Callable[[], None]]:
+    """Meanwhile the machine has these settings; what is yielded refuses to go on once it has not.
 
     Args:
         wishes: Keys and values, as of `change.plan`.
@@ -46,12 +48,15 @@ def in_force(wishes: Wishes, journals: Sequence[Journal], root: Path = ROOT) -> 
                 f"not in force together: {'; '.join(short.values())}",
                 "The kernel moves it with what was changed. Nothing of ours stands.",
             )
-        yield
+        yield lambda: _require_kept(_undone(made, journals[0]), _not_so(wishes, root))
         taken = _not_so(wishes, root)
     finally:
         by_others = _put_back(made, journals[0], root) if made else ()
-    taken = {key: f"another pgdyno took back {key}" for key in by_others} | taken
-    if taken:
+    _require_kept(by_others, taken)
+
+
+def _require_kept(by_others: Sequence[str], not_so: dict[str, str]) -> None:
+    if taken := {key: f"another pgdyno took back {key}" for key in by_others} | not_so:
         raise TargetError(
             f"not in force all the time: {'; '.join(taken.values())}",
             "Somebody else changed it meanwhile, as `pgdyno host restore` does. Nothing of ours"
@@ -65,6 +70,14 @@ def _not_so(wishes: Wishes, root: Path) -> dict[str, str]:
         one.key: f"{one.key} is {one.before!r}, and was to be {one.after!r}"
         for one in change.unmet(wishes, root)
     }
+
+
+def _undone(made: Sequence[Standing], journal: Journal) -> tuple[str, ...]:
+    """Keys of what somebody else has put back, though it may have been made anew since."""
+    if not made:
+        return ()
+    with journal.locked():
+        return tuple(one.change.key for one in journal.undone_of(made))
 
 
 def _put_back(made: Sequence[Standing], journal: Journal, root: Path) -> tuple[str, ...]:

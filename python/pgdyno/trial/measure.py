@@ -59,7 +59,7 @@ class TestBed:
     described: Mapping[str, Description]  # by stage
     run: RunFile
     listener: Listener
-    machine: Callable[[Stage], AbstractContextManager[None]]  # holds what a stage asks of it
+    machine: Callable[[Stage], AbstractContextManager[object]]  # holds what a stage asks of it
 
 
 def measure(stage: Stage, protocol: Protocol, bed: TestBed, planned: TrialRecord) -> TrialRecord:

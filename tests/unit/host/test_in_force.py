@@ -101,6 +101,7 @@ def by_pgdyno_for_another(tree: Path) -> None:
     apply(plan(ASKED, tree), journal(tree), root=tree)
 
 
+@pytest.mark.parametrize("asks", [False, True])
 @pytest.mark.parametrize(
     ("take", "words", "left"),
     [
@@ -112,11 +113,20 @@ def by_pgdyno_for_another(tree: Path) -> None:
     ],
 )  # fmt: skip
 def test_what_is_taken_away_before_the_end_is_noticed(
-    tree: Path, take: Callable[[Path], None], words: list[str], left: list[str]
+    tree: Path, take: Callable[[Path], None], words: list[str], left: list[str], asks: bool
 ) -> None:
-    """What was measured meanwhile was measured without it."""
-    with pytest.raises(TargetError) as it, in_force(ASKED, [journal(tree)], tree):
-        take(tree)
+    """What was measured meanwhile was measured without it; who asks hears of it at once."""
+
+    def measure() -> None:
+        with in_force(ASKED, [journal(tree)], tree) as require:
+            require()
+            take(tree)
+            if asks:
+                require()
+                raise AssertionError("it was taken away")
+
+    with pytest.raises(TargetError) as it:
+        measure()
 
     assert not isinstance(it.value, MachineError)
     assert it.value.fact.startswith("not in force all the time: ")

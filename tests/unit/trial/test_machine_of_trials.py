@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,16 @@ from typing import Any
 import pytest
 
 from pgdyno.api import stage_machine
+from pgdyno.api.experiments import drill, prove
 from pgdyno.api.experiments import plan as module
-from pgdyno.api.experiments import prove
+from pgdyno.drills.disasters import named
+from pgdyno.drills.load import Bench, Load
 from pgdyno.host.change import apply, plan
 from pgdyno.host.in_force import in_force
 from pgdyno.host.journal import Journal
 from pgdyno.host.knob_location import knob_location
 from pgdyno.host.undo import restore
+from pgdyno.model.drill import Cut, Disaster, DrillAsked, DrillDesign, Drilled, RecordedLoad
 from pgdyno.model.errors import MachineError, TargetError
 from pgdyno.model.fixture_shape import FixtureShape
 from pgdyno.model.manifest import HostManifest, Installation
@@ -28,6 +32,7 @@ from pgdyno.plan.schema.read import read_plan_text
 from pgdyno.store import RunFile
 from pgdyno.trial import measure as of_trial
 from pgdyno.trial.sampled import Sampled
+from tests.data.drills import cut
 from tests.data.miniature import write_miniature
 from tests.data.proofs import proof, sitting
 from tests.data.servers import HOST, installed
@@ -221,3 +226,33 @@ def test_a_sitting_whose_setting_is_taken_away_is_not_kept(
         prove.hold_sittings(replace(proof(record, ratios), sittings=()), nobody, keep=kept.append)
 
     assert [len(one.sittings) for one in kept] == [0, 1]
+
+
+def test_a_cut_whose_setting_is_taken_away_is_not_kept(
+    record: Plan, root: Path, book: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[Drilled] = []
+    nobody: Any = Nobody()
+
+    @contextmanager
+    def loaded(_plan: Plan, stage: Stage, _design: DrillDesign, bench: Bench) -> Iterator[Load]:
+        told = RecordedLoad(stage.name, "18", 1, 1.0, 1)
+        yield Load(stage, bench, told, nobody, 0, 0, "library", 0)
+
+    def strike(load: Load, disaster: Disaster, number: int, _seed: int) -> Cut:
+        assert knob_location(KNOB, root).read() == "1"
+        if number == 2:
+            restore([book], root=root)
+        return cut(load.stage.name, disaster.name, number, "whole")
+
+    monkeypatch.setattr(drill, "recorded_load", loaded)
+    monkeypatch.setattr(drill, "planted", lambda _: [])
+    monkeypatch.setattr(drill, "strike", strike)
+    monkeypatch.setattr(drill, "make_fixture", lambda *_: None)
+    design = DrillDesign(("crash",), cuts=3)
+    asked = DrillAsked(record, ("asks",), named(design.disasters), design)
+    with pytest.raises(TargetError, match="not in force all the time"):
+        drill.make_cuts(Drilled(asked), nobody, keep=kept.append)
+
+    assert [len(one.cuts) for one in kept] == [0, 0, 1]
+    assert knob_location(KNOB, root).read() == "60"

@@ -214,9 +214,21 @@ def make_cuts(
             continue
         fixture = make_fixture(asked.plan, target, listener, stage)
         bench = Bench(target, fixture, described[name], listener)
-        with machine_of(stage):
-            so_far = _cuts_of(stage, left, so_far, bench, keep)
+        with machine_of(stage) as require_machine:
+            so_far = _cuts_of(stage, left, so_far, bench, _keeps_after(require_machine, keep))
     return so_far
+
+
+def _keeps_after(
+    require: Callable[[], None], keep: Callable[[Drilled], None]
+) -> Callable[[Drilled], None]:
+    """Keep what was found, unless the machine has not any more what the stage asks of it."""
+
+    def kept(so_far: Drilled) -> None:
+        require()
+        keep(so_far)
+
+    return kept
 
 
 def _cuts_of(
