@@ -35,6 +35,9 @@ from tests.waiting import DEADLINE_S, until
 ROOT = Path(__file__).parents[2]
 ROLE = "pgdyno_guard"
 ACCEPTED = ("separate-power",)  # both run on this machine
+_WAITS = Origin(OriginKind.TARGET, "a test waits for it")
+AT_ONCE = (Setting("wal_retrieve_retry_interval", "100ms", _WAITS),)
+"""A standby looks again at once for a primary that was gone: five seconds later, by default."""
 LIMITS = GuardLimits(silence_s=20.0, hold_s=0.5)
 _SQL = re.compile(r"^```sql\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -205,8 +208,7 @@ def pair(
                 if prepare is not None:
                     prepare(primary)
                 standby = Standby(primary, binaries, user)
-                origin = Origin(OriginKind.TARGET, "a test waits for it")
-                standby.start([Setting("wal_retrieve_retry_interval", "100ms", origin)])
+                standby.start(AT_ONCE)
                 yield Guarded(primary, standby, binaries, run_folder)
             finally:
                 if standby is not None:
@@ -280,6 +282,6 @@ def killed_standby(guarded: Guarded) -> Callable[[], None]:
 
     def back() -> None:
         guarded.standby.stop(clean=False)
-        guarded.standby.start()
+        guarded.standby.start(AT_ONCE)
 
     return back

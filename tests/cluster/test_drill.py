@@ -92,6 +92,7 @@ def test_on_rung_d0_all_that_was_acknowledged_comes_back(folder: Path, home_env:
 
 
 @pytest.mark.wide
+@pytest.mark.usefixtures("without_controls")
 def test_what_gives_up_durability_loses_what_it_gave_up(folder: Path, home_env: Path) -> None:
     asynchronous = {
         "name": "asynchronous",
@@ -314,6 +315,7 @@ def test_a_standby_that_is_lost_takes_commits_only_where_they_wait_for_it(
 
 
 @pytest.mark.wide
+@pytest.mark.usefixtures("without_controls")
 def test_a_disk_that_is_cut_while_it_is_in_use_is_the_one_that_a_copy_has(
     folder: Path, home_env: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -353,6 +355,7 @@ def test_a_disk_that_is_cut_while_it_is_in_use_is_the_one_that_a_copy_has(
 
 
 @pytest.mark.wide
+@pytest.mark.usefixtures("without_controls")
 def test_what_a_drill_took_stands_in_the_report_of_another_run(
     folder: Path, home_env: Path
 ) -> None:
@@ -378,6 +381,7 @@ def test_what_a_drill_took_stands_in_the_report_of_another_run(
 
 @pytest.mark.wide
 @pytest.mark.same_machine
+@pytest.mark.usefixtures("without_controls")
 def test_a_drill_that_is_stopped_goes_on_with_the_cuts_that_are_left(
     folder: Path, home_env: Path
 ) -> None:
@@ -476,6 +480,7 @@ def test_a_disaster_and_a_stage_that_are_not_known_are_refused(home_env: Path) -
 
 
 @pytest.mark.wide
+@pytest.mark.usefixtures("without_controls")
 def test_a_guarded_stage_without_page_images_loses_nothing(folder: Path, home_env: Path) -> None:
     torn = {"full_page_writes": "off", "shared_buffers": "1MB"}
     guarded = {"name": "guarded", "settings": torn, "guard": True}

@@ -18,7 +18,16 @@ from pgdyno.model.settings import Origin, OriginKind, Setting
 from pgdyno.shell import postgres_user
 from pgdyno.target.cluster import SUPERUSER, Cluster
 from tests.cluster.conftest import cluster_apart
-from tests.cluster.guarded import ACCEPTED, LIMITS, ROLE, Guarded, execute, pair, value
+from tests.cluster.guarded import (
+    ACCEPTED,
+    AT_ONCE,
+    LIMITS,
+    ROLE,
+    Guarded,
+    execute,
+    pair,
+    value,
+)
 from tests.waiting import until
 
 pytestmark = pytest.mark.cluster
@@ -198,7 +207,7 @@ def test_a_standby_that_uses_no_slot_or_is_gone_is_named(guarded: Guarded) -> No
     assert "No such file" in refused(guarded)["standby-answers"].found
     slot = value(guarded.primary, "SELECT active FROM pg_replication_slots")
     assert slot == "False"
-    standby.start()
+    standby.start(AT_ONCE)
     execute(standby.cluster, "ALTER SYSTEM SET primary_slot_name = '';\nSELECT pg_reload_conf()")
     try:
         assert "uses none" in until_refused(guarded, "slot").found
@@ -212,7 +221,8 @@ def test_a_recovery_target_of_the_standby_is_named(guarded: Guarded) -> None:
     until_allowed(guarded)
     standby = guarded.standby
     standby.stop(clean=True)
-    standby.start([Setting("recovery_target_lsn", "FF/0", Origin(OriginKind.PLAN, "a test"))])
+    target = Setting("recovery_target_lsn", "FF/0", Origin(OriginKind.PLAN, "a test"))
+    standby.start([*AT_ONCE, target])
     try:
         finding = until_refused(guarded, "recovery-target")
         assert finding.found == "recovery_target_lsn = FF/0"
@@ -220,7 +230,7 @@ def test_a_recovery_target_of_the_standby_is_named(guarded: Guarded) -> None:
         assert not finding.may_be_accepted
     finally:
         standby.stop(clean=True)
-        standby.start()
+        standby.start(AT_ONCE)
     until_allowed(guarded)
 
 

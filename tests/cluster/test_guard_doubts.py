@@ -34,6 +34,7 @@ from pgdyno.model.guard import Life, Lock
 from pgdyno.shell import postgres_user, run
 from tests.cluster.guarded import (
     ACCEPTED,
+    AT_ONCE,
     ROLE,
     Guarded,
     execute,
@@ -190,7 +191,7 @@ def test_what_a_standby_says_of_its_end_is_no_promise(guarded: Guarded) -> None:
     finally:
         remove_line(directory, conf)
         forget_armed(directory)
-        guarded.standby.start()
+        guarded.standby.start(AT_ONCE)
 
 
 def base_backup(guarded: Guarded) -> Path:

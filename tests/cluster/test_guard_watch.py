@@ -22,6 +22,7 @@ from pgdyno.model.guard import Heartbeat
 from pgdyno.target.cluster import Cluster
 from tests.cluster.guarded import (
     ACCEPTED,
+    AT_ONCE,
     ROLE,
     Guarded,
     execute,
@@ -196,7 +197,7 @@ def test_a_server_in_the_place_of_the_standby_turns_them_on(guarded: Guarded) ->
             ours.unlink()
             aside.rename(ours)
             other.standby.stop(clean=True)  # in which the daemon still has a session
-            guarded.standby.start()
+            guarded.standby.start(AT_ONCE)
         guarded.until_off()
         stop(daemon)
 
