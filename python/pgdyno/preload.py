@@ -12,6 +12,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from pgdyno.shell import OsUser, run
 _LIBRARY, _WORDS = "library.so", "words"
 _WORD = struct.Struct("=Q")
 _COMPILE_S = 60.0
+_ABOVE, _PREFIX = Path("/tmp"), "pgdyno-preloaded-"  # noqa: S108  folders of ours are made in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,17 +104,13 @@ def preloaded(sources: Sequence[Traversable], words: int, user: OsUser) -> Itera
     Raises:
         TargetError: There is no C compiler, or it failed.
     """
-    compiler = require_compiler()
-    with scratch(Path("/tmp"), "pgdyno-preloaded-") as folder:  # noqa: S108  a folder of ours in it
-        for one in sources:
-            folder.write(one.name, one.read_text())
-        units = sorted(one.name for one in sources if one.name.endswith(".c"))
-        run(
-            [compiler, "-O2", "-fPIC", "-shared", "-o", _LIBRARY, *units, "-ldl", "-lpthread"],
-            folder=folder.handle, timeout_s=_COMPILE_S,
-        )  # fmt: skip
-        with failing(f"let others read {folder.path / _LIBRARY}"):
-            # The compiler heeds our umask, and the server's user has to read it.
+    library = _compiled(require_compiler(), tuple((one.name, one.read_text()) for one in sources))
+    with scratch(_ABOVE, _PREFIX) as folder:
+        with failing(f"write {folder.path / _LIBRARY}"):
+            how = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            with os.fdopen(os.open(_LIBRARY, how, 0o600, dir_fd=folder.handle), "wb") as file:
+                file.write(library)
+            # Whatever our umask is, the server's user has to read it.
             os.chmod(_LIBRARY, 0o755, dir_fd=folder.handle)  # noqa: S103
         folder.write(_WORDS, "\0" * (_WORD.size * words), 0o600, owner_of(user))
         with failing(f"open {folder.path / _WORDS}"):
@@ -122,3 +120,28 @@ def preloaded(sources: Sequence[Traversable], words: int, user: OsUser) -> Itera
             yield Preloaded(folder.path / _LIBRARY, folder.path / _WORDS, handle)
         finally:
             os.close(handle)
+
+
+@cache
+def _compiled(compiler: str, sources: tuple[tuple[str, str], ...]) -> bytes:
+    """A library, compiled once in a process: a drill preloads the same into each of its loads.
+
+    Args:
+        compiler: Of C.
+        sources: Names and texts of its files.
+
+    Raises:
+        TargetError: The compiler failed.
+    """
+    with scratch(_ABOVE, _PREFIX) as folder:
+        for name, text in sources:
+            folder.write(name, text)
+        units = sorted(name for name, _ in sources if name.endswith(".c"))
+        run(
+            [compiler, "-O2", "-fPIC", "-shared", "-o", _LIBRARY, *units, "-ldl", "-lpthread"],
+            folder=folder.handle, timeout_s=_COMPILE_S,
+        )  # fmt: skip
+        with failing(f"read {folder.path / _LIBRARY}"):
+            how = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+            with os.fdopen(os.open(_LIBRARY, how, dir_fd=folder.handle), "rb") as file:
+                return file.read()

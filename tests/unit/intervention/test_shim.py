@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
+from pgdyno import preload
 from pgdyno.intervention.shim import DATA, READ, WAL, Shim, Skipped, Slower, preloadable
 from pgdyno.model.errors import TargetError
 from pgdyno.model.proof import Dose
-from pgdyno.shell import postgres_user, start
+from pgdyno.shell import Done, postgres_user, run, start
 from tests.waiting import DEADLINE_S
 
 CALLS = 30
@@ -125,6 +126,27 @@ def test_nothing_is_left_of_it(tmp_path: Path) -> None:
         owner = one.preloaded.words.stat()
         assert (owner.st_uid, owner.st_mode & 0o777) == (postgres_user().uid, 0o600)
     assert not folder.exists()
+
+
+def test_it_is_compiled_once_in_a_process_and_anew_once_it_is_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled: list[Path] = []
+
+    def counted(words: list[str | Path], **more: Any) -> Done:
+        compiled.append(Path(words[-3]))
+        return run(words, **more)
+
+    monkeypatch.setattr(preload, "run", counted)
+    source = tmp_path / "once.c"
+    libraries = []
+    for number in (1, 1, 2):
+        source.write_text(f"int pgdyno_number_{os.getpid()} = {number};\n")
+        with preload.preloaded([source], 1, postgres_user()) as one:
+            libraries.append(one.library.read_bytes())
+
+    assert len(compiled) == 2
+    assert libraries[0] == libraries[1] != libraries[2]
 
 
 def test_the_servers_user_can_read_it_whatever_the_umask_is() -> None:
