@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from pgdyno.drills import checks
 from pgdyno.drills.cut import databases_of, made_disk
+from pgdyno.drills.guarded import THROWN_AWAY
 from pgdyno.drills.ledger import Found, Key, Owed, compared
 from pgdyno.drills.load import Load
 from pgdyno.drills.survivors import rows_of
@@ -62,8 +63,9 @@ def planted(load: Load) -> list[Control]:
     """
     target, build = load.bench.target, build_of(load.stage)
     binaries, user = target.binaries_of(build), target.user
+    settings = [*load.stage.settings, THROWN_AWAY]
     with _whole(load) as cluster:
-        cluster.start(load.stage.settings, recovers=True)
+        cluster.start(settings, recovers=True)
         databases = databases_of(load, cluster)
         rows = rows_of(databases, load.bench.described, load.begun_unix_us)
         owed = load.ledger.at(load.ends_ns)
@@ -96,7 +98,7 @@ def planted(load: Load) -> list[Control]:
                 else []
             )
         if not damaged:
-            cluster.start(load.stage.settings)
+            cluster.start(settings)
             damaged = [*checks.readable(databases, binaries, user),
                        *checks.relations(cluster, binaries, user)]  # fmt: skip
         found.append(Control(load.stage.name, "A page of a table is damaged.", _said(damaged)))
@@ -108,7 +110,7 @@ def _wrongly_visible(load: Load, cluster: Cluster, databases: list[Connection]) 
 
     Its checksum is wrong then, which is not what is looked for: it is ignored, and put right.
     """
-    settings = load.stage.settings
+    settings = [*load.stage.settings, THROWN_AWAY]
     with own_session(databases[0]) as session:
         for statement in _DELETED:
             session.execute(statement)

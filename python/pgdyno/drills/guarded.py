@@ -26,8 +26,9 @@ from pgdyno.target.standby import STANDBY
 from pgdyno.trial.fixture import build_of
 
 _PATIENCE_S = 2.0
-_ORIGIN = Origin(OriginKind.TARGET, "the standby of a drill is thrown away")
-_THROWN_AWAY = Setting("fsync", "off", _ORIGIN)
+_ORIGIN = Origin(OriginKind.TARGET, "what the server works on is thrown away")
+THROWN_AWAY = Setting("fsync", "off", _ORIGIN)
+"""Of servers of a drill that nobody measures, and whose data are never cut."""
 _ALL, _LAGS = 0.5, 0.75  # shares of disks whose standby had all WAL; all, or what redo needs
 _BEHIND_BYTES_MAX = 1 << 20
 _RECORD_BYTES = 8192  # more than a checkpoint's record takes
@@ -92,7 +93,7 @@ def _standby(load: Load, disk: Folder, crashed: Crashed, until_lsn: str) -> Iter
             feed(disk, data, crashed.begin, until_lsn)
         cluster = target.server_on(STANDBY, build_of(load.stage))
         try:
-            cluster.start([*load.stage.settings, _THROWN_AWAY], recovers=True)
+            cluster.start([*load.stage.settings, THROWN_AWAY], recovers=True)
             yield cluster
         finally:
             cluster.close()
