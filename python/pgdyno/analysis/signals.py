@@ -34,7 +34,10 @@ class _Source:
 
 
 def _rate(*names: str, over: Sequence[str] = ()) -> Callable[[SeriesByName, int], Points | None]:
-    """Growth of counters, by seconds or by the growth of others; where these stand still, none."""
+    """Growth of counters, by seconds or by the growth of others.
+
+    There is no point where these stand still, and none where a counter fell: it began anew.
+    """
 
     def points(series: SeriesByName, begin_ns: int) -> Points | None:
         above, below = _added(series, names), _added(series, over) if over else None
@@ -43,7 +46,7 @@ def _rate(*names: str, over: Sequence[str] = ()) -> Callable[[SeriesByName, int]
         at = (above[0] - begin_ns) / NS
         grown = np.diff(above[1])
         by = np.diff(at) if below is None else np.diff(below[1])
-        known = by > 0
+        known = (by > 0) & (grown >= 0)
         return ((at[1:] + at[:-1]) / 2)[known], grown[known] / by[known]
 
     return points

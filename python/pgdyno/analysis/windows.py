@@ -20,6 +20,7 @@ from pgdyno.analysis.window_facts import (
     StageWindows,
     WindowFacts,
 )
+from pgdyno.model.counters import fell
 from pgdyno.model.errors import PgdynoError
 from pgdyno.model.plan import Plan, Stage
 from pgdyno.model.run import (
@@ -207,12 +208,15 @@ def _checkpoints(result: TrialResult) -> tuple[CheckpointSpan, ...] | None:
 def _costs(
     result: TrialResult, series: Mapping[str, Series], second: npt.NDArray[np.float64]
 ) -> dict[str, npt.NDArray[np.float64]]:
-    """Growth of some counters in each second of the window, between their samples evenly."""
+    """Growth of some counters in each second of the window, between their samples evenly.
+
+    Those that fell are left out: what they grew by is not known.
+    """
     begin, _ = result.window_ns
     found = {}
     for name in _COSTS:
         one = series.get(name)
-        if one is not None and one.values.size > 2 and second.size:
+        if one is not None and one.values.size > 2 and second.size and not fell(one.values):
             at = (one.unix_ns - begin) / NS
             ends = np.interp(second + 0.5, at, one.values)
             found[name] = ends - np.interp(second - 0.5, at, one.values)

@@ -12,13 +12,13 @@ neither server nor process: who counts is given to it, who is told is its caller
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
 from pgdyno.model.cycle import ANCHOR_CYCLES, WARM_CYCLES, Checkpoints, Followed, Spacing
 from pgdyno.model.plan import Protocol
+from pgdyno.model.steady_clock import steady_unix_ns
 
 Turn = Literal["open", "stop"]
 OPEN: Turn = "open"
@@ -37,7 +37,7 @@ class Pace:
     window_s: float  # at least
     cycles: int | None  # whole ones in the window, at least; None: an anchor
     spacing: Spacing  # of the server's checkpoints
-    unix_ns: Callable[[], int] = time.time_ns
+    unix_ns: Callable[[], int] = field(default_factory=steady_unix_ns)
     begins_ns: list[int] = field(default_factory=list)  # when each was noticed
     has_opened: bool = False
     has_stopped: bool = False

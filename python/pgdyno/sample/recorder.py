@@ -2,6 +2,7 @@
 
 The times are those of the sample, not those intended: a delayed sample stays honest. What would be
 late for a whole interval is skipped and counted, never made up. What each costs is measured, too.
+They are of a clock that goes evenly, as the driver's, whatever is done to that of the host.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from pgdyno.model.counters import fell
 from pgdyno.model.plan import Telemetry
 from pgdyno.model.run import (
     Missing,
@@ -25,6 +27,7 @@ from pgdyno.model.run import (
     TallySeries,
     TelemetryReport,
 )
+from pgdyno.model.steady_clock import steady_unix_ns
 from pgdyno.sample.kept import KeptSeries, KeptTally, snapshot_rows
 from pgdyno.sample.sampler import Sampler, Snapshot, Tally
 from pgdyno.sample.timetable import Timetable, at_start
@@ -56,7 +59,7 @@ class Recorder:
         found: Sequence[Readable | Missing],
         telemetry: Telemetry = "default",
         *,
-        unix_ns: Callable[[], int] = time.time_ns,
+        unix_ns: Callable[[], int] | None = None,
         place: Callable[[], float] | None = None,
     ) -> None:
         """Record what was found.
@@ -64,14 +67,14 @@ class Recorder:
         Args:
             found: By `samplers_of`; their names and columns differ.
             telemetry: The set that they are of, for the report.
-            unix_ns: The clock.
+            unix_ns: The clock; None: that of the day now, going evenly from now on.
             place: Where in its interval a tally looks, 0 to below 1; None: at random.
         """
         self._readable = [one for one in found if not isinstance(one, Missing)]
         self._missing = tuple(one for one in found if isinstance(one, Missing))
         _require_distinct(self._readable)
         self._telemetry = telemetry
-        self._unix_ns = unix_ns
+        self._unix_ns = unix_ns or steady_unix_ns()
         self._place = place or np.random.default_rng().random
         self._accounts = {one.name: _Account() for one in self._readable}
         self._series = {o.name: KeptSeries(o) for o in self._readable if isinstance(o, Sampler)}
@@ -220,16 +223,33 @@ def _require_distinct(readable: Sequence[Readable]) -> None:
         assert not twice, f"samplers share a name: {', '.join(twice)}"
 
 
+# Of a CPU that idles the kernel's times may go back by a tick (proc_stat(5)); nobody resets them.
+_MAY_FALL = "cpu."
+
+
 def delta(series: Series, window_ns: tuple[int, int]) -> float | None:
     """Growth of a counter over a window, its ends interpolated between two samples.
 
     Returns:
-        None where the samples do not cover the window.
+        None where the samples do not cover the window, or the counter fell within it.
     """
-    if series.unix_ns.size < 2:
+    if not _covers(series, window_ns) or fell_within(series, window_ns):
         return None
-    start, end = window_ns
-    if series.unix_ns[0] > start or series.unix_ns[-1] < end:
-        return None
-    at = np.interp(np.array([start, end], dtype=np.float64), series.unix_ns, series.values)
+    ends = np.array(window_ns, dtype=np.float64)
+    at = np.interp(ends, series.unix_ns, series.values)
     return float(at[1] - at[0])
+
+
+def fell_within(series: Series, window_ns: tuple[int, int]) -> bool:
+    """Whether a counter began anew between the samples that a window lies between."""
+    if series.name.startswith(_MAY_FALL) or not _covers(series, window_ns):
+        return False
+    start, end = window_ns
+    first = int(np.searchsorted(series.unix_ns, start, side="right")) - 1
+    last = int(np.searchsorted(series.unix_ns, end, side="left"))
+    return fell(series.values[first : last + 1])
+
+
+def _covers(series: Series, window_ns: tuple[int, int]) -> bool:
+    times = series.unix_ns
+    return times.size >= 2 and bool(times[0] <= window_ns[0] and times[-1] >= window_ns[1])

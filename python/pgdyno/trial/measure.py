@@ -41,7 +41,7 @@ from pgdyno.trial.guarding import guarding
 from pgdyno.trial.preparing import started, warmed
 from pgdyno.trial.profiling import take_profile
 from pgdyno.trial.progress import Listener, Phases
-from pgdyno.trial.sampled import Sampled, growth_of_all
+from pgdyno.trial.sampled import Sampled, growth_of_all, notes_of
 from pgdyno.trial.servers import server_results
 from pgdyno.trial.validity import is_fault_of_hosts, is_lost, judge
 from pgdyno.trial.window import drive_and_sample
@@ -226,7 +226,6 @@ def _result(
     ready: Ready,
     log: LogSummary | None,
 ) -> TrialResult:
-    costs = sampled.telemetry.samplers if sampled.telemetry else ()
     return TrialResult(
         window_ns=driven.window_ns,
         window_s=driven.window_s,
@@ -244,7 +243,7 @@ def _result(
         statements_per_transaction=driven.statements_per_transaction,
         round_trips_per_transaction=driven.round_trips_per_transaction,
         phases_s={},
-        notes=tuple(f"sampler {one.name} stopped: {one.failure}" for one in costs if one.failure),
+        notes=notes_of(sampled, driven),
         gaps=driven.gaps,
         parts=driven.parts,
         steps=driven.steps,

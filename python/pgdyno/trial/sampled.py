@@ -17,8 +17,10 @@ from pgdyno.model.run import (
     TelemetryReport,
 )
 from pgdyno.model.server_result import of_server
-from pgdyno.sample.recorder import delta
+from pgdyno.model.wording import listed, plural
+from pgdyno.sample.recorder import delta, fell_within
 
+_SHOWN = 3  # counters that a note names
 _Named = TypeVar("_Named", Series, TallySeries, SnapshotRows, SamplerCost, Missing)
 
 
@@ -59,3 +61,22 @@ def growth_of_all(sampled: Sampled, driven: Driven) -> dict[str, float]:
     names = [name for name in each[0] if all(name in one for one in each)] if each else []
     together = {name: sum(one[name] for one in each) for name in names}
     return growth(sampled.series, driven) | together
+
+
+def notes_of(sampled: Sampled, driven: Driven) -> tuple[str, ...]:
+    """What of the sampling went wrong: samplers that stopped, counters that began anew."""
+    costs = sampled.telemetry.samplers if sampled.telemetry else ()
+    stopped = [f"sampler {one.name} stopped: {one.failure}" for one in costs if one.failure]
+    fallen = [
+        one.name
+        for one in sampled.stored
+        if one.kind == "counter" and fell_within(one, driven.window_ns)
+    ]
+    if not fallen:
+        return tuple(stopped)
+    more = [f"{len(fallen) - _SHOWN} more"] if len(fallen) > _SHOWN else []
+    return (
+        *stopped,
+        f"{plural(len(fallen), 'counter')} began anew in the window, as after a reset of"
+        f" statistics, with unknown growth: {listed([*fallen[:_SHOWN], *more])}",
+    )

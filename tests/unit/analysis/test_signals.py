@@ -46,6 +46,11 @@ def test_a_counter_is_what_it_grew_by_each_second_between_its_samples() -> None:
     assert line.second == (-1.5, -0.5, 0.5), "seconds of the window; warm-up is negative"
 
 
+def test_a_counter_that_began_anew_has_no_point_there() -> None:
+    (line,) = of(counter("wal.fpi", 5, 7, -90, 9))["full page images"].lines
+    assert (line.values, line.second) == ((5, 7, 9), (-1.5, -0.5, 1.5))
+
+
 def test_busy_is_all_time_that_is_not_idle() -> None:
     grown = dict.fromkeys(CPU_STATES, (0.0, 0.0)) | {
         "user": (1.0, 2.0), "idle": (0.5, 0.0), "iowait": (0.5, 0.0)

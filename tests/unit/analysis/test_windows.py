@@ -113,6 +113,15 @@ def test_what_transactions_take_is_followed_by_seconds() -> None:
     assert window.second[0] < 1.5
 
 
+def test_a_counter_that_began_anew_is_not_followed() -> None:
+    at = np.arange(BEGIN_NS - NS, END_NS + 2 * NS, NS)
+    grown = np.arange(at.size, dtype=np.float64) * 700
+    grown[at.size // 2 :] -= grown[at.size // 2]
+    hits = Series("database.blocks_hit", "1", "counter", at, grown)
+    ended = Series("driver.committed.new_order", "1", "rate", at, np.full(at.size, 10.0))
+    assert facts(RESULT, hits, ended).costs == {}
+
+
 def test_what_was_not_sampled_is_not_there() -> None:
     window = facts(replace(RESULT, deltas={"wal.bytes": 30.0 * RESULT.window_s}))
     assert window.per_s("wal.bytes") == pytest.approx(30.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from pgdyno.model.run import Series
+from pgdyno.model.steady_clock import steady_unix_ns
 from pgdyno.sample.kept import KeptTally
 from pgdyno.sample.recorder import Recorder, delta
 from pgdyno.sample.sampler import Column, Label, Missing, Sampler, Snapshot, Subject, Tally
@@ -40,6 +42,45 @@ def test_a_window_that_is_not_covered_is_unknown(window: tuple[int, int]) -> Non
 
 def test_one_sample_tells_nothing() -> None:
     assert delta(counter([1], [5]), (SECOND, SECOND)) is None
+
+
+WINDOW = (SECOND, 3 * SECOND)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[0, 70, 5, 9, 12], [0, 70, 5, 90, 95], [0, 70, 80, 90, 1], [80, 1, 2, 3, 4]],
+    ids=["to less", "to more than before", "after it", "before it"],
+)
+def test_a_counter_that_is_reset_in_the_window_has_no_known_growth(values: list[float]) -> None:
+    found = delta(counter([0, 1, 2, 3, 4], values), WINDOW)
+    assert (found is None) == (values[2] == 5)
+
+
+def test_where_the_window_ends_between_two_samples_both_are_looked_at() -> None:
+    ends_within = (SECOND, 5 * SECOND // 2)
+    assert delta(counter([0, 1, 2, 3], [0, 10, 20, 1]), ends_within) is None
+    begins_within = (SECOND // 2, 2 * SECOND)
+    assert delta(counter([0, 1, 2, 3], [10, 0, 20, 30]), begins_within) is None
+
+
+def test_what_rounding_or_an_idle_cpu_takes_back_is_no_reset() -> None:
+    summed = counter([0, 1, 2, 3], [0.1, 0.3, 0.3 - 1e-16, 0.5])
+    assert delta(summed, WINDOW) == pytest.approx(0.2)
+    waited = replace(counter([0, 1, 2, 3], [9.00, 9.10, 9.09, 9.20]), name="cpu.iowait_s")
+    assert delta(waited, WINDOW) == pytest.approx(0.1)
+
+
+def test_a_clock_that_is_set_moves_no_sample() -> None:
+    day, evenly = iter([1_000 * SECOND, 5 * SECOND]), iter([7, 8 * SECOND, 9 * SECOND])
+    now = steady_unix_ns(lambda: next(day), lambda: next(evenly))
+    series = Recorder([Sampler("s", (Column("a", "1"),), lambda: {"a": 1.0})], unix_ns=now)
+    series.take()
+    series.take()
+
+    (found,) = series.series()
+    assert found.unix_ns.tolist() == [1_008 * SECOND - 7, 1_009 * SECOND - 7]
+    assert next(day) == 5 * SECOND, "it was not asked what day it is once more"
 
 
 def test_a_broken_sampler_is_named_and_the_others_go_on() -> None:

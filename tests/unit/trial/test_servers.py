@@ -21,7 +21,7 @@ from pgdyno.target.interface import Ready
 from pgdyno.trial import preparing
 from pgdyno.trial.after_window import EndedWindow
 from pgdyno.trial.checks import conditions
-from pgdyno.trial.sampled import Sampled, growth_of_all
+from pgdyno.trial.sampled import Sampled, growth_of_all, notes_of
 from pgdyno.trial.servers import held_text, with_violations
 from pgdyno.trial.validity import judge
 from pgdyno.workload.spec import workload_spec
@@ -52,6 +52,18 @@ def test_growth_of_servers_is_added_where_all_have_it() -> None:
     assert [one.name for one in sampled.stored] == [
         "cpu.user_s", "a:1: wal.bytes", "a:1: wal.fpi", "a:1: level", "b:2: wal.bytes",
     ]  # fmt: skip
+
+
+def test_counters_that_began_anew_are_noted_and_have_no_growth() -> None:
+    fallen = tuple(counter(f"wal.{name}", -2) for name in ("fpi", "records", "syncs", "writes"))
+    sampled = Sampled((counter("cpu.user_s", 3.0), *fallen))
+
+    assert growth_of_all(sampled, cast(Any, Window)) == {"cpu.user_s": 3.0}
+    assert notes_of(sampled, cast(Any, Window)) == (
+        "4 counters began anew in the window, as after a reset of statistics, with unknown"
+        " growth: wal.fpi, wal.records, wal.syncs and 1 more",
+    )
+    assert notes_of(Sampled((counter("wal.fpi", 1),)), cast(Any, Window)) == ()
 
 
 def test_what_a_server_holds_is_told() -> None:

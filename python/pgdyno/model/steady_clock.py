@@ -1,0 +1,23 @@
+"""The time of day as it goes evenly: whoever sets the host's clock moves nothing that was measured.
+
+The driver reads the clock of the day once, when its load begins, and counts on from there by the
+clock that only grows. Who looks on beside it does the same.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+
+def steady_unix_ns(
+    day_ns: Callable[[], int] = time.time_ns, evenly_ns: Callable[[], int] = time.monotonic_ns
+) -> Callable[[], int]:
+    """A clock of ns since the Unix epoch: right now, and even from then on.
+
+    Args:
+        day_ns: The clock of the day; read once, now.
+        evenly_ns: The one that only grows.
+    """
+    ahead_ns = day_ns() - evenly_ns()
+    return lambda: evenly_ns() + ahead_ns
