@@ -62,6 +62,7 @@ LACKING = {
         "reads and writes under way", "I/O by process, object and context", "times of WAL I/O",
         "checkpoints that were completed, and their pages of transaction states",
         "parallel workers that were wanted and launched", "checksum failures",
+        "time of vacuums by table",
     },
     18: {"times of WAL I/O"},
 }  # fmt: skip
@@ -156,6 +157,45 @@ def test_every_role_reads_what_it_may_and_is_told_the_rest(
         expected |= NOT_FOR_GUESTS
         assert missing["sessions of others"].remedy == "GRANT pg_monitor TO guest;"
     assert set(missing) == expected
+
+
+def test_what_a_server_does_not_count_is_missing_and_never_zero(
+    watching: Callable[..., Subject],
+) -> None:
+    subject = watching(ours=True)
+    assert subject.session is not None
+    subject.session.execute("SET track_counts = off; SET track_activities = off")
+    several = found(subject)
+    for one in several:
+        if not isinstance(one, Missing):
+            reads_what_it_names(one)
+
+    missing = {one.name: one.reason for one in several if isinstance(one, Missing)}
+    counts, activities = "track_counts is off", "track_activities is off"
+    assert missing.items() >= {
+        "tables and indexes": counts, "blocks, rows, temporary files and deadlocks": counts,
+        "oldest transaction": activities, "progress of commands": activities,
+        "states and statements of sessions": activities,
+        "times of sessions by their state": activities,
+    }.items()  # fmt: skip
+    columns = {c.name for one in several if isinstance(one, Sampler) for c in one.columns}
+    assert {"database.commits", "database.session_s", "transactions.oldest_xmin_age"} <= columns
+    assert not columns & {"database.deadlocks", "transactions.oldest_s", "database.active_s"}
+
+
+def test_who_may_not_enter_the_schema_of_an_extension_is_told_the_grant(
+    server: pgdyno.Server, watching: Callable[..., Subject]
+) -> None:
+    subject = watching("watcher")
+    with connect(server) as session:
+        session.execute("REVOKE USAGE ON SCHEMA public FROM public")
+        try:
+            told = {one.name: one for one in found(subject, server_statements, server_buffers)}
+        finally:
+            session.execute("GRANT USAGE ON SCHEMA public TO public")
+
+    assert {one.remedy for one in told.values()} == {"GRANT USAGE ON SCHEMA public TO watcher;"}
+    assert set(told) == {"statements", "buffer cache"}
 
 
 def test_extensions_are_made_in_a_database_of_ours_and_asked_for_elsewhere(

@@ -33,6 +33,7 @@ NS = 1_000_000_000
 _SEED = 20_261_125  # of the intervals: one run file, one report
 _OF_A_LOAD = ("backend", "parallel_worker")
 _IN_TRANSACTION = ("idle in transaction", "idle in transaction (aborted)")
+_DISABLED = "disabled"  # state of who does not tell it
 _CLIENT, _IDLE = "client", "idle"
 _NOT_MET = "not seen yet"
 _NO_EVENT = "none, in a transaction without a statement"
@@ -67,7 +68,7 @@ def stage_sessions(
         tallies: Of each trial, by its number and their names.
 
     Returns:
-        None: sessions were not sampled.
+        None: sessions were not sampled, or none of them says what it does.
     """
     windows = [
         window
@@ -75,7 +76,7 @@ def stage_sessions(
         if one.stage == stage and (tally := tallies.get(one.number, {}).get(TALLY))
         if (window := met_in(one, tally)) is not None
     ]
-    if not windows:
+    if not windows or not _are_told(windows):
         return None
     by = {name: _shares(windows, name_of) for name, name_of in _DIMENSIONS.items()}
     meanings = {**wait_classes(), **_WITHOUT_EVENT}
@@ -93,13 +94,19 @@ def stage_sessions(
     )
 
 
+def _are_told(windows: Sequence[Window]) -> bool:
+    """Whether sessions say what they do: without track_activities none does."""
+    keys = (key for one in windows for key in one.keys)
+    return {key["state"] for key in keys if key["role"] in _OF_A_LOAD} != {_DISABLED}
+
+
 def _class_of(key: Key) -> str | None:
     """What an active session of the load does; None: it is none, or idle."""
     if key["role"] not in _OF_A_LOAD:
         return None
     if key["state"] in _IN_TRANSACTION:
         return _CLIENT
-    return key["wait_class"] if key["state"] not in ("", "idle", "disabled") else None
+    return key["wait_class"] if key["state"] not in ("", "idle", _DISABLED) else None
 
 
 def _of_active(name: str) -> NameOf:

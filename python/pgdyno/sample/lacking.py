@@ -17,6 +17,8 @@ _REMEDIES = {
     "track_wal_io_timing": "Set track_wal_io_timing = on, which reads the clock twice for each "
     "operation.",
     "data_checksums": "Run pg_checksums --enable while the server is stopped.",
+    "track_counts": "Set track_counts = on, without which autovacuum does not run either.",
+    "track_activities": "Set track_activities = on.",
 }
 
 
@@ -47,6 +49,12 @@ def not_granted(session: psycopg.Connection[Any], name: str, what: str) -> Missi
 def not_before(name: str, major: int, first: int) -> Missing:
     """That a later version tells it, and this one does not."""
     return Missing(name, f"PostgreSQL {major} does not tell it, {first} and later do")
+
+
+def is_on(session: psycopg.Connection[Any], setting: str) -> bool:
+    """Whether a setting is on, for a session of ours."""
+    row = session.execute("SELECT current_setting(%s)::boolean", (setting,)).fetchone()
+    return bool(row and row[0])
 
 
 def switched_off(name: str, setting: str) -> Missing:

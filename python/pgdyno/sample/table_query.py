@@ -24,6 +24,10 @@ _MAY_BE_QUIET_BEFORE = "current_setting('is_superuser') = 'on'"
 _SCHEMA = """
 SELECT quote_ident(nspname) FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace
 WHERE extname = %s AND has_schema_privilege(n.oid, 'USAGE')"""
+_CLOSED = """
+SELECT quote_ident(nspname), quote_ident(current_user)
+FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace
+WHERE extname = %s AND NOT has_schema_privilege(n.oid, 'USAGE')"""
 _MAY_ADD = """
 SELECT FROM pg_available_extensions
 WHERE name = %s AND current_setting('is_superuser') = 'on'"""
@@ -76,15 +80,21 @@ def may_add_extension(session: psycopg.Connection[Any], name: str) -> bool:
 
 
 def without_extension(session: psycopg.Connection[Any], name: str, extension: str) -> Missing:
-    """That something is told by an extension alone, and our role does not see it.
+    """That something is told by an extension alone, which is not there, or not for our role.
 
     Args:
         session: In the database.
         name: Of what is missing.
         extension: What would tell it.
     """
-    database = session.info.dbname
-    reason = f"the database {database} does not have the extension {extension}, or not for our role"
+    if (closed := session.execute(_CLOSED, (extension,)).fetchone()) is not None:
+        schema, role = closed
+        return Missing(
+            name,
+            f"the role {role} may not use the schema {schema} of the extension {extension}",
+            f"GRANT USAGE ON SCHEMA {schema} TO {role};",
+        )
+    reason = f"the database {session.info.dbname} does not have the extension {extension}"
     return Missing(name, reason, f"CREATE EXTENSION {extension};")
 
 

@@ -95,6 +95,14 @@ def test_without_looks_nothing_is_said() -> None:
     assert empty.by["class"] == ()
 
 
+def test_sessions_that_do_not_say_what_they_do_are_not_idle() -> None:
+    untold = key("client", "Client:ClientRead", state="disabled")
+    assert found(sessions(BEGIN_S, SECONDS, {untold: 3.0})) is None
+    seen = found(sessions(BEGIN_S, SECONDS, {untold: 3.0, key("cpu"): 1.0}))
+    assert seen is not None
+    assert seen.active.average == pytest.approx(1), "one of them alone does not tell"
+
+
 def test_few_seconds_have_no_interval() -> None:
     seen = found(sessions(BEGIN_S, 3))
     assert seen is not None

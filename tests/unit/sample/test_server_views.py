@@ -36,7 +36,11 @@ def test_what_is_not_counted_or_not_shown_is_left_out() -> None:
     told = server_statistics.sources(15, frozenset(), reads_all=False)
     names = {column.name for column in server_statistics.query(told)[1]}
 
-    assert not names & {"database.read_s", "wal.sync_s", "replication.behind_bytes"}
+    assert not names & {
+        "database.read_s", "wal.sync_s", "replication.behind_bytes", "database.deadlocks",
+        "database.blocks_hit", "database.active_s",
+    }  # fmt: skip
+    assert {"database.commits", "database.session_s"} <= names, "these are counted whatever is set"
     assert "wal.syncs" in names
 
 
@@ -45,11 +49,13 @@ def test_what_is_not_counted_or_not_shown_is_left_out() -> None:
     [
         (12, {"track_io_timing"}, {
             "checksum failures": "data_checksums is off",
+            "blocks, rows, temporary files and deadlocks": "track_counts is off",
             "times of WAL I/O": "PostgreSQL 12 does not tell it, 14 and later do",
             "WAL records, full-page images and syncs":
                 "PostgreSQL 12 does not tell it, 14 and later do",
         }),
-        (17, {"data_checksums"}, {
+        (17, {"data_checksums", "track_counts"}, {
+            "times of sessions by their state": "track_activities is off",
             "times of data I/O": "track_io_timing is off",
             "times of WAL I/O": "track_wal_io_timing is off",
             "parallel workers that were wanted and launched":
@@ -65,7 +71,8 @@ def test_what_is_left_out_is_said_with_its_reason(
 
 
 def test_a_server_that_counts_everything_lacks_nothing() -> None:
-    assert server_statistics.missing(18, {"track_io_timing", "data_checksums"}) == []
+    on = {"track_io_timing", "data_checksums", "track_counts", "track_activities"}
+    assert server_statistics.missing(18, on) == []
 
 
 IO_ROW = {
@@ -114,6 +121,36 @@ def test_progress_is_asked_of_the_views_that_there_are(major: int) -> None:
         for name in server_progress.commands(major)
         for what in ("running", "done", "total")
     }
+
+
+@pytest.mark.parametrize(
+    ("major", "lacking"),
+    [
+        (12, {"progress of ANALYZE": 13, "progress of base backups": 13, "progress of COPY": 14,
+              "rows inserted since a vacuum": 13, "time of vacuums by table": 18}),
+        (13, {"progress of COPY": 14, "time of vacuums by table": 18}),
+        (17, {"time of vacuums by table": 18}),
+        (18, {}),
+    ],
+)  # fmt: skip
+def test_what_later_versions_tell_of_commands_and_tables_is_said(
+    major: int, lacking: dict[str, int]
+) -> None:
+    told = [*server_progress.missing(major), *server_tables.missing(major)]
+    assert {one.name: one.reason for one in told} == {
+        name: f"PostgreSQL {major} does not tell it, {first} and later do"
+        for name, first in lacking.items()
+    }
+
+
+def test_an_extension_of_before_the_upgrade_is_to_be_updated() -> None:
+    (wal, planning) = server_statements.missing(frozenset({"calls", "total_time"}), 12)
+    assert (wal.reason, planning.remedy) == ("PostgreSQL 12 does not tell it, 13 and later do", "")
+    (old,) = server_statements.missing(frozenset({"calls", "total_plan_time"}), 18)
+    assert (old.name, old.remedy) == (
+        "WAL of statements", "ALTER EXTENSION pg_stat_statements UPDATE;"
+    )  # fmt: skip
+    assert server_statements.missing(frozenset({"wal_bytes", "total_plan_time"}), 18) == []
 
 
 def test_commands_of_one_kind_are_added_up() -> None:
@@ -206,6 +243,10 @@ def test_what_is_not_shown_to_a_role_has_no_columns() -> None:
     text, columns = server_transactions.query(reads_all=False)
     assert "activity" not in text
     assert "transactions.oldest_s" not in {column.name for column in columns}
+    _, untimed = server_transactions.query(reads_all=True, timed=False)
+    assert {one.name for one in untimed} - {one.name for one in columns} == {
+        "transactions.oldest_xmin_age"
+    }
 
 
 @pytest.mark.parametrize("major", MAJORS)

@@ -12,7 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pgdyno.sample.lacking import major_of, not_granted, reads_all_statistics
+from pgdyno.sample.lacking import (
+    is_on,
+    major_of,
+    not_before,
+    not_granted,
+    reads_all_statistics,
+    switched_off,
+)
 from pgdyno.sample.prepared import Prepared
 from pgdyno.sample.sampler import Column, Found, Missing, Row, Sampler, Subject, Tally
 
@@ -27,19 +34,26 @@ class _Command:
     total: str
     has_relation: bool = True
     unit: str = "1"  # of how far it is: blocks
+    name: str = ""  # it has where it is missing; empty: all versions show it
 
 
 _COMMANDS = {
     "vacuum": _Command(12, "phase", "heap_blks_scanned", "heap_blks_total"),
-    "analyze": _Command(13, "phase", "sample_blks_scanned", "sample_blks_total"),
+    "analyze": _Command(
+        13, "phase", "sample_blks_scanned", "sample_blks_total", name="progress of ANALYZE"
+    ),
     "cluster": _Command(12, "command || ': ' || phase", "heap_blks_scanned", "heap_blks_total"),
     "create_index": _Command(12, "phase", "blocks_done", "blocks_total"),
-    "copy": _Command(14, "command", "bytes_processed", "bytes_total", unit="B"),
-    "basebackup": _Command(
-        13, "phase", "backup_streamed", "backup_total", has_relation=False, unit="B"
+    "copy": _Command(
+        14, "command", "bytes_processed", "bytes_total", unit="B", name="progress of COPY"
     ),
-}
+    "basebackup": _Command(
+        13, "phase", "backup_streamed", "backup_total", has_relation=False, unit="B",
+        name="progress of base backups",
+    ),
+}  # fmt: skip
 _INTERVAL_S = 1.0
+_TOLD_WITH = "track_activities"
 _RELATION = """
 CASE WHEN datname = current_database() THEN relid::regclass::text
      ELSE datname || '.' || relid END"""
@@ -50,6 +64,15 @@ Going = tuple[str, str | None, str | None, float, float]  # command, relation, p
 def commands(major: int) -> list[str]:
     """Those whose progress this version shows."""
     return [name for name, command in _COMMANDS.items() if command.first <= major]
+
+
+def missing(major: int) -> list[Missing]:
+    """Those whose progress later versions show."""
+    return [
+        not_before(command.name, major, command.first)
+        for command in _COMMANDS.values()
+        if command.first > major
+    ]
 
 
 def query(major: int) -> str:
@@ -89,6 +112,8 @@ def sampler(subject: Subject) -> Found:
     """Tally and series; None without a session to ask."""
     if (session := subject.session) is None:
         return None
+    if not is_on(session, _TOLD_WITH):
+        return switched_off("progress of commands", _TOLD_WITH)
     major = major_of(session)
     prepared = Prepared(session, query(major))
     last: list[Going] = []
@@ -109,6 +134,7 @@ def sampler(subject: Subject) -> Found:
         Tally(
             "progress", ("command", "relation", "phase"), lambda: keys_of(last), _INTERVAL_S
         ),
+        *missing(major),
     ]  # fmt: skip
     if not reads_all_statistics(session):
         found.append(not_granted(session, "progress of others", "how far others' commands are"))

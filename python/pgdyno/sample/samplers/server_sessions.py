@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from pgdyno.model.wait import CPU, CPU_WAIT
 from pgdyno.sample.activity import Activity, Met
-from pgdyno.sample.lacking import not_granted, reads_all_statistics
+from pgdyno.sample.lacking import is_on, not_granted, reads_all_statistics, switched_off
 from pgdyno.sample.lock_queue import PREPARED, LockQueue, Waiter
 from pgdyno.sample.run_queue import RunQueue, is_told
 from pgdyno.sample.sampler import Found, Missing, Subject, Tally
@@ -36,6 +36,7 @@ LOCKS = (
 _INTERVAL_S = {"default": 0.1, "full": 0.02}
 _LOCKS_INTERVAL_S = 0.5
 _OF_PREPARED = "prepared transaction"
+_TOLD_WITH = "track_activities"
 
 Key = tuple[str, ...]
 
@@ -113,6 +114,8 @@ def sampler(subject: Subject) -> Found:
         missing.append(
             not_granted(session, "sessions of others", "what other roles and processes do")
         )
+    if not is_on(session, _TOLD_WITH):
+        missing.append(switched_off("states and statements of sessions", _TOLD_WITH))
     run_queue = RunQueue() if subject.ours and is_told(session.info.backend_pid) else None
     if run_queue is None:
         missing.append(_without_run_queue(subject))

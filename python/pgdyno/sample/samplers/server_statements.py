@@ -17,7 +17,7 @@ from typing import Any
 
 import psycopg
 
-from pgdyno.sample.lacking import not_granted, reads_all_statistics
+from pgdyno.sample.lacking import major_of, not_before, not_granted, reads_all_statistics
 from pgdyno.sample.sampler import Column, Found, Label, Missing, Snapshot, Subject
 from pgdyno.sample.statement_names import Known, known_statements, without_constants
 from pgdyno.sample.table_query import (
@@ -30,6 +30,7 @@ from pgdyno.sample.table_query import (
 )
 
 EXTENSION = "pg_stat_statements"
+_UPDATE = f"ALTER EXTENSION {EXTENSION} UPDATE;"
 _MOST = 1000
 _TEXT_CHARS = 1000  # that are kept
 _READ_CHARS = 20_000  # that are read: a name is known by the whole text
@@ -48,6 +49,9 @@ _TIMES = {
 _COLUMNS = """
 SELECT attname FROM pg_attribute
 WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped"""
+_LATER = (  # what is missing where a column is not there, and the first major version with it
+    ("WAL of statements", "wal_bytes", 13), ("planning of statements", "total_plan_time", 13),
+)  # fmt: skip
 _LOADED = f"SELECT FROM pg_settings WHERE name = '{EXTENSION}.max'"
 _LABELS = ("queryid", "statement", "kind", "query")
 _NOBODY = Known("", "")
@@ -72,6 +76,22 @@ def query(schema: str, has: frozenset[str]) -> tuple[str, tuple[Column, ...]]:
           SELECT oid FROM pg_database WHERE datname = ANY (%(databases)s))
         GROUP BY queryid ORDER BY exec_s DESC LIMIT {_MOST}"""  # noqa: S608  quoted, ours
     return text, tuple(Column(name, unit) for name, (unit, _) in told.items())
+
+
+def missing(has: frozenset[str], major: int) -> list[Missing]:
+    """What a later version of the extension tells.
+
+    Args:
+        has: Columns of its view, which stay what they were when a server is upgraded.
+        major: Version of the server.
+    """
+    return [
+        not_before(what, major, first)
+        if major < first
+        else Missing(what, f"{EXTENSION} is here as an earlier version made it", _UPDATE)
+        for what, column, first in _LATER
+        if column not in has
+    ]
 
 
 def named(rows: Rows, statements: Mapping[str, Known]) -> Rows:
@@ -101,7 +121,8 @@ def sampler(subject: Subject) -> Found:
     if (schema := _schema(session, subject.ours)) is None:
         return without_extension(session, "statements", EXTENSION)
     view = session.execute(_COLUMNS, (f"{schema}.{EXTENSION}",)).fetchall()
-    text, columns = query(schema, frozenset(name for (name,) in view))
+    has = frozenset(name for (name,) in view)
+    text, columns = query(schema, has)
     databases = {"databases": list(subject.databases)}
     statements = known_statements(subject.described) if subject.described else {}
     found: list[Snapshot | Missing] = [
@@ -109,7 +130,8 @@ def sampler(subject: Subject) -> Found:
             "statements",
             (*map(Label, _LABELS), *columns),
             lambda: named(rows_of(session, text, databases), statements),
-        )
+        ),
+        *missing(has, major_of(session)),
     ]
     if not reads_all_statistics(session):
         found.append(not_granted(session, "statements of others", "what others have sent"))

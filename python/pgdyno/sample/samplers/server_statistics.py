@@ -96,6 +96,8 @@ _SOURCES = (
     _Source(12, 99, _DRIVEN, (
         ("database.commits", "1", "sum(xact_commit)"),
         ("database.rollbacks", "1", "sum(xact_rollback)"),
+    )),
+    _Source(12, 99, _DRIVEN, (
         ("database.blocks_read", "1", "sum(blks_read)"),
         ("database.blocks_hit", "1", "sum(blks_hit)"),
         ("database.deadlocks", "1", "sum(deadlocks)"),
@@ -107,7 +109,7 @@ _SOURCES = (
         ("database.rows_updated", "1", "sum(tup_updated)"),
         ("database.rows_deleted", "1", "sum(tup_deleted)"),
         ("database.conflicts", "1", "sum(conflicts)"),
-    )),
+    ), setting="track_counts", what="blocks, rows, temporary files and deadlocks"),
     _Source(12, 99, _DRIVEN, (
         ("database.read_s", "s", "sum(blk_read_time) / 1000"),
         ("database.write_s", "s", "sum(blk_write_time) / 1000"),
@@ -117,10 +119,12 @@ _SOURCES = (
     ), setting="data_checksums", what="checksum failures"),
     _Source(14, 99, _DRIVEN, (
         ("database.session_s", "s", "sum(session_time) / 1000"),
+        ("database.sessions", "1", "sum(sessions)"),
+    ), what="sessions and their time"),
+    _Source(14, 99, _DRIVEN, (
         ("database.active_s", "s", "sum(active_time) / 1000"),
         ("database.idle_in_transaction_s", "s", "sum(idle_in_transaction_time) / 1000"),
-        ("database.sessions", "1", "sum(sessions)"),
-    ), what="times of sessions by their state"),
+    ), setting="track_activities", what="times of sessions by their state"),
     _Source(18, 99, _DRIVEN, (
         ("database.workers_wanted", "1", "sum(parallel_workers_to_launch)"),
         ("database.workers_launched", "1", "sum(parallel_workers_launched)"),

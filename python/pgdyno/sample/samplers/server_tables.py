@@ -8,7 +8,7 @@ The thousand largest of each are read, the server's own catalogue left out. Sour
 from __future__ import annotations
 
 from pgdyno.model.wording import plural
-from pgdyno.sample.lacking import major_of
+from pgdyno.sample.lacking import is_on, major_of, not_before, switched_off
 from pgdyno.sample.sampler import Column, Found, Label, Missing, Snapshot, Subject
 from pgdyno.sample.table_query import rows_of
 
@@ -16,6 +16,7 @@ _MOST = 1000
 _BUDGET_US = 50_000
 _INSERTS_SINCE = 13  # major versions
 _TIMES_SINCE = 18
+_COUNTED_WITH = "track_counts"
 _TABLE = (
     (Column("bytes", "B", "gauge"), "pg_table_size(relid)"),
     (Column("index_bytes", "B", "gauge"), "pg_indexes_size(relid)"),
@@ -38,9 +39,11 @@ _TABLE = (
     (Column("freeze_age", "1", "gauge"), "age(nullif(relfrozenxid, '0'))"),
 )  # fmt: skip
 _TABLE_LATER = (
-    (_INSERTS_SINCE, Column("inserted_since_vacuum", "1", "gauge"), "n_ins_since_vacuum"),
-    (_TIMES_SINCE, Column("vacuum_s", "s"), "(total_vacuum_time + total_autovacuum_time) / 1000"),
-)
+    (_INSERTS_SINCE, Column("inserted_since_vacuum", "1", "gauge"), "n_ins_since_vacuum",
+     "rows inserted since a vacuum"),
+    (_TIMES_SINCE, Column("vacuum_s", "s"), "(total_vacuum_time + total_autovacuum_time) / 1000",
+     "time of vacuums by table"),
+)  # fmt: skip
 _INDEX = (
     (Column("bytes", "B", "gauge"), "pg_relation_size(indexrelid)"),
     (Column("scans", "1"), "idx_scan"),
@@ -52,7 +55,7 @@ _OURS_ALONE = "schemaname !~ '^pg_' AND schemaname <> 'information_schema'"
 
 def tables_query(major: int) -> tuple[str, tuple[Column, ...]]:
     """The statement that reads tables, and its columns beside their name."""
-    told = (*_TABLE, *((c, text) for first, c, text in _TABLE_LATER if first <= major))
+    told = (*_TABLE, *((c, text) for first, c, text, _ in _TABLE_LATER if first <= major))
     parts = ", ".join(f"({text})::float8 AS {column.name}" for column, text in told)
     text = f"""
         SELECT relid::regclass::text AS relation, {parts}
@@ -71,11 +74,19 @@ def indexes_query() -> tuple[str, tuple[Column, ...]]:
     return text, tuple(column for column, _ in _INDEX)
 
 
+def missing(major: int) -> list[Missing]:
+    """What later versions tell of tables."""
+    return [not_before(what, major, first) for first, _, _, what in _TABLE_LATER if first > major]
+
+
 def sampler(subject: Subject) -> Found:
     """Both snapshots; None without a session to ask."""
     if (session := subject.session) is None:
         return None
-    tables, of_tables = tables_query(major_of(session))
+    if not is_on(session, _COUNTED_WITH):  # their counts would be zero, and dead rows too
+        return switched_off("tables and indexes", _COUNTED_WITH)
+    major = major_of(session)
+    tables, of_tables = tables_query(major)
     indexes, of_indexes = indexes_query()
     found: list[Snapshot | Missing] = [
         Snapshot(
@@ -86,6 +97,7 @@ def sampler(subject: Subject) -> Found:
             "indexes", (Label("relation"), Label("of_table"), *of_indexes),
             lambda: rows_of(session, indexes), budget_us=_BUDGET_US,
         ),
+        *missing(major),
     ]  # fmt: skip
     if any(name != session.info.dbname for name in subject.databases):
         driven = plural(len(subject.databases), "driven database")

@@ -6,10 +6,11 @@ Vacuuming"; pg_stat_activity, pg_prepared_xacts, pg_database, pg_class.
 
 from __future__ import annotations
 
-from pgdyno.sample.lacking import not_granted, reads_all_statistics
+from pgdyno.sample.lacking import is_on, not_granted, reads_all_statistics, switched_off
 from pgdyno.sample.prepared import Prepared
 from pgdyno.sample.sampler import Column, Found, Missing, Row, Sampler, Subject
 
+_TIMED_WITH = "track_activities"
 _OF_ALL = (
     (Column("freeze.database_age", "1", "gauge"),
      "SELECT max(age(datfrozenxid)) FROM pg_database WHERE datname = ANY (%(databases)s)"),
@@ -20,12 +21,14 @@ _OF_ALL = (
      "SELECT greatest(0, pg_wal_lsn_diff("
      "pg_current_wal_insert_lsn(), pg_current_wal_flush_lsn()))"),
 )  # fmt: skip
-_OF_SESSIONS = (
+_OF_TIMES = (  # that sessions tell with track_activities alone
     (Column("transactions.oldest_s", "s", "gauge"),
      "SELECT max(extract(epoch FROM clock_timestamp() - xact_start)) FROM activity"),
     (Column("transactions.idle_oldest_s", "s", "gauge"),
      "SELECT max(extract(epoch FROM clock_timestamp() - state_change)) FROM activity"
      " WHERE state LIKE 'idle in transaction%%'"),
+)  # fmt: skip
+_OF_SESSIONS = (
     (Column("transactions.oldest_xmin_age", "1", "gauge"),
      "SELECT greatest(max(age(backend_xmin)), max(age(backend_xid))) FROM activity"),
 )  # fmt: skip
@@ -39,14 +42,16 @@ WITH activity AS MATERIALIZED (
 """
 
 
-def query(reads_all: bool) -> tuple[str, tuple[Column, ...]]:
+def query(reads_all: bool, timed: bool = True) -> tuple[str, tuple[Column, ...]]:
     """One statement that reads everything, and its columns in order.
 
     Args:
         reads_all: Whether the role is shown the sessions of others; the oldest of one's own
             would not be the oldest.
+        timed: Whether sessions tell when their transactions began.
     """
-    told = (*_OF_ALL, *(_OF_SESSIONS if reads_all else ()))
+    of_sessions = (*(_OF_TIMES if timed else ()), *_OF_SESSIONS) if reads_all else ()
+    told = (*_OF_ALL, *of_sessions)
     parts = ", ".join(f"coalesce(({text})::float8, 0)" for _, text in told)
     return (_ACTIVITY if reads_all else "") + "SELECT " + parts, tuple(c for c, _ in told)
 
@@ -55,8 +60,8 @@ def sampler(subject: Subject) -> Found:
     """Ages and counts; None without a session to ask."""
     if (session := subject.session) is None:
         return None
-    reads_all = reads_all_statistics(session)
-    text, columns = query(reads_all)
+    reads_all, timed = reads_all_statistics(session), is_on(session, _TIMED_WITH)
+    text, columns = query(reads_all, timed)
     prepared = Prepared(session, text, {"databases": list(subject.databases)})
 
     def take() -> Row:
@@ -66,4 +71,6 @@ def sampler(subject: Subject) -> Found:
     found: list[Sampler | Missing] = [Sampler("transactions", columns, take)]
     if not reads_all:
         found.append(not_granted(session, "oldest transaction", "when others' transactions began"))
+    elif not timed:
+        found.append(switched_off("oldest transaction", _TIMED_WITH))
     return found
