@@ -1,5 +1,8 @@
 """Standbys and replication slots: how far behind they are, and the WAL that is kept for them.
 
+What nobody tells has no sample: of a standby that has not said how far it is, or idles, so that
+its lag is not known; of a slot that keeps no WAL yet. Of several the one furthest behind counts.
+
 Source: PostgreSQL, "The Cumulative Statistics System", pg_stat_replication; pg_replication_slots.
 """
 
@@ -18,9 +21,10 @@ _STANDBYS = (
     (Column("replication.synchronous", "1", "gauge"),
      "count(*) FILTER (WHERE sync_state IN ('sync', 'quorum'))"),
     (Column("replication.sent_behind_bytes", "B", "gauge"),
-     f"greatest(0, max(pg_wal_lsn_diff({_HERE}, sent_lsn)))"),
+     f"max(greatest(0, pg_wal_lsn_diff({_HERE}, sent_lsn))) FILTER (WHERE sent_lsn IS NOT NULL)"),
     (Column("replication.flush_behind_bytes", "B", "gauge"),
-     f"greatest(0, max(pg_wal_lsn_diff({_HERE}, flush_lsn)))"),
+     f"max(greatest(0, pg_wal_lsn_diff({_HERE}, flush_lsn)))"
+     " FILTER (WHERE flush_lsn IS NOT NULL)"),
     (Column("replication.write_lag_s", "s", "gauge"), "max(extract(epoch FROM write_lag))"),
     (Column("replication.flush_lag_s", "s", "gauge"), "max(extract(epoch FROM flush_lag))"),
     (Column("replication.replay_lag_s", "s", "gauge"), "max(extract(epoch FROM replay_lag))"),
@@ -29,9 +33,10 @@ _SLOTS = (
     (Column("slots.count", "1", "gauge"), "count(*)"),
     (Column("slots.inactive", "1", "gauge"), "count(*) FILTER (WHERE NOT active)"),
     (Column("slots.retained_bytes", "B", "gauge"),
-     f"greatest(0, max(pg_wal_lsn_diff({_HERE}, restart_lsn)))"),
+     f"max(greatest(0, pg_wal_lsn_diff({_HERE}, restart_lsn)))"
+     " FILTER (WHERE restart_lsn IS NOT NULL)"),
     (Column("slots.oldest_xmin_age", "1", "gauge"),
-     "greatest(0, max(age(xmin)), max(age(catalog_xmin)))"),
+     "greatest(max(age(xmin)), max(age(catalog_xmin)))"),
 )  # fmt: skip
 _EACH_STANDBY = f"""
 SELECT application_name AS standby, coalesce(state, '') AS state,
@@ -57,7 +62,7 @@ def query(reads_all: bool) -> tuple[str, tuple[Column, ...]]:
     sources = (("pg_replication_slots", _SLOTS), *standbys)
     parts = []
     for view, columns in sources:
-        values = ", ".join(f"coalesce({text}, 0)::float8" for _, text in columns)
+        values = ", ".join(f"({text})::float8" for _, text in columns)
         parts.append(f"(SELECT {values} FROM {view}) AS of_{view}")  # noqa: S608  our words
     text = "SELECT * FROM " + ", ".join(parts)  # noqa: S608  the same
     return text, tuple(column for _, told in sources for column, _ in told)
@@ -80,7 +85,7 @@ def sampler(subject: Subject) -> Found:
 
     def take() -> Row:
         values = zip(columns, prepared.row(), strict=True)
-        return {column.name: value for column, value in values}
+        return {column.name: value for column, value in values if value is not None}
 
     slots = slots_query(major_of(session))
     found: list[Sampler | Snapshot | Missing] = [

@@ -1,8 +1,9 @@
 """Counters of the server: WAL, checkpoints, buffers, the driven databases, I/O. Versions 12 to 18.
 
 What a version does not have, what the server does not count with its settings and what it does not
-show to our role has no series and is named as missing, never shown as zero. Sessions hand in what
-they counted when they go idle, at most once a second, and a transaction that runs on is not in it.
+show to our role has no series and is named as missing, never shown as zero; without standbys, or an
+archive, there is no sample of how far they are. Sessions hand in what they counted when they go
+idle, at most once a second, and a transaction that runs on is not in it.
 
 Source: PostgreSQL, "The Cumulative Statistics System".
 """
@@ -33,7 +34,7 @@ class _Source:
 
 
 _UNARCHIVED = """
-    CASE WHEN current_setting('archive_mode') = 'off' THEN 0 ELSE greatest(0, pg_wal_lsn_diff(
+    CASE WHEN current_setting('archive_mode') <> 'off' THEN greatest(0, pg_wal_lsn_diff(
       pg_current_wal_lsn(), '0/0')
       - coalesce((SELECT (('x' || substr(name, 9, 8))::bit(32)::bigint * (4294967296 / bytes)
                           + ('x' || substr(name, 17, 8))::bit(32)::bigint + 1) * bytes
@@ -134,7 +135,8 @@ _SOURCES = (
     ), "gauge"),
     _Source(12, 99, "pg_stat_replication", (
         ("replication.behind_bytes", "B",
-         "greatest(0, max(pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn)))"),
+         "max(greatest(0, pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn)))"
+         " FILTER (WHERE replay_lsn IS NOT NULL)"),
     ), "gauge", of_others=True),
     _Source(16, 99, "pg_stat_io WHERE backend_type = 'client backend'", (
         ("io.client_reads", "1", "sum(reads)"),
@@ -209,6 +211,6 @@ def sampler(subject: Subject) -> Found:
 
     def take() -> Row:
         values = zip(columns, prepared.row(), strict=True)
-        return {column.name: float(value or 0.0) for column, value in values}
+        return {column.name: value for column, value in values if value is not None}
 
     return [Sampler("server statistics", columns, take), *missing(major, on)]
