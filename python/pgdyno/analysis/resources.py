@@ -159,9 +159,12 @@ def _interface_measures(name: str) -> Iterator[Measure]:
 
 
 def members(names: Iterable[str], prefix: str) -> list[str]:
-    """Devices or interfaces that columns are named of, e.g. `vda` of `device.vda.reads`."""
-    found = (name.split(".") for name in names if name.startswith(prefix))
-    return sorted({parts[1] for parts in found if len(parts) == 3})
+    """Devices or interfaces that columns are named of, e.g. `vda` of `device.vda.reads`.
+
+    Their names may have dots, as those of VLANs have: `bond0.100`.
+    """
+    found = (name.removeprefix(prefix).rpartition(".") for name in names if name.startswith(prefix))
+    return sorted({member for member, _, _ in found if member})
 
 
 def _used(seen: Sequence[Seen], prefix: str, *columns: str) -> list[str]:

@@ -142,7 +142,7 @@ def _counted(window: Window) -> tuple[Counted, Counted]:
             continue
         name = _name_of(key)
         sessions[name] = sessions.get(name, zero) + row
-        head = _head_of(key) if group_of(key["wait_class"]) == _LOCK else ""
+        head = key["blocker"] if group_of(key["wait_class"]) == _LOCK else ""
         if head and group_of(head) != _LOCK:
             holders[head] = holders.get(head, zero) + row
     return sessions, holders
@@ -152,11 +152,6 @@ def _name_of(key: Key) -> str:
     if key["wait_class"] == _CLIENT and key["state"] not in ("idle", "disabled", ""):
         return _CLIENT_TX
     return key["wait_class"]
-
-
-def _head_of(key: Key) -> str:
-    """What the head of its queue did, without its process."""
-    return " ".join(word for word in key["blocker"].split() if not word.isdecimal())
 
 
 def _witnesses(result: TrialResult, sessions: float, beside_server: bool) -> _Witnesses:

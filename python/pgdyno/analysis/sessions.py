@@ -48,10 +48,10 @@ NameOf = Callable[[Key], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What was met in the whole seconds of a window."""
+    """What was met in the whole seconds of a window; processes are not told apart."""
 
     record: TrialRecord
-    keys: tuple[Key, ...]
+    keys: tuple[Key, ...]  # whose blockers have no process: trials do not share any
     counts: npt.NDArray[np.int64]  # (keys, seconds)
     ticks: npt.NDArray[np.int64]  # (seconds,)
     since_begin_s: npt.NDArray[np.float64]  # (seconds,) when each begins
@@ -126,12 +126,10 @@ def _statement_of(key: Key) -> str | None:
 
 
 def _blocker_of(key: Key) -> str | None:
-    """What who blocks does; its process is left out, since trials do not share any."""
+    """What who blocks does."""
     if not (found := _class_of(key)):
         return None
-    if not key["blocker"]:
-        return _NOT_MET if group_of(found) == "lock" else None
-    return " ".join(word for word in key["blocker"].split() if not word.isdecimal()) or _NOT_MET
+    return key["blocker"] or (_NOT_MET if group_of(found) == "lock" else None)
 
 
 def _process_of(key: Key) -> str | None:
@@ -160,13 +158,33 @@ def met_in(record: TrialRecord, tally: TallySeries) -> Window | None:
     seconds = tally.tick_seconds[inside]
     if not seconds.size:
         return None
-    counts = np.zeros((len(tally.keys), seconds.size), dtype=np.int64)
+    keys, places = _without_processes(tally)
+    counts = np.zeros((len(keys), seconds.size), dtype=np.int64)
     at = np.searchsorted(seconds, tally.seconds)
     known = (at < seconds.size) & (seconds[np.minimum(at, seconds.size - 1)] == tally.seconds)
-    np.add.at(counts, (tally.key[known], at[known]), tally.counts[known])
-    keys = tuple(dict(zip(tally.dimensions, key, strict=True)) for key in tally.keys)
+    np.add.at(counts, (places[tally.key[known]], at[known]), tally.counts[known])
     since_begin_s = (seconds * NS - begin).astype(np.float64) / NS
     return Window(record, keys, counts, tally.ticks[inside], since_begin_s)
+
+
+def _without_processes(tally: TallySeries) -> tuple[tuple[Key, ...], npt.NDArray[np.int64]]:
+    """Keys whose blockers are told by what they do, and the place of each old key among them.
+
+    Hundreds of sessions that block each other are thousands of keys, each with a row of the window.
+    """
+    places: dict[tuple[str, ...], int] = {}
+    blocker = tally.dimensions.index("blocker")
+    of_each = [
+        places.setdefault((*key[:blocker], _deed(key[blocker]), *key[blocker + 1 :]), len(places))
+        for key in tally.keys
+    ]
+    keys = tuple(dict(zip(tally.dimensions, key, strict=True)) for key in places)
+    return keys, np.array(of_each, dtype=np.int64)
+
+
+def _deed(blocker: str) -> str:
+    """What a blocker does, without the number of its process."""
+    return " ".join(word for word in blocker.split() if not word.isdecimal())
 
 
 def _shares(windows: Sequence[Window], name_of: NameOf) -> tuple[SessionShare, ...]:

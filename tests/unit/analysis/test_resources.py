@@ -70,6 +70,24 @@ def test_busy_is_what_is_neither_idle_nor_waiting_for_a_disk() -> None:
     }
 
 
+def test_an_interface_or_device_whose_name_has_dots_is_one_of_them() -> None:
+    of = {"bond0": 5.0, "bond0.100": 3.0, "eth0": 2.0}
+    series = [
+        counter(f"net.{name}.{way}_packets", per_s) for name, per_s in of.items()
+        for way in ("rx", "tx")
+    ]  # fmt: skip
+    series += [counter("net.softnet_drops", 1.0), counter("device.md.home.busy_s", 0.5),
+               counter("device.md.home.reads", 9.0)]  # fmt: skip
+    found = rows(*series)
+    packets = {
+        name.removeprefix("interface "): row.stages
+        for (name, aspect), row in found.items()
+        if aspect.startswith("utilisation") and name.startswith("interface ")
+    }
+    assert packets == {name: pytest.approx((2 * per_s,)) for name, per_s in of.items()}
+    assert {name for name, _ in found if name.startswith("device ")} == {"device md.home"}
+
+
 def test_what_was_not_sampled_is_not_known_rather_than_zero() -> None:
     assert rows() == {}
     row = only(counter("vm.swap_in_pages", 0), counter("vm.swap_out_pages", 0), stages=("0", "one"))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pgdyno.analysis.session_facts import GROUPS, REST, StageSessions
-from pgdyno.analysis.sessions import NAMED_MAX, group_of, stage_sessions
+from pgdyno.analysis.sessions import NAMED_MAX, group_of, met_in, stage_sessions
 from pgdyno.catalog.waits import wait_classes
 from pgdyno.model.run import TallySeries, TrialRecord, TrialState
 from tests.data.met import TICKS, USUAL, key, sessions
@@ -56,6 +56,19 @@ def test_blockers_are_told_by_what_they_do_and_processes_apart() -> None:
         "checkpointer: Timeout:CheckpointWriteDelay"
     ]
     assert seen.by["class"][1].what == "A session waits for nothing, and runs."
+
+
+def test_blockers_that_do_the_same_are_one_key_however_many_processes_they_are() -> None:
+    one = {key("row", "Lock:tuple", blocker="client 4711"): 5.0, key("cpu"): 1.0}
+    each = {key("row", "Lock:tuple", blocker=f"client {pid}"): 0.1 for pid in range(50)}
+    record = TrialRecord(1, 1, "initdb", "x", TrialState.FINISHED, None, START_NS, None, RESULT)
+    window = met_in(record, sessions(BEGIN_S, SECONDS, {**each, key("cpu"): 1.0}))
+
+    assert window is not None
+    assert [one["blocker"] for one in window.keys] == ["client", ""]
+    assert found(sessions(BEGIN_S, SECONDS, {**each, key("cpu"): 1.0})) == found(
+        sessions(BEGIN_S, SECONDS, one)
+    )
 
 
 def test_a_wait_whose_blocker_nobody_has_seen_says_so() -> None:
