@@ -19,6 +19,10 @@ from pgdyno.sample.samplers import driver_cpu, processes
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
 @pytest.mark.parametrize(
     ("title", "role"),
     [
@@ -264,7 +268,12 @@ def test_a_server_that_is_not_ours_has_no_processes_that_are_known() -> None:
     assert isinstance(processes.sampler(Subject(session=there)), Missing)
 
 
-def test_the_driver_is_all_its_threads_from_when_it_runs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kept", [99, 1])
+def test_the_driver_is_all_its_threads_from_when_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: int
+) -> None:
+    monkeypatch.setattr(driver_cpu, "descriptors_to_keep", lambda: kept)
+
     def thread(tid: int, ran_ms: int) -> None:
         (tmp_path / f"20/task/{tid}").mkdir(parents=True, exist_ok=True)
         (tmp_path / f"20/task/{tid}/schedstat").write_text(f"{ran_ms}000000 5000000 1\n")
@@ -279,12 +288,15 @@ def test_the_driver_is_all_its_threads_from_when_it_runs(tmp_path: Path) -> None
     assert driver.take() == {"driver.cpu_s": 0, "driver.wait_cpu_s": 0, "driver.threads": 0}
     thread(20, 100)
     thread(21, 400)
+    before = open_files()
     told = driver.take()
+    assert open_files() == before + min(kept, 2)
     assert (told["driver.cpu_s"], told["driver.wait_cpu_s"]) == pytest.approx((0.5, 0.01))
     thread(21, 900)
     thread(22, 50)
     told = driver.take()
     assert (told["driver.cpu_s"], told["driver.threads"]) == (pytest.approx(1.05), 3)
+    assert open_files() == before + min(kept, 3)
     assert driver_cpu.sampler(Subject()) is None
     assert driver_cpu.sampler(Subject(session=there, driver_pids=None), tmp_path) is None
     (tmp_path / "self/schedstat").unlink()

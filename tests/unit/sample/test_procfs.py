@@ -275,3 +275,20 @@ def test_clocks_and_temperatures_where_there_are_any(tmp_path: Path) -> None:
     assert names_of(sampler)["cpu.thermal_throttles"] == ("1", "counter")
     (tmp_path / "devices/system/cpu/cpu1/cpufreq/scaling_cur_freq").write_text("<unknown>\n")
     assert sampler.take()["cpu.frequency_min_hz"] == 2.4e9
+    (tmp_path / "devices/system/cpu/cpu1/thermal_throttle/core_throttle_count").unlink()
+    assert "cpu.thermal_throttles" not in sampler.take(), "a part of a sum is not the sum"
+
+
+def test_files_of_many_cpus_are_not_kept_open(tmp_path: Path) -> None:
+    """Three of each of 512 CPUs are more than the 1,024 that a process may have."""
+    for cpu in range(8):
+        for name in ("cpufreq/scaling_cur_freq", "thermal_throttle/core_throttle_count"):
+            path = tmp_path / f"devices/system/cpu/cpu{cpu}" / name
+            path.parent.mkdir(parents=True)
+            path.write_text("7\n")
+    before = len(os.listdir("/proc/self/fd"))
+
+    sampler = frequency.sampler(Subject(), tmp_path)
+    assert sampler is not None
+    assert sampler.take()["cpu.thermal_throttles"] == 56
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pgdyno.sample.kernel_file import KernelFile
-from pgdyno.sample.process_files import parse_schedstat
+from pgdyno.sample.process_files import descriptors_to_keep, parse_schedstat
 from pgdyno.sample.sampler import Column, Missing, Row, Sampler, Subject
 
 _COLUMNS = (
@@ -22,11 +22,17 @@ _COLUMNS = (
 
 
 class _Threads:
-    """Of the driver, as they come and go."""
+    """Of the driver, as they come and go.
 
-    def __init__(self, proc: Path) -> None:
+    Args:
+        proc: Where the kernel shows its processes.
+        keep: How many of their files may stay open; None: a part of those that we may open.
+    """
+
+    def __init__(self, proc: Path, keep: int | None = None) -> None:
         self._proc = proc
-        self._files: dict[str, KernelFile] = {}
+        self._keep = descriptors_to_keep() if keep is None else keep
+        self._files: dict[str, KernelFile | str] = {}  # a path: too many are open
         self._used: dict[str, tuple[float, float]] = {}  # by those that are there
         self._ended = (0.0, 0.0)
 
@@ -34,7 +40,7 @@ class _Threads:
         """What they used so far."""
         for name, file in list(self._files.items()):
             try:
-                self._used[name] = parse_schedstat(file.line())
+                self._used[name] = parse_schedstat(_line(file))
             except OSError:
                 self._end(name)
         for pid in pids:
@@ -47,9 +53,10 @@ class _Threads:
         try:
             for name in os.listdir(folder):
                 if name not in self._files:
-                    file = KernelFile(f"{folder}/{name}/schedstat")
+                    path = f"{folder}/{name}/schedstat"
+                    file = KernelFile(path)
                     self._used[name] = parse_schedstat(file.line())
-                    self._files[name] = file
+                    self._files[name] = file if len(self._files) < self._keep else path
         except OSError:
             return  # the process, or a thread, has ended
 
@@ -57,6 +64,10 @@ class _Threads:
         del self._files[name]
         used = self._used.pop(name)
         self._ended = (self._ended[0] + used[0], self._ended[1] + used[1])
+
+
+def _line(file: KernelFile | str) -> bytes:
+    return (KernelFile(file) if isinstance(file, str) else file).line()
 
 
 def sampler(subject: Subject, proc: Path = Path("/proc")) -> Sampler | Missing | None:
