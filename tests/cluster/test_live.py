@@ -128,6 +128,9 @@ def test_the_stages_are_those_of_the_report(played: Played) -> None:
         found = viewer.parts["found"]
     facts = Run(played.path).facts
 
+    (sessions,) = (one for one in found["tables"] if one["caption"].startswith("Active sessions"))
+    assert [one["head"] for one in sessions["columns"]][1:] == [one.name for one in facts.stages]
+
     assert [one["name"] for one in found["cards"]] == [one.name for one in facts.stages]
     for shown, stage in zip(found["ratios"], facts.stages, strict=True):
         one = stage.to_first

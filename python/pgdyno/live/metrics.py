@@ -63,6 +63,11 @@ RESPONSE = _family(
     "Response times in the windows of finished trials, from when a request was due; values to"
     " three digits.", "stage", "kind",
 )  # fmt: skip
+ACTIVE = _family(
+    "stage_active_sessions", "gauge", "",
+    "Active sessions on average in a stage's finished windows, by what they do or wait for.",
+    "stage", "class",
+)  # fmt: skip
 BUSY = _family(
     "device_busy_ratio", "gauge", "ratio",
     "Share of the last finished window in which a device had requests.", "device",
@@ -81,8 +86,8 @@ VIEWERS = _family("live_viewers", "gauge", "", "Who looks at the page now.")
 
 FAMILIES = (
     RUN, PHASE, TRIALS, TRIAL, ROUND, STAGE, LEFT, COMMITTED, ROLLED_BACK, FAILED, RETRIES,
-    RECONNECTS, CONNECTIONS, ROUNDS, THROUGHPUT, RATIO, RESPONSE, BUSY, DEVICE_BYTES, EVENTS, CPU,
-    VIEWERS,
+    RECONNECTS, CONNECTIONS, ROUNDS, THROUGHPUT, RATIO, RESPONSE, ACTIVE, BUSY, DEVICE_BYTES,
+    EVENTS, CPU, VIEWERS,
 )  # fmt: skip
 _BOUNDS = ("low", "estimate", "high")
 
@@ -190,6 +195,9 @@ def of_run(found: SoFar, stage_now: str | None) -> Iterator[Sample]:
             for bound, value in zip(_BOUNDS, values, strict=True):
                 if value is not None:
                     yield Sample(RATIO, (stage.name, one.base, bound), value)
+    for sessions in facts.sessions:
+        for share in sessions.by["class"]:
+            yield Sample(ACTIVE, (sessions.stage, share.name), share.average)
     yield from _of_devices(found)
     yield from _of_events(found)
 

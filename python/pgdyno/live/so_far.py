@@ -25,7 +25,7 @@ from pgdyno.store.run_file import as_written
 from pgdyno.store.unlocked import read_unlocked
 
 _NS = 1e9
-_TABLES = ("stages", "latency")  # sections whose first table is shown
+_TABLES = ("stages", "latency", "sessions")  # sections whose first table is shown
 
 
 @dataclass(frozen=True, slots=True)

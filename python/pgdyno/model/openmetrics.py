@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from math import inf, isinf
+from math import inf, isinf, isnan
 from typing import Literal
 
 Kind = Literal["counter", "gauge", "histogram", "info", "stateset"]
@@ -87,6 +87,8 @@ def _line(one: Sample) -> str:
 
 
 def _number(value: float) -> str:
+    if isnan(value):
+        return "NaN"
     if isinf(value):
         return "+Inf" if value > 0 else "-Inf"
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)

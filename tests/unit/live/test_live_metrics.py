@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from math import inf, isclose
+from math import inf, isclose, nan
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import pytest
 from pgdyno.live import metrics, reference
 from pgdyno.live.buckets import BOUNDS_NS, cumulative
 from pgdyno.live.run_progress import Moment
-from pgdyno.live.so_far import look
+from pgdyno.live.so_far import look, parts
 from pgdyno.model.openmetrics import Family, Sample, exposition, histogram, sample_name
 from pgdyno.model.progress import DriveProgress
 from pgdyno.store import RunFile
@@ -124,6 +124,32 @@ def test_values_are_those_of_the_run(run: Path, scraped: Read) -> None:
     assert scraped["pgdyno_trials", (("state", "planned"),)] == 3
     assert scraped["pgdyno_trials", (("state", "invalid"),)] == 1
     assert scraped["pgdyno_connections", ()] == 8
+
+
+def test_active_sessions_are_those_of_the_report_here_and_on_the_page(
+    run: Path, scraped: Read
+) -> None:
+    found = look(run)
+    told = {
+        (("stage", one.stage), ("class", share.name)): share.average
+        for one in found.facts.sessions
+        for share in one.by["class"]
+    }
+    served = {labels: v for (name, labels), v in scraped.items() if name.endswith("_sessions")}
+    assert served == told
+    assert {labels[0][1] for labels in told} == {one.name for one in found.facts.stages}
+
+    page: Any = parts(found)["found"]
+    caption = "Active sessions on average, by what they do or wait for."
+    (table,) = (one for one in page["tables"] if one["caption"] == caption)
+    assert [row[0]["text"] for row in table["rows"]][-1] == "all active"
+    assert all(" to " in cell["note"] for row in table["rows"] for cell in row[1:])
+
+
+def test_what_is_no_number_spoils_nothing_else() -> None:
+    family = Family("pgdyno_x", "gauge", "", "Something.", ("stage",))
+    text = exposition([Sample(family, ("a",), nan), Sample(family, ("b",), 2)])
+    assert text.splitlines()[2:] == ['pgdyno_x{stage="a"} NaN', 'pgdyno_x{stage="b"} 2', "# EOF"]
 
 
 def test_histograms_are_cumulative_and_count_every_request(run: Path, scraped: Read) -> None:
