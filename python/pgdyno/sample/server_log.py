@@ -21,7 +21,9 @@ _COMPLETE = re.compile(r"(checkpoint|restartpoint) complete: (.*)")
 _BUFFERS = re.compile(r"wrote (\d{1,18}) buffers")
 _TIMES = re.compile(r"(write|sync|total)=(\d{1,9}(?:\.\d+)?) s")
 _FILES = re.compile(r"(\d{1,18}) WAL file\(s\) added, (\d{1,18}) removed, (\d{1,18}) recycled")
-_VACUUM = re.compile(r'automatic (vacuum|analyze) of table "([^"]+)"')
+_VACUUM = re.compile(  # aggressive: one that freezes; it comes by age, autovacuum on or off
+    r'automatic (?:aggressive )?(vacuum|analyze)(?: to prevent wraparound)? of table "([^"]+)"'
+)
 _ELAPSED = re.compile(r"elapsed: (\d{1,9}(?:\.\d+)?) s")
 _VACUUM_WAL = re.compile(
     r"WAL usage: \d{1,18} records, (\d{1,18}) full page images, (\d{1,18}) bytes"
@@ -32,6 +34,7 @@ _LOCK_WAIT = re.compile(
 )
 _TEMP_FILE = re.compile(r'temporary file: path ".{0,1000}?", size (\d{1,18})')
 _REDO = re.compile(r"redo (starts|done) at ([0-9A-F]{1,8})/([0-9A-F]{1,8})")
+_OF_SERVER = "LOG"  # what it says of itself; the text of a statement may hold anything
 BAD = frozenset({"ERROR", "FATAL", "PANIC"})
 MORE = "further messages of other words"
 _MESSAGE_CHARS = 4096  # of one, with the lines that continue it
@@ -68,6 +71,8 @@ class _Reader:
         """A whole message."""
         if level in BAD:
             self._take_bad(_unix_ns(stamp), f"{level}: {message[:_BAD_CHARS]}")
+        elif level != _OF_SERVER:
+            return
         elif "checkpoint" in message or "restartpoint" in message:
             self._take_checkpoint(_unix_ns(stamp), message)
         elif message.startswith("automatic "):
@@ -106,9 +111,9 @@ class _Reader:
         self.bad[key] = self.bad.get(key, 0) + 1
 
     def _take_checkpoint(self, at: int, message: str) -> None:
-        if match := _STARTING.search(message):
+        if match := _STARTING.match(message):
             self._checkpoint = (at, match[2])
-        elif match := _COMPLETE.search(message):
+        elif match := _COMPLETE.match(message):
             start, cause = self._checkpoint or (at, "unknown")
             self._keep(Event("checkpoint", start, at, _checkpoint_detail(cause, match[2])))
             self._checkpoint = None

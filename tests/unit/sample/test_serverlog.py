@@ -56,6 +56,27 @@ def test_autovacuums_begin_before_they_are_logged() -> None:
     assert vacuum.end_ns - vacuum.start_ns == 500_000_000
 
 
+def test_vacuums_that_freeze_are_autovacuums_too() -> None:
+    line = (
+        '2026-11-21 22:10:31.000 UTC [40] LOG:  automatic {} of table "tpcc.public.t": index'
+        " scans: 1 system usage: CPU: user: 0.25 s, system: 0.25 s, elapsed: 0.50 s"
+    )
+    several = ("aggressive vacuum", "vacuum to prevent wraparound",
+               "aggressive vacuum to prevent wraparound", "analyze")  # fmt: skip
+    found = read_log(line.format(words) for words in several).events
+    assert [one.kind for one in found] == ["autovacuum"] * 3 + ["autoanalyze"]
+    assert {(one.detail.table, one.detail.cpu_s) for one in found} == {("tpcc.public.t", 0.5)}
+
+
+def test_what_a_statement_says_is_no_event() -> None:
+    at = "2026-11-21 22:10:32.000 UTC [41]"
+    said = ("checkpoint starting: wal", "checkpoint complete: wrote 9 buffers",
+            "redo starts at 0/1", 'automatic vacuum of table "a.b.c": elapsed: 9.0 s')  # fmt: skip
+    lines = [f"{at} STATEMENT:  {text}" for text in said]
+    lines += [f"{at} LOG:  execute s1: SELECT '{text}'" for text in said]
+    assert told("\n".join(lines)) == LogSummary((), None, {})
+
+
 def test_events_of_earlier_run_files_are_read_as_they_were_written() -> None:
     # They held what was said and nothing else, in a mapping.
     text = (
