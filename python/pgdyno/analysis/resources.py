@@ -13,10 +13,13 @@ from statistics import fmean
 
 from pgdyno.analysis.resource_facts import Aspect, ResourceRow, Unit
 from pgdyno.model.run import Series, TrialRecord, TrialResult
+from pgdyno.model.wording import plural
 from pgdyno.stats.client_limit import HOST_IDLE_COLUMNS, host_idle_share
 
 NS = 1e9
 DEVICE, _INTERFACE = "device.", "net."
+SHOWN_MAX = 12  # devices, and interfaces: those that did most
+_DONE_BY = {DEVICE: ("busy_s",), _INTERFACE: ("rx_packets", "tx_packets")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +145,30 @@ def _device_measures(name: str) -> Iterator[Measure]:
     yield Measure(resource, "saturation", "time of a flush", flush_s, "s")
 
 
+def _of_further_devices(names: Sequence[str]) -> Iterator[Measure]:
+    """What is said of those that are not shown; lines over time have none of them either."""
+
+    def busiest(seen: Seen) -> float | None:
+        shares = (seen.per_s(f"{DEVICE}{name}.busy_s") for name in names)
+        return max((one for one in shares if one is not None), default=None)
+
+    if names:
+        what = "share of time with a request under way, of the busiest of them"
+        yield Measure(plural(len(names), "further device"), "utilisation", what, busiest)
+
+
+def _of_further_interfaces(names: Sequence[str]) -> Iterator[Measure]:
+    def packets(seen: Seen) -> float | None:
+        ways = [f"{_INTERFACE}{name}.{way}" for name in names for way in _DONE_BY[_INTERFACE]]
+        return seen.per_s(*ways)
+
+    if names:
+        what = "packets in and out of all of them, a second"
+        yield Measure(
+            plural(len(names), "further interface"), "utilisation", what, packets, "per_s"
+        )
+
+
 def _interface_measures(name: str) -> Iterator[Measure]:
     at, resource = f"{_INTERFACE}{name}.", f"interface {name}"
     yield Measure(
@@ -165,6 +192,20 @@ def members(names: Iterable[str], prefix: str) -> list[str]:
     """
     found = (name.removeprefix(prefix).rpartition(".") for name in names if name.startswith(prefix))
     return sorted({member for member, _, _ in found if member})
+
+
+def shown(trials: Iterable[TrialRecord], names: Sequence[str], prefix: str = DEVICE) -> list[str]:
+    """Of devices or interfaces those that did most in any window, by their names.
+
+    A host may have hundreds, which nobody would read: a path for each way to each disk.
+    """
+    deltas = [one.result.deltas for one in trials if one.result is not None]
+
+    def most(name: str) -> float:
+        columns = [f"{prefix}{name}.{column}" for column in _DONE_BY[prefix]]
+        return max(sum(one.get(column, 0.0) for column in columns) for one in deltas)
+
+    return sorted(sorted(names, key=most, reverse=True)[:SHOWN_MAX])
 
 
 def _used(seen: Sequence[Seen], prefix: str, *columns: str) -> list[str]:
@@ -199,10 +240,16 @@ def resource_rows(
     }
     everything = [one for each in seen.values() for one in each]
     measures = [*_HOST]
-    for device in _used(everything, DEVICE, "reads", "writes", "flushes"):
+    devices = _used(everything, DEVICE, "reads", "writes", "flushes")
+    most = shown(trials, devices)
+    for device in most:
         measures += _device_measures(device)
-    for interface in _used(everything, _INTERFACE, "rx_packets", "tx_packets"):
+    measures += _of_further_devices([one for one in devices if one not in most])
+    interfaces = _used(everything, _INTERFACE, "rx_packets", "tx_packets")
+    most = shown(trials, interfaces, _INTERFACE)
+    for interface in most:
         measures += _interface_measures(interface)
+    measures += _of_further_interfaces([one for one in interfaces if one not in most])
     rows = [_row(measure, seen) for measure in (*measures, *_TCP, *_SERVER)]
     return tuple(row for row in rows if any(value is not None for value in row.stages))
 

@@ -2,7 +2,8 @@
 
 The trial of a stage whose throughput is its median is shown: what it shows happened, while a mean
 of rounds never did. Long lines keep the least and the greatest value of each of their parts, so
-that a stall of a second is seen in an hour. A signal that never moved is left out.
+that a stall of a second is seen in an hour. A signal that never moved is left out, and so are
+devices beyond the busiest ones, of which the table of resources tells.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pgdyno.analysis.resources import DEVICE, members
+from pgdyno.analysis.resources import DEVICE, members, shown
 from pgdyno.analysis.signal_facts import Signal, SignalLine, SignalUnit
 from pgdyno.model.run import CPU_STATES, Series, TrialRecord
 
@@ -123,7 +124,8 @@ def signals(
     """
     chosen = [one for stage in stages if (one := _middle(trials, stage)) is not None]
     devices = members((name for one in chosen for name in series.get(one.number, {})), DEVICE)
-    sources = [*_SOURCES, *(one for device in devices for one in _device_sources(device))]
+    busy = shown(chosen, devices)
+    sources = [*_SOURCES, *(one for device in busy for one in _device_sources(device))]
     found = (_signal(source, chosen, series) for source in sources)
     return tuple(one for one in found if one is not None)
 

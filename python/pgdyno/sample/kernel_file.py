@@ -30,12 +30,14 @@ class KernelFile:
         Raises:
             OSError: What the file tells of is gone.
         """
-        data = os.pread(self._handle, _CHUNK, 0)
-        at = len(data)
+        # The kernel gives some KiB at a time: /proc/interrupts of 512 CPUs comes in a thousand
+        # parts, and to copy all that is there for each of them would take seconds.
+        parts = [os.pread(self._handle, _CHUNK, 0)]
+        at = len(parts[0])
         while at and (more := os.pread(self._handle, _CHUNK, at)):
-            data += more
+            parts.append(more)
             at += len(more)
-        return data.decode(errors="replace")
+        return b"".join(parts).decode(errors="replace")
 
     def line(self) -> bytes:
         """The same of a file that is shorter than a page, as bytes: one read.

@@ -109,6 +109,26 @@ def test_devices_that_did_nothing_are_left_out() -> None:
     assert [one.unit for one in found.values()] == ["share", "level", "s", "s"]
 
 
+def test_of_hundreds_of_devices_the_busiest_are_shown_and_the_others_counted() -> None:
+    several = [
+        counter(f"device.sd{n:03}.{name}", n / 1000)
+        for n in range(1, 201)
+        for name in ("reads", "busy_s")
+    ]
+    several += [counter(f"net.veth{n:03}.{way}_packets", float(n))
+                for n in range(1, 301) for way in ("rx", "tx")]  # fmt: skip
+    found = rows(*several)
+    resources = {resource for resource, _ in found}
+    assert resources == {
+        *(f"device sd{n}" for n in range(189, 201)), "188 further devices",
+        *(f"interface veth{n}" for n in range(289, 301)), "288 further interfaces",
+    }  # fmt: skip
+    (of_devices,) = (row for row in found.values() if row.resource == "188 further devices")
+    assert of_devices.stages == pytest.approx((0.188,))
+    (of_interfaces,) = (row for row in found.values() if row.resource == "288 further interfaces")
+    assert of_interfaces.stages == pytest.approx((2 * 288 * 289 / 2,))
+
+
 def test_interfaces_say_what_they_dropped() -> None:
     names = ("rx_packets", "tx_packets", "rx_drops", "tx_drops", "rx_errors", "tx_errors")
     found = rows(*(counter(f"net.eth0.{name}", 2.0) for name in names))

@@ -73,6 +73,14 @@ def test_the_time_of_a_request_has_no_point_where_there_was_none() -> None:
     assert line.second == (-1.5, 0.5)
 
 
+def test_of_many_devices_the_busiest_have_lines() -> None:
+    series = [counter(f"device.sd{n:02}.read_bytes", n, n + 1) for n in range(1, 41)]
+    result = replace(RESULT, deltas={f"device.sd{n:02}.busy_s": float(n) for n in range(1, 41)})
+    record = TrialRecord(1, 1, "one", "x", TrialState.FINISHED, result=result)
+    found = signals(["one"], [record], {1: {one.name: one for one in series}})
+    assert [one.name for one in found] == [f"sd{n}: read" for n in range(29, 41)]
+
+
 def test_a_stage_without_a_point_has_no_line_beside_those_that_have_one() -> None:
     """A device that one stage never read from: there is no time of a request."""
     names = ("busy_s", "read_s", "write_s", "reads", "writes")
