@@ -44,5 +44,6 @@ class StageSessions:
     seconds: int  # of windows that were looked at
     ticks: int  # looks in them
     active: SessionShare  # all together
-    by: Mapping[str, tuple[SessionShare, ...]]  # class, event, statement, kind, blocker, process
+    # class, event, statement, kind, blocker, process; of those in queues for locks: relation
+    by: Mapping[str, tuple[SessionShare, ...]]
     lines: tuple[SessionLine, ...]

@@ -27,7 +27,7 @@ from pgdyno.model.run import TallySeries, TrialRecord
 from pgdyno.model.wait import CPU, CPU_WAIT
 from pgdyno.stats.sampled import averages
 
-TALLY = "sessions"
+TALLY, _LOCKS = "sessions", "locks"
 NAMED_MAX = 12  # kinds of sessions in a table; the others are added up
 NS = 1_000_000_000
 _SEED = 20_261_125  # of the intervals: one run file, one report
@@ -36,6 +36,7 @@ _IN_TRANSACTION = ("idle in transaction", "idle in transaction (aborted)")
 _DISABLED = "disabled"  # state of who does not tell it
 _CLIENT, _IDLE = "client", "idle"
 _NOT_MET = "not seen yet"
+_NO_RELATION = "no relation told"
 _NO_EVENT = "none, in a transaction without a statement"
 _WITHOUT_EVENT = {
     CPU: "A session waits for nothing, and runs.",
@@ -70,15 +71,11 @@ def stage_sessions(
     Returns:
         None: sessions were not sampled, or none of them says what it does.
     """
-    windows = [
-        window
-        for one in trials
-        if one.stage == stage and (tally := tallies.get(one.number, {}).get(TALLY))
-        if (window := met_in(one, tally)) is not None
-    ]
+    windows = _windows(TALLY, stage, trials, tallies)
     if not windows or not _are_told(windows):
         return None
     by = {name: _shares(windows, name_of) for name, name_of in _DIMENSIONS.items()}
+    by["relation"] = _shares(_windows(_LOCKS, stage, trials, tallies), _relation_of)
     meanings = {**wait_classes(), **_WITHOUT_EVENT}
     by["class"] = tuple(replace(one, what=meanings.get(one.name, "")) for one in by["class"])
     (active,) = _shares(windows, lambda key: "active" if _class_of(key) else None) or (
@@ -92,6 +89,21 @@ def stage_sessions(
         by=by,
         lines=tuple(_line(one) for one in windows),
     )
+
+
+def _windows(
+    name: str,
+    stage: str,
+    trials: Sequence[TrialRecord],
+    tallies: Mapping[int, Mapping[str, TallySeries]],
+) -> list[Window]:
+    """Those of a stage in which a tally was taken."""
+    return [
+        window
+        for one in trials
+        if one.stage == stage and (tally := tallies.get(one.number, {}).get(name))
+        if (window := met_in(one, tally)) is not None
+    ]
 
 
 def _are_told(windows: Sequence[Window]) -> bool:
@@ -130,6 +142,11 @@ def _blocker_of(key: Key) -> str | None:
     if not (found := _class_of(key)):
         return None
     return key["blocker"] or (_NOT_MET if group_of(found) == "lock" else None)
+
+
+def _relation_of(key: Key) -> str:
+    """What a session in a queue waits for, of the tally of locks."""
+    return key["relation"] or _NO_RELATION
 
 
 def _process_of(key: Key) -> str | None:

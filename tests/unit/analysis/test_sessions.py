@@ -10,6 +10,7 @@ from pgdyno.analysis.session_facts import GROUPS, REST, StageSessions
 from pgdyno.analysis.sessions import NAMED_MAX, group_of, met_in, stage_sessions
 from pgdyno.catalog.waits import wait_classes
 from pgdyno.model.run import TallySeries, TrialRecord, TrialState
+from pgdyno.sample.samplers.server_sessions import LOCKS
 from tests.data.met import TICKS, USUAL, key, sessions
 from tests.data.miniature import START_NS, WINDOW_S, a_result
 
@@ -69,6 +70,24 @@ def test_blockers_that_do_the_same_are_one_key_however_many_processes_they_are()
     assert found(sessions(BEGIN_S, SECONDS, {**each, key("cpu"): 1.0})) == found(
         sessions(BEGIN_S, SECONDS, one)
     )
+
+
+def test_queues_for_locks_are_told_by_relation() -> None:
+    def queued(relation: str, blocker: str = "client 4711") -> tuple[str, ...]:
+        known = {"lock": "tuple", "relation": relation, "blocker": blocker}
+        return tuple(known.get(name, "") for name in LOCKS)
+
+    met = sessions(BEGIN_S, SECONDS)
+    averages = {queued("stock"): 0.5, queued("stock", "cpu 12"): 0.3, queued(""): 0.1}
+    queue = replace(sessions(BEGIN_S, SECONDS, averages), name="locks", dimensions=LOCKS)
+    record = TrialRecord(1, 1, "initdb", "x", TrialState.FINISHED, None, START_NS, None, RESULT)
+    seen = stage_sessions("initdb", [record], {1: {"sessions": met, "locks": queue}})
+
+    assert seen is not None
+    assert {one.name: one.average for one in seen.by["relation"]} == pytest.approx(
+        {"stock": 0.8, "no relation told": 0.1}
+    )
+    assert usual().by["relation"] == ()
 
 
 def test_a_wait_whose_blocker_nobody_has_seen_says_so() -> None:

@@ -16,6 +16,7 @@ _FURTHER = {
     "kind": "By kind of transaction.",
     "statement": "By statement.",
     "blocker": "Sessions in queues for locks, by what the session at the head of each does.",
+    "relation": "Sessions in queues for locks, by relation; those of other databases have no name.",
     "process": "Background processes that do not idle, by what they do or wait for.",
 }
 
