@@ -1,7 +1,7 @@
 """Standbys and replication slots: how far behind they are, and the WAL that is kept for them.
 
 What nobody tells has no sample: of a standby that has not said how far it is, or idles, so that
-its lag is not known; of a slot that keeps no WAL yet. Of several the one furthest behind counts.
+its lag is not known; of slots that keep no WAL yet. Of several the one furthest behind counts.
 
 Source: PostgreSQL, "The Cumulative Statistics System", pg_stat_replication; pg_replication_slots.
 """
@@ -33,10 +33,11 @@ _SLOTS = (
     (Column("slots.count", "1", "gauge"), "count(*)"),
     (Column("slots.inactive", "1", "gauge"), "count(*) FILTER (WHERE NOT active)"),
     (Column("slots.retained_bytes", "B", "gauge"),
-     f"max(greatest(0, pg_wal_lsn_diff({_HERE}, restart_lsn)))"
-     " FILTER (WHERE restart_lsn IS NOT NULL)"),
+     "CASE WHEN count(*) = 0 THEN 0 ELSE"
+     f" max(greatest(0, pg_wal_lsn_diff({_HERE}, restart_lsn)))"
+     " FILTER (WHERE restart_lsn IS NOT NULL) END"),
     (Column("slots.oldest_xmin_age", "1", "gauge"),
-     "greatest(max(age(xmin)), max(age(catalog_xmin)))"),
+     "greatest(0, max(age(xmin)), max(age(catalog_xmin)))"),  # most slots hold back nobody
 )  # fmt: skip
 _EACH_STANDBY = f"""
 SELECT application_name AS standby, coalesce(state, '') AS state,
