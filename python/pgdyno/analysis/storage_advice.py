@@ -26,6 +26,7 @@ APART = 1.25
 _IO_WORKERS_MAX = 32  # of io_workers
 _CONCURRENCY_MAX = 1000  # of effective_io_concurrency
 _FLUSH_AFTER_BYTES = 256 << 10  # checkpoint_flush_after, by default
+_BGWRITER_FLUSH_AFTER_BYTES = 512 << 10  # bgwriter_flush_after, the same
 _FLUSH_AFTER_MAX_BYTES = 2 << 20
 READS_PLAN = "parallel-io"
 
@@ -122,16 +123,17 @@ def _writes(path: PathFacts) -> Iterator[Advice]:
     wanted = min(_FLUSH_AFTER_MAX_BYTES, knee.outstanding * BLOCK_BYTES)
     if wanted <= _FLUSH_AFTER_BYTES:  # as it is
         return
+    settings = {"checkpoint_flush_after": f"{wanted >> 10}kB"}
+    if wanted > _BGWRITER_FLUSH_AFTER_BYTES:
+        settings["bgwriter_flush_after"] = f"{wanted >> 10}kB"
     yield Advice(
         path.path,
         "Let checkpoints hand over more at a time",
         _compared("write", one, knee, times),
-        {
-            "checkpoint_flush_after": f"{wanted >> 10}kB",
-            "checkpoint_completion_target": "0.9",
-        },
-        "One process writes for a checkpoint. What it asks the kernel to write at a time is all"
-        " that the device has under way of it; commits that wait meanwhile wait longer.",
+        {**settings, "checkpoint_completion_target": "0.9"},
+        "One process writes for a checkpoint, and one in the background between them. What each"
+        " asks the kernel to write at a time is all that the device has under way of it; commits"
+        " that wait meanwhile wait longer.",
         None,
     )
 

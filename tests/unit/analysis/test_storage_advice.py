@@ -64,7 +64,12 @@ def test_checkpoints_hand_over_more_only_where_that_is_more_than_they_do() -> No
     what = "Let checkpoints hand over more at a time"
     assert what not in of(floor("/a", rates=CLOUD)), "16 pages are less than the default of 256 kB"
     deep = {1: 1_000.0, 16: 16_000.0, 128: 120_000.0}
-    assert of(floor("/a", rates=deep))[what].settings["checkpoint_flush_after"] == "1024kB"
+    settings = of(floor("/a", rates=deep))[what].settings
+    assert settings["checkpoint_flush_after"] == settings["bgwriter_flush_after"] == "1024kB"
+    middle = {1: 1_000.0, 16: 16_000.0, 48: 47_000.0}
+    settings = of(floor("/a", rates=middle))[what].settings
+    assert settings["checkpoint_flush_after"] == "384kB"
+    assert "bgwriter_flush_after" not in settings, "its default is more"
 
 
 @pytest.mark.parametrize(("flushes_per_s", "delay_us"), [(500.0, "1000"), (20_000.0, None)])
