@@ -276,5 +276,18 @@ def test_the_root_of_all_groups_runs_into_nothing(tmp_path: Path, version: int) 
     assert after["cpu_limit"] == 1.5
 
 
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_group_that_is_not_seen_from_here_is_not_known_rather_than_free(
+    tmp_path: Path, version: int
+) -> None:
+    host(tmp_path, version)
+    groups = {1: "3:cpu:/../x\n2:memory:/docker/12\n1:blkio:/docker/12\n", 2: "0::/../x\n"}
+    process(tmp_path, 7, groups[version])
+
+    sampler, limits = found(tmp_path)
+    assert of_server(sampler.take()) == {}
+    assert not limits.take()
+
+
 def test_a_kernel_without_groups_has_no_sampler(tmp_path: Path) -> None:
     assert cgroups.sampler(Subject(), tmp_path) is None

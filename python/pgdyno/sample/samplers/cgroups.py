@@ -4,7 +4,8 @@
 `cgroup.memory_high_events`: it was made to wait for memory to be reclaimed. `cgroup` is the
 server's, where that is ours; `client.cgroup` is that of pgdyno and its driver, where it is another,
 or the only one. A group that the process was moved to counts from where the one before ended.
-Limits that are not set have no samples; all that are set stand in the snapshot `cgroup_limits`. See
+A group that is not mounted here, as that of a server in another container, has no samples. Limits
+that are not set have none either; all that are set stand in the snapshot `cgroup_limits`. See
 `cgroup_files` for what versions 1 and 2 tell. Cost: 190 µs beside a full load, for 8 files.
 """
 
@@ -64,8 +65,8 @@ class _Groups:
             self._levels = []
             for controller in CONTROLLERS:
                 version, folders = levels_of(where, mountinfo, controller)
-                if not folders:  # the controller is not there
-                    continue
+                if not folders or not folders[0].is_dir():
+                    continue  # the controller is not there, or the group is not seen from here
                 levels = [Level(one) for one in folders if can_limit(version, one)]
                 self._levels.append((controller, version, levels))
             now = self._now()
