@@ -166,13 +166,16 @@ def test_a_place_for_tables_is_asked_for_before_anything_is_made(
 
 @pytest.mark.wide
 def test_what_may_be_left_out_needs_no_right(plan: Path, server: Connection) -> None:
-    administer(server, f"ALTER ROLE {ROLE} CREATEDB;")
+    administer(server, f"ALTER ROLE {ROLE} CREATEDB; REVOKE pg_monitor FROM {ROLE};")
     out = plan.parent / "bare.sqlite"
 
     pgdyno("run", plan, *BARE, "--out", out)
 
     pgdyno("report", out, "--format", "md", "--out", plan.parent / "bare.md")
-    assert "no CHECKPOINT before the load" in (plan.parent / "bare.md").read_text()
+    text = (plan.parent / "bare.md").read_text()
+    assert "no CHECKPOINT before the load" in text
+    assert f"| sessions of others | the role {ROLE} may not read what other roles" in text
+    assert f"| `GRANT pg_monitor TO {ROLE};` | all |" in text
     with RunFile.read(out) as run:
         assert len(run.finished()) == 2
 

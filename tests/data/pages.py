@@ -53,6 +53,7 @@ from pgdyno.analysis.snapshot_facts import (
     TableUse,
 )
 from pgdyno.analysis.storage import storage_facts
+from pgdyno.analysis.telemetry_facts import Lacking, TelemetryCost, TelemetryFacts
 from pgdyno.analysis.wal_facts import StageWal, WalPart
 from pgdyno.analysis.window_facts import StageWindows
 from pgdyno.api.imports import import_results
@@ -256,6 +257,18 @@ def _with_what_the_server_counted(facts: Facts) -> Facts:
             34, (PlanChange("no_stock", names[0], 2, f"Seq Scan on {LONG}", "Index Scan"),),
             (PlanDifference("pay_name", tuple(f"Index Scan by {LONG}_{n}" for n in names)),),
             (("no_items", f"relation {LONG} does not exist"),),
+        ),
+        telemetry=TelemetryFacts(
+            tuple(TelemetryCost(name, "default", 0.0123, 37.5, 0.0012) for name in names),
+            (
+                Lacking("sessions of others", "the role engineer_of_a_department may not read what"
+                        " other roles and processes do",
+                        "GRANT pg_monitor TO engineer_of_a_department;", tuple(names)),
+                Lacking("times of WAL I/O", "track_wal_io_timing is off",
+                        "Set track_wal_io_timing = on, which reads the clock twice for each"
+                        " operation.", tuple(names[1:])),
+                Lacking("sampler replication", f"it stopped: {LONG}", "", (names[0],)),
+            ),
         ),
     )  # fmt: skip
 

@@ -25,6 +25,7 @@ from pgdyno.analysis.session_facts import StageSessions
 from pgdyno.analysis.setting_facts import ServerSetting, SettingChange
 from pgdyno.analysis.signal_facts import Signal
 from pgdyno.analysis.snapshot_facts import Plans, StatementRow, TableRow
+from pgdyno.analysis.telemetry_facts import TelemetryFacts
 from pgdyno.analysis.timeline_facts import Timeline
 from pgdyno.analysis.wal_facts import StageWal
 from pgdyno.imports.simultaneous import Together
@@ -464,6 +465,7 @@ class Facts:
     fleet: FleetFacts | None  # None: the load came from one process
     servers: ServersFacts | None  # None: one server had all of the workload
     replica: tuple[ReplicaRow, ...]  # of stages whose reads one answered
+    telemetry: TelemetryFacts | None  # None: not told
 
     @property
     def first(self) -> StageFacts:

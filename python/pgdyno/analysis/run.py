@@ -40,6 +40,7 @@ from pgdyno.analysis.steadiness import cycle_steadiness
 from pgdyno.analysis.stopping import still_needed
 from pgdyno.analysis.stored import Stored
 from pgdyno.analysis.tails import with_tails
+from pgdyno.analysis.telemetry import telemetry_facts
 from pgdyno.analysis.trials import trial_facts
 from pgdyno.analysis.trust import merged_audit, merged_conditions
 from pgdyno.analysis.wal import stage_wal
@@ -129,7 +130,7 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
         fixture=_fixture(fixtures[0]) if fixtures else {},
         further_fixtures=tuple(_fixture(one) for one in fixtures[1:]),
         profiles=_profiles(run, names, finished, stages), fleet=fleet, servers=servers,
-        replica=replicas,
+        replica=replicas, telemetry=telemetry_facts(names, finished),
     )  # fmt: skip
 
 

@@ -29,6 +29,7 @@ from pgdyno.report.sections import (
     shape,
     stages,
     statements,
+    telemetry,
     time,
     trust,
     wal,
@@ -64,6 +65,7 @@ ORDER = (
     trust,
     mistakes,
     compliance,
+    telemetry,
     method,
     repeat,
 )

@@ -1,0 +1,66 @@
+"""What was looked at while the load ran: what that cost, and what would show more."""
+
+from __future__ import annotations
+
+from pgdyno.analysis import words
+from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.telemetry_facts import TelemetryCost, TelemetryFacts
+from pgdyno.model.units import digits_text
+from pgdyno.model.wording import listed
+from pgdyno.report.document import Block, Cell, Column, Section, Table, Text, columns
+
+_ALL = "All that was to be looked at was seen."
+_COST = (
+    "CPU time is that of the thread that looks on; what the server spends to answer it is the"
+    " server's, and in its figures. A look that came too late is left out, never made up."
+)
+
+
+def section(facts: Facts) -> Section | None:
+    """Nothing where no trial tells."""
+    found = facts.telemetry
+    if found is None:
+        return None
+    lacking: Block = Text(_ALL, "quiet")
+    if found.lacking:
+        lacking = _lacking(found, len(facts.stages))
+    return Section(
+        "telemetry", "What was looked at", (lacking, _costs(found), Text(_COST, "quiet"))
+    )
+
+
+def _costs(found: TelemetryFacts) -> Table:
+    heads = ("telemetry", ("CPU", "% of one processor"), "looks a second", ("too late", "%"))
+    return Table(
+        "What looking on took while the load ran.",
+        columns("stage", *heads),
+        tuple(_row(one) for one in found.costs),
+    )
+
+
+def _row(one: TelemetryCost) -> tuple[Cell, ...]:
+    return (
+        Cell(one.stage),
+        Cell(one.set),
+        Cell(digits_text(100 * one.cpu_share)),
+        Cell(digits_text(one.looks_per_s)),
+        Cell(digits_text(100 * one.lost_share)),
+    )
+
+
+def _lacking(found: TelemetryFacts, stages: int) -> Table:
+    rows = tuple(
+        (
+            Cell(one.name),
+            Cell(one.reason),
+            Cell(one.remedy or words.NOTHING, code=one.remedy.endswith(";")),  # a statement
+            Cell("all" if len(one.stages) == stages else listed(one.stages)),
+        )
+        for one in found.lacking
+    )
+    heads = ("what", "why", "what would add it", "stages")
+    return Table(
+        "What could not be seen. None of it is zero: it is not known.",
+        tuple(Column(head, align="left") for head in heads),
+        rows,
+    )

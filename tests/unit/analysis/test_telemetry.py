@@ -1,0 +1,75 @@
+"""What could not be seen is told once, with where and what would add it; looking has a price."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pgdyno.analysis.facts import Facts
+from pgdyno.analysis.telemetry import telemetry_facts
+from pgdyno.analysis.telemetry_facts import Lacking, TelemetryCost, TelemetryFacts
+from pgdyno.model.run import Missing, SamplerCost, TelemetryReport, TrialRecord, TrialState
+from pgdyno.report.document import Table, Text
+from pgdyno.report.sections.telemetry import section
+from tests.data.miniature import a_result
+
+GRANT = "GRANT pg_monitor TO bench;"
+OTHERS = Missing("sessions of others", "the role bench may not read what other roles do", GRANT)
+OFF = Missing("times of WAL I/O", "track_wal_io_timing is off", "Set track_wal_io_timing = on.")
+READ = SamplerCost("disk", "series", 90, 10, 0.2, 1000.0)
+ENDED = SamplerCost("slru", "series", 10, 0, 0.1, 1000.0, "server closed the connection")
+
+
+def trial(number: int, stage: str, report: TelemetryReport | None) -> TrialRecord:
+    result = replace(a_result(), telemetry=report)
+    return TrialRecord(number, number, stage, "x", TrialState.FINISHED, result=result)
+
+
+def told(*missing: Missing, samplers: tuple[SamplerCost, ...] = (READ,)) -> TelemetryReport:
+    return TelemetryReport("default", 20.0, 0.4, samplers, missing)
+
+
+def test_what_is_missing_is_told_once_with_its_stages() -> None:
+    trials = [
+        trial(1, "one", told(OTHERS)), trial(2, "two", told(OTHERS, OFF)),
+        trial(3, "one", told(OTHERS)), trial(4, "two", told(OTHERS, samplers=(READ, ENDED))),
+    ]  # fmt: skip
+    found = telemetry_facts(["one", "two"], trials)
+
+    assert found is not None
+    assert found.lacking == (
+        Lacking(OTHERS.name, OTHERS.reason, GRANT, ("one", "two")),
+        Lacking(OFF.name, OFF.reason, OFF.remedy, ("two",)),
+        Lacking("sampler slru", "it stopped: server closed the connection", "", ("two",)),
+    )
+
+
+def test_looking_is_told_by_processor_and_second() -> None:
+    found = telemetry_facts(["one", "two"], [trial(1, "one", told()), trial(2, "two", None)])
+
+    assert found is not None
+    assert found.costs == (TelemetryCost("one", "default", 0.4 / 20, 90 / 20, 10 / 100),)
+    assert telemetry_facts(["two"], [trial(2, "two", None)]) is None
+
+
+def test_the_report_names_what_was_missing_and_the_grant_that_adds_it(facts: Facts) -> None:
+    names = [stage.name for stage in facts.stages]
+    assert section(replace(facts, telemetry=None)) is None
+    costs = (TelemetryCost(names[0], "default", 0.0123, 37.5, 0.0),)
+    lacking = (
+        Lacking(OTHERS.name, OTHERS.reason, GRANT, tuple(names)),
+        Lacking("sampler slru", "it stopped: server closed the connection", "", (names[0],)),
+    )
+    one = section(replace(facts, telemetry=TelemetryFacts(costs, lacking)))
+
+    assert one is not None
+    missing, cost, _ = one.blocks
+    assert isinstance(missing, Table)
+    assert isinstance(cost, Table)
+    assert [[cell.text for cell in row] for row in missing.rows] == [
+        [OTHERS.name, OTHERS.reason, GRANT, "all"],
+        ["sampler slru", "it stopped: server closed the connection", "–", names[0]],
+    ]
+    assert [cell.text for cell in cost.rows[0]] == [names[0], "default", "1.23", "37.5", "0"]
+    whole = section(replace(facts, telemetry=TelemetryFacts(costs, ())))
+    assert whole is not None
+    assert isinstance(whole.blocks[0], Text)
