@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from pgdyno.sample.sampler import Missing, Subject
 from pgdyno.sample.samplers import (
+    server_events,
     server_io,
     server_plans,
     server_progress,
@@ -151,6 +156,15 @@ def test_an_extension_of_before_the_upgrade_is_to_be_updated() -> None:
         "WAL of statements", "ALTER EXTENSION pg_stat_statements UPDATE;"
     )  # fmt: skip
     assert server_statements.missing(frozenset({"wal_bytes", "total_plan_time"}), 18) == []
+
+
+def test_a_log_that_nobody_reads_is_missing() -> None:
+    there: Any = object()  # a session
+    assert server_events.sampler(Subject()) is None
+    assert server_events.sampler(Subject(session=there, log=Path("data.log"))) is None
+    missing = server_events.sampler(Subject(session=there))
+    assert isinstance(missing, Missing)
+    assert missing.reason == "the server is not ours, so that its log is not read"
 
 
 def test_commands_of_one_kind_are_added_up() -> None:
