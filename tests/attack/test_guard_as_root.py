@@ -7,22 +7,33 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
+import struct
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import Self
 
+import psycopg
 import pytest
 
 import pgdyno
-from pgdyno.guard import interlock
+from pgdyno.guard import arming, interlock, named
 from pgdyno.guard.boot import boot_id
 from pgdyno.guard.data_directory import DataDirectory, data_directory
 from pgdyno.guard.include_file import INCLUDE, include_path, write_pages
 from pgdyno.guard.interlock import STATE, admit_repaired, read_armed, remove_line, write_line
+from pgdyno.guard.look import primary_connection
+from pgdyno.guard.observe import session
+from pgdyno.guard.state import VARIABLE
 from pgdyno.model.errors import TargetError
 from pgdyno.model.guard import Armed, GuardLimits, Step
 from pgdyno.model.record_json import to_json
 from pgdyno.shell import OsUser, postgres_user
+from pgdyno.target.leftover_server import Postmaster
 from tests.reachable import reachable_folder
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="it is about root")
@@ -124,7 +135,7 @@ def test_no_folder_is_made_because_a_state_says_so(
     with pytest.raises(TargetError, match="expected a file system in memory"):
         admit_repaired(directory, on_disk)
     with pytest.raises(TargetError, match="expected a file system in memory"):
-        pgdyno.Guard(data).watch()
+        pgdyno.Guard(data, "host=b").watch()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -191,3 +202,145 @@ def test_what_was_armed_with_another_users_configuration_is_found_by_check(
         interlock.require_changeable(data_directory(data), roots)
     os.chown(roots, user.uid, user.gid)
     interlock.require_changeable(data_directory(data), roots)
+
+
+# -- whom root connects to -----------------------------------------------------------------------
+
+SECRET = "of-roots-password-file"
+
+
+class Listener:
+    """A server of the data's user, which asks whoever comes for a password in clear."""
+
+    def __init__(self) -> None:
+        self.heard = b""
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._socket.getsockname()[1])
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+        self._thread.join(30)
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                client, _ = self._socket.accept()
+            except OSError:
+                return
+            with client, suppress(OSError, struct.error):
+                self._ask(client)
+
+    def _ask(self, client: socket.socket) -> None:
+        client.settimeout(30)
+        while (code := struct.unpack("!II", client.recv(8, socket.MSG_PEEK))[1]) >= 80877103:
+            client.recv(8)
+            self.heard += str(code).encode()
+            client.sendall(b"N")  # neither TLS nor GSSAPI
+        self.heard += client.recv(4096)
+        client.sendall(struct.pack("!cII", b"R", 8, 3))
+        self.heard += client.recv(4096)
+
+
+@pytest.fixture
+def listener(memory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Listener]:
+    """It listens, and root has a password for every server, in all places where libpq looks."""
+    for name in [name for name in os.environ if name.startswith("PG")]:
+        monkeypatch.delenv(name)
+    home, state = memory / "root", memory / "state"
+    home.mkdir(0o700)
+    (home / ".pgpass").write_text(f"*:*:*:*:{SECRET}\n")
+    (home / ".pg_service.conf").write_text(f"[all]\npassword={SECRET}\n")
+    for one in home.iterdir():
+        one.chmod(0o600)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv(VARIABLE, str(state))
+    with Listener() as found:
+        yield found
+
+
+FOLLOWING: dict[str, Callable[[pgdyno.Guard], object]] = {
+    "check": lambda guard: guard.check(),
+    "arm": lambda guard: guard.arm(),
+    "watch": lambda guard: guard.watch(),
+    "repair": lambda guard: guard.repair(),
+    "rejoin": lambda guard: guard.rejoin(),
+}
+
+
+@pytest.mark.parametrize("command", FOLLOWING)
+def test_a_conninfo_of_the_state_is_not_followed(
+    data: Path, memory: Path, user: OsUser, listener: Listener, command: str
+) -> None:
+    """It is the server's user who could be sent root's passwords by it."""
+    conninfo = f"host=127.0.0.1 port={listener.port} user=u dbname=d service=all"
+    armed = replace(state(data, include_path(memory, SYSTEM)), standby=conninfo)
+    directory = planted(data, armed, user)
+    with pytest.raises(
+        TargetError, match=r"standby of the state .*, root armed it with none"
+    ) as caught:
+        FOLLOWING[command](pgdyno.Guard(data))
+    assert "run this as" in (caught.value.hint or "")
+    named.keep(directory, "", "host=b")
+    with pytest.raises(TargetError, match="root armed it with 'host=b'"):
+        FOLLOWING[command](pgdyno.Guard(data))
+    assert listener.heard == b""
+
+
+def test_what_root_named_is_followed_with_roots_passwords(
+    data: Path, memory: Path, user: OsUser, listener: Listener
+) -> None:
+    conninfo = f"host=127.0.0.1 port={listener.port} user=u dbname=d"
+    include = include_path(memory, SYSTEM)
+    directory = planted(data, replace(state(data, include), standby=conninfo), user)
+    named.keep(directory, "", conninfo)
+    kept = list((memory / "state").rglob("*.json"))
+    assert [one.stat().st_mode & 0o777 for one in kept] == [0o600]
+    pgdyno.Guard(data).check()
+    assert SECRET.encode() in listener.heard
+    named.forget(directory)
+    with pytest.raises(TargetError, match="root armed it with none"):
+        pgdyno.Guard(data).check()
+
+
+def test_what_a_pid_file_says_is_followed_without_roots_passwords(
+    data: Path, user: OsUser, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server's user writes it, and can name any address in it."""
+
+    @contextmanager
+    def server(_: DataDirectory) -> Iterator[Postmaster]:
+        yield Postmaster(os.getpid(), -1, listener.port, "", "127.0.0.1")
+
+    monkeypatch.setattr(DataDirectory, "server", server)
+    directory = data_directory(data)
+    for name, value in {"PGPASSWORD": SECRET, "PGSERVICE": "all"}.items():
+        monkeypatch.setenv(name, value)
+        with pytest.raises(psycopg.OperationalError, match="no password supplied"):
+            session(primary_connection(directory, ""), 5.0)
+        monkeypatch.delenv(name)
+    assert user.name.encode() in listener.heard
+    assert SECRET.encode() not in listener.heard
+
+
+def test_disarming_follows_no_conninfo_of_the_state(
+    data: Path, memory: Path, user: OsUser, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextmanager
+    def server(_: DataDirectory) -> Iterator[Postmaster]:
+        yield Postmaster(os.getpid(), -1, 1, "", "127.0.0.1")
+
+    conninfo = f"host=127.0.0.1 port={listener.port} user=u dbname=d"
+    include = include_path(memory, SYSTEM)
+    directory = planted(data, replace(state(data, include), primary=conninfo), user)
+    before = (data / STATE).read_text()
+    monkeypatch.setattr(DataDirectory, "server", server)
+    with pytest.raises(TargetError, match=r"primary of the state .*, root armed it with none"):
+        arming.disarm(directory, "", None, lambda _: None)
+    assert (data / STATE).read_text() == before, "nothing was begun"
+    assert listener.heard == b""

@@ -21,6 +21,7 @@ import psycopg
 from pgdyno import Guard, GuardLimits
 from pgdyno.guard.data_directory import data_directory
 from pgdyno.guard.interlock import STATE, forget_armed, read_armed, remove_line, write_armed
+from pgdyno.guard.state import VARIABLE
 from pgdyno.model.guard import Status
 from pgdyno.model.settings import Origin, OriginKind, Setting
 from pgdyno.shell import postgres_user, run
@@ -200,7 +201,7 @@ def pair(
         for folder in reachable_folder("guard"):
             initdb(binaries, folder / "primary", user, ("--no-sync", "--data-checksums"))
             primary = Cluster(binaries, folder / "primary", user, transport)
-            standby = None
+            standby, state = None, _keep_in(folder / "state")
             try:
                 primary.start([])
                 major = binaries.version_num // 10_000
@@ -211,11 +212,18 @@ def pair(
                 standby.start(AT_ONCE)
                 yield Guarded(primary, standby, binaries, run_folder)
             finally:
+                if state:
+                    del os.environ[VARIABLE]
                 if standby is not None:
                     standby.close()
                 primary.close()
     finally:
         shutil.rmtree(run_folder, ignore_errors=True)
+
+
+def _keep_in(path: Path) -> bool:
+    """Where guards keep what is not with the data; a pair in a test of another pair uses that's."""
+    return os.environ.setdefault(VARIABLE, str(path)) == str(path)
 
 
 def kill_server(cluster: Cluster) -> None:

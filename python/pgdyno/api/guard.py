@@ -13,11 +13,11 @@ from pathlib import Path
 
 from pgdyno.api.interrupts import interruptible
 from pgdyno.api.repair import rejoined, repaired, undone
-from pgdyno.guard import arming
+from pgdyno.guard import arming, named
 from pgdyno.guard.data_directory import data_directory
 from pgdyno.guard.facts import Seen
 from pgdyno.guard.include_file import RUN_FOLDER
-from pgdyno.guard.interlock import admit_repaired, read_armed
+from pgdyno.guard.interlock import admit_repaired, read_armed, require_original
 from pgdyno.guard.look import (
     Wanted,
     look,
@@ -61,8 +61,9 @@ class Guard:
 
         Args:
             data: The primary's data directory.
-            standby: Conninfo of the standby; empty: as it was armed with. Passwords in it are used
-                and never kept: later calls find them in ~/.pgpass, or are given them.
+            standby: Conninfo of the standby; empty: as it was armed with, which root follows only
+                if root armed it so. Passwords in it are used and never kept: later calls find them
+                in ~/.pgpass, or are given them.
             primary: Conninfo of the primary; empty: as it was armed with, or by postmaster.pid and
                 the role of the server's user.
             run_folder: A folder on a file system in memory; None: /run/pgdyno-guard.
@@ -142,6 +143,7 @@ class Guard:
                 f"{self._directory.path} is not armed: {armed.step.value} was cut short",
                 "`pgdyno guard status` says what ends it.",
             )
+        require_original(self._directory, armed)
         wanted = self._wanted()
         standby_connection(wanted.standby)
         if wanted.primary:
@@ -190,7 +192,8 @@ class Guard:
                 f"It may be told: {listed(_REPAIR_ACCEPTS)}.",
             )
         with interruptible("stopped", "What was begun is finished by the next repair."):
-            standby, armed = standby_connection(self._wanted().standby), self._armed()
+            armed = self._armed()
+            standby = standby_connection(self._standby_of(armed))
             life = None if armed is None or "standby-power" in accept else armed.standby_life
             asked = RepairAsked(sessions, patience_s, dry_run, life)
             report = repaired(self._directory, standby, standby_data, journals, asked, on_event,
@@ -235,7 +238,9 @@ class Guard:
         require_no_password(follow)
         with interruptible("stopped", "What was begun is finished by the next call."):
             armed = self._armed()
-            primary = self._primary or self._standby or (armed.standby if armed else "")
+            primary = self._primary or self._standby
+            if not primary.strip() and armed is not None:
+                primary = named.followed(self._directory, armed, "standby", "--primary")
             if not primary.strip():
                 raise PlanError(
                     "no primary is named", "Name its conninfo: --primary 'host=… user=…'."
@@ -288,13 +293,21 @@ class Guard:
     def _wanted(self) -> Wanted:
         armed = self._armed()
         folder = Path(armed.include).parent.parent if armed else RUN_FOLDER
-        standby = self._standby or (armed.standby if armed else "")
-        if not standby.strip():
-            raise PlanError("no standby is named", "Name its conninfo: --standby 'host=… user=…'.")
+        primary, standby = self._primary, self._standby_of(armed)
+        if not primary and armed is not None:
+            primary = named.followed(self._directory, armed, "primary")
         return Wanted(
-            self._primary or (armed.primary if armed else ""), standby,
+            primary, standby,
             self._limits or (armed.limits if armed else GuardLimits()), self._run_folder or folder,
         )  # fmt: skip
+
+    def _standby_of(self, armed: Armed | None) -> str:
+        standby = self._standby
+        if not standby and armed is not None:
+            standby = named.followed(self._directory, armed, "standby")
+        if not standby.strip():
+            raise PlanError("no standby is named", "Name its conninfo: --standby 'host=… user=…'.")
+        return standby
 
     def _accepted(self, accept: Sequence[str]) -> tuple[str, ...]:
         armed = self._armed()

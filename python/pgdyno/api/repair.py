@@ -14,7 +14,7 @@ from pgdyno.guard.data_directory import DataDirectory
 from pgdyno.guard.interlock import is_copy, kernel_lived, read_armed, shut
 from pgdyno.guard.rejoin import RejoinAsked, rejoin, require_no_rejoin, require_not_started
 from pgdyno.guard.repair import RepairAsked, repair
-from pgdyno.guard.state import journals_at, state_path
+from pgdyno.guard.state import folder_at, state_path
 from pgdyno.guard.writing import write_old
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
@@ -118,7 +118,7 @@ def _held(
         require_no_server(data, directory.user)
         begin = redo_begin(data)
         path = Path(journals) if journals is not None else state_path() / begin.system_identifier
-        kept = stack.enter_context(journals_at(path.absolute()))
+        kept = stack.enter_context(folder_at(path.absolute()))
         lock = kept.lock(_LOCK)
         if lock is None:
             raise TargetError(f"another repair holds {path}", "Wait for it.")

@@ -32,6 +32,7 @@ from pgdyno.guard.interlock import (
     write_line,
 )
 from pgdyno.guard.look import Wanted, primary_connection, without_passwords
+from pgdyno.guard.named import followed, forget, keep
 from pgdyno.guard.observe import first_line, look_at_primary, session
 from pgdyno.guard.preconditions import ONCE
 from pgdyno.model.errors import TargetError
@@ -44,8 +45,18 @@ _PAUSE_S = 0.05
 _ANSWER_S = 10.0
 
 
-def arm(directory: DataDirectory, wanted: Wanted, seen: Seen, accepted: tuple[str, ...]) -> Armed:
+def arm(
+    directory: DataDirectory, wanted: Wanted, seen: Seen, accepted: tuple[str, ...],
+    *, is_kept: bool = True,
+) -> Armed:  # fmt: skip
     """Put the interlock in place, full pages on. All conditions were judged before.
+
+    Args:
+        directory: The data directory.
+        wanted: The pair.
+        seen: What was found of it.
+        accepted: Names of conditions that are well as they are.
+        is_kept: Whether it is to be known later what root named (`named`).
 
     Raises:
         TargetError: A file cannot be written, or the server does not follow it.
@@ -64,6 +75,8 @@ def arm(directory: DataDirectory, wanted: Wanted, seen: Seen, accepted: tuple[st
     )  # fmt: skip
     if before is not None and before.step is Step.armed and seen.local.line_include == str(include):
         armed = replace(armed, step=Step.armed)  # what is guarded stays so meanwhile
+    if is_kept:
+        keep(directory, armed.primary, armed.standby)
     write_armed(directory, armed)
     if read_pages(directory, include) is None:
         write_pages(directory, include, "on", make=True)
@@ -106,10 +119,12 @@ def disarm(
     include, configuration = Path(armed.include), Path(armed.config_file)
     with directory.server() as found:
         runs = found is not None
-    if not runs and is_copy(directory, armed):
+    if runs:  # before anything is changed
+        primary = primary or followed(directory, armed, "primary")
+    elif is_copy(directory, armed):
         _disarm_copy(directory, bindir)
         return
-    if not runs:
+    else:
         _require_clean(directory, armed, bindir)
     write_armed(directory, replace(armed, step=Step.disarming))
     if read_pages(directory, include) is not None:
@@ -120,14 +135,15 @@ def disarm(
             # The daemon may have turned them off meanwhile.
             write_pages(directory, include, "on")
         if runs:
-            _complete(directory, primary or armed.primary, include, on_event)
+            _complete(directory, primary, include, on_event)
         remove_line(directory, configuration)
         if runs:
-            _require_on(directory, primary or armed.primary, configuration, include)
+            _require_on(directory, primary, configuration, include)
         with run_folder_of(include, directory.user) as folder:
             if folder is not None:
                 folder.clear()
         forget_armed(directory)
+        forget(directory)
     finally:
         if lock is not None:
             lock.close()

@@ -127,6 +127,20 @@ def inode_of(directory: DataDirectory) -> int:
         return folder.facts.st_ino
 
 
+def require_original(directory: DataDirectory, armed: Armed) -> None:
+    """Refuse to watch a copy.
+
+    Raises:
+        TargetError: It is one.
+    """
+    if is_copy(directory, armed):
+        raise TargetError(
+            f"{directory.path} is a copy of {original_of(directory, armed)}, which is the one that"
+            " is armed",
+            "`pgdyno guard disarm` takes the interlock out of a copy.",
+        )
+
+
 def original_of(directory: DataDirectory, armed: Armed) -> str:
     """What a copy was made of."""
     is_elsewhere = _is_elsewhere(directory, armed)

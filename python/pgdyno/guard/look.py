@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psycopg
@@ -34,6 +34,8 @@ from pgdyno.model.guard import GuardLimits
 from pgdyno.target.conninfo import resolve
 
 _SECRETS = ("password", "sslpassword")
+_NOWHERE = "/dev/null/none"  # where no file can be
+_WITHOUT_SECRETS = {"passfile": _NOWHERE, "sslcertmode": "disable", "gssencmode": "disable"}
 _DATABASE = "postgres"
 _UNKNOWN = "unknown"
 
@@ -79,6 +81,9 @@ def require_no_password(conninfo: str) -> None:
 def primary_connection(directory: DataDirectory, conninfo: str) -> Connection:
     """How the primary is reached: as said, or by its pid file as the role of the server's user.
 
+    That user can write the file, so root shows no password or certificate of its own where it
+    leads.
+
     Raises:
         PlanError: The conninfo cannot be used.
         TargetError: No server runs, or it has not said yet where it listens.
@@ -94,7 +99,12 @@ def primary_connection(directory: DataDirectory, conninfo: str) -> Connection:
         if not host or not found.port:
             raise TargetError(f"the server on {directory.path} has not said yet where it listens")
         where = {"host": "127.0.0.1" if host == "*" else host, "port": str(found.port)}
-    return resolve(make_conninfo("", user=directory.user.name, dbname=_DATABASE, **where))
+    where |= {"user": directory.user.name, "dbname": _DATABASE}
+    if not directory.user.is_other:
+        return resolve(make_conninfo("", **where))
+    found_at = resolve(make_conninfo("", **where, **_WITHOUT_SECRETS))
+    # An empty one is none, and keeps libpq from looking in the environment and in services.
+    return replace(found_at, password="")
 
 
 def standby_connection(conninfo: str) -> Connection:

@@ -1,6 +1,7 @@
 """Where the guard keeps what must outlive a repair: journals of old and new bytes, by cluster.
 
-It is no cache, and holds pages of the cluster: only its owner may read it.
+It is no cache, and holds pages of the cluster: only its owner may read it. What root named of a
+pair lies there as well (`named`), since nobody else can write there.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ def state_path(environ: Mapping[str, str] = os.environ) -> Path:
     return access.state_path("pgdyno-guard", VARIABLE, environ)
 
 
-def journals_at(path: Path) -> Folder:
-    """A folder of journals, made where it is missing; its name is on the disk.
+def folder_at(path: Path) -> Folder:
+    """A folder there, made where it is missing; its name is on the disk.
 
     Raises:
         TargetError: It cannot be made or synced, or others than this user could change what is in

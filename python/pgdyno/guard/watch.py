@@ -25,7 +25,7 @@ from pgdyno.guard.deadman import ALIVE, MODULE
 from pgdyno.guard.facts import LocalFacts, Pair, PrimaryFacts, Seen
 from pgdyno.guard.heartbeat import LOCK, VERSION, beat
 from pgdyno.guard.include_file import Pages, read_pages, run_folder_of, write_pages
-from pgdyno.guard.interlock import admit, is_copy, original_of, read_armed, require_in_memory
+from pgdyno.guard.interlock import admit, read_armed, require_in_memory
 from pgdyno.guard.look import look_here, primary_connection, standby_connection
 from pgdyno.guard.lookers import Lag, contents_looker, primary_looker, standby_looker
 from pgdyno.guard.metrics import metrics
@@ -94,14 +94,8 @@ class Watch:
         """Watch until somebody stops it or the server is disarmed; full pages are on then.
 
         Raises:
-            TargetError: Another daemon watches, the data are a copy, or a file cannot be written.
+            TargetError: Another daemon watches, or a file cannot be written.
         """
-        if is_copy(self.directory, self.armed):
-            original = original_of(self.directory, self.armed)
-            raise TargetError(
-                f"{self.directory.path} is a copy of {original}, which is the one that is armed",
-                "`pgdyno guard disarm` takes the interlock out of a copy.",
-            )
         require_in_memory(self.armed)
         with run_folder_of(self.include, self.directory.user, make=True) as folder:
             assert folder is not None, "it was made"

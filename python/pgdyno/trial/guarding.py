@@ -60,8 +60,10 @@ def guarding(stage: Stage, target: Target, ready: Ready, phase: Phase) -> Iterat
     findings = judged(seen, _ACCEPTED)
     if refused := [f"{one.name} ({one.found})" for one in findings if not one.allows]:
         raise TargetError(f"the guard refuses stage {stage.name}: {listed(refused)}")
-    include = Path(arm(directory, wanted, seen, _ACCEPTED).include)
-    daemon = start([sys.executable, "-m", "pgdyno", "guard", "watch", directory.path],
+    include = Path(arm(directory, wanted, seen, _ACCEPTED, is_kept=False).include)
+    # As root it follows no conninfo that another user could have written.
+    daemon = start([sys.executable, "-m", "pgdyno", "guard", "watch", directory.path,
+                    "--standby", wanted.standby, "--primary", wanted.primary],
                    dies_with_us=signal.SIGTERM)  # fmt: skip
     try:
         found = Guarding(directory, include)

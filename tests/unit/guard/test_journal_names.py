@@ -9,7 +9,7 @@ import pytest
 
 from pgdyno.folders import Folder
 from pgdyno.guard import journal
-from pgdyno.guard.state import journals_at
+from pgdyno.guard.state import folder_at
 from pgdyno.guard.writing import write_new
 from pgdyno.model.repair import RedoBegin
 
@@ -38,7 +38,7 @@ def test_every_name_that_leads_to_a_journal_is_synced_before_the_cluster_is_writ
     (tmp_path / "data" / "base" / "5" / "7").write_bytes(b"old.")
     with (
         Folder.hold(tmp_path / "data") as data,
-        journals_at(tmp_path / "state" / "7") as journals,
+        folder_at(tmp_path / "state" / "7") as journals,
         journal.new(journals) as (folder, writer),
     ):
         writer.add("base/5/7", 0, 0, b"old.", b"new.", ("0/1",))
