@@ -310,6 +310,22 @@ def test_what_may_not_be_rejoined_is_refused(pair: Pair) -> None:
 
 
 @pytest.mark.wide
+def test_nothing_is_written_where_a_server_was_started_meanwhile(pair: Pair) -> None:
+    crash(pair)
+    new, old = promoted(pair), pair.primary
+
+    def start(event: str) -> None:
+        if event.startswith("writing"):
+            old.start(LOGGED, recovers=True)
+
+    with pytest.raises(TargetError, match=r"a server runs on .*: process \d+"):
+        rejoin(old, new, pair, on_event=start)
+    assert rows(old, "SELECT count(*) FROM t WHERE v > 0") == [(2000,)], "it is what it was"
+    old.stop(clean=False)
+    assert rejoin(old, new, pair).outcome == "rejoined"
+
+
+@pytest.mark.wide
 def test_where_wal_does_not_say_enough_every_file_is_copied(pair: Pair, version: str) -> None:
     crash(pair)
     torn(pair)

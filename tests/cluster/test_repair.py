@@ -55,9 +55,9 @@ def test_torn_pages_are_repaired_and_nothing_else_is_touched(pair: Pair) -> None
 def test_what_was_repaired_can_be_undone(pair: Pair) -> None:
     crash(pair)
     torn(pair)
-    before = {
-        path: path.read_bytes() for path in pair.primary.data.glob("base/*/*") if path.is_file()
-    }
+    data = pair.primary.data
+    before = {path: path.read_bytes() for path in data.glob("base/*/*") if path.is_file()}
+    before[data / "PG_VERSION"] = (data / "PG_VERSION").read_bytes()
 
     pair.repair()
     assert pair.guard.undo(journals=pair.journals).endswith("repair-0001")
@@ -210,6 +210,31 @@ pgdyno.Guard(sys.argv[1], sys.argv[2]).repair(journals=sys.argv[3])
 """
 
 
+@pytest.mark.parametrize("runs", [True, pytest.param(False, marks=pytest.mark.wide)])
+def test_nothing_is_written_where_a_server_was_started_meanwhile(pair: Pair, runs: bool) -> None:
+    """Data that are not armed have no interlock; also where it does not run any more."""
+    content = crash(pair)
+    version = (pair.primary.data / "PG_VERSION").read_bytes()
+
+    def start(event: str) -> None:
+        if event.startswith("writing"):
+            pair.primary.start(OFF, recovers=True)
+            if not runs:
+                pair.primary.stop(clean=False)
+
+    refused = r"a server runs on .*: process \d+" if runs else "was started meanwhile: it was in"
+    with pytest.raises(TargetError, match=refused):
+        pair.repair(on_event=start)
+    assert (pair.primary.data / "PG_VERSION").read_bytes() == version
+    [state] = pair.journals.glob("repair-*/state")
+    assert json.loads(state.read_text())["state"] == "undone", "nobody carries it out later"
+    if not runs:
+        pair.primary.start(OFF, recovers=True)
+    assert pair.content() == content
+    pair.primary.stop(clean=True)
+    assert pair.repair().outcome == "not needed"
+
+
 @pytest.mark.wide
 @pytest.mark.parametrize("writes", [0, 1, 2])
 def test_a_repair_that_is_killed_while_it_writes_is_finished_by_the_next(
@@ -217,22 +242,37 @@ def test_a_repair_that_is_killed_while_it_writes_is_finished_by_the_next(
 ) -> None:
     content = crash(pair)
     torn(pair)
+    version = (pair.primary.data / "PG_VERSION").read_bytes()
     killed = started(
         [sys.executable, "-c", _REPAIR, str(pair.primary.data), pair.conninfo, str(pair.journals),
          str(writes)],
         stderr=subprocess.DEVNULL,
     )  # fmt: skip
     assert killed.wait(60) == -signal.SIGKILL
+    status, closed = pair.guard.status(), writes > 0  # it closes the data before all else
+    assert (status.code, any("A repair is at work, or" in one for one in status.wrong)) == (
+        closed, closed,
+    )  # fmt: skip
+    assert ("data-whole" in [one.name for one in pair.guard.check().refused]) == closed
+    if closed:
+        with pytest.raises(TargetError, match="version 0"):  # whoever starts it
+            pair.primary.start(OFF, recovers=True)
     state = pair.journals / "repair-0001" / "state"
     before = contents(pair.primary.data), state.read_bytes()
     dry = pair.repair(dry_run=True)
     assert (dry.outcome, dry.journal) == ("would finish", str(state.parent))
     assert dry.blocks_written == json.loads(before[1])["blocks"] > 20
     assert (contents(pair.primary.data), state.read_bytes()) == before
+    if writes == 2:  # by another one that does not know of the journal
+        fresh = pair.guard.repair(journals=pair.journals.with_name("others"))
+        assert fresh.outcome == "repaired"
+        assert (pair.primary.data / "PG_VERSION").read_bytes() == version
 
     done = pair.repair()
 
     assert done.outcome == "finished"
+    assert (pair.primary.data / "PG_VERSION").read_bytes() == version
+    assert pair.guard.status().wrong == ()
     assert pair.repair().outcome == "nothing torn"
     pair.primary.start(OFF, recovers=True)
     assert pair.content() == content

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 from pgdyno.catalog.contract import require_release
@@ -46,7 +47,9 @@ def repaired(
         target = None
         if standby_data is not None:
             target = stack.enter_context(Folder.hold(Path(standby_data)))
-        return repair(data, begin, standby, asked, kept, standby_data=target, on_event=on_event)
+        still = partial(_require_still, directory, data, begin)
+        return repair(data, begin, standby, asked, kept, standby_data=target, still=still,
+                      on_event=on_event)  # fmt: skip
 
 
 def rejoined(
@@ -59,7 +62,8 @@ def rejoined(
     """Make the cluster of a data directory a standby; see `Guard.rejoin`."""
     require_release()
     with _held(directory, journals) as (data, kept, begin):
-        return rejoin(data, begin, primary, asked, kept, on_event=on_event)
+        still = partial(_require_still, directory, data, begin)
+        return rejoin(data, begin, primary, asked, kept, still=still, on_event=on_event)
 
 
 def undone(directory: DataDirectory, journals: str | Path | None) -> str:
@@ -78,7 +82,7 @@ def undone(directory: DataDirectory, journals: str | Path | None) -> str:
             else:
                 journal.require_of(folder, head, begin)
             shut(directory)
-            write_old(data, folder, head)
+            write_old(data, folder, head, partial(_require_still, directory, data, begin))
             return str(folder.path)
 
 
@@ -109,13 +113,7 @@ def _held(
     """The data directory, on which no server runs, and its journals, which nobody else uses."""
     with ExitStack() as stack:
         data = stack.enter_context(directory.opened())
-        server = stack.enter_context(directory.server())
-        if server is not None:
-            raise TargetError(
-                f"a server runs on {directory.path}: process {server.pid}",
-                "A cluster is repaired before its server is started.",
-            )
-        require_no_server(data, directory.user)
+        _require_none(directory, data)
         begin = redo_begin(data)
         path = Path(journals) if journals is not None else state_path() / begin.system_identifier
         kept = stack.enter_context(folder_at(path.absolute()))
@@ -124,3 +122,28 @@ def _held(
             raise TargetError(f"another repair holds {path}", "Wait for it.")
         stack.callback(os.close, lock)
         yield data, kept, begin
+
+
+def _require_none(directory: DataDirectory, data: Folder) -> None:
+    """Refuse data on which a server runs."""
+    with directory.server() as server:
+        if server is not None:
+            raise TargetError(
+                f"a server runs on {directory.path}: process {server.pid}",
+                "A cluster is repaired before its server is started.",
+            )
+    require_no_server(data, directory.user)
+
+
+def _require_still(directory: DataDirectory, data: Folder, begin: RedoBegin) -> None:
+    """Refuse data on which a server was started since they were looked at.
+
+    Nothing keeps one from that on data that are not armed, or whose kernel lived on.
+    """
+    _require_none(directory, data)
+    if (now := redo_begin(data)) != begin:
+        raise TargetError(
+            f"the server on {directory.path} was started meanwhile: it was {begin.state} with redo"
+            f" from {begin.redo_lsn}, and is {now.state} with redo from {now.redo_lsn}",
+            "Nothing of it was written. Call it again, if it still may be torn.",
+        )

@@ -9,12 +9,11 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from enum import IntEnum
 
 from pgdyno.folders import Folder
 from pgdyno.guard.blocks_in_wal import BlocksInWal
 from pgdyno.guard.fetch import fetched
-from pgdyno.guard.journal import Ends, JournalWriter
+from pgdyno.guard.journal import Ends, JournalWriter, Step
 from pgdyno.guard.judge import runs
 from pgdyno.guard.leader import CHUNK_BYTES, Leader, chunks_of
 from pgdyno.guard.relations import opened
@@ -27,21 +26,6 @@ from pgdyno.pages.repair import CopiedPages, judged
 
 _RUN_BLOCKS_MAX = 128
 _NO_END = "FFFFFFFF/FFFFFFFF"
-
-
-class Step(IntEnum):
-    """In which order a cluster becomes a copy, so that a call that was broken off can go on.
-
-    At each of them pg_control, or backup_label where there is one, names WAL that is there.
-    """
-
-    closed = 0  # no server starts
-    wal = 1  # of the primary
-    label = 2
-    files = 3
-    clearing = 4  # WAL of before
-    settings = 5
-    opened = 6
 
 
 @dataclass(slots=True)
@@ -175,18 +159,6 @@ class Copier:
         self.files[path] = None
         ends = None if old is None else len(old), len(new)
         self.writer.add(path, 0, 0, old or b"", new, ends=ends, step=step)
-
-    def close_and_open(self, path: str, closed: bytes) -> None:
-        """Write down that a file has other bytes meanwhile.
-
-        Raises:
-            TargetError: There is no such file, or the journal cannot be written.
-        """
-        if (old := self.content(path)) is None:
-            raise TargetError(f"{path} is missing")
-        sizes = len(old), len(closed)
-        self.writer.add(path, 0, 0, old, closed, ends=sizes, step=Step.closed)
-        self.writer.add(path, 0, 0, closed, old, ends=sizes[::-1], step=Step.opened)
 
     def remove(self, path: str, step: Step) -> None:
         """Write down that a file is removed.

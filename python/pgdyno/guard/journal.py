@@ -18,6 +18,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from enum import IntEnum
 from typing import Literal, TypeAlias
 
 from pgdyno.folders import Folder, failing
@@ -36,6 +37,22 @@ _SPARE_BYTES = 16 << 20
 JournalState: TypeAlias = Literal["whole", "written", "undone"]
 Ends: TypeAlias = tuple[int | None, int | None]
 """Bytes of a file before and after; None: it is not there."""
+
+
+class Step(IntEnum):
+    """In which order a journal is carried out, so that a call that was broken off can go on.
+
+    At each of them pg_control, or backup_label where there is one, names WAL that is there. A
+    repair has the first, that of files, and the last.
+    """
+
+    closed = 0  # no server starts
+    wal = 1  # of the primary
+    label = 2
+    files = 3
+    clearing = 4  # WAL of before
+    settings = 5
+    opened = 6
 
 
 @dataclass(frozen=True, slots=True)

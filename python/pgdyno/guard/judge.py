@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pgdyno.folders import Folder
-from pgdyno.guard.journal import JournalWriter
+from pgdyno.guard.journal import JournalWriter, Step
 from pgdyno.guard.relations import opened
 from pgdyno.guard.source import Wanted
 from pgdyno.model.errors import TargetError
@@ -69,7 +69,7 @@ class Judge:
             begin, end = first * size, (first + count) * size
             self.writer.add(
                 one.path, one.first_block + first, one.file_at + begin, old[begin:end],
-                new[begin:end], told.lsns[first : first + count],
+                new[begin:end], told.lsns[first : first + count], step=Step.files,
             )  # fmt: skip
 
     def _judged(self, one: Wanted, pages: bytes, old: bytes) -> tuple[bytes, JudgedPages]:

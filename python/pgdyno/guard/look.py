@@ -11,6 +11,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from pgdyno.folders import Folder
 from pgdyno.guard.boot import boot_id
+from pgdyno.guard.closing import closed_by
 from pgdyno.guard.data_directory import DataDirectory
 from pgdyno.guard.facts import LocalFacts, Pair, Seen
 from pgdyno.guard.include_file import include_path, require_makeable, run_folder_of
@@ -172,6 +173,8 @@ def look_here(directory: DataDirectory, include: Path, config_file: str) -> Loca
             wrong = error.fact
     with directory.server() as server:
         pid = server.pid if server else None
+    with directory.opened() as data:
+        closed = closed_by(data)
     return LocalFacts(
         data=os.path.realpath(directory.path),
         boot_id=boot_id(),
@@ -182,6 +185,7 @@ def look_here(directory: DataDirectory, include: Path, config_file: str) -> Loca
         config_wrong=wrong,
         line_include=line,
         server_pid=pid,
+        closed_by=closed,
     )
 
 

@@ -22,12 +22,14 @@ from dataclasses import dataclass, replace
 from pgdyno.folders import Folder, failing, scratch
 from pgdyno.guard import journal
 from pgdyno.guard.blocks_in_wal import BlocksInWal, checkpoint_before, first_of
-from pgdyno.guard.copying import Copier, Step
+from pgdyno.guard.closing import close_and_open, closed_by
+from pgdyno.guard.copying import Copier
+from pgdyno.guard.journal import Step
 from pgdyno.guard.leader import Backup, Leader, LeaderFacts, chunks_of
 from pgdyno.guard.source import Wanted
 from pgdyno.guard.timelines import lines_of, own_lines
 from pgdyno.guard.tree import COPIED, files_below, relation_of, trees_of
-from pgdyno.guard.writing import write_new
+from pgdyno.guard.writing import Still, unasked, write_new
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
 from pgdyno.model.lsn import lsn_of
@@ -38,9 +40,6 @@ from pgdyno.pages.segment_names import is_segment, place_name, without_timeline
 from pgdyno.pages.wal import WalRange
 
 LABEL = "backup_label"
-_VERSION = "PG_VERSION"
-_CLOSED = b"0 until a pgdyno guard rejoin that was broken off is called again\n"
-"""Meanwhile: a server says that it is of another version than these data, and starts not."""
 _SIGNAL, _SETTINGS = "standby.signal", "postgresql.auto.conf"
 _NOT_OURS = ("recovery.signal", "tablespace_map")  # they would lead recovery elsewhere
 _MINIMAL = 0
@@ -78,6 +77,7 @@ def rejoin(
     asked: RejoinAsked,
     journals: Folder,
     *,
+    still: Still = unasked,
     on_event: Callable[[str], None] = lambda _: None,
 ) -> RejoinReport:
     """Make a crashed cluster a standby of a running primary.
@@ -88,6 +88,7 @@ def rejoin(
         source: The primary: its promoted standby, or, of a standby, its primary.
         asked: How.
         journals: Where journals of this cluster lie; only this user can read it.
+        still: See `write_new`.
         on_event: Told what is done.
 
     Raises:
@@ -95,7 +96,7 @@ def rejoin(
             begun is finished by the next call.
     """
     began = time.monotonic()
-    if found := _finished(data, begin, journals, asked, on_event):
+    if found := _finished(data, begin, journals, asked, still, on_event):
         return replace(found, took_s=time.monotonic() - began)
     if begin.wal_level == _MINIMAL:
         raise TargetError(
@@ -122,7 +123,7 @@ def rejoin(
                 with _or_whole():
                     told.named.read(room.path, wanted, "primary")
                 _require_no_doubt(told.named)
-            report = _copied(data, journals, leader, told, asked, on_event)
+            report = _copied(data, journals, leader, told, asked, still, on_event)
     return replace(report, took_s=time.monotonic() - began)
 
 
@@ -144,7 +145,7 @@ def require_not_started(
 def _is_since(data: Folder, begin: RedoBegin, folder: Folder, head: journal.JournalHead) -> bool:
     """Whether no server was started since a journal became whole."""
     not_begun = head.state == "whole" and begin.redo_lsn == head.redo_lsn
-    return not_begun or _is_closed(data) or _is_as_written(data, folder, head)
+    return not_begun or closed_by(data) == journal.REJOIN or _is_as_written(data, folder, head)
 
 
 def require_no_rejoin(data: Folder) -> None:
@@ -153,15 +154,10 @@ def require_no_rejoin(data: Folder) -> None:
     Raises:
         TargetError: A rejoin, or taking one back, was broken off.
     """
-    if _is_closed(data):
+    if closed_by(data) == journal.REJOIN:
         raise TargetError(
             f"a rejoin of {data.path} was broken off", "Call it again, or `pgdyno guard undo`."
         )
-
-
-def _is_closed(data: Folder) -> bool:
-    """Whether a rejoin, or taking one back, was broken off: no server has started since."""
-    return text_of(data, _VERSION) == _CLOSED.decode()
 
 
 def _is_as_written(data: Folder, folder: Folder, head: journal.JournalHead) -> bool:
@@ -173,7 +169,7 @@ def _is_as_written(data: Folder, folder: Folder, head: journal.JournalHead) -> b
 
 
 def _finished(
-    data: Folder, begin: RedoBegin, journals: Folder, asked: RejoinAsked,
+    data: Folder, begin: RedoBegin, journals: Folder, asked: RejoinAsked, still: Still,
     on_event: Callable[[str], None],
 ) -> RejoinReport | None:  # fmt: skip
     """What an earlier call had written down, carried out unless that is not asked for.
@@ -193,10 +189,10 @@ def _finished(
             )
         if not _is_since(data, begin, folder, head):
             return None
-        is_due = head.state == "whole" or _is_closed(data)
+        is_due = head.state == "whole" or closed_by(data) == journal.REJOIN
         if is_due and not asked.dry_run:
             on_event(f"finishing what {folder.path} holds")
-            write_new(data, folder, head)
+            write_new(data, folder, head, still)
     return RejoinReport(
         "would finish" if is_due and asked.dry_run else "finished",
         begin, None, None, begin.timeline, head.end_lsn, False, 0, head.blocks, 0, 0,
@@ -327,7 +323,7 @@ def _fetch_wal(leader: Leader, room: Folder, told: _Told, to_lsn: str) -> None:
 
 
 def _copied(
-    data: Folder, journals: Folder, leader: Leader, told: _Told, asked: RejoinAsked,
+    data: Folder, journals: Folder, leader: Leader, told: _Told, asked: RejoinAsked, still: Still,
     on_event: Callable[[str], None],
 ) -> RejoinReport:  # fmt: skip
     """Everything that differs, in a journal, and on the disk unless that is not asked for."""
@@ -338,7 +334,7 @@ def _copied(
         copier = Copier(data, begin, told.backup_lsn, trees, writer)
         wanted = list(copier.wanted(told.named))
         _require_room(journals, copier, wanted)
-        copier.close_and_open(_VERSION, _CLOSED)
+        close_and_open(data, writer, journal.REJOIN, begin.major)
         blocks = sum(one.blocks for one in wanted)
         on_event(f"fetching {plural(blocks, 'block', thousands=True)}")
         copier.take_relations(leader, wanted, asked.sessions)
@@ -359,7 +355,7 @@ def _copied(
             return report
         head = writer.seal(journal.head_for(begin, told.backup_lsn, data))
         on_event(f"writing {plural(head.runs, 'run', thousands=True)} of bytes")
-        write_new(data, folder, head)
+        write_new(data, folder, head, still)
         return replace(report, outcome="rejoined", journal=str(folder.path))
 
 

@@ -2,8 +2,9 @@
 
 WAL read -> standby beyond the checkpoint, held -> fetched, judged, journalled -> written
 
-Nothing is written before all of it is known, judged and in the journal. Whatever breaks a repair
-off, the next one of the cluster throws away a journal that was not whole, or finishes one that was.
+Nothing is written before all of it is known, judged and in the journal, nor while a server could be
+started. Whatever breaks a repair off, the next one of the cluster throws away a journal that was
+not whole, or finishes one that was.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from functools import partial
 
 from pgdyno.folders import Folder
 from pgdyno.guard import journal
+from pgdyno.guard.closing import close_and_open, closed_by
 from pgdyno.guard.feed import feed
 from pgdyno.guard.fetch import fetched
 from pgdyno.guard.judge import Judge, Tally
@@ -24,7 +26,7 @@ from pgdyno.guard.observe import life_of
 from pgdyno.guard.relations import opened
 from pgdyno.guard.source import Source, Wanted, asking
 from pgdyno.guard.timelines import own_lines
-from pgdyno.guard.writing import write_new
+from pgdyno.guard.writing import Still, unasked, write_new
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import TargetError
 from pgdyno.model.guard import Life
@@ -54,6 +56,7 @@ def repair(
     journals: Folder,
     *,
     standby_data: Folder | None = None,
+    still: Still = unasked,
     on_event: Callable[[str], None] = lambda _: None,
 ) -> RepairReport:
     """Repair a cluster that lost power while it wrote no full page images.
@@ -66,6 +69,7 @@ def repair(
         journals: Where journals of this cluster lie; only this user can read it.
         standby_data: Its data directory, where it is on this host: it is given the crashed
             cluster's WAL if it lags.
+        still: See `write_new`.
         on_event: Told what is done.
 
     Raises:
@@ -79,14 +83,8 @@ def repair(
     report = _nothing_done(crashed, time.monotonic() - began)
     if crashed.needs is None:
         return report
-    if unfinished := journal.unfinished(journals, crashed.begin):
-        folder, head = unfinished
-        report = replace(report, blocks_written=head.blocks, journal=str(folder.path))
-        with folder:
-            if asked.dry_run:
-                return replace(report, outcome="would finish")
-            on_event(f"finishing the repair of {folder.path}")
-            return replace(report, outcome="finished", write_s=write_new(data, folder, head))
+    if finished := _finished(data, journals, report, asked, still, on_event):
+        return finished
     _require_repairable(crashed.begin, crashed.needs)
     tally = Tally()
     wanted = list(_present(data, crashed.needs, crashed.begin.block_bytes, tally))
@@ -110,11 +108,13 @@ def repair(
             blocks_alike=tally.alike, blocks_written=writer.blocks,
             fetched_bytes=tally.fetched_bytes, standby_s=held.took_s, fetch_s=fetch_s,
         )  # fmt: skip
-        if asked.dry_run or writer.blocks == 0:
+        # What was left closed, and of which there is no journal here, is opened all the same.
+        if asked.dry_run or (writer.blocks == 0 and closed_by(data) is None):
             return replace(report, outcome="would repair" if writer.blocks else "nothing torn")
+        close_and_open(data, writer, journal.REPAIR, crashed.begin.major)
         head = writer.seal(journal.head_for(crashed.begin, crashed.needs.end_lsn, data))
         on_event(f"writing {plural(head.blocks, 'block', thousands=True)}")
-        write_s = write_new(data, folder, head)
+        write_s = write_new(data, folder, head, still)
     return replace(report, outcome="repaired", write_s=write_s, journal=str(folder.path))
 
 
@@ -124,6 +124,24 @@ def _nothing_done(crashed: Crashed, wal_s: float) -> RepairReport:
         return RepairReport("not needed", begin, None, 0, 0, 0, 0, 0, 0, wal_s, 0.0, 0.0, 0.0, None)
     return RepairReport("nothing torn", begin, needs.end_lsn, needs.blocks, 0, 0, 0, 0, 0, wal_s,
                         0.0, 0.0, 0.0, None)  # fmt: skip
+
+
+def _finished(
+    data: Folder, journals: Folder, report: RepairReport, asked: RepairAsked, still: Still,
+    on_event: Callable[[str], None],
+) -> RepairReport | None:  # fmt: skip
+    """What an earlier repair had written down, carried out; None: there is nothing."""
+    unfinished = journal.unfinished(journals, report.begin)
+    if unfinished is None:
+        return None
+    folder, head = unfinished
+    report = replace(report, blocks_written=head.blocks, journal=str(folder.path))
+    with folder:
+        if asked.dry_run:
+            return replace(report, outcome="would finish")
+        on_event(f"finishing the repair of {folder.path}")
+        write_s = write_new(data, folder, head, still)
+        return replace(report, outcome="finished", write_s=write_s)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pgdyno.guard.boot import since_boot_s
+from pgdyno.guard.closing import VERSION_FILE, closed_by
 from pgdyno.guard.data_directory import DataDirectory
 from pgdyno.guard.heartbeat import daemon_runs, last_beat
 from pgdyno.guard.include_file import read_pages, run_folder_of
@@ -38,7 +39,8 @@ def status_of(directory: DataDirectory, bindir: Path | None = None) -> Status:
     lock = judge(directory, armed, bindir)
     old = age_s is None or age_s > _OLD_FACTOR * armed.limits.silence_s
     unlike = heartbeat.unlike if heartbeat is not None else ""
-    wrong = tuple(_wrong(directory, armed, lock, pages, _Daemon(daemon, old, unlike)))
+    daemon_seen = _Daemon(daemon, old, unlike)
+    wrong = (*_closed(directory), *_wrong(directory, armed, lock, pages, daemon_seen))
     return Status(str(directory.path), armed, lock, runs, pages, heartbeat, age_s, daemon, wrong)
 
 
@@ -53,14 +55,24 @@ class _Daemon:
 
 def _unarmed(directory: DataDirectory, runs: bool) -> Status:
     """Not armed; a line without a state is what neither arming nor disarming leaves."""
-    wrong: tuple[str, ...] = ()
+    wrong = tuple(_closed(directory))
     configuration = directory.path / "postgresql.conf"
     if configuration.is_file() and (found := included(configuration)) is not None:
-        wrong = (
+        wrong += (
             f"In {configuration} stands the line of {found}, but {STATE} is gone: arm it again, or"
             " take the line out once full pages are on and a checkpoint was made.",
         )
     return Status(str(directory.path), None, Lock.none, runs, None, None, None, False, wrong)
+
+
+def _closed(directory: DataDirectory) -> Iterator[str]:
+    with directory.opened() as data:
+        kind = closed_by(data)
+    if kind is not None:
+        yield (
+            f"A {kind} is at work, or was broken off while it wrote: {VERSION_FILE} says 0, so that"
+            f" no server starts. If none runs, `pgdyno guard {kind}` again, or `pgdyno guard undo`."
+        )
 
 
 def _wrong(
@@ -78,10 +90,9 @@ def _wrong(
         yield "Disarming was cut short: `pgdyno guard disarm` ends it."
     match lock:
         case Lock.repair:
-            yield (
-                "The machine lost power, and pages may be torn: `pgdyno guard repair` before the"
-                " server is started."
-            )
+            # A boot id that is none was put there by whoever shut the interlock (`shut`).
+            why = "The machine lost power, and pages" if armed.boot_id else "Pages"
+            yield f"{why} may be torn: `pgdyno guard repair` before the server is started."
         case Lock.same_boot | Lock.clean:
             yield (
                 f"{armed.include} is gone, though nothing can be torn ({lock.value}):"

@@ -4,35 +4,81 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from pgdyno.folders import Folder, failing
 from pgdyno.guard import journal
+from pgdyno.guard.closing import closed_by
 from pgdyno.guard.relations import made, opened, removed, sync_file, sync_folder
 from pgdyno.model.errors import TargetError
 
+Still: TypeAlias = Callable[[], None]
+"""Raises where a cluster is not what was looked at any more: a server was started on it since."""
 
-def write_new(data: Folder, folder: Folder, head: journal.JournalHead) -> float:
+
+def unasked() -> None:
+    """Nobody else could start a server on it."""
+
+
+def write_new(
+    data: Folder, folder: Folder, head: journal.JournalHead, still: Still = unasked
+) -> float:
     """Write the new bytes of a whole journal, and sync what they are in; returns the seconds.
 
+    Args:
+        data: The data directory.
+        folder: The journal.
+        head: What it says of itself.
+        still: Asked once no server can be started any more, before any other byte is written.
+
     Raises:
-        TargetError: A file cannot be written, or the journal is damaged.
+        TargetError: A file cannot be written, the journal is damaged, or as `still`: then nothing
+            was written, and the journal is not carried out any more.
     """
     began = time.monotonic()
-    for step in journal.steps_of(folder, head):
+    steps = journal.steps_of(folder, head)
+    _begin(data, folder, head, steps, still, is_new=True)
+    for step in steps[1:]:
         _put(data, folder, head, step, is_new=True)
     journal.said(folder, head, "written")
     return time.monotonic() - began
 
 
-def write_old(data: Folder, folder: Folder, head: journal.JournalHead) -> None:
-    """Put back the old bytes of a journal.
+def write_old(
+    data: Folder, folder: Folder, head: journal.JournalHead, still: Still = unasked
+) -> None:
+    """Put back the old bytes of a journal; see `write_new`.
 
     Raises:
         TargetError: As `write_new`.
     """
-    for step in reversed(journal.steps_of(folder, head)):
+    steps = journal.steps_of(folder, head)[::-1]
+    _begin(data, folder, head, steps, still, is_new=False)
+    for step in steps[1:]:
         _put(data, folder, head, step, is_new=False)
     journal.said(folder, head, "undone")
+
+
+def _begin(
+    data: Folder, folder: Folder, head: journal.JournalHead, steps: Sequence[int], still: Still,
+    *, is_new: bool,
+) -> None:  # fmt: skip
+    """The first step, which closes the cluster; it is open again where that came too late."""
+    closes = len(steps) > 1  # journals of before this was have one
+    was_open = closes and closed_by(data) is None
+    for step in steps[:1]:
+        _put(data, folder, head, step, is_new=is_new)
+    if not closes:
+        return
+    try:
+        still()
+    except BaseException:
+        if was_open:
+            _put(data, folder, head, steps[0], is_new=not is_new)
+            if is_new:
+                journal.said(folder, head, "undone")
+        raise
 
 
 def _put(

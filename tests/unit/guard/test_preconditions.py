@@ -83,6 +83,7 @@ SPOILED = {
     "tablespaces": [primary(tablespaces={16400: "fast"})],
     "rights-primary": [primary(may_checkpoint=False)],
     "rights-standby": [standby(missing_rights=("pg_stat_file(text,boolean)",))],
+    "data-whole": [local(closed_by="repair"), local(closed_by="rejoin")],
     "configuration-file": [local(config_wrong="it is a link")],
     "server-process": [local(server_pid=None)],
     "run-folder": [local(run_folder_kind="ext4"), local(run_folder_wrong="closed")],

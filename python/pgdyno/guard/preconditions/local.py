@@ -29,6 +29,16 @@ def _rights(seen: Seen) -> Iterator[Finding]:
         )  # fmt: skip
 
 
+def _whole(seen: Seen) -> Iterator[Finding]:
+    kind = seen.local.closed_by
+    yield Finding(
+        "data-whole", kind is None, f"a {kind} was broken off while it wrote" if kind else "open",
+        "open: no repair and no rejoin is half written",
+        f"Call it again, `pgdyno guard {kind}`, or `pgdyno guard undo`: before that no server"
+        " starts." if kind else "",
+    )  # fmt: skip
+
+
 def _files(seen: Seen) -> Iterator[Finding]:
     local = seen.local
     if seen.pair.primary is not None:
@@ -113,4 +123,4 @@ def _standby_power(seen: Seen) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-JUDGED = (_rights, _files, _power, _standby_power)
+JUDGED = (_rights, _whole, _files, _power, _standby_power)
