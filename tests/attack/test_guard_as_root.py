@@ -24,7 +24,8 @@ import pgdyno
 from pgdyno.guard import arming, interlock, named
 from pgdyno.guard.boot import boot_id
 from pgdyno.guard.data_directory import DataDirectory, data_directory
-from pgdyno.guard.include_file import INCLUDE, include_path, write_pages
+from pgdyno.guard.heartbeat import LOCK, take_lock
+from pgdyno.guard.include_file import INCLUDE, include_path, run_folder_of, write_pages
 from pgdyno.guard.interlock import STATE, admit_repaired, read_armed, remove_line, write_line
 from pgdyno.guard.look import primary_connection
 from pgdyno.guard.observe import session
@@ -32,7 +33,7 @@ from pgdyno.guard.state import VARIABLE
 from pgdyno.model.errors import TargetError
 from pgdyno.model.guard import Armed, GuardLimits, Step
 from pgdyno.model.record_json import to_json
-from pgdyno.shell import OsUser, postgres_user
+from pgdyno.shell import OsUser, postgres_user, start
 from pgdyno.target.leftover_server import Postmaster
 from tests.reachable import reachable_folder
 
@@ -202,6 +203,51 @@ def test_what_was_armed_with_another_users_configuration_is_found_by_check(
         interlock.require_changeable(data_directory(data), roots)
     os.chown(roots, user.uid, user.gid)
     interlock.require_changeable(data_directory(data), roots)
+
+
+def test_root_and_the_servers_user_take_the_same_lock_of_the_daemon(
+    data: Path, memory: Path, user: OsUser
+) -> None:
+    """The printed unit runs the daemon as that user; root asks how it stands, and disarms."""
+    include = include_path(memory, SYSTEM)
+    directory = planted(data, state(data, include), user)
+    with run_folder_of(include, user, make=True) as folder:
+        assert folder is not None
+        handle = take_lock(folder, directory)
+        assert handle is not None
+        lock = include.parent / LOCK
+        assert lock.stat().st_uid == user.uid, "a daemon of that user can take it after root"
+        assert pgdyno.Guard(data).status().daemon_runs
+        os.close(handle)
+        lock.unlink()
+        words = ["flock", lock, "sh", "-c", "echo held; read line"]
+        theirs = start(words, user=user, pipes=True)
+        try:
+            assert theirs.stdout.readline() == "held\n"
+            assert lock.stat().st_uid == user.uid
+            assert pgdyno.Guard(data).status().daemon_runs
+            assert take_lock(folder, directory) is None
+        finally:
+            theirs.kill_group()
+            theirs.close_pipes()
+        assert not pgdyno.Guard(data).status().daemon_runs
+
+
+def test_what_lies_in_the_place_of_the_lock_does_not_change_hands(
+    data: Path, memory: Path, user: OsUser
+) -> None:
+    include = include_path(memory, SYSTEM)
+    directory, roots = planted(data, state(data, include), user), memory / "roots"
+    roots.touch()
+    puts: list[Callable[[Path, Path], None]] = [Path.symlink_to, Path.hardlink_to]
+    with run_folder_of(include, user, make=True) as folder:
+        assert folder is not None
+        for put in puts:
+            put(include.parent / LOCK, roots)
+            with suppress(TargetError):
+                os.close(take_lock(folder, directory) or -1)
+            (include.parent / LOCK).unlink()
+    assert roots.stat().st_uid == 0
 
 
 # -- whom root connects to -----------------------------------------------------------------------

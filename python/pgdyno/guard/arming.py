@@ -18,7 +18,7 @@ from pgdyno.guard.boot import boot_id
 from pgdyno.guard.control import flush, read_control
 from pgdyno.guard.data_directory import DataDirectory
 from pgdyno.guard.facts import PrimaryFacts, Seen
-from pgdyno.guard.heartbeat import LOCK
+from pgdyno.guard.heartbeat import LOCK, take_lock
 from pgdyno.guard.include_file import read_pages, run_folder_of, write_pages
 from pgdyno.guard.interlock import (
     VERSION,
@@ -211,7 +211,7 @@ def _without_daemon(
         with run_folder_of(include, directory.user) as folder:
             if folder is None:
                 return None
-            handle = folder.lock(LOCK)
+            handle = take_lock(folder, directory)
             if handle is not None:
                 return Folder(folder.path / LOCK, handle)
         time.sleep(_PAUSE_S)

@@ -5,8 +5,13 @@ Its age is counted by the kernel's own clock, which nobody sets.
 
 from __future__ import annotations
 
-from pgdyno.folders import Folder, owner_of
+import fcntl
+import os
+import stat
+
+from pgdyno.folders import Folder, failing, owner_of
 from pgdyno.guard.data_directory import DataDirectory
+from pgdyno.model.errors import TargetError
 from pgdyno.model.guard import Heartbeat
 from pgdyno.model.record_json import from_json, to_json
 
@@ -43,9 +48,47 @@ def last_beat(folder: Folder, directory: DataDirectory) -> Heartbeat | None:
     return found if found.version == VERSION else None
 
 
-def daemon_runs(folder: Folder) -> bool:
+def take_lock(folder: Folder, directory: DataDirectory) -> int | None:
+    """Take the daemon's lock; None: another one has it.
+
+    It is the server's user's, whoever takes it: root may ask for the daemon that systemd runs as
+    that user, and that daemon may come after one of root's.
+
+    Returns:
+        The descriptor that holds it until it is closed.
+
+    Raises:
+        TargetError: It cannot be made, or is somebody else's.
+    """
+    handle = _lock_file(folder, directory)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        return None
+    return handle
+
+
+def _lock_file(folder: Folder, directory: DataDirectory) -> int:
+    how, owner = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, owner_of(directory.user)
+    with failing(f"open {folder.path / LOCK}"):
+        try:
+            handle = os.open(LOCK, how | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=folder.handle)
+        except FileExistsError:
+            handle = os.open(LOCK, how, dir_fd=folder.handle)
+        else:
+            if owner is not None:  # never of a file that was there: it may be a link to another
+                os.fchown(handle, owner.uid, owner.gid)
+    facts = os.fstat(handle)
+    if stat.S_ISREG(facts.st_mode) and facts.st_uid in (os.geteuid(), directory.user.uid):
+        return handle
+    os.close(handle)
+    raise TargetError(f"{folder.path / LOCK} is no file of user {directory.user.name}")
+
+
+def daemon_runs(folder: Folder, directory: DataDirectory) -> bool:
     """Whether somebody holds the daemon's lock."""
-    handle = folder.lock(LOCK) if folder.has(LOCK) else None
+    handle = take_lock(folder, directory) if folder.has(LOCK) else None
     if handle is None:
         return folder.has(LOCK)
     with Folder(folder.path / LOCK, handle):

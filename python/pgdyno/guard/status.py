@@ -33,7 +33,7 @@ def status_of(directory: DataDirectory, bindir: Path | None = None) -> Status:
     heartbeat, daemon = None, False
     with run_folder_of(include, directory.user) as folder:
         if folder is not None:
-            heartbeat, daemon = last_beat(folder, directory), daemon_runs(folder)
+            heartbeat, daemon = last_beat(folder, directory), daemon_runs(folder, directory)
     age_s = None if heartbeat is None else max(since_boot_s() - heartbeat.at_s, 0.0)
     pages = read_pages(directory, include)
     lock = judge(directory, armed, bindir)

@@ -23,7 +23,7 @@ from pgdyno.guard.boot import since_boot_s
 from pgdyno.guard.data_directory import DataDirectory
 from pgdyno.guard.deadman import ALIVE, MODULE
 from pgdyno.guard.facts import LocalFacts, Pair, PrimaryFacts, Seen
-from pgdyno.guard.heartbeat import LOCK, VERSION, beat
+from pgdyno.guard.heartbeat import LOCK, VERSION, beat, take_lock
 from pgdyno.guard.include_file import Pages, read_pages, run_folder_of, write_pages
 from pgdyno.guard.interlock import admit, read_armed, require_in_memory
 from pgdyno.guard.look import look_here, primary_connection, standby_connection
@@ -99,7 +99,7 @@ class Watch:
         require_in_memory(self.armed)
         with run_folder_of(self.include, self.directory.user, make=True) as folder:
             assert folder is not None, "it was made"
-            handle = folder.lock(LOCK)
+            handle = take_lock(folder, self.directory)
             if handle is None:
                 raise TargetError(
                     f"another daemon watches {self.directory.path}",
