@@ -204,6 +204,30 @@ def base_backup(guarded: Guarded) -> Path:
     return copy
 
 
+def test_a_copy_that_is_repaired_opens_nothing_for_what_it_was_made_of(
+    guarded: Guarded, folder: Path
+) -> None:
+    """Who copies torn data aside, and tries the repair there, has torn data still."""
+    guarded.arm()
+    change_without_images(guarded)
+    guarded.cut_power()
+    copy = guarded.data.with_name("copy")
+    run(["cp", "-a", guarded.data, copy])
+    try:
+        guard = Guard(copy, guarded.conninfo(guarded.standby.cluster))
+        assert guard.repair(journals=folder / "journals").outcome == "repaired"
+        assert not guarded.include.exists()
+        assert guarded.status().lock is Lock.repair
+        assert guarded.pg_ctl("start")[0] != 0
+        assert included(copy / "postgresql.conf") is None, "it may be started"
+        assert (guard.status().armed, guard.status().wrong) == (None, ())
+        words = ["-D", copy, "-o", "-c port=1", "-w", "-l", copy / "log", "start"]
+        run([guarded.binaries.program("pg_ctl"), *words], user=postgres_user())
+        run([guarded.binaries.program("pg_ctl"), "-D", copy, "stop"], user=postgres_user())
+    finally:
+        shutil.rmtree(copy)
+
+
 @pytest.mark.wide
 def test_a_base_backup_at_the_same_path_of_another_machine_is_a_copy(guarded: Guarded) -> None:
     guarded.arm()

@@ -27,6 +27,7 @@ from pgdyno.guard.interlock import (
     is_copy,
     judge,
     read_armed,
+    release_copy,
     remove_line,
     write_armed,
     write_line,
@@ -177,8 +178,7 @@ def _disarm_copy(directory: DataDirectory, bindir: Path | None) -> None:
             " down",
             "Its pages may be torn: make the copy by pg_basebackup.",
         )
-    remove_line(directory, directory.path / "postgresql.conf")
-    forget_armed(directory)
+    release_copy(directory)
 
 
 def _require_clean(directory: DataDirectory, armed: Armed, bindir: Path | None) -> None:

@@ -268,9 +268,9 @@ def judge(directory: DataDirectory, armed: Armed, bindir: Path | None = None) ->
         TargetError: pg_control cannot be read.
     """
     config_file = (
-        directory.path / "postgresql.conf" if is_copy(directory, armed) else armed.config_file
+        _configuration_in(directory) if is_copy(directory, armed) else Path(armed.config_file)
     )
-    if Path(config_file).is_file() and included(Path(config_file)) is None:
+    if config_file.is_file() and included(config_file) is None:
         return Lock.none
     if read_pages(directory, Path(armed.include)) is not None:
         return Lock.open
@@ -303,12 +303,36 @@ def admit(directory: DataDirectory, armed: Armed, bindir: Path | None = None) ->
 def admit_repaired(directory: DataDirectory, armed: Armed) -> None:
     """Open the interlock, full pages on: nothing is torn, and all of that is on the disk.
 
+    Out of a copy of what lies on this machine it is taken: the file that its line names is that
+    one's, whose pages may be torn still.
+
     Raises:
         TargetError: A file cannot be written.
     """
+    if _is_elsewhere(directory, armed) and os.path.exists(Path(armed.data, "PG_VERSION")):
+        release_copy(directory)
+        return
     require_in_memory(armed)
     write_armed(directory, replace(armed, boot_id=boot_id()))
     write_pages(directory, Path(armed.include), "on", make=True)
+
+
+def release_copy(directory: DataDirectory) -> None:
+    """Take the interlock out of a copy, whose pages are whole.
+
+    Raises:
+        TargetError: Its configuration or its state cannot be changed.
+    """
+    configuration = _configuration_in(directory)
+    if configuration.is_file():  # it may lie elsewhere, as Debian has it, and was not copied then
+        remove_line(directory, configuration)
+    forget_armed(directory)
+
+
+def _configuration_in(directory: DataDirectory) -> Path:
+    """The file in a data directory that has the line, if one there has."""
+    usual = directory.path / "postgresql.conf"
+    return configuration_of(usual) if usual.is_file() else usual
 
 
 def shut(directory: DataDirectory) -> None:
