@@ -84,15 +84,13 @@ def test_where_the_kernel_lived_on_a_repair_takes_a_word_that_pages_are_torn(
     change_without_images(guarded)
     kill_server(guarded.primary)
     directory = data_directory(guarded.data)
-    armed = read_armed(directory)
-    assert armed is not None
     journals = folder / "journals"
     with pytest.raises(TargetError, match="the kernel has not stopped since it was armed"):
         guarded.guard().repair(journals=journals)
     shutil.rmtree(guarded.include.parent)  # the same where only the file is gone
     with pytest.raises(TargetError, match="the kernel has not stopped since it was armed"):
         guarded.guard().repair(journals=journals)
-    assert admit(directory, armed) is Lock.same_boot
+    assert admit(directory) is Lock.same_boot
 
     guarded.guard().repair(journals=journals, accept=["same-boot"], dry_run=True)
     assert guarded.status().lock is Lock.open
@@ -177,7 +175,7 @@ def test_what_a_standby_says_of_its_end_is_no_promise(guarded: Guarded) -> None:
         assert read_control(directory).state == "shut down in recovery"
         write_armed(directory, armed)
         write_line(directory, conf, include)
-        assert admit(directory, armed) is Lock.repair
+        assert admit(directory) is Lock.repair
         assert not include.exists(), "it stays shut"
         with pytest.raises(TargetError, match="lost power, and its pages may be torn"):
             Guard(data).disarm()

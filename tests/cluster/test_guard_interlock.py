@@ -19,7 +19,7 @@ import pytest
 
 from pgdyno import Guard
 from pgdyno.guard import arming
-from pgdyno.guard.data_directory import DataDirectory, data_directory
+from pgdyno.guard.data_directory import DataDirectory, claim, data_directory
 from pgdyno.guard.include_file import INCLUDE, include_path, read_pages, write_pages
 from pgdyno.guard.interlock import (
     STATE,
@@ -109,10 +109,7 @@ def test_after_a_power_cut_nothing_starts_it_and_its_message_says_what_to_do(
     status = guarded.status()
     assert (status.lock, status.code, status.pages) == (Lock.repair, 1, None)
     assert "guard repair" in status.wrong[0]
-    directory = data_directory(guarded.data)
-    armed = read_armed(directory)
-    assert armed is not None
-    assert admit(directory, armed) is Lock.repair
+    assert admit(data_directory(guarded.data)) is Lock.repair
     assert not include.exists(), "it stays shut"
     with pytest.raises(TargetError, match="lost power, and its pages may be torn"):
         Guard(guarded.data).disarm()
@@ -131,7 +128,11 @@ def test_after_a_mere_crash_it_starts(guarded: Guarded) -> None:
     directory = data_directory(guarded.data)
     armed = read_armed(directory)
     assert armed is not None
-    assert admit(directory, armed) is Lock.same_boot
+    with directory.opened() as repaired:  # which the daemon does not open under a repair's hands
+        assert claim(repaired)
+        assert admit(directory) is Lock.repair
+    assert read_pages(directory, Path(armed.include)) is None
+    assert admit(directory) is Lock.same_boot
     assert read_pages(directory, Path(armed.include)) == "on"
     assert guarded.pg_ctl("start")[0] == 0
 
@@ -143,9 +144,7 @@ def test_after_an_orderly_restart_of_the_machine_it_is_admitted(guarded: Guarded
     assert guarded.pg_ctl("start")[0] != 0
     assert guarded.status().lock is Lock.clean
     directory = data_directory(guarded.data)
-    armed = read_armed(directory)
-    assert armed is not None
-    assert admit(directory, armed) is Lock.clean
+    assert admit(directory) is Lock.clean
     assert guarded.pg_ctl("start")[0] == 0
     now = read_armed(directory)
     assert now is not None
@@ -223,10 +222,8 @@ def test_what_is_undone_may_be_torn_again_and_does_not_start(
     code, said = guarded.pg_ctl("start")
     assert code != 0
     assert INCLUDE in said
-    directory = data_directory(guarded.data)
-    armed = read_armed(directory)
-    assert armed is not None
-    assert admit(directory, armed) is Lock.repair, "the daemon does not let it start either"
+    let_in = admit(data_directory(guarded.data))
+    assert let_in is Lock.repair, "the daemon does not let it start either"
 
     assert guard.repair(journals=journals).outcome == "repaired"
     guarded.primary.start([], recovers=True)

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 import pgdyno
+from pgdyno.folders import Folder
+from pgdyno.guard.data_directory import claim
 from pgdyno.model.errors import TargetError
 from pgdyno.model.lsn import lsn_of
 from pgdyno.model.settings import Origin, OriginKind, Setting
@@ -112,11 +114,16 @@ def test_wal_that_the_disk_lost_though_it_was_flushed_is_refused(pair: Pair) -> 
         pair.repair()
 
 
-def test_what_may_not_be_repaired_is_refused(pair: Pair) -> None:
+def test_what_may_not_be_repaired_is_refused(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TargetError, match=r"a server runs on .*: process \d+"):
         pair.repair()
     crash(pair)
     torn(pair)
+    monkeypatch.setattr("pgdyno.api.repair._PATIENCE_S", 0.0)
+    with Folder.hold(pair.primary.data) as another:  # whose journals may lie elsewhere
+        assert claim(another)
+        with pytest.raises(TargetError, match="another repair or rejoin works on"):
+            pair.repair()
     with pytest.raises(TargetError, match=r"host=/nowhere .* does not answer"):
         pgdyno.Guard(pair.primary.data, "host=/nowhere user=x dbname=y").repair(
             journals=pair.journals

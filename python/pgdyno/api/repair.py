@@ -11,7 +11,7 @@ from pathlib import Path
 from pgdyno.catalog.contract import require_release
 from pgdyno.folders import Folder
 from pgdyno.guard import journal
-from pgdyno.guard.data_directory import DataDirectory
+from pgdyno.guard.data_directory import DataDirectory, claim
 from pgdyno.guard.interlock import is_copy, kernel_lived, read_armed, shut
 from pgdyno.guard.rejoin import RejoinAsked, rejoin, require_no_rejoin, require_not_started
 from pgdyno.guard.repair import RepairAsked, repair
@@ -24,6 +24,7 @@ from pgdyno.pages.redo import redo_begin
 from pgdyno.target.leftover_server import require_no_server
 
 _LOCK = "lock"
+_PATIENCE_S = 5.0  # for a daemon that looks whether the interlock may be opened
 
 
 def repaired(
@@ -113,6 +114,10 @@ def _held(
     """The data directory, on which no server runs, and its journals, which nobody else uses."""
     with ExitStack() as stack:
         data = stack.enter_context(directory.opened())
+        if not claim(data, _PATIENCE_S):
+            raise TargetError(
+                f"another repair or rejoin works on {directory.path}", "Wait for its end."
+            )
         _require_none(directory, data)
         begin = redo_begin(data)
         path = Path(journals) if journals is not None else state_path() / begin.system_identifier

@@ -5,7 +5,9 @@ This module needs no session, so that what must work when nothing else does has 
 
 from __future__ import annotations
 
+import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +18,8 @@ from pgdyno.folders import Folder
 from pgdyno.model.errors import TargetError
 from pgdyno.shell import OsUser
 from pgdyno.target.leftover_server import Postmaster, server_on
+
+_PAUSE_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +70,29 @@ def data_directory(path: Path) -> DataDirectory:
             f"Run the guard as {who}, or as root.",
         )
     return DataDirectory(path, OsUser(who, facts.st_uid, facts.st_gid))
+
+
+def claim(data: Folder, patience_s: float = 0.0) -> bool:
+    """Be the only one that writes data or opens their interlock, until the folder is closed.
+
+    Nothing is made in it. A file system that has no locks lets everybody.
+
+    Args:
+        data: The data directory.
+        patience_s: How long another one is waited for.
+
+    Returns:
+        False: another one does.
+    """
+    deadline = time.monotonic() + patience_s
+    while True:
+        try:
+            fcntl.flock(data.handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_PAUSE_S)
+        except OSError:
+            return True
+        else:
+            return True

@@ -23,7 +23,7 @@ from pgdyno.access import is_closed, user_name
 from pgdyno.folders import Folder, Owner, owner_of
 from pgdyno.guard.boot import boot_id
 from pgdyno.guard.control import read_control
-from pgdyno.guard.data_directory import DataDirectory
+from pgdyno.guard.data_directory import DataDirectory, claim
 from pgdyno.guard.include_file import include_path, read_pages, run_folder_of, write_pages
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.file_system import IN_MEMORY
@@ -288,15 +288,24 @@ def kernel_lived(directory: DataDirectory, armed: Armed) -> bool:
     return armed.boot_id == boot_id() or read_pages(directory, Path(armed.include)) is not None
 
 
-def admit(directory: DataDirectory, armed: Armed, bindir: Path | None = None) -> Lock:
+def admit(directory: DataDirectory, bindir: Path | None = None) -> Lock:
     """Open the interlock where nothing can be torn, full pages on; tells what was found before.
 
+    Never while a repair, which may have shut it, claims the data; and by what the state says then,
+    not by what it said before.
+
     Raises:
-        TargetError: As `judge`; or the file cannot be written.
+        TargetError: As `read_armed`, `judge`; or the file cannot be written.
     """
-    found = judge(directory, armed, bindir)
-    if found in (Lock.same_boot, Lock.clean):
-        admit_repaired(directory, armed)
+    with directory.opened() as data:
+        if not claim(data):
+            return Lock.repair
+        armed = read_armed(directory)
+        if armed is None:
+            return Lock.none
+        found = judge(directory, armed, bindir)
+        if found in (Lock.same_boot, Lock.clean):
+            admit_repaired(directory, armed)
     return found
 
 

@@ -141,7 +141,7 @@ class Watch:
     # -- its begin and its end ----------------------------------------------------------------
 
     def _begin(self) -> None:
-        found = admit(self.directory, self.armed, self.bindir)
+        found = admit(self.directory, self.bindir)
         if found in (Lock.same_boot, Lock.clean):
             self.on_event(f"the interlock is open again: {found.value}")
         if found is not Lock.repair:
@@ -245,7 +245,7 @@ class Watch:
         found = read_pages(self.directory, self.include)
         if found is None and time.monotonic() - self._admitted_s > _HERE_S:
             self._admitted_s = time.monotonic()
-            admit(self.directory, self.armed, self.bindir)
+            admit(self.directory, self.bindir)
             found = read_pages(self.directory, self.include)
         turning = self._turning
         if found == "on" and turning.pages == "off":

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pgdyno.guard.data_directory import DataDirectory
+from pgdyno.folders import Folder
+from pgdyno.guard.data_directory import DataDirectory, claim
 from pgdyno.guard.facts import CYCLES
 from pgdyno.guard.include_file import RUN_FOLDER, include_path, read_pages, write_pages
 from pgdyno.guard.interlock import included, remove_line, write_line
@@ -106,3 +107,13 @@ def test_a_unit_reads_a_strange_folder_as_it_is() -> None:
     assert "RuntimeDirectoryPreserve=yes\n" in text
     with pytest.raises(PlanError, match="cannot stand in a unit file"):
         unit(directory, armed(data, include_path(RUN_FOLDER, "7")), "pg\nExecStart=/x", "postgres")
+
+
+def test_data_are_claimed_by_one_until_they_are_closed(tmp_path: Path) -> None:
+    with Folder.hold(tmp_path) as second:
+        with Folder.hold(tmp_path) as first:
+            assert claim(first)
+            assert claim(first), "it is still the same one"
+            assert not claim(second)
+        assert claim(second)
+    assert list(tmp_path.iterdir()) == []
