@@ -18,6 +18,7 @@ from pgdyno.guard.timelines import lines_of
 from pgdyno.model.errors import TargetError
 from pgdyno.model.lsn import lsn_of
 from pgdyno.model.repair import RedoBegin
+from pgdyno.model.wording import listed
 from pgdyno.pages.segment_names import (
     history_name,
     is_history,
@@ -46,6 +47,7 @@ WITH RECURSIVE tree (path, bytes, is_folder) AS (
        pg_stat_file(tree.path || '/' || name, true) AS facts)
 SELECT path, bytes FROM tree WHERE NOT is_folder
 """
+_NO_NAMES = frozenset({"", ".", ".."})  # of a file or a folder
 _SPACES = "SELECT name FROM pg_ls_dir('pg_tblspc', true, false) AS name"
 _START = "SELECT pg_backup_start(%s, true)::text"
 _STOP = "SELECT lsn::text, labelfile FROM pg_backup_stop(false)"
@@ -200,11 +202,21 @@ class Leader(Source):
     def tree(self, tops: Sequence[str]) -> dict[str, int]:
         """Files below some folders of the data directory, with their bytes.
 
+        They will be written by these names, so a name that leads out of the folders is refused.
+
         Raises:
-            TargetError: It is gone, or its role may not look.
+            TargetError: It is gone, or its role may not look; or it names a file that is in none.
         """
         with asking(self.connection):
-            return dict(self.session.execute(_TREE.encode(), [list(tops)]).fetchall())
+            found = dict(self.session.execute(_TREE.encode(), [list(tops)]).fetchall())
+        for path in found:
+            top, *names = path.split("/")
+            if top not in tops or not names or not _NO_NAMES.isdisjoint(names) or "\0" in path:
+                raise TargetError(
+                    f"the server at {self.shown} has {path!r} as a file below {listed(list(tops))}",
+                    "It is none of PostgreSQL's: take nothing from it.",
+                )
+        return found
 
     def spaces(self) -> set[str]:
         """Names of what lies in its `pg_tblspc`.

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any, Self, cast
+
 import pytest
 
 from pgdyno.guard.blocks_in_wal import BlocksInWal
-from pgdyno.guard.leader import LeaderFacts
+from pgdyno.guard.leader import Leader, LeaderFacts
 from pgdyno.guard.look import require_no_password
 from pgdyno.guard.timelines import lines_of
 from pgdyno.guard.tree import Relation, relation_of, trees_of
+from pgdyno.model.connection import Connection
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.wal import NamedRelation, WalKind
 
@@ -39,6 +42,38 @@ def test_what_is_temporary_or_unlogged_is_left_alone_and_the_rest_becomes_the_so
         "base/5/1", "base/5/2_init", "pg_xact/0000", f"pg_tblspc/9/{VERSION}/5/7",
     }  # fmt: skip
     assert trees.removed == ["base/5/3", "base/5/3_init"]
+
+
+class Session:
+    """Of a primary that says of its files what it likes."""
+
+    def __init__(self, *paths: str) -> None:
+        self._paths = paths
+
+    def execute(self, *_: object) -> Self:
+        return self
+
+    def fetchall(self) -> list[tuple[str, int]]:
+        return [(path, 1) for path in self._paths]
+
+
+def tree(*paths: str) -> dict[str, int]:
+    leader = object.__new__(Leader)
+    leader.connection = Connection("b", 5432, "u", "d")
+    leader.session = cast("Any", Session(*paths))
+    return leader.tree(["base", "pg_xact"])
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["pg_xact/../../../etc/ld.so.preload", "base/5/..", "/etc/cron.d/x", "pg_xact//etc/x",
+     "postgresql.auto.conf", "base", "base/", "base/./1", "pg_hba.conf/x", "base/5/1\0", ""],
+)  # fmt: skip
+def test_no_name_of_the_primarys_leads_out_of_the_data(path: str) -> None:
+    """Root writes a file of each name."""
+    assert tree("base/5/1", "pg_xact/..0000") == {"base/5/1": 1, "pg_xact/..0000": 1}
+    with pytest.raises(TargetError, match="as a file below base and pg_xact"):
+        tree("base/5/1", path)
 
 
 def test_a_history_tells_where_a_timeline_was_left() -> None:
