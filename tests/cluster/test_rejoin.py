@@ -16,7 +16,6 @@ import pytest
 import pgdyno
 from pgdyno.drills import checks
 from pgdyno.folders import Folder
-from pgdyno.guard import leader
 from pgdyno.guard.timelines import lines_of
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.lsn import lsn_of
@@ -282,7 +281,7 @@ def test_a_rejoin_that_is_killed_is_finished_or_taken_back(pair: Pair, version: 
         pgdyno.Guard(pair.primary.data).undo(journals=pair.journals)
 
 
-def test_what_may_not_be_rejoined_is_refused(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_may_not_be_rejoined_is_refused(pair: Pair) -> None:
     new = pair.standby.cluster
     with pytest.raises(TargetError, match=r"a server runs on .*: process \d+"):
         rejoin(pair.primary, new, pair)
@@ -302,15 +301,23 @@ def test_what_may_not_be_rejoined_is_refused(pair: Pair, monkeypatch: pytest.Mon
     with pytest.raises(TargetError, match="that the primary does not have: 99999"):
         rejoin(pair.primary, new, pair)
     (pair.primary.data / "pg_tblspc" / "99999").rmdir()
-    with monkeypatch.context() as patched:
-        also = " UNION ALL SELECT 'pg_xact/../../planted', 0::bigint"
-        patched.setattr(leader, "_TREE", leader._TREE + also)
-        with pytest.raises(TargetError, match=r"has 'pg_xact/../../planted' as a file below"):
-            rejoin(pair.primary, new, pair, whole=True)
     execute(new, "CREATE DATABASE copied STRATEGY file_copy")
     with pytest.raises(TargetError, match="has a database copied") as caught:
         rejoin(pair.primary, new, pair)
     assert "--whole" in (caught.value.hint or "")
+    # Who rules the primary may put other functions before PostgreSQL's own.
+    execute(
+        new,
+        "CREATE SCHEMA before",
+        "CREATE FUNCTION before.pg_ls_dir(text, boolean, boolean) RETURNS SETOF text LANGUAGE sql"
+        " AS $$ SELECT '../../stolen'::text WHERE $1 = 'base' $$",
+        "CREATE FUNCTION before.pg_stat_file(text, boolean, OUT size bigint, OUT isdir boolean)"
+        " LANGUAGE sql AS $$ SELECT 8::bigint, false $$",
+        f"ALTER ROLE {new.connection().user} SET search_path = before, pg_catalog, public",
+    )
+    with pytest.raises(TargetError, match=r"base/../../stolen' is no path of a file below a data"):
+        rejoin(pair.primary, new, pair, whole=True)
+    assert not (pair.primary.data.parent / "stolen").exists()
     assert image(pair.primary.data) == before
     assert os.listdir(pair.journals) == ["lock"]
 

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 
 import psycopg
 
+from pgdyno.guard.relations import names_of
 from pgdyno.guard.source import Source, Wanted, asking, batches
 from pgdyno.guard.timelines import lines_of
 from pgdyno.model.errors import TargetError
 from pgdyno.model.lsn import lsn_of
 from pgdyno.model.repair import RedoBegin
+from pgdyno.model.text import one_line
 from pgdyno.model.wording import listed
 from pgdyno.pages.segment_names import (
     history_name,
@@ -47,7 +49,6 @@ WITH RECURSIVE tree (path, bytes, is_folder) AS (
        pg_stat_file(tree.path || '/' || name, true) AS facts)
 SELECT path, bytes FROM tree WHERE NOT is_folder
 """
-_NO_NAMES = frozenset({"", ".", ".."})  # of a file or a folder
 _SPACES = "SELECT name FROM pg_ls_dir('pg_tblspc', true, false) AS name"
 _START = "SELECT pg_backup_start(%s, true)::text"
 _STOP = "SELECT lsn::text, labelfile FROM pg_backup_stop(false)"
@@ -202,19 +203,18 @@ class Leader(Source):
     def tree(self, tops: Sequence[str]) -> dict[str, int]:
         """Files below some folders of the data directory, with their bytes.
 
-        They will be written by these names, so a name that leads out of the folders is refused.
-
         Raises:
-            TargetError: It is gone, or its role may not look; or it names a file that is in none.
+            TargetError: It is gone, its role may not look, or it tells of a file elsewhere: what it
+                tells becomes names on this machine.
         """
         with asking(self.connection):
             found = dict(self.session.execute(_TREE.encode(), [list(tops)]).fetchall())
         for path in found:
-            top, *names = path.split("/")
-            if top not in tops or not names or not _NO_NAMES.isdisjoint(names) or "\0" in path:
+            if names_of(path)[0] not in tops:
                 raise TargetError(
-                    f"the server at {self.shown} has {path!r} as a file below {listed(list(tops))}",
-                    "It is none of PostgreSQL's: take nothing from it.",
+                    f"the primary tells of {one_line(path)}, asked for was what lies in"
+                    f" {listed(list(tops))}",
+                    "PostgreSQL's own functions tell of no such file: trust nothing that it says.",
                 )
         return found
 

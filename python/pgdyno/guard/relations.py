@@ -2,7 +2,8 @@
 
 As root they are opened name by name without links, and have to be regular files of whoever owns the
 data, under one name: else that owner could lead root's writes elsewhere. A tablespace is a link by
-its nature, and pg_wal may be one; where it leads, the same is asked.
+its nature, and pg_wal may be one; where it leads, the same is asked. Paths that another machine
+tells of lead nowhere but down: none of their names is `..`.
 """
 
 from __future__ import annotations
@@ -18,11 +19,28 @@ from pgdyno.access import user_name
 from pgdyno.folders import Folder, failing, owner_of
 from pgdyno.model.errors import TargetError
 from pgdyno.model.system_errors import reason
+from pgdyno.model.text import one_line
 from pgdyno.shell import OsUser
 
 _SPACES, _WAL = "pg_tblspc", "pg_wal"
+_NO_NAMES = ("", ".", "..")  # of what lies in a folder
 _DEPTHS = {"base": 2, _SPACES: 4, "pg_replslot": 2}  # of folders that go with their last file
 _GROUP_MAY_READ = 0o040
+
+
+def names_of(path: str) -> list[str]:
+    """The names on the way to a file below a data directory, the file's own last.
+
+    Raises:
+        TargetError: One of them leads elsewhere.
+    """
+    names = path.split("/")
+    if any(one in _NO_NAMES or "\0" in one for one in names):
+        raise TargetError(
+            f"{one_line(path)!r} is no path of a file below a data directory",
+            "No server of PostgreSQL tells of such a file: trust nothing that this one says.",
+        )
+    return names
 
 
 @contextmanager
@@ -38,9 +56,10 @@ def opened(data: Folder, path: str, *, writes: bool) -> Iterator[int | None]:
         Its descriptor; None: there is no such file.
 
     Raises:
-        TargetError: It is a link, no regular file, has several names, or is somebody else's.
+        TargetError: It is a link, no regular file, has several names, or is somebody else's; or the
+            path does not lead down.
     """
-    *folders, name = path.split("/")
+    *folders, name = names_of(path)
     with held_folder(data, folders) as folder:
         handle = None if folder is None else _file(folder, name, data.facts.st_uid, writes)
     try:
@@ -64,7 +83,7 @@ def made(data: Folder, path: str) -> Iterator[int]:
     Raises:
         TargetError: As `opened`; or it cannot be made.
     """
-    *folders, name = path.split("/")
+    *folders, name = names_of(path)
     with held_folder(data, folders, makes=True) as folder:
         assert folder is not None
         handle = _file(folder, name, data.facts.st_uid, writes=True)
@@ -80,9 +99,9 @@ def removed(data: Folder, path: str) -> None:
     """Remove a file, and a database's or slot's folder that is empty then; a missing one is fine.
 
     Raises:
-        TargetError: It cannot be removed.
+        TargetError: It cannot be removed, or the path does not lead down.
     """
-    *folders, name = path.split("/")
+    *folders, name = names_of(path)
     with held_folder(data, folders) as folder:
         if folder is None:
             return

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Self, cast
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from pgdyno.folders import Folder
 from pgdyno.guard.blocks_in_wal import BlocksInWal
 from pgdyno.guard.leader import Leader, LeaderFacts
 from pgdyno.guard.look import require_no_password
+from pgdyno.guard.relations import made, opened, removed
 from pgdyno.guard.timelines import lines_of
 from pgdyno.guard.tree import Relation, relation_of, trees_of
-from pgdyno.model.connection import Connection
 from pgdyno.model.errors import PlanError, TargetError
 from pgdyno.model.wal import NamedRelation, WalKind
 
@@ -44,36 +47,40 @@ def test_what_is_temporary_or_unlogged_is_left_alone_and_the_rest_becomes_the_so
     assert trees.removed == ["base/5/3", "base/5/3_init"]
 
 
-class Session:
-    """Of a primary that says of its files what it likes."""
-
-    def __init__(self, *paths: str) -> None:
-        self._paths = paths
-
-    def execute(self, *_: object) -> Self:
-        return self
-
-    def fetchall(self) -> list[tuple[str, int]]:
-        return [(path, 1) for path in self._paths]
-
-
-def tree(*paths: str) -> dict[str, int]:
-    leader = object.__new__(Leader)
-    leader.connection = Connection("b", 5432, "u", "d")
-    leader.session = cast("Any", Session(*paths))
-    return leader.tree(["base", "pg_xact"])
-
-
-@pytest.mark.parametrize(
-    "path",
-    ["pg_xact/../../../etc/ld.so.preload", "base/5/..", "/etc/cron.d/x", "pg_xact//etc/x",
-     "postgresql.auto.conf", "base", "base/", "base/./1", "pg_hba.conf/x", "base/5/1\0", ""],
+ELSEWHERE = (
+    "base/../../etc/ld.so.preload", "../stolen", "/etc/ld.so.preload", "base//1", "base/./1", "",
+    "base/5/", "..", "base/5\0/1",
 )  # fmt: skip
-def test_no_name_of_the_primarys_leads_out_of_the_data(path: str) -> None:
-    """Root writes a file of each name."""
-    assert tree("base/5/1", "pg_xact/..0000") == {"base/5/1": 1, "pg_xact/..0000": 1}
-    with pytest.raises(TargetError, match="as a file below base and pg_xact"):
-        tree("base/5/1", path)
+
+
+@pytest.mark.parametrize("path", ELSEWHERE)
+def test_what_a_primary_tells_leads_to_no_file_outside_of_the_data(
+    tmp_path: Path, path: str
+) -> None:
+    """Root writes what it tells, under names that it tells."""
+    data, etc = tmp_path / "data", tmp_path / "etc"
+    for one in (data / "base", etc):
+        one.mkdir(parents=True)
+    (etc / "passwd").write_text("root's own")
+    before = sorted(tmp_path.rglob("*"))
+    with Folder.hold(data) as folder:
+        for act in (lambda: made(folder, path).__enter__(), lambda: removed(folder, path),
+                    lambda: opened(folder, path, writes=True).__enter__()):  # fmt: skip
+            with pytest.raises(TargetError, match="is no path of a file below a data directory"):
+                act()
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("path", [*ELSEWHERE, "pg_hba.conf", "pg_wal/1"])
+def test_a_primary_that_tells_of_files_elsewhere_is_refused(path: str) -> None:
+    told = {"base/5/1": 8192, path: 8}
+    rows = SimpleNamespace(fetchall=lambda: list(told.items()))
+    leader: Any = Leader.__new__(Leader)
+    leader.connection, leader.session = None, SimpleNamespace(execute=lambda *_: rows)
+    with pytest.raises(TargetError, match=r"no path of a file below|tells of pg_.*, asked for"):
+        leader.tree(["base", "global"])
+    del told[path]
+    assert leader.tree(["base", "global"]) == told
 
 
 def test_a_history_tells_where_a_timeline_was_left() -> None:
