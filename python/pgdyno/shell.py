@@ -27,6 +27,7 @@ from pgdyno.model.errors import TargetError
 
 _POLL_S = 0.01
 _WISHES = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # to end
+_NO_UTF8 = "backslashreplace"  # what programs say may hold names of files, which are any bytes
 _OURS = "PGDYNO_"  # begin of variables that are no libpq's
 
 
@@ -121,6 +122,7 @@ def run(
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
+                errors=_NO_UTF8,
                 cwd=_folder_words(folder),
                 **_identity(user),
             )
@@ -310,6 +312,7 @@ def start(
                 stdout=subprocess.PIPE if pipes else (subprocess.DEVNULL if log is None else log),
                 stderr=(None if pipes else subprocess.DEVNULL) if log is None else log,
                 text=True,
+                errors=_NO_UTF8,
                 cwd=_folder_words(folder),
                 start_new_session=True,
                 **_identity(user),

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from pgdyno import shell
+from pgdyno.model.errors import TargetError
 from tests import children
-from tests.waiting import until
+from tests.waiting import DEADLINE_S, until
 
 SLEEPS = ["sleep", "600"]
 
@@ -84,3 +85,16 @@ def test_variables_of_libpq_are_forgotten_and_those_of_pgdyno_are_kept(
     assert child.stdout.strip() == str(sorted(ours))
     shell.forget_postgres_variables()
     assert {name: value for name, value in os.environ.items() if name in ours | theirs} == ours
+
+
+def test_what_a_program_says_is_read_whatever_its_files_are_called() -> None:
+    """Names of files are bytes: an error that holds one would end in an error of its own."""
+    code = r"import os; os.write(2, b'caf\xe9: no such file\n'); os._exit(3)"
+    with pytest.raises(TargetError, match=r"ended with code 3: caf\\xe9: no such file"):
+        shell.run([sys.executable, "-c", code])
+    beside = shell.start([sys.executable, "-c", code.replace("(2,", "(1,")], pipes=True)
+    try:
+        assert beside.stdout.read() == "caf\\xe9: no such file\n"
+    finally:
+        beside.wait(DEADLINE_S)
+        beside.close_pipes()

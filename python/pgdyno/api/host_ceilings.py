@@ -22,8 +22,9 @@ from pgdyno.api import kept_ceilings
 from pgdyno.api.experiments.calibration import calibrate
 from pgdyno.api.kept_ceilings import Load, ceilings_of, kept_here
 from pgdyno.model.calibration import Ceiling
-from pgdyno.model.errors import Interrupted, PgdynoError
+from pgdyno.model.errors import Interrupted
 from pgdyno.model.fleet import Fleet
+from pgdyno.model.system_errors import as_pgdyno_error
 from pgdyno.model.workload import CONNECTIONS, Workload, WorkloadKind
 
 
@@ -82,8 +83,10 @@ def main() -> int:
     try:
         with redirect_stdout(sys.stderr):
             found = measured_here(loads) if question["measure"] else kept_here(loads)
-    except PgdynoError as error:
-        print(json.dumps({"error": {"fact": error.fact, "hint": error.hint}}), flush=True)
+    except Exception as error:
+        if (told := as_pgdyno_error(error)) is None:
+            raise
+        print(json.dumps({"error": {"fact": told.fact, "hint": told.hint}}), flush=True)
         return 1
     print(json.dumps({"ceilings": [asdict(one) for one in found]}), flush=True)
     return 0

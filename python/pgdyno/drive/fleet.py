@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from pgdyno.drive.checkpoint_pace import OPEN, Pace
-from pgdyno.drive.host_link import SAME_WHEEL, HostLink, Inbox, open_link
+from pgdyno.drive.host_link import PHASES, SAME_WHEEL, HostLink, Inbox, open_link
 from pgdyno.drive.host_results import combined, connections_of
 from pgdyno.drive.result import Driven
 from pgdyno.drive.transport import Transport, transports
@@ -38,7 +38,6 @@ _WAYS = 20  # of the longest way of a line: what is told is there by then
 _PACE_S = 0.1
 _TOLD_S = 0.5
 _SESSIONS_BESIDE = 64  # descriptors that a driver needs beside its connections
-_PHASES = ("connect", "ready", "warmup", "window", "drain", "done")
 
 
 def drive_fleet(
@@ -235,7 +234,7 @@ class Head:
                 told_s = now_s
 
     def _require_begun(self, link: HostLink, phase: str) -> None:
-        if _PHASES.index(phase) < _PHASES.index("window"):
+        if PHASES.index(phase) < PHASES.index("window"):
             raise HostLostError(f"host {link.name} was lost before the window: {link.lost}")
 
     def _follow(self, pace: Pace, phase: str) -> None:
@@ -386,7 +385,7 @@ def _together(links: Iterable[HostLink]) -> DriveProgress:
             for one in links if one.progress is not None and one.lost is None]  # fmt: skip
     if not told:
         return DriveProgress("connect", 0.0)
-    last = min(told, key=lambda one: _PHASES.index(one.phase))
+    last = min(told, key=lambda one: PHASES.index(one.phase))
 
     def sums(of: Callable[[DriveProgress], Mapping[str, int]]) -> dict[str, int]:
         kinds = dict.fromkeys(kind for one in told for kind in of(one))

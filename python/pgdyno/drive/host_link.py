@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import signal
 import tempfile
@@ -20,11 +21,17 @@ from pgdyno.model.host_address import host_address
 from pgdyno.model.progress import DriveProgress
 from pgdyno.model.record_json import JsonObject, from_plain, json_object
 from pgdyno.model.version import VERSION
+from pgdyno.model.wording import plural
 from pgdyno.shell import Process
 
+PHASES = ("connect", "ready", "warmup", "window", "drain", "done")
+"""What a host may say that it does, in their order."""
 END_S = 5.0
 """So long a process may take to end once nothing is said to it any more."""
+LINE_MAX = 64 << 20
+"""Letters of a line; a result, by far the longest one, has a few millions."""
 _LAST_WORDS = 300  # letters of what it said of a failure
+_TAIL_BYTES = 4096  # of all that it wrote, in which these are looked for
 SAME_WHEEL = "Install the same wheel of pgdyno on all hosts."
 
 
@@ -88,6 +95,9 @@ class HostLink:
                 self.lost = f"its process ended with code {code}{self.last_words()}"
             return
         self.heard_s = time.monotonic()
+        if len(heard.text) >= LINE_MAX:
+            self.lost = f"it said {plural(LINE_MAX, 'letter', thousands=True)} without a line's end"
+            return
         try:  # a login shell, say, may print anything, and some of it is JSON
             failed = self._understand(json_object(heard.text), heard.at_ns)
         except ValueError:
@@ -120,7 +130,10 @@ class HostLink:
         elif "error" in message:
             return from_plain(Failed, message["error"])
         elif "phase" in message:
-            self.progress = from_plain(DriveProgress, message)
+            progress = from_plain(DriveProgress, message)
+            if progress.phase not in PHASES:
+                raise ValueError(f"phase {progress.phase}")
+            self.progress = progress
         return None
 
     def _machine(self, hello: JsonObject) -> Machine:
@@ -142,8 +155,9 @@ class HostLink:
 
     def last_words(self) -> str:
         """What its process wrote about a failure, as the end of a sentence."""
-        self.errors.seek(0)
-        text = self.errors.read().decode(errors="replace").strip()
+        size = self.errors.seek(0, os.SEEK_END)
+        self.errors.seek(max(0, size - _TAIL_BYTES))
+        text = self.errors.read(_TAIL_BYTES).decode(errors="replace").strip()
         return f": {text[-_LAST_WORDS:].splitlines()[-1]}" if text else ""
 
     def end(self) -> None:
@@ -177,8 +191,10 @@ def open_link(
 
     def pump() -> None:
         with suppress(ValueError):  # we have given up and closed it
-            for line in process.stdout:
+            while line := process.stdout.readline(LINE_MAX):
                 inbox.put(Heard(link, line, time.monotonic_ns()))
+                if len(line) >= LINE_MAX:
+                    break  # it is lost, and nothing more is taken from it
         inbox.put(Heard(link, None, time.monotonic_ns()))
 
     threading.Thread(target=pump, name=f"pgdyno host {name}", daemon=True).start()

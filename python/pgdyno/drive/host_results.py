@@ -8,13 +8,14 @@ from dataclasses import replace
 
 from pgdyno import core
 from pgdyno.drive.checkpoint_pace import Pace
-from pgdyno.drive.host_link import HostLink
+from pgdyno.drive.host_link import SAME_WHEEL, HostLink
 from pgdyno.drive.result import Driven, RunResult, parse_result
 from pgdyno.model.client import Client
 from pgdyno.model.errors import DriveError, HostLostError
 from pgdyno.model.fleet import FleetResult, HostKind, HostResult, Offset
 from pgdyno.model.plan import Workload
-from pgdyno.model.record_json import from_plain
+from pgdyno.model.record_json import from_plain, json_object
+from pgdyno.model.wording import listed
 
 
 def combined(
@@ -36,7 +37,7 @@ def combined(
             counts, whatever they gave.
 
     Raises:
-        DriveError: The results are not of one load.
+        DriveError: The results are not of one load, or not understood.
         HostLostError: No host gave a result.
     """
     given = [
@@ -49,12 +50,19 @@ def combined(
     )
     if not given:
         raise HostLostError("; ".join(lost) or "no host gave a result")
-    driven = parse_result(json.loads(_added_up(workload_spec, [text for _, text in given], links)))
-    hosts = tuple(
-        host_result(link, from_plain(RunResult, json.loads(result)), number, len(links), workload)
-        for number, link in enumerate(links)
-        if (result := link.result) is not None and (link, result) in given
-    )
+    text = _added_up(workload_spec, [text for _, text in given], links)
+    try:
+        driven = parse_result(json_object(text))
+        hosts = tuple(
+            host_result(
+                link, from_plain(RunResult, json_object(result)), number, len(links), workload
+            )
+            for number, link in enumerate(links)
+            if (result := link.result) is not None and (link, result) in given
+        )
+    except (ValueError, LookupError) as error:  # of one host alone nobody looked at it before
+        names = listed([link.name for link, _ in given])
+        raise DriveError(f"a result of {names} is not understood", SAME_WHEEL) from error
     asked = went_on or not lost
     if pace is not None and pace.has_stopped and driven.outcome == "stopped" and asked:
         # As it was asked for.

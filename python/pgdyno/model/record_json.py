@@ -37,7 +37,10 @@ def json_object(text: str) -> JsonObject:
     Raises:
         ValueError: It is no JSON, or another value.
     """
-    found = json.loads(text)
+    try:
+        found = json.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
     if not isinstance(found, dict):
         raise ValueError(f"{type(found).__name__}, and no object")
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import queue
 import time
 from dataclasses import asdict, replace
 from typing import Any
@@ -13,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgdyno.drive import fleet as head
-from pgdyno.drive.host_link import Heard, HostLink
-from pgdyno.drive.host_results import connections_of, share_of, together
+from pgdyno.drive import host_link, remote_call
+from pgdyno.drive.host_link import Heard, HostLink, Inbox, open_link
+from pgdyno.drive.host_results import combined, connections_of, share_of, together
 from pgdyno.drive.remote_call import answer_in
-from pgdyno.drive.transport import transports
+from pgdyno.drive.transport import Transport, transports
 from pgdyno.drive.transports.ssh import command
 from pgdyno.model.client import Client
 from pgdyno.model.connection import Connection
@@ -26,6 +28,7 @@ from pgdyno.model.host_address import SCHEMES, BadAddress, host_address
 from pgdyno.model.progress import DriveProgress
 from pgdyno.stats.fleet import ceiling_remarks, fleet_reasons, unlike
 from tests.data.workloads import tpcc
+from tests.waiting import DEADLINE_S
 
 SECOND_NS = 1_000_000_000
 MACHINE = Machine("0.1.0", 8, "c0ffee", "3.11.2", "6.1", "boot-a", "net:[1]", 2, 1024)
@@ -210,15 +213,77 @@ def test_a_host_is_lost_when_it_ends_or_falls_silent_and_says_why() -> None:
 
     for said in ("42", "[]", "null", '"hello"', '{"clock": 1}', '{"clock": {}, "sent_ns": 1}',
                  '{"hello": 1}', '{"error": 1}', '{"error": {}}', '{"phase": 1}',
-                 '{"result": 1, "around": 1}'):  # fmt: skip
+                 '{"phase": "brewing", "phase_left_s": 1}', '{"result": 1, "around": 1}',
+                 "[" * 100_000):  # fmt: skip
         odd = link("ssh://d")
         odd.take(Heard(odd, said + "\n", 0))
-        assert odd.lost == f"it said {said!r}, which is no line of a host"
+        assert odd.lost == f"it said {said[:300]!r}, which is no line of a host"
 
     done = link("ssh://e", code=0)
     done.result = "{}"
     done.take(Heard(done, None, 0))
     assert done.lost is None
+
+
+class Endless(io.StringIO):
+    """Says the same letter for ever, and counts how many of them were taken."""
+
+    taken = 0
+
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
+        assert size > 0, "all of it would be read"
+        self.taken += size
+        return "x" * size
+
+
+def test_a_host_that_never_ends_its_line_is_lost_and_takes_no_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A login shell that prints what its user likes, or a file as `/dev/zero`."""
+    monkeypatch.setattr(host_link, "LINE_MAX", 1000)
+    monkeypatch.setattr(remote_call, "LINE_MAX", 1000)
+    process: Any = Process()
+    process.stdout, process.stdin = Endless(), io.StringIO()
+    process.signal = process.kill_group = process.close_pipes = lambda *_: None
+    way = Transport("ssh", lambda *_: process)
+    inbox: Inbox = queue.SimpleQueue()
+    one = open_link("ssh://b", Fleet(("ssh://b",)), way, inbox)
+    for _ in range(2):
+        one.take(inbox.get(timeout=DEADLINE_S))
+    assert one.lost == "it said 1,000 letters without a line's end"
+    assert process.stdout.taken == 1000, "nothing more is taken from it"
+    one.end()
+
+    monkeypatch.setattr(remote_call, "transports", lambda: {"ssh": way})
+    process.stdin = io.StringIO()
+    with pytest.raises(HostLostError, match="gave no answer: it said 1,000 letters without"):
+        remote_call.remote_call("ssh://b", Fleet(("ssh://b",)), "m", {}, DEADLINE_S)
+
+
+def test_of_what_a_host_wrote_of_its_failure_the_end_is_read() -> None:
+    gone = link("ssh://b", code=1)
+    gone.errors.write(b"x" * 100_000 + b"\nno room\n")
+    sizes: list[int] = []
+
+    class Counted(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            sizes.append(-1 if size is None else size)
+            return super().read(size)
+
+    gone.errors.seek(0)
+    gone.errors = Counted(gone.errors.read())
+    assert gone.last_words() == ": no room"
+    assert 0 < sizes[0] < 10_000, "not all of it is read"
+
+
+def test_a_result_that_is_none_names_its_host() -> None:
+    one = link("ssh://b", code=0)
+    one.offsets = [Offset(0, 0, 1), Offset(1, 0, 1)]
+    for said in ("1", '{"phase": "done"}', "[" * 100_000):
+        one.result = said
+        with pytest.raises(DriveError, match="a result of ssh://b is not understood") as caught:
+            combined([one], {}, tpcc(1), None)
+        assert caught.value.hint == "Install the same wheel of pgdyno on all hosts."
 
 
 def test_a_host_that_tells_less_of_itself_is_of_another_build_and_is_named() -> None:
@@ -231,7 +296,9 @@ def test_a_host_that_tells_less_of_itself_is_of_another_build_and_is_named() -> 
     assert caught.value.hint == "Install the same wheel of pgdyno on all hosts."
 
 
-@pytest.mark.parametrize("said", ["42", "null", "[1]", "Welcome!", '{"error": 1}', '"error"'])
+@pytest.mark.parametrize(
+    "said", ["42", "null", "[1]", "Welcome!", '{"error": 1}', '"error"', "[" * 100_000]
+)
 def test_an_answer_that_is_none_names_the_host(said: str) -> None:
     with pytest.raises(HostLostError, match=r"host ssh://b answered .*, which is no answer"):
         answer_in("ssh://b", said)
