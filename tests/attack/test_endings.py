@@ -17,7 +17,7 @@ from pgdyno.cli import app
 def fail(**_):
     raise {error}
 app.app = fail
-sys.argv = ["pgdyno", "run", "x.toml"]
+sys.argv = ["pgdyno", "run", "x.toml", *sys.argv[1:]]
 app.main()
 """
 
@@ -30,9 +30,11 @@ def pgdyno(*words: str, out: str) -> subprocess.CompletedProcess[str]:
         )  # fmt: skip
 
 
-def raising(error: str, folder: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+def raising(
+    error: str, folder: Path, *words: str, **environ: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", _RAISES.format(error=error)], capture_output=True, text=True,
+        [sys.executable, "-c", _RAISES.format(error=error), *words], capture_output=True, text=True,
         check=False, timeout=120, env={"TMPDIR": str(folder), "PATH": "/usr/bin:/bin", **environ},
     )  # fmt: skip
 
@@ -74,3 +76,20 @@ def test_a_defect_is_shown_at_once_where_asked_for(tmp_path: Path) -> None:
     assert done.returncode == Defect.exit_code
     assert "Traceback" in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "conninfo", ["host=b password='hunter 2' user=u", "postgresql://u:hunter%202@b/d"]
+)
+@pytest.mark.parametrize("debug", [{}, {"PGDYNO_DEBUG": "1"}], ids=["file", "shown"])
+def test_a_defect_that_is_to_be_handed_on_holds_no_password(
+    tmp_path: Path, conninfo: str, debug: dict[str, str]
+) -> None:
+    """Its user is asked to report it, with the file that says what was typed."""
+    done = raising(f"KeyError({conninfo!r})", tmp_path, "-d", conninfo, **debug)
+
+    assert done.returncode == Defect.exit_code
+    told = done.stderr + "".join(one.read_text() for one in tmp_path.iterdir())
+    assert "Traceback" in told
+    assert "hunter" not in told
+    assert debug or " -d " in told

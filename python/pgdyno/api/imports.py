@@ -12,12 +12,12 @@ from pgdyno.imports.beside import Beside, beside
 from pgdyno.imports.read import read
 from pgdyno.imports.reading import Lines, is_sqlite, sha256_of
 from pgdyno.imports.recognise import tools
-from pgdyno.imports.scrub import Scrubber, scrubbed
 from pgdyno.imports.simultaneous import Together, simultaneous
 from pgdyno.imports.traps import checked
 from pgdyno.model.bounds import require_within
 from pgdyno.model.errors import PlanError
 from pgdyno.model.imported import Condition, Imported
+from pgdyno.model.scrub import Scrubber, scrubbed
 from pgdyno.model.text import json_document
 from pgdyno.model.units import bytes_text
 from pgdyno.report.imported import lines, ratio_lines

@@ -20,6 +20,7 @@ import typer
 from pgdyno.cli.console import say_error, stdout
 from pgdyno.cli.help import STYLE, Command, Group
 from pgdyno.model.errors import Interrupted, PgdynoError, PlanError
+from pgdyno.model.scrub import scrubbed
 from pgdyno.model.system_errors import SystemFailure, as_pgdyno_error, reason
 from pgdyno.model.text import visible
 from pgdyno.model.version import VERSION
@@ -228,11 +229,15 @@ class Defect(PgdynoError):
 
 
 def _defect(error: Exception) -> PgdynoError:
-    """The error with its traceback in a file, or on standard error where `PGDYNO_DEBUG` is set."""
-    words = " ".join(str(error).split())
+    """The error with its traceback in a file, or on standard error where `PGDYNO_DEBUG` is set.
+
+    Its user is asked to hand that on: what may be a password in it is hidden.
+    """
+    words = scrubbed(" ".join(str(error).split()))
     shown = words if len(words) <= _WORDS_MAX else f"{words[:_WORDS_MAX]}..."
     fact = f"pgdyno itself failed: {type(error).__name__}: {shown}"
-    trace = "".join(traceback.format_exception(error))
+    lines = "".join(traceback.format_exception(error)).splitlines()
+    trace = "".join(f"{scrubbed(line)}\n" for line in lines)
     if os.environ.get("PGDYNO_DEBUG"):
         with suppress(OSError):
             sys.stderr.write(trace)
@@ -240,7 +245,7 @@ def _defect(error: Exception) -> PgdynoError:
     try:
         handle, path = tempfile.mkstemp(prefix="pgdyno-defect-", suffix=".txt")
         with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
-            file.write(f"pgdyno {VERSION}\n{shlex.join(sys.argv)}\n{trace}")
+            file.write(f"pgdyno {VERSION}\n{shlex.join(map(scrubbed, sys.argv))}\n{trace}")
     except OSError:
         return Defect(fact, "PGDYNO_DEBUG=1 shows where; report it with that.")
     return Defect(fact, f"Report it with {path}, which says where; finished trials are kept.")

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from pgdyno.imports.scrub import scrubbed
 from pgdyno.model.imported import (
     Comparable,
     Condition,
@@ -17,6 +16,7 @@ from pgdyno.model.imported import (
     Span,
     Told,
 )
+from pgdyno.model.scrub import scrubbed
 
 TOLD_MAX = 5000  # figures of one result that are kept; more are counted
 RESULTS_MAX = 1000  # of one file

@@ -11,8 +11,8 @@ import pytest
 
 from pgdyno.imports.numbers import grouped, printed, whole
 from pgdyno.imports.read import read
-from pgdyno.imports.scrub import scrubbed
 from pgdyno.model.errors import PlanError
+from pgdyno.model.scrub import scrubbed
 from tests.attack.outcome import bounded
 from tests.data.hammerdb_jobs import job_store
 from tests.data.imported import FOLDER, SAMPLES, Sample

@@ -12,7 +12,7 @@ import pytest
 import pgdyno
 from pgdyno.imports.read import read
 from pgdyno.imports.reading import LINE_MAX, Lines
-from pgdyno.imports.scrub import HIDDEN, Scrubber, scrubbed
+from pgdyno.model.scrub import HIDDEN, Scrubber, scrubbed
 from pgdyno.store import RunFile
 from tests.data.imported import FOLDER, SAMPLES, Sample
 from tests.data.miniature import write_miniature
