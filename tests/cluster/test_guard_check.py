@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from pgdyno import GuardLimits
@@ -58,11 +58,7 @@ def until_refused(guarded: Guarded, name: str) -> Finding:
 
 def until_allowed(guarded: Guarded) -> None:
     """A standby takes a moment for all."""
-    for _ in range(100):
-        if not (found := refused(guarded)):
-            return
-        time.sleep(0.1)
-    raise AssertionError(found)
+    until(lambda: not refused(guarded), "all conditions hold")
 
 
 def test_a_pair_as_it_should_be_is_allowed_once_its_power_is_accepted(guarded: Guarded) -> None:
@@ -155,6 +151,23 @@ def test_unlogged_relations_and_closed_databases_are_named(guarded: Guarded) -> 
         assert guarded.guard().check(names).allowed
     finally:
         execute(guarded.primary, "DROP TABLE gone;\nDROP DATABASE closed")
+
+
+def test_names_that_are_no_text_end_nothing(guarded: Guarded) -> None:
+    """A database without an encoding has them, and anybody's session of it names others so."""
+    execute(guarded.primary, "CREATE DATABASE raw ENCODING SQL_ASCII LOCALE 'C' TEMPLATE template0")
+    raw = guarded.primary.connection().to("raw").arguments() | {"client_encoding": "SQL_ASCII"}
+    try:
+        with psycopg.connect(**raw, autocommit=True) as session:
+            session.execute(b'CREATE UNLOGGED TABLE "caf\xe9" (i int)')
+            session.execute(b'CREATE DATABASE "caf\xe9"')
+        found = refused(guarded)
+        assert r"raw.public.caf\xe9" in found["unlogged"].found
+        assert r"caf\xe9 (" in found["databases-seen"].found
+    finally:
+        with psycopg.connect(**raw, autocommit=True) as session:
+            session.execute(b'DROP DATABASE IF EXISTS "caf\xe9"')
+        execute(guarded.primary, "DROP DATABASE raw")
 
 
 def test_an_access_method_that_nobody_knows_is_refused(guarded: Guarded) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pgdyno.guard.data_directory import DataDirectory
 from pgdyno.model.errors import TargetError
+from pgdyno.model.wording import small
 from pgdyno.shell import run
 
 _OPTIONS = "postmaster.opts"  # how the server was started last
@@ -88,5 +89,12 @@ def _last_bindir(directory: DataDirectory) -> Path:
                 f"{directory.path / _OPTIONS} is missing: no server was started there",
                 "Name the folder of PostgreSQL's programs: --bindir.",
             )
-        words = shlex.split(data.read(_OPTIONS, directory.user.uid))
+        text = data.read(_OPTIONS, directory.user.uid)
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise TargetError(
+            f"{directory.path / _OPTIONS} is not understood: {small(str(error))}",
+            "Name the folder of PostgreSQL's programs: --bindir.",
+        ) from error
     return Path(words[0]).parent if words else Path("/nowhere")

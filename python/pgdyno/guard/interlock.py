@@ -36,6 +36,7 @@ STATE = "pgdyno-guard.json"
 """What is kept in the data directory of a server that is armed."""
 VERSION = 1
 _STATE_MODE = 0o600
+_CONFIGURATION_BYTES_MAX = 4 << 20
 _RIGHTS = 0o777  # of a mode: who runs a file as its owner is none of it
 _MARK = "# pgdyno guard"
 _LINES = """\
@@ -217,10 +218,17 @@ def _text(folder: Folder, name: str) -> str:
 
 
 def _read(folder: Folder, name: str) -> tuple[str, os.stat_result]:
-    """A configuration, and whose what was read is."""
+    """A configuration, and whose what was read is. Its server named it, and it may be any file."""
     with os.fdopen(folder.open_given(name), "rb") as file:
-        # As PostgreSQL reads it: bytes, whose comments may be in any encoding.
-        return file.read().decode("utf-8", "surrogateescape"), os.fstat(file.fileno())
+        data, facts = file.read(_CONFIGURATION_BYTES_MAX + 1), os.fstat(file.fileno())
+    if len(data) > _CONFIGURATION_BYTES_MAX:
+        raise TargetError(
+            f"{folder.path / name} has {facts.st_size} bytes, a configuration has"
+            f" {_CONFIGURATION_BYTES_MAX} at most",
+            "Is it what `SHOW config_file` says on the primary?",
+        )
+    # As PostgreSQL reads it: bytes, whose comments may be in any encoding.
+    return data.decode("utf-8", "surrogateescape"), facts
 
 
 def _change(directory: DataDirectory, config_file: Path, changed: Callable[[str], str]) -> None:

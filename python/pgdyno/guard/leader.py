@@ -129,7 +129,7 @@ class Leader(Source):
                 f"the primary has no {name}", "It cannot tell what it came from: pg_basebackup."
             )
         version = f"PG_{begin.major}_{catalogue}"
-        return LeaderFacts(number, flush_lsn, version, history.decode())
+        return LeaderFacts(number, flush_lsn, version, history.decode(errors="replace"))
 
     def keep_wal(self, slot: str, from_lsn: str) -> None:
         """See to it that WAL from a place on is kept, which a checkpoint would remove.

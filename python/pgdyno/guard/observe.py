@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import psycopg
+from psycopg.abc import Buffer
+from psycopg.adapt import Loader
 
 from pgdyno.guard.facts import Contents, PrimaryFacts, Slot, StandbyFacts
 from pgdyno.guard.rights import CHECKPOINT_ROLE_MAJOR, STANDBY_FUNCTIONS
@@ -101,8 +103,21 @@ def session(connection: Connection, answer_s: float) -> psycopg.Connection[Any]:
         "keepalives_count": "3", "tcp_user_timeout": str(round(answer_s * 1000)),
     }  # fmt: skip
     opened = own_session(connection.with_parameters(patience | given), name=NAME)
+    for kind in ("text", "name", "varchar"):
+        opened.adapters.register_loader(kind, _AsItIs)
     opened.execute("SELECT set_config('statement_timeout', %s, false)", (f"{answer_s}s",))
     return opened
+
+
+class _AsItIs(Loader):
+    """Texts of a server, of which names that a database without an encoding has may be any bytes.
+
+    Those that are no UTF-8 are shown by their numbers: a relation that a stranger called so must
+    not end the guard.
+    """
+
+    def load(self, data: Buffer) -> str:
+        return bytes(data).decode("utf-8", "backslashreplace")
 
 
 def look_at_primary(asked: psycopg.Connection[Any], redo_oldest_lsn: int | None) -> PrimaryFacts:

@@ -347,7 +347,7 @@ class Source:
             return None
         path = f"pg_wal/{history_name(timeline)}"
         (text,) = self.read([Wanted(path, 0, 0, _HISTORY_BYTES_MAX)], block_bytes=1)
-        return None if text is None else lines_of(text.decode())
+        return None if text is None else lines_of(text.decode(errors="replace"))
 
     def _stand_still(self, patience_s: float) -> None:
         """Wait until replay does."""

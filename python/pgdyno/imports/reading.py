@@ -149,9 +149,16 @@ def is_sqlite(path: Path) -> bool:
 
 
 def sha256_of(path: Path) -> tuple[str, int]:
-    """Hash and size of a file."""
-    with open_regular(path) as raw:
-        return hashlib.file_digest(raw, "sha256").hexdigest(), raw.tell()
+    """Hash and size of a file.
+
+    Raises:
+        PlanError: It cannot be read, or is no file.
+    """
+    try:
+        with open_regular(path) as raw:
+            return hashlib.file_digest(raw, "sha256").hexdigest(), raw.tell()
+    except BadFile as error:
+        raise PlanError(f"file {path} {error}") from error
 
 
 def _encoding(head: bytes) -> str:

@@ -11,6 +11,7 @@ from pgdyno.model.text import one_line
 
 LOOPBACK = "127.0.0.1"
 _PORT_MAX = 65_535
+_LABEL_MAX = 63  # letters between two dots of a name
 _SHAPE = "A port, or an address with a port: 9188, 127.0.0.1:9188, [::1]:9188."
 
 
@@ -37,7 +38,7 @@ class Address:
         named = bool(host) and not any(one.isspace() for one in host) and _is_host(host)
         if not port.isascii() or not port.isdigit() or (colon and not named):
             raise PlanError(f"{option} is {one_line(text)!r}, an address is expected", _SHAPE)
-        if int(port) > _PORT_MAX:
+        if len(port.lstrip("0")) > len(str(_PORT_MAX)) or int(port) > _PORT_MAX:
             raise PlanError(f"{option} has port {port}, at most {_PORT_MAX} are there", _SHAPE)
         return cls(host or LOOPBACK, int(port))
 
@@ -80,4 +81,7 @@ def _is_host(text: str) -> bool:
     """Whether it is an address, or letters that a name can have."""
     if number(text) is not None:
         return True
+    parts = text.removesuffix(".").split(".")
+    if not all(0 < len(part) <= _LABEL_MAX for part in parts):  # no resolver takes such a name
+        return False
     return all(one.isascii() and (one.isalnum() or one in "-._") for one in text)

@@ -94,8 +94,19 @@ def _read(conninfo: str, stop: str, **changes: str) -> tuple[dict[str, str], pq.
     message = pgconn.error_message.decode(errors="replace").strip()
     if _STOP not in message:
         raise PlanError(f"libpq refuses the connection's parameters: {message}")
-    values = {one.keyword.decode(): one.val.decode() for one in pgconn.info if one.val}
-    return values, pgconn
+    given = {one.keyword.decode(): one.val for one in pgconn.info if one.val}
+    return {name: _text(value, name) for name, value in given.items()}, pgconn
+
+
+def _text(value: bytes, what: str) -> str:
+    """What libpq has of a connection, as text; no piece of it is told where it is none."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError as error:
+        raise PlanError(
+            f"{what} of the connection is not UTF-8: byte {error.start} is wrong",
+            hint="It may come from a PG* variable, pg_service.conf or ~/.pgpass.",
+        ) from None
 
 
 def _hosts(conninfo: str, found: Mapping[str, str]) -> tuple[Host, ...]:
@@ -105,11 +116,11 @@ def _hosts(conninfo: str, found: Mapping[str, str]) -> tuple[Host, ...]:
     for name, address, port in zip_longest(names, addresses, ports):
         one = {"host": name or "", "hostaddr": address or "", "port": port or ports[0]}
         _, pgconn = _read(conninfo, _LAST, **one)
-        password = pgconn.password.decode() or None
+        password = _text(pgconn.password, "password") or None
         number = pgconn.port.decode()
         if not (number.isascii() and number.isdigit() and 0 < int(number) < _PORTS):
             raise PlanError(f"port is {number!r}, allowed are 1 to {_PORTS - 1}")
-        hosts.append(Host(pgconn.host.decode(), int(number), password, address or None))
+        hosts.append(Host(_text(pgconn.host, "host"), int(number), password, address or None))
     return tuple(hosts)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pgdyno.folders import Folder
+from pgdyno.guard.control import read_control
 from pgdyno.guard.data_directory import DataDirectory, claim
 from pgdyno.guard.facts import CYCLES
 from pgdyno.guard.include_file import RUN_FOLDER, include_path, read_pages, write_pages
@@ -64,6 +65,22 @@ def test_the_line_comes_last_and_goes_without_a_trace(tmp_path: Path, before: by
     remove_line(directory, conf)
     assert conf.read_bytes() in (before, before + b"\n"), "but for an end of the last line"
     assert included(conf) is None
+
+
+def test_a_configuration_without_an_end_is_not_read(tmp_path: Path) -> None:
+    """Its server names it, and its server's user may make of it what he likes."""
+    conf = tmp_path / "postgresql.conf"
+    conf.touch()
+    os.truncate(conf, 1 << 40)
+    with pytest.raises(TargetError, match=r"postgresql.conf has 1099511627776 bytes, a config"):
+        included(conf)
+
+
+def test_options_that_no_server_wrote_are_not_understood(tmp_path: Path) -> None:
+    (tmp_path / "postmaster.opts").write_text("/usr/bin/postgres '-D\n")
+    with pytest.raises(TargetError, match=r"postmaster.opts is not understood: no closing") as it:
+        read_control(DataDirectory(tmp_path, US))
+    assert "--bindir" in (it.value.hint or "")
 
 
 def test_the_file_of_the_interlock_is_made_only_where_that_is_meant(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from pgdyno.imports.numbers import grouped, printed, whole
 from pgdyno.imports.read import read
+from pgdyno.imports.reading import sha256_of
 from pgdyno.model.errors import PlanError
 from pgdyno.model.scrub import scrubbed
 from tests.attack.outcome import bounded
@@ -298,3 +299,8 @@ def test_a_hostile_name_is_shown_by_its_numbers(tmp_path: Path) -> None:
     path.write_text(text("pgbench-18-tpcb.txt"))
 
     assert read(path)[0].source.file == r"a\x1b[31m\xff"
+
+
+def test_a_store_that_went_while_it_was_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match=r"file .*gone\.db cannot be read: no such file"):
+        sha256_of(tmp_path / "gone.db")

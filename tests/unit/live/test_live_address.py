@@ -21,6 +21,8 @@ from pgdyno.model.errors import PlanError
         ("[::]:9188", "::", 9188, False),
         ("192.0.2.1:65535", "192.0.2.1", 65535, False),
         ("db-1.lan:9188", "db-1.lan", 9188, False),
+        ("db-1.lan.:9188", "db-1.lan.", 9188, False),
+        (f"{63 * 'a'}.lan:09188", f"{63 * 'a'}.lan", 9188, False),
     ],
 )
 def test_an_address_is_read(text: str, host: str, port: int, loopback: bool) -> None:
@@ -48,6 +50,7 @@ def test_an_address_that_stands_for_all_is_reached_by_one(served: str, reached: 
 @pytest.mark.parametrize(
     "text",
     ["", ":", ":8080", "x", "-1", "65536", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "a b:1", "::1",
+     "..:1", "a..b:1", ".:1", f"{64 * 'a'}.lan:1", 5000 * "9", f"db1:{5000 * '9'}",
      "²", "[::1]", "[]:1", "http://x:1", "a/b:1", "a@b:1", "\x1b[2J:1", "1:2:3:4"],
 )  # fmt: skip
 def test_what_is_none_is_refused_with_an_example(text: str) -> None:

@@ -54,6 +54,16 @@ def test_each_host_has_its_own_port_address_and_password(home: Path) -> None:
     assert [host["password"] for host in hosts] == ["of-a", "of-b"]
 
 
+def test_a_password_in_another_encoding_is_told_and_not_shown(home: Path) -> None:
+    file = home / ".pgpass"
+    file.write_bytes("*:*:*:me:schlüssel\n".encode("latin-1"))
+    file.chmod(0o600)
+    with pytest.raises(PlanError, match="password of the connection is not UTF-8: byte 4") as it:
+        resolve("host=a user=me dbname=shop")
+    assert ".pgpass" in str(it.value.hint)
+    assert "schl" not in it.value.line
+
+
 def test_one_port_and_one_password_count_for_all() -> None:
     connection = resolve("postgresql://me:geheim@a,b:7/shop?port=9")
 
