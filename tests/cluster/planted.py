@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 import time
@@ -19,10 +20,12 @@ from pgdyno.analysis.facts import Facts, TrialFacts
 from pgdyno.analysis.signal_facts import SignalLine
 from pgdyno.analysis.timeline_facts import Mark, Timeline
 from pgdyno.model.progress import DriveProgress, Event
+from pgdyno.model.run import TrialState
 from tests.waiting import DEADLINE_S, until
 
 NS = 1e9
 _QUIET_S = 2.0  # of the window, before anything is planted
+_ATTEMPTS = 3  # with windows of 9, 27 and 81 s
 CGROUPS = Path("/sys/fs/cgroup")
 
 
@@ -53,7 +56,11 @@ class Seen:
     facts: Facts
     start_s: float
     end_s: float
-    window_s: float
+    begin_ns: int  # of the window
+
+    def second(self, unix_s: float) -> float:
+        """A moment of the calendar as a second of the window."""
+        return unix_s - self.begin_ns / NS
 
     @property
     def trial(self) -> TrialFacts:
@@ -108,7 +115,23 @@ class Seen:
 
 
 def seen(plan: dict[str, Any], folder: Path, home: Path, plant: Callable[[Server], None]) -> Seen:
-    """Run a plan of one trial; two seconds after its window began, something is planted."""
+    """Run a plan of one trial; two seconds after its window began, something is planted.
+
+    How long that takes only the machine knows: a window that ended before is too short, and the
+    next one is longer.
+    """
+    for attempt in range(_ATTEMPTS):
+        longer = copy.deepcopy(plan)
+        longer["protocol"]["window_s"] *= 3**attempt
+        if found := _seen(longer, folder / f"run{attempt}.sqlite", home, plant):
+            return found
+    raise AssertionError(f"it was not planted within {longer['protocol']['window_s']:.0f} s")
+
+
+def _seen(
+    plan: dict[str, Any], out: Path, home: Path, plant: Callable[[Server], None]
+) -> Seen | None:
+    """The same once; None: the window ended before that was planted."""
     began, ends, failed = threading.Event(), list[int](), list[BaseException]()
 
     def listen(event: Event) -> None:
@@ -121,26 +144,30 @@ def seen(plan: dict[str, Any], folder: Path, home: Path, plant: Callable[[Server
             time.sleep(_QUIET_S)
             ends.append(time.time_ns())
             plant(Server(home / "work" / "data"))
-            ends.append(time.time_ns())
         except BaseException as error:
             failed.append(error)
+        finally:
+            ends.append(time.time_ns())
 
     planting = threading.Thread(target=act)
     planting.start()
     try:
-        run = pgdyno.run(pgdyno.load_plan(plan), out=folder / "run.sqlite", on_event=listen)
+        run = pgdyno.run(pgdyno.load_plan(plan), out=out, on_event=listen)
     finally:
         began.set()
         planting.join()
+    with run._file() as file:
+        (trial,) = file.trials()
+    assert trial.result is not None, (trial.reason, failed)
+    begin_ns, end_ns = trial.result.window_ns
+    if ends[-1] > end_ns:
+        return None
     if failed:
         raise failed[0]
-    with run._file() as file:
-        (trial,) = file.finished()
-    assert trial.result is not None
-    begin_ns, _ = trial.result.window_ns
+    assert trial.state is TrialState.FINISHED, trial.reason
     start, end = ((at - begin_ns) / NS for at in ends)
-    assert 0 < start < end < trial.result.window_s, "it was planted within the window"
-    return Seen(run.facts, start, end, trial.result.window_s)
+    assert 0 < start < end, "it was planted within the window"
+    return Seen(run.facts, start, end, begin_ns)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from tests.waiting import until
 pytestmark = [pytest.mark.cluster, pytest.mark.wide]
 PLANTED_S = 2.5  # long enough for whole seconds
 MAY_LIMIT = os.geteuid() == 0 and (CGROUPS / "blkio").is_dir()
+WAITING = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
 LIMITS = pytest.mark.skipif(not MAY_LIMIT, reason="control groups of version 1 are root's to make")
 
 
@@ -36,8 +37,9 @@ def plan(
 
 def test_a_queue_for_a_lock(folder: Path, home_env: Path) -> None:
     def plant(server: Server) -> None:
-        with server.session() as session, session.transaction():
+        with server.session() as other, server.session() as session, session.transaction():
             session.execute("LOCK TABLE warehouse")
+            until(lambda: other.execute(WAITING).fetchone() == (4,), "all four wait")
             time.sleep(PLANTED_S)
 
     found = seen(plan(), folder, home_env, plant)
@@ -49,18 +51,22 @@ def test_a_queue_for_a_lock(folder: Path, home_env: Path) -> None:
 
 @pytest.mark.long
 def test_a_transaction_that_holds_vacuum_back(folder: Path, home_env: Path) -> None:
+    begun_s: list[float] = []
+
     def plant(server: Server) -> None:
         with server.session() as session, session.transaction():
             session.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             session.execute("SELECT count(*) FROM district")
-            time.sleep(PLANTED_S + 1)
+            begun_s[:] = [time.time()]
+            time.sleep(PLANTED_S + 2)
 
     found = seen(plan(), folder, home_env, plant)
 
     line = found.line("oldest transaction")
     at = max(zip(line.values, line.second, strict=True))
     assert at[0] > PLANTED_S
-    assert found.start_s + at[0] == pytest.approx(at[1], abs=1.0), "it grows from when it began"
+    begun = at[1] - at[0]
+    assert found.start_s - 1 < begun < found.second(begun_s[0]) + 1, "it grows from when it began"
 
 
 @pytest.mark.long
@@ -71,15 +77,23 @@ def test_autovacuum_on_a_hot_table(folder: Path, home_env: Path) -> None:
     }  # fmt: skip
     asked = "SELECT last_autovacuum FROM pg_stat_user_tables WHERE relname = 'district'"
 
+    last: list[Any] = []
+
     def plant(server: Server) -> None:
         with server.session() as session:
-            (before,) = session.execute(asked).fetchone() or (None,)
-            until(lambda: session.execute(asked).fetchone() != (before,), "a vacuum")
+
+            def told() -> Any:
+                return (session.execute(asked).fetchone() or (None,))[0]
+
+            before = told()
+            until(lambda: told() != before, "a vacuum")
+            last[:] = [told()]
 
     found = seen(plan(settings, window_s=15.0), folder, home_env, plant)
 
     ended = [one.end_s for one in found.marks("autovacuum") if "district" in one.text]
-    assert any(abs(one - found.end_s) < 1.5 for one in ended), (ended, found.end_s)
+    ended_s = found.second(last[0].timestamp())
+    assert any(abs(one - ended_s) < 1.5 for one in ended), (ended, ended_s)
 
 
 @pytest.mark.long
@@ -137,8 +151,9 @@ def test_a_device_that_is_held_back(folder: Path, home_env: Path) -> None:
 @LIMITS
 def test_cpus_that_are_held_back(folder: Path, home_env: Path) -> None:
     def plant(server: Server) -> None:
-        tenth = {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "10000"}
-        with control_group("cpu", server.pids(), tenth):
+        # So little that it is held back for most of the time however little others leave it.
+        little = {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "3000"}
+        with control_group("cpu", server.pids(), little):
             time.sleep(PLANTED_S)
 
     found = seen(plan(), folder, home_env, plant)
@@ -150,7 +165,10 @@ def test_cpus_that_are_held_back(folder: Path, home_env: Path) -> None:
 @pytest.mark.long
 @LIMITS
 def test_memory_that_is_too_little(folder: Path, home_env: Path) -> None:
+    pressure: list[float] = []
+
     def plant(server: Server) -> None:
+        pressure[:] = [of_the_last_10_s()]
         with server.session() as session:
             pids = [session.info.backend_pid]
             with control_group("memory", pids, {"memory.limit_in_bytes": str(24 << 20)}):
@@ -160,7 +178,14 @@ def test_memory_that_is_too_little(folder: Path, home_env: Path) -> None:
     found = seen(plan({"max_wal_size": "4GB"}, window_s=20.0), folder, home_env, plant)
 
     assert max(found.during("a task waits for memory")) > 0.01
-    assert max(found.before("a task waits for memory"), default=0) < 0.01
+    if not pressure[0]:  # it is the whole machine's: others may wait for memory as well
+        assert max(found.before("a task waits for memory"), default=0) < 0.01
+
+
+def of_the_last_10_s() -> float:
+    """How much of them somebody on this machine waited for memory, in per cent."""
+    some = Path("/proc/pressure/memory").read_text().splitlines()[0]
+    return float(dict(one.split("=") for one in some.split()[1:])["avg10"])
 
 
 @pytest.mark.long
@@ -174,7 +199,7 @@ def test_a_slot_that_keeps_wal(folder: Path, home_env: Path) -> None:
 
     line = found.line("WAL kept by replication slots")
     kept = [second for second, value in zip(line.second, line.values, strict=True) if value > 0]
-    assert kept[0] == pytest.approx(found.start_s, abs=2.0)
+    assert found.start_s - 1 < kept[0] < found.end_s + 1
     assert max(line.values) > 100_000
 
 
@@ -196,10 +221,14 @@ def test_a_plan_that_flips_after_analyze(
         "connections": 2,
     }  # fmt: skip
 
+    last: list[Any] = []
+
     def plant(server: Server) -> None:
         with server.session() as session:
             session.execute("UPDATE flips SET odd = 1")
             session.execute("ANALYZE flips")
+            asked = "SELECT last_analyze FROM pg_stat_user_tables WHERE relname = 'flips'"
+            last[:] = session.execute(asked).fetchone() or ()
 
     found = seen(plan(workload=workload), folder, home_env, plant)
 
@@ -209,4 +238,4 @@ def test_a_plan_that_flips_after_analyze(
     assert "Seq Scan flips" in change.after
     (mark,) = found.marks("analyze")
     assert mark.text == "flips"
-    assert mark.end_s == pytest.approx(found.end_s, abs=0.5)
+    assert mark.end_s == pytest.approx(found.second(last[0].timestamp()), abs=1.5)
