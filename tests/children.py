@@ -8,7 +8,9 @@ from __future__ import annotations
 import subprocess
 from typing import Any
 
-ENDS_S = 60.0
+from tests.waiting import DEADLINE_S
+
+ENDS_S = DEADLINE_S
 _started: list[subprocess.Popen[Any]] = []
 
 

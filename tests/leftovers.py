@@ -20,7 +20,7 @@ PREFIX = "pgdyno-"
 _OF_SESSION = re.compile(rf"{PREFIX}tests-(\d+)-")
 _CHECKOUT = Path(__file__).resolve().parents[1]
 PLACES = (Path("/tmp"), Path("/dev/shm"))
-PATIENCE_S = 30.0  # for what was killed to be gone
+PATIENCE_S = 120.0  # for what was killed to be gone
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,10 @@ import pytest
 
 from pgdyno.cli import app, console
 from tests.tally import count
+from tests.waiting import DEADLINE_S
 
-CASE_S = 60.0
-"""Far more than any case takes on a busy machine: longer is a hang."""
+CASE_CPU_S = 60.0
+"""Far more than any case takes of a processor, however many others want it: longer is a hang."""
 CASE_BYTES = 2 << 30
 """Address space beyond what the process has already."""
 
@@ -50,18 +51,24 @@ def _hang(_number: int, _frame: FrameType | None) -> None:
 
 @contextmanager
 def bounded() -> Iterator[None]:
-    """A deadline and a limit of memory for what runs in it."""
+    """A deadline, of work and of waiting, and a limit of memory for what runs in it."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     before = resource.getrlimit(resource.RLIMIT_AS)
     most = pages * resource.getpagesize() + CASE_BYTES
     resource.setrlimit(resource.RLIMIT_AS, (most, before[1]))
-    old = signal.signal(signal.SIGALRM, _hang)
-    signal.setitimer(signal.ITIMER_REAL, CASE_S)
+    clocks = (
+        (signal.SIGALRM, signal.ITIMER_REAL, DEADLINE_S),
+        (signal.SIGPROF, signal.ITIMER_PROF, CASE_CPU_S),
+    )
+    old = [signal.signal(number, _hang) for number, _, _ in clocks]
+    for _, timer, seconds in clocks:
+        signal.setitimer(timer, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, old)
+        for (number, timer, _), handler in zip(clocks, old, strict=True):
+            signal.setitimer(timer, 0)
+            signal.signal(number, handler)
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from pgdyno.cli.app import Defect
 from pgdyno.model.system_errors import SystemFailure
+from tests.waiting import DEADLINE_S
 
 _RAISES = """
 import sys
@@ -26,7 +27,7 @@ def pgdyno(*words: str, out: str) -> subprocess.CompletedProcess[str]:
     with Path(out).open("w") as sink:
         return subprocess.run(
             [sys.executable, "-m", "pgdyno", *words], stdout=sink, stderr=subprocess.PIPE,
-            text=True, check=False, timeout=120,
+            text=True, check=False, timeout=DEADLINE_S,
         )  # fmt: skip
 
 
@@ -35,7 +36,8 @@ def raising(
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", _RAISES.format(error=error), *words], capture_output=True, text=True,
-        check=False, timeout=120, env={"TMPDIR": str(folder), "PATH": "/usr/bin:/bin", **environ},
+        check=False, timeout=DEADLINE_S,
+        env={"TMPDIR": str(folder), "PATH": "/usr/bin:/bin", **environ},
     )  # fmt: skip
 
 

@@ -23,7 +23,6 @@ from tests.waiting import DEADLINE_S
 
 pytestmark = pytest.mark.cluster
 ROOT = Path(__file__).parents[2]
-ENDS_S = 60
 OURS = ("pgdyno-work/", ".pgdyno-work.new/")  # in the folder of a stage; others begin alike
 
 
@@ -69,7 +68,7 @@ class Ground:
         assert self.bystander.poll() is None
 
     def assert_nothing_left(self) -> None:
-        deadline = time.monotonic() + ENDS_S
+        deadline = time.monotonic() + DEADLINE_S
         while (running := servers(self.home) + servers(self.stage)) and time.monotonic() < deadline:
             time.sleep(0.1)
         assert running == []
@@ -141,7 +140,7 @@ def test_a_closed_terminal_ends_a_run_as_ctrl_c_does(folder: Path, home_env: Pat
             time.sleep(0.1)
         os.close(ours)
         ours = -1
-        code = process.wait(ENDS_S)
+        code = process.wait(DEADLINE_S)
     finally:
         process.kill()
         process.wait()

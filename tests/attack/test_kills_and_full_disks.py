@@ -253,7 +253,7 @@ def test_a_report_without_room_is_told(tmp_path: Path) -> None:
         before, page = files(disk), disk / "page.md"
         done = subprocess.run(
             [sys.executable, "-m", "pgdyno", "report", str(run), "-f", "md", "--out", str(page)],
-            capture_output=True, text=True, timeout=120, check=False,
+            capture_output=True, text=True, timeout=DEADLINE_S, check=False,
         )  # fmt: skip
         assert done.returncode == 6, done.stderr
         told = " ".join(done.stderr.split())

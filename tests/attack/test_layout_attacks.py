@@ -20,7 +20,7 @@ from pgdyno.model.errors import TargetError
 from tests import children
 from tests.cluster.test_layout import command, loop_device, unmounted_after
 from tests.tally import survived
-from tests.waiting import until
+from tests.waiting import DEADLINE_S, until
 
 pytestmark = [
     pytest.mark.cluster,
@@ -91,7 +91,7 @@ def test_what_cannot_be_looked_at_is_not_taken_for_empty(
     for further in ((), ("--apply",), ("--apply", "--erase", disk)):
         done = subprocess.run(
             arguments(disk, *further), env=variables(tmp_path, programs),
-            capture_output=True, text=True, timeout=60, check=False,
+            capture_output=True, text=True, timeout=DEADLINE_S, check=False,
         )  # fmt: skip
         assert done.returncode == 3, done.stdout
         assert fact in " ".join(done.stderr.split())
@@ -209,7 +209,7 @@ def test_a_step_is_ended_before_a_wish_to_stop_is_heard(
         until(lambda: there.exists() and there.read_text(), "mkfs runs")
         os.killpg(running.pid, number)
         go.write_text("go\n")
-        out, err = running.communicate(timeout=60)
+        out, err = running.communicate(timeout=DEADLINE_S)
     assert running.returncode == 130, out + err
     assert "stopped after step 1 of 3: mkfs.ext4" in " ".join(err.split())
     assert "ext4" in command("wipefs", "--no-act", disk)
@@ -227,14 +227,14 @@ def test_a_step_survives_us_and_the_next_layout_knows(
     )  # fmt: skip
     until(lambda: there.exists() and there.read_text(), "mkfs runs")
     os.killpg(running.pid, signal.SIGKILL)
-    running.communicate(timeout=60)
+    running.communicate(timeout=DEADLINE_S)
     go.write_text("go\n")
     until(lambda: "ext4" in command("wipefs", "--no-act", disk), "mkfs ends")
     until(lambda: not device(disk).busy, "mkfs ends")
     command("fsck.ext4", "-n", disk)
     again = subprocess.run(
         arguments(disk, "--fs", "ext4", "--erase", disk), env=variables(tmp_path, programs),
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=DEADLINE_S, check=False,
     )  # fmt: skip
     assert again.returncode == 0, again.stderr
     assert "an earlier layout was killed: step 1 of 1 was begun and not ended" in again.stderr

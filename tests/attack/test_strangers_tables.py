@@ -40,6 +40,7 @@ from tests.cluster.loading import (
 )
 from tests.data.workloads import changed, loading, tpcb, tpcc
 from tests.tally import survived
+from tests.waiting import DEADLINE_S
 
 pytestmark = pytest.mark.cluster
 VERSIONS = ["embedded-18", pytest.param("debian-15", marks=pytest.mark.long)]
@@ -311,15 +312,15 @@ def relayed(connection: Connection, at: int) -> int:
     ready = threading.Event()
 
     def kill() -> None:
-        ready.wait(60)
+        ready.wait(DEADLINE_S)
         loaders[0].send_signal(signal.SIGKILL)
-        loaders[0].wait(60)
+        loaders[0].wait(DEADLINE_S)
 
     with Relay(connection.host, at, kill) as relay:
         through = replace(connection, host=str(relay.folder))
         loaders.append(begin(through))
         ready.set()
-        _, said = loaders[0].communicate(timeout=120)
+        _, said = loaders[0].communicate(timeout=DEADLINE_S)
     assert loaders[0].returncode == (-signal.SIGKILL if at else 0), said
     left_alone(connection)
     return relay.queries

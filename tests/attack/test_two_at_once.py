@@ -26,6 +26,7 @@ from tests.attack.witness import database_facts, server_facts
 from tests.cluster.conftest import cluster_apart
 from tests.cluster.loading import new_database, run
 from tests.reachable import reachable_folder
+from tests.waiting import DEADLINE_S
 
 cluster = pytest.mark.cluster
 WHO = r"process \d+ on host \S+ since 20\d\d-.* \(role"
@@ -114,7 +115,7 @@ def test_behind_a_pooler_nothing_is_held_and_all_is_seen(server: Connection) -> 
 def test_who_was_killed_keeps_nobody_out(
     server: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database_use, "_PATIENCE_S", 10.0)
+    monkeypatch.setattr(database_use, "_PATIENCE_S", DEADLINE_S)
     code = (
         "import sys, time; from pgdyno.target.conninfo import reach;"
         " from pgdyno.target.database_use import in_use\n"
@@ -126,7 +127,7 @@ def test_who_was_killed_keeps_nobody_out(
     assert held.stdout is not None
     assert held.stdout.readline() == "held\n"
     held.kill()
-    held.wait(60)
+    held.wait(DEADLINE_S)
     with in_use(server, alone=True):
         pass
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
 import psycopg
 
 from pgdyno.model.connection import Connection
+from tests.waiting import until
 
 LOADED_AT = 1_700_000_000
 TABLES = (
@@ -40,10 +40,7 @@ def left_alone(connection: Connection) -> None:
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
         " AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
     )
-    deadline = time.monotonic() + 60
-    while run(connection, others) != [(0,)]:
-        assert time.monotonic() < deadline, f"sessions stay in {connection.database}"
-        time.sleep(0.02)
+    until(lambda: run(connection, others) == [(0,)], f"no session in {connection.database}")
 
 
 def contents(connection: Connection, tables: tuple[str, ...] = TABLES) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from pgdyno.target.own_target import DISK
 from tests.children import started
 from tests.cluster.test_drill import STOCK, mounts, plan
 from tests.cluster.test_run import assert_nothing_left
-from tests.waiting import until
+from tests.waiting import DEADLINE_S, until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("drill")]
 LACKING = "could not create lock file"
@@ -141,7 +141,7 @@ def test_what_stands_still_is_killed_though_its_children_are_not_told(
         with pytest.raises(TargetError, match=f"kill server {parent.pid}: no such file"):
             kills.kill_all(parent.pid)
     try:
-        assert parent.wait(60) == -signal.SIGKILL
+        assert parent.wait(DEADLINE_S) == -signal.SIGKILL
     finally:
         for child in map(int, children):
             os.kill(child, signal.SIGKILL)
@@ -156,7 +156,7 @@ def test_every_process_of_a_server_is_killed() -> None:
 
     kills.kill_all(parent.pid)
 
-    assert parent.wait(60) == -signal.SIGKILL
+    assert parent.wait(DEADLINE_S) == -signal.SIGKILL
     until(lambda: not any(is_alive(child) for child in children), "its children to end")
     with pytest.raises(TargetError, match=f"kill server {parent.pid}: no such process"):
         kills.kill_all(parent.pid)

@@ -26,7 +26,7 @@ def answered(
     return subprocess.run(
         [sys.executable, "-m", "pgdyno", "init", *given],
         input="".join(f"{line}\n" for line in answers), cwd=folder,
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=DEADLINE_S, check=False,
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from pgdyno.drive import fleet as head
 from pgdyno.drive.driver import drive
-from pgdyno.drive.null import null_server
+from pgdyno.drive.null import NullServer, null_server
 from pgdyno.model.connection import Connection
 from pgdyno.model.errors import HostLostError
 from pgdyno.model.run import TrialRecord, TrialState
@@ -30,29 +30,29 @@ from tests.data.workloads import tpcb
 from tests.waiting import until
 
 pytestmark = pytest.mark.cluster
+WINDOW_S = 600.0  # far longer than a busy machine takes to end one; it would end by itself then
 
 
 def test_a_lost_host_ends_the_window_and_is_named() -> None:
     load = replace(tpcb(1), connections=4, terminals=4)
     pids: list[int] = []
-    lost_s: list[float] = []
+    killed: list[int] = []
 
     def kill(state: Any) -> None:
-        if state.phase == "window" and not lost_s:
+        if state.phase == "window" and not killed:
             os.kill(pids[1], signal.SIGKILL)
-            lost_s.append(time.monotonic())
+            killed.append(pids[1])
 
     with null_server(load) as server:
-        protocol = replace(PROTOCOL, window_s=300.0, fleet=processes(3))
+        protocol = replace(PROTOCOL, window_s=WINDOW_S, fleet=processes(3))
         driven = drive(server.connection, load, protocol, None, kill, started=pids.append)
-        passed_s = time.monotonic() - lost_s[0]
 
     assert driven.fleet is not None
     (reason,) = fleet_reasons(driven.fleet)
     assert reason == "host local:1 was lost: its process ended with code -9"
     assert [host.name for host in driven.fleet.hosts] == ["local:0", "local:2"]
-    assert passed_s < 6
     assert driven.outcome == "stopped"
+    assert driven.window_s < WINDOW_S / 2, "the others do not drive on for the rest of it"
 
 
 @pytest.mark.wide
@@ -92,7 +92,7 @@ def test_no_load_goes_on_when_all_hosts_are_lost() -> None:
                 os.kill(pid, signal.SIGKILL)
 
     with null_server(load) as server:
-        protocol = replace(PROTOCOL, window_s=300.0, fleet=replace(processes(2), degraded=True))
+        protocol = replace(PROTOCOL, window_s=WINDOW_S, fleet=replace(processes(2), degraded=True))
         with pytest.raises(HostLostError, match=r"host local:0 was lost: .*; host local:1 was"):
             drive(server.connection, load, protocol, None, kill, started=pids.append)
 
@@ -109,7 +109,7 @@ def test_a_silent_host_is_lost_too() -> None:
             stopped_s.append(time.monotonic())
 
     with null_server(load) as server:
-        protocol = replace(PROTOCOL, window_s=300.0, fleet=processes(2))
+        protocol = replace(PROTOCOL, window_s=WINDOW_S, fleet=processes(2))
         driven = drive(server.connection, load, protocol, None, stop, started=pids.append)
 
     assert driven.fleet is not None
@@ -150,7 +150,7 @@ from pgdyno.model.connection import Connection
 from tests.cluster.test_fleet import PROTOCOL, processes
 from tests.data.workloads import tpcb
 load = replace(tpcb(1), connections=4, terminals=4)
-protocol = replace(PROTOCOL, window_s=300.0, fleet=processes(2))
+protocol = replace(PROTOCOL, window_s=float(sys.argv[2]), fleet=processes(2))
 pids = []
 def tell(state):
     print(json.dumps({"phase": state.phase, "pids": pids}), flush=True)
@@ -158,10 +158,17 @@ drive(Connection(sys.argv[1], 5432, "u", "d"), load, protocol, None, tell, start
 """
 
 
+def is_quiet(server: NullServer) -> bool:
+    """Whether nothing is asked of it for a moment."""
+    before = server.status().executions
+    time.sleep(0.2)
+    return server.status().executions == before
+
+
 @contextmanager
 def driving_head(connection: Connection) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
     """A head in a process of its own, whose hosts drive; and their numbers."""
-    words = [sys.executable, "-c", HEAD, connection.host]
+    words = [sys.executable, "-c", HEAD, connection.host, str(WINDOW_S)]
     root = Path(__file__).parents[2]
     with subprocess.Popen(words, cwd=root, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -181,10 +188,8 @@ def test_no_load_is_left_when_the_head_dies() -> None:
         process.kill()
         killed_s = time.monotonic()
         until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), "both have ended")
-        assert time.monotonic() - killed_s < 5
-        before = server.status().executions
-        time.sleep(0.2)
-        assert server.status().executions == before
+        assert time.monotonic() - killed_s < WINDOW_S / 2, "not with their window"
+        until(lambda: is_quiet(server), "what they had sent is done")
 
 
 @pytest.mark.wide
@@ -197,10 +202,8 @@ def test_no_load_is_left_when_the_head_is_cut_off() -> None:
         until(
             lambda: not any(Path(f"/proc/{pid}/fd/0").exists() for pid in pids), "both have ended"
         )
-        assert time.monotonic() - stopped_s < 6
-        before = server.status().executions
-        time.sleep(0.2)
-        assert server.status().executions == before
+        assert time.monotonic() - stopped_s < WINDOW_S / 2, "not with their window"
+        until(lambda: is_quiet(server), "what they had sent is done")
         process.send_signal(signal.SIGCONT)
 
 

@@ -29,7 +29,7 @@ from pgdyno.shell import Process, start
 from pgdyno.stats.fleet import fleet_reasons
 from tests.cluster.test_fleet import PROTOCOL
 from tests.data.workloads import tpcb
-from tests.waiting import until
+from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.cluster
 NODE = "ray:pgdyno-node"
@@ -86,7 +86,7 @@ def ray_cluster(mode: str) -> Iterator[tuple[Path, dict[str, str]]]:
             yield folder, env | {"RAY_ADDRESS": f"127.0.0.1:{port}"}
         finally:
             process.signal(signal.SIGTERM)
-            process.wait(30.0)
+            process.wait(DEADLINE_S)
             for one in of_folder(folder):
                 one.kill()
             process.kill()

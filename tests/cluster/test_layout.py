@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import DEADLINE_S
+
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("machine")]
 MIB = 1 << 20
 
@@ -29,7 +31,7 @@ def layout(*arguments: str) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
             [sys.executable, "-m", "pgdyno", "host", "layout", *arguments],
             env=os.environ | {"PGDYNO_HOST_STATE": state},
-            capture_output=True, text=True, timeout=120, check=False,
+            capture_output=True, text=True, timeout=DEADLINE_S, check=False,
         )  # fmt: skip
     done.stderr = " ".join(done.stderr.split())
     return done

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 from tests import leftovers as check
 from tests.leftovers import PREFIX, SESSION, leftovers, machine
+from tests.waiting import until
 
 pytestmark = pytest.mark.cluster
 
@@ -22,10 +22,7 @@ pytestmark = pytest.mark.cluster
 def sleeping(folder: Path, env: dict[str, str] | None = None) -> Iterator[int]:
     """A process that is there, environment and all: the kernel shows that a little later."""
     with subprocess.Popen(["sleep", "600"], cwd=folder, env=env) as process:
-        deadline = time.monotonic() + 60
-        while not Path(f"/proc/{process.pid}/environ").read_bytes():
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        until(Path(f"/proc/{process.pid}/environ").read_bytes, "its environment")
         yield process.pid
         process.kill()
 

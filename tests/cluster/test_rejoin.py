@@ -38,7 +38,7 @@ from tests.cluster.crashed_pair import (
     torn,
     torn_at,
 )
-from tests.waiting import until
+from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.cluster
 _TEST = Origin(OriginKind.PLAN, "a test")
@@ -231,7 +231,7 @@ def killed(pair: Pair, new: Cluster, what: str, step: int) -> None:
     """Rejoin, or take it back, in a process that is killed at a step."""
     words = [sys.executable, "-c", _KILLED, str(pair.primary.data), conninfo(new),
              str(pair.journals), what, str(step)]  # fmt: skip
-    assert started(words, stderr=subprocess.DEVNULL).wait(300) == -signal.SIGKILL
+    assert started(words, stderr=subprocess.DEVNULL).wait(DEADLINE_S) == -signal.SIGKILL
 
 
 def journal_state(pair: Pair) -> dict[str, bytes]:

@@ -24,6 +24,7 @@ from tests.attack.relay import Relay
 from tests.children import started
 from tests.cluster.conftest import TARGETS, VERSIONS
 from tests.cluster.crashed_pair import OFF, Pair, crash, execute, pair_of, torn
+from tests.waiting import DEADLINE_S
 
 pytestmark = pytest.mark.cluster
 
@@ -255,7 +256,7 @@ def test_a_repair_that_is_killed_while_it_writes_is_finished_by_the_next(
          str(writes)],
         stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    assert killed.wait(60) == -signal.SIGKILL
+    assert killed.wait(DEADLINE_S) == -signal.SIGKILL
     status, closed = pair.guard.status(), writes > 0  # it closes the data before all else
     assert (status.code, any("A repair is at work, or" in one for one in status.wrong)) == (
         closed, closed,

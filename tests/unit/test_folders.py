@@ -26,6 +26,7 @@ from pgdyno.target.home import (
     remove_folder,
     take_stage_folder,
 )
+from tests.waiting import DEADLINE_S
 
 NOBODY = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="strangers are made by root")
@@ -447,7 +448,7 @@ def test_what_a_kill_left_goes_when_the_next_one_comes(tmp_path: Path) -> None:
     foreign.mkdir()
     (foreign / "precious").write_text("kept")
     (tmp_path / "pgdyno-x-link").symlink_to(foreign)
-    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], timeout=60, check=False)
+    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], timeout=DEADLINE_S, check=False)
     assert len(list(tmp_path.iterdir())) == 3
 
     with scratch(tmp_path, "pgdyno-x-") as first, scratch(tmp_path, "pgdyno-x-") as second:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import DEADLINE_S
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "python" / "pgdyno"
 FOLDERS = ("python", "tests", "benches", "crates", "docs", "plans", ".ci")
@@ -174,3 +176,27 @@ def test_who_goes_on_with_a_run_needs_the_machine_as_it_was() -> None:
 
 def _sets_marks(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Assign) and ast.unparse(statement).startswith("pytestmark")
+
+
+def test_a_test_waits_for_as_long_as_a_busy_machine_takes() -> None:
+    """Only a defect may reach a deadline; one of a test's own is reached by a load of ten."""
+    short = [
+        f"{path.relative_to(ROOT)}:{one.lineno}"
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        for one in _patience(ast.parse(path.read_text()))
+        if isinstance(one.value, int | float) and 1 <= one.value < DEADLINE_S
+    ]
+    assert short == []
+
+
+def _patience(tree: ast.Module) -> Iterator[ast.Constant]:
+    """Numbers that say how long something is waited for."""
+    for node in ast.walk(tree):
+        found: list[ast.expr] = []
+        if isinstance(node, ast.Call):
+            found += [one.value for one in node.keywords if one.arg == "timeout"]
+            if isinstance(node.func, ast.Attribute) and node.func.attr in ("wait", "communicate"):
+                found += node.args[:1]
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            found += [node.right] * (ast.unparse(node.left) == "time.monotonic()")
+        yield from (one for one in found if isinstance(one, ast.Constant))

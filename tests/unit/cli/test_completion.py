@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from pgdyno.cli.app import COMMANDS
+from tests.waiting import DEADLINE_S
 
 PROGRAM = "import sys; sys.argv[0] = 'pgdyno'; from pgdyno.cli.app import main; main()"
 
@@ -17,7 +18,7 @@ def asked(complete: str, **more: str) -> str:
     """What `pgdyno` answers to a shell."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], env=os.environ | {"_PGDYNO_COMPLETE": complete} | more,
-        capture_output=True, text=True, check=True, timeout=60,
+        capture_output=True, text=True, check=True, timeout=DEADLINE_S,
     )  # fmt: skip
     assert done.stderr == ""
     return done.stdout

@@ -13,6 +13,7 @@ from pgdyno.drive import driver
 from pgdyno.model.errors import DriveError
 from pgdyno.model.progress import DriveProgress
 from pgdyno.shell import Process, start
+from tests.waiting import DEADLINE_S
 
 COUNTS = {"due": 10, "succeeded": 7, "rolled_back": 1, "failed": 1, "unknown": 1, "skipped": 0,
           "unfinished": 1, "drained": 1,
@@ -82,7 +83,7 @@ def said() -> Iterator[Any]:
 
     yield speak
     for process in processes:
-        process.wait(10)
+        process.wait(DEADLINE_S)
         process.close_pipes()
 
 

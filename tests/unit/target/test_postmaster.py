@@ -22,7 +22,7 @@ from pgdyno.target.leftover_server import (
     stop_leftover,
 )
 from tests import children
-from tests.waiting import until
+from tests.waiting import DEADLINE_S, until
 
 US = OsUser("us", os.geteuid(), os.getegid())
 
@@ -68,7 +68,7 @@ def test_our_server_is_stopped(data: Folder, postgres: Path) -> None:
 
     stop_leftover(data, US, [postgres])
 
-    assert process.wait(10) != 0
+    assert process.wait(DEADLINE_S) != 0
 
 
 def test_another_program_is_spared(data: Folder, postgres: Path) -> None:
