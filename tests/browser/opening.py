@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, BrowserContext, Page
 
 Theme = Literal["light", "dark"]
 WIDE, PHONE = (1280, 900), (375, 800)
@@ -25,22 +25,29 @@ BEYOND = """() => [...document.querySelectorAll('main *')]
   .map(it => [it.tagName, it.className, it.textContent.slice(0, 40)])"""
 
 
+def context_of(browser: Browser, **options: Any) -> BrowserContext:
+    """A profile of its own, in which everything is waited for as long as a busy machine takes."""
+    context = browser.new_context(**options)
+    context.set_default_timeout(PATIENCE_MS)
+    return context
+
+
 @contextmanager
 def opened(
     browser: Browser, report: Path, size: tuple[int, int] = WIDE, theme: Theme = "light"
 ) -> Iterator[tuple[Page, list[str]]]:
     """The page, drawn, and everything it said or asked for besides itself."""
     width, height = size
-    context = browser.new_context(
-        viewport={"width": width, "height": height}, color_scheme=theme, offline=True
+    context = context_of(
+        browser, viewport={"width": width, "height": height}, color_scheme=theme, offline=True
     )
     page = context.new_page()
     noise: list[str] = []
     page.on("console", lambda message: noise.append(f"{message.type}: {message.text}"))
     page.on("pageerror", lambda error: noise.append(f"error: {error}"))
     page.on("request", lambda request: noise.append(f"request: {request.url}"))
-    page.goto(report.as_uri(), timeout=PATIENCE_MS)
-    page.wait_for_function(DRAWN, timeout=PATIENCE_MS)
+    page.goto(report.as_uri())
+    page.wait_for_function(DRAWN)
     noise.remove(f"request: {report.as_uri()}")
     try:
         yield page, noise

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Page, Request
 from pgdyno.live.address import Address
 from pgdyno.live.audience import Audience
 from pgdyno.model.progress import Noted
-from tests.browser.opening import OVERFLOWS
+from tests.browser.opening import OVERFLOWS, context_of
 from tests.data.hostile import ENDS
 from tests.data.miniature import CHARACTERS, write_miniature
 from tests.data.played import Played
@@ -57,7 +57,7 @@ def opened(
 ) -> Iterator[tuple[Page, list[str]]]:
     """The page, and all that it said, or asked for elsewhere."""
     assert audience.page_url is not None
-    context = browser.new_context(viewport={"width": size[0], "height": size[1]})
+    context = context_of(browser, viewport={"width": size[0], "height": size[1]})
     page = context.new_page()
     noise: list[str] = []
     host = urlsplit(audience.page_url).netloc
@@ -167,7 +167,7 @@ def test_names_that_mean_something_to_a_page_are_text(browser: Browser, tmp_path
 def test_without_the_token_nothing_is_shown(browser: Browser, played: Played) -> None:
     with shown(played, 0) as audience:
         assert audience.page_url is not None
-        context = browser.new_context()
+        context = context_of(browser)
         page = context.new_page()
         found = page.goto(audience.page_url.partition("?")[0])
         assert found is not None

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from pgdyno.report import html
-from tests.browser.opening import DRAWN, PATIENCE_MS, WIDE, opened
+from tests.browser.opening import DRAWN, WIDE, context_of, opened
 from tests.data.an_hour import ROUNDS, SIGNALS, STAGES, an_hour
 
 pytestmark = [pytest.mark.browser, pytest.mark.document]
@@ -30,7 +30,7 @@ def test_it_is_small_and_every_chart_is_drawn(browser: Browser, hour: Path) -> N
     with opened(browser, hour) as (page, noise):
         for flame in page.locator(".flame").all():
             flame.scroll_into_view_if_needed()
-        page.wait_for_function(FLAMES_DRAWN, timeout=PATIENCE_MS)
+        page.wait_for_function(FLAMES_DRAWN)
         drawn = page.evaluate(WITHIN)
         assert len(drawn) > STAGES * (2 * ROUNDS + SIGNALS)
         assert all(drawn)
@@ -39,7 +39,7 @@ def test_it_is_small_and_every_chart_is_drawn(browser: Browser, hour: Path) -> N
 
 def test_it_can_be_read_while_what_is_out_of_sight_is_drawn(browser: Browser, hour: Path) -> None:
     width, height = WIDE
-    context = browser.new_context(viewport={"width": width, "height": height}, offline=True)
+    context = context_of(browser, viewport={"width": width, "height": height}, offline=True)
     try:
         page = context.new_page()
         # Looked at as soon as the page has loaded, before its first pause.
@@ -53,7 +53,7 @@ def test_it_can_be_read_while_what_is_out_of_sight_is_drawn(browser: Browser, ho
         page.on("pageerror", lambda error: failed.append(str(error)))
         page.goto(hour.as_uri())
         first = page.evaluate("() => window.first")
-        page.wait_for_function(DRAWN, timeout=PATIENCE_MS)
+        page.wait_for_function(DRAWN)
         assert first < 12, "what is in sight, and no more"
         assert failed == [], "pointed at before it is drawn"
     finally:

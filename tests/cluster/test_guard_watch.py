@@ -23,6 +23,7 @@ from pgdyno.target.cluster import Cluster
 from tests.cluster.guarded import (
     ACCEPTED,
     AT_ONCE,
+    LIMITS,
     ROLE,
     Guarded,
     execute,
@@ -242,6 +243,7 @@ def test_clocks_that_jump_change_nothing(guarded: Guarded, tmp_path: Path) -> No
     ).stdout  # fmt: skip
     assert len(set(told.strip("[]\n").split(", "))) == 3, "the clock of a process jumps by days"
 
+    guarded.arm(LIMITS)  # a busy machine is silent for longer than the other tests allow
     daemon = guarded.watching(jumping)
     guarded.until_off()
     until(lambda: heartbeat(guarded).pages == "off", "its next look says so")
@@ -339,9 +341,8 @@ def test_hung_the_watchdog_turns_them_on_and_the_daemon_notices(guarded: Guarded
     finally:
         os.kill(daemon.pid, signal.SIGCONT)
     guarded.until_off()
-    beat = guarded.status().heartbeat
-    assert beat is not None
-    assert (beat.turns, beat.watchdog_turns) == (1, 1)
+    beat = heartbeat(guarded)  # a busy machine may have been silent once more
+    assert beat.turns >= beat.watchdog_turns >= 1
     stop(daemon)
 
 
