@@ -57,4 +57,6 @@ def test_told_and_counted_agree(outputs: tuple[Path, list[Path]]) -> None:
     # the connections were made. Two threads end at the same time only about.
     begin = min(one.span.begin_s for one in counted if one.span)
     end = max(one.span.end_s for one in counted if one.span)
-    assert TRANSACTIONS / (end - begin) == pytest.approx(told.value("tps"), rel=0.05)
+    # What is told is of a longer time: until all threads run, and after the last one has ended. A
+    # busy machine makes much of that.
+    assert 0.999 * told.value("tps") < TRANSACTIONS / (end - begin) < 1.5 * told.value("tps")

@@ -183,13 +183,14 @@ def test_a_stall_that_outlasts_the_drain_leaves_lower_bounds(connection: Connect
     kind = next(kind for kind in result.kinds if kind.kind == "order_status")
     counts = kind.window
     assert result.outcome == "unanswered"
-    assert result.given_up_s == pytest.approx(0.5, abs=0.4)
+    assert result.given_up_s is not None
+    assert result.given_up_s > 0.49
     assert counts.stuck == CONNECTIONS
     assert counts.unanswered >= 0.8 * RATE * stall.before_s
     assert counts.due == counts.succeeded + counts.unfinished
     least_ns = kind.response_ns["exact_below"]
     # The last was due as the window ended, the first before the stall began.
-    assert 0.4e9 < least_ns < 1e9
+    assert 0.4 < least_ns / 1e9 < result.given_up_s + 0.5
     assert kind.response_ns["max"] / 1e9 > 0.9 * (stall.before_s + 0.5)
     reason = stuck_reason(window_end([kind.window for kind in result.kinds], result.given_up_s))
     assert reason is not None

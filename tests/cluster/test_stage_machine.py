@@ -90,7 +90,7 @@ class Watched:
     def __call__(self, event: Event) -> None:
         if isinstance(event, PhaseBegun) and event.trial:
             self._stage = event.trial.stage
-        if isinstance(event, DriveProgress) and event.phase == "window":
+        if isinstance(event, DriveProgress):  # of a window of a second none may be told
             self.seen.setdefault(self._stage, set()).add(now())
 
 

@@ -63,11 +63,14 @@ def test_what_a_primary_tells_leads_to_no_file_outside_of_the_data(
         one.mkdir(parents=True)
     (etc / "passwd").write_text("root's own")
     before = sorted(tmp_path.rglob("*"))
+    refused = pytest.raises(TargetError, match="is no path of a file below a data directory")
     with Folder.hold(data) as folder:
-        for act in (lambda: made(folder, path).__enter__(), lambda: removed(folder, path),
-                    lambda: opened(folder, path, writes=True).__enter__()):  # fmt: skip
-            with pytest.raises(TargetError, match="is no path of a file below a data directory"):
-                act()
+        with refused, made(folder, path):
+            pytest.fail("it was made")
+        with refused, opened(folder, path, writes=True):
+            pytest.fail("it was opened")
+        with refused:
+            removed(folder, path)
     assert sorted(tmp_path.rglob("*")) == before
 
 
