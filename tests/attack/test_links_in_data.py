@@ -78,7 +78,10 @@ def test_no_drill_writes_into_files_of_roots(data: Path) -> None:
     with Folder.hold(data) as folder, folder.into("base") as base, base.into("6") as database:
         with pytest.raises(TargetError, match="no regular file of user"):
             _cut_parts_in(database, 8192)
-        for path in ("base/6/16384", "../roots/00000002.history"):
-            with pytest.raises(TargetError, match="no regular file of user"):
+        for path, refusal in (
+            ("base/6/16384", "no regular file of user"),
+            ("../roots/00000002.history", "is no path of a file below a data directory"),
+        ):
+            with pytest.raises(TargetError, match=refusal):
                 _put(folder, path, b"theirs", 0)
     assert (roots / "00000002.history").read_text() == "root's own"
