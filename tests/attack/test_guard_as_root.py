@@ -220,7 +220,7 @@ def test_root_and_the_servers_user_take_the_same_lock_of_the_daemon(
         assert pgdyno.Guard(data).status().daemon_runs
         os.close(handle)
         lock.unlink()
-        words = ["flock", lock, "sh", "-c", "echo held; read line"]
+        words = ["flock", str(lock), "sh", "-c", "echo held; read line"]
         theirs = start(words, user=user, pipes=True)
         try:
             assert theirs.stdout.readline() == "held\n"

@@ -23,7 +23,7 @@ from tests.waiting import DEADLINE_S
 
 pytestmark = pytest.mark.cluster
 ROOT = Path(__file__).parents[2]
-STEPS_MIN = 60  # of a fixture and a trial
+STEPS_MIN = 100  # of a fixture and a trial
 OURS = ("pgdyno-work/", ".pgdyno-work.new/")  # in the folder of a stage; others begin alike
 
 
@@ -105,7 +105,7 @@ def test_a_run_killed_at_any_step_hurts_nobody_and_the_next_one_works(
     assert whole.returncode == 0, whole.stderr
     steps = int(whole.stdout)
     assert steps > STEPS_MIN
-    for step in range(first, steps, stride or (steps - first - 1) // 2):
+    for step in range(first, steps, stride or (steps - first) * 9 // 20):
         shutil.rmtree(ground.home / "fixtures")  # so that there is as much to do as before
         killed = ground.run(step)
         if killed.returncode == 0:  # steps differ a little: how often a start is asked for

@@ -219,7 +219,7 @@ def test_a_copy_that_is_repaired_opens_nothing_for_what_it_was_made_of(
         assert guarded.pg_ctl("start")[0] != 0
         assert included(copy / "postgresql.conf") is None, "it may be started"
         assert (guard.status().armed, guard.status().wrong) == (None, ())
-        words = ["-D", copy, "-o", "-c port=1", "-w", "-l", copy / "log", "start"]
+        words = ["-D", str(copy), "-o", "-c port=1", "-w", "-l", str(copy / "log"), "start"]
         run([guarded.binaries.program("pg_ctl"), *words], user=postgres_user())
         run([guarded.binaries.program("pg_ctl"), "-D", copy, "stop"], user=postgres_user())
     finally:

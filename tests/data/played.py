@@ -31,6 +31,7 @@ class Played:
         with RunFile.read(whole) as run:
             info, trials, self._fixtures = run.info(), run.trials(), run.fixtures()
             self._series = {one.number: run.series(one.number) for one in trials}
+            self._tallies = {one.number: run.tallies(one.number) for one in trials}
         assert info.plan is not None
         self.plan: Plan = info.plan
         self.trials = trials
@@ -60,7 +61,7 @@ class Played:
             pause()
             yield self.driving(number, second)
         with RunFile.append(self.path) as run:
-            run.put_trial(record, self._series[number].values())
+            run.put_trial(record, self._series[number].values(), self._tallies[number].values())
         yield PhaseBegun(begun, "check")
         yield TrialEnded(record)
 

@@ -37,7 +37,7 @@ class Finding:
     found: str
     wanted: str
     change: str = ""  # a sentence; empty where it is passed
-    may_be_accepted: bool = False  # a person may say that it is well as it is, by its name
+    may_be_accepted: bool = False  # a person may accept it as it is, by its name
     accepted: bool = False
 
     @property

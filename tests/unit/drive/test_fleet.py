@@ -230,7 +230,7 @@ class Endless(io.StringIO):
 
     taken = 0
 
-    def readline(self, size: int = -1, /) -> str:
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
         assert size > 0, "all of it would be read"
         self.taken += size
         return "x" * size

@@ -20,7 +20,7 @@ ONCE = ("standby-power",)
 ACCEPTABLE = (
     "separate-power", "checksums", "checkpoint-timeout", "unlogged", "databases-seen", *ONCE,
 )  # fmt: skip
-"""What a person may say is well as it is."""
+"""What a person may accept as it is."""
 
 
 def judged(seen: Seen, accepted: Collection[str]) -> tuple[Finding, ...]:
