@@ -439,7 +439,7 @@ class Facts:
     compliance: tuple[Requirement, ...]  # none if the workload is not TPC-C
     margin: float  # ratios from 1 / (1 + margin) to 1 + margin are too close to matter
     confidence: float
-    looks: tuple[int, ...]  # rounds after which was looked; none where all were measured
+    looks: tuple[int, ...]  # rounds judged as looks judge; none where all rounds are one sample
     warnings: tuple[str, ...]  # of the comparison as a whole: interference, gaps
     noise_floor: NoiseFloor | None
     placement: Judgement  # of sessions on CPUs, and whether throughput goes with it

@@ -117,7 +117,7 @@ def analyse(run: RunFile, stored: Stored | None = None, losses: Losses | None = 
         tables=table_rows(names, finished, snapshots), plans=plan_facts(names, finished, snapshots),
         protocol=protocol_costs(plan, finished), compliance=requirements(plan, finished),
         margin=plan.protocol.margin, confidence=plan.protocol.confidence,
-        looks=plan.protocol.looks, warnings=compared.warnings,
+        looks=plan.protocol.judged_after, warnings=compared.warnings,
         noise_floor=noise_facts(plan, table, plan.protocol.confidence), placement=placed,
         audit=audit, conditions=merged_conditions(fixtures, trials),
         checked_rounds=plan.protocol.checked_rounds, same=shared(plan, finished),

@@ -70,6 +70,7 @@ class Protocol:
     cycles: int = 2  # whole ones in each window, at least; with checkpoints = "cycles"
     anchors: int = 2  # first rounds whose trials are anchors; with checkpoints = "anchors"
     stop: Stop = "rounds"  # "decided": stages are measured until a look has decided them
+    whole_rounds: int | None = None  # of the plan that stops so, of which --quick has the first
     reconnect_s: float = 60.0  # so long a running server that went away is waited for
     checkpoint_before: bool = True  # a CHECKPOINT ends before the load begins
     telemetry: Telemetry = "default"
@@ -83,13 +84,23 @@ class Protocol:
 
     @property
     def rounds_max(self) -> int | None:
-        """The most rounds of a plan that stops when it is decided; None: it does not."""
-        return self.rounds if self.stop == "decided" else None
+        """The most rounds of a plan that stops when it is decided; None: it does not.
+
+        The first rounds of such a plan are judged as its looks judge them, also where --quick ends
+        it after them: a first look is never called better where the plan would go on.
+        """
+        return self.rounds if self.stop == "decided" else self.whole_rounds
 
     @property
     def looks(self) -> tuple[int, ...]:
         """Rounds after which is looked whether to go on."""
         return LOOKS[self.rounds] if self.stop == "decided" else ()
+
+    @property
+    def judged_after(self) -> tuple[int, ...]:
+        """Rounds whose verdicts are those of a look: fewer than there are looks with --quick."""
+        planned = () if self.rounds_max is None else LOOKS[self.rounds_max]
+        return tuple(one for one in planned if one <= self.rounds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from pgdyno.model.settings import ServerFacts
 from pgdyno.plan import read_plan
 from pgdyno.plan.remaining import rest_of
 from pgdyno.plan.resolve.plan import resolve
+from pgdyno.report.markdown import render
 from pgdyno.store import RunFile
 from pgdyno.target.interface import Target
 from pgdyno.trial.measure import TestBed
@@ -157,6 +158,30 @@ def test_a_plan_without_looks_tells_its_first_ratios_too(
     assert {line.split(" so far ×")[0] for line in lines} == {"async", "wal-compression"}
     assert all(line.endswith("of initdb; nothing is decided before the end") for line in lines)
     assert len(measured(tmp_path / "run.sqlite")["async"]) == fixed.protocol.rounds
+
+
+def test_a_shortened_plan_calls_nothing_better_where_the_whole_one_would_go_on(
+    made_up: tuple[RunInfo, TrialResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three rounds beyond chance by themselves are not beyond it at the first of five looks."""
+    info, result = made_up
+    short = resolve(read_plan(DECIDED, ["protocol.rounds=3"], quick=True), installed(18), HOST)
+    alone = ["protocol.rounds=3", "protocol.stop=rounds"]
+    usual = resolve(read_plan(DECIDED, alone, quick=True), installed(18), HOST)
+    verdicts = {}
+    for name, plan in (("short", short), ("usual", usual)):
+        path = tmp_path / f"{name}.sqlite"
+        carried_out(plan, info, path, monkeypatch, measuring(result, FACTOR | {"async": 1.21}))
+        assert measured(path) == dict.fromkeys(FACTOR, [1, 2, 3])
+        with RunFile.read(path) as run:
+            facts = analyse(run)
+        found = next(one.to_first for one in facts.stages if one.name == "async")
+        assert found is not None
+        verdicts[name] = found.verdict
+        assert facts.looks == ((3,) if name == "short" else ())
+        assert ("shortened to 3 rounds of its plan" in render(facts)) == (name == "short")
+    assert verdicts == {"short": "undecided", "usual": "better"}
+    assert (short.protocol.rounds_max, usual.protocol.rounds_max) == (8, None)
 
 
 def test_a_run_that_was_broken_off_goes_on_where_its_looks_left_it(

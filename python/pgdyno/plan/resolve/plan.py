@@ -265,6 +265,7 @@ def _protocol(draft: PlanDraft) -> Protocol:
         cycles=table.cycles,
         anchors=table.anchors,
         stop=table.stop,
+        whole_rounds=draft.whole_rounds,
         checkpoint_before=table.checkpoint_before,
         telemetry=table.telemetry,
         reconnect_s=float(table.reconnect_s),

@@ -411,7 +411,8 @@ class PlanDocument(Table):
     quick: dict[str, Any] = Field(
         {},
         description="What `--quick` changes: sizes of `protocol` and `workload` only. Windows go "
-        "by the clock then, unless it says `checkpoints`, `cycles` or `anchors` itself.",
+        "by the clock then, unless it says `checkpoints`, `cycles` or `anchors` itself. Of a plan "
+        "that stops when it is decided, the rounds are judged as its looks would judge them.",
     )
     stage: Annotated[
         tuple[StageTable, ...], Field(strict=False, min_length=1, max_length=STAGES_MAX)

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from pgdyno.catalog import profile_names
 from pgdyno.model.errors import PlanError
+from pgdyno.model.looks import LOOKS
 from pgdyno.model.settings import Origin
 from pgdyno.model.wording import plural
 from pgdyno.model.workload import Workload
@@ -60,6 +61,7 @@ class PlanDraft:
     clients: tuple[StageClient, ...]  # of the stages, in order
     sources: Mapping[str, str]  # path of a file that the workload names -> its content
     skipped: tuple[str, ...] = ()  # stages that are left out
+    whole_rounds: int | None = None  # see `Protocol`
 
     def driven(self, table: WorkloadTable) -> Workload:
         """The workload of the plan or of a stage, over the servers that there are."""
@@ -156,11 +158,7 @@ def read_plan_text(
     refuse(source, complaints)
     assert document is not None
     return PlanDraft(
-        document=document,
-        source=source,
-        text=text,
-        quick=quick,
-        aa=aa,
+        document=document, source=source, text=text, quick=quick, aa=aa,
         overrides=tuple(overrides),
         folders=tuple(folders),
         origins=_origins(document, raw, source, set(quick_by_path) if quick else set(), chosen),
@@ -169,7 +167,25 @@ def read_plan_text(
         clients=clients,
         sources=sources,
         skipped=skipped,
-    )
+        whole_rounds=_whole_rounds(raw, chosen, document) if quick else None,
+    )  # fmt: skip
+
+
+def _whole_rounds(
+    raw: dict[str, Any], chosen: Sequence[Override], document: PlanDocument
+) -> int | None:
+    """How many rounds the plan has at most without `--quick`, if it stops when it is decided.
+
+    Whoever says by `--set` when it stops has asked for another plan; anchors have no looks.
+    """
+    whole, short = raw.get("protocol"), document.protocol
+    if not isinstance(whole, dict) or whole.get("stop") != "decided":
+        return None
+    if any(one.path == ("protocol", "stop") for one in chosen) or short.checkpoints == "anchors":
+        return None
+    rounds = whole.get("rounds")
+    is_short = isinstance(rounds, int) and rounds in LOOKS and short.rounds < rounds
+    return rounds if is_short and short.stop == "rounds" else None
 
 
 def _raw(text: str, source: str, folders: Sequence[str]) -> tuple[dict[str, Any], list[Complaint]]:

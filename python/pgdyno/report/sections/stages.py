@@ -6,6 +6,7 @@ from pgdyno.analysis import words
 from pgdyno.analysis.answer_facts import TailFacts
 from pgdyno.analysis.facts import Comparison, Facts, Spread, StageFacts
 from pgdyno.analysis.plain import SLOWEST, deepest
+from pgdyno.model.looks import LOOKS
 from pgdyno.model.units import ratio_text
 from pgdyno.model.wording import listed, plural
 from pgdyno.report.document import (
@@ -62,6 +63,12 @@ def section(facts: Facts) -> Section:
 
 
 def _of_looks(facts: Facts) -> str:
+    if facts.looks[-1] not in LOOKS:
+        return (
+            f"The run was shortened to {plural(facts.looks[-1], 'round')} of its plan. Intervals"
+            " and verdicts are those of a look of the whole plan there, and hold over all of its looks"
+            " together: what is not decided here, the whole plan may decide."
+        )
     return (
         f"Looks after {listed([str(look) for look in facts.looks])} rounds"
         " were fixed before the first trial; a stage that a look decided"
