@@ -353,6 +353,11 @@ def test_the_commands_do_it_and_say_how_it_stands(guarded: Guarded) -> None:
     armed = guarded.status().armed
     assert armed is not None
     assert (armed.limits.lag_bytes, armed.accepted) == (1_000_000, ("separate-power",))
+    code, said = command("arm", data, "--accept", "standby-power", "--hold", "1")
+    assert code == 0, said  # as the documentation has it, once a standby is known to be whole
+    again = guarded.status().armed
+    assert again is not None
+    assert again.limits == replace(armed.limits, hold_s=1.0), "what nobody names stays"
     code, said = command("status", data, "--json")
     assert code == 1
     assert json.loads(said)["armed"]["step"] == "armed"

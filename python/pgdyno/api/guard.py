@@ -34,7 +34,7 @@ from pgdyno.guard.unit import unit
 from pgdyno.guard.watch import Watch
 from pgdyno.model.bounds import require_within
 from pgdyno.model.errors import PgdynoError, PlanError, TargetError
-from pgdyno.model.guard import Armed, Checked, GuardLimits, Lock, Status, Step
+from pgdyno.model.guard import Armed, Checked, GuardLimits, LimitsAsked, Lock, Status, Step
 from pgdyno.model.repair import PATIENCE_S, SESSIONS, RejoinReport, RepairReport
 from pgdyno.model.wording import listed
 
@@ -54,7 +54,7 @@ class Guard:
         *,
         primary: str = "",
         run_folder: str | Path | None = None,
-        limits: GuardLimits | None = None,
+        limits: GuardLimits | LimitsAsked | None = None,
         bindir: Path | None = None,
     ) -> None:
         """Name the pair; nothing is asked or changed yet.
@@ -67,7 +67,8 @@ class Guard:
             primary: Conninfo of the primary; empty: as it was armed with, or by postmaster.pid and
                 the role of the server's user.
             run_folder: A folder on a file system in memory; None: /run/pgdyno-guard.
-            limits: How far the standby may be behind; None: as it was armed with, or the defaults.
+            limits: How far the standby may be behind; those that are not named: as it was armed
+                with, or the defaults.
             bindir: PostgreSQL's programs; None: those that the server was started with last.
 
         Raises:
@@ -296,9 +297,13 @@ class Guard:
         primary, standby = self._primary, self._standby_of(armed)
         if not primary and armed is not None:
             primary = named.followed(self._directory, armed, "primary")
+        limits = armed.limits if armed else GuardLimits()
+        if isinstance(self._limits, LimitsAsked):
+            limits = self._limits.over(limits)
         return Wanted(
             primary, standby,
-            self._limits or (armed.limits if armed else GuardLimits()), self._run_folder or folder,
+            self._limits if isinstance(self._limits, GuardLimits) else limits,
+            self._run_folder or folder,
         )  # fmt: skip
 
     def _standby_of(self, armed: Armed | None) -> str:

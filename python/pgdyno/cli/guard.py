@@ -16,7 +16,7 @@ from pgdyno import api
 from pgdyno.cli.api_defaults import defaults
 from pgdyno.cli.console import stderr, stdout
 from pgdyno.cli.help import STYLE, Command, Group
-from pgdyno.model.guard import Checked, GuardLimits, Heartbeat, Status
+from pgdyno.model.guard import Checked, GuardLimits, Heartbeat, LimitsAsked, Status
 from pgdyno.model.repair import RejoinReport, RepairReport
 from pgdyno.model.units import bytes_text, seconds_text
 from pgdyno.model.wording import plural
@@ -61,22 +61,42 @@ BINDIR = Annotated[
     typer.Option(help="PostgreSQL's programs; without it, those that the server ran with."),
 ]
 LAG_BYTES = Annotated[
-    int, typer.Option(metavar="BYTES", help="WAL that the standby may be behind, in bytes.")
+    int | None,
+    typer.Option(
+        metavar="BYTES",
+        help=f"WAL that the standby may be behind; as armed, or {_LIMITS.lag_bytes} bytes.",
+    ),
 ]
 LAG_SECONDS = Annotated[
-    float, typer.Option(metavar="SECONDS", help="How old the oldest of that WAL may be.")
+    float | None,
+    typer.Option(
+        metavar="SECONDS",
+        help=f"How old the oldest of that WAL may be; as armed, or {_LIMITS.lag_s:.0f} s.",
+    ),
 ]
 SILENCE = Annotated[
-    float,
-    typer.Option(metavar="SECONDS", help="How long a server, or the daemon, may be silent."),
+    float | None,
+    typer.Option(
+        metavar="SECONDS",
+        help="How long a server, or the daemon, may be silent; as armed, or"
+        f" {_LIMITS.silence_s:.0f} s.",
+    ),
 ]
 HOLD = Annotated[
-    float,
-    typer.Option(metavar="SECONDS", help="How long conditions must hold before full pages go off."),
+    float | None,
+    typer.Option(
+        metavar="SECONDS",
+        help="How long conditions must hold before full pages go off; as armed, or"
+        f" {_LIMITS.hold_s:.0f} s.",
+    ),
 ]
 TIMEOUT = Annotated[
-    int,
-    typer.Option(metavar="SECONDS", help="What checkpoint_timeout may be on the primary."),
+    int | None,
+    typer.Option(
+        metavar="SECONDS",
+        help="What checkpoint_timeout may be on the primary; as armed, or"
+        f" {_LIMITS.checkpoint_timeout_s} s.",
+    ),
 ]
 JOURNALS = Annotated[
     Path | None,
@@ -94,11 +114,11 @@ def check(
     primary: PRIMARY = "",
     accept: ACCEPT = None,
     run_folder: RUN_FOLDER = None,
-    lag_bytes: LAG_BYTES = _LIMITS.lag_bytes,
-    lag_seconds: LAG_SECONDS = _LIMITS.lag_s,
-    silence: SILENCE = _LIMITS.silence_s,
-    hold: HOLD = _LIMITS.hold_s,
-    checkpoint_timeout: TIMEOUT = _LIMITS.checkpoint_timeout_s,
+    lag_bytes: LAG_BYTES = None,
+    lag_seconds: LAG_SECONDS = None,
+    silence: SILENCE = None,
+    hold: HOLD = None,
+    checkpoint_timeout: TIMEOUT = None,
     as_json: JSON = False,
 ) -> None:
     """Tell whether full pages may be off: every condition, what was found, what would change it.
@@ -107,7 +127,7 @@ def check(
 
     Example: pgdyno guard check /srv/pg --standby 'host=b user=pgdyno_guard'
     """
-    limits = GuardLimits(lag_bytes, lag_seconds, silence, hold, checkpoint_timeout)
+    limits = LimitsAsked(lag_bytes, lag_seconds, silence, hold, checkpoint_timeout)
     found = api.Guard(data, standby, primary=primary, run_folder=run_folder, limits=limits).check(
         accept or ()
     )
@@ -121,11 +141,11 @@ def arm(
     primary: PRIMARY = "",
     accept: ACCEPT = None,
     run_folder: RUN_FOLDER = None,
-    lag_bytes: LAG_BYTES = _LIMITS.lag_bytes,
-    lag_seconds: LAG_SECONDS = _LIMITS.lag_s,
-    silence: SILENCE = _LIMITS.silence_s,
-    hold: HOLD = _LIMITS.hold_s,
-    checkpoint_timeout: TIMEOUT = _LIMITS.checkpoint_timeout_s,
+    lag_bytes: LAG_BYTES = None,
+    lag_seconds: LAG_SECONDS = None,
+    silence: SILENCE = None,
+    hold: HOLD = None,
+    checkpoint_timeout: TIMEOUT = None,
     as_json: JSON = False,
 ) -> None:
     """Put the interlock in place: after a power cut the server does not start before a repair.
@@ -135,7 +155,7 @@ def arm(
 
     Example: pgdyno guard arm /srv/pg --standby 'host=b user=pgdyno_guard'
     """
-    limits = GuardLimits(lag_bytes, lag_seconds, silence, hold, checkpoint_timeout)
+    limits = LimitsAsked(lag_bytes, lag_seconds, silence, hold, checkpoint_timeout)
     found = api.Guard(data, standby, primary=primary, run_folder=run_folder, limits=limits).arm(
         accept or ()
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 from pgdyno.model.bounds import require_within
 
@@ -11,6 +12,7 @@ _LEAST: dict[str, float] = {
     "lag_bytes": 1, "lag_s": 1, "silence_s": 1, "hold_s": 0,
     "checkpoint_timeout_s": 30,  # PostgreSQL's own least
 }  # fmt: skip
+_NO_LESS = "No pair keeps to less."
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,29 @@ class GuardLimits:
 
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():
-            require_within(name, getattr(self, name), least, None, "No pair keeps to less.")
+            require_within(name, getattr(self, name), least, None, _NO_LESS)
+
+
+@dataclass(frozen=True, slots=True)
+class LimitsAsked:
+    """Limits of which somebody names some; of the others it stays at what it was."""
+
+    lag_bytes: int | None = None
+    lag_s: float | None = None
+    silence_s: float | None = None
+    hold_s: float | None = None
+    checkpoint_timeout_s: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in self._named().items():
+            require_within(name, value, _LEAST[name], None, _NO_LESS)
+
+    def over(self, limits: GuardLimits) -> GuardLimits:
+        """Those that are named in the place of others."""
+        return replace(limits, **self._named())
+
+    def _named(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typer.main import get_command
 from pgdyno import api
 from pgdyno.cli.api_defaults import defaults
 from pgdyno.cli.app import COMMANDS, app
+from pgdyno.model.guard import LimitsAsked
 
 FILLS: dict[str, tuple[Callable[..., Any], ...]] = {
     "run": (api.load_plan, api.run),
@@ -44,8 +45,8 @@ FILLS: dict[str, tuple[Callable[..., Any], ...]] = {
     "host apply": (api.machine.plan,),
     "host restore": (api.machine.restore,),
     "host layout": (api.machine.layout,),
-    "guard check": (api.GuardLimits,),
-    "guard arm": (api.GuardLimits,),
+    "guard check": (LimitsAsked,),
+    "guard arm": (LimitsAsked,),
     "guard repair": (api.Guard.repair,),
     "guard rejoin": (api.Guard.rejoin,),
     "guard undo": (api.Guard.undo,),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from pgdyno.guard.look import without_passwords
 from pgdyno.guard.lookers import Lag, Redos
 from pgdyno.guard.unit import unit
 from pgdyno.model.errors import PlanError, TargetError
-from pgdyno.model.guard import Armed, GuardLimits, Step
+from pgdyno.model.guard import Armed, GuardLimits, LimitsAsked, Step
 from pgdyno.shell import OsUser
 
 US = OsUser("us", os.geteuid(), os.getegid())
@@ -134,3 +135,11 @@ def test_data_are_claimed_by_one_until_they_are_closed(tmp_path: Path) -> None:
             assert not claim(second)
         assert claim(second)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_limits_that_nobody_names_stay_as_they_were() -> None:
+    armed = GuardLimits(lag_bytes=1 << 20, checkpoint_timeout_s=1800)
+    assert LimitsAsked().over(armed) == armed
+    assert LimitsAsked(hold_s=0).over(armed) == replace(armed, hold_s=0)
+    with pytest.raises(PlanError, match="lag_s is 0"):
+        LimitsAsked(lag_s=0)

@@ -66,8 +66,8 @@ def _of_looks(facts: Facts) -> str:
     if facts.looks[-1] not in LOOKS:
         return (
             f"The run was shortened to {plural(facts.looks[-1], 'round')} of its plan. Intervals"
-            " and verdicts are those of a look of the whole plan there, and hold over all of its looks"
-            " together: what is not decided here, the whole plan may decide."
+            " and verdicts are those of a look of the whole plan there, and hold over all of its"
+            " looks together: what is not decided here, the whole plan may decide."
         )
     return (
         f"Looks after {listed([str(look) for look in facts.looks])} rounds"
