@@ -7,8 +7,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 DIST ?= dist
-# Tests run side by side; more than four servers at once measure each other more than themselves.
-WORKERS ?= $(shell cpus=$$(nproc); echo $$((cpus < 4 ? cpus : 4)))
+# Tests run side by side, and wait for servers and browsers more than they compute: with one more
+# than there are, few CPUs are busy. More than four servers at once measure each other.
+WORKERS ?= $(shell cpus=$$(nproc); echo $$((cpus < 4 ? cpus + 1 : 4)))
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadgroup
 # Downloading, installing and compiling go side by side: on a new machine that is most of the wait.
 MAKEFLAGS += --jobs=3
